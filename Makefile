@@ -1,0 +1,40 @@
+# Everything a newcomer needs; `make help` lists it. Needs Python 3.11 or newer and make.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: help setup demo test test-fast check bench clean
+
+help: ## List the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[demo,mteb,eda,launchers,smac,dev]'
+	touch $(READY)
+
+setup: $(READY) ## Make .venv with everything pinned in constraints.txt
+
+demo: $(READY) ## Train a real encoder without a hub or a GPU, and score it (three minutes on two cores)
+	$(BIN)/cse-train experiment=demo
+
+check: $(READY) ## Lint, format, types, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# One thread a test, two tests at a time: thread pools of several tests on two cores only wait for each other.
+test: check ## Everything that CI runs: check, then every test
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadscope
+
+test-fast: $(READY) ## Only the tests of seconds
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadscope -m 'not slow'
+
+bench: $(READY) ## Every benchmark; each writes its part of benchmarks/RESULTS.md
+	for file in benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
+
+clean: ## Remove what runs and tests leave (not .venv)
+	rm -rf outputs multirun runs reports build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,1 @@
+"""cse: the laboratory for contrastive sentence embeddings."""
