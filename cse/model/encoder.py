@@ -1,0 +1,126 @@
+"""The transformer that every method trains: text, image or audio tokens in, one vector a row out.
+
+B rows, T tokens, D width, V vocabulary.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, normalize
+
+from cse.errors import UserError
+from cse.model import packing
+from cse.model.pooling import TRAINABLE, pool
+from cse.model.tokenizer import Tokenizer
+from cse.types import Encoded, Tokens
+
+
+class Encoder(nn.Module):
+    """A Hugging Face encoder with its pooling.
+
+    backbone: a BERT-like model built without its pooler (an `embeddings` module and an `encoder` stack).
+    pooling: cls | mean | avg_top2 | avg_first_last | avg_first_last_0 (cse.model.pooling).
+    mlm_head: hidden (n, D) -> logits (n, V), or None where no objective asks for a masked-language-model loss.
+    head: the trained head that stays on at test time (supervised SimCSE), or None. unit_length: whether `encode`
+    returns vectors of length 1, as some published sentence-transformers folders ask. packed: leave out padding and
+    what the pooling does not read, on a CPU (cse.model.packing); the same function, faster.
+    """
+
+    def __init__(
+        self,
+        backbone: Any,
+        tokenizer: Tokenizer,
+        pooling: str,
+        mlm_head: nn.Module | None = None,
+        head: nn.Module | None = None,
+        unit_length: bool = False,
+        packed: bool = False,
+    ):
+        super().__init__()
+        self.backbone: Any = backbone
+        self.tokenizer = tokenizer
+        self.pooling = pooling
+        self.mlm_head = mlm_head
+        self.head = head
+        self.unit_length = unit_length
+        self.packed = packed
+        self._token_ids: dict[str, np.ndarray] = {}  # texts already tokenised for encode()
+
+    @property
+    def dim(self) -> int:
+        return self.backbone.config.hidden_size
+
+    @property
+    def device(self) -> torch.device:
+        return self.backbone.device
+
+    def forward(
+        self, tokens: Tokens | None = None, x_BTD: Tensor | None = None, mask_BT: Tensor | None = None
+    ) -> Encoded:
+        """Encode tokens, or, given x_BTD, what already stands where token embeddings would (one entry for DDP)."""
+        if tokens is None:
+            assert x_BTD is not None
+            return self.from_embeddings(x_BTD, mask_BT)
+        packed = self.packed and self.device.type == "cpu"  # its shapes depend on the data: a GPU would have to wait
+        if packed and self.pooling == "cls" and tokens.labels_BT is None:
+            return Encoded(packing.pooled_cls(self.backbone, tokens))
+        if packed and self.pooling in TRAINABLE:
+            last_BTD, layers = packing.hidden_states(self.backbone, tokens), None
+        else:
+            output = self.backbone(
+                input_ids=tokens.ids_BT,
+                attention_mask=tokens.mask_BT,
+                output_hidden_states=self.pooling.startswith("avg"),
+            )
+            last_BTD, layers = output.last_hidden_state, output.hidden_states
+        nll_B, count_B = self._mlm(last_BTD, tokens.labels_BT)
+        return Encoded(pool(self.pooling, last_BTD, layers, tokens.mask_BT), last_BTD, nll_B, count_B)
+
+    def from_embeddings(self, x_BTD: Tensor, mask_BT: Tensor | None = None) -> Encoded:
+        """Image or audio tokens enter the layers here: word, position and type embeddings, their LayerNorm and
+        dropout are bypassed (NonLing-CSE). Without mask_BT every position is attended to."""
+        attention = None if mask_BT is None else mask_BT[:, None, None, :].bool()
+        hidden_BTD = self.backbone.encoder(x_BTD, attention_mask=attention).last_hidden_state
+        return Encoded(hidden_BTD[:, 0], hidden_BTD)
+
+    def _mlm(self, hidden_BTD: Tensor, labels_BT: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+        """Per row: the sum of -log p(original token) over masked tokens, and their number."""
+        if labels_BT is None:
+            return None, None
+        if self.mlm_head is None:
+            raise ValueError("labels were given to an encoder that was loaded without its language-model head")
+        masked_BT = labels_BT != -100
+        logits_nV = self.mlm_head(hidden_BTD[masked_BT])
+        nll_n = cross_entropy(logits_nV.float(), labels_BT[masked_BT], reduction="none")
+        nll_B = nll_n.new_zeros(len(labels_BT)).index_add(0, masked_BT.nonzero()[:, 0], nll_n)
+        return nll_B, masked_BT.sum(1)
+
+    @torch.no_grad()
+    def encode(self, texts: list[str], batch_size: int = 128, head: nn.Module | None = None) -> np.ndarray:
+        """n texts -> (n, D) float32, in eval mode, without dropout.
+
+        Each distinct token sequence is encoded once, in batches sorted by length; each text is tokenised once in
+        the life of the encoder. head: applied to the pooled rows (default: the encoder's own, if it kept one).
+        """
+        if not texts:
+            raise UserError("encode() was given no text")
+        head = head or self.head
+        new = [text for text in dict.fromkeys(texts) if text not in self._token_ids]
+        if new:
+            self._token_ids.update(zip(new, self.tokenizer(new, self.tokenizer.longest), strict=True))
+        keys = [self._token_ids[text].tobytes() for text in texts]
+        distinct = sorted(set(keys), key=lambda key: (len(key), key))
+        was_training = self.training
+        self.eval()
+        rows = []
+        for start in range(0, len(distinct), batch_size):
+            ids = [np.frombuffer(key, np.int32) for key in distinct[start : start + batch_size]]
+            tokens = self.tokenizer.collate(ids)
+            pooled_BD = self(Tokens(tokens.ids_BT.to(self.device), tokens.mask_BT.to(self.device))).pooled_BD.float()
+            pooled_BD = pooled_BD if head is None else head(pooled_BD)
+            rows.append((normalize(pooled_BD, dim=1) if self.unit_length else pooled_BD).cpu())
+        self.train(was_training)
+        place = {key: i for i, key in enumerate(distinct)}
+        return torch.cat(rows).numpy()[[place[key] for key in keys]]

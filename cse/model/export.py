@@ -1,0 +1,77 @@
+"""Write an encoder so that sentence-transformers (3, 5 and 6) and transformers both load it from one folder.
+
+The older, widely readable layout: module types `sentence_transformers.models.X`, boolean pooling keys, safetensors.
+"""
+
+import json
+from pathlib import Path
+
+import torch
+from safetensors.torch import save_file
+from torch import nn
+
+from cse.errors import UserError
+from cse.model.encoder import Encoder
+from cse.model.pooling import TRAINABLE
+
+
+def check_exportable(pooling: str) -> None:
+    """Raise UserError, before any work, for a pooling that the exported layout cannot carry."""
+    if pooling not in TRAINABLE:
+        raise UserError(
+            f"model.pooling={pooling} can be evaluated but not exported: train with {' or '.join(TRAINABLE)}"
+        )
+
+
+def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, card: str = "") -> None:
+    """Write the encoder, its tokenizer, its pooling and, if it stays at test time, its head.
+
+    The folder loads with SentenceTransformer(folder) and AutoModel.from_pretrained(folder). A head (linear and tanh)
+    is written twice: as 2_Dense for the first, and as the backbone's own pooler for the second (`pooler_output`).
+    card: the text of README.md.
+    """
+    folder.mkdir(parents=True)
+    pooler = {} if head is None else {f"pooler.dense.{name}": value for name, value in linear_of(head).items()}
+    state = {name: value.detach().cpu().contiguous() for name, value in encoder.backbone.state_dict().items()}
+    encoder.backbone.save_pretrained(folder, state_dict=state | pooler)
+    encoder.tokenizer.hf.save_pretrained(folder)
+    modules = ["Transformer", "Pooling"]
+    write_json(folder / "1_Pooling/config.json", {
+        "word_embedding_dimension": encoder.dim,
+        "pooling_mode_cls_token": encoder.pooling == "cls",
+        "pooling_mode_mean_tokens": encoder.pooling == "mean",
+        "pooling_mode_max_tokens": False,
+        "pooling_mode_mean_sqrt_len_tokens": False,
+    })  # fmt: skip
+    if head is not None:
+        modules.append("Dense")
+        write_json(folder / "2_Dense/config.json", {
+            "in_features": encoder.dim,
+            "out_features": encoder.dim,
+            "bias": True,
+            "activation_function": "torch.nn.modules.activation.Tanh",
+        })  # fmt: skip
+        dense = {f"linear.{name}": value for name, value in linear_of(head).items()}
+        save_file(dense, folder / "2_Dense/model.safetensors", metadata={"format": "pt"})
+    write_json(folder / "modules.json", [
+        {"idx": i, "name": str(i), "path": f"{i}_{kind}" if i else "", "type": f"sentence_transformers.models.{kind}"}
+        for i, kind in enumerate(modules)
+    ])  # fmt: skip
+    write_json(
+        folder / "sentence_bert_config.json", {"max_seq_length": encoder.tokenizer.longest, "do_lower_case": False}
+    )
+    write_json(folder / "config_sentence_transformers.json", {
+        "__version__": {}, "prompts": {}, "default_prompt_name": None, "similarity_fn_name": "cosine",
+    })  # fmt: skip
+    (folder / "README.md").write_text(card, encoding="utf-8")
+
+
+def linear_of(head: nn.Module) -> dict[str, torch.Tensor]:
+    """weight and bias of a head's only linear layer."""
+    (linear,) = [module for module in head.modules() if isinstance(module, nn.Linear)]
+    return {name: value.detach().cpu().contiguous() for name, value in linear.state_dict().items()}
+
+
+def write_json(path: Path, content: dict | list) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")

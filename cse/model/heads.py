@@ -1,0 +1,68 @@
+"""Training heads: small networks between the pooled embedding and a loss, dropped at test unless a paper keeps them.
+
+Each takes (B, dim) and gives (B, out_dim). A config names one as a partial and the objective calls it with `dim`.
+"""
+
+from itertools import pairwise
+
+from torch import Tensor, nn
+
+from cse.errors import UserError
+
+BERT_INITIALIZER_RANGE = 0.02  # BERT's own standard deviation; every head that SimCSE adds is initialised like BERT
+
+
+class MLPHead(nn.Module):
+    """SimCSE's head (arXiv:2104.08821), WhitenedCSE's too: one linear layer and tanh, dim -> dim."""
+
+    def __init__(self, dim: int):
+        super().__init__()
+        self.out_dim = dim
+        self.linear = nn.Linear(dim, dim)
+        nn.init.normal_(self.linear.weight, std=BERT_INITIALIZER_RANGE)
+        nn.init.zeros_(self.linear.bias)
+
+    def forward(self, x_BD: Tensor) -> Tensor:
+        return self.linear(x_BD).tanh()
+
+
+class Projector(nn.Module):
+    """Barlow Twins' and VICReg's expander: (`layers` - 1) x [linear, BatchNorm, ReLU], then one linear layer.
+
+    Run it once per view, as both papers' code does: BatchNorm's statistics are those of one view.
+    With 768 -> 8192 -> 8192 -> 8192, bias_hidden=True and bias_last=False (VICReg's code) it has 140,558,336
+    parameters; Barlow Twins' code has no bias in any linear layer.
+    """
+
+    def __init__(self, dim: int, hidden: int, out: int, layers: int, bias_hidden: bool, bias_last: bool):
+        super().__init__()
+        self.out_dim = out
+        widths = [dim] + [hidden] * (layers - 1)
+        blocks: list[nn.Module] = []
+        for narrow, wide in pairwise(widths):
+            blocks += [nn.Linear(narrow, wide, bias=bias_hidden), nn.BatchNorm1d(wide), nn.ReLU()]
+        self.net = nn.Sequential(*blocks, nn.Linear(widths[-1], out, bias=bias_last))
+
+    def forward(self, x_BD: Tensor) -> Tensor:
+        return self.net(x_BD)
+
+
+class DeclutrHead(nn.Module):
+    """DeCLUTR's ablated head (arXiv:2006.03659v1, Figure S1a): z = W2 sigma(W1 e), both layers `width` wide.
+
+    kind: "none" (the paper's main setting: e itself), "linear" (sigma is the identity) or "relu".
+    The paper gives one width a point; that the hidden layer shares it fits its parameter counts (100k to 1M).
+    """
+
+    def __init__(self, dim: int, kind: str, width: int):
+        super().__init__()
+        if kind not in ("none", "linear", "relu"):
+            raise UserError(f"objective.head.kind is {kind!r}; it must be one of none, linear, relu.")
+        self.out_dim = dim if kind == "none" else width
+        self.net: nn.Module = nn.Identity()
+        if kind != "none":
+            sigma = nn.ReLU() if kind == "relu" else nn.Identity()
+            self.net = nn.Sequential(nn.Linear(dim, width), sigma, nn.Linear(width, width))
+
+    def forward(self, e_ND: Tensor) -> Tensor:
+        return self.net(e_ND)

@@ -1,0 +1,31 @@
+"""From hidden states to one vector a row. mask_BT is 1 for real tokens, special tokens included."""
+
+from torch import Tensor
+
+from cse.errors import UserError
+
+TRAINABLE = ("cls", "mean")  # what the sentence-transformers layout can carry
+POOLERS = (*TRAINABLE, "avg_top2", "avg_first_last", "avg_first_last_0")
+
+
+def pool(kind: str, last_BTD: Tensor, layers: tuple[Tensor, ...] | None, mask_BT: Tensor) -> Tensor:
+    """The row vectors, (B, D).
+
+    cls: last layer at position 0. mean: last layer. avg_top2: mean of the last two layers. avg_first_last: mean of
+    the first and the last layer (SimCSE's released code); avg_first_last_0: of the embedding output and the last
+    layer (NonLing-CSE, early SimCSE). layers: the embedding output and every layer's output, for avg_*.
+    """
+    if kind == "cls":
+        return last_BTD[:, 0]
+    if kind == "mean":
+        return mean(last_BTD, mask_BT)
+    if layers is None or kind not in POOLERS:
+        raise UserError(f"pooling={kind} is not one of {', '.join(POOLERS)}")
+    other = {"avg_top2": -2, "avg_first_last": 1, "avg_first_last_0": 0}[kind]
+    return mean((layers[other] + layers[-1]) / 2, mask_BT)
+
+
+def mean(hidden_BTD: Tensor, mask_BT: Tensor) -> Tensor:
+    """Mean over real tokens, (B, D)."""
+    weight_BT1 = mask_BT.unsqueeze(-1).to(hidden_BTD.dtype)
+    return (hidden_BTD * weight_BT1).sum(1) / weight_BT1.sum(1)

@@ -1,0 +1,44 @@
+"""Text to rows of ids, and rows of ids to one padded batch."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+
+import numpy as np
+import torch
+
+from cse.types import Tokens
+
+
+class Tokenizer:
+    """hf: a fast Hugging Face tokenizer. longest: the most tokens its encoder can read, special tokens included."""
+
+    def __init__(self, hf, longest: int):
+        self.hf = hf
+        self.longest = min(longest, hf.model_max_length)
+
+    def __call__(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]:
+        """Ids with special tokens at both ends, cut to max_length tokens, one int32 array a text."""
+        batch = self.hf(list(texts), truncation=True, max_length=max_length, return_attention_mask=False)
+        return [np.asarray(ids, dtype=np.int32) for ids in batch["input_ids"]]
+
+    def collate(self, rows: list[np.ndarray], labels: list[np.ndarray | None] | None = None) -> Tokens:
+        """Pad rows of ids to the longest of them. labels: per row, the ids to predict (-100 elsewhere) or None."""
+        shape = len(rows), max(map(len, rows))
+        ids_BT = np.full(shape, self.hf.pad_token_id, dtype=np.int64)
+        mask_BT = np.zeros(shape, dtype=np.int64)
+        labels_BT = np.full(shape, -100, dtype=np.int64)
+        for i, row in enumerate(rows):
+            ids_BT[i, : len(row)] = row
+            mask_BT[i, : len(row)] = 1
+            if labels is not None and (targets := labels[i]) is not None:
+                labels_BT[i, : len(row)] = targets
+        targets_BT = None if labels is None else torch.from_numpy(labels_BT)
+        return Tokens(torch.from_numpy(ids_BT), torch.from_numpy(mask_BT), targets_BT)
+
+    def key(self) -> str:
+        """A digest of everything that decides its ids; the padding and truncation of the last call are left out."""
+        rules = json.loads(self.hf.backend_tokenizer.to_str())
+        rules.pop("truncation", None)
+        rules.pop("padding", None)
+        return hashlib.sha256(json.dumps(rules, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,175 @@
+"""The encoder: what it encodes, how rows go in and out, and the same vectors through three libraries."""
+
+import shutil
+
+import numpy as np
+import pytest
+import torch
+
+from cse.errors import MissingResource, UserError
+from cse.model.export import check_exportable, save_encoder
+from cse.model.heads import MLPHead
+from cse.model.load import load_encoder
+from cse.types import Tokens
+
+TEXTS = ["kadan lofel", "migor", "kadan lofel", "perzu stamon triler nudan kafel", "kadan"]
+
+
+def tokens_of(encoder, texts: list[str], max_length: int = 32) -> Tokens:
+    return encoder.tokenizer.collate(encoder.tokenizer(texts, max_length))
+
+
+@pytest.fixture(params=["tiny_bert", "tiny_roberta"])
+def folder(request) -> str:
+    return request.getfixturevalue(request.param)
+
+
+def test_encode_equals_one_sentence_at_a_time(folder):
+    encoder = load_encoder(folder, "cls")
+    together = encoder.encode(TEXTS, batch_size=2)
+    alone = np.concatenate([encoder.encode([text]) for text in TEXTS])
+    np.testing.assert_allclose(together, alone, atol=1e-6)
+    np.testing.assert_array_equal(together[0], together[2])
+    assert together.dtype == np.float32
+    assert encoder.training, "encode() has to leave the mode as it was"
+
+
+def test_encode_sees_each_distinct_sentence_once(tiny_bert, monkeypatch):
+    encoder = load_encoder(tiny_bert, "mean")
+    rows = []
+    forward = encoder.forward
+    monkeypatch.setattr(encoder, "forward", lambda tokens: rows.append(len(tokens.ids_BT)) or forward(tokens))
+    encoder.encode([*TEXTS, "KADAN  lofel"])  # the tokenizer lower-cases and splits: the same ids
+    assert sum(rows) == 4
+
+
+def test_encode_uses_no_random_numbers(tiny_bert):
+    encoder = load_encoder(tiny_bert, "cls")
+    before = torch.get_rng_state()
+    encoder.encode(TEXTS)
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_long_text_is_cut_to_what_the_positions_hold(folder):
+    encoder = load_encoder(folder, "cls")
+    assert encoder.tokenizer.longest <= 64
+    assert np.isfinite(encoder.encode(["kadan " * 500])).all()
+
+
+def test_padding_does_not_matter(folder):
+    encoder = load_encoder(folder, "cls").eval()
+    alone = encoder(tokens_of(encoder, ["kadan"])).pooled_BD
+    padded = encoder(tokens_of(encoder, ["kadan", "perzu stamon triler nudan kafel"])).pooled_BD[:1]
+    torch.testing.assert_close(alone, padded, atol=1e-6, rtol=1e-5)
+
+
+def test_from_embeddings_is_the_rest_of_the_encoder(folder):
+    """What the embedding layer makes of tokens, put in by hand, gives the same rows as the tokens."""
+    encoder = load_encoder(folder, "cls").eval()
+    tokens = tokens_of(encoder, TEXTS)
+    x_BTD = encoder.backbone.embeddings(input_ids=tokens.ids_BT)
+    expected = encoder(tokens)
+    torch.testing.assert_close(encoder.from_embeddings(x_BTD, tokens.mask_BT).pooled_BD, expected.pooled_BD)
+    unmasked = encoder(x_BTD=x_BTD[:1, :3])
+    torch.testing.assert_close(unmasked.pooled_BD, encoder.from_embeddings(x_BTD[:1, :3]).pooled_BD)
+
+
+def test_from_embeddings_gives_word_embeddings_no_gradient(tiny_bert):
+    encoder = load_encoder(tiny_bert, "cls")
+    pooled_BD = encoder(x_BTD=torch.randn(2, 5, encoder.dim)).pooled_BD
+    pooled_BD[:, 0].sum().backward()  # one channel: the sum of all is constant after a LayerNorm
+    assert all(parameter.grad is None for parameter in encoder.backbone.embeddings.parameters())
+    assert encoder.backbone.encoder.layer[0].attention.self.query.weight.grad.abs().sum() > 0
+
+
+def test_dropout_and_layers_are_set(tiny_bert):
+    encoder = load_encoder(tiny_bert, "cls", dropout=0.3, num_layers=1)
+    rates = {module.p for module in encoder.modules() if isinstance(module, torch.nn.Dropout)}
+    assert rates == {0.3}
+    assert len(encoder.backbone.encoder.layer) == 1
+
+
+def test_mlm_counts_every_masked_token(tiny_bert):
+    """Per row: the negative log-likelihood of the original ids, against log_softmax over the whole sequence."""
+    encoder = load_encoder(tiny_bert, "cls", mlm=True).eval()
+    tokens = tokens_of(encoder, TEXTS)
+    labels = torch.full_like(tokens.ids_BT, -100)
+    labels[0, 1], labels[3, 2], labels[3, 4] = 7, 9, 11
+    encoded = encoder(Tokens(tokens.ids_BT, tokens.mask_BT, labels))
+    log_p = encoder.mlm_head(encoded.hidden_BTD).log_softmax(-1)
+    expected = [-log_p[0, 1, 7], 0, 0, -log_p[3, 2, 9] - log_p[3, 4, 11], 0]
+    torch.testing.assert_close(encoded.mlm_nll_B, torch.stack([torch.as_tensor(value) for value in expected]))
+    assert encoded.mlm_count_B.tolist() == [1, 0, 0, 2, 0]
+
+
+@pytest.mark.parametrize("keep_head", [False, True])
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_three_ways_to_load_give_the_same_vectors(folder, tmp_path, pooling, keep_head):
+    from sentence_transformers import SentenceTransformer
+    from transformers import AutoModel, AutoTokenizer
+
+    encoder = load_encoder(folder, pooling)
+    head = MLPHead(encoder.dim) if keep_head else None
+    save_encoder(encoder, tmp_path / "best", head, card="card")
+    expected = encoder.encode(TEXTS, head=head)
+
+    again = load_encoder(str(tmp_path / "best"), pooling=None)
+    assert again.pooling == pooling
+    np.testing.assert_allclose(again.encode(TEXTS), expected, atol=1e-6)
+    st = SentenceTransformer(str(tmp_path / "best"), device="cpu")
+    np.testing.assert_allclose(st.encode(TEXTS), expected, atol=1e-6)
+
+    model = AutoModel.from_pretrained(tmp_path / "best").eval()
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "best")
+    inputs = tokenizer(TEXTS, padding=True, truncation=True, return_tensors="pt")
+    with torch.no_grad():
+        output = model(**inputs)
+    if keep_head and pooling == "cls":  # the head is saved as the backbone's own pooler
+        vectors = output.pooler_output
+    else:
+        weight = inputs["attention_mask"].unsqueeze(-1)
+        mean = (output.last_hidden_state * weight).sum(1) / weight.sum(1)
+        vectors = output.last_hidden_state[:, 0] if pooling == "cls" else mean
+        vectors = vectors if head is None else head(vectors).detach()
+    np.testing.assert_allclose(vectors.numpy(), expected, atol=1e-6)
+    assert {p.suffix for p in (tmp_path / "best").iterdir() if p.is_file()} <= {".json", ".safetensors", ".md", ".txt"}
+
+
+def test_hub_name_is_found_in_a_cache(tiny_bert, tmp_path, monkeypatch):
+    """A hub name loads from a local copy in the hub's cache layout, without the hub."""
+    from huggingface_hub import constants
+
+    snapshot = tmp_path / "models--some-lab--tiny-bert" / "snapshots" / ("0" * 40)
+    shutil.copytree(tiny_bert, snapshot)
+    (snapshot.parents[1] / "refs").mkdir()
+    (snapshot.parents[1] / "refs" / "main").write_text("0" * 40)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("transformers.utils.hub.constants.HF_HUB_CACHE", str(tmp_path), raising=False)
+    encoder = load_encoder("some-lab/tiny-bert", "cls")
+    np.testing.assert_allclose(encoder.encode(TEXTS), load_encoder(tiny_bert, "cls").encode(TEXTS), atol=1e-6)
+
+
+def test_refusals(tiny_bert, tmp_path):
+    with pytest.raises(UserError, match=r"records no pooling.*model.pooling=cls"):
+        load_encoder(tiny_bert, None)
+    with pytest.raises(UserError, match="but not exported"):
+        check_exportable("avg_top2")
+    with pytest.raises(MissingResource, match="no such folder"):
+        load_encoder(str(tmp_path / "nothing"), "cls")
+    damaged = tmp_path / "damaged"
+    shutil.copytree(tiny_bert, damaged)
+    (damaged / "model.safetensors").write_bytes(b"not safetensors")
+    with pytest.raises(MissingResource, match="could not be loaded"):
+        load_encoder(str(damaged), "cls")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(MissingResource, match="could not be loaded"):
+        load_encoder(str(tmp_path / "empty"), "cls")
+
+
+def test_minilm_is_the_genuine_one(minilm):
+    """Its published pooling is mean, its vectors have length 1, and similar sentences are near."""
+    encoder = load_encoder(minilm, None)
+    assert encoder.pooling == "mean"
+    a, b, c = encoder.encode(["A man is playing a guitar.", "Someone plays the guitar.", "The stock market fell."])
+    assert np.linalg.norm(a) == pytest.approx(1, abs=1e-5)
+    assert a @ b > 0.8 > 0.3 > a @ c

@@ -1,0 +1,66 @@
+"""The packed forward is the plain forward: same rows, same gradients, for every architecture and pooling."""
+
+import pytest
+import torch
+
+from cse.model.load import load_encoder
+from cse.types import Tokens
+
+
+def random_tokens(vocabulary: int, lengths: list[int], masked: bool) -> Tokens:
+    generator = torch.Generator().manual_seed(3)
+    longest = max(lengths)
+    mask_BT = (torch.arange(longest)[None] < torch.tensor(lengths)[:, None]).long()
+    ids_BT = torch.randint(5, vocabulary, (len(lengths), longest), generator=generator) * mask_BT
+    labels_BT = None
+    if masked:
+        labels_BT = torch.where(torch.rand(ids_BT.shape, generator=generator) < 0.3, ids_BT, -100)
+        labels_BT = torch.where(mask_BT.bool(), labels_BT, -100)
+    return Tokens(ids_BT, mask_BT, labels_BT)
+
+
+@pytest.mark.parametrize("lengths", [[5, 9, 2, 9], [1, 1], [7]])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+@pytest.mark.parametrize("folder", ["tiny_bert", "tiny_roberta"])
+def test_packed_equals_plain(request, folder, pooling, masked, lengths):
+    results = []
+    for packed in (False, True):
+        encoder = load_encoder(request.getfixturevalue(folder), pooling, dropout=0.0, mlm=masked, packed=packed)
+        encoder = encoder.double()
+        encoded = encoder(random_tokens(100, lengths, masked))
+        weights = torch.linspace(-1, 1, encoded.pooled_BD.numel(), dtype=torch.float64).view_as(encoded.pooled_BD)
+        loss = (encoded.pooled_BD * weights).sum() + (encoded.mlm_nll_B.sum() if masked else 0)
+        loss.backward()
+        results.append((encoded, {n: p.grad for n, p in encoder.named_parameters() if p.grad is not None}))
+    (plain, plain_grads), (packed, packed_grads) = results
+    torch.testing.assert_close(packed.pooled_BD, plain.pooled_BD)
+    if masked:
+        torch.testing.assert_close(packed.mlm_nll_B, plain.mlm_nll_B)
+    assert plain_grads.keys() == packed_grads.keys()
+    for name, grad in plain_grads.items():
+        torch.testing.assert_close(packed_grads[name], grad, rtol=1e-7, atol=1e-9, msg=name)
+
+
+def test_every_dropout_of_the_layers_is_drawn(tiny_bert):
+    """In train mode two packed passes differ as two plain ones do: compared by the variance of the rows."""
+    spreads = []
+    for packed in (False, True):
+        torch.manual_seed(0)
+        encoder = load_encoder(tiny_bert, "cls", dropout=0.3, packed=packed)
+        tokens = random_tokens(100, [6, 9, 4], masked=False)
+        with torch.no_grad():
+            rows = torch.stack([encoder(tokens).pooled_BD for _ in range(400)])
+        spreads.append(rows.var(0).mean().item())
+    assert spreads[0] > 0
+    assert spreads[1] == pytest.approx(spreads[0], rel=0.1)
+
+
+def test_attention_dropout_is_drawn(tiny_bert):
+    """With hidden dropout off, only attention's dropout can make two passes differ."""
+    encoder = load_encoder(tiny_bert, "cls", dropout=0.0)
+    tokens = random_tokens(100, [6, 9, 4], masked=False)
+    assert torch.equal(encoder(tokens).pooled_BD, encoder(tokens).pooled_BD)
+    for layer in encoder.backbone.encoder.layer:
+        layer.attention.self.dropout.p = 0.5
+    assert not torch.equal(encoder(tokens).pooled_BD, encoder(tokens).pooled_BD)

@@ -1,0 +1,45 @@
+"""Poolers against the authors' numbers and against loops."""
+
+import numpy as np
+import pytest
+import torch
+
+from cse.errors import UserError
+from cse.model.pooling import pool
+
+MASK = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [1, 1, 0, 0, 0]])
+REFERENCE = {  # norm of the result, its second row
+    "cls": (3.2285874, [-0.66353518, -0.61341786, -1.6051494, 0.72934937]),
+    "mean": (1.1825886, [-0.10973632, 0.096052088, -0.43535957, 0.58235556]),
+    "avg_top2": (1.2165816, [-0.078984432, 0.23886293, -0.52087551, 0.35073075]),
+    "avg_first_last": (1.1201867, [-0.36216262, 0.32908019, -0.23164402, 0.58748126]),
+    "avg_first_last_0": (1.5656624, [-0.0019998848, 0.32813787, -0.62073183, 0.16127928]),
+}
+
+
+def hidden_states() -> tuple[torch.Tensor, ...]:
+    rng = np.random.default_rng(0)
+    return tuple(torch.from_numpy(rng.standard_normal((3, 5, 4)).astype(np.float32)) for _ in range(4))
+
+
+@pytest.mark.parametrize("kind", REFERENCE)
+def test_reference(kind):
+    layers = hidden_states()
+    pooled = pool(kind, layers[-1], layers, MASK)
+    norm, row = REFERENCE[kind]
+    assert pooled.norm().item() == pytest.approx(norm, rel=1e-6)
+    np.testing.assert_allclose(pooled[1].numpy(), row, rtol=1e-5)
+
+
+def test_mean_ignores_padding():
+    layers = hidden_states()
+    changed = layers[-1].clone()
+    changed[MASK == 0] = 1e6
+    torch.testing.assert_close(pool("mean", changed, None, MASK), pool("mean", layers[-1], None, MASK))
+    by_hand = torch.stack([layers[-1][i, : int(MASK[i].sum())].mean(0) for i in range(3)])
+    torch.testing.assert_close(pool("mean", layers[-1], None, MASK), by_hand)
+
+
+def test_unknown_pooling_lists_the_known():
+    with pytest.raises(UserError, match="avg_first_last"):
+        pool("max", hidden_states()[-1], hidden_states(), MASK)
