@@ -1,0 +1,232 @@
+"""Speech with its speaker as the class (AudioCSE): Kaldi filter banks, computed once, with the released augmentations.
+
+B clips of a batch, S samples at 16 kHz, F mel bands, T frames of 10 ms. Nothing here is a second view: dropout in the
+encoder makes it.
+"""
+
+import hashlib
+import json
+import logging
+import os
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from cse.data.stream import Stream, check_size, check_unreadable
+from cse.errors import MissingResource, UserError
+
+log = logging.getLogger(__name__)
+
+RATE = 16_000  # LibriSpeech's
+FRAMES, BANDS = 1024, 128  # what the authors feed the encoder (Appendix B: B x 1024 x 128)
+SAMPLES = 400 + (FRAMES - 1) * 160  # the samples under 1024 frames of 25 ms every 10 ms; the rest is cut off
+SILENCE = 1e-4  # a clip whose loudest sample is below this (-80 dB) holds nothing
+SSAST_MEAN, SSAST_STD = -4.2677393, 4.5689974  # AudioSet's, with which SSAST normalises
+
+
+class AudioBatch(NamedTuple):
+    """fbank_BTF (B, 1024, 128) float32; labels_B: the speaker, of a mixture the louder one."""
+
+    fbank_BTF: Tensor
+    labels_B: Tensor
+
+
+class Speech(Stream):
+    """Batches of filter banks with their augmentations; every value is explained in conf/aux_modality/audio.yaml."""
+
+    def __init__(
+        self,
+        folder: str | None,
+        split: str,
+        speakers: int | None,
+        mixup: float,
+        mixup_beta: float,
+        frequency_mask: int,
+        time_mask: int,
+        normalize: bool,
+        cache: str,
+        batch_size: int,
+        workers: int | None,
+        seed: int,
+    ):
+        super().__init__(batch_size, workers, seed)
+        root = librispeech(Path(cache), split) if folder is None else Path(folder)
+        files = files_of_speakers(root, speakers)
+        self.store = filter_banks(root, files, Path(cache) / "fbank")
+        index = json.loads(self.store.with_suffix(".json").read_text())
+        self.rows_in_store, self.samples = np.array(index["rows"], dtype=np.int64), index["samples"]
+        self.labels = np.array(index["labels"], dtype=np.int64)
+        log.info("audio      %d clips of %d speakers, from %s", len(self), len(set(index["labels"])), root)
+        check_size(len(self), batch_size, "aux_modality.data", str(root))
+        self.mixup, self.mixup_beta, self.normalize = mixup, mixup_beta, normalize
+        self.frequency_mask, self.time_mask = frequency_mask, time_mask
+
+    def __len__(self) -> int:
+        return len(self.rows_in_store)
+
+    def __getitem__(self, number: int) -> AudioBatch:
+        fbanks = np.load(self.store.with_suffix(".fbank.npy"), mmap_mode="r")
+        waves = np.load(self.store.with_suffix(".wave.npy"), mmap_mode="r")
+        clips, labels = [], []
+        with self.randomness(number):
+            for row in self.rows(number):
+                if torch.rand(()) < self.mixup:
+                    partner = int(torch.randint(len(self), ()))
+                    share = float(torch.distributions.Beta(self.mixup_beta, self.mixup_beta).sample())
+                    mixture_S = mix(self._wave(waves, row), self._wave(waves, partner), share)
+                    clips.append(fixed_length(fbank(mixture_S)))
+                    labels.append(self.labels[row if share >= 0.5 else partner])
+                else:
+                    clips.append(torch.from_numpy(fbanks[self.rows_in_store[row]].copy()))
+                    labels.append(self.labels[row])
+            fbank_BTF = torch.stack([self._masked(clip_TF) for clip_TF in clips])
+        if self.normalize:
+            fbank_BTF = (fbank_BTF - SSAST_MEAN) / (2 * SSAST_STD)
+        return AudioBatch(fbank_BTF, torch.tensor(np.array(labels)))
+
+    def _wave(self, waves: np.ndarray, row: int) -> Tensor:
+        """(S,) float32, minus its mean."""
+        wave_S = torch.from_numpy(waves[self.rows_in_store[row], : self.samples[row]].astype(np.float32) / 2**15)
+        return wave_S - wave_S.mean()
+
+    def _masked(self, clip_TF: Tensor) -> Tensor:
+        """SpecAugment: one band of frequencies and one stretch of time, of random width and place, set to 0."""
+        from torchaudio.functional import mask_along_axis
+
+        clip_TF = mask_along_axis(clip_TF, self.frequency_mask, 0.0, axis=1)
+        return mask_along_axis(clip_TF, self.time_mask, 0.0, axis=0)
+
+
+def fbank(wave_S: Tensor) -> Tensor:
+    """(frames, 128) log mel energies of samples in [-1, 1], as Kaldi computes them with the authors' settings."""
+    from torchaudio.compliance import kaldi
+
+    return kaldi.fbank(
+        wave_S[None] - wave_S.mean(), htk_compat=True, sample_frequency=RATE, use_energy=False,
+        window_type="hanning", num_mel_bins=BANDS, dither=0.0, frame_shift=10,
+    )  # fmt: skip
+
+
+def fixed_length(fbank_TF: Tensor) -> Tensor:
+    """(1024, F): the rest cut off, or zeros at the end."""
+    return pad(fbank_TF[:FRAMES], (0, 0, 0, FRAMES - min(FRAMES, len(fbank_TF))))
+
+
+def mix(wave_S: Tensor, partner_S: Tensor, share: float) -> Tensor:
+    """share of the first and the rest of the second, which is cut or padded with silence to the first's length."""
+    partner_S = pad(partner_S[: len(wave_S)], (0, max(0, len(wave_S) - len(partner_S))))
+    return share * wave_S + (1 - share) * partner_S
+
+
+def read_wave(path: Path) -> np.ndarray:
+    """The first SAMPLES samples as int16 at 16 kHz, channels averaged. Raises ValueError for a clip without sound.
+
+    16 bits are what LibriSpeech's own files hold, so nothing is lost there.
+    """
+    import soundfile
+    from torchaudio.functional import resample
+
+    samples_SC, rate = soundfile.read(path, dtype="float32", always_2d=True)
+    wave_S = torch.from_numpy(samples_SC.mean(axis=1))
+    if rate != RATE:
+        wave_S = resample(wave_S, rate, RATE)
+    wave_S = wave_S[:SAMPLES]
+    if len(wave_S) < 400:
+        raise ValueError(f"{len(wave_S)} samples are less than one frame")
+    if not wave_S.isfinite().all() or (wave_S - wave_S.mean()).abs().max() < SILENCE:
+        raise ValueError("silent")
+    return (wave_S * 2**15).round().clamp(-(2**15), 2**15 - 1).to(torch.int16).numpy()
+
+
+def files_of_speakers(root: Path, speakers: int | None) -> dict[str, list[Path]]:
+    """{speaker: wav and flac files anywhere below its folder}: the `speakers` with most files, ties by name."""
+    if not root.is_dir():
+        raise MissingResource(f"paths.audio={root}: there is no such folder; it should hold one folder per speaker")
+    found = {
+        folder.name: sorted(path for path in folder.rglob("*") if path.suffix.lower() in (".wav", ".flac"))
+        for folder in sorted(root.iterdir())
+        if folder.is_dir()
+    }
+    ranked = sorted((name for name in found if found[name]), key=lambda name: -len(found[name]))
+    if not ranked:
+        raise UserError(f"paths.audio={root} holds no wav or flac file; it should hold one folder of them per speaker")
+    return {name: found[name] for name in sorted(ranked[:speakers])}
+
+
+def librispeech(cache: Path, split: str) -> Path:
+    """The folder of a LibriSpeech split, downloaded through torchaudio where the cache lacks it."""
+    from torchaudio.datasets import LIBRISPEECH
+
+    cache.mkdir(parents=True, exist_ok=True)
+    try:
+        LIBRISPEECH(cache, url=split, download=True)
+    except Exception as error:  # unknown split, no network, a full disk: each in its own way
+        raise MissingResource(
+            f"LibriSpeech {split} is not in {cache} and cannot be downloaded ({type(error).__name__}: {error}): give a "
+            "folder that holds one folder of wav or flac files per speaker, paths.audio=FOLDER (CSE_AUDIO)"
+        ) from error
+    return cache / "LibriSpeech" / split
+
+
+def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> Path:
+    """The path, without suffix, of the cached .fbank.npy (n, 1024, 128), .wave.npy (n, S) and .json of these files.
+
+    Computed once for a given content, whatever the files are called or where they lie. What is corrupt, silent or
+    shorter than a frame is logged and left out of the index (rows, labels, samples); more than 1 % is a UserError.
+    """
+    paths = [path for group in files.values() for path in group]
+    labels = [label for label, group in enumerate(files.values()) for _ in group]
+    with ThreadPoolExecutor() as pool:
+        digests = pool.map(lambda path: hashlib.sha256(path.read_bytes()).hexdigest(), paths)
+        content = json.dumps([RATE, FRAMES, BANDS, list(zip(digests, labels, strict=True))])
+    store = cache / hashlib.sha256(content.encode()).hexdigest()[:16]
+    if store.with_suffix(".json").exists():
+        return store
+    log.info("audio      computing filter banks of %d clips into %s", len(paths), cache)
+    cache.mkdir(parents=True, exist_ok=True)
+    samples = [0] * len(paths)
+    needed = len(paths) * (FRAMES * BANDS * 4 + SAMPLES * 2)
+    if shutil.disk_usage(cache).free < needed:
+        raise UserError(
+            f"the filter banks of {len(paths)} clips need {needed / 1e9:.1f} GB in {cache}: set paths.cache"
+        )
+    partial = [Path(f"{store}.{os.getpid()}.{kind}.npy") for kind in ("fbank", "wave")]
+    try:
+        fbanks = np.lib.format.open_memmap(partial[0], "w+", np.float32, (len(paths), FRAMES, BANDS))
+        waves = np.lib.format.open_memmap(partial[1], "w+", np.int16, (len(paths), SAMPLES))
+
+        def compute(row: int) -> str | None:
+            """Fill the row; returns what is wrong with its file, if anything."""
+            try:
+                wave_S = read_wave(paths[row])
+            except Exception as error:  # a broken file makes a decoder raise nearly anything
+                return str(error) or type(error).__name__
+            samples[row] = len(wave_S)
+            waves[row, : len(wave_S)] = wave_S
+            fbanks[row] = fixed_length(fbank(torch.from_numpy(wave_S.astype(np.float32) / 2**15))).numpy()
+            return None
+
+        with ThreadPoolExecutor() as pool:
+            wrong = {paths[row]: reason for row, reason in enumerate(pool.map(compute, range(len(paths)))) if reason}
+        for path, reason in wrong.items():
+            log.warning("audio      skipped %s (%s)", path, reason)
+        check_unreadable(map(str, wrong), len(paths), str(root))
+        fbanks.flush()
+        waves.flush()
+        os.replace(partial[0], store.with_suffix(".fbank.npy"))
+        os.replace(partial[1], store.with_suffix(".wave.npy"))
+    finally:
+        for path in partial:
+            path.unlink(missing_ok=True)
+    rows = [row for row, path in enumerate(paths) if path not in wrong]
+    index = {"rows": rows, "labels": [labels[row] for row in rows], "samples": [samples[row] for row in rows]}
+    unfinished = Path(f"{store}.{os.getpid()}.json")
+    unfinished.write_text(json.dumps(index))
+    os.replace(unfinished, store.with_suffix(".json"))
+    return store

@@ -1,0 +1,37 @@
+"""Real text without a hub: the English Wikipedia articles that gensim carries in its wheel for its own tests."""
+
+import re
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+from cse.errors import MissingResource
+
+ARTICLES = "test/test_data/enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
+END = re.compile(r"(?<=[a-z0-9)\]\"'”’][.!?])[\"'”’)]*\s+(?=[\"'“‘(]?[A-Z0-9])")  # not after J. or U.S.
+NOT_PROSE = re.compile(r"^\s*([*#:;|!{}=]|\||File:|Image:|Category:|thumb\|)|[|{}=]{1}\s*\w*\s*=|\b(px|align|style)\b")
+FEWEST, MOST = 5, 60  # words
+
+
+def wikipedia_sentences() -> Iterator[tuple[str]]:
+    """Sentences of 5 to 60 words, in the articles' order, each once. Raises MissingResource without gensim."""
+    spec = find_spec("gensim")
+    if spec is None or spec.origin is None:
+        raise MissingResource("data=demo reads the articles in gensim's wheel: pip install 'cse-lab[demo]'")
+    from gensim.corpora.wikicorpus import extract_pages, filter_wiki
+    from gensim.utils import open as open_compressed
+
+    seen: set[str] = set()
+    with open_compressed(Path(spec.origin).parent / ARTICLES, "rb") as dump:
+        for _, markup, _ in extract_pages(dump, filter_namespaces=("0",)):
+            if markup.lstrip().upper().startswith("#REDIRECT"):
+                continue
+            plain = filter_wiki(markup, promote_remaining=True, simplify_links=True)
+            for paragraph in plain.replace("'''", "").replace("''", "").splitlines():
+                if NOT_PROSE.search(paragraph):
+                    continue
+                for sentence in END.split(paragraph.strip()):
+                    sentence = " ".join(sentence.split())
+                    if FEWEST <= len(sentence.split()) <= MOST and sentence[-1] in ".!?\"'" and sentence not in seen:
+                        seen.add(sentence)
+                        yield (sentence,)

@@ -1,0 +1,259 @@
+"""Labelled images in two augmented views each (VisualCSE): from a folder per class, or from a dataset of the hub.
+
+N = 2B views, view 1 of the B images and then view 2; C = 3 channels; H = W = size. Workers decode, crop and flip on
+uint8; colours change in `views`, for the whole batch at once and on any device.
+"""
+
+import io
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import Tensor
+
+from cse.data.stream import Stream, check_size, check_unreadable
+from cse.errors import MissingResource, UserError
+
+log = logging.getLogger(__name__)
+
+# ColorJitter's parameters in the order of its own numbering, each with the value that changes nothing
+NEUTRAL = {"brightness_factor": 1.0, "contrast_factor": 1.0, "saturation_factor": 1.0, "hue_factor": 0.0}
+MEAN_STD = {
+    "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
+    "vit": ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),  # what google/vit-*-in21k was trained with
+}
+
+
+class ImageBatch(NamedTuple):
+    """What `views` needs. Of brightness, contrast, saturation and hue: order_N4 the order, factors_N4 how much."""
+
+    pixels_NCHW: Tensor  # uint8
+    order_N4: Tensor
+    factors_N4: Tensor
+    jitter_N: Tensor  # bool: change the colours at all
+    gray_N: Tensor  # bool
+    labels_B: Tensor
+    skipped: tuple[str, ...]  # files that could not be read and why; the next readable one took the place of each
+
+
+class Images(Stream):
+    """Batches of images with their augmentations; every value is explained in conf/aux_modality/visual.yaml."""
+
+    def __init__(
+        self,
+        folder: str | None,
+        hub: str,
+        split: str,
+        image_column: str,
+        label_column: str,
+        files: str | None,
+        classes: int | None,
+        per_class: int | None,
+        subset_seed: int,
+        resize: int | None,
+        size: int,
+        crop_scale: Sequence[float],
+        flip_probability: float,
+        jitter: Sequence[float],
+        jitter_probability: float,
+        gray_probability: float,
+        normalize: str,
+        batch_size: int,
+        workers: int | None,
+        seed: int,
+    ):
+        from torchvision.transforms import v2
+
+        super().__init__(batch_size, workers, seed)
+        if normalize not in MEAN_STD:
+            raise UserError(f"aux_modality.data.normalize={normalize} is not one of {', '.join(MEAN_STD)}")
+        if folder is None:
+            self.source, names, labels = _from_hub(hub, split, image_column, label_column)
+            self.where = hub
+        else:
+            self.source, names, labels = _from_folder(folder, files)
+            self.where = folder
+        kept, self.labels = subset(labels, classes, per_class, subset_seed)
+        self.names = [names[row] for row in kept]
+        self.kept = kept
+        log.info("images     %d of %d classes, from %s", len(kept), self.labels.max() + 1, self.where)
+        check_size(len(kept), batch_size, "aux_modality.data", self.where)
+        self.size, self.resize, self.normalize = size, resize, normalize
+        self.crop = v2.RandomResizedCrop(size, scale=tuple(crop_scale))
+        self.jitter = v2.ColorJitter(*jitter)
+        self.flip_probability, self.jitter_probability = flip_probability, jitter_probability
+        self.gray_probability = gray_probability
+        self.skipped: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+    def __getitem__(self, number: int) -> ImageBatch:
+        skipped: dict[str, str] = {}
+        with self.randomness(number):
+            rows, views = [], []
+            for wanted in self.rows(number):
+                row, image_CHW = self._readable(wanted, skipped)
+                rows.append(row)
+                views += [self._cropped(image_CHW), self._cropped(image_CHW)]
+            drawn = [self.jitter.make_params([]) for _ in views]
+            factors = [[NEUTRAL[key] if draw[key] is None else draw[key] for key in NEUTRAL] for draw in drawn]
+            return ImageBatch(
+                torch.stack(views[0::2] + views[1::2]),  # view 1 of every image, then view 2
+                torch.stack([draw["fn_idx"] for draw in drawn]),
+                torch.tensor(factors),
+                torch.rand(len(views)) < self.jitter_probability,
+                torch.rand(len(views)) < self.gray_probability,
+                torch.from_numpy(self.labels[rows]),
+                tuple(f"{name} ({reason})" for name, reason in skipped.items()),
+            )
+
+    def batches(self, first: int, rank: int = 0, world: int = 1):
+        for batch in super().batches(first, rank, world):
+            for name in sorted(set(batch.skipped) - self.skipped):
+                log.warning("images     skipped %s", name)
+            self.skipped |= set(batch.skipped)
+            check_unreadable(self.skipped, len(self), self.where)
+            yield batch
+
+    def views(self, batch: ImageBatch, device: torch.device) -> Tensor:
+        """(N, 3, H, W) float32 on `device`: both views, their colours changed, normalised."""
+        from torchvision.transforms.v2 import functional
+
+        x_NCHW = functional.to_dtype(batch.pixels_NCHW.to(device, non_blocking=True), torch.float32, scale=True)
+        x_NCHW = change_colours(x_NCHW, batch.order_N4, batch.factors_N4, batch.jitter_N)
+        gray = batch.gray_N.nonzero()[:, 0].to(device, non_blocking=True)
+        x_NCHW[gray] = functional.rgb_to_grayscale(x_NCHW[gray], num_output_channels=3)
+        mean, std = MEAN_STD[self.normalize]
+        return functional.normalize(x_NCHW, list(mean), list(std))
+
+    def _readable(self, row: int, skipped: dict[str, str]) -> tuple[int, Tensor]:
+        """(row, its image), or the next row's that can be decoded; those that cannot are added to `skipped`."""
+        while True:
+            try:
+                return row, self._decoded(row)
+            except Exception as error:  # a broken file makes a decoder raise nearly anything
+                skipped[self.names[row]] = str(error) or type(error).__name__
+                check_unreadable(skipped, len(self), self.where)
+                row = (row + 1) % len(self)
+
+    def _decoded(self, row: int) -> Tensor:
+        """(3, h, w) uint8, as large as the file has it or upscaled to `resize`."""
+        from torchvision.transforms.v2 import functional
+
+        with Image.open(self.source(int(self.kept[row]))) as image:
+            image_CHW = functional.pil_to_tensor(image.convert("RGB"))
+        return image_CHW if self.resize is None else functional.resize(image_CHW, [self.resize])
+
+    def _cropped(self, image_CHW: Tensor) -> Tensor:
+        crop_CHW = self.crop(image_CHW)
+        return crop_CHW.flip(-1) if torch.rand(()) < self.flip_probability else crop_CHW
+
+
+def change_colours(x_NCHW: Tensor, order_N4: Tensor, factors_N4: Tensor, jitter_N: Tensor) -> Tensor:
+    """torchvision's ColorJitter with other factors, in another order, for every image of a batch. x in [0, 1].
+
+    order, factors and jitter lie on the CPU: the device is never waited for.
+    """
+    device = x_NCHW.device
+    for turn in range(4):
+        for kind, operation in enumerate((_brightness, _contrast, _saturation, _hue)):
+            rows = (jitter_N & (order_N4[:, turn] == kind)).nonzero()[:, 0]
+            factors_n111 = factors_N4[rows, kind, None, None, None].to(device, non_blocking=True)
+            rows = rows.to(device, non_blocking=True)
+            x_NCHW[rows] = operation(x_NCHW[rows], factors_n111)
+    return x_NCHW
+
+
+def _brightness(x_nCHW: Tensor, factor_n111: Tensor) -> Tensor:
+    return (x_nCHW * factor_n111).clamp(0, 1)
+
+
+def _contrast(x_nCHW: Tensor, factor_n111: Tensor) -> Tensor:
+    mean_n111 = _gray(x_nCHW).mean((1, 2, 3), keepdim=True)
+    return torch.lerp(mean_n111, x_nCHW, factor_n111).clamp(0, 1)
+
+
+def _saturation(x_nCHW: Tensor, factor_n111: Tensor) -> Tensor:
+    return torch.lerp(_gray(x_nCHW), x_nCHW, factor_n111).clamp(0, 1)
+
+
+def _hue(x_nCHW: Tensor, turn_n111: Tensor) -> Tensor:
+    from torchvision.transforms.v2.functional._color import _hsv_to_rgb, _rgb_to_hsv  # adjust_hue takes one factor
+
+    hue_n1HW, rest_n2HW = _rgb_to_hsv(x_nCHW).split([1, 2], dim=1)
+    return _hsv_to_rgb(torch.cat([(hue_n1HW + turn_n111) % 1, rest_n2HW], dim=1))
+
+
+def _gray(x_nCHW: Tensor) -> Tensor:
+    from torchvision.transforms.v2 import functional
+
+    return functional.rgb_to_grayscale(x_nCHW, num_output_channels=1)
+
+
+def subset(labels: np.ndarray, classes: int | None, per_class: int | None, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """(rows, their labels from 0): at most `classes` classes of at most `per_class` rows, drawn by `seed` alone."""
+    rng = np.random.default_rng(seed)
+    chosen = np.sort(rng.permutation(np.unique(labels))[:classes])
+    rows = [np.sort(rng.permutation(np.flatnonzero(labels == label))[:per_class]) for label in chosen]
+    return np.concatenate(rows), np.repeat(np.arange(len(chosen)), [len(part) for part in rows])
+
+
+def _from_folder(folder: str, files: str | None) -> tuple[Callable[[int], Any], list[str], np.ndarray]:
+    """(what PIL opens for a row, names, labels) of a folder with one folder per class; `files` may name some of it."""
+    from torchvision.datasets import ImageFolder
+
+    if not Path(folder).is_dir():
+        raise MissingResource(f"paths.images={folder}: there is no such folder; it should hold one folder per class")
+    try:
+        samples = ImageFolder(folder, allow_empty=True).samples
+    except FileNotFoundError as error:  # no folder in it
+        raise UserError(
+            f"paths.images={folder} holds no folders; it should hold one folder of images per class"
+        ) from error
+    if files is not None:
+        wanted = {tuple(Path(line).parts[-2:]) for line in _lines(files)}
+        samples = [sample for sample in samples if Path(sample[0]).parts[-2:] in wanted]
+        if len(samples) < len(wanted):
+            raise UserError(f"{len(wanted) - len(samples)} of the images listed in {files} are not in {folder}")
+    if not samples:
+        raise UserError(f"paths.images={folder} holds no image (jpg, png, ...) in its folders")
+    paths = [path for path, _ in samples]
+    return paths.__getitem__, paths, np.array([label for _, label in samples])
+
+
+def _lines(files: str) -> list[str]:
+    try:
+        return Path(files).read_text().split()
+    except OSError as error:
+        raise UserError(f"aux_modality.data.files={files} cannot be read: {error.strerror}") from error
+
+
+def _from_hub(
+    hub: str, split: str, image_column: str, label_column: str
+) -> tuple[Callable[[int], Any], list[str], np.ndarray]:
+    """The same of a dataset of the hub. Raises MissingResource, naming what works without it."""
+    import datasets
+
+    try:
+        data = datasets.load_dataset(hub, split=split)
+    except Exception as error:  # the hub's client, its HTTP library and `datasets` each raise their own
+        raise MissingResource(
+            f"the images {hub} ({split}) cannot be had from the hub ({type(error).__name__}: "
+            f"{str(error).splitlines()[0]}; imagenet-1k asks you to accept its licence there, and HF_TOKEN): give a "
+            "folder that holds one folder per class, paths.images=FOLDER (CSE_IMAGES)"
+        ) from error
+    for key, column in (("image_column", image_column), ("label_column", label_column)):
+        if column not in data.column_names:
+            raise UserError(f"aux_modality.data.{key}={column}: {hub} has {', '.join(data.column_names)}")
+    encoded = data.select_columns([image_column]).cast_column(image_column, datasets.Image(decode=False))
+
+    def bytes_of(row: int) -> Any:
+        image = encoded[row][image_column]
+        return image["path"] if image["bytes"] is None else io.BytesIO(image["bytes"])
+
+    return bytes_of, [f"{hub}[{row}]" for row in range(len(data))], data.with_format("numpy")[label_column][:]

@@ -1,0 +1,133 @@
+"""From rows of text to the batches of views of every step. Step s always gives the same batch.
+
+Order is a permutation keyed by (seed, epoch), every draw of an augmentation is keyed by (seed, epoch, row, view):
+nothing depends on workers, processes or on where a run was resumed.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+from cse.errors import UserError
+from cse.types import Batch, seeded
+
+Sequence = tuple[np.ndarray, np.ndarray | None]
+"""Ids, and per position the id to predict (-100: none), or None where nothing is masked."""
+
+MASKING = 2**31  # a stream of its own, so that masking never shares draws with the augmentation
+
+
+class Batches(Dataset):
+    """The batches of a whole run, numbered by step from 0.
+
+    text: a prepared cse.data.text.Text. augmentation, num_views: see cse.types. mask: (ids, rng) -> (ids, labels);
+    masking: "none", "first" or "copies" (cse.types.Objective). batch_size: rows of the global batch; this process
+    makes the rows rank of world. rows: the row numbers to train on, all by default.
+    """
+
+    def __init__(
+        self,
+        text: Any,
+        tokenizer: Any,
+        augmentation: Any,
+        num_views: int,
+        masking: str,
+        mask: Callable[[np.ndarray, np.random.Generator], tuple[np.ndarray, np.ndarray]],
+        batch_size: int,
+        max_length: int,
+        drop_last: bool,
+        seed: int,
+        rank: int = 0,
+        world: int = 1,
+    ):
+        self.text, self.tokenizer, self.augmentation = text, tokenizer, augmentation
+        self.num_views, self.masking, self.mask = num_views, masking, mask
+        self.batch_size, self.max_length, self.seed = batch_size, max_length, seed
+        self.rank, self.world = rank, world
+        self.text_level = hasattr(augmentation, "views")
+        self.columns = _columns_of_views(text, num_views)
+        self.rows = augmentation.usable_rows(text) if hasattr(augmentation, "usable_rows") else np.arange(len(text))
+        if batch_size > len(self.rows):
+            raise UserError(
+                f"trainer.batch_size={batch_size} is larger than the data ({len(self.rows)} rows of data={text.name})"
+            )
+        if batch_size % world:
+            raise UserError(f"trainer.batch_size={batch_size} does not divide among {world} processes")
+        full, rest = divmod(len(self.rows), batch_size)
+        self.steps_per_epoch = full if drop_last or rest < 2 * world else full + 1  # one row has no negatives
+        self._order: tuple[int, np.ndarray] = (-1, np.empty(0, np.int64))
+
+    def __getitem__(self, step: int) -> Batch:
+        epoch, place = divmod(step, self.steps_per_epoch)
+        rows = self._permutation(epoch)[place * self.batch_size : (place + 1) * self.batch_size]
+        rows = np.array_split(rows[: len(rows) // self.world * self.world], self.world)[self.rank]
+        views: list[list[Sequence]] = [[] for _ in range(self.num_views + (self.masking == "copies"))]
+        for row in rows:
+            for view, sequences in zip(views, self._masked(int(row), epoch), strict=True):
+                view += sequences
+        ids = [ids for view in views for ids, _ in view]
+        labels = None if self.masking == "none" else [labels for view in views for _, labels in view]
+        return Batch(self.tokenizer.collate(ids, labels), tuple(map(len, views)))
+
+    def views(self, row: int, epoch: int) -> list[list[np.ndarray]]:
+        """The views of one row, each a list of id sequences (one sentence, or DeCLUTR's spans)."""
+        streams = [np.random.default_rng((self.seed, epoch, row, view)) for view in range(self.num_views)]
+        if not self.text_level:
+            pairs = zip(self.columns, streams, strict=True)
+            return [[self.augmentation.tokens(np.asarray(self.text.ids(row, c)), rng)] for c, rng in pairs]
+        if self.text.num_columns == 1:
+            made = self.augmentation.views(self.text.text(row), self.num_views, streams[0])
+        else:
+            pairs = zip(self.columns, streams, strict=True)
+            made = [self.augmentation.views(self.text.text(row, c), 1, rng)[0] for c, rng in pairs]
+        texts = [[view] if isinstance(view, str) else view for view in made[: self.num_views]]
+        return [self.tokenizer(view, self.max_length) for view in texts]
+
+    def loader(self, first: int, last: int, workers: int, pin: bool) -> Iterator[Batch]:
+        """Batches of steps first..last-1, made ahead by `workers` processes (0: in this one)."""
+        if workers:  # the tokenizer's thread pool does not survive a fork
+            os.environ["TOKENIZERS_PARALLELISM"] = "false"
+        # A generator of its own: DataLoader would draw its seed from torch's global one and shift dropout's draws.
+        return iter(
+            DataLoader(
+                self,
+                batch_size=None,
+                sampler=range(first, last),
+                num_workers=workers,
+                pin_memory=pin,
+                generator=torch.Generator(),
+            )
+        )
+
+    def _masked(self, row: int, epoch: int) -> list[list[Sequence]]:
+        """The views of one row with what its masked sequences have to predict."""
+        views = self.views(row, epoch)
+        plain: list[list[Sequence]] = [[(ids, None) for ids in view] for view in views]
+        rng = np.random.default_rng((self.seed, epoch, row, MASKING))
+        if self.masking == "first":
+            return [[self.mask(ids, rng) for ids in views[0]], *plain[1:]]
+        if self.masking == "copies":
+            return [*plain, [self.mask(ids, rng) for view in views for ids in view]]
+        return plain
+
+    def _permutation(self, epoch: int) -> np.ndarray:
+        if self._order[0] != epoch:
+            order = torch.randperm(len(self.rows), generator=seeded(self.seed, epoch)).numpy()
+            self._order = (epoch, self.rows[order])
+        return self._order[1]
+
+
+def _columns_of_views(text: Any, num_views: int) -> list[int]:
+    """Which column each view is made from: plain text gives all views, several columns give one view each."""
+    if text.num_columns == 1:
+        return [0] * num_views
+    if text.num_columns < num_views:
+        raise UserError(
+            f"the objective wants {num_views} views of a row, data={text.name} has {text.num_columns} columns: "
+            f"use data with one column or with {num_views}, or set objective.num_views={text.num_columns}"
+        )
+    return list(range(num_views))

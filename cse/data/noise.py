@@ -1,0 +1,21 @@
+"""Spoiled text for NonLing-CSE's Figure 3: "30% random deletion, and 2 insertions and swaps" is delete 0.3, 2 and 2.
+
+The paper says no more. Ours: in that order; what is inserted is a word of the same text; one word always stays.
+"""
+
+import numpy as np
+
+
+def spoil(text: str, delete: float, insert: int, swap: int, rng: np.random.Generator) -> str:
+    """Delete each word with probability `delete`, then insert `insert` words, then exchange `swap` pairs of words."""
+    words = text.split()
+    if not words:
+        return text
+    kept = [word for word, stays in zip(words, rng.random(len(words)) >= delete, strict=True) if stays]
+    out = kept or [words[rng.integers(len(words))]]
+    for _ in range(insert):
+        out.insert(rng.integers(len(out) + 1), words[rng.integers(len(words))])
+    for _ in range(swap):
+        i, j = rng.integers(len(out), size=2)
+        out[i], out[j] = out[j], out[i]
+    return " ".join(out)

@@ -1,0 +1,102 @@
+"""Endless batches of images or sound: batch `number` is a function of (seed, number) alone, and is made ahead."""
+
+import logging
+import os
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+from cse.errors import UserError
+from cse.types import seeded
+
+log = logging.getLogger(__name__)
+
+UNREADABLE_SHARE = 0.01  # more than this of the files unreadable is a broken data set, not a few broken files
+MOST_WORKERS = 8
+
+
+class Stream(Dataset):
+    """A data set whose item is a whole batch: stream[number] is made by a subclass from rows(number).
+
+    Iterated by `batches` through worker processes, so the training step finds its batch ready.
+    """
+
+    def __init__(self, batch_size: int, workers: int | None, seed: int):
+        self.batch_size = batch_size
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self.workers = min(MOST_WORKERS, cores) if workers is None else workers
+        self.seed = seed
+        self.seconds_waited = 0.0  # time that the consumer of `batches` has stood waiting
+
+    def __len__(self) -> int:
+        """Items in one pass."""
+        raise NotImplementedError
+
+    def rows(self, number: int) -> list[int]:
+        """Items of batch `number`: every pass in a new order, its last incomplete batch dropped (released loaders)."""
+        epoch, place = divmod(number, len(self) // self.batch_size)
+        order = torch.randperm(len(self), generator=seeded(self.seed, 0, epoch))
+        return order[place * self.batch_size :][: self.batch_size].tolist()
+
+    @contextmanager
+    def randomness(self, number: int) -> Iterator[None]:
+        """Inside, torch's global CPU generator, from which torchvision and torchaudio draw, is batch `number`'s own."""
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.set_state(seeded(self.seed, 1, number).get_state())
+            yield
+
+    def batches(self, first: int, rank: int = 0, world: int = 1) -> Iterator[Any]:
+        """Batches first, first + 1, ... without end; as one of `world` processes, every world-th of them."""
+        loader = DataLoader(
+            _Guarded(self),
+            batch_size=None,
+            sampler=count(first * world + rank, world),
+            num_workers=self.workers,
+            pin_memory=torch.cuda.is_available(),
+            generator=torch.Generator(),  # or it would take its base seed from the run's own random numbers
+        )
+        made = iter(loader)
+        try:
+            while True:
+                started = time.perf_counter()
+                batch = next(made)
+                self.seconds_waited += time.perf_counter() - started
+                if isinstance(batch, UserError):
+                    raise batch
+                yield batch
+        finally:
+            del made  # ends the workers now; left to the garbage collector they outlive an error's traceback
+
+
+class _Guarded(Dataset):
+    """Hands our own errors back as they are: raised in a worker, they would come wrapped in its traceback."""
+
+    def __init__(self, stream: Stream):
+        self.stream = stream
+
+    def __getitem__(self, number: int) -> Any:
+        try:
+            return self.stream[number]
+        except UserError as error:
+            return error
+
+
+def check_size(items: int, batch_size: int, key: str, where: str) -> None:
+    """Raise UserError where the items do not fill one batch."""
+    if items < batch_size:
+        raise UserError(f"{where} has {items} items, fewer than {key}.batch_size={batch_size}: lower it, or add data")
+
+
+def check_unreadable(names: Iterable[str], items: int, where: str) -> None:
+    """Raise UserError where more than 1 % of the items cannot be used."""
+    names = sorted(names)
+    if len(names) > UNREADABLE_SHARE * items:
+        raise UserError(
+            f"{len(names)} of the {items} files of {where} cannot be used, more than the "
+            f"{UNREADABLE_SHARE:.0%} that is skipped (the first: {names[0]}): repair or delete them"
+        )

@@ -1,0 +1,170 @@
+"""Training text: any local file or hub dataset, read once, tokenised once, memory-mapped ever after."""
+
+import hashlib
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cse.data.corpora import HUB, available
+from cse.data.noise import spoil
+from cse.data.ragged import Ragged, cached
+from cse.data.readers import files_of, read_rows
+from cse.errors import MissingResource, UserError
+
+log = logging.getLogger(__name__)
+
+Rows = Callable[[], Iterator[tuple[str, ...]]]
+AT_ONCE = 1000  # texts a call of the tokenizer: enough to keep its threads busy, little memory
+
+
+class Text:
+    """Rows of one or more columns of text.
+
+    path: a file or folder (cse.data.readers), or a hub dataset's name. columns: their names (None for plain text).
+    split, subset: of a hub dataset. encoding: of local files. rows: a function that yields the rows of a published
+    corpus instead of path, with `identity` as its cache's key. cache_dir: where the memory-mapped form is kept.
+    limit: use so many rows (a float: such a share of them), None for all; the first ones, or with limit_seed a random
+    choice. noise: {delete, insert, swap, seed} of cse.data.noise, for every text. preview: rows whose views the command
+    line prints.
+    After `prepare`, `len`, `text(i)` and `ids(i)` give rows.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        cache_dir: str,
+        path: str | None = None,
+        columns: list[str] | None = None,
+        split: str = "train",
+        subset: str | None = None,
+        encoding: str = "utf-8",
+        rows: Rows | None = None,
+        identity: str | None = None,
+        limit: int | float | None = None,
+        limit_seed: int | None = None,
+        noise: Mapping[str, Any] | None = None,
+        preview: int = 0,
+    ):
+        self.name = name
+        self.cache = Path(cache_dir) / "text"
+        self.columns = list(columns) if columns is not None else None
+        self.path, self.split, self.subset, self.encoding = path, split, subset, encoding
+        self.rows, self.identity, self.preview = rows, identity, preview
+        self.limit, self.limit_seed = limit, limit_seed
+        self.noise = noise if noise and any(noise[key] for key in ("delete", "insert", "swap")) else None
+        self.chosen = np.empty(0, np.int64)
+        self.texts: list[Ragged] = []
+        self.token_ids: list[Ragged] = []
+        self.digest = ""
+
+    def prepare(self) -> None:
+        """Read the source, or find it in the cache. Raises UserError or MissingResource before anything is written."""
+        source, self.digest = self._source()
+        if self.noise:
+            source, self.digest = _spoiled(source, self.noise), _digest(self.digest, sorted(self.noise.items()))
+        if self.name in HUB and not (self.cache / self.digest).exists():
+            available(self.name)  # a stream may run for hours before the next part is found missing
+        names = self.columns or ["text"]
+        encoded = (tuple(np.frombuffer(cell.encode(), np.uint8) for cell in row) for row in source)
+        self.texts = cached(self.cache / self.digest, encoded, [f"text_{name}" for name in names], "uint8")
+        self.chosen = chosen_rows(len(self.texts[0]), self.limit, self.limit_seed)
+        if len(self) < 2:
+            raise UserError(f"data={self.name} ({self.path or self.identity}) has {len(self)} row; two are the least")
+
+    def tokenize(self, tokenizer, max_length: int) -> None:
+        """Make ids(i) available: every column's ids with special tokens, cut to max_length."""
+        names = self.columns or ["text"]
+        key = hashlib.sha256(f"{self.digest} {tokenizer.key()} {max_length}".encode()).hexdigest()[:32]
+        dtype = "uint16" if len(tokenizer.hf) <= 2**16 else "int32"
+        folder = self.cache / f"{key}.ids"
+        if not folder.exists():
+            log.info("tokenising %s rows of %s, once (kept in %s)", f"{len(self.texts[0]):,}", self.name, folder)
+        rows = (
+            row
+            for block in self._blocks(AT_ONCE)
+            for row in zip(*(tokenizer(c, max_length) for c in block), strict=True)
+        )
+        self.token_ids = cached(folder, rows, [f"ids_{name}" for name in names], dtype)
+
+    def __len__(self) -> int:
+        return len(self.chosen)
+
+    @property
+    def num_columns(self) -> int:
+        return len(self.columns or ["text"])
+
+    def text(self, i: int, column: int = 0) -> str:
+        return self.texts[column][self.chosen[i]].tobytes().decode()
+
+    def ids(self, i: int, column: int = 0) -> np.ndarray:
+        return self.token_ids[column][self.chosen[i]]
+
+    def _blocks(self, size: int) -> Iterator[list[list[str]]]:
+        """Column lists of `size` rows."""
+        for start in range(0, len(self.texts[0]), size):
+            stop = min(start + size, len(self.texts[0]))
+            yield [[text[i].tobytes().decode() for i in range(start, stop)] for text in self.texts]
+
+    def _source(self) -> tuple[Iterable[tuple[str, ...]], str]:
+        """The rows, not yet read, and a digest of what they will be."""
+        if self.rows is not None:
+            return _lazily(self.rows), _digest(self.identity, self.columns)
+        if self.path is None:
+            raise UserError("data.path is not set: data=text needs data.path=FILE, FOLDER or a hub dataset's name")
+        local = Path(self.path).expanduser()
+        if not local.exists() and self.path.count("/") == 1 and not local.suffix and not self.path.startswith("."):
+            return self._hub()
+        files = files_of(local)
+        iterators = [read_rows(file, self.columns, self.encoding) for file in files]
+        contents = [_sha256(file) for file in files]
+        return (row for rows in iterators for row in rows), _digest(*contents, self.columns, self.encoding)
+
+    def _hub(self) -> tuple[Iterable[tuple[str, ...]], str]:
+        from datasets import load_dataset
+
+        try:
+            table = load_dataset(self.path, self.subset, split=self.split)
+        except Exception as error:  # datasets raises its own, requests' and builtin errors alike
+            reason = str(error).splitlines()[0]
+            raise MissingResource(
+                f"data.path={self.path} is no local file, and no hub dataset of that name could be loaded ({reason})"
+            ) from error
+        names = self.columns or ["text"]
+        missing = [name for name in names if name not in table.column_names]
+        if missing:
+            raise UserError(f"data.columns={names}: {self.path} has columns {', '.join(table.column_names)}")
+        rows = (tuple(str(row[name] or " ") for name in names) for row in table)
+        return rows, _digest(table._fingerprint, self.columns)
+
+
+def chosen_rows(rows: int, limit: int | float | None, seed: int | None) -> np.ndarray:
+    """The row numbers that `limit` leaves, in order: the first, or a random choice that `seed` fixes.
+
+    A smaller limit with the same seed takes a part of the larger one's rows.
+    """
+    wanted = rows if limit is None else round(limit * rows) if isinstance(limit, float) else min(limit, rows)
+    if seed is None:
+        return np.arange(wanted)
+    return np.sort(np.random.default_rng(seed).permutation(rows)[:wanted])
+
+
+def _spoiled(rows: Iterable[tuple[str, ...]], noise: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    for number, row in enumerate(rows):
+        rng = np.random.default_rng((noise["seed"], number))
+        yield tuple(spoil(cell, noise["delete"], noise["insert"], noise["swap"], rng) for cell in row)
+
+
+def _lazily(rows: Rows) -> Iterator[tuple[str, ...]]:
+    yield from rows()
+
+
+def _digest(*parts: object) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+
+
+def _sha256(file: Path) -> str:
+    with open(file, "rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()

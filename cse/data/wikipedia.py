@@ -1,0 +1,115 @@
+"""n sentences of any language's Wikipedia: SimCSE's procedure (a random sample of a dump's sentences), repeatable.
+
+A sentence's place is its hash under the seed, and the n smallest are the sample: uniform over the distinct sentences,
+the same whenever it is drawn again, with no more than n sentences in memory.
+
+Sentences are found by Punkt (Kiss & Strunk 2006) in NLTK, which needs no data: it learns a language's abbreviations
+("z. B.", "im 19. Jahrhundert") from the first articles it is given. Then come the full stops of Chinese and Japanese,
+which no blank follows.
+"""
+
+import hashlib
+import heapq
+import itertools
+import logging
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from cse.data.corpora import stream
+from cse.errors import UserError
+
+log = logging.getLogger(__name__)
+
+LEARNT_FROM = 1000  # articles: some megabytes, seconds of training
+WIDE_STOP = re.compile("(?<=[。！？])(?![”’」』）])|(?<=[。！？][”’」』）])")
+ENDS = re.compile(r"""[.!?…。！？]["'“”’»」』)）\]]*$""")  # headings and list items have no such end
+LENGTH: dict[str, Callable[[str], int]] = {
+    "words": lambda sentence: len(sentence.split()),
+    "characters": lambda sentence: sum(not c.isspace() for c in sentence),
+}
+
+
+@dataclass(frozen=True)
+class Sample:
+    """sentences in the order of their hashes; articles read; candidates among their sentences, repeats included.
+
+    sha256 is that of the sentences, one a line.
+    """
+
+    sentences: list[str]
+    articles: int
+    candidates: int
+    sha256: str
+
+
+def wikipedia(
+    language: str, dump: str, n: int, seed: int, share: float, min_units: int, max_units: int, unit: str
+) -> Iterator[tuple[str, ...]]:
+    """Rows of one sentence each from the hub's wikimedia/wikipedia, dump "20231101" of language "en", "de", ...
+
+    share of the articles is used, chosen by hash: all of a large Wikipedia takes hours. See `sample` for the rest.
+    """
+    articles = (row["text"] for row in stream("wikipedia", f"{dump}.{language}") if _fraction(row["id"], seed) < share)
+    drawn = sample(articles, n, seed, min_units, max_units, unit)
+    log.info(
+        "wikipedia %s.%s: %d of %d sentences, from %d articles; sha256 %s",
+        *(dump, language, n, drawn.candidates, drawn.articles, drawn.sha256),
+    )
+    yield from ((sentence,) for sentence in drawn.sentences)
+
+
+def sample(articles: Iterable[str], n: int, seed: int, min_units: int, max_units: int, unit: str) -> Sample:
+    """n distinct sentences of min_units..max_units units (words, or characters without blanks) that end as such.
+
+    Raises UserError if there are fewer.
+    """
+    if unit not in LENGTH:
+        raise UserError(f"data.rows.unit={unit} is not one of {', '.join(LENGTH)}")
+    articles = iter(articles)
+    first = list(itertools.islice(articles, LEARNT_FROM))
+    split = sentence_splitter(first)
+    smallest: list[tuple[int, str]] = []  # a heap: its top is the largest hash kept, negated
+    kept: set[int] = set()
+    count = candidates = 0
+    for count, article in enumerate(itertools.chain(first, articles), 1):  # noqa: B007 (used below)
+        for sentence in split(article):
+            if not (min_units <= LENGTH[unit](sentence) <= max_units and ENDS.search(sentence)):
+                continue
+            candidates += 1
+            rank = _hash(sentence, seed)
+            if rank in kept or (len(smallest) == n and rank > -smallest[0][0]):
+                continue
+            kept.add(rank)
+            heapq.heappush(smallest, (-rank, sentence))
+            if len(smallest) > n:
+                kept.remove(-heapq.heappop(smallest)[0])
+    if len(smallest) < n:
+        raise UserError(
+            f"data=wikipedia: {count} articles have {len(smallest)} distinct sentences of {min_units} to {max_units} "
+            f"{unit}, fewer than the {n} asked for: lower data.rows.n or raise data.rows.share"
+        )
+    sentences = [sentence for _, sentence in sorted(smallest, reverse=True)]
+    return Sample(sentences, count, candidates, hashlib.sha256("\n".join(sentences).encode()).hexdigest())
+
+
+def sentence_splitter(texts: list[str]) -> Callable[[str], Iterator[str]]:
+    """A function from an article to its sentences, with the abbreviations learnt from texts."""
+    from nltk.tokenize.punkt import PunktSentenceTokenizer, PunktTrainer
+
+    punkt = PunktSentenceTokenizer(PunktTrainer("\n".join(texts)).get_params())
+
+    def split(article: str) -> Iterator[str]:
+        for line in article.splitlines():  # a paragraph, a heading or a list item
+            for part in punkt.tokenize(line):
+                yield from (" ".join(sentence.split()) for sentence in WIDE_STOP.split(part) if sentence)
+
+    return split
+
+
+def _hash(text: str, seed: int) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8, key=str(seed).encode()).digest())
+
+
+def _fraction(text: str, seed: int) -> float:
+    return _hash(text, seed) / 2**64

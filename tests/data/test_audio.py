@@ -1,0 +1,293 @@
+"""Filter banks and their batches: Kaldi's numbers, the cache, the released augmentations, broken files."""
+
+import logging
+import shutil
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+from omegaconf import OmegaConf
+
+from cse.data import audio
+from cse.data.audio import SAMPLES, Speech, fbank, files_of_speakers, fixed_length, mix, read_wave
+from cse.errors import MissingResource, UserError
+
+CONF = Path(__file__).parents[2] / "conf"
+PLAIN = {"mixup": 0, "frequency_mask": 0, "time_mask": 0}
+
+
+def speech(folder, cache, **changes) -> Speech:
+    """conf/aux_modality/audio.yaml's data, in this process, with some values changed."""
+    node = OmegaConf.load(CONF / "aux_modality" / "audio.yaml").data
+    assert node.pop("_target_") == "cse.data.audio.Speech"
+    small = {"folder": str(folder), "cache": str(cache), "batch_size": 4, "workers": 0, "seed": 7}
+    return Speech(**OmegaConf.merge(node, small, changes))
+
+
+def tone(hertz: float, seconds: float = 0.4, rate: int = 16_000) -> np.ndarray:
+    return 0.3 * np.sin(2 * np.pi * hertz * np.arange(int(seconds * rate)) / rate)
+
+
+def loudest(fbank_TF: torch.Tensor) -> int:
+    return int(fbank_TF[:20].mean(0).argmax())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Three speakers with 6, 4 and 4 clips, each a tone of its own: 440, 990, 2800 Hz."""
+    root = tmp_path_factory.mktemp("speech")
+    for name, hertz, clips in (("alto", 440, 6), ("bass", 990, 4), ("cello", 2800, 4)):
+        (root / name / "chapter").mkdir(parents=True)
+        for number in range(clips):
+            path = root / name / "chapter" / f"{number}.{'wav' if number % 2 else 'flac'}"
+            soundfile.write(path, tone(hertz, 0.3 + 0.1 * number), 16_000)
+    return root
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+def test_published_filter_banks():
+    """Numbers of the authors' loader on the same noise (torchaudio's Kaldi port)."""
+    wave = np.random.default_rng(0).standard_normal((1, 16_000)) * 0.1
+    found = fbank(torch.from_numpy(wave.astype(np.float32))[0])
+    assert found.shape == (98, 128)
+    assert found.mean().item() == pytest.approx(-0.90902275, rel=1e-4)
+    assert found.std().item() == pytest.approx(3.4897084, rel=1e-4)
+    assert found[0, :4].tolist() == pytest.approx([-6.8751044, -11.417147, -7.9737458, -15.942385], rel=1e-4)
+    assert found[50, -4:].tolist() == pytest.approx([3.4715145, 3.4178045, 3.2897835, 2.3362968], rel=1e-4)
+
+
+def slow_fbank(wave: np.ndarray) -> np.ndarray:
+    """Kaldi's recipe frame by frame: mean off, pre-emphasis, Hann window, power spectrum, triangles in mel, log."""
+
+    def mel(hertz):
+        return 1127 * np.log(1 + hertz / 700)
+
+    edges = np.linspace(mel(20), mel(8000), 130)
+    frames = []
+    for start in range(0, len(wave) - 399, 160):
+        frame = wave[start : start + 400] - wave[start : start + 400].mean()
+        frame = frame - 0.97 * np.concatenate([frame[:1], frame[:-1]])
+        power = np.abs(np.fft.rfft(frame * (0.5 - 0.5 * np.cos(2 * np.pi * np.arange(400) / 399)), 512)) ** 2
+        place = mel(np.arange(257) * 16_000 / 512)
+        bands = []
+        for left, centre, right in zip(edges, edges[1:], edges[2:], strict=False):
+            weight = np.minimum((place - left) / (centre - left), (right - place) / (right - centre)).clip(0)
+            bands.append((weight[:256] * power[:256]).sum())  # Kaldi leaves out the highest bin
+        frames.append(np.log(np.maximum(bands, np.finfo(np.float32).eps)))
+    return np.array(frames)
+
+
+def test_filter_banks_equal_kaldis_recipe_by_hand():
+    wave = np.random.default_rng(1).standard_normal(2000) * 0.1
+    found = fbank(torch.from_numpy(wave))
+    assert np.allclose(found.numpy(), slow_fbank(wave - wave.mean()), atol=2e-3)
+
+
+def test_fixed_length_cuts_and_pads_with_zeros():
+    clip = torch.randn(1500, 128)
+    assert torch.equal(fixed_length(clip), clip[:1024])
+    short = fixed_length(clip[:98])
+    assert torch.equal(short[:98], clip[:98])
+    assert (short[98:] == 0).all()
+    assert short.shape == (1024, 128)
+
+
+def test_nothing_past_1024_frames_matters():
+    """So the cache may keep 164,080 samples: 1024 frames of 25 ms every 10 ms."""
+    wave = torch.randn(SAMPLES + 5000) * 0.1
+    wave = wave - wave.mean()
+    assert fbank(wave[:SAMPLES]).shape == (1024, 128)
+    assert torch.allclose(fixed_length(fbank(wave)), fbank(wave[:SAMPLES]), atol=1e-3)
+
+
+def test_mixing_cuts_or_pads_the_second():
+    long, short = torch.randn(500), torch.randn(300)
+    assert torch.allclose(mix(long, short, 0.7), 0.7 * long + 0.3 * torch.cat([short, torch.zeros(200)]))
+    assert torch.allclose(mix(short, long, 0.4), 0.4 * short + 0.6 * long[:300])
+
+
+@pytest.mark.parametrize(("rate", "channels", "kind"), [(16_000, 1, "flac"), (44_100, 2, "wav"), (8_000, 1, "wav")])
+def test_any_rate_and_channels_become_16_khz_mono(tmp_path, rate, channels, kind):
+    path = tmp_path / f"clip.{kind}"
+    soundfile.write(path, np.stack([tone(440, 0.5, rate)] * channels, 1), rate)
+    wave = read_wave(path)
+    assert wave.dtype == np.int16
+    assert len(wave) == pytest.approx(8000, abs=2)
+    inside = slice(1000, 7000)  # resampling rings at the ends
+    assert np.abs(wave / 2**15 - tone(440, 0.5)[: len(wave)])[inside].max() < 2e-3
+
+
+def test_sixteen_bits_survive_the_cache_exactly(tmp_path):
+    samples = np.random.default_rng(0).integers(-(2**15), 2**15, 3000).astype(np.int16)
+    soundfile.write(tmp_path / "clip.flac", samples, 16_000, subtype="PCM_16")
+    assert np.array_equal(read_wave(tmp_path / "clip.flac"), samples)
+
+
+def test_the_speakers_with_most_files_are_kept(folder):
+    assert list(files_of_speakers(folder, 1)) == ["alto"]
+    assert list(files_of_speakers(folder, 2)) == ["alto", "bass"]  # a tie goes by name
+    assert {name: len(paths) for name, paths in files_of_speakers(folder, None).items()} == {
+        "alto": 6, "bass": 4, "cello": 4,
+    }  # fmt: skip
+
+
+def test_batches_hold_each_clips_own_filter_banks(folder, cache):
+    stream = speech(folder, cache, **PLAIN)
+    assert len(stream) == 14
+    heights = {loudest(fbank(torch.from_numpy(tone(hertz)))): label for label, hertz in enumerate((440, 990, 2800))}
+    assert len(heights) == 3
+    for batch in islice(stream.batches(0), 3):
+        assert batch.fbank_BTF.shape == (4, 1024, 128)
+        assert [heights[loudest(clip)] for clip in batch.fbank_BTF] == batch.labels_B.tolist()
+    row = stream.rows(0)[0]
+    path = [path for group in files_of_speakers(folder, None).values() for path in group][row]
+    expected = fixed_length(fbank(torch.from_numpy(soundfile.read(path, dtype="float32")[0])))
+    assert torch.equal(stream[0].fbank_BTF[0], expected)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_restart_at_any_batch_is_bit_identical(folder, cache, workers):
+    straight = list(islice(speech(folder, cache).batches(0), 7))
+    for first in (1, 4):
+        again = list(islice(speech(folder, cache, workers=workers).batches(first), 2))
+        for a, b in zip(straight[first : first + 2], again, strict=True):
+            assert torch.equal(a.fbank_BTF, b.fbank_BTF)
+            assert torch.equal(a.labels_B, b.labels_B)
+    other = next(speech(folder, cache, seed=8).batches(0))
+    assert not torch.equal(straight[0].fbank_BTF, other.fbank_BTF)
+
+
+def test_computed_once_and_found_again_wherever_the_files_lie(folder, tmp_path, monkeypatch):
+    moved = tmp_path / "moved"
+    shutil.copytree(folder, moved)
+    first = speech(folder, tmp_path / "cache", **PLAIN)
+    calls = []
+    monkeypatch.setattr(audio, "fbank", lambda wave: calls.append(wave))
+    again = speech(moved, tmp_path / "cache", **PLAIN)
+    assert not calls
+    assert again.store == first.store
+    assert sorted(path.suffixes[0] for path in (tmp_path / "cache" / "fbank").iterdir()) == [".fbank", ".json", ".wave"]
+    monkeypatch.undo()
+    soundfile.write(moved / "alto" / "chapter" / "1.wav", tone(500), 16_000)
+    assert speech(moved, tmp_path / "cache", **PLAIN).store != first.store
+
+
+def test_mixup(folder, cache):
+    """Half of the clips hold two tones, and the label is the louder one's."""
+    stream = speech(folder, cache, **PLAIN | {"mixup": 0.5})
+    tones = [fbank(torch.from_numpy(tone(hertz))) for hertz in (440, 990, 2800)]
+    bands = [loudest(clip) for clip in tones]
+    alone = torch.tensor([clip[:20].mean(0)[band] for clip, band in zip(tones, bands, strict=True)])
+    mixed = total = 0
+    for batch in islice(stream.batches(0), 60):
+        for clip, label in zip(batch.fbank_BTF, batch.labels_B.tolist(), strict=True):
+            share = ((clip[:20].mean(0)[bands] - alone) / 2).exp()  # of amplitude
+            assert share[label] > 0.49
+            assert share.sum().item() == pytest.approx(1, abs=0.05)
+            total += 1
+            mixed += int((share > 0.1).sum() > 1)
+    # of the mixed half, 1 - (6/14)^2 - 2 (4/14)^2 = 65 % are of two speakers
+    assert mixed / total == pytest.approx(0.5 * 0.653, abs=0.1)
+    everything = speech(folder, cache, **PLAIN | {"mixup": 1.0})
+    assert not torch.equal(everything[0].fbank_BTF, speech(folder, cache, **PLAIN)[0].fbank_BTF)
+
+
+def test_specaugment_zeroes_one_band_and_one_stretch(folder, cache):
+    stream = speech(folder, cache, mixup=0)
+    plain = speech(folder, cache, **PLAIN)
+    widths = []
+    for number in range(30):
+        for clip, whole in zip(stream[number].fbank_BTF, plain[number].fbank_BTF, strict=True):
+            frames = whole.abs().sum(1) > 0  # the zero padding cannot be told from a mask
+            band = (clip[frames] == 0).all(0)
+            where = band.nonzero()[:, 0]
+            widths.append(len(where))
+            assert len(where) < 48
+            assert len(where) == 0 or where[-1] - where[0] + 1 == len(where)
+            time = (clip[frames] == 0).all(1)
+            keep = clip[frames][~time][:, ~band]
+            assert torch.equal(keep, whole[frames][~time][:, ~band])
+    assert np.mean(widths) == pytest.approx(23.5, abs=4)  # U[0, 48)
+
+
+def test_normalisation_is_ssasts(folder, cache):
+    plain, normal = speech(folder, cache, **PLAIN)[0], speech(folder, cache, normalize=True, **PLAIN)[0]
+    assert torch.allclose(normal.fbank_BTF, (plain.fbank_BTF + 4.2677393) / (2 * 4.5689974))
+
+
+@pytest.fixture
+def flawed(tmp_path):
+    """flawed(n): 110 clips of one speaker of which n cannot be used."""
+
+    def make(broken: int) -> Path:
+        root = tmp_path / "flawed"
+        (root / "one").mkdir(parents=True)
+        for number in range(110):
+            soundfile.write(root / "one" / f"{number:03}.wav", tone(200 + number, 0.05), 16_000)
+        (root / "one" / "000.wav").write_bytes(b"no sound at all")
+        if broken > 1:
+            soundfile.write(root / "one" / "001.wav", np.zeros(8000), 16_000)
+            soundfile.write(root / "one" / "002.wav", tone(300, 0.01), 16_000)
+        return root
+
+    return make
+
+
+def test_a_broken_clip_is_left_out_by_name(flawed, tmp_path, caplog):
+    with caplog.at_level(logging.WARNING):
+        stream = speech(flawed(1), tmp_path / "cache", **PLAIN)
+    assert len(stream) == 109
+    (named,) = [record.message for record in caplog.records if record.levelno == logging.WARNING]
+    assert "skipped" in named
+    assert "000.wav" in named
+    one_pass = {row for number in range(27) for row in stream.rows(number)}
+    assert 0 not in stream.rows_in_store[sorted(one_pass)]
+
+
+def test_more_than_one_percent_is_an_error_and_leaves_no_cache(flawed, tmp_path, caplog):
+    with pytest.raises(UserError, match=r"3 of the 110 files of .*more than the 1%.*000\.wav"):
+        speech(flawed(3), tmp_path / "cache", **PLAIN)
+    reasons = " ".join(record.message for record in caplog.records)
+    assert "001.wav (silent)" in reasons
+    assert "002.wav (160 samples are less than one frame)" in reasons
+    assert not list((tmp_path / "cache" / "fbank").iterdir())
+
+
+def test_folders_that_will_not_do(folder, cache, tmp_path, monkeypatch):
+    with pytest.raises(MissingResource, match=r"paths.audio=.*nowhere: there is no such folder"):
+        speech(tmp_path / "nowhere", cache)
+    with pytest.raises(UserError, match="holds no wav or flac file"):
+        speech(tmp_path, cache)
+    with pytest.raises(UserError, match=r"has 14 items, fewer than aux_modality.data.batch_size=48"):
+        speech(folder, cache, batch_size=48)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(0, 0, 1000))
+    with pytest.raises(UserError, match=r"filter banks of 14 clips need 0.0 GB in .*paths.cache"):
+        speech(folder, tmp_path / "full")
+
+
+def test_librispeech_is_downloaded_through_torchaudio_or_missing(tmp_path, monkeypatch):
+    def unreachable(url, *args, **kwargs):
+        raise OSError("no route to host")
+
+    monkeypatch.setattr("torchaudio.datasets.librispeech._download_librispeech", unreachable)
+    with pytest.raises(MissingResource, match=r"LibriSpeech train-clean-100 .*no route to host.*paths.audio=FOLDER"):
+        audio.librispeech(tmp_path, "train-clean-100")
+    (tmp_path / "LibriSpeech" / "dev-clean" / "84").mkdir(parents=True)
+    assert audio.librispeech(tmp_path, "dev-clean") == tmp_path / "LibriSpeech" / "dev-clean"
+
+
+def test_real_speech(shared, tmp_path):
+    stream = speech(shared / "data" / "audio" / "speech_small", tmp_path, batch_size=26, **PLAIN)
+    assert len(stream) == 130
+    assert np.bincount(stream.labels).tolist() == [10] * 13
+    batch = stream[0]
+    assert batch.fbank_BTF.isfinite().all()
+    spoken = batch.fbank_BTF[:, :150].mean((1, 2))
+    assert ((spoken > -12) & (spoken < 2)).all()

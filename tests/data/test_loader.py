@@ -1,0 +1,130 @@
+"""Batches: every row once an epoch, the same for any number of processes and from any step on."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+
+from cse.augmentation.dropout import Dropout
+from cse.augmentation.masking import Masking
+from cse.augmentation.shuffle import Shuffle
+from cse.data.loader import Batches
+from cse.data.text import Text
+from cse.errors import UserError
+from cse.model.tokenizer import Tokenizer
+
+WORDS = ["kadan", "lofel", "migor", "nuler", "permon", "stazu", "tridan"]
+
+
+@pytest.fixture
+def make(tmp_path, tiny_tokenizer):
+    def build(rows: int = 30, columns: int = 1, augmentation=None, num_views: int = 2, masking: str = "none", **more):
+        def sentences():
+            rng = np.random.default_rng(0)
+            for i in range(rows):
+                words = list(rng.choice(WORDS, rng.integers(1, 9)))
+                yield tuple(" ".join([f"{i}", *words, "abc"[column]]) for column in range(columns))
+
+        names = [f"c{i}" for i in range(columns)] if columns > 1 else None
+        text = Text("made", str(tmp_path), rows=sentences, identity=f"{rows}x{columns}", columns=names)
+        text.prepare()
+        tokenizer = Tokenizer(tiny_tokenizer, 64)
+        text.tokenize(tokenizer, 32)
+        mask = Masking(0.3, 0.8, 0.1)
+        mask.bind(tiny_tokenizer)
+        options = {"batch_size": 4, "drop_last": False, "seed": 1, "max_length": 32} | more
+        return Batches(text, tokenizer, augmentation or Dropout(None), num_views, masking, mask.masked, **options)
+
+    return build
+
+
+def rows_of(batch) -> list[tuple]:
+    ids, mask = batch.tokens.ids_BT, batch.tokens.mask_BT
+    labels = batch.tokens.labels_BT
+    rows = []
+    for i in range(len(ids)):
+        n = int(mask[i].sum())
+        rows.append((tuple(ids[i, :n].tolist()), None if labels is None else tuple(labels[i, :n].tolist())))
+    return rows
+
+
+def test_an_epoch_has_every_row_once(make):
+    batches = make(rows=30)
+    assert batches.steps_per_epoch == 8
+    views = [rows_of(batches[step])[: batches[step].sizes[0]] for step in range(8)]
+    seen = Counter(row for view in views for row in view)
+    assert len(seen) == 30
+    assert set(seen.values()) == {1}
+    assert make(rows=30, drop_last=True).steps_per_epoch == 7
+
+
+def test_epochs_are_shuffled_differently(make):
+    batches = make(rows=30)
+    assert rows_of(batches[0]) != rows_of(batches[8])
+    again = make(rows=30, seed=2)
+    assert rows_of(batches[0]) != rows_of(again[0])
+
+
+def test_a_last_batch_of_one_row_is_left_out(make):
+    """One sentence alone has no negatives."""
+    assert make(rows=29).steps_per_epoch == 7
+    assert make(rows=30).steps_per_epoch == 8
+
+
+@pytest.mark.parametrize("masking", ["none", "first", "copies"])
+def test_two_processes_make_the_same_global_batch(make, masking):
+    options = {"rows": 32, "augmentation": Shuffle(0.5, "round", 2, "count", None), "masking": masking}
+    whole = make(**options)
+    halves = [make(**options, rank=rank, world=2) for rank in range(2)]
+    for step in (0, 3, 9):
+        parts = [half[step] for half in halves]
+        for view in range(len(whole[step].sizes)):
+            joined = []
+            for part in parts:
+                start = sum(part.sizes[:view])
+                joined += rows_of(part)[start : start + part.sizes[view]]
+            start = sum(whole[step].sizes[:view])
+            assert joined == rows_of(whole[step])[start : start + whole[step].sizes[view]]
+
+
+def test_workers_make_the_same_batches_and_leave_the_random_state(make):
+    batches = make(rows=30, augmentation=Shuffle(0.5, "round", 2, "count", None), masking="first")
+    before = torch.get_rng_state()
+    alone = [rows_of(batch) for batch in batches.loader(2, 9, workers=0, pin=False)]
+    helped = [rows_of(batch) for batch in batches.loader(2, 9, workers=2, pin=False)]
+    assert alone == helped == [rows_of(batches[step]) for step in range(2, 9)]
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_columns_are_views(make, tiny_tokenizer):
+    batches = make(rows=10, columns=3, num_views=3)
+    batch = batches[0]
+    assert batch.sizes == (4, 4, 4)
+    ends = [tiny_tokenizer.convert_ids_to_tokens(row[0][-2]) for row in rows_of(batch)]
+    assert ends == ["a"] * 4 + ["b"] * 4 + ["c"] * 4
+    numbers = [row[0][1] for row in rows_of(batch)]
+    assert numbers[:4] == numbers[4:8] == numbers[8:]
+
+
+def test_copies_mask_every_view_and_first_masks_one(make, tiny_tokenizer):
+    batch = make(rows=30, masking="copies")[0]
+    assert batch.sizes == (4, 4, 8)
+    labels = batch.tokens.labels_BT
+    assert (labels[:8] == -100).all()
+    assert (labels[8:] != -100).any()
+    batch = make(rows=30, masking="first")[0]
+    assert batch.sizes == (4, 4)
+    assert (batch.tokens.labels_BT[:4] != -100).any()
+    assert (batch.tokens.labels_BT[4:] == -100).all()
+    restored = torch.where(batch.tokens.labels_BT != -100, batch.tokens.labels_BT, batch.tokens.ids_BT)
+    torch.testing.assert_close(restored[:4], batch.tokens.ids_BT[4:])
+
+
+def test_refusals(make):
+    with pytest.raises(UserError, match="larger than the data"):
+        make(rows=3)
+    with pytest.raises(UserError, match="wants 3 views"):
+        make(rows=10, columns=2, num_views=3)
+    with pytest.raises(UserError, match="does not divide among 3"):
+        make(rows=10, world=3)

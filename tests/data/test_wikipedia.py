@@ -1,0 +1,121 @@
+import hashlib
+from collections import Counter
+from pathlib import Path
+
+import datasets
+import huggingface_hub
+import pytest
+from hydra.utils import instantiate
+from omegaconf import OmegaConf
+
+from cse.data.wikipedia import sample, sentence_splitter, wikipedia
+from cse.errors import UserError
+
+CONF = Path(__file__).parents[2] / "conf/data/wikipedia.yaml"
+NOUNS = ["river", "castle", "bridge", "village", "mountain", "harbour", "church", "railway"]
+OPTIONS = {"min_units": 5, "max_units": 60, "unit": "words"}
+
+
+def article(number):
+    """A heading, two paragraphs of sentences that only this article has, one that all have, a list."""
+    noun, other = NOUNS[number % 8], NOUNS[number * 3 % 7]
+    return (
+        f"The {noun} society\n\nThe {noun} number {number} lies near the old {other} of the town. It was built by "
+        f"Dr. Miller, i.e. the {number} man of the town, for the {other}. All of the towns have many people.\n\n"
+        f'"The {noun} {number} is large," said Mrs. Smith of the {other} society. Short one.\n'
+        f"List of {other} names without an end {number}"
+    )
+
+
+ARTICLES = [article(number) for number in range(300)]
+
+
+def test_a_sample_repeats_and_depends_on_the_seed():
+    first = sample(ARTICLES, 50, 0, **OPTIONS)
+    assert sample(iter(ARTICLES), 50, 0, **OPTIONS) == first
+    assert sample(ARTICLES[::-1], 50, 0, **OPTIONS) == first  # whatever the order
+    assert sample(ARTICLES, 50, 1, **OPTIONS).sentences != first.sentences
+    assert (first.articles, len(first.sentences)) == (300, 50)
+    assert first.sha256 == hashlib.sha256("\n".join(first.sentences).encode()).hexdigest()
+    assert sample(ARTICLES, 51, 0, **OPTIONS).sentences[:50] == first.sentences
+
+
+def test_sentences_are_distinct_and_whole():
+    everything = sample(ARTICLES, 901, 0, **OPTIONS)
+    assert everything.candidates == 4 * 300  # three of its own and the common one; no heading, list or short sentence
+    assert len(set(everything.sentences)) == 901
+    assert "All of the towns have many people." in everything.sentences
+    assert "It was built by Dr. Miller, i.e. the 7 man of the town, for the river." in everything.sentences
+    assert not [s for s in everything.sentences if s.startswith(("List", "Short"))]
+    with pytest.raises(UserError, match=r"300 articles have 901 distinct sentences .* fewer than the 902 asked for"):
+        sample(ARTICLES, 902, 0, **OPTIONS)
+
+
+def test_every_sentence_is_equally_likely_however_often_it_occurs():
+    seen = Counter()
+    for seed in range(60):
+        seen.update(sample(ARTICLES[:40], 24, seed, **OPTIONS).sentences)  # of 121
+    assert len(seen) == 121
+    assert seen["All of the towns have many people."] == pytest.approx(60 * 24 / 121, abs=10)
+    assert max(seen.values()) < 28
+
+
+def test_lengths():
+    words = sample(ARTICLES, 100, 0, min_units=12, max_units=12, unit="words").sentences
+    assert {len(sentence.split()) for sentence in words} == {12}
+    characters = sample(ARTICLES, 100, 0, min_units=40, max_units=50, unit="characters").sentences
+    assert all(40 <= len(sentence.replace(" ", "")) <= 50 for sentence in characters)
+    with pytest.raises(UserError, match=r"data.rows.unit=bytes is not one of words, characters"):
+        sample(ARTICLES, 1, 0, 1, 2, "bytes")
+
+
+def test_full_stops_without_blanks():
+    split = sentence_splitter(ARTICLES)
+    assert list(split("他说：“你好！”然后走了。真的？是。")) == ["他说：“你好！”", "然后走了。", "真的？", "是。"]
+    assert list(split("One  thing here.\nAnother")) == ["One thing here.", "Another"]
+
+
+@pytest.fixture
+def dump(monkeypatch):
+    """A hub whose German Wikipedia is ARTICLES."""
+
+    def load_dataset(repo, config, split, streaming):
+        if config != "20231101.de":
+            raise ValueError(f"BuilderConfig '{config}' not found. Available: ['20231101.de']\nmore")
+        assert (repo, split, streaming) == ("wikimedia/wikipedia", "train", True)
+        return datasets.Dataset.from_dict({"id": [str(i) for i in range(300)], "text": ARTICLES}).to_iterable_dataset()
+
+    monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", lambda *_, **__: None)
+    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+
+
+def config(tmp_path, **rows):
+    data = OmegaConf.merge(OmegaConf.load(CONF), {"rows": rows})
+    return OmegaConf.create({"data": data, "paths": {"cache": str(tmp_path)}}).data
+
+
+def test_the_yaml_samples_the_dump_once(dump, tmp_path, caplog, monkeypatch):
+    options = config(tmp_path, language="de", n=50, share=1.0)
+    with caplog.at_level("INFO"):
+        text = instantiate(options)
+        text.prepare()
+    expected = sample(ARTICLES, 50, 0, **OPTIONS)
+    assert [text.text(i) for i in range(len(text))] == expected.sentences
+    assert f"20231101.de: 50 of 1200 sentences, from 300 articles; sha256 {expected.sha256}" in caplog.text
+    monkeypatch.setattr(datasets, "load_dataset", None)  # the second time from the cache
+    instantiate(options).prepare()
+    assert "de/n=50/seed=0/share=1.0/5-60-words" in options.identity
+
+
+def test_a_share_of_the_articles(dump):
+    rows = wikipedia("de", "20231101", 50, 0, 0.4, **OPTIONS)
+    assert len(set(rows)) == 50
+    # 300 articles have 901 distinct sentences; 40 % of them, chosen by the hash of their id, about 361.
+    with pytest.raises(UserError, match="distinct sentences") as error:
+        list(wikipedia("de", "20231101", 901, 0, 0.4, **OPTIONS))
+    assert int(str(error.value).split()[1]) == pytest.approx(120, abs=25)
+
+
+def test_an_unknown_language_is_named(dump, tmp_path):
+    with pytest.raises(UserError, match=r"wikimedia/wikipedia has no 20231101.xx \(.*Available"):
+        instantiate(config(tmp_path, language="xx")).prepare()
