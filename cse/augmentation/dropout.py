@@ -1,0 +1,23 @@
+"""SimCSE's augmentation (arXiv:2104.08821): none at all. The views are equal, and the encoder's dropout parts them."""
+
+import numpy as np
+
+from cse.augmentation.options import probability
+
+
+class Dropout:
+    """p goes to the encoder, as both its hidden and its attention dropout; None leaves the checkpoint's own."""
+
+    def __init__(self, p: float | None):
+        if p is not None:
+            probability("augmentation.p", p)
+        self.p = p
+
+    @property
+    def model_dropout(self) -> float | None:
+        """The dropout probability that the encoder should run with."""
+        return self.p
+
+    def tokens(self, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """The row's ids as they are."""
+        return ids

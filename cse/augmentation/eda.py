@@ -1,0 +1,124 @@
+"""EDA, Easy Data Augmentation (arXiv:1901.11196): four edits of a sentence's words; its authors' code eda_nlp.
+
+SR  synonym replacement   RI  random insertion   RS  random swap   RD  random deletion
+One view is one of the four, chosen uniformly. SR, RI and RS act n = max(1, floor(alpha * words)) times; RD deletes
+each word with probability alpha.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from cse.augmentation.options import one_of, probability
+from cse.augmentation.wordnet import Synonyms, find_wordnet
+
+# The authors' 127 words, NLTK's English stop words of that time. Only SR spares them.
+STOP_WORDS = frozenset(
+    """i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself
+    it its itself they them their theirs themselves what which who whom this that these those am is are was were be
+    been being have has had having do does did doing a an the and but if or because as until while of at by for with
+    about against between into through during before after above below to from up down in out on off over under again
+    further then once here there when where why how all any both each few more most other some such no nor not only
+    own same so than too very s t can will just don should now""".split()  # noqa: SIM905 (a list of 127 strings is no easier to read)
+)
+
+Lookup = Callable[[str], tuple[str, ...]]
+
+
+def replace(words: list[str], n: int, synonyms: Lookup, rng: np.random.Generator) -> list[str]:
+    """SR: n distinct words that are no stop words and have synonyms, each replaced wherever it occurs."""
+    edited, replaced = list(words), 0
+    distinct = list(dict.fromkeys(word for word in words if word.lower() not in STOP_WORDS))
+    for index in rng.permutation(len(distinct)):
+        options = synonyms(distinct[index])
+        if options:
+            choice = options[rng.integers(len(options))]
+            edited = [choice if word == distinct[index] else word for word in edited]
+            replaced += 1
+        if replaced == n:
+            break
+    return edited
+
+
+def insert(words: list[str], n: int, synonyms: Lookup, rng: np.random.Generator) -> list[str]:
+    """RI: n times, a synonym of a random word goes before a random word.
+
+    A word without synonyms is drawn again; the authors' code gives up at the 10th draw, whatever it brings.
+    """
+    edited = list(words)
+    for _ in range(n):
+        for _ in range(9):
+            options = synonyms(edited[rng.integers(len(edited))])
+            if options:
+                edited.insert(rng.integers(len(edited)), options[rng.integers(len(options))])
+                break
+    return edited
+
+
+def swap(words: list[str], n: int, rng: np.random.Generator) -> list[str]:
+    """RS: n times, two random words change places; after 3 draws of the same place twice nothing happens."""
+    edited = list(words)
+    for _ in range(n):
+        first = rng.integers(len(edited))
+        for _ in range(3):
+            second = rng.integers(len(edited))
+            if second != first:
+                edited[first], edited[second] = edited[second], edited[first]
+                break
+    return edited
+
+
+def delete(words: list[str], p: float, rng: np.random.Generator) -> list[str]:
+    """RD: each word goes with probability p; if none is left, one random word stays."""
+    kept = [word for word, draw in zip(words, rng.random(len(words)), strict=True) if draw > p]
+    return kept or [words[rng.integers(len(words))]]
+
+
+class Eda:
+    """Views of a text, each edited on its own.
+
+    ops    one: one of the four, as the authors do for a single augmented sentence | all: SR, RI, RS, RD in turn
+    clean  reference: lower-cased ASCII letters only, as the authors | none: words as they stand between blanks, so a
+           word with a comma has no synonym; for cased models
+    wordnet_dir, cache_dir   see `find_wordnet` and `normalised` in cse.augmentation.wordnet
+    """
+
+    def __init__(
+        self,
+        alpha: float,
+        ops: str,
+        clean: str,
+        model_dropout: float | None,
+        wordnet_dir: str | None,
+        cache_dir: str,
+    ):
+        probability("augmentation.alpha", alpha)
+        one_of("augmentation.ops", ops, ("one", "all"))
+        one_of("augmentation.clean", clean, ("reference", "none"))
+        self.alpha, self.ops, self.clean = alpha, ops, clean
+        self.model_dropout = model_dropout
+        self.synonyms: Lookup = Synonyms(find_wordnet(wordnet_dir), Path(cache_dir))
+
+    def views(self, text: str, num_views: int, rng: np.random.Generator) -> list[str | list[str]]:
+        """num_views edited copies of a text; the text itself where it has no word."""
+        words = (clean(text) if self.clean == "reference" else text).split()
+        return [" ".join(self._edit(words, rng)) if words else text for _ in range(num_views)]
+
+    def _edit(self, words: list[str], rng: np.random.Generator) -> list[str]:
+        n = max(1, int(self.alpha * len(words)))
+        operations: list[Callable[[list[str]], list[str]]] = [
+            lambda words: replace(words, n, self.synonyms, rng),
+            lambda words: insert(words, n, self.synonyms, rng),
+            lambda words: swap(words, n, rng),
+            lambda words: delete(words, self.alpha, rng),
+        ]
+        for operation in operations if self.ops == "all" else [operations[rng.integers(4)]]:
+            words = " ".join(operation(words)).split()  # a synonym may be several words
+        return words
+
+
+def clean(text: str) -> str:
+    """The authors' preparation: lower case, no apostrophes, and every other character that is no letter a blank."""
+    text = text.lower().replace("'", "").replace("’", "")
+    return "".join(c if "a" <= c <= "z" else " " for c in text)

@@ -1,0 +1,52 @@
+"""BERT's masking for the MLM loss (arXiv:1810.04805, section 3.1), as SimCSE and DeCLUTR use it beside their own loss.
+
+Each ordinary token is selected with probability .15; of those, .8 become the mask token, .1 any token of the
+vocabulary, .1 stay. The loss asks for the original at every selected place.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from cse.augmentation.options import probability as check_probability
+from cse.errors import UserError
+
+IGNORE = -100
+
+
+class Masking:
+    """Masks rows of token ids. Bind the encoder's tokenizer before use.
+
+    mask_share and random_share are shares of the selected tokens; the rest of the selected stay as they are.
+    """
+
+    def __init__(self, probability: float, mask_share: float, random_share: float):
+        check_probability("masking.probability", probability)
+        check_probability("masking.mask_share", mask_share)
+        check_probability("masking.random_share", random_share)
+        if mask_share + random_share > 1:
+            raise UserError(f"masking.mask_share={mask_share} and masking.random_share={random_share} exceed 1 in sum")
+        self.probability, self.mask_share, self.random_share = probability, mask_share, random_share
+
+    def bind(self, tokenizer: Any) -> None:
+        """Take the mask token, the special tokens and the vocabulary's size from a Hugging Face tokenizer."""
+        if tokenizer.mask_token_id is None:
+            raise UserError("this model's tokenizer has no mask token, so it cannot train with an MLM loss")
+        self.mask_id = int(tokenizer.mask_token_id)
+        self.is_special = np.zeros(len(tokenizer), dtype=bool)
+        self.is_special[tokenizer.all_special_ids] = True
+
+    def masked(self, ids: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """One row's ids (T) -> (ids, labels), both int64 (T): labels are the original id where selected, else -100.
+
+        Special tokens (padding, separators, the unknown token) are never selected; a random id may be one.
+        """
+        ids = ids.astype(np.int64)  # a copy, and room for -100
+        selected = (rng.random(len(ids)) < self.probability) & ~self.is_special[ids]
+        fate = rng.random(len(ids))
+        to_mask = selected & (fate < self.mask_share)
+        to_random = selected & (fate >= self.mask_share) & (fate < self.mask_share + self.random_share)
+        labels = np.where(selected, ids, IGNORE)
+        ids[to_mask] = self.mask_id
+        ids[to_random] = rng.integers(len(self.is_special), size=int(to_random.sum()))
+        return ids, labels

@@ -1,0 +1,14 @@
+"""No augmentation: the views are texts that differ already (an NLI premise and what it entails, an aligned pair)."""
+
+import numpy as np
+
+
+class Identity:
+    """Every view as it stands; model_dropout is the encoder's dropout, None for the checkpoint's own."""
+
+    def __init__(self, model_dropout: float | None):
+        self.model_dropout = model_dropout
+
+    def tokens(self, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """The row's ids as they are."""
+        return ids

@@ -1,0 +1,217 @@
+"""DeCLUTR's span sampling (arXiv:2006.03659v1, section 3.1.1): anchors all over a document, positives around each.
+
+    anchor length   = floor(Beta(4, 2) (lmax - lmin) + lmin)     skewed to long spans: they stand for the document
+    positive length = floor(Beta(2, 4) (lmax - lmin) + lmin)     skewed to short ones: less text in common
+
+n units (words or wordpieces) in a document, A anchors, P positives an anchor; a span is (start, end), end exclusive.
+Anchors lie in blocks of lmax units, no two in neighbouring blocks, so at least lmax units separate them.
+"""
+
+import logging
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from cse.augmentation.options import one_of
+from cse.errors import UserError
+
+log = logging.getLogger(__name__)
+
+Span = tuple[int, int]
+
+
+def sample_spans(
+    num_units: int,
+    anchors: int,
+    positives: int,
+    strategy: str,
+    rng: Any,
+    min_length: int = 32,
+    max_length: int = 512,
+    anchor_start: str = "jitter",
+    adjacent_bug: bool = False,
+) -> tuple[list[Span], list[Span]]:
+    """A anchors and, anchor after anchor, the A*P positives (2000 units: anchor (595, 1003), positive (838, 909)).
+
+    rng is a numpy Generator or RandomState; the draws and their order (beta, block, start; then per positive beta,
+    start) are the authors', so RandomState(seed) gives the spans that their code gives after np.random.seed(seed).
+    Raises UserError if num_units < 2 A lmax.
+    """
+    if num_units < units_needed(anchors, max_length):
+        raise UserError(
+            f"a document of {num_units} units is too short for {anchors} anchors of up to {max_length}: it needs "
+            f"{units_needed(anchors, max_length)} (2 * anchors * max_length); use augmentation.on_short=skip or "
+            "shrink, or lower augmentation.max_length"
+        )
+    blocks = list(range(0, num_units - max_length + 1, max_length))  # the tail n mod lmax never holds an anchor
+    anchor_spans, positive_spans = [], []
+    for remaining in range(anchors, 0, -1):
+        length = _length(rng, 4, 2, min_length, max_length)
+        if len(blocks) // remaining < remaining:  # only the ends cost one neighbour, so that blocks never run out
+            index = rng.choice([0, len(blocks) - 1])
+        else:
+            index = _integer(rng, 0, len(blocks))
+        start = blocks[index]
+        if anchor_start == "jitter":
+            start = _integer(rng, start, start + max_length - length + 1)
+        del blocks[max(0, index - 1) : index + 2]
+        anchor_spans.append((int(start), int(start) + length))
+        positive_spans += [
+            _positive(num_units, anchor_spans[-1], strategy, rng, min_length, max_length, adjacent_bug)
+            for _ in range(positives)
+        ]
+    return anchor_spans, positive_spans
+
+
+def units_needed(anchors: int, max_length: int) -> int:
+    """The least length of a document: room for every anchor's block and one neighbour of it."""
+    return 2 * anchors * max_length
+
+
+def _positive(
+    num_units: int, anchor: Span, strategy: str, rng: Any, min_length: int, max_length: int, adjacent_bug: bool
+) -> Span:
+    anchor_start, anchor_end = anchor
+    if strategy == "subsuming":
+        length = _length(rng, 2, 4, min_length, anchor_end - anchor_start)
+        start = _integer(rng, anchor_start, anchor_end - length + 1)
+    elif strategy == "adjacent":
+        # The authors also cap the length at the longer side's room. That cap is always lmax: n >= 2 lmax, and an
+        # anchor never leaves its block. Their `> 0` loses the place at the very start of the document.
+        length = _length(rng, 2, 4, min_length, max_length)
+        before = anchor_start - length
+        starts = [before] if (before > 0 if adjacent_bug else before >= 0) else []
+        starts += [anchor_end] if anchor_end + length <= num_units else []
+        start = int(rng.choice(starts))
+    else:
+        length = _length(rng, 2, 4, min_length, max_length)
+        start = _integer(rng, max(0, anchor_start - length), min(anchor_end, num_units - length) + 1)
+    return start, start + length
+
+
+def _length(rng: Any, a: float, b: float, shortest: int, longest: int) -> int:
+    return int(rng.beta(a, b) * (longest - shortest) + shortest)
+
+
+def _integer(rng: Any, low: int, high: int) -> int:
+    """Uniform in low .. high - 1, whichever of numpy's two interfaces rng has."""
+    return int((rng.integers if isinstance(rng, np.random.Generator) else rng.randint)(low, high))
+
+
+class Spans:
+    """Views of a document: its A anchors, and its A*P positives, as texts.
+
+    strategy      all | adjacent | subsuming
+    unit          words (whitespace, the paper) | wordpieces (the authors' later code; needs `bind`)
+    on_short      what happens to a document under 2 A lmax units: error | skip (not in `usable_rows`) | shrink (lmax
+                  falls to what the document allows, n // 2A, but not below lmin)
+    anchor_start  jitter (anywhere in its block) | block_start (the code of v1's time)
+    adjacent_bug  the authors' `> 0` for `>= 0`
+    """
+
+    def __init__(
+        self,
+        anchors: int,
+        positives: int,
+        strategy: str,
+        min_length: int,
+        max_length: int,
+        unit: str,
+        on_short: str,
+        anchor_start: str,
+        adjacent_bug: bool,
+        model_dropout: float | None,
+    ):
+        one_of("augmentation.strategy", strategy, ("all", "adjacent", "subsuming"))
+        one_of("augmentation.unit", unit, ("words", "wordpieces"))
+        one_of("augmentation.on_short", on_short, ("error", "skip", "shrink"))
+        one_of("augmentation.anchor_start", anchor_start, ("jitter", "block_start"))
+        if anchors < 1 or positives < 1:
+            raise UserError(f"augmentation.anchors={anchors} and augmentation.positives={positives} must be at least 1")
+        # With one length for all, the bug can leave an adjacent positive no place at all.
+        if not 1 <= min_length <= max_length - adjacent_bug:
+            raise UserError(
+                f"augmentation.min_length={min_length} must lie between 1 and augmentation.max_length={max_length}"
+                + " - 1, as adjacent_bug=true needs" * adjacent_bug
+            )
+        self.anchors, self.positives, self.strategy = anchors, positives, strategy
+        self.min_length, self.max_length = min_length, max_length
+        self.unit, self.on_short = unit, on_short
+        self.anchor_start, self.adjacent_bug = anchor_start, adjacent_bug
+        self.model_dropout = model_dropout
+        self._tokenizer: Any = None
+
+    def bind(self, tokenizer: Any) -> None:
+        """Give the encoder's Hugging Face tokenizer; only unit=wordpieces uses it."""
+        self._tokenizer = tokenizer
+
+    def usable_rows(self, text: Any) -> np.ndarray:
+        """The numbers of the documents that `views` can use, after a count of them all; text has len and text(i)."""
+        lengths = [self.length(text.text(row)) for row in range(len(text))]
+        counts = self.check(lengths)
+        log.info("spans: %(documents)d documents, %(short)d of them short, %(usable)d usable", counts)
+        return np.array([row for row, length in enumerate(lengths) if self._fits(length)], dtype=np.int64)
+
+    def length(self, text: str) -> int:
+        """The document's length in units."""
+        return len(self._units(text))
+
+    def check(self, lengths: Iterable[int]) -> dict[str, int]:
+        """Counts for a whole corpus, before any work: documents, short (under 2 A lmax), usable.
+
+        Raises UserError if on_short is error and a document is short, or if none is usable.
+        """
+        lengths = list(lengths)
+        needed = units_needed(self.anchors, self.max_length)
+        short = [length for length in lengths if length < needed]
+        usable = sum(self._fits(length) for length in lengths)
+        if (short and self.on_short == "error") or usable == 0:
+            shortest = f" (the shortest {min(short)})" if short else ""
+            raise UserError(
+                f"{len(short)} of {len(lengths)} documents have fewer than {needed} {self.unit}{shortest}, which "
+                f"{self.anchors} anchors of up to {self.max_length} need, and {usable} are usable with "
+                f"augmentation.on_short={self.on_short}: use skip or shrink, or lower augmentation.max_length"
+            )
+        return {"documents": len(lengths), "short": len(short), "usable": usable}
+
+    def views(self, text: str, num_views: int, rng: np.random.Generator) -> list[str | list[str]]:
+        """[the A anchors, the A*P positives, anchor after anchor]; an objective of one view reads the anchors alone.
+
+        Raises UserError if the document is not usable.
+        """
+        if num_views > 2:
+            raise UserError(
+                f"augmentation=spans makes 2 views of one text, anchors and positives, and {num_views} are asked for: "
+                "use data with one column and an objective of two views, or another augmentation"
+            )
+        units = self._units(text)
+        max_length = self.max_length
+        if self.on_short == "shrink" and self._fits(len(units)):
+            max_length = min(max_length, len(units) // (2 * self.anchors))
+        anchors, positives = sample_spans(
+            len(units),
+            self.anchors,
+            self.positives,
+            self.strategy,
+            rng,
+            self.min_length,
+            max_length,
+            self.anchor_start,
+            self.adjacent_bug,
+        )
+        return [[self._join(units[start:end]) for start, end in spans] for spans in (anchors, positives)]
+
+    def _fits(self, length: int) -> bool:
+        shortest = self.min_length + self.adjacent_bug if self.on_short == "shrink" else self.max_length
+        return length >= units_needed(self.anchors, shortest)
+
+    def _units(self, text: str) -> list[Any]:
+        words = text.split()
+        if self.unit == "words":
+            return words
+        # A leading space: the first word's pieces are those that it has inside a sentence (byte-level BPE).
+        return self._tokenizer(" " + " ".join(words), add_special_tokens=False, verbose=False)["input_ids"]
+
+    def _join(self, units: list[Any]) -> str:
+        return " ".join(units) if self.unit == "words" else self._tokenizer.decode(units)

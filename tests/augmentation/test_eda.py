@@ -1,0 +1,171 @@
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cse.augmentation.eda import STOP_WORDS, Eda, clean, delete, insert, replace, swap
+from cse.errors import UserError
+
+SYNONYMS = {"dog": ("cad", "hound"), "house": ("family",), "runs": ("flows", "hunt down")}
+WORDS = [f"w{chr(97 + i)}" for i in range(20)]  # twenty distinct words without synonyms
+
+
+def synonyms(word):
+    return SYNONYMS.get(word, ())
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+@pytest.fixture
+def eda(wordnet_folder, tmp_path):
+    def make(alpha=0.1, ops="one", clean="reference"):
+        return Eda(alpha, ops, clean, 0.0, str(wordnet_folder), str(tmp_path / "cache"))
+
+    return make
+
+
+def test_the_authors_stop_words():
+    assert len(STOP_WORDS) == 127
+    assert {"i", "don", "t", "s", "yourselves", "now"} < STOP_WORDS
+    assert not {"dog", "us", "would"} & STOP_WORDS
+
+
+def test_replace_changes_n_words_wherever_they_occur():
+    words = ["the", "dog", "runs", "the", "dog", "house"]
+    seen = Counter()
+    for seed in range(600):
+        out = replace(words, 1, synonyms, rng(seed))
+        changed = {old for old, new in zip(words, out, strict=True) if old != new}
+        assert len(changed) == 1
+        word = changed.pop()
+        new = {new for old, new in zip(words, out, strict=True) if old == word}
+        assert len(new) == 1
+        assert new <= set(SYNONYMS[word])
+        seen[word, new.pop()] += 1
+    assert seen["dog", "cad"] + seen["dog", "hound"] == pytest.approx(200, abs=45)
+    assert seen["dog", "cad"] == pytest.approx(100, abs=35)
+    assert seen["runs", "hunt down"] == pytest.approx(100, abs=35)
+    assert seen["house", "family"] == pytest.approx(200, abs=45)
+
+
+def test_replace_passes_over_words_without_synonyms_and_stop_words():
+    every = SYNONYMS | {"the": ("a",)}
+    out = replace(["the", "wa", "dog", "wb", "house"], 5, lambda word: every.get(word, ()), rng())
+    assert out[0] == "the"
+    assert (out[1], out[3]) == ("wa", "wb")
+    assert out[2] in SYNONYMS["dog"]
+    assert out[4] == "family"
+
+
+def test_insert_adds_n_synonyms_of_words_that_have_some():
+    words = ["the", "dog", "wa"]
+    places = Counter()
+    for seed in range(900):
+        out = insert(words, 1, synonyms, rng(seed))
+        if len(out) == 3:  # nine draws without the dog
+            assert out == words
+            continue
+        new = set(out) - set(words)
+        assert len(new) == 1
+        assert new < set(SYNONYMS["dog"])
+        places[out.index(new.pop())] += 1
+    # Gives up with probability (2/3)^9 = .026; before a random word, never at the end.
+    assert sum(places.values()) == pytest.approx(900 * (1 - (2 / 3) ** 9), abs=20)
+    assert [places[i] for i in range(4)] == pytest.approx([292, 292, 292, 0], abs=60)
+    assert len(insert(["dog"], 4, synonyms, rng())) == 5
+    assert insert(WORDS, 3, synonyms, rng()) == WORDS
+
+
+@given(st.integers(1, 30), st.integers(1, 10), st.integers(0, 2**32 - 1))
+def test_swap_permutes(n, swaps, seed):
+    words = list(range(n))
+    out = swap(words, swaps, rng(seed))
+    assert sorted(out) == words
+    assert sum(a != b for a, b in zip(words, out, strict=True)) <= 2 * swaps
+
+
+def test_swap_rate():
+    # One swap of two words succeeds unless the second place is drawn like the first three times.
+    changed = sum(swap(["a", "b"], 1, rng(seed)) == ["b", "a"] for seed in range(4000))
+    assert changed / 4000 == pytest.approx(1 - 1 / 8, abs=0.02)
+    one = [sum(a != b for a, b in zip(WORDS, swap(WORDS, 1, rng(s)), strict=True)) for s in range(1000)]
+    assert set(one) == {2}
+
+
+def test_delete_rate():
+    generator = rng()
+    kept = [len(delete(WORDS, 0.2, generator)) for _ in range(5000)]
+    assert np.mean(kept) == pytest.approx(20 * 0.8, abs=0.1)
+    assert Counter(delete(["a", "b"], 1.0, rng(s))[0] for s in range(400))["a"] == pytest.approx(200, abs=45)
+    assert delete(["a"], 1.0, generator) == ["a"]
+    out = delete(WORDS, 0.5, generator)
+    assert out == [word for word in WORDS if word in out]  # the order stays
+
+
+def test_one_of_the_four_uniformly(eda):
+    augmentation = eda(alpha=0.1)
+    text = "house " + " ".join(WORDS)  # 21 words: n = 2; only "house" has a synonym, "family"
+    seen = Counter()
+    for seed in range(4000):
+        words = augmentation.views(text, 1, rng(seed))[0].split()
+        if words == text.split():
+            seen["unchanged"] += 1  # RI that never drew the house, RD that deleted nothing
+        elif sorted(words) == sorted(text.split()):
+            seen["swap"] += 1
+        elif "family" not in words:
+            seen["delete"] += 1
+        else:
+            seen["insert" if "house" in words else "replace"] += 1
+    deleted_nothing = 0.25 * 0.9**21
+    inserted_nothing = 0.25 * (20 / 21) ** 18
+    assert seen["swap"] / 4000 == pytest.approx(0.25, abs=0.03)
+    assert seen["replace"] / 4000 == pytest.approx(0.25, abs=0.03)
+    assert seen["delete"] / 4000 == pytest.approx(0.25 - deleted_nothing, abs=0.03)
+    assert seen["insert"] / 4000 == pytest.approx(0.25 - inserted_nothing, abs=0.03)
+    assert seen["unchanged"] / 4000 == pytest.approx(deleted_nothing + inserted_nothing, abs=0.03)
+
+
+def test_all_four_in_turn(eda):
+    words = eda(alpha=0.5, ops="all").views("dog " * 10, 1, rng(1))[0].split()
+    assert "dog" not in words  # replaced everywhere
+    assert 1 <= len(words) < 25
+
+
+def test_cleaning():
+    words = clean("It's a “Well-known” dog’s U.S. day, 7\tCafé\n").split()
+    assert words == ["its", "a", "well", "known", "dogs", "u", "s", "day", "caf"]
+
+
+def test_clean_none_keeps_case_and_punctuation(eda):
+    texts = [eda(alpha=0.05, clean="none").views("The Dog, isn't a dog.", 1, rng(s))[0] for s in range(60)]
+    assert "The Dog, isn't a dog." in texts
+    assert all(set(text.split()) <= {"The", "Dog,", "isn't", "a", "dog."} for text in texts)
+    assert any("hound" in text.split() for text in eda(clean="none").views("The Dog", 40, rng()))
+
+
+def test_views_are_edited_apart_and_repeat_with_the_seed(eda):
+    augmentation = eda(alpha=0.2)
+    views = augmentation.views(" ".join(WORDS), 2, rng(0))
+    assert len(views) == 2
+    assert views[0] != views[1]
+    assert views == augmentation.views(" ".join(WORDS), 2, rng(0))
+    assert augmentation.model_dropout == 0.0
+    assert not hasattr(augmentation, "tokens")  # text level
+
+
+@pytest.mark.parametrize("text", ["", " ", "1984.", "中文。"])
+def test_a_text_without_letters_is_returned(eda, text):
+    assert eda().views(text, 2, rng()) == [text, text]
+
+
+def test_a_wrong_option_is_named(eda):
+    with pytest.raises(UserError, match=r"augmentation.ops=two is not one of one, all"):
+        eda(ops="two")
+    with pytest.raises(UserError, match=r"augmentation.clean=no is not one of reference, none"):
+        eda(clean="no")
+    with pytest.raises(UserError, match=r"augmentation.alpha=2"):
+        eda(alpha=2)

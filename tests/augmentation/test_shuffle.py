@@ -1,0 +1,91 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cse.augmentation.shuffle import Shuffle
+from cse.errors import UserError
+
+
+def shuffle(p, rounding="round", min_k=2, mode="count"):
+    return Shuffle(p, rounding, min_k, mode, model_dropout=0.0)
+
+
+def moved(augmentation, n, rows, seed=0):
+    """Mean number of tokens that change their place in a row of n distinct ones."""
+    ids = np.arange(n + 2)
+    rng = np.random.default_rng(seed)
+    return np.mean([(augmentation.tokens(ids, rng) != ids).sum() for _ in range(rows)])
+
+
+@given(
+    st.lists(st.integers(5, 30), max_size=40),
+    st.floats(0, 1),
+    st.sampled_from(["round", "floor", "ceil"]),
+    st.integers(0, 3),
+    st.sampled_from(["count", "bernoulli"]),
+    st.integers(0, 2**32 - 1),
+)
+def test_a_permutation_between_fixed_ends(tokens, p, rounding, min_k, mode, seed):
+    ids = np.array([101, *tokens, 102])
+    before = ids.copy()
+    out = shuffle(p, rounding, min_k, mode).tokens(ids, np.random.default_rng(seed))
+    assert (ids == before).all()  # the row itself is the tokeniser's cache
+    assert (out[0], out[-1]) == (101, 102)
+    assert sorted(out) == sorted(ids)
+
+
+@pytest.mark.parametrize(
+    ("p", "n", "options", "k"),
+    [
+        (0.5, 20, {}, 10),
+        (0.3, 20, {}, 6),
+        (0.05, 20, {}, 2),  # round(1) would be a no-op: min_k
+        (0.05, 20, {"min_k": 0}, 1),
+        (0.1, 27, {}, 3),
+        (0.1, 27, {"rounding": "floor"}, 2),
+        (0.1, 22, {"rounding": "ceil"}, 3),
+        (1.0, 5, {}, 5),
+    ],
+)
+def test_the_share_of_tokens(p, n, options, k):
+    # A uniform permutation of k places has one fixed point on average, whatever k.
+    assert moved(shuffle(p, **options), n, rows=3000) == pytest.approx(k - 1, abs=0.1)
+
+
+def test_bernoulli_chooses_each_token_with_probability_p():
+    # Of K ~ Binomial(30, .2) chosen tokens K - 1 move on average, none if K = 0.
+    assert moved(shuffle(0.2, mode="bernoulli"), 30, rows=5000) == pytest.approx(6 - 1 + 0.8**30, abs=0.12)
+
+
+def test_every_place_and_every_order_is_equally_likely():
+    rng = np.random.default_rng(1)
+    outs = [tuple(shuffle(1.0).tokens(np.array([0, 1, 2, 3, 9]), rng)[1:-1]) for _ in range(6000)]
+    orders, counts = np.unique(outs, axis=0, return_counts=True)
+    assert len(orders) == 6
+    assert counts == pytest.approx([1000] * 6, abs=120)
+    places = np.array([shuffle(0.5).tokens(np.arange(8), rng) != np.arange(8) for _ in range(6000)])[:, 1:-1]
+    assert places.mean(0) == pytest.approx([2 / 6] * 6, abs=0.03)
+
+
+def test_branches_differ_and_a_seed_repeats():
+    ids = np.arange(30)
+    rng = np.random.default_rng(5)
+    first, second = (shuffle(0.5).tokens(ids, rng) for _ in range(2))
+    assert (first != second).any()
+    assert (first == shuffle(0.5).tokens(ids, np.random.default_rng(5))).all()
+
+
+@pytest.mark.parametrize("tokens", [[], [7]])
+def test_nothing_to_permute(tokens):
+    ids = np.array([101, *tokens, 102])
+    assert shuffle(0.5).tokens(ids, np.random.default_rng(0)).tolist() == ids.tolist()
+
+
+def test_a_wrong_option_is_named():
+    with pytest.raises(UserError, match=r"augmentation.p=1.1"):
+        shuffle(1.1)
+    with pytest.raises(UserError, match=r"augmentation.rounding=up is not one of round, floor, ceil"):
+        shuffle(0.1, rounding="up")
+    with pytest.raises(UserError, match=r"augmentation.mode=all is not one of count, bernoulli"):
+        shuffle(0.1, mode="all")

