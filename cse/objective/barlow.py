@@ -1,0 +1,62 @@
+"""Barlow Twins (arXiv:2103.03230) for sentences (Pappadopulo & Farina 2024, Eq. 2):
+
+    L = sum_i (1 - rho_ii)^2 + lambda sum_i sum_{j != i} rho_ij^2
+
+rho is the correlation of channel i of view 1 with channel j of view 2 over the batch. B rows, P projector width.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from cse.types import Encoded, Loss
+
+
+def standardize(z_BP: Tensor, eps: float) -> Tensor:
+    """Mean 0 and variance 1 over the batch, as BatchNorm in training without its affine part."""
+    variance_P, mean_P = torch.var_mean(z_BP, 0, correction=0)
+    return (z_BP - mean_P) * (variance_P + eps).rsqrt()
+
+
+def squared_correlations(a_BP: Tensor, b_BP: Tensor) -> Tensor:
+    """sum_ij rho_ij^2 from the P x P correlations of standardised views."""
+    return (a_BP.T @ b_BP / len(a_BP)).square().sum()
+
+
+def squared_correlations_gram(a_BP: Tensor, b_BP: Tensor) -> Tensor:
+    """The same sum from B x B products: |A^T B|^2 = sum_nm (A A^T o B B^T)_nm. Cheaper where B < P."""
+    return ((a_BP @ a_BP.T) * (b_BP @ b_BP.T)).sum() / len(a_BP) ** 2
+
+
+def barlow_twins(z1_BP: Tensor, z2_BP: Tensor, lambd: float, eps: float = 1e-5) -> Loss:
+    """Both terms unweighted in parts. eps: added to each variance, 1e-5 in the authors' BatchNorm, 0 for exact rho."""
+    a_BP, b_BP = standardize(z1_BP, eps), standardize(z2_BP, eps)
+    diagonal_P = (a_BP * b_BP).mean(0)
+    all_squares = (squared_correlations_gram if len(a_BP) < a_BP.shape[1] else squared_correlations)(a_BP, b_BP)
+    invariance = (1 - diagonal_P).square().sum()
+    redundancy = all_squares - diagonal_P.square().sum()
+    return Loss(invariance + lambd * redundancy, {"invariance": invariance, "redundancy": redundancy})
+
+
+class Barlow(nn.Module):
+    """Barlow Twins on the projections of two views. head: partial of the projector, called with `dim`."""
+
+    num_views = 2
+    masking = "none"
+
+    def __init__(self, dim: int, head: Callable[[int], nn.Module], lambd: float, eps: float):
+        super().__init__()
+        self.head = head(dim)
+        self.lambd = lambd
+        self.eps = eps
+
+    def forward(self, views: list[Encoded]) -> Loss:
+        z1_BP, z2_BP = (self.head(view.pooled_BD) for view in views[:2])  # one by one: BatchNorm sees one view
+        with torch.autocast(z1_BP.device.type, enabled=False):
+            if z1_BP.dtype != torch.float64:
+                z1_BP, z2_BP = z1_BP.float(), z2_BP.float()
+            return barlow_twins(z1_BP, z2_BP, self.lambd, self.eps)
+
+    def test_head(self) -> None:
+        return None

@@ -1,0 +1,163 @@
+"""DeCLUTR (arXiv:2006.03659v1), Eq. 1: NT-Xent between anchor spans and the mean of their positive spans, plus MLM.
+
+    l(i, j) = -log  exp(sim(e_i, e_j) / t)  /  sum_{k != i} exp(sim(e_i, e_k) / t)
+    L_contrastive = mean over i of  l(i, i + N) + l(i + N, i)  over the 2N rows [anchors; mean positives]
+
+Every other row is a negative, those of the same document too. The text sums where the authors' code takes the mean.
+N anchors of the whole batch (documents x anchors a document), P positives an anchor, D width, R = 2N rows, Q rows of
+the memory bank.
+"""
+
+from collections.abc import Callable
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from cse.errors import UserError
+from cse.types import Encoded, Loss
+
+REDUCTIONS = {"mean": Tensor.mean, "sum": Tensor.sum}
+MEMORY_KINDS = ("paper_literal", "pml", "v1_labels")
+
+
+def check_choice(key: str, value: str, valid: tuple[str, ...]) -> None:
+    if value not in valid:
+        raise UserError(f"objective.{key}={value}; valid: {', '.join(valid)}.")
+
+
+def negative_log(log_p: Tensor, floor: float) -> Tensor:
+    """-log p, or -log(p + floor), as the metric-learning library's loss has it: it caps at -log(floor)."""
+    return -(log_p.exp() + floor).log() if floor else -log_p
+
+
+def nt_xent(
+    anchors_ND: Tensor,
+    positives_ND: Tensor,
+    temperature: float,
+    memory_QD: Tensor | None = None,
+    reduction: str = "mean",
+    log_floor: float = 0.0,
+) -> Tensor:
+    """Eq. 1 over both directions of the N pairs, a scalar.
+
+    memory_QD: older rows, further negatives of every row. reduction: "mean" over the 2N directed pairs (the code) or
+    "sum" (the text). log_floor: see negative_log; 0 is exact.
+    """
+    rows_RD = normalize(torch.cat([anchors_ND, positives_ND]), dim=1)
+    logits_RR = (rows_RD @ rows_RD.T / temperature).fill_diagonal_(-torch.inf)
+    if memory_QD is not None:
+        logits_RR = torch.cat([logits_RR, rows_RD @ normalize(memory_QD, dim=1).T / temperature], dim=1)
+    partner_R = torch.arange(len(rows_RD), device=rows_RD.device).roll(len(anchors_ND))
+    log_p_R = logits_RR.log_softmax(1).gather(1, partner_R[:, None])
+    return REDUCTIONS[reduction](negative_log(log_p_R, log_floor))
+
+
+def nt_xent_against_memory(
+    rows_RD: Tensor,
+    labels_R: Tensor,
+    memory_QD: Tensor,
+    labels_Q: Tensor,
+    temperature: float,
+    own_copy: bool,
+    reduction: str = "mean",
+    log_floor: float = 0.0,
+) -> Tensor:
+    """NT-Xent as the authors' cross-batch memory had it: live rows are paired with the memory only, never together.
+
+    The memory's last R rows are copies of the live ones. Each memory row of a live row's label makes a positive pair,
+    with that row's memory rows of other labels as negatives. own_copy: whether a row's own copy is a positive too
+    (pytorch-metric-learning 0.9.86, of the paper's time) or none (0.9.98 and later).
+    """
+    logits_RQ = normalize(rows_RD, dim=1) @ normalize(memory_QD, dim=1).T / temperature
+    same_RQ = labels_R[:, None] == labels_Q
+    negatives_R1 = logits_RQ.masked_fill(same_RQ, torch.finfo(logits_RQ.dtype).min).logsumexp(1, keepdim=True)
+    positive_RQ = same_RQ.clone()
+    positive_RQ[:, -len(rows_RD) :].fill_diagonal_(own_copy)
+    return REDUCTIONS[reduction](negative_log((logits_RQ - logits_RQ.logaddexp(negatives_R1))[positive_RQ], log_floor))
+
+
+class Declutr(nn.Module):
+    """Contrast of spans and, on the same masked pass of the anchors, the masked-language-model loss.
+
+    head: partial of a module called with `dim`, applied to each span before positives are averaged, dropped at test.
+    memory_size: embeddings in the memory bank, 0 for none (the paper's main setting). memory_kind: "paper_literal",
+    live batch plus older rows as negatives; "pml", the authors' library; "v1_labels", their code at v1's time, where
+    labels restart in each batch, so that older batches' rows of the same index count as positives.
+    """
+
+    num_views = 2
+
+    def __init__(
+        self,
+        dim: int,
+        head: Callable[[int], nn.Module],
+        temperature: float,
+        reduction: str,
+        log_floor: float,
+        contrastive_weight: float,
+        mlm_weight: float,
+        memory_size: int,
+        memory_kind: str,
+        memory_own_copy: bool,
+    ):
+        super().__init__()
+        check_choice("reduction", reduction, tuple(REDUCTIONS))
+        check_choice("memory_kind", memory_kind, MEMORY_KINDS)
+        self.masking = "first" if mlm_weight else "none"
+        self.averages_positives = True
+        self.head = head(dim)
+        self.temperature = temperature
+        self.reduction = reduction
+        self.log_floor = log_floor
+        self.contrastive_weight = contrastive_weight
+        self.mlm_weight = mlm_weight
+        self.memory_size = memory_size
+        self.memory_kind = memory_kind
+        self.memory_own_copy = memory_own_copy
+        self.memory_QD: Tensor
+        self.labels_Q: Tensor
+        self.register_buffer("memory_QD", torch.zeros(memory_size, cast(int, self.head.out_dim)))
+        self.register_buffer("labels_Q", torch.full((memory_size,), -1))  # -1: not filled yet
+
+    def forward(self, views: list[Encoded]) -> Loss:
+        anchors, positives = views[:2]
+        anchors_ND = self.head(anchors.pooled_BD)
+        positives_NPD = self.head(positives.pooled_BD).unflatten(0, (len(anchors_ND), -1))
+        with torch.autocast(anchors_ND.device.type, enabled=False):
+            if anchors_ND.dtype != torch.float64:
+                anchors_ND, positives_NPD = anchors_ND.float(), positives_NPD.float()
+            contrastive = self.contrast(anchors_ND, positives_NPD.mean(1))
+        total = self.contrastive_weight * contrastive
+        if not self.mlm_weight:
+            return Loss(total, {"contrastive": contrastive})
+        assert anchors.mlm_nll_B is not None
+        assert anchors.mlm_count_B is not None
+        mlm = anchors.mlm_nll_B.sum() / anchors.mlm_count_B.sum().clamp(min=1)
+        return Loss(total + self.mlm_weight * mlm, {"contrastive": contrastive, "mlm": mlm})
+
+    def contrast(self, anchors_ND: Tensor, positives_ND: Tensor) -> Tensor:
+        if not self.memory_size:
+            return nt_xent(anchors_ND, positives_ND, self.temperature, None, self.reduction, self.log_floor)
+        rows_RD = torch.cat([anchors_ND, positives_ND])
+        first = 0 if self.memory_kind == "v1_labels" else self.labels_Q.max() + 1
+        labels_R = (first + torch.arange(len(anchors_ND), device=rows_RD.device)).repeat(2)
+        older_QD = self.memory_QD[self.labels_Q >= 0]
+        self.memory_QD = torch.cat([self.memory_QD, rows_RD.detach()])[-self.memory_size :]
+        self.labels_Q = torch.cat([self.labels_Q, labels_R])[-self.memory_size :]
+        if self.memory_kind == "paper_literal":
+            return nt_xent(anchors_ND, positives_ND, self.temperature, older_QD, self.reduction, self.log_floor)
+        if self.memory_size < len(rows_RD):
+            raise UserError(
+                f"objective.memory_size={self.memory_size} cannot hold one batch's {len(rows_RD)} embeddings, as "
+                f"objective.memory_kind={self.memory_kind} needs."
+            )
+        held_Q = self.labels_Q >= 0
+        return nt_xent_against_memory(
+            rows_RD, labels_R, self.memory_QD[held_Q], self.labels_Q[held_Q], self.temperature, self.memory_own_copy,
+            self.reduction, self.log_floor,
+        )  # fmt: skip
+
+    def test_head(self) -> None:
+        return None

@@ -1,0 +1,28 @@
+"""The masked-language-model loss alone (BERT, arXiv:1810.04805): the MLM arm of DeCLUTR's ablation, Figure 3.
+
+L = sum over all masked tokens of -log p(original token) / number of masked tokens of the batch
+"""
+
+from torch import nn
+
+from cse.types import Encoded, Loss
+
+
+class Mlm(nn.Module):
+    """Masks and reads view 0; there is no head and no other view."""
+
+    num_views = 1
+    masking = "first"
+
+    def __init__(self, dim: int):
+        super().__init__()
+
+    def forward(self, views: list[Encoded]) -> Loss:
+        nll_B, count_B = views[0].mlm_nll_B, views[0].mlm_count_B
+        assert nll_B is not None
+        assert count_B is not None
+        mlm = nll_B.sum() / count_B.sum().clamp(min=1)
+        return Loss(mlm, {"mlm": mlm})
+
+    def test_head(self) -> None:
+        return None

@@ -1,0 +1,78 @@
+"""SimCSE (arXiv:2104.08821), Eq. 4 (two dropout views of a sentence) and Eq. 5 (entailment pair and hard negative).
+
+    l_i = -log  exp(sim(h_i, h_i+) / t)  /  sum_j [ exp(sim(h_i, h_j+) / t) + a^[i=j] exp(sim(h_i, h_j-) / t) ]
+
+B rows of the global batch, D width. sim is the cosine, t the temperature, log a = hard_negative_weight (the authors'
+code adds it to the logit). Mean over i, one direction only: anchors look for positives, not the other way.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, normalize
+
+from cse.types import Encoded, Loss
+
+
+def info_nce(
+    anchors_BD: Tensor,
+    positives_BD: Tensor,
+    temperature: float,
+    hard_negatives_BD: Tensor | None = None,
+    hard_negative_weight: float = 0.0,
+) -> Tensor:
+    """The mean of l_i over the batch, a scalar. With hard negatives every row sees all B of them (Eq. 5)."""
+    anchors_BD = normalize(anchors_BD, dim=1)
+    logits = anchors_BD @ normalize(positives_BD, dim=1).T / temperature
+    if hard_negatives_BD is not None:
+        hard_BB = anchors_BD @ normalize(hard_negatives_BD, dim=1).T / temperature
+        own_BB = torch.eye(len(hard_BB), dtype=hard_BB.dtype, device=hard_BB.device)
+        logits = torch.cat([logits, hard_BB + hard_negative_weight * own_BB], dim=1)
+    return cross_entropy(logits, torch.arange(len(logits), device=logits.device))
+
+
+class Simcse(nn.Module):
+    """SimCSE, unsupervised (two views) and supervised (pairs, or pairs with hard negatives).
+
+    head: partial of a module called with `dim`, applied in training; keep_head: whether it stays at test time
+    (supervised) or is dropped (unsupervised). mlm_weight: weight of the masked-language-model loss on masked copies of
+    all views, 0 for none.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        num_views: int,
+        temperature: float,
+        head: Callable[[int], nn.Module],
+        keep_head: bool,
+        hard_negative_weight: float,
+        mlm_weight: float,
+    ):
+        super().__init__()
+        self.num_views = num_views
+        self.masking = "copies" if mlm_weight else "none"
+        self.temperature = temperature
+        self.head = head(dim)
+        self.keep_head = keep_head
+        self.hard_negative_weight = hard_negative_weight
+        self.mlm_weight = mlm_weight
+
+    def forward(self, views: list[Encoded]) -> Loss:
+        heads = [self.head(view.pooled_BD) for view in views[: self.num_views]]
+        with torch.autocast(heads[0].device.type, enabled=False):
+            anchors, positives, *hard = [h if h.dtype == torch.float64 else h.float() for h in heads]
+            contrastive = info_nce(
+                anchors, positives, self.temperature, hard[0] if hard else None, self.hard_negative_weight
+            )
+        if not self.mlm_weight:
+            return Loss(contrastive, {"contrastive": contrastive})
+        masked = views[-1]
+        assert masked.mlm_nll_B is not None
+        assert masked.mlm_count_B is not None
+        mlm = masked.mlm_nll_B.sum() / masked.mlm_count_B.sum()
+        return Loss(contrastive + self.mlm_weight * mlm, {"contrastive": contrastive, "mlm": mlm})
+
+    def test_head(self) -> nn.Module | None:
+        return self.head if self.keep_head else None

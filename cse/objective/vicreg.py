@@ -1,0 +1,117 @@
+"""VICReg (arXiv:2105.04906) for sentences (Pappadopulo & Farina 2024, Eq. 3):
+
+    L = l_I / B sum_n |z1_n - z2_n|^2
+      + l_V / P sum_I sum_i max(0, 1 - sqrt(C_ii + eps))
+      + l_C / P sum_I sum_{i != j} C_ij^2
+
+I: both views; C: a view's unbiased covariance over the batch. B rows, P projector width.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import relu
+
+from cse.errors import UserError
+from cse.types import Encoded, Loss
+
+NORMS = ("paper", "reference")
+
+
+def invariance_term(z1_BP: Tensor, z2_BP: Tensor) -> Tensor:
+    """Squared distance of the two views, mean over rows."""
+    return (z1_BP - z2_BP).square().sum(1).mean()
+
+
+def variance_term(z_BP: Tensor, eps: float) -> Tensor:
+    """What each channel's standard deviation lacks to 1, mean over channels."""
+    return relu(1 - (z_BP.var(0) + eps).sqrt()).mean()
+
+
+def squared_covariances(centred_BP: Tensor) -> Tensor:
+    """sum_ij C_ij^2 from the P x P covariances."""
+    return (centred_BP.T @ centred_BP).square().sum() / (len(centred_BP) - 1) ** 2
+
+
+def squared_covariances_gram(centred_BP: Tensor) -> Tensor:
+    """The same sum from B x B products: |Z^T Z| = |Z Z^T|. Cheaper where B < P."""
+    return (centred_BP @ centred_BP.T).square().sum() / (len(centred_BP) - 1) ** 2
+
+
+def covariance_term(z_BP: Tensor) -> Tensor:
+    """Squared covariances of different channels, summed, by channel."""
+    rows, width = z_BP.shape
+    all_squares = (squared_covariances_gram if rows < width else squared_covariances)(z_BP - z_BP.mean(0))
+    return (all_squares - z_BP.var(0).square().sum()) / width
+
+
+def vicreg(
+    z1_BP: Tensor,
+    z2_BP: Tensor,
+    invariance: float,
+    variance: float,
+    covariance: float,
+    norm: str = "paper",
+    eps: float = 1e-4,
+) -> Loss:
+    """The three terms, unweighted in parts.
+
+    norm: "paper" is Eq. 3; "reference", VICReg's code, has 1 / P of its distance (a mean over rows and channels) and
+    half of its hinge (a mean over views), so reference(s, v, c) = paper(s / P, v / 2, c).
+    """
+    if norm not in NORMS:
+        raise UserError(f"objective.norm={norm}; valid: {', '.join(NORMS)}.")
+    terms = {
+        "invariance": invariance_term(z1_BP, z2_BP),
+        "variance": variance_term(z1_BP, eps) + variance_term(z2_BP, eps),
+        "covariance": covariance_term(z1_BP) + covariance_term(z2_BP),
+    }
+    if norm == "reference":
+        terms["invariance"] = terms["invariance"] / z1_BP.shape[1]
+        terms["variance"] = terms["variance"] / 2
+    total = invariance * terms["invariance"] + variance * terms["variance"] + covariance * terms["covariance"]
+    return Loss(total, terms)
+
+
+class Vicreg(nn.Module):
+    """VICReg on the projections of two views. head: partial of the projector, called with `dim`, dropped at test.
+
+    log10_variance, log10_covariance: the weights as powers of ten, for a search that is uniform in them; where one is
+    given, it replaces the plain weight.
+    """
+
+    num_views = 2
+    masking = "none"
+
+    def __init__(
+        self,
+        dim: int,
+        head: Callable[[int], nn.Module],
+        invariance: float,
+        variance: float,
+        covariance: float,
+        log10_variance: float | None,
+        log10_covariance: float | None,
+        norm: str,
+        eps: float,
+    ):
+        super().__init__()
+        if norm not in NORMS:
+            raise UserError(f"objective.norm={norm}; valid: {', '.join(NORMS)}.")
+        self.head = head(dim)
+        self.invariance = invariance
+        self.variance = variance if log10_variance is None else 10**log10_variance
+        self.covariance = covariance if log10_covariance is None else 10**log10_covariance
+        self.norm = norm
+        self.eps = eps
+
+    def forward(self, views: list[Encoded]) -> Loss:
+        z1_BP, z2_BP = (self.head(view.pooled_BD) for view in views[:2])  # one by one: BatchNorm sees one view
+        with torch.autocast(z1_BP.device.type, enabled=False):
+            if z1_BP.dtype != torch.float64:
+                z1_BP, z2_BP = z1_BP.float(), z2_BP.float()
+            return vicreg(z1_BP, z2_BP, self.invariance, self.variance, self.covariance, self.norm, self.eps)
+
+    def test_head(self) -> None:
+        return None

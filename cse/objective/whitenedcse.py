@@ -1,0 +1,145 @@
+"""WhitenedCSE (Zhuo et al., ACL 2023): shuffled group whitening makes positives, Eq. 7 and 8 contrast all of them.
+
+    h_p = head(SGW_p(x_p)),   p = 0 .. M - 1, each p with its own permutation of the channels
+    L1  = sum_p lambda_p mean_i l_ip,   l_ip = -log softmax_j( cos(h_i0, h_jp) / t )_i,   p = 1 .. M - 1
+
+View 0 is the anchor; other anchors are no negatives. B rows of the batch, D width, M views, P = M - 1 positives.
+"""
+
+from collections.abc import Callable
+from copy import deepcopy
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from cse.errors import UserError
+from cse.objective.whitening import ShuffledGroupWhitening, check_groups, whiten_views
+from cse.types import Encoded, Loss
+
+LOSSES = ("L1", "L2_softmin", "L2_hard", "L2_literal")
+
+
+def check_choice(key: str, value: str, valid: tuple[str, ...]) -> None:
+    if value not in valid:
+        raise UserError(f"objective.{key}={value}; valid: {', '.join(valid)}.")
+
+
+def shuffled_group_whitening(
+    x_BD: Tensor,
+    num_groups: int,
+    permutation: Tensor | None = None,
+    eps: float = 1e-5,
+    kind: str = "zca",
+    grad: str = "detach",
+) -> Tensor:
+    """Whiten each of `num_groups` groups of channels over the batch; every channel returns to its place (Eq. 6).
+
+    permutation: (D,) int64, shuffled channel j is channel permutation[j]; None: neighbours form a group.
+    eps: shrinkage (1 - eps) C + eps (tr C / s) I; the authors' code has none (0). kind: zca | pca | cholesky.
+    grad: "detach" takes W as a constant (the authors' code), "through" differentiates it too.
+    Raises UserError for groups that cannot be whitened.
+    """
+    check_groups(num_groups, x_BD.shape[1], len(x_BD), eps)
+    permutations_1D = None if permutation is None else permutation[None]
+    return whiten_views(x_BD[None], num_groups, permutations_1D, eps, kind, grad)[0]
+
+
+def multi_positive(
+    views_MBD: Tensor, temperature: float, weights: list[float] | None = None, kind: str = "L1"
+) -> Tensor:
+    """Contrast view 0 with each of the M - 1 others, a scalar. weights: lambda_p, 1 each if None.
+
+    L1          sum_p lambda_p mean_i l_ip  (Eq. 7)
+    L2_softmin  mean_i log sum_p lambda_p exp(l_ip): the least similar positive dominates, what Eq. 8 means
+    L2_hard     -mean_i log sum_p lambda_p exp(-l_ip): the most similar one dominates (the authors' variant)
+    L2_literal  -mean_i log sum_p lambda_p exp(-sim_ip) / Z_ip, Eq. 8 as printed: pushes positives apart, to show it
+    """
+    check_choice("loss", kind, LOSSES)
+    h_MBD = normalize(views_MBD, dim=-1)
+    logits_PBB = h_MBD[0] @ h_MBD[1:].mT / temperature
+    sim_PB, log_z_PB = logits_PBB.diagonal(dim1=1, dim2=2), logits_PBB.logsumexp(2)
+    l_PB = log_z_PB - sim_PB
+    weights_P = l_PB.new_ones(len(l_PB)) if weights is None else l_PB.new_tensor(weights)
+    if kind == "L1":
+        return weights_P @ l_PB.mean(1)
+    log_weights_P1 = weights_P.log()[:, None]
+    if kind == "L2_softmin":
+        return (log_weights_P1 + l_PB).logsumexp(0).mean()
+    if kind == "L2_hard":
+        return -(log_weights_P1 - l_PB).logsumexp(0).mean()
+    return -(log_weights_P1 - sim_PB - log_z_PB).logsumexp(0).mean()
+
+
+class WhitenedCSE(nn.Module):
+    """The pooled embedding, whitened anew for each of m views, through the head, into the multi-positive loss.
+
+    head: partial of a module called with `dim`. whitening: partial of ShuffledGroupWhitening.
+    m: views of a sentence, the anchor among them. source: "dropout", m passes through the encoder (the authors' code),
+    or "shared_backbone", one pass whitened m times (the text). pooler: the embedding that is scored, "cls_before_mlp",
+    "mlp_no_whitening", or "mlp_whitening" (running moments and one fixed permutation).
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        head: Callable[[int], nn.Module],
+        whitening: Callable[..., ShuffledGroupWhitening],
+        m: int,
+        source: str,
+        loss: str,
+        weights: list[float] | None,
+        temperature: float,
+        pooler: str,
+    ):
+        super().__init__()
+        if m < 2:
+            raise UserError(f"objective.m={m} leaves no positive: it counts the anchor; use 2 or more.")
+        if weights is not None and len(weights) != m - 1:
+            raise UserError(
+                f"objective.weights has {len(weights)} values for the {m - 1} positives of objective.m={m}."
+            )
+        check_choice("source", source, ("dropout", "shared_backbone"))
+        check_choice("loss", loss, LOSSES)
+        check_choice("pooler", pooler, ("cls_before_mlp", "mlp_no_whitening", "mlp_whitening"))
+        self.num_views = m if source == "dropout" else 1
+        self.masking = "none"
+        self.head = head(dim)
+        self.whitening = whitening(dim, track=pooler == "mlp_whitening")
+        self.m = m
+        self.loss = loss
+        self.weights = weights and list(weights)
+        self.temperature = temperature
+        self.pooler = pooler
+        if source == "shared_backbone" and not self.whitening.diversifies:
+            raise UserError(
+                "objective.source=shared_backbone makes each positive equal to its anchor, unless objective.whitening "
+                "has a kind, shuffle=true, layout=per_view and 1 < num_groups < width."
+            )
+        if pooler == "mlp_whitening" and self.whitening.kind == "none":
+            raise UserError("objective.pooler=mlp_whitening needs a whitening; use objective.pooler=mlp_no_whitening.")
+
+    def forward(self, views: list[Encoded]) -> Loss:
+        x_MBD = torch.stack([view.pooled_BD for view in views[: self.num_views]])
+        with torch.autocast(x_MBD.device.type, enabled=False):
+            x_MBD = x_MBD if x_MBD.dtype == torch.float64 else x_MBD.float()
+            z_MBD = self.whitening(x_MBD.expand(self.m, -1, -1))
+        h_MBD = self.head(z_MBD.flatten(0, 1)).unflatten(0, (self.m, -1))
+        with torch.autocast(x_MBD.device.type, enabled=False):
+            contrastive = multi_positive(h_MBD.to(x_MBD.dtype), self.temperature, self.weights, self.loss)
+        return Loss(contrastive, {"contrastive": contrastive})
+
+    @torch.no_grad()
+    def test_head(self) -> nn.Module | None:
+        if self.pooler == "cls_before_mlp":
+            return None
+        if self.pooler == "mlp_no_whitening":
+            return self.head
+        # the running whitening is affine, so it folds into the head's linear layer: W A^T x + b - W A^T mean
+        matrix_DD, mean_D = self.whitening.affine()
+        head = deepcopy(self.head)
+        linear = cast(nn.Linear, head.get_submodule("linear"))
+        linear.weight.copy_(linear.weight @ matrix_DD.T)
+        linear.bias.sub_(linear.weight @ mean_D)
+        return head

@@ -1,0 +1,237 @@
+"""Shuffled group whitening (Zhuo et al., ACL 2023, Eq. 6): whiten random groups of channels over the batch.
+
+    SGW(x) = shuffle^-1( concat_g (y_g - mean) W_g ),   y = shuffle(x) cut into k groups of s = D / k channels
+    W_g = C_g^(-1/2),   C_g = (y_g - mean)^T (y_g - mean) / B
+
+B rows of the batch, D width, M views, k groups, s channels of a group. k is a count, though the paper's tables say
+"group size": taken as sizes, 64 ... 384 would make singular covariances at its batch of 64.
+All views and groups are whitened at once; covariances and eigenvalues are float64, whatever x is.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from cse.errors import RunError, UserError
+from cse.types import seeded
+
+FLOOR = 1e-7  # smallest eigenvalue, as a share of its group's largest
+TINY = 1e-30  # smallest variance: a group that is constant over the batch becomes 0, not nan
+SINGULAR_EPS = 1e-3  # from this shrinkage on, a covariance of too few rows can be inverted
+
+
+def identity(size: int, like: Tensor) -> Tensor:
+    return torch.eye(size, dtype=like.dtype, device=like.device)
+
+
+class InverseSqrt(torch.autograd.Function):
+    """C^(-1/2) of symmetric positive definite C (..., s, s), with the backward of Daleckii and Krein.
+
+    With a = sqrt(eigenvalues of C):  dC = U [K o (U^T sym(dW) U)] U^T,  K_ij = -1 / (a_i a_j (a_i + a_j)).
+    Unlike the backward of an eigendecomposition it never divides by a difference of eigenvalues.
+    """
+
+    @staticmethod
+    def forward(ctx, c_ss: Tensor) -> Tensor:
+        values_s, u_ss = floored_eigh(c_ss)
+        a_s = values_s.sqrt()
+        ctx.save_for_backward(a_s, u_ss)
+        return (u_ss / a_s[..., None, :]) @ u_ss.mT
+
+    @staticmethod
+    def backward(ctx, *grads: Tensor) -> Tensor:
+        (grad_ss,) = grads
+        a_s, u_ss = ctx.saved_tensors
+        row_s1, column_1s = a_s[..., :, None], a_s[..., None, :]
+        k_ss = -1 / (row_s1 * column_1s * (row_s1 + column_1s))
+        return u_ss @ (k_ss * (u_ss.mT @ (grad_ss + grad_ss.mT) @ u_ss) / 2) @ u_ss.mT
+
+
+def floored_eigh(c_ss: Tensor) -> tuple[Tensor, Tensor]:
+    """Eigenvalues in ascending order, kept off zero, and eigenvectors in columns."""
+    values_s, u_ss = torch.linalg.eigh(c_ss)
+    return values_s.maximum(FLOOR * values_s[..., -1:]).clamp(min=TINY), u_ss
+
+
+def inverse_sqrt(c_ss: Tensor) -> Tensor:
+    """C^(-1/2): in closed form for groups of one and of two channels (BERT's published k = 384), else by eigh."""
+    if c_ss.shape[-1] == 1:
+        return c_ss.clamp(min=TINY).rsqrt()
+    if c_ss.shape[-1] == 2:  # Cayley-Hamilton: ((tr + q) I - C) / (q t),  q = sqrt(det C),  t = sqrt(tr + 2 q)
+        trace_11 = c_ss.diagonal(dim1=-2, dim2=-1).sum(-1)[..., None, None].clamp(min=TINY)
+        det = c_ss[..., 0, 0] * c_ss[..., 1, 1] - c_ss[..., 0, 1] * c_ss[..., 1, 0]
+        q_11 = det[..., None, None].maximum(FLOOR * trace_11**2).sqrt()
+        return ((trace_11 + q_11) * identity(2, c_ss) - c_ss) / (q_11 * (trace_11 + 2 * q_11).sqrt())
+    return InverseSqrt.apply(c_ss)
+
+
+def whitening_matrices(c_ss: Tensor, kind: str) -> Tensor:
+    """W (..., s, s) for rows z = y W: zca C^(-1/2), pca U L^(-1/2), cholesky R^-T where C = R R^T."""
+    try:
+        if kind == "zca":
+            return inverse_sqrt(c_ss)
+        if kind == "pca":
+            values_s, u_ss = floored_eigh(c_ss)
+            return u_ss * values_s.rsqrt()[..., None, :]
+        return torch.linalg.inv(torch.linalg.cholesky(c_ss)).mT
+    except torch.linalg.LinAlgError as error:
+        raise RunError(
+            "Group whitening cannot decompose a covariance: the embeddings are not finite, or have collapsed "
+            "(then a larger objective.whitening.eps helps)."
+        ) from error
+
+
+def whiten_views(
+    x_MBD: Tensor,
+    num_groups: int,
+    permutations_MD: Tensor | None = None,
+    eps: float = 1e-5,
+    kind: str = "zca",
+    grad: str = "detach",
+    moments: tuple[Tensor, Tensor] | None = None,
+) -> Tensor:
+    """Whiten each view by its own permutation and statistics; see shuffled_group_whitening, its case of one view.
+
+    moments: (mean_D, covariance_DD) to whiten every view by instead of its own, as constants.
+    """
+    views, rows, width = x_MBD.shape
+    size = width // num_groups
+    if permutations_MD is not None:
+        x_MBD = x_MBD.gather(2, permutations_MD[:, None].expand_as(x_MBD))
+    y_MkBs = x_MBD.reshape(views, rows, num_groups, size).transpose(1, 2)
+    if moments is None:
+        y_MkBs = y_MkBs - y_MkBs.mean(2, keepdim=True)
+        source_MkBs = (y_MkBs.detach() if grad == "detach" else y_MkBs).double()
+        c_Mkss = source_MkBs.mT @ source_MkBs / rows
+        scale_Mk11 = c_Mkss.diagonal(dim1=2, dim2=3).mean(2)[..., None, None]
+    else:
+        order_MD = torch.arange(width, device=x_MBD.device)[None] if permutations_MD is None else permutations_MD
+        order_Mks = order_MD.reshape(-1, num_groups, size)
+        mean_D, covariance_DD = moments
+        y_MkBs = y_MkBs - mean_D[order_Mks][:, :, None]
+        c_Mkss = covariance_DD[order_Mks[..., :, None], order_Mks[..., None, :]].double()
+        scale_Mk11 = c_Mkss.new_ones(())  # running moments start at I, and the authors' class shrinks towards it
+    shrunk_Mkss = (1 - eps) * c_Mkss + eps * scale_Mk11 * identity(size, c_Mkss)
+    z_MkBs = y_MkBs @ whitening_matrices(shrunk_Mkss, kind).to(y_MkBs.dtype)
+    z_MBD = z_MkBs.transpose(1, 2).reshape(views, rows, width)
+    if permutations_MD is None:
+        return z_MBD
+    return z_MBD.gather(2, permutations_MD.argsort(1)[:, None].expand_as(z_MBD))
+
+
+def check_groups(num_groups: int, width: int, rows: int, eps: float) -> None:
+    """Raise UserError, with the valid values, if k does not divide D or B rows cannot span a group's s channels."""
+    divisors = [k for k in range(1, width + 1) if width % k == 0]
+    if num_groups not in divisors:
+        valid = ", ".join(map(str, divisors))
+        raise UserError(
+            f"objective.whitening.num_groups={num_groups} does not divide the width {width}; valid: {valid}."
+        )
+    size = width // num_groups
+    if size > rows - 1 and eps < SINGULAR_EPS:
+        valid = ", ".join(str(k) for k in divisors if width // k <= rows - 1) or "none"
+        raise UserError(
+            f"objective.whitening.num_groups={num_groups} makes groups of {size} channels, whose covariance over "
+            f"{rows} rows is singular; valid here: {valid}; or set stats=ema or eps>={SINGULAR_EPS} beside it."
+        )
+
+
+class ShuffledGroupWhitening(nn.Module):
+    """Whitens M views (M, B, D), with new permutations at each training step.
+
+    kind: none | pca | zca | cholesky. layout: "per_view" (the text), or "chunked", the code's equal runs of the
+    sample-major B * M rows. stats: "batch", or "ema", running moments of momentum beta with this batch folded in.
+    grad: "detach" takes W as a constant (the code), "through" differentiates it too. batch_size: rows to expect, so
+    that impossible groups are refused at the start. track: keep the running moments that `affine` needs.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        track: bool,
+        kind: str,
+        num_groups: int,
+        shuffle: bool,
+        layout: str,
+        stats: str,
+        beta: float,
+        eps: float,
+        grad: str,
+        batch_size: int,
+        seed: int,
+    ):
+        super().__init__()
+        for key, value, valid in (
+            ("kind", kind, ("none", "pca", "zca", "cholesky")),
+            ("layout", layout, ("per_view", "chunked")),
+            ("stats", stats, ("batch", "ema")),
+            ("grad", grad, ("detach", "through")),
+        ):
+            if value not in valid:
+                raise UserError(f"objective.whitening.{key}={value}; valid: {', '.join(valid)}.")
+        if kind != "none":
+            check_groups(num_groups, dim, batch_size, SINGULAR_EPS if stats == "ema" else eps)
+        if grad == "through" and (kind == "pca" or stats == "ema"):
+            why = "PCA's eigenvectors have no stable gradient" if kind == "pca" else "running moments are constants"
+            raise UserError(f"objective.whitening.grad=through: {why}; use objective.whitening.grad=detach.")
+        self.dim, self.kind, self.num_groups, self.layout, self.stats = dim, kind, num_groups, layout, stats
+        self.beta, self.eps, self.grad, self.seed = beta, eps, grad, seed
+        self.shuffle = shuffle and num_groups > 1  # as in the code; one group has nothing to shuffle
+        self.track = track or stats == "ema"
+        self.step = 0  # in the state dict, yet no buffer: reading one would wait for the GPU
+        self.mean_D: Tensor
+        self.covariance_DD: Tensor
+        self.register_buffer("mean_D", torch.zeros(dim))
+        self.register_buffer("covariance_DD", torch.eye(dim) if self.track else None)
+
+    @property
+    def diversifies(self) -> bool:
+        """Whether two whitenings of one view differ. ZCA of whole groups, or of single channels, sees no shuffle."""
+        return self.kind != "none" and self.shuffle and self.num_groups < self.dim and self.layout == "per_view"
+
+    def forward(self, x_MBD: Tensor) -> Tensor:
+        if self.kind == "none":
+            return x_MBD
+        views, rows, _ = x_MBD.shape
+        if self.stats == "batch":
+            check_groups(self.num_groups, self.dim, rows, self.eps)
+        if self.layout == "chunked":
+            x_MBD = x_MBD.transpose(0, 1).reshape(views, rows, -1)
+        if self.track and self.training:
+            self.update_moments(x_MBD.detach())
+        keys = [(self.seed, self.step, view) for view in range(views)]
+        moments = (self.mean_D, self.covariance_DD) if self.stats == "ema" else None
+        z_MBD = whiten_views(
+            x_MBD, self.num_groups, self.permutations(keys, x_MBD), self.eps, self.kind, self.grad, moments
+        )
+        self.step += self.training
+        return z_MBD.reshape(rows, views, -1).transpose(0, 1) if self.layout == "chunked" else z_MBD
+
+    def permutations(self, keys: list, like: Tensor) -> Tensor | None:
+        """(len(keys), D), one permutation of the channels a key, on like's device; None without shuffling."""
+        if not self.shuffle:
+            return None
+        return torch.stack([torch.randperm(self.dim, generator=seeded(*key)) for key in keys]).to(like.device)
+
+    def update_moments(self, x_MBD: Tensor) -> None:
+        """Eq. 13, one view after the other: moments = beta * moments + (1 - beta) * the view's own."""
+        views, rows, _ = x_MBD.shape
+        centred_MBD = x_MBD - x_MBD.mean(1, keepdim=True)
+        weights_M = (1 - self.beta) * self.beta ** torch.arange(views - 1, -1, -1).to(x_MBD)
+        weighted_MBD = weights_M[:, None, None] / rows * centred_MBD
+        self.mean_D.mul_(self.beta**views).add_(weights_M @ x_MBD.mean(1))
+        self.covariance_DD.mul_(self.beta**views).add_(weighted_MBD.flatten(0, 1).T @ centred_MBD.flatten(0, 1))
+
+    def affine(self) -> tuple[Tensor, Tensor]:
+        """(matrix_DD, mean_D): the running whitening with one fixed permutation, z = (x - mean) matrix, for test."""
+        basis_1DD = (identity(self.dim, self.mean_D) + self.mean_D)[None]
+        permutation_1D = self.permutations([(self.seed,)], basis_1DD)
+        moments = (self.mean_D, self.covariance_DD)
+        return whiten_views(basis_1DD, self.num_groups, permutation_1D, self.eps, self.kind, moments=moments)[
+            0
+        ], self.mean_D
+
+    def get_extra_state(self) -> Tensor:
+        return torch.tensor(self.step)
+
+    def set_extra_state(self, state: Tensor) -> None:
+        self.step = int(state)

@@ -1,0 +1,158 @@
+"""Barlow Twins against the authors' code in float64, a slow version, and its invariances."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+from cse.model.heads import Projector
+from cse.objective.barlow import Barlow, barlow_twins, squared_correlations, squared_correlations_gram, standardize
+from cse.types import Encoded
+
+
+def views():
+    rng = np.random.default_rng(20231017)
+    a = rng.standard_normal((16, 24))
+    b = 0.7 * a + 0.5 * rng.standard_normal((16, 24))
+    assert (a.sum(), b.sum()) == pytest.approx((-0.53917975, -2.48143676))
+    return torch.tensor(a, requires_grad=True), torch.tensor(b, requires_grad=True)
+
+
+# (lambda, eps): loss, gradient norms of both views, gradient of view 1 at [0, 0], of view 2 at [3, 5]
+REFERENCE = {
+    (0.005, 1e-5): (1.49330072, 0.46514216, 0.5754489, -0.03354574, -0.0069576),
+    (0.025, 1e-5): (2.2413322, 0.47171681, 0.58575696, -0.03040541, -0.0102737),
+    (0.005, 0.0): (1.49317951, 0.46512917, 0.57543207, -0.03354505, -0.00695941),
+    (0.025, 0.0): (2.24123343, 0.47170437, 0.58574098, -0.0304047, -0.01027542),
+}
+
+
+@pytest.mark.parametrize(("lambd", "eps"), REFERENCE)
+def test_authors_numbers(lambd, eps):
+    a, b = views()
+    loss = barlow_twins(a, b, lambd, eps).total
+    grad_a, grad_b = torch.autograd.grad(loss, (a, b))
+    numbers = loss.item(), grad_a.norm().item(), grad_b.norm().item(), grad_a[0, 0].item(), grad_b[3, 5].item()
+    assert numbers == pytest.approx(REFERENCE[lambd, eps], rel=1e-6, abs=5e-9)  # the reference has 8 decimals
+
+
+@pytest.mark.parametrize(("lambd", "expected"), [(0.005, (0.17729538, 0.01532846)), (0.025, (0.8864769, 0.07664231))])
+def test_authors_numbers_for_identical_views(lambd, expected):
+    """The diagonal vanishes but for eps; what is left is redundancy."""
+    a, _ = views()
+    loss = barlow_twins(a, a.detach(), lambd)
+    (gradient,) = torch.autograd.grad(loss.total, a)
+    assert (loss.total.item(), gradient.norm().item()) == pytest.approx(expected, rel=1e-6)
+    assert loss.parts["invariance"].item() < 1e-6
+
+
+def slow(z1_BP, z2_BP, lambd):
+    """Eq. 2 from Pearson's formula, channel by channel."""
+    width = z1_BP.shape[1]
+    rho = np.corrcoef(z1_BP.detach().T, z2_BP.detach().T)[:width, width:]
+    invariance = sum((1 - rho[i, i]) ** 2 for i in range(width))
+    redundancy = sum(rho[i, j] ** 2 for i in range(width) for j in range(width) if i != j)
+    return invariance, redundancy, invariance + lambd * redundancy
+
+
+@pytest.mark.parametrize(("rows", "width"), [(6, 9), (9, 9), (20, 4)])
+def test_slow_version(rows, width):
+    generator = torch.Generator().manual_seed(0)
+    z1_BP, z2_BP = torch.randn(2, rows, width, generator=generator, dtype=torch.float64)
+    loss = barlow_twins(z1_BP, z2_BP, 0.01, eps=0.0)
+    numbers = loss.parts["invariance"].item(), loss.parts["redundancy"].item(), loss.total.item()
+    assert numbers == pytest.approx(slow(z1_BP, z2_BP, 0.01), rel=1e-9)
+
+
+@pytest.mark.parametrize(("rows", "width"), [(6, 9), (20, 4)])
+def test_gradient(rows, width):
+    generator = torch.Generator().manual_seed(0)
+    z_MBP = torch.randn(2, rows, width, generator=generator, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda z: barlow_twins(z[0], z[1], 0.01).total, z_MBP)
+
+
+@pytest.mark.parametrize(("rows", "width"), [(6, 9), (9, 9), (20, 4), (64, 512)])
+def test_both_forms_agree_in_value_and_gradient(rows, width):
+    generator = torch.Generator().manual_seed(0)
+    a_BP, b_BP = torch.randn(2, rows, width, generator=generator, dtype=torch.float64, requires_grad=True).unbind()
+    results = []
+    for form in (squared_correlations, squared_correlations_gram):
+        value = form(standardize(a_BP, 1e-5), standardize(b_BP, 1e-5))
+        results.append((value, *torch.autograd.grad(value, (a_BP, b_BP))))
+    for direct, gram in zip(*results, strict=True):
+        torch.testing.assert_close(direct, gram)
+
+
+def test_affine_maps_of_a_channel_change_nothing():
+    generator = torch.Generator().manual_seed(0)
+    z1_BP, z2_BP = torch.randn(2, 8, 5, generator=generator, dtype=torch.float64)
+    scale_P, shift_P = torch.rand(2, 5, generator=generator, dtype=torch.float64) + 0.5
+    expected = barlow_twins(z1_BP, z2_BP, 0.01, eps=0.0).total
+    torch.testing.assert_close(barlow_twins(z1_BP * scale_P + shift_P, z2_BP, 0.01, eps=0.0).total, expected)
+    torch.testing.assert_close(barlow_twins(z1_BP, z2_BP * scale_P + shift_P, 0.01, eps=0.0).total, expected)
+
+
+def test_order_of_the_batch_and_of_the_views_does_not_matter():
+    z1_BP, z2_BP = views()
+    order = torch.randperm(16, generator=torch.Generator().manual_seed(0))
+    expected = barlow_twins(z1_BP, z2_BP, 0.01).total
+    torch.testing.assert_close(barlow_twins(z1_BP[order], z2_BP[order], 0.01).total, expected)
+    torch.testing.assert_close(barlow_twins(z2_BP, z1_BP, 0.01).total, expected)
+
+
+def test_decorrelated_identical_views_cost_nothing():
+    q_BP, _ = torch.linalg.qr(
+        torch.cat([torch.ones(9, 1), torch.randn(9, 4, generator=torch.Generator().manual_seed(0))], 1).double()
+    )
+    z_BP = q_BP[:, 1:]  # orthogonal to each other and to the constant: zero mean
+    assert barlow_twins(z_BP, z_BP, 1.0, eps=0.0).total.item() == pytest.approx(0, abs=1e-12)
+
+
+def objective():
+    torch.manual_seed(0)
+    head = partial(Projector, hidden=32, out=32, layers=3, bias_hidden=True, bias_last=False)
+    return Barlow(dim=6, head=head, lambd=0.005, eps=1e-5)
+
+
+def encoded(dtype=torch.float32):
+    x_MBD = torch.randn(2, 8, 6, generator=torch.Generator().manual_seed(0)).to(dtype)
+    return [Encoded(x_BD.requires_grad_()) for x_BD in x_MBD]
+
+
+def test_objective_projects_each_view_by_itself():
+    """BatchNorm's statistics are those of one view, so scaling one view's projections cannot reach the other's."""
+    module, views = objective().double(), encoded(torch.float64)
+    loss = module(views)
+    z1_BP, z2_BP = (objective().double().head(view.pooled_BD) for view in views)
+    torch.testing.assert_close(loss.total, barlow_twins(z1_BP, z2_BP, 0.005).total)
+    loss.total.backward()
+    assert all(view.pooled_BD.grad.norm() > 0 for view in views)
+    assert (module.num_views, module.masking, module.test_head()) == (2, "none", None)
+
+
+def test_objective_computes_its_loss_in_float32_under_autocast():
+    views = encoded()
+    with torch.autocast("cpu", torch.bfloat16):
+        module = objective()
+        loss = module(views).total
+        z1_BP, z2_BP = (objective().head(view.pooled_BD) for view in views)
+    assert z1_BP.dtype == torch.bfloat16  # the projector does run in bfloat16
+    torch.testing.assert_close(loss, barlow_twins(z1_BP.float(), z2_BP.float(), 0.005).total)
+
+
+def test_objective_learns():
+    """Two noisy views of the same vectors: the projector finds what they share."""
+    torch.manual_seed(0)
+    shared = torch.randn(64, 6)
+    views = [Encoded(shared + 0.3 * torch.randn(64, 6)) for _ in range(2)]
+    module = objective()
+    optimizer = torch.optim.Adam(module.parameters(), lr=1e-2)
+    losses = []
+    for _ in range(40):
+        loss = module(views).total
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.5 * losses[0]

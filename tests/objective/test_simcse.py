@@ -1,0 +1,145 @@
+"""SimCSE's loss against the authors' numbers, against loops from Eq. 4 and 5, and in its properties."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from cse.model.heads import MLPHead
+from cse.objective.simcse import Simcse, info_nce
+from cse.types import Encoded
+
+
+def draws(*shapes_scales) -> list[torch.Tensor]:
+    """The reference's inputs: a fresh generator, standard normals times a scale, float32, then float64."""
+    rng = np.random.default_rng(0)
+    return [
+        torch.from_numpy((rng.standard_normal(shape) * scale).astype(np.float32)).double().requires_grad_()
+        for shape, scale in shapes_scales
+    ]
+
+
+def slow_info_nce(anchors, positives, temperature, hard=None, weight=0.0) -> float:
+    """Eq. 4 and 5 as loops over floats."""
+
+    def sim(x, y):
+        dot = sum(a * b for a, b in zip(x, y, strict=True))
+        return dot / math.sqrt(sum(a * a for a in x)) / math.sqrt(sum(b * b for b in y)) / temperature
+
+    total = 0.0
+    for i, anchor in enumerate(anchors):
+        denominator = sum(math.exp(sim(anchor, positive)) for positive in positives)
+        if hard is not None:
+            denominator += sum(
+                math.exp(sim(anchor, negative)) * (math.exp(weight) if i == j else 1) for j, negative in enumerate(hard)
+            )
+        total += -math.log(math.exp(sim(anchor, positives[i])) / denominator)
+    return total / len(anchors)
+
+
+def test_unsupervised_reference():
+    (z,) = draws(((8, 2, 16), 1.0))
+    loss = info_nce(z[:, 0], z[:, 1], 0.05)
+    loss.backward()
+    assert loss.item() == pytest.approx(7.8765821, rel=1e-6)
+    assert z.grad.norm().item() == pytest.approx(2.5439336, rel=1e-6)
+
+
+def test_unsupervised_reference_at_full_size():
+    a, n = draws(((64, 768), 1.0), ((64, 768), 4.0))
+    loss = info_nce(a, a + n, 0.05)
+    loss.backward()
+    assert loss.item() == pytest.approx(0.5369673, rel=1e-6)
+    assert a.grad.norm().item() == pytest.approx(0.036666335, rel=1e-6)
+    assert n.grad.norm().item() == pytest.approx(0.0091291792, rel=1e-6)
+
+
+def test_reference_with_the_head():
+    h, weight, bias = draws(((8, 2, 16), 1.0), ((16, 16), 0.25), ((16,), 0.1))
+    objective = simcse(dim=16).double()
+    objective.head.linear.weight = nn.Parameter(weight.detach())
+    objective.head.linear.bias = nn.Parameter(bias.detach())
+    loss = objective([Encoded(h[:, 0]), Encoded(h[:, 1])])
+    loss.total.backward()
+    assert loss.total.item() == pytest.approx(9.6751933, rel=1e-6)
+    assert h.grad.norm().item() == pytest.approx(5.0398388, rel=1e-6)
+    assert objective.head.linear.weight.grad.norm().item() == pytest.approx(14.549073, rel=1e-6)
+    assert objective.head.linear.bias.grad.norm().item() == pytest.approx(2.5654275, rel=1e-6)
+
+
+@pytest.mark.parametrize(("weight", "value", "norm"), [(0.0, 9.2355036, 2.9363561), (1.0, 9.2719514, 2.9200507)])
+def test_supervised_reference(weight, value, norm):
+    (z,) = draws(((8, 3, 16), 1.0))
+    loss = info_nce(z[:, 0], z[:, 1], 0.05, z[:, 2], weight)
+    loss.backward()
+    assert loss.item() == pytest.approx(value, rel=1e-6)
+    assert z.grad.norm().item() == pytest.approx(norm, rel=1e-6)
+
+
+@pytest.mark.parametrize("weight", [None, 0.0, 0.7])
+def test_equals_the_formula_as_loops(weight):
+    z = torch.randn(6, 3, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    hard = None if weight is None else z[:, 2]
+    fast = info_nce(z[:, 0], z[:, 1], 0.1, hard, weight or 0.0)
+    slow = slow_info_nce(
+        z[:, 0].tolist(), z[:, 1].tolist(), 0.1, None if hard is None else hard.tolist(), weight or 0.0
+    )
+    assert fast.item() == pytest.approx(slow, rel=1e-12)
+
+
+def test_gradient_by_finite_differences():
+    z = torch.randn(4, 3, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(2), requires_grad=True)
+    assert torch.autograd.gradcheck(lambda z: info_nce(z[:, 0], z[:, 1], 0.3, z[:, 2], 0.5), z)
+
+
+def test_scale_and_order_do_not_matter():
+    """Cosines: lengths are ignored. A mean over a batch: its order is ignored."""
+    z = torch.randn(7, 3, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+    loss = info_nce(z[:, 0], z[:, 1], 0.05, z[:, 2])
+    scaled = z * torch.rand(7, 3, 1, dtype=torch.float64).add(0.1)
+    assert info_nce(scaled[:, 0], scaled[:, 1], 0.05, scaled[:, 2]).item() == pytest.approx(loss.item(), rel=1e-12)
+    mixed = z[torch.randperm(7)]
+    assert info_nce(mixed[:, 0], mixed[:, 1], 0.05, mixed[:, 2]).item() == pytest.approx(loss.item(), rel=1e-12)
+
+
+def test_equal_embeddings_cost_log_b():
+    """If nothing can be told apart, each of the B candidates has probability 1 / B."""
+    ones = torch.ones(9, 4, dtype=torch.float64)
+    assert info_nce(ones, ones, 0.05).item() == pytest.approx(math.log(9))
+
+
+def simcse(dim: int, **changes) -> Simcse:
+    values = {"num_views": 2, "temperature": 0.05, "head": MLPHead, "keep_head": False, "hard_negative_weight": 0.0,
+              "mlm_weight": 0.0}  # fmt: skip
+    return Simcse(dim, **(values | changes))
+
+
+def test_head_rules():
+    """Unsupervised drops the head at test time, supervised keeps it; new weights are N(0, .02), bias 0."""
+    assert simcse(16).test_head() is None
+    objective = simcse(256, keep_head=True)
+    assert objective.test_head() is objective.head
+    assert objective.head.linear.weight.std().item() == pytest.approx(0.02, rel=0.05)
+    assert not objective.head.linear.bias.any()
+
+
+def test_mlm_term_is_weighted_mean_over_masked_tokens():
+    objective = simcse(4, mlm_weight=0.1)
+    assert objective.masking == "copies"
+    z = torch.randn(2, 3, 4)
+    masked = Encoded(
+        torch.zeros(6, 4), mlm_nll_B=torch.tensor([2.0, 0, 4, 0, 0, 6]), mlm_count_B=torch.tensor([1, 0, 2, 0, 0, 1])
+    )
+    loss = objective([Encoded(z[0]), Encoded(z[1]), masked])
+    assert loss.parts["mlm"].item() == pytest.approx(12 / 4)
+    assert loss.total.item() == pytest.approx(loss.parts["contrastive"].item() + 0.1 * 3, rel=1e-6)
+
+
+def test_half_precision_is_computed_in_float32():
+    z = torch.randn(2, 8, 16, generator=torch.Generator().manual_seed(0))
+    objective = simcse(16)
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = objective([Encoded(z[0].bfloat16()), Encoded(z[1].bfloat16())])
+    assert loss.total.dtype == torch.float32

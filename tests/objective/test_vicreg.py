@@ -1,0 +1,175 @@
+"""VICReg against the paper's Eq. 3 and the authors' code in float64, a slow version, and its optimum."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+from cse.errors import UserError
+from cse.model.heads import Projector
+from cse.objective.vicreg import Vicreg, squared_covariances, squared_covariances_gram, vicreg
+from cse.types import Encoded
+
+
+def views():
+    rng = np.random.default_rng(20231017)
+    a = rng.standard_normal((16, 24))
+    b = 0.7 * a + 0.5 * rng.standard_normal((16, 24))
+    return torch.tensor(a, requires_grad=True), torch.tensor(b, requires_grad=True)
+
+
+# (norm, weights): loss, gradient norms of both views, gradient of view 1 at [0, 0], of view 2 at [3, 5]
+REFERENCE = {
+    ("paper", (25, 25, 1)): (242.99701962, 38.17754142, 38.2559, -0.85745124, -0.53025587),
+    ("reference", (25, 25, 1)): (15.40293019, 1.69257604, 1.68286182, -0.0502122, 0.00598334),
+    ("paper", (1, 10, 0.01)): (12.14640009, 1.48810207, 1.59723285, -0.04949759, 0.00577844),
+    ("reference", (1, 10, 0.01)): (1.79643143, 0.1736745, 0.24664224, -0.00968151, 0.01382825),
+}
+
+
+@pytest.mark.parametrize(("norm", "weights"), REFERENCE)
+def test_authors_numbers(norm, weights):
+    a, b = views()
+    loss = vicreg(a, b, *weights, norm=norm).total
+    grad_a, grad_b = torch.autograd.grad(loss, (a, b))
+    numbers = loss.item(), grad_a.norm().item(), grad_b.norm().item(), grad_a[0, 0].item(), grad_b[3, 5].item()
+    assert numbers == pytest.approx(REFERENCE[norm, weights], rel=1e-6, abs=5e-9)  # the reference has 8 decimals
+
+
+def test_authors_terms():
+    parts = vicreg(*views(), 1, 1, 1).parts
+    assert parts["invariance"].item() == pytest.approx(9.35509184)
+    assert parts["variance"].item() == pytest.approx(0.27693446)
+    assert parts["covariance"].item() == pytest.approx(2.19636208)
+
+
+def test_the_two_norms_are_one_loss_with_other_weights():
+    """reference(s, v, c) = paper(s / P, v / 2, c): at P = 8192 the same number means very different weights."""
+    torch.testing.assert_close(
+        vicreg(*views(), 25, 25, 1, norm="reference").total, vicreg(*views(), 25 / 24, 25 / 2, 1).total
+    )
+
+
+def slow(z1_BP, z2_BP, invariance, variance, covariance, eps=1e-4):
+    """Eq. 3, sum by sum."""
+    z1, z2 = z1_BP.numpy(), z2_BP.numpy()
+    rows, width = z1.shape
+    total = invariance / rows * sum(np.linalg.norm(z1[n] - z2[n]) ** 2 for n in range(rows))
+    for z in (z1, z2):
+        mean = [sum(z[n, i] for n in range(rows)) / rows for i in range(width)]
+        for i in range(width):
+            for j in range(width):
+                c = sum((z[n, i] - mean[i]) * (z[n, j] - mean[j]) for n in range(rows)) / (rows - 1)
+                total += variance / width * max(0, 1 - np.sqrt(c + eps)) if i == j else covariance / width * c**2
+    return total
+
+
+@pytest.mark.parametrize(("rows", "width"), [(6, 9), (9, 9), (20, 4)])
+def test_slow_version_and_gradient(rows, width):
+    z_MBP = 0.8 * torch.randn(2, rows, width, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    expected = slow(*z_MBP, 2.0, 3.0, 0.5)
+    assert vicreg(*z_MBP, 2.0, 3.0, 0.5).total.item() == pytest.approx(expected, rel=1e-10)
+    assert torch.autograd.gradcheck(lambda z: vicreg(z[0], z[1], 2.0, 3.0, 0.5).total, z_MBP.requires_grad_())
+
+
+@pytest.mark.parametrize(("rows", "width"), [(6, 9), (9, 9), (20, 4), (64, 512)])
+def test_both_forms_agree_in_value_and_gradient(rows, width):
+    z_BP = torch.randn(rows, width, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True)
+    results = []
+    for form in (squared_covariances, squared_covariances_gram):
+        value = form(z_BP - z_BP.mean(0))
+        results.append((value, *torch.autograd.grad(value, z_BP)))
+    for direct, gram in zip(*results, strict=True):
+        torch.testing.assert_close(direct, gram)
+
+
+def test_optimum_costs_nothing():
+    """Identical views whose channels are uncorrelated and spread by 1 or more."""
+    q_BP, _ = torch.linalg.qr(
+        torch.cat([torch.ones(9, 1), torch.randn(9, 4, generator=torch.Generator().manual_seed(0))], 1).double()
+    )
+    z_BP = 3 * q_BP[:, 1:]  # zero mean, standard deviation 3 / sqrt(8)
+    assert vicreg(z_BP, z_BP, 1.0, 1.0, 1.0).total.item() == pytest.approx(0, abs=1e-12)
+    assert vicreg(z_BP / 2, z_BP / 2, 1.0, 1.0, 1.0).parts["variance"] > 0
+    assert vicreg(z_BP, z_BP + 1, 1.0, 1.0, 1.0).parts["invariance"].item() == pytest.approx(4)
+    mixed_BP = z_BP @ torch.rand(4, 4, generator=torch.Generator().manual_seed(0)).double()
+    assert vicreg(mixed_BP, mixed_BP, 1.0, 1.0, 1.0).parts["covariance"] > 0
+
+
+def test_collapse_costs_the_whole_hinge():
+    z_BP = torch.ones(8, 5, dtype=torch.float64)
+    parts = vicreg(z_BP, z_BP, 1.0, 1.0, 1.0).parts
+    assert parts["variance"].item() == pytest.approx(2 * (1 - 1e-4**0.5))
+    assert parts["invariance"].item() == parts["covariance"].item() == 0
+
+
+def test_shift_and_order_change_nothing():
+    z1_BP, z2_BP = views()
+    order = torch.randperm(16, generator=torch.Generator().manual_seed(0))
+    expected = vicreg(z1_BP, z2_BP, 25, 25, 1).total
+    torch.testing.assert_close(vicreg(z2_BP[order] + 3, z1_BP[order] + 3, 25, 25, 1).total, expected)
+
+
+def test_unknown_norm_is_refused():
+    with pytest.raises(UserError, match=r"objective\.norm=code; valid: paper, reference"):
+        vicreg(*views(), 1, 1, 1, norm="code")
+    with pytest.raises(UserError, match=r"objective\.norm=code; valid: paper, reference"):
+        objective(norm="code")
+
+
+def objective(**changes):
+    torch.manual_seed(0)
+    settings = {
+        "head": partial(Projector, hidden=32, out=32, layers=3, bias_hidden=True, bias_last=False),
+        "invariance": 1.0, "variance": 10.0, "covariance": 0.1, "log10_variance": None, "log10_covariance": None,
+        "norm": "paper", "eps": 1e-4,
+    }  # fmt: skip
+    return Vicreg(dim=6, **(settings | changes))
+
+
+def encoded(dtype=torch.float32):
+    x_MBD = torch.randn(2, 8, 6, generator=torch.Generator().manual_seed(0)).to(dtype)
+    return [Encoded(x_BD.requires_grad_()) for x_BD in x_MBD]
+
+
+def test_objective_projects_each_view_by_itself():
+    module, views = objective().double(), encoded(torch.float64)
+    loss = module(views)
+    z1_BP, z2_BP = (objective().double().head(view.pooled_BD) for view in views)
+    torch.testing.assert_close(loss.total, vicreg(z1_BP, z2_BP, 1.0, 10.0, 0.1).total)
+    loss.total.backward()
+    assert all(view.pooled_BD.grad.norm() > 0 for view in views)
+    assert (module.num_views, module.masking, module.test_head()) == (2, "none", None)
+
+
+def test_objective_takes_its_weights_as_powers_of_ten():
+    views = encoded()
+    expected = objective(variance=100.0, covariance=0.01)(views).total
+    torch.testing.assert_close(objective(log10_variance=2, log10_covariance=-2)(views).total, expected)
+    torch.testing.assert_close(objective(variance=100.0, log10_covariance=-2)(views).total, expected)
+
+
+def test_objective_computes_its_loss_in_float32_under_autocast():
+    views = encoded()
+    with torch.autocast("cpu", torch.bfloat16):
+        loss = objective()(views).total
+        z1_BP, z2_BP = (objective().head(view.pooled_BD) for view in views)
+    assert z1_BP.dtype == torch.bfloat16  # the projector does run in bfloat16
+    torch.testing.assert_close(loss, vicreg(z1_BP.float(), z2_BP.float(), 1.0, 10.0, 0.1).total)
+
+
+def test_objective_learns():
+    torch.manual_seed(0)
+    shared = torch.randn(64, 6)
+    views = [Encoded(shared + 0.3 * torch.randn(64, 6)) for _ in range(2)]
+    module = objective()
+    optimizer = torch.optim.Adam(module.parameters(), lr=1e-2)
+    losses = []
+    for _ in range(40):
+        loss = module(views).total
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < 0.7 * losses[0]

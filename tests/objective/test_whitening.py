@@ -1,0 +1,350 @@
+"""Shuffled group whitening against the authors' formulas in float64 (eps 0), a slow version, and its own properties."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+from cse.errors import RunError, UserError
+from cse.objective.whitenedcse import shuffled_group_whitening
+from cse.objective.whitening import InverseSqrt, ShuffledGroupWhitening, inverse_sqrt, whiten_views, whitening_matrices
+
+B, D, M = 16, 48, 3
+
+
+def views(layout="per_view"):
+    """(x_MBD, permutations_MD) of the reference; "chunked" cuts the sample-major rows into M equal runs."""
+    rng = np.random.default_rng(20230712)
+    base, mix, noise = rng.standard_normal((B, D)), rng.standard_normal((D, D)) / D**0.5, rng.standard_normal((B, M, D))
+    rng.standard_normal((D, D)), rng.standard_normal(D)  # the reference's linear layer
+    permutations = np.stack([rng.permutation(D) for _ in range(M)])
+    x_BMD = (base @ mix)[:, None, :] + 0.8 * noise + 0.5
+    assert x_BMD.sum() == pytest.approx(993.4712975)
+    x_MBD = x_BMD.transpose(1, 0, 2) if layout == "per_view" else x_BMD.reshape(M, B, D)
+    return torch.tensor(x_MBD), torch.tensor(permutations)
+
+
+def random_views(rows=12, width=12, count=2, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    x_MBD = torch.randn(count, rows, width, generator=generator, dtype=torch.float64)
+    permutations = torch.stack([torch.randperm(width, generator=generator) for _ in range(count)])
+    return x_MBD @ torch.randn(width, width, generator=generator, dtype=torch.float64), permutations
+
+
+def slow(x_BD, num_groups, permutation, eps, kind):
+    """Eq. 6, group after group, from the formula."""
+    x = x_BD.numpy()
+    size = x.shape[1] // num_groups
+    out = np.empty_like(x)
+    for g in range(num_groups):
+        channels = permutation[g * size : (g + 1) * size].numpy()
+        y = x[:, channels] - x[:, channels].mean(0)
+        c = sum(np.outer(row, row) for row in y) / len(y)
+        c = (1 - eps) * c + eps * np.trace(c) / size * np.eye(size)
+        if kind == "cholesky":
+            out[:, channels] = np.linalg.solve(np.linalg.cholesky(c), y.T).T
+        else:
+            values, u = np.linalg.eigh(c)
+            out[:, channels] = y @ u / np.sqrt(values) @ (u.T if kind == "zca" else np.eye(size))
+    return torch.tensor(out)
+
+
+REFERENCE = {  # (k, layout): row 0 of view 0, end of row 15 of view 2, sum of |z|, traces of the views' W
+    (4, "per_view"): (
+        [0.2692621552, -0.2525618247, 0.4745862127, 0.7849633715, -1.818010577],
+        [-0.3474061181, -0.0350170384, -0.9932729937],
+        1858.135194,
+        [67.3821316, 68.17364753, 76.72347728],
+    ),
+    (4, "chunked"): (
+        [-0.1747437765, -0.3759447979, 0.8972234069, 0.4408428035, -1.345510226],
+        [-0.7487396213, 1.135135142, -0.1395404368],
+        1878.29884,
+        [87.21223655, 98.91706256, 94.14452145],
+    ),
+    (12, "per_view"): (
+        [1.098473409, -0.02260009459, 0.2778433242, 0.1599852286, -1.449448018],
+        [-0.2284012908, 0.8338473216, -0.752140568],
+        1868.234298,
+        [43.69874408, 41.9542098, 45.24420104],
+    ),
+    (12, "chunked"): (
+        [0.5311132026, -0.631721772, 0.2898742484, -0.3485873084, -1.429749925],
+        [-0.6381212088, 0.8095648732, -0.8110547393],
+        1885.385577,
+        [49.26064304, 51.32520039, 52.0766273],
+    ),
+}
+
+
+@pytest.mark.parametrize(("num_groups", "layout"), REFERENCE)
+def test_authors_numbers(num_groups, layout):
+    x_MBD, permutations_MD = views(layout)
+    z_MBD = whiten_views(x_MBD, num_groups, permutations_MD, eps=0.0)
+    first, last, absolute, traces = REFERENCE[num_groups, layout]
+    # back to sample-major rows, as the reference counts them
+    z_BMD = z_MBD.transpose(0, 1) if layout == "per_view" else z_MBD.reshape(B, M, D)
+    assert z_BMD[0, 0, :5].tolist() == pytest.approx(first, rel=1e-6)
+    assert z_BMD[15, 2, -3:].tolist() == pytest.approx(last, rel=1e-6)
+    assert z_MBD.abs().sum().item() == pytest.approx(absolute, rel=1e-6)
+    for x_BD, permutation, trace in zip(x_MBD, permutations_MD, traces, strict=True):
+        y_kBs = (x_BD - x_BD.mean(0))[:, permutation].reshape(B, num_groups, -1).transpose(0, 1)
+        w_kss = whitening_matrices(y_kBs.mT @ y_kBs / B, "zca")
+        assert w_kss.diagonal(dim1=1, dim2=2).sum().item() == pytest.approx(trace, rel=1e-6)
+
+
+def test_authors_running_moments():
+    """Eq. 13 with beta 0.9 over the three views, then full whitening of the last: the authors' class, eps towards I."""
+    x_MBD, _ = views()
+    layer = whitening(num_groups=1, shuffle=False, stats="ema", beta=0.9, eps=1e-3).double()
+    z_MBD = layer(x_MBD)
+    assert layer.covariance_DD.trace().item() == pytest.approx(56.01260159, rel=1e-6)
+    assert layer.covariance_DD.logdet().item() == pytest.approx(2.083712595, rel=1e-6)
+    assert z_MBD[2].norm().item() == pytest.approx(28.04529373, rel=1e-6)
+    assert z_MBD[2].sum().item() == pytest.approx(245.8716375, rel=1e-6)
+    assert z_MBD[2, 0, :4].tolist() == pytest.approx([0.02959347183, 0.2330979855, 0.4433876011, -0.16380528], rel=1e-6)
+    moments = layer.mean_D, layer.covariance_DD
+    pca_BD = whiten_views(x_MBD[2:], 1, None, 1e-3, "pca", moments=moments)[0]
+    expected = [43.01282641, 8.769013808, 9.367232243, 6.700950879]  # signs of eigenvectors are free: compare Z Z^T
+    assert (pca_BD @ pca_BD[0])[:4].tolist() == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["zca", "pca", "cholesky"])
+@pytest.mark.parametrize("num_groups", [1, 3, 4, 6, 12])
+@pytest.mark.parametrize("eps", [0.0, 1e-5, 0.1])
+def test_slow_version(kind, num_groups, eps):
+    x_MBD, permutations_MD = random_views(rows=20)
+    z_MBD = whiten_views(x_MBD, num_groups, permutations_MD, eps, kind)
+    for x_BD, permutation, z_BD in zip(x_MBD, permutations_MD, z_MBD, strict=True):
+        expected_BD = slow(x_BD, num_groups, permutation, eps, kind)
+        if kind == "pca":  # up to the sign of an eigenvector
+            z_BD, expected_BD = z_BD.abs(), expected_BD.abs()
+        torch.testing.assert_close(z_BD, expected_BD)
+
+
+@pytest.mark.parametrize("kind", ["zca", "pca", "cholesky"])
+@pytest.mark.parametrize("num_groups", [2, 4, 6, 12])
+def test_every_group_becomes_white(kind, num_groups):
+    x_MBD, (permutation, _) = random_views()
+    z_BD = shuffled_group_whitening(x_MBD[0], num_groups, permutation, eps=0.0, kind=kind)
+    groups_kBs = z_BD[:, permutation].reshape(len(z_BD), num_groups, -1).transpose(0, 1)
+    covariance_kss = groups_kBs.mT @ groups_kBs / len(z_BD)
+    torch.testing.assert_close(z_BD.mean(0), torch.zeros(12).double(), atol=1e-9, rtol=0)
+    torch.testing.assert_close(
+        covariance_kss, torch.eye(12 // num_groups).double().expand_as(covariance_kss), atol=1e-7, rtol=0
+    )
+
+
+def test_channels_return_to_their_places():
+    """Single channels are standardised where they stand; and whitening shuffled channels is shuffling whitened ones."""
+    (x_BD, _), (permutation, _) = random_views()
+    standard_BD = (x_BD - x_BD.mean(0)) / x_BD.std(0, unbiased=False)
+    torch.testing.assert_close(shuffled_group_whitening(x_BD, 12, permutation, eps=0.0), standard_BD)
+    inside = shuffled_group_whitening(x_BD, 3, permutation)
+    outside = shuffled_group_whitening(x_BD[:, permutation], 3)[:, permutation.argsort()]
+    torch.testing.assert_close(inside, outside)
+    assert not torch.allclose(inside, shuffled_group_whitening(x_BD, 3))
+
+
+def test_full_zca_does_not_see_a_shuffle():
+    (x_BD, _), (permutation, _) = random_views(rows=30)
+    torch.testing.assert_close(shuffled_group_whitening(x_BD, 1, permutation), shuffled_group_whitening(x_BD, 1))
+
+
+def test_each_view_has_its_own_statistics():
+    x_MBD, permutations_MD = random_views(count=3)
+    together = whiten_views(x_MBD, 4, permutations_MD)
+    alone = [shuffled_group_whitening(x, 4, p) for x, p in zip(x_MBD, permutations_MD, strict=True)]
+    torch.testing.assert_close(together, torch.stack(alone))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_inverse_sqrt_closed_forms(size):
+    generator = torch.Generator().manual_seed(size)
+    a = torch.randn(4, size, size, generator=generator, dtype=torch.float64)
+    c = a @ a.mT + 0.1 * torch.eye(size)
+    w = inverse_sqrt(c)
+    torch.testing.assert_close(w @ c @ w, torch.eye(size).double().expand_as(c))
+    torch.testing.assert_close(w, w.mT)
+    assert (torch.linalg.eigvalsh(w) > 0).all()
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_inverse_sqrt_gradient(size):
+    """By finite differences; and against autograd through eigh, which repeated eigenvalues break but ours survives."""
+    generator = torch.Generator().manual_seed(0)
+    a = torch.randn(3, size, size, generator=generator, dtype=torch.float64, requires_grad=True)
+
+    def of_symmetric(a, function=inverse_sqrt):
+        return function(a @ a.mT + torch.eye(size).double())
+
+    def by_eigh(c):
+        values, u = torch.linalg.eigh(c)
+        return (u * values.rsqrt()[..., None, :]) @ u.mT
+
+    assert torch.autograd.gradcheck(of_symmetric, a)
+    weights = torch.randn(3, size, size, generator=generator, dtype=torch.float64)
+    ours, theirs = (
+        torch.autograd.grad((of_symmetric(a, f) * weights).sum(), a)[0] for f in (InverseSqrt.apply, by_eigh)
+    )
+    torch.testing.assert_close(ours, theirs)
+    equal = (3 * torch.eye(size).double()).requires_grad_()
+    (gradient,) = torch.autograd.grad(inverse_sqrt(equal).trace(), equal)
+    torch.testing.assert_close(gradient, -0.5 * 3**-1.5 * torch.eye(size).double())
+
+
+@pytest.mark.parametrize(("kind", "num_groups"), [("zca", 2), ("zca", 3), ("zca", 6), ("cholesky", 2)])
+def test_gradient_through(kind, num_groups):
+    x_MBD, permutations_MD = random_views(rows=8, width=6)
+    function = partial(whiten_views, num_groups=num_groups, permutations_MD=permutations_MD, kind=kind, grad="through")
+    assert torch.autograd.gradcheck(function, x_MBD.requires_grad_())
+
+
+@pytest.mark.parametrize("kind", ["zca", "pca", "cholesky"])
+def test_gradient_detached_takes_w_as_a_constant(kind):
+    """dL/dx = (G W^T) centred over the batch, W being fixed."""
+    x_MBD, _ = random_views(rows=8, width=6, count=1)
+    x_BD = x_MBD[0].requires_grad_()
+    weights_BD = torch.randn(8, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    (gradient,) = torch.autograd.grad((shuffled_group_whitening(x_BD, 1, eps=0.0, kind=kind) * weights_BD).sum(), x_BD)
+    centred_BD = (x_BD - x_BD.mean(0)).detach()
+    w_DD = whitening_matrices(centred_BD.T @ centred_BD / 8, kind)
+    expected_BD = weights_BD @ w_DD.T
+    torch.testing.assert_close(gradient, expected_BD - expected_BD.mean(0))
+
+
+def test_float32_agrees_with_float64():
+    x_MBD, permutations_MD = views()
+    fine, coarse = whiten_views(x_MBD, 4, permutations_MD), whiten_views(x_MBD.float(), 4, permutations_MD)
+    assert coarse.dtype == torch.float32
+    torch.testing.assert_close(coarse, fine.float(), atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("num_groups", [2, 6, 12])
+def test_constant_and_repeated_channels_stay_finite(num_groups):
+    x_BD = random_views()[0][0]
+    x_BD[:, :6] = 1.0  # whole groups without any variance
+    x_BD[:, 7] = x_BD[:, 6]  # a singular one
+    z_BD = shuffled_group_whitening(x_BD, num_groups, eps=0.0)
+    assert z_BD.isfinite().all()
+    assert (z_BD[:, :6] == 0).all()
+
+
+@pytest.mark.parametrize("kind", ["zca", "cholesky"])
+def test_embeddings_that_are_not_finite_end_the_run(kind):
+    with pytest.raises(RunError, match="not finite"):
+        shuffled_group_whitening(torch.full((12, 12), torch.nan), 2, kind=kind)
+
+
+def whitening(dim=D, **changes):
+    settings = {
+        "track": False, "kind": "zca", "num_groups": 12, "shuffle": True, "layout": "per_view", "stats": "batch",
+        "beta": 0.99, "eps": 0.0, "grad": "detach", "batch_size": B, "seed": 1,
+    }  # fmt: skip
+    return ShuffledGroupWhitening(dim, **(settings | changes))
+
+
+@pytest.mark.parametrize("layout", ["per_view", "chunked"])
+def test_layer_draws_its_permutations_by_seed_step_and_view(layout):
+    x_MBD, _ = views()
+    layer = whitening(layout=layout)
+    first, second = layer(x_MBD), layer(x_MBD)
+    assert layer.step == 2
+    assert not torch.allclose(first, second)
+    again = whitening(layout=layout)
+    torch.testing.assert_close(again(x_MBD), first, rtol=0, atol=0)
+    resumed = whitening(layout=layout)
+    resumed.load_state_dict(again.state_dict())
+    torch.testing.assert_close(resumed(x_MBD), second, rtol=0, atol=0)
+    assert not torch.allclose(whitening(layout=layout, seed=2)(x_MBD), first)
+    same = whitening(shuffle=False, layout=layout)
+    torch.testing.assert_close(same(x_MBD), same(x_MBD), rtol=0, atol=0)
+
+
+def test_layer_chunked_is_the_authors_cut():
+    """Each third of the sample-major rows i * m + v is whitened by itself, and every row comes back to its view."""
+    x_MBD, _ = views()
+    layer = whitening(layout="chunked", shuffle=False)
+    z_MBD = layer(x_MBD)
+    rows = [(i, v) for i in range(B) for v in range(M)]
+    for run in range(M):
+        members = rows[run * B : (run + 1) * B]
+        z_BD = shuffled_group_whitening(torch.stack([x_MBD[v, i] for i, v in members]), 12, eps=0.0)
+        for (i, v), z_D in zip(members, z_BD, strict=True):
+            torch.testing.assert_close(z_MBD[v, i], z_D)
+
+
+def test_layer_kind_none_leaves_the_views():
+    x_MBD, _ = views()
+    assert whitening(kind="none", num_groups=5)(x_MBD) is x_MBD
+
+
+def test_layer_running_moments_serve_any_permutation():
+    """A group's running covariance is a block of the whole one; and a batch smaller than its groups can be whitened."""
+    x_MBD, permutations_MD = random_views(rows=5, width=6)
+    layer = whitening(dim=6, num_groups=2, stats="ema", beta=0.9, eps=1e-3, batch_size=5).double()
+    for _ in range(3):
+        layer(x_MBD)
+    layer.eval()
+    before = layer.covariance_DD.clone(), layer.step
+    layer(x_MBD)
+    assert torch.equal(layer.covariance_DD, before[0])
+    assert layer.step == before[1]
+    z_MBD = whiten_views(x_MBD, 2, permutations_MD, 1e-3, moments=(layer.mean_D, layer.covariance_DD))
+    for x_BD, permutation, z_BD in zip(x_MBD, permutations_MD, z_MBD, strict=True):
+        for channels in (permutation[:3], permutation[3:]):
+            block = 0.999 * layer.covariance_DD[channels][:, channels] + 0.001 * torch.eye(3)
+            values, u = np.linalg.eigh(block.numpy())
+            expected = (x_BD - layer.mean_D)[:, channels].numpy() @ u / np.sqrt(values) @ u.T
+            torch.testing.assert_close(z_BD[:, channels], torch.tensor(expected))
+
+
+def test_layer_affine_is_the_running_whitening():
+    x_MBD, _ = views()
+    layer = whitening(track=True, eps=1e-3).double()
+    layer(x_MBD)
+    matrix_DD, mean_D = layer.affine()
+    permutation_1D = layer.permutations([(1,)], x_MBD)
+    expected = whiten_views(x_MBD[:1], 12, permutation_1D, 1e-3, moments=(layer.mean_D, layer.covariance_DD))[0]
+    torch.testing.assert_close((x_MBD[0] - mean_D) @ matrix_DD, expected)
+
+
+def test_groups_that_do_not_divide_the_width_are_refused():
+    with pytest.raises(UserError, match=r"num_groups=5 does not divide the width 12; valid: 1, 2, 3, 4, 6, 12\."):
+        shuffled_group_whitening(torch.randn(20, 12), 5)
+    with pytest.raises(
+        UserError, match=r"num_groups=384 does not divide the width 1024; valid: 1, 2, 4, .*512, 1024\."
+    ):
+        whitening(dim=1024, num_groups=384)
+
+
+def test_groups_that_exceed_the_batch_are_refused():
+    expected = (
+        r"num_groups=2 makes groups of 6 channels, whose covariance over 6 rows is singular; valid here: 3, 4, 6, 12;"
+    )
+    with pytest.raises(UserError, match=expected):
+        shuffled_group_whitening(torch.randn(6, 12), 2)
+    with pytest.raises(UserError, match=expected):
+        whitening(dim=12, num_groups=2, batch_size=6)
+    with pytest.raises(UserError, match=expected):
+        whitening(dim=12, num_groups=2)(torch.randn(3, 6, 12))
+    assert shuffled_group_whitening(torch.randn(7, 12), 2).isfinite().all()
+    assert shuffled_group_whitening(torch.randn(6, 12), 2, eps=1e-3).isfinite().all()
+    whitening(dim=12, num_groups=1, stats="ema", batch_size=6)(torch.randn(3, 6, 12))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"kind": "ica"}, "whitening.kind=ica; valid: none, pca, zca, cholesky"),
+        ({"layout": "rows"}, "whitening.layout=rows; valid: per_view, chunked"),
+        ({"stats": "sliding"}, "whitening.stats=sliding; valid: batch, ema"),
+        ({"grad": "stop"}, "whitening.grad=stop; valid: detach, through"),
+        ({"grad": "through", "kind": "pca"}, "no stable gradient; use objective.whitening.grad=detach"),
+        ({"grad": "through", "stats": "ema"}, "running moments are constants; use objective.whitening.grad=detach"),
+    ],
+)
+def test_choices_that_make_no_sense_are_refused(changes, message):
+    with pytest.raises(UserError, match=message):
+        whitening(**changes)
