@@ -1,0 +1,118 @@
+"""AudioCSE (Jian, Gao & Vosoughi, NeurIPS 2022, Appendix B): filter banks through the sentence encoder, as patches.
+
+1024 frames x 128 mel bands are cut into 24 x 24 patches: 5 x 42 = 210 tokens, and CLS. Appendix B says that SSAST's
+code makes them; the released code uses none of SSAST's weights and no position embedding, so that is `init: random`.
+"""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import interpolate
+
+from cse.aux_modality.modality import Modality, one_of
+from cse.errors import MissingResource, UserError
+
+log = logging.getLogger(__name__)
+
+BANDS, FRAMES = 128, 1024
+
+
+class Patches(nn.Module):
+    """(B, 1024, 128) filter banks -> (B, 1 + grid, width) tokens, CLS first, then patches, low frequencies first."""
+
+    def __init__(self, width: int, patch: int, position_embeddings: bool):
+        super().__init__()
+        self.width = width
+        self.grid = BANDS // patch, FRAMES // patch
+        self.conv = nn.Conv2d(1, width, kernel_size=patch, stride=patch)
+        self.cls_token = nn.Parameter(torch.empty(1, 1, width))
+        nn.init.trunc_normal_(self.cls_token, std=0.02)  # timm's DeiT, which the released code builds
+        self.positions = None
+        if position_embeddings:
+            self.positions = nn.Parameter(torch.empty(1, 1 + self.grid[0] * self.grid[1], width))
+            nn.init.trunc_normal_(self.positions, std=0.02)
+
+    def forward(self, fbank_BTF: Tensor) -> Tensor:
+        patches_BTD = self.conv(fbank_BTF.transpose(1, 2)[:, None]).flatten(2).transpose(1, 2)
+        x_BTD = torch.cat([self.cls_token.expand(len(patches_BTD), -1, -1), patches_BTD], dim=1)
+        return x_BTD if self.positions is None else x_BTD + self.positions
+
+
+class Audio(Modality):
+    """data: batches of cse.data.audio.Speech. init: random | ssast (weights: a checkpoint of SSAST)."""
+
+    def __init__(
+        self,
+        dim: int,
+        data: Any,
+        init: str,
+        weights: str | None,
+        patch: int,
+        position_embeddings: bool,
+        loss: str,
+        temperature: float,
+        head: Callable[[int], nn.Module] | None,
+        head_mode: str,
+        weight: float,
+        order: str,
+        optimizer: str,
+        lr: float,
+        weight_decay: float,
+        schedule: str,
+        clip: float | None,
+    ):
+        one_of("init", init, ("random", "ssast"))
+        patches = (
+            Patches(dim, patch, position_embeddings)
+            if init == "random"
+            else ssast_patches(weights, patch, position_embeddings)
+        )
+        super().__init__(
+            dim, patches.width, data, loss, temperature, head, head_mode,
+            weight, order, optimizer, lr, weight_decay, schedule, clip,
+        )  # fmt: skip
+        self.patches = patches
+
+    def tokens(self, batch: Any) -> tuple[Tensor, Tensor]:
+        """(x_BTD, labels_B): 2B rows of 211 tokens. Both views are the same; only the encoder's dropout differs."""
+        x_BTD = self.projection(self.patches(batch.fbank_BTF.to(self.device, non_blocking=True)))
+        return x_BTD.repeat(2, 1, 1), batch.labels_B.to(self.device, non_blocking=True)
+
+
+def ssast_patches(weights: str | None, patch: int, position_embeddings: bool) -> Patches:
+    """Patches with SSAST's weights. Its patches are 16 x 16: another size takes its filters and positions resized.
+
+    weights: a state dict as SSAST's authors publish it. Raises MissingResource for no file, UserError for another's.
+    """
+    if weights is None or not Path(weights).is_file():
+        raise MissingResource(
+            f"aux_modality.init=ssast needs the checkpoint of SSAST, and aux_modality.weights={weights} is no file: "
+            "download SSAST-Base-Patch-400.pth from its authors, or use aux_modality.init=random (as released)"
+        )
+    state = torch.load(weights, map_location="cpu", weights_only=True)
+    state = {name.removeprefix("module."): value for name, value in state.items()}
+    try:
+        kernel_D1HW, bias_D = state["v.patch_embed.proj.weight"], state["v.patch_embed.proj.bias"]
+        cls_token, positions_1TD = state["v.cls_token"], state["v.pos_embed"]
+    except KeyError as error:
+        raise UserError(f"aux_modality.weights={weights} is no checkpoint of SSAST: it lacks {error}") from error
+    patches = Patches(len(bias_D), patch, position_embeddings)
+    height, width = kernel_D1HW.shape[2:]
+    if (height, width) != (patch, patch):
+        log.info("aux        SSAST's %dx%d filters are resized to aux_modality.patch=%d", height, width, patch)
+    scale = height * width / patch**2  # a patch of more pixels must not give a larger sum
+    with torch.no_grad():
+        patches.conv.weight.copy_(interpolate(kernel_D1HW, (patch, patch), mode="bicubic") * scale)
+        patches.conv.bias.copy_(bias_D)  # type: ignore[union-attr]
+        patches.cls_token.copy_(cls_token)
+        if patches.positions is not None:
+            grid = BANDS // height, FRAMES // width
+            first = positions_1TD.shape[1] - grid[0] * grid[1]  # CLS, and the distillation token that we do not have
+            map_1DHW = positions_1TD[:, first:].transpose(1, 2).unflatten(2, grid)
+            resized_1TD = interpolate(map_1DHW, patches.grid, mode="bilinear").flatten(2).transpose(1, 2)
+            patches.positions.copy_(torch.cat([positions_1TD[:, :1], resized_1TD], dim=1))
+    return patches

@@ -1,0 +1,108 @@
+"""What images and sound share: the head, the loss, and the settings that the loop reads."""
+
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from cse.aux_modality.supcon import KINDS, contrast
+from cse.errors import UserError
+from cse.types import Loss
+
+log = logging.getLogger(__name__)
+
+HEAD_MODES = ("own", "text_then_own", "shared", "none")
+
+
+class Modality(nn.Module):
+    """Base of Visual and Audio, which add `tokens`. Every value is explained in conf/aux_modality.
+
+    width: of the modality's own tokens; a linear layer takes them to the encoder's `dim` only where the two differ.
+    data: gives `batches(first)`. The loop reads weight (omega), order, optimizer, lr, weight_decay, schedule, clip.
+    """
+
+    def __init__(
+        self,
+        dim: int,
+        width: int,
+        data: Any,
+        loss: str,
+        temperature: float,
+        head: Callable[[int], nn.Module] | None,
+        head_mode: str,
+        weight: float,
+        order: str,
+        optimizer: str,
+        lr: float,
+        weight_decay: float,
+        schedule: str,
+        clip: float | None,
+    ):
+        super().__init__()
+        one_of("loss", loss, KINDS)
+        one_of("head_mode", head_mode, HEAD_MODES)
+        one_of("order", order, ("aux_first", "text_first"))
+        one_of("optimizer", optimizer, ("separate", "joint"))
+        one_of("schedule", schedule, ("cosine", "linear", "constant"))
+        if head is None and head_mode in ("own", "text_then_own"):
+            raise UserError(
+                f"aux_modality.head_mode={head_mode} needs aux_modality.head; without one, use none or shared"
+            )
+        self.projection: nn.Module = nn.Identity()
+        if width != dim:
+            self.projection = nn.Linear(width, dim)
+            log.info("aux        tokens of width %d go through a linear layer to the encoder's %d", width, dim)
+        self.text_head: nn.Module | None = None
+        self.head = head(dim) if head is not None and head_mode == "own" else nn.Identity()
+        self.data, self.kind, self.temperature = data, loss, temperature
+        self.make_head, self.head_mode = head, head_mode
+        self.weight, self.order, self.optimizer = weight, order, optimizer
+        self.lr, self.weight_decay, self.schedule, self.clip = lr, weight_decay, schedule, clip
+
+    def bind(self, text_head: nn.Module | None) -> None:
+        """Take the objective's head, where head_mode uses it; before the optimizers are made.
+
+        It becomes part of this module, so that the auxiliary update trains and clips it too, as the released code does.
+        """
+        if self.head_mode not in ("text_then_own", "shared"):
+            return
+        if text_head is None:
+            raise UserError(
+                f"aux_modality.head_mode={self.head_mode} uses the objective's head, and this objective has none: "
+                "use aux_modality.head_mode=own or none"
+            )
+        self.text_head = text_head
+        if self.head_mode == "text_then_own":
+            assert self.make_head is not None
+            self.head = self.make_head(text_head.out_dim)  # type: ignore[arg-type]
+
+    def batches(self, first: int, rank: int = 0, world: int = 1) -> Iterator[Any]:
+        """See cse.types.AuxModality. One of `world` processes gets every world-th batch: its loss is its own."""
+        return self.data.batches(first, rank, world)
+
+    @property
+    def seconds_waited(self) -> float:
+        """How long `batches` has kept its reader waiting so far."""
+        return self.data.seconds_waited
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.parameters()).device
+
+    def loss(self, pooled_BD: Tensor, labels_B: Tensor) -> Loss:
+        """pooled_BD: 2B rows, view 1 then view 2; labels_B: B. Not yet times omega."""
+        if self.text_head is None and self.head_mode in ("text_then_own", "shared"):
+            raise UserError(f"aux_modality.head_mode={self.head_mode}: no head of the objective was given (bind)")
+        features_BD = self.head(pooled_BD if self.text_head is None else self.text_head(pooled_BD))
+        with torch.autocast(features_BD.device.type, enabled=False):
+            features_BD = features_BD if features_BD.dtype == torch.float64 else features_BD.float()
+            view1_BD, view2_BD = features_BD.chunk(2)
+            return Loss(contrast(view1_BD, view2_BD, labels_B, self.temperature, self.kind))
+
+
+def one_of(key: str, value: str, allowed: tuple[str, ...]) -> None:
+    """Raise UserError for a value that the key cannot have."""
+    if value not in allowed:
+        raise UserError(f"aux_modality.{key}={value} is not one of {', '.join(allowed)}")

@@ -1,0 +1,94 @@
+"""VisualCSE (Jian, Gao & Vosoughi, NeurIPS 2022): images through the sentence encoder, as 16 x 16 patches.
+
+An image of 224 x 224 becomes 196 patches and ViT's CLS: 197 tokens of ViT's patch embedding, which stand where word
+embeddings would. None of ViT's layers is used.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from cse.aux_modality.modality import Modality, one_of
+from cse.errors import MissingResource, UserError
+
+log = logging.getLogger(__name__)
+
+# By the encoder's width, as the authors edited their code to: base for 768, large for 1024.
+VIT = {1024: "google/vit-large-patch16-224-in21k"}
+VIT_BASE = "google/vit-base-patch16-224-in21k"
+
+
+class Visual(Modality):
+    """data: batches of cse.data.images.Images. init: vit (weights: hub name, folder, or null by width) | random."""
+
+    def __init__(
+        self,
+        dim: int,
+        data: Any,
+        init: str,
+        weights: str | None,
+        loss: str,
+        temperature: float,
+        head: Callable[[int], nn.Module] | None,
+        head_mode: str,
+        weight: float,
+        order: str,
+        optimizer: str,
+        lr: float,
+        weight_decay: float,
+        schedule: str,
+        clip: float | None,
+    ):
+        one_of("init", init, ("vit", "random"))
+        patches = random_patches(dim, data.size) if init == "random" else vit_patches(weights or VIT.get(dim, VIT_BASE))
+        if patches.image_size != (data.size, data.size):
+            raise UserError(f"aux_modality.data.size={data.size}: these weights take images of {patches.image_size[0]}")
+        super().__init__(
+            dim, patches.cls_token.shape[-1], data, loss, temperature, head, head_mode,
+            weight, order, optimizer, lr, weight_decay, schedule, clip,
+        )  # fmt: skip
+        self.patches = patches
+
+    def tokens(self, batch: Any) -> tuple[Tensor, Tensor]:
+        """(x_BTD, labels_B): 2B rows of 197 tokens, view 1 then view 2."""
+        pixels_BCHW = self.data.views(batch, self.device)
+        return self.projection(self.patches(pixels_BCHW)), batch.labels_B.to(self.device, non_blocking=True)
+
+
+def vit_patches(weights: str) -> Any:
+    """ViT's embedding module: patches, CLS and position embeddings, no dropout, no LayerNorm.
+
+    Raises MissingResource where the weights cannot be had, UserError where they are not a ViT's.
+    """
+    from transformers import ViTModel
+
+    try:
+        read: Any = ViTModel.from_pretrained(
+            weights, add_pooling_layer=False, dtype=torch.float32, output_loading_info=True
+        )
+    except (OSError, ValueError) as error:
+        raise MissingResource(
+            f"the image patch embedding {weights} is no folder here and cannot be had from the hub "
+            f"({str(error).splitlines()[0]}): give a ViT's folder, aux_modality.weights=FOLDER, or train the patch "
+            "embedding from nothing, aux_modality.init=random"
+        ) from error
+    vit, loaded = read
+    missing = sorted(name for name in loaded["missing_keys"] if name.startswith("embeddings."))
+    if missing:
+        raise UserError(f"aux_modality.weights={weights} is not a ViT: it lacks {missing[0]}")
+    vit.embeddings.dropout.p = 0.0  # as released; ViT's own configuration has 0 too
+    return vit.embeddings
+
+
+def random_patches(dim: int, size: int) -> Any:
+    """The same module with new weights (ViT's own initialisation), as wide as the encoder."""
+    from transformers import ViTConfig, ViTModel
+
+    log.warning(
+        "aux_modality.init=random: the image patch embedding starts from random weights; the paper's starts from ViT's"
+    )
+    config = ViTConfig(hidden_size=dim, num_hidden_layers=0, num_attention_heads=1, image_size=size)
+    return ViTModel(config, add_pooling_layer=False).embeddings

@@ -1,0 +1,88 @@
+"""Images and sound in whole runs: beside other objectives, in other orders, and through a resume."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+from PIL import Image
+from safetensors.torch import load_file
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory) -> list[str]:
+    """Arguments for 24 small pictures of 4 classes."""
+    root, rng = tmp_path_factory.mktemp("images"), np.random.default_rng(0)
+    for label in range(4):
+        (root / str(label)).mkdir()
+        for number in range(6):
+            pixels = rng.integers(60 * label, 60 * label + 60, (40, 50, 3), dtype=np.uint8)
+            Image.fromarray(pixels).save(root / str(label) / f"{number}.png")
+    return ["aux_modality=visual", "aux_modality.init=random", f"paths.images={root}", "aux_modality.data.size=32",
+            "aux_modality.data.batch_size=8", "aux_modality.data.workers=1"]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def sounds(tmp_path_factory) -> list[str]:
+    """Arguments for 12 short clips of 3 speakers."""
+    root, rng = tmp_path_factory.mktemp("sounds"), np.random.default_rng(0)
+    for speaker in range(3):
+        (root / str(speaker)).mkdir()
+        for number in range(4):
+            soundfile.write(root / str(speaker) / f"{number}.wav", 0.1 * rng.standard_normal(4000), 16_000)
+    return ["aux_modality=audio", f"paths.audio={root}", "aux_modality.data.batch_size=4",
+            "aux_modality.data.workers=0"]  # fmt: skip
+
+
+def metrics(folder: Path) -> list[dict]:
+    events = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    return [event for event in events if event["event"] == "metrics" and "train/loss" in event]
+
+
+@pytest.mark.parametrize("modality", ["images", "sounds"])
+def test_a_pause_changes_nothing(modality, small_run, tmp_path, cse_train, request):
+    """Two optimizers, two streams of data, dropout: stopped after 3 steps and resumed equals 6 without a stop."""
+    folders = [tmp_path / "straight", tmp_path / "paused"]
+    common = [a for a in small_run if not a.startswith(("hydra.run.dir", "trainer.max_steps", "trainer.eval_every"))]
+    common += [*request.getfixturevalue(modality), "trainer.eval_every=3", "aux_modality.lr=1e-3"]
+    assert cse_train([*common, f"hydra.run.dir={folders[0]}", "trainer.max_steps=6"]) == 0
+    assert cse_train([*common, f"hydra.run.dir={folders[1]}", "trainer.max_steps=3"]) == 0
+    assert cse_train([*common, f"hydra.run.dir={folders[1]}", "trainer.max_steps=6", "resume=auto"]) == 0
+    straight, paused = (load_file(folder / "last/state.safetensors") for folder in folders)
+    assert straight.keys() == paused.keys()
+    assert any(name.startswith("aux/patches.") for name in straight)
+    assert any(name.startswith("aux_optimizer/") for name in straight)
+    for name, tensor in straight.items():
+        assert torch.equal(tensor, paused[name]), name
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        ["objective=barlow", "objective.head.hidden=48", "objective.head.out=48"],
+        ["objective=simcse", "aux_modality.order=text_first", "aux_modality.loss=rank_ce"],
+        ["objective=simcse", "aux_modality.optimizer=joint", "aux_modality.head_mode=shared"],
+        ["objective=simcse", "aux_modality.head_mode=text_then_own", "trainer.chunk=3"],
+        ["objective=vicreg", "objective.head.hidden=48", "objective.head.out=48", "aux_modality.head_mode=none"],
+    ],
+)
+def test_images_beside_other_objectives_and_in_other_orders(changes, small_run, images, tmp_path, cse_train):
+    assert cse_train([*small_run, *images, *changes, "trainer.max_steps=2"]) == 0
+    steps = metrics(tmp_path / "run")
+    assert len(steps) == 2
+    assert all(np.isfinite(step["train/aux/loss"]) for step in steps)
+
+
+def test_an_objective_without_a_head_to_share(small_run, images, cse_train, capsys, tmp_path):
+    assert cse_train([*small_run, *images, "objective=mlm", "aux_modality.head_mode=shared"]) == 2
+    assert "this objective has none" in capsys.readouterr().err
+    assert not (tmp_path / "run" / "last").exists()
+
+
+def test_missing_weights_end_before_any_work(small_run, images, cse_train, capsys, tmp_path):
+    run = [a for a in images if a != "aux_modality.init=random"]
+    assert cse_train([*small_run, *run]) == 2
+    assert "aux_modality.init=random" in capsys.readouterr().err
+    assert not (tmp_path / "run" / "last").exists()
