@@ -1,0 +1,194 @@
+"""SentEval's image-caption retrieval on COCO: two linear maps bring image features and captions together.
+
+    L = sum over pairs (x, y) and their contrasts of  max(0, m - s(x, y) + s(x, y_c)) + max(0, m - s(x, y) + s(x_c, y))
+
+s is the cosine after the maps, m the margin. Dev and test are scored in folds of 1000 images and 5000 captions.
+SentEval's own rank.py (as released) sorts the captions and loses their order, so that they no longer belong to their
+images; DeCLUTR's Table S3 has two scores at chance (0.40) that this would explain. Here they keep their order.
+
+N captions (five an image, in the images' order), I images, F image features, D sentence width, P projected width,
+B captions of a batch, C contrasts.
+"""
+
+import hashlib
+import pickle
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from cse.errors import MissingResource, UserError
+from cse.types import Encode
+
+CAPTIONS = 5  # an image's first five
+PARTS = {"train": "train.pkl", "dev": "valid.pkl", "test": "test.pkl"}
+
+
+@dataclass(frozen=True)
+class Images:
+    features_IF: np.ndarray
+    captions: list[str]
+
+
+class Coco:
+    """Recall at 1, 5 and 10 in percent and median rank, `i2t/...` and `t2i/...`; `average` of the six recalls.
+
+    folder: SentEval's downstream/COCO with train.pkl, valid.pkl and test.pkl. The pickles are opened as they are:
+    take them only from whom you trust.
+    """
+
+    splits = ("test",)
+
+    def __init__(
+        self,
+        folder: str | None,
+        width: int,
+        margin: float,
+        contrasts: int,
+        lr: float,
+        batch_size: int,
+        tenacity: int,
+        max_epoch: int,
+        fold_images: int,
+        seed: int,
+        device: str,
+    ):
+        self.folder, self.width, self.margin, self.contrasts = folder, width, margin, contrasts
+        self.lr, self.batch_size, self.tenacity, self.max_epoch = lr, batch_size, tenacity, max_epoch
+        self.fold_images, self.seed = fold_images, seed
+        self.device = device if device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
+        self.data: dict[str, Images] = {}
+        self.files: dict[str, dict[str, Any]] = {}
+
+    def prepare(self) -> None:
+        if not self.data:
+            for part, name in PARTS.items():
+                self.data[part], digest = read_images(self.folder, name)
+                self.files[name] = {"sha256": digest, "rows": len(self.data[part].captions)}
+
+    def __call__(self, encode: Encode, split: str) -> dict[str, float]:
+        self.prepare()
+        captions = [caption for images in self.data.values() for caption in images.captions]
+        ends = np.cumsum([len(images.captions) for images in self.data.values()])
+        vectors = np.split(np.asarray(encode(captions), np.float32), ends[:-1])
+        rows = {
+            part: (torch.from_numpy(images.features_IF), torch.from_numpy(vectors_ND))
+            for (part, images), vectors_ND in zip(self.data.items(), vectors, strict=True)
+        }
+        maps, best = self._fit(rows)
+        scores = self._recalls(maps, *rows["test"])
+        recalls = [value for key, value in scores.items() if "recall" in key]
+        return scores | {"average": float(np.mean(recalls)), "dev_average": best / len(recalls)}
+
+    def _fit(self, rows: dict[str, tuple[Tensor, Tensor]]) -> tuple[list[torch.nn.Linear], float]:
+        """The maps of images and of sentences at the best dev sum of recalls, and that sum."""
+        images_IF, sentences_ND = rows["train"]
+        stream = np.random.RandomState(self.seed)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            maps = [torch.nn.Linear(x.shape[1], self.width).to(self.device) for x in (images_IF, sentences_ND)]
+        optimizer = torch.optim.Adam([weight for one in maps for weight in one.parameters()], lr=self.lr)
+        best, kept, passes, misses = -1.0, [one.state_dict() for one in maps], 0, 0
+        while passes <= self.max_epoch and misses <= self.tenacity:
+            order = stream.permutation(len(sentences_ND))
+            for start in range(0, len(order), self.batch_size):
+                rows_B = order[start : start + self.batch_size]
+                others = np.concatenate([order[:start], order[start + self.batch_size :]])
+                # SentEval draws the contrastive images first, each as a caption's row
+                image_BC, sentence_BC = (stream.choice(others, (len(rows_B), self.contrasts)) for _ in range(2))
+                optimizer.zero_grad()
+                self._loss(maps, images_IF, sentences_ND, rows_B, image_BC, sentence_BC).backward()
+                optimizer.step()
+            passes += 1
+            score = sum(value for key, value in self._recalls(maps, *rows["dev"]).items() if "recall" in key)
+            if score > best:
+                best = score
+                kept = [{name: value.clone() for name, value in one.state_dict().items()} for one in maps]
+            else:
+                misses += 1  # never reset
+        for one, state in zip(maps, kept, strict=True):
+            one.load_state_dict(state)
+        return maps, best
+
+    def provenance(self) -> dict[str, Any]:
+        return {
+            "protocol": f"SentEval's COCO ranking, folds of {self.fold_images} images, captions in their images' order",
+            "captions": {part: len(images.captions) for part, images in self.data.items()},
+            "source": self.folder,
+            "files": self.files,
+        }
+
+    def _loss(
+        self,
+        maps: list[torch.nn.Linear],
+        images_IF: Tensor,
+        sentences_ND: Tensor,
+        rows_B: np.ndarray,
+        image_BC: np.ndarray,
+        sentence_BC: np.ndarray,
+    ) -> Tensor:
+        image_BP = self._project(maps[0], images_IF[rows_B // CAPTIONS])
+        sentence_BP = self._project(maps[1], sentences_ND[rows_B])
+        other_image_BCP = self._project(maps[0], images_IF[image_BC // CAPTIONS])
+        other_sentence_BCP = self._project(maps[1], sentences_ND[sentence_BC])
+        slack_B1 = self.margin - (image_BP * sentence_BP).sum(-1, keepdim=True)
+        sentence_cost_BC = slack_B1 + torch.einsum("bp,bcp->bc", image_BP, other_sentence_BCP)
+        image_cost_BC = slack_B1 + torch.einsum("bp,bcp->bc", sentence_BP, other_image_BCP)
+        return sentence_cost_BC.clamp(min=0).sum() + image_cost_BC.clamp(min=0).sum()
+
+    def _project(self, layer: torch.nn.Linear, x: Tensor) -> Tensor:
+        return normalize(layer(x.to(self.device)), dim=-1)
+
+    @torch.no_grad()
+    def _recalls(self, maps: list[torch.nn.Linear], images_IF: Tensor, sentences_ND: Tensor) -> dict[str, float]:
+        """Mean over the folds."""
+        folds = []
+        for start in range(0, len(images_IF), self.fold_images):
+            image_IP = self._project(maps[0], images_IF[start : start + self.fold_images])
+            own = slice(CAPTIONS * start, CAPTIONS * (start + self.fold_images))
+            folds.append(recalls(image_IP @ self._project(maps[1], sentences_ND[own]).T))
+        return {key: float(np.mean([fold[key] for fold in folds])) for key in folds[0]}
+
+
+def recalls(cosine_IN: Tensor) -> dict[str, float]:
+    """Recall at 1, 5, 10 and median rank, image to text (the best of its five captions) and text to image."""
+    rows_I1 = torch.arange(len(cosine_IN), device=cosine_IN.device)[:, None]
+    own_I5 = rows_I1 * CAPTIONS + torch.arange(CAPTIONS, device=cosine_IN.device)
+    caption_I5 = cosine_IN.gather(1, own_I5)
+    others_IN = cosine_IN.scatter(1, own_I5, -torch.inf)
+    ranks = {  # 0 is the first place; a tie with another counts against it
+        "i2t": (others_IN >= caption_I5.amax(1, keepdim=True)).sum(1),
+        "t2i": (others_IN >= caption_I5.reshape(-1)).sum(0),
+    }
+    scores: dict[str, float] = {}
+    for direction, rank in ranks.items():
+        scores |= {f"{direction}/recall@{k}": 100 * float((rank < k).float().mean()) for k in (1, 5, 10)}
+        scores[f"{direction}/median_rank"] = float(np.floor(np.median(rank.cpu().numpy())) + 1)
+    return scores
+
+
+def read_images(folder: str | None, name: str) -> tuple[Images, str]:
+    """A part's image features and five captions an image, ended with " ." as SentEval does; the file's sha256."""
+    if folder is None or not (Path(folder) / name).is_file():
+        raise MissingResource(
+            f"SentEval's COCO features ({name} of downstream/COCO) are not at eval.coco.folder={folder}: "
+            "its get_transfer_data.bash fetches them."
+        )
+    data = (Path(folder) / name).read_bytes()
+    try:
+        content: dict[str, Any] = pickle.loads(data, encoding="latin-1")
+        captions = [
+            " ".join(f"{content['captions'][key]['cleaned_caption']} .".split())
+            for image in range(len(content["features"]))
+            for key in content["image_to_caption_ids"][image][:CAPTIONS]
+        ]
+        features_IF = np.asarray(content["features"], np.float32)
+    except (pickle.UnpicklingError, EOFError, KeyError, ValueError) as error:
+        raise UserError(f"{Path(folder) / name} is not SentEval's COCO pickle ({error!r}): fetch it anew.") from error
+    if len(captions) != CAPTIONS * len(features_IF):
+        raise UserError(f"{Path(folder) / name} has images with fewer than {CAPTIONS} captions: fetch it anew.")
+    return Images(features_IF, captions), hashlib.sha256(data).hexdigest()

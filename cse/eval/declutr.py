@@ -1,0 +1,80 @@
+"""DeCLUTR's row: Downstream (18 tasks), Probing (10 tasks) and their average (D + P) / 2 (Tables 1, S1, S3, S4).
+
+A task counts by one number. Test: accuracy; MRPC the mean of accuracy and F1; SICK-R and STS-B the trained
+regression's Spearman x100; STS12..16 the mean Spearman over subsets x100; caption retrieval the mean of six recalls.
+Dev: the accuracy on dev, of MRPC too; SICK-R and STS-B Pearson; STS12..16 as on test. The authors' script also prints
+the mean of all 28, which is not the papers' average.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from cse.eval.probing import FILES
+from cse.eval.sts import SUBSETS
+from cse.types import Encode, Evaluator
+
+# Task of Table S3: the scores it counts by on test and on dev; of several, their mean.
+ACCURACY = ("CR", "MR", "MPQA", "SUBJ", "SST2", "SST5", "TREC", "SNLI", "SICK-E")
+DOWNSTREAM = {
+    **{task: ([f"transfer/{task}/accuracy"], [f"transfer/{task}/dev_accuracy"]) for task in ACCURACY},
+    "MRPC": (["transfer/MRPC/accuracy", "transfer/MRPC/f1"], ["transfer/MRPC/dev_accuracy"]),
+    "SICK-R": (["transfer/SICKRelatedness/spearman"], ["transfer/SICKRelatedness/dev_pearson"]),
+    "STS-B": (["transfer/STSBenchmark/spearman"], ["transfer/STSBenchmark/dev_pearson"]),
+    "CapRet": (["coco/average"], ["coco/dev_average"]),
+    **{year: ([f"sts/{year}/spearman_mean"], [f"sts/{year}/spearman_mean"]) for year in SUBSETS},
+}
+PROBING = {task: ([f"probing/{task}/accuracy"], [f"probing/{task}/dev_accuracy"]) for task in FILES}
+
+
+class Declutr:
+    """Every score of the parts, and `downstream`, `probing`, `average` of test and (`dev_...`) of dev.
+
+    parts: evaluators by name (transfer, sts, probing, coco), None to leave one out. An average that lacks tasks names
+    them: `downstream_without_CapRet`.
+    """
+
+    splits = ("test",)
+
+    def __init__(self, parts: dict[str, Evaluator | None]):
+        self.parts = {name: part for name, part in parts.items() if part is not None}
+
+    def prepare(self) -> None:
+        for part in self.parts.values():
+            part.prepare()
+
+    def __call__(self, encode: Encode, split: str) -> dict[str, float]:
+        scores = {
+            f"{name}/{key}": value for name, part in self.parts.items() for key, value in part(encode, split).items()
+        }
+        return scores | averages(scores)
+
+    def provenance(self) -> dict[str, Any]:
+        found = {name: part.provenance() for name, part in self.parts.items()}
+        return {
+            "protocol": "DeCLUTR: mean of Downstream (18 tasks) and Probing (10 tasks)",
+            "parts": found,
+            "files": {file: entry for part in found.values() for file, entry in part.get("files", {}).items()},
+            "partial": any(part.get("partial", False) for part in found.values()),
+        }
+
+
+def averages(scores: dict[str, float]) -> dict[str, float]:
+    """Downstream, Probing and (D + P) / 2 on test and dev, out of `<part>/<task>/<statistic>` scores."""
+    found: dict[str, float] = {}
+    for column, prefix in ((0, ""), (1, "dev_")):
+        means, missing = [], []
+        for name, tasks in (("downstream", DOWNSTREAM), ("probing", PROBING)):
+            there = {task: keys[column] for task, keys in tasks.items() if all(key in scores for key in keys[column])}
+            lacking = [task for task in tasks if task not in there]
+            if there:
+                means.append(float(np.mean([np.mean([scores[key] for key in keys]) for keys in there.values()])))
+                found[_named(f"{prefix}{name}", lacking)] = means[-1]
+            missing += lacking
+        if len(means) == 2:
+            found[_named(f"{prefix}average", missing)] = sum(means) / 2
+    return found
+
+
+def _named(name: str, missing: list[str]) -> str:
+    return f"{name}_without_{'_'.join(missing)}" if missing else name

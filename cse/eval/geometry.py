@@ -1,0 +1,188 @@
+"""How the sentences lie on the unit sphere: alignment, uniformity, effective rank, isotropy, cosine histograms.
+
+Wang & Isola 2020 (arXiv:2005.10242), on unit vectors x_i:
+    alignment  = mean over positive pairs of |x - y|^2
+    uniformity = log mean over i < j of exp(-t |x_i - x_j|^2),  t = 2
+N sentences, D embedding width, B rows of a chunk. Everything is chunked: 1M sentences need (B, D) + (D, D) memory,
+and uniformity one (B, B) block at a time.
+"""
+
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from cse.eval.senteval_data import SentEvalFolder
+from cse.eval.sts import Pairs, cosines, joined, pair_cosines, read_stsb
+from cse.types import Encode
+
+CHUNK = 4096  # rows a block; a (4096, 4096) float32 block takes 64 MiB
+
+
+def unit_rows(x_ND: Tensor | np.ndarray) -> Tensor:
+    """Rows of length 1 (a zero row stays zero), as a tensor of the input's precision, at least float32."""
+    x_ND = torch.as_tensor(x_ND)
+    return normalize(x_ND if x_ND.dtype == torch.float64 else x_ND.float(), dim=-1)
+
+
+def alignment(x_BD: Tensor | np.ndarray, y_BD: Tensor | np.ndarray) -> Tensor:
+    """mean |x - y|^2 over rows (positive pairs), in [0, 4], a scalar that carries gradient."""
+    return (unit_rows(x_BD) - unit_rows(y_BD)).square().sum(-1).mean()
+
+
+def uniformity(x_BD: Tensor | np.ndarray, t: float = 2.0, log: bool = True, chunk: int = CHUNK) -> Tensor:
+    """log mean_{i<j} exp(-t |x_i - x_j|^2), in [-4t, 0]. log=False leaves the log out, as NonLing-CSE's text does."""
+    x_ND = unit_rows(x_BD)
+    rows = len(x_ND)
+    total = x_ND.new_zeros((), dtype=torch.float64)
+    for start in range(0, rows, chunk):
+        block_BD = x_ND[start : start + chunk]
+        for other in range(start, rows, chunk):
+            # |x - y|^2 = 2 - 2 x.y on the sphere
+            potential_BB = (2 * t * (block_BD @ x_ND[other : other + chunk].T - 1)).exp()
+            total = total + (potential_BB.triu(1) if other == start else potential_BB).double().sum()
+    mean = (total / (rows * (rows - 1) / 2)).to(x_ND.dtype)
+    return mean.log() if log else mean
+
+
+def _chunks(x_ND: Tensor, chunk: int) -> Iterator[Tensor]:
+    for block_BD in x_ND.split(chunk):
+        yield block_BD.double()
+
+
+def gram(x_ND: Tensor | np.ndarray, chunk: int = CHUNK) -> Tensor:
+    """X^T X (D, D) in float64, summed over chunks of rows."""
+    x_ND = torch.as_tensor(x_ND)
+    total_DD = x_ND.new_zeros(x_ND.shape[1], x_ND.shape[1], dtype=torch.float64)
+    for block_BD in _chunks(x_ND, chunk):
+        total_DD += block_BD.T @ block_BD
+    return total_DD
+
+
+def effective_rank(x_ND: Tensor | np.ndarray, chunk: int = CHUNK) -> float:
+    """exp of the entropy of the singular values' shares, in [1, min(N, D)] (Roy & Vetterli 2007; RankMe 2210.02885).
+
+    The singular values are the square roots of the eigenvalues of X^T X; X is neither centred nor normalised.
+    """
+    singular_D = torch.linalg.eigvalsh(gram(x_ND, chunk)).clamp(min=0).sqrt()
+    share_D = singular_D / singular_D.sum()
+    return math.exp(torch.special.entr(share_D).sum())
+
+
+def isotropy(x_ND: Tensor | np.ndarray, chunk: int = CHUNK) -> float:
+    """min_c Z(c) / max_c Z(c), Z(c) = sum_i exp(c.x_i), over c = +-eigenvectors of X^T X; 1 is isotropic.
+
+    Mu & Viswanath 2018 (arXiv:1702.01417), section 2.2; here on unit rows, so that encoders of different norms
+    compare, and with both signs of c, since an eigenvector has none.
+    """
+    x_ND = unit_rows(x_ND)
+    directions_DD = torch.linalg.eigh(gram(x_ND, chunk)).eigenvectors
+    partition_D = torch.zeros(2 * x_ND.shape[1], dtype=torch.float64, device=x_ND.device)
+    for block_BD in _chunks(x_ND, chunk):
+        projected_BD = block_BD @ directions_DD
+        partition_D += torch.cat([projected_BD.exp().sum(0), (-projected_BD).exp().sum(0)])
+    return float(partition_D.min() / partition_D.max())
+
+
+def mean_cosine(x_ND: Tensor | np.ndarray, chunk: int = CHUNK) -> float:
+    """Mean cosine over i != j, the anisotropy of Ethayarajh 2019 (arXiv:1909.00512), without any N x N product.
+
+    sum_{i != j} x_i.x_j = |sum_i x_i|^2 - sum_i |x_i|^2
+    """
+    x_ND = unit_rows(x_ND)
+    total_D, squares = x_ND.new_zeros(x_ND.shape[1], dtype=torch.float64), 0.0
+    for block_BD in _chunks(x_ND, chunk):
+        total_D += block_BD.sum(0)
+        squares += float(block_BD.square().sum())
+    return (float(total_D.square().sum()) - squares) / (len(x_ND) * (len(x_ND) - 1))
+
+
+def cosine_histograms(
+    cosines_N: np.ndarray, gold_N: np.ndarray, gold_edges: list[float], bins: int = 50
+) -> dict[str, list[int]]:
+    """Counts of the pairs' cosines in `bins` equal bins over [-1, 1], for each bucket of the gold score.
+
+    Bucket "a-b" holds a <= gold < b, the last one also gold = b (noncontrastive paper, Figure 4: unit buckets).
+    """
+    bucket_N = np.clip(np.searchsorted(gold_edges, gold_N, side="right") - 1, 0, len(gold_edges) - 2)
+    return {
+        f"{low:g}-{high:g}": np.histogram(cosines_N[bucket_N == index], bins=bins, range=(-1, 1))[0].tolist()
+        for index, (low, high) in enumerate(pairwise(gold_edges))
+    }
+
+
+class Geometry:
+    """The sphere that STS-B's sentences lie on, split by split.
+
+    parts: the files that make a split (SimCSE's authors: the whole STS-B). Positives are pairs with gold > threshold,
+    or >= where `inclusive`. Uniformity, effective rank, isotropy and mean cosine are over the split's sentences, each
+    once, or with `duplicates` as often as it stands there. Histograms of cosines by gold bucket go to the provenance.
+    """
+
+    def __init__(
+        self,
+        senteval: str | None,
+        parts: dict[str, list[str]],
+        threshold: float,
+        inclusive: bool,
+        duplicates: bool,
+        gold_edges: list[float],
+        bins: int,
+        allow_partial: bool = False,
+    ):
+        self.folder = SentEvalFolder(senteval, allow_partial)
+        self.parts, self.splits = parts, tuple(parts)
+        self.threshold, self.inclusive, self.duplicates = threshold, inclusive, duplicates
+        self.gold_edges, self.bins = gold_edges, bins
+        self.pairs: dict[str, Pairs] = {}
+        self.positives: dict[str, int] = {}
+        self.histograms: dict[str, dict[str, list[int]]] = {}
+
+    def prepare(self) -> None:
+        if not self.pairs:
+            self.pairs = {
+                split: joined([read_stsb(self.folder, part) for part in parts]) for split, parts in self.parts.items()
+            }
+
+    def __call__(self, encode: Encode, split: str) -> dict[str, float]:
+        self.prepare()
+        pairs = self.pairs[split]
+        sentences = pairs.first + pairs.second
+        vectors_ND = torch.from_numpy(encode(sentences))
+        first_ND, second_ND = vectors_ND.chunk(2)
+        gold_N = torch.from_numpy(pairs.gold_N)
+        positive_N = gold_N >= self.threshold if self.inclusive else gold_N > self.threshold
+        self.positives[split] = int(positive_N.sum())
+        cosines_N = cosines(first_ND.numpy(), second_ND.numpy())
+        self.histograms[split] = cosine_histograms(cosines_N, pairs.gold_N, self.gold_edges, self.bins)
+        place = {text: row for row, text in enumerate(sentences)}
+        cloud_ND = vectors_ND if self.duplicates else vectors_ND[list(place.values())]
+        return {
+            "alignment": float(alignment(first_ND[positive_N], second_ND[positive_N])),
+            "uniformity": float(uniformity(cloud_ND)),
+            "uniformity_without_log": float(uniformity(cloud_ND, log=False)),
+            "effective_rank": effective_rank(cloud_ND),
+            "isotropy": isotropy(cloud_ND),
+            "mean_cosine": mean_cosine(cloud_ND),
+        }
+
+    def cosines(self, encode: Encode, split: str) -> tuple[np.ndarray, np.ndarray]:
+        """(cosines_N, gold_N) of the split's pairs, for pictures."""
+        self.prepare()
+        return pair_cosines(encode, self.pairs[split]), self.pairs[split].gold_N
+
+    def provenance(self) -> dict[str, Any]:
+        sign = ">=" if self.inclusive else ">"
+        return {
+            "protocol": f"positives: STS-B gold {sign} {self.threshold:g}; sentences "
+            + ("with duplicates" if self.duplicates else "each once"),
+            "pairs": {split: len(pairs.gold_N) for split, pairs in self.pairs.items()},
+            "positives": self.positives,
+            "cosine_histograms": {"bins": self.bins, "range": [-1, 1], **self.histograms},
+            **self.folder.provenance(),
+        }

@@ -1,0 +1,195 @@
+"""SentEval's classifier, many fits at once: softmax regression trained by Adam or RMSprop with early stopping.
+
+One fit is SentEval's `MLP` with nhid 0: a linear layer from seed 1111, mean cross-entropy, coupled weight decay (l2)
+on weight and bias, a fresh permutation a pass, a check on held-out rows every `epoch_size` passes, the best weights
+kept. The authors run hundreds of fits one after the other; here fits of many splits and l2 values share each step:
+the batch of a split is gathered once for all its l2 values, one bmm serves them all, and the optimizer's arithmetic
+is elementwise, so every fit goes exactly the way it would go alone.
+
+S splits, L l2 values a split, C classes, F features, N rows, B rows of a batch.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+HELD_OUT = 0.05  # share kept for early stopping where a refit has no dev set (SentEval's validation_split)
+GATHERED = 2**19  # floats of a gathered batch: splits are stacked until it leaves the CPU's cache
+
+
+@dataclass(frozen=True)
+class Split:
+    """Rows to train on and rows that stop the training; passes draws the order of the rows, pass after pass."""
+
+    train_N: np.ndarray
+    held_N: np.ndarray
+    passes: np.random.RandomState
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """Best weights of every fit and its accuracy (0..1) on the rows held out."""
+
+    weight_SLCF: Tensor
+    bias_SLC: Tensor
+    accuracy_SL: np.ndarray
+
+    def predict(self, x_NF: Tensor, split: int, column: int) -> np.ndarray:
+        """The predicted class of each row."""
+        logits_NC = torch.addmm(self.bias_SLC[split, column], x_NF, self.weight_SLCF[split, column].T)
+        return logits_NC.argmax(-1).cpu().numpy()
+
+
+@dataclass(frozen=True)
+class LogisticRegression:
+    """The settings of a fit (conf/eval/transfer.yaml says whose) and where it runs."""
+
+    l2: list[float]
+    optimizer: str  # adam | rmsprop
+    lr: float
+    batch_size: int
+    epoch_size: int  # passes between two checks
+    tenacity: int  # checks without improvement that are forgiven, counted over the whole fit
+    max_epoch: int  # no new check is begun after this many passes
+    seed: int
+    device: str
+
+    def grid(self, scheme: str) -> list[float]:
+        """The l2 values to choose from; the same in every scheme."""
+        return self.l2
+
+    def fold(self, train_N: np.ndarray, held_N: np.ndarray) -> Split:
+        return Split(train_N, held_N, np.random.RandomState(self.seed))
+
+    def hold_out(self, rows_N: np.ndarray) -> Split:
+        """A random 5% stops the training; drawn from the same stream as the passes, before them."""
+        stream = np.random.RandomState(self.seed)
+        order_N = rows_N[stream.permutation(len(rows_N))]
+        held = int(HELD_OUT * len(rows_N))
+        return Split(order_N[held:], order_N[:held], stream)
+
+    def place(self, x_NF: np.ndarray) -> Tensor:
+        device = self.device if self.device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
+        return torch.from_numpy(np.ascontiguousarray(x_NF, np.float32)).to(device)
+
+    def fit(self, x_NF: Tensor, y_N: np.ndarray, splits: list[Split], l2_SL: np.ndarray) -> Fitted:
+        """Train len(splits) x L fits. Only splits with equally many batches a pass can share their steps."""
+        num_classes = int(y_N.max()) + 1
+        batches = [-(-len(split.train_N) // self.batch_size) for split in splits]
+        at_once = max(1, GATHERED // (self.batch_size * x_NF.shape[1])) if x_NF.device.type == "cpu" else len(splits)
+        weight_SLCF = x_NF.new_empty(*l2_SL.shape, num_classes, x_NF.shape[1])
+        bias_SLC = x_NF.new_empty(*l2_SL.shape, num_classes)
+        accuracy_SL = np.empty(l2_SL.shape)
+        labels_N = torch.from_numpy(y_N).to(x_NF.device)
+        for count in sorted(set(batches)):
+            alike = [index for index, number in enumerate(batches) if number == count]
+            for start in range(0, len(alike), at_once):
+                rows = alike[start : start + at_once]
+                stack = _Stack(self, x_NF, labels_N, [splits[row] for row in rows], l2_SL[rows], num_classes)
+                weight_SLCF[rows], bias_SLC[rows], accuracy_SL[rows] = stack.run()
+        return Fitted(weight_SLCF, bias_SLC, accuracy_SL)
+
+
+class _Stack:
+    """Fits that take their steps together. Splits whose fits have all stopped leave the stack."""
+
+    def __init__(
+        self,
+        settings: LogisticRegression,
+        x_NF: Tensor,
+        y_N: Tensor,
+        splits: list[Split],
+        l2_SL: np.ndarray,
+        num_classes: int,
+    ):
+        self.settings, self.x_NF, self.y_N, self.splits = settings, x_NF, y_N, splits
+        self.shape = (*l2_SL.shape, num_classes)
+        self.one_hot_NC = torch.eye(num_classes, device=x_NF.device)[y_N]
+        self.held = [(x_NF[split.held_N], y_N[split.held_N]) for split in splits]
+        # l2 of each row of the stacked weight (S, L * C, F)
+        self.l2_SR1 = torch.tensor(l2_SL, dtype=torch.float32).repeat_interleave(num_classes, 1)[..., None].to(x_NF)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(settings.seed)
+            start = torch.nn.Linear(x_NF.shape[1], num_classes)
+        copies = (len(splits), l2_SL.shape[1], 1)
+        self.weight_SRF = start.weight.detach().to(x_NF).repeat(copies)
+        self.bias_SR1 = start.bias.detach().to(x_NF)[:, None].repeat(copies)
+        self.optimizer = {"adam": torch.optim.Adam, "rmsprop": torch.optim.RMSprop}[settings.optimizer](
+            [self.weight_SRF, self.bias_SR1], lr=settings.lr
+        )
+
+    def run(self) -> tuple[Tensor, Tensor, np.ndarray]:
+        """(weight_SLCF, bias_SLC, accuracy_SL) at each fit's best check."""
+        settings = self.settings
+        best_SRF, best_SR1 = self.weight_SRF.clone(), self.bias_SR1.clone()
+        best_accuracy_SL, misses_SL = np.full(self.shape[:2], -1.0), np.zeros(self.shape[:2], int)
+        running_SL = np.ones(self.shape[:2], bool)
+        here = np.arange(self.shape[0])  # the splits still in the stack
+        passes = 0
+        while len(here) and passes <= settings.max_epoch:
+            for _ in range(settings.epoch_size):
+                self._one_pass()
+            passes += settings.epoch_size
+            accuracy_SL = self._accuracy()
+            better_SL = running_SL[here] & (accuracy_SL > best_accuracy_SL[here])
+            best_accuracy_SL[here] = np.where(better_SL, accuracy_SL, best_accuracy_SL[here])
+            rows_S, rows_R = np.nonzero(better_SL.repeat(self.shape[2], 1))
+            best_SRF[here[rows_S], rows_R] = self.weight_SRF[rows_S, rows_R]
+            best_SR1[here[rows_S], rows_R] = self.bias_SR1[rows_S, rows_R]
+            missed_SL = running_SL[here] & ~better_SL
+            running_SL[here] &= ~(missed_SL & (misses_SL[here] >= settings.tenacity))
+            misses_SL[here] += missed_SL  # never reset, as in SentEval
+            going_S = running_SL[here].any(1)
+            if not going_S.all():
+                self._keep(np.flatnonzero(going_S))
+                here = here[going_S]
+        return best_SRF.view(*self.shape, -1), best_SR1.view(self.shape), best_accuracy_SL
+
+    def _one_pass(self) -> None:
+        batch, lengths = self.settings.batch_size, [len(split.train_N) for split in self.splits]
+        order_SN = np.zeros((len(self.splits), -(-max(lengths) // batch) * batch), np.int64)
+        for row, split in enumerate(self.splits):
+            order_SN[row, : lengths[row]] = split.train_N[split.passes.permutation(lengths[row])]
+        order = torch.from_numpy(order_SN).to(self.x_NF.device)
+        length_S1 = torch.tensor(lengths, device=self.x_NF.device)[:, None]
+        for start in range(0, max(lengths), batch):
+            size = min(batch, max(lengths) - start)
+            # mean over the split's own rows: the last batch of one split may be shorter than another's
+            own_SB = torch.arange(start, start + size, device=self.x_NF.device) < length_S1
+            self._step(order[:, start : start + size], own_SB / own_SB.sum(1, keepdim=True))
+
+    def _step(self, rows_SB: Tensor, share_SB: Tensor) -> None:
+        """One optimizer step of every fit. d(mean cross-entropy)/d(logits) = (softmax - one-hot) / rows."""
+        num_splits, size = rows_SB.shape
+        x_SBF = self.x_NF.index_select(0, rows_SB.reshape(-1)).view(num_splits, size, -1)
+        logits_SBR = torch.baddbmm(self.bias_SR1.mT, x_SBF, self.weight_SRF.mT)
+        residual_SBLC = logits_SBR.view(num_splits, size, *self.shape[1:]).softmax(-1)
+        residual_SBLC -= self.one_hot_NC[rows_SB][:, :, None]
+        residual_SBR = (residual_SBLC * share_SB[..., None, None]).view(num_splits, size, -1)
+        # weight decay is coupled: it joins the gradient before the optimizer's moments
+        self.weight_SRF.grad = torch.bmm(residual_SBR.mT, x_SBF).addcmul_(self.weight_SRF, self.l2_SR1)
+        self.bias_SR1.grad = residual_SBR.sum(1)[..., None].addcmul_(self.bias_SR1, self.l2_SR1)
+        self.optimizer.step()
+
+    def _accuracy(self) -> np.ndarray:
+        """Accuracy of every fit (S, L) on its held-out rows."""
+        accuracy_SL = np.empty((len(self.splits), self.shape[1]))
+        for row, (x_NF, y_N) in enumerate(self.held):
+            logits_NR = torch.addmm(self.bias_SR1[row].T, x_NF, self.weight_SRF[row].T)
+            predicted_NL = logits_NR.view(len(y_N), *self.shape[1:]).argmax(-1)
+            accuracy_SL[row] = (predicted_NL == y_N[:, None]).sum(0).cpu().numpy() / len(y_N)
+        return accuracy_SL
+
+    def _keep(self, rows: np.ndarray) -> None:
+        """Drop all other splits from the parameters and from the optimizer's memory of them."""
+        for parameter in (self.weight_SRF, self.bias_SR1):
+            state = self.optimizer.state[parameter]
+            for name, value in state.items():
+                if value.shape == parameter.shape:
+                    state[name] = value[rows]
+            parameter.data, parameter.grad = parameter.data[rows], None
+        self.l2_SR1 = self.l2_SR1[rows]
+        self.splits = [self.splits[row] for row in rows]
+        self.held = [self.held[row] for row in rows]

@@ -1,0 +1,117 @@
+"""SentEval probing (Conneau et al. 2018, arXiv:1805.01070): which linguistic property a linear classifier finds.
+
+Ten tasks of 100k / 10k / 10k sentences, one file each: `tr|va|te TAB label TAB ... TAB sentence`. The classifier and
+its scheme are those of SST (a given dev set). N rows.
+"""
+
+import logging
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cse.errors import UserError
+from cse.eval.files import DataFolder
+from cse.eval.senteval_data import words
+from cse.eval.transfer import embed
+from cse.eval.transfer_data import Parts, in_sentevals_order
+from cse.eval.validation import given_split
+from cse.types import Encode
+
+log = logging.getLogger(__name__)
+
+FILES = {  # in the order of DeCLUTR's Table S4
+    "Length": "sentence_length",
+    "WordContent": "word_content",
+    "Depth": "tree_depth",
+    "TopConstituents": "top_constituents",
+    "BigramShift": "bigram_shift",
+    "Tense": "past_present",
+    "SubjNumber": "subj_number",
+    "ObjNumber": "obj_number",
+    "OddManOut": "odd_man_out",
+    "CoordinationInversion": "coordination_inversion",
+}
+PARTS = {"tr": "train", "va": "dev", "te": "test"}
+ROWS = {"train": 100_000, "dev": 10_000, "test": 10_000}
+
+
+class Probing:
+    """Accuracy in percent, `<task>/accuracy` and `<task>/dev_accuracy`; `average` over the ten tasks if all are there.
+
+    folder: SentEval's probing/ folder; None is the one beside paths.senteval, where SentEval keeps it.
+    """
+
+    splits = ("test",)
+
+    def __init__(
+        self,
+        senteval: str | None,
+        folder: str | None,
+        tasks: list[str],
+        mode: str,
+        classifiers: dict[str, dict[str, Any]],
+        allow_partial: bool = False,
+    ):
+        if unknown := [task for task in tasks if task not in FILES]:
+            raise UserError(f"eval.probing.tasks: {', '.join(unknown)} unknown; choose from {', '.join(FILES)}.")
+        if mode not in classifiers:
+            raise UserError(f"eval.probing.mode={mode}: choose from {', '.join(classifiers)}.")
+        if folder is None and senteval is not None:
+            folder = str(Path(senteval).parent / "probing")
+        what = "the folder data/probing of facebookresearch/SentEval"
+        self.folder = DataFolder(folder, "eval.probing.folder", what, allow_partial)
+        self.tasks, self.mode, self.settings = list(tasks), mode, classifiers[mode]
+        self.suffix = "_sklearn" if mode == "sklearn" else ""
+        self.data: dict[str, Parts] = {}
+
+    def prepare(self) -> None:
+        if self.data:
+            return
+        found = {task: self.folder.attempt(partial(read, task=task)) for task in self.tasks}
+        self.data = {task: parts for task, parts in found.items() if parts is not None}
+
+    def __call__(self, encode: Encode, split: str) -> dict[str, float]:
+        self.prepare()
+        scores: dict[str, float] = {}
+        for task, parts in self.data.items():  # one task at a time: each holds 120k sentences of its own
+            start = time.perf_counter()
+            vectors = embed(encode, list(parts.values()))
+            x = {part: vectors(examples.sentences[0]) for part, examples in parts.items()}
+            y = {part: examples.labels_N for part, examples in parts.items()}
+            outcome = given_split(x, y, self.settings["fit"])
+            scores[f"{task}/accuracy{self.suffix}"] = outcome.test
+            scores[f"{task}/dev_accuracy{self.suffix}"] = outcome.dev
+            log.info("%s %.2f (%.0f s)", task, outcome.test, time.perf_counter() - start)
+        if all(task in self.data for task in FILES):
+            for statistic in (f"accuracy{self.suffix}", f"dev_accuracy{self.suffix}"):
+                name = statistic.replace("accuracy", "average")
+                scores[name] = float(np.mean([scores[f"{task}/{statistic}"] for task in FILES]))
+        return scores
+
+    def provenance(self) -> dict[str, Any]:
+        kind = "scikit-learn, not the papers' classifier" if self.suffix else "SentEval's torch logistic regression"
+        return {
+            "protocol": f"{kind}, mode {self.mode}",
+            "rows": {task: {part: len(e.labels_N) for part, e in parts.items()} for task, parts in self.data.items()},
+            **self.folder.provenance(),
+        }
+
+
+def read(folder: DataFolder, task: str) -> Parts:
+    """A task's three parts; labels are numbered in the alphabetical order of those in train."""
+    name = f"{FILES[task]}.txt"
+    rows: dict[str, list[tuple[str, str]]] = {part: [] for part in ROWS}
+    for number, line in enumerate(folder.read(name, "utf-8").removesuffix("\n").split("\n"), 1):
+        cells = line.rstrip().split("\t")
+        if len(cells) < 3 or cells[0] not in PARTS:
+            raise UserError(f"{folder.root / name}, line {number}: not `tr|va|te TAB label TAB sentence`; restore it.")
+        rows[PARTS[cells[0]]].append((words(cells[-1]), cells[1]))
+    for part, official in ROWS.items():
+        folder.expect(f"{name} ({part})", len(rows[part]), official)
+    classes = {label: index for index, label in enumerate(sorted({label for _, label in rows["train"]}))}
+    if unseen := {label for part in ("dev", "test") for _, label in rows[part]} - set(classes):
+        raise UserError(f"{folder.root / name}: labels {sorted(unseen)} are not in its train part; restore the file.")
+    return {part: in_sentevals_order([(text, classes[label]) for text, label in rows[part]]) for part in ROWS}

@@ -1,0 +1,86 @@
+"""SentEval's trained relatedness: a softmax over the scores 1..5, its expectation the prediction.
+
+The gold score y becomes the distribution of Tai et al. 2015 (arXiv:1503.00075, section 4.2) over floor(y) and
+floor(y) + 1. A score below 1 (STS-B has them) gives a row that does not sum to 1, in SentEval too: kept.
+N rows, F features; class c stands for the score c + 1.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from scipy.stats import pearsonr, spearmanr
+from torch.nn.functional import linear, mse_loss
+
+CLASSES = 5
+
+
+@dataclass(frozen=True)
+class Relatedness:
+    """Mean squared error between distributions, Adam; dev decides when to stop and which weights to keep.
+
+    stop_on: pearson (facebookresearch/SentEval) or spearman (SimCSE's fork).
+    """
+
+    stop_on: str
+    lr: float
+    batch_size: int
+    epoch_size: int  # passes between two checks
+    tenacity: int  # checks without improvement that are forgiven
+    max_epoch: int
+    seed: int
+
+    def run(self, x: dict[str, np.ndarray], y: dict[str, np.ndarray]) -> dict[str, float]:
+        """Scores of features x and gold scores y in train, dev and test: correlations x100, mean squared error."""
+        weight, bias, best = self._fit(x, y)
+        predicted_N = _expected_score(torch.from_numpy(x["test"]), weight, bias)
+        return {
+            "pearson": 100 * _correlate("pearson", predicted_N, y["test"]),
+            "spearman": 100 * _correlate("spearman", predicted_N, y["test"]),
+            "mse": float(np.mean((predicted_N - y["test"]) ** 2)),
+            f"dev_{self.stop_on}": 100 * best,
+        }
+
+    def _fit(self, x: dict[str, np.ndarray], y: dict[str, np.ndarray]) -> tuple[torch.Tensor, torch.Tensor, float]:
+        train_NF, dev_NF = torch.from_numpy(x["train"]), torch.from_numpy(x["dev"])
+        target_NC = torch.from_numpy(label_distribution(y["train"]))
+        order = np.random.RandomState(self.seed)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            layer = torch.nn.Linear(train_NF.shape[1], CLASSES)
+        optimizer = torch.optim.Adam(layer.parameters(), lr=self.lr)
+        best, kept = -1.0, (layer.weight.detach().clone(), layer.bias.detach().clone())
+        passes = misses = 0
+        while passes <= self.max_epoch and misses <= self.tenacity:
+            for _ in range(self.epoch_size):
+                rows_N = torch.from_numpy(order.permutation(len(train_NF)))
+                for rows_B in rows_N.split(self.batch_size):
+                    optimizer.zero_grad()
+                    mse_loss(layer(train_NF[rows_B]).softmax(1), target_NC[rows_B]).backward()
+                    optimizer.step()
+            passes += self.epoch_size
+            score = _correlate(self.stop_on, _expected_score(dev_NF, layer.weight, layer.bias), y["dev"])
+            if score > best:
+                best, kept = score, (layer.weight.detach().clone(), layer.bias.detach().clone())
+            else:
+                misses += 1  # never reset
+        return *kept, best
+
+
+def label_distribution(y_N: np.ndarray) -> np.ndarray:
+    """(N, 5) float32: y - floor(y) on class floor(y) + 1, the rest of 1 on class floor(y), as far as those exist."""
+    floor_N, rows = np.floor(y_N).astype(int), np.arange(len(y_N))
+    distribution_NC = np.zeros((len(y_N), CLASSES + 2), np.float32)  # a spare class at each end
+    distribution_NC[rows, floor_N] = floor_N - y_N + 1
+    distribution_NC[rows, floor_N + 1] = y_N - floor_N
+    return distribution_NC[:, 1 : CLASSES + 1]
+
+
+def _expected_score(x_NF: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> np.ndarray:
+    with torch.no_grad():
+        return linear(x_NF, weight, bias).softmax(1).numpy() @ np.arange(1, CLASSES + 1)
+
+
+def _correlate(kind: str, predicted_N: np.ndarray, gold_N: np.ndarray) -> float:
+    value = float({"pearson": pearsonr, "spearman": spearmanr}[kind](predicted_N, gold_N)[0])
+    return 0.0 if np.isnan(value) else value  # a constant prediction scores 0, as in SentEval

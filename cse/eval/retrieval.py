@@ -1,0 +1,139 @@
+"""Search among image captions: the nearest captions of a query, and whether captions of the same image find each other.
+
+    search   top-k captions of each query by cosine (the visual paper's Table C.1), as a table in the provenance
+    recall   each caption as a query over the others of its split; found at k if a caption of its image is among the
+             first k. Ties count against it, so an encoder that maps all to one point finds nothing.
+
+N captions, D embedding width, Q queries, B queries of a chunk. Scores are held for one chunk at a time.
+"""
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cse.errors import UserError
+from cse.eval.files import DataFolder
+from cse.eval.geometry import unit_rows
+from cse.types import Encode
+
+SCORES = 2**26  # cosines held at once: 256 MiB
+
+
+class Retrieval:
+    """`recall@<k>` in percent and `median_rank` of each split; the queries' captions go to the provenance.
+
+    captions: the folder of `image TAB index TAB caption` files (.tsv or .tsv.gz). rows: each file's official number
+    of captions. splits: the files of each split for recall. search: the files to search (on the split `test`).
+    """
+
+    def __init__(
+        self,
+        captions: str | None,
+        rows: dict[str, int],
+        parts: dict[str, list[str]],
+        ks: list[int],
+        search: list[str],
+        queries: list[str],
+        top_k: int,
+        allow_partial: bool = False,
+    ):
+        what = "a folder of image captions (image TAB index TAB caption: " + ", ".join(rows) + ")"
+        self.folder = DataFolder(captions, "paths.captions", what, allow_partial)
+        self.rows, self.parts, self.splits = rows, parts, tuple(parts)
+        self.ks, self.search, self.queries, self.top_k = ks, search, queries, top_k
+        self.files: dict[str, tuple[np.ndarray, list[str]]] = {}  # image of each caption, captions
+        self.found: dict[str, list[tuple[float, str]]] = {}
+
+    def prepare(self) -> None:
+        names = dict.fromkeys([*(name for part in self.parts.values() for name in part), *self.search])
+        for name in names if not self.files else ():
+            self.files[name] = read_captions(self.folder, name, self.rows[name])
+
+    def __call__(self, encode: Encode, split: str) -> dict[str, float]:
+        self.prepare()
+        images, captions = self._joined(self.parts[split])
+        if split == "test" and self.search:
+            _, haystack = self._joined(self.search)
+            texts = list(dict.fromkeys(haystack))  # the same caption twice is one hit
+            vectors_ND = encode([*captions, *texts, *self.queries])
+            rest_ND = vectors_ND[len(captions) :]
+            self.found = top_k(rest_ND[len(texts) :], rest_ND[: len(texts)], self.queries, texts, self.top_k)
+        else:
+            vectors_ND = encode(captions)
+        ranks = ranks_of_same_image(vectors_ND[: len(captions)], images)
+        scores = {f"recall@{k}": 100 * float((ranks <= k).mean()) for k in self.ks}
+        return scores | {"median_rank": float(np.median(ranks))}
+
+    def provenance(self) -> dict[str, Any]:
+        return {
+            "protocol": "cosine; a caption's positives are the other captions of its image, ties count against it",
+            "captions": {split: sum(len(self.files[name][1]) for name in names) for split, names in self.parts.items()},
+            "searched": sum(len(self.files[name][1]) for name in self.search),
+            "top": {query: [[score, caption] for score, caption in hits] for query, hits in self.found.items()},
+            **self.folder.provenance(),
+        }
+
+    def _joined(self, names: list[str]) -> tuple[np.ndarray, list[str]]:
+        images = np.concatenate([self.files[name][0] for name in names])
+        return images, [caption for name in names for caption in self.files[name][1]]
+
+
+def read_captions(folder: DataFolder, name: str, official: int) -> tuple[np.ndarray, list[str]]:
+    """(image name of each caption, captions)."""
+    rows = [line.split("\t") for line in folder.read(name, "utf-8").removesuffix("\n").split("\n")]
+    for number, row in enumerate(rows, 1):
+        if len(row) != 3:
+            raise UserError(f"{folder.root / name}, line {number}: not `image TAB index TAB caption`.")
+    folder.expect(name, len(rows), official)
+    return np.array([row[0] for row in rows]), [row[2] for row in rows]
+
+
+def top_k(
+    queries_QD: np.ndarray, corpus_ND: np.ndarray, queries: list[str], corpus: list[str], k: int
+) -> dict[str, list[tuple[float, str]]]:
+    """The k nearest texts of each query: {query: [(cosine, text), ...]}, best first."""
+    corpus_DN = unit_rows(corpus_ND).T
+    hits = {}
+    for start, cosines_BN in _chunks(unit_rows(queries_QD), corpus_DN):
+        values_BK, rows_BK = cosines_BN.topk(min(k, len(corpus)))
+        for row, query in enumerate(queries[start : start + len(values_BK)]):
+            found = zip(values_BK[row].tolist(), rows_BK[row].tolist(), strict=True)
+            hits[query] = [(value, corpus[index]) for value, index in found]
+    return hits
+
+
+def ranks_of_same_image(vectors_ND: np.ndarray, images: np.ndarray) -> np.ndarray:
+    """For each caption that has another of its image: 1 + how many other images' captions lie as near as the best."""
+    unit_ND = unit_rows(vectors_ND)
+    image_N = torch.from_numpy(np.unique(images, return_inverse=True)[1])
+    ranks = []
+    for start, cosines_BN in _chunks(unit_ND, unit_ND.T):
+        rows_B = torch.arange(start, start + len(cosines_BN))
+        same_BN = image_N[rows_B, None] == image_N
+        own_BN = torch.arange(len(unit_ND)) == rows_B[:, None]
+        best_B1 = cosines_BN.masked_fill(~same_BN | own_BN, -torch.inf).amax(1, keepdim=True)
+        nearer_B = ((cosines_BN >= best_B1) & ~same_BN).sum(1)
+        ranks.append((1 + nearer_B)[best_B1[:, 0] > -torch.inf])
+    return torch.cat(ranks).numpy()
+
+
+def side_by_side(models: dict[str, dict[str, list[list]]]) -> str:
+    """A Markdown table as the visual paper's Table C.1: a column a model, rows #1..#k under each query.
+
+    models: {model: provenance()["top"]}.
+    """
+    lines = ["| | " + " | ".join(models) + " |", "|-" * (len(models) + 1) + "|"]
+    for query in next(iter(models.values())):
+        lines.append(f"| **{query}** |" + " |" * len(models))
+        for place, hits in enumerate(zip(*(found[query] for found in models.values()), strict=True), 1):
+            lines.append(f"| #{place} | " + " | ".join(caption for _, caption in hits) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _chunks(queries_QD: Tensor, corpus_DN: Tensor):
+    """(first row, cosines of a chunk of queries with the whole corpus)."""
+    size = max(1, SCORES // corpus_DN.shape[1])
+    for start in range(0, len(queries_QD), size):
+        yield start, queries_QD[start : start + size] @ corpus_DN

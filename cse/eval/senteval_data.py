@@ -1,0 +1,58 @@
+"""Where SentEval's data lies.
+
+The layout is SentEval's `downstream/` folder. Text is what its download script makes (STS and SICK Moses-tokenised,
+the classification sets PTB-tokenised).
+"""
+
+import tarfile
+import tempfile
+from functools import cached_property
+from pathlib import Path
+
+from cse.errors import MissingResource, UserError
+from cse.eval.files import DataFolder
+
+HUB_REPO = "princeton-nlp/datasets-for-simcse"  # SimCSE's own copy of the prepared downstream/ folder
+HUB_FILE = "senteval.tar"
+
+
+class SentEvalFolder(DataFolder):
+    """SentEval's downstream/ folder at `path`, or the hub's copy of it where path is None."""
+
+    def __init__(self, path: str | None, allow_partial: bool = False):
+        source = path or f"{HUB_REPO}/{HUB_FILE}"
+        super().__init__(source, "paths.senteval", "SentEval's downstream/ folder", allow_partial)
+        self.on_hub = path is None
+
+    @cached_property
+    def root(self) -> Path:
+        return _from_hub() if self.on_hub else super().root
+
+
+def words(line: str) -> str:
+    """A sentence as every SentEval task passes it on: its words joined by one space."""
+    return " ".join(line.split())
+
+
+def _from_hub() -> Path:
+    """The hub's tar, unpacked once beside the download."""
+    from huggingface_hub import hf_hub_download
+
+    try:
+        tar = Path(hf_hub_download(HUB_REPO, HUB_FILE, repo_type="dataset"))
+    except Exception as error:  # the hub client's failures share no base class: offline, no name, no route, 404, ...
+        raise MissingResource(
+            f"The hub's data set {HUB_REPO} ({HUB_FILE}) cannot be fetched ({type(error).__name__}): "
+            "give a SentEval downstream/ folder with paths.senteval=DIR (or CSE_SENTEVAL=DIR)."
+        ) from error
+    folder = tar.parent / "senteval_unpacked"
+    if not folder.is_dir():
+        with tempfile.TemporaryDirectory(dir=tar.parent) as scratch:
+            try:
+                with tarfile.open(tar) as archive:
+                    archive.extractall(Path(scratch) / "downstream", filter="data")
+            except (tarfile.TarError, OSError) as error:
+                raise UserError(f"{tar} cannot be unpacked ({error}): delete it and start anew.") from error
+            # renamed when whole: a reader never sees half a folder
+            (Path(scratch) / "downstream").rename(folder)
+    return folder

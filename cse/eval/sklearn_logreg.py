@@ -1,0 +1,63 @@
+"""scikit-learn's logistic regression in SentEval's schemes: its `usepytorch=False`. NOT the papers' classifier.
+
+Converges to one optimum instead of stopping early, so its scores differ from the torch classifier's by up to a few
+tenths. S splits, L strengths C.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cse.eval.logreg import Split
+
+
+@dataclass(frozen=True)
+class SklearnFitted:
+    models: list[list[Any]]
+    accuracy_SL: np.ndarray
+
+    def predict(self, x_NF: np.ndarray, split: int, column: int) -> np.ndarray:
+        return self.models[split][column].predict(x_NF)
+
+
+@dataclass(frozen=True)
+class SklearnLogisticRegression:
+    """c: the values of C to choose from, by scheme (SentEval's validation.py)."""
+
+    c: dict[str, list[float]]
+    max_iter: int
+    seed: int
+
+    def grid(self, scheme: str) -> list[float]:
+        return list(self.c[scheme])
+
+    def fold(self, train_N: np.ndarray, held_N: np.ndarray) -> Split:
+        return Split(train_N, held_N, np.random.RandomState(self.seed))
+
+    def hold_out(self, rows_N: np.ndarray) -> Split:
+        """Nothing stops early, so nothing is held out."""
+        return self.fold(rows_N, rows_N)
+
+    def place(self, x_NF: np.ndarray) -> np.ndarray:
+        return x_NF
+
+    def fit(self, x_NF: np.ndarray, y_N: np.ndarray, splits: list[Split], c_SL: np.ndarray) -> SklearnFitted:
+        from sklearn.linear_model import LogisticRegression
+
+        models = [
+            [
+                LogisticRegression(C=c, random_state=self.seed, max_iter=self.max_iter).fit(
+                    x_NF[split.train_N], y_N[split.train_N]
+                )
+                for c in row
+            ]
+            for split, row in zip(splits, c_SL, strict=True)
+        ]
+        accuracy_SL = np.array(
+            [
+                [model.score(x_NF[split.held_N], y_N[split.held_N]) for model in row]
+                for split, row in zip(splits, models, strict=True)
+            ]
+        )
+        return SklearnFitted(models, accuracy_SL)

@@ -1,0 +1,212 @@
+"""Semantic textual similarity: the correlation of cosines with human scores, times 100.
+
+Per year there are three ways to join the subsets, and papers differ:
+    all    one correlation over the pairs of all subsets (SimCSE's tables; the headline, without a suffix)
+    mean   mean of the subsets' correlations (DeCLUTR)
+    wmean  the same, weighted by their pairs
+STS-B and SICK-R are scored on their test split. The average is over the seven Spearman scores, each already rounded
+to two decimals (SimCSE's print_table).
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.stats import pearsonr, spearmanr
+
+from cse.errors import UserError
+from cse.eval.senteval_data import SentEvalFolder, words
+from cse.types import Encode
+
+# Official pairs with a gold score. STS13's SMT is left out, as in SentEval (its licence).
+SUBSETS = {
+    "STS12": {"MSRpar": 750, "MSRvid": 750, "SMTeuroparl": 459, "surprise.OnWN": 750, "surprise.SMTnews": 399},
+    "STS13": {"FNWN": 189, "headlines": 750, "OnWN": 561},
+    "STS14": {"deft-forum": 450, "deft-news": 300, "headlines": 750, "images": 750, "OnWN": 750, "tweet-news": 750},
+    "STS15": {"answers-forums": 375, "answers-students": 750, "belief": 375, "headlines": 750, "images": 750},
+    "STS16": {
+        "answer-answer": 254,
+        "headlines": 249,
+        "plagiarism": 230,
+        "postediting": 244,
+        "question-question": 209,
+    },
+}
+STSB_ROWS = {"train": 5749, "dev": 1500, "test": 1379}
+SICK_FILES = {"train": ("SICK_train", 4500), "dev": ("SICK_trial", 500), "test": ("SICK_test_annotated", 4927)}
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Sentence pairs and their human scores, duplicates kept."""
+
+    first: list[str]
+    second: list[str]
+    gold_N: np.ndarray
+
+
+def joined(sets: list[Pairs]) -> Pairs:
+    """One set after the other."""
+    return Pairs(
+        [text for pairs in sets for text in pairs.first],
+        [text for pairs in sets for text in pairs.second],
+        np.concatenate([pairs.gold_N for pairs in sets]),
+    )
+
+
+def read_subset(folder: SentEvalFolder, year: str, subset: str) -> Pairs:
+    """One subset of STS12..16: two tab-separated sentences a line, scores in a second file; unscored pairs skipped."""
+    base = f"STS/{year}-en-test/STS"
+    text_file, gold_file = f"{base}.input.{subset}.txt", f"{base}.gs.{subset}.txt"
+    lines = folder.read(text_file, "utf-8").splitlines()
+    golds = folder.read(gold_file, "utf-8").splitlines()
+    folder.expect(text_file, len(lines), len(golds))
+    cells = [(*line.split("\t"), gold) for line, gold in zip(lines, golds, strict=False) if gold.strip()]
+    return _pairs(folder, gold_file, [row for row in cells if len(row) == 3], SUBSETS[year][subset])
+
+
+def read_stsb(folder: SentEvalFolder, split: str) -> Pairs:
+    """STS-B train, dev or test: tab-separated columns, score and sentences in columns 5, 6, 7."""
+    name = f"STS/STSBenchmark/sts-{split}.csv"
+    rows = [line.strip().split("\t") for line in folder.read(name, "utf-8").split("\n")]
+    return _pairs(folder, name, [(row[5], row[6], row[4]) for row in rows if len(row) > 6], STSB_ROWS[split])
+
+
+def read_sickr(folder: SentEvalFolder, split: str) -> Pairs:
+    """SICK relatedness: a header, then sentences in columns 2 and 3, the score (1..5) in column 4."""
+    stem, official = SICK_FILES[split]
+    name = f"SICK/{stem}.txt"
+    rows = [line.strip().split("\t") for line in folder.read(name, "utf-8").split("\n")[1:]]
+    return _pairs(folder, name, [(row[1], row[2], row[3]) for row in rows if len(row) > 3], official)
+
+
+def _pairs(folder: SentEvalFolder, name: str, rows: list[tuple[str, ...]], official: int) -> Pairs:
+    folder.expect(name, len(rows), official)
+    try:
+        gold_N = np.array([float(gold) for _, _, gold in rows])
+    except ValueError as error:
+        raise UserError(f"{name} holds a score that is no number ({error}): restore the file.") from error
+    return Pairs([words(first) for first, _, _ in rows], [words(second) for _, second, _ in rows], gold_N)
+
+
+def cosines(first_ND: np.ndarray, second_ND: np.ndarray) -> np.ndarray:
+    """Row-wise cosine (N,) in float64, in [-1, 1]; a pair with a zero or NaN vector scores 0, as in SentEval."""
+    first_ND, second_ND = np.asarray(first_ND, np.float64), np.asarray(second_ND, np.float64)
+    norms_N = np.linalg.norm(first_ND, axis=1) * np.linalg.norm(second_ND, axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        cosines_N = (first_ND * second_ND).sum(1) / norms_N
+    return np.clip(np.nan_to_num(cosines_N, nan=0.0, posinf=0.0, neginf=0.0), -1, 1)
+
+
+def pair_cosines(encode: Encode, pairs: Pairs) -> np.ndarray:
+    """The cosine (N,) of every pair."""
+    return cosines(*np.split(encode(pairs.first + pairs.second), 2))
+
+
+def correlations(subsets: list[tuple[np.ndarray, np.ndarray]]) -> dict[str, float]:
+    """Spearman and Pearson x100 of (cosines_N, gold_N) per subset, joined as `all`, `mean` and `wmean`."""
+    cosines_N, gold_N = (np.concatenate(part) for part in zip(*subsets, strict=True))
+    sizes = [len(gold) for _, gold in subsets]
+    scores: dict[str, float] = {}
+    for name, correlate in (("spearman", spearmanr), ("pearson", pearsonr)):
+        scores[name] = 100 * float(correlate(cosines_N, gold_N)[0])
+        if len(subsets) > 1:
+            parts = [100 * float(correlate(*subset)[0]) for subset in subsets]
+            scores[f"{name}_mean"] = float(np.mean(parts))
+            scores[f"{name}_wmean"] = float(np.average(parts, weights=sizes))
+    return scores
+
+
+def score_tasks(encode: Encode, tasks: dict[str, list[Pairs]]) -> dict[str, float]:
+    """Correlations of every task, `<task>/<statistic>`; all sentences of all tasks go to `encode` in one call."""
+    sets = [pairs for subsets in tasks.values() for pairs in subsets]
+    if not sets:
+        raise UserError("None of the files to score is there, even in part: see paths.senteval.")
+    vectors_ND = encode([text for pairs in sets for text in (*pairs.first, *pairs.second)])
+    ends = np.cumsum([len(pairs.gold_N) for pairs in sets for _ in range(2)])
+    halves = iter(np.split(vectors_ND, ends[:-1]))
+    scores: dict[str, float] = {}
+    for task, subsets in tasks.items():
+        scored = [(cosines(next(halves), next(halves)), pairs.gold_N) for pairs in subsets]
+        scores |= {f"{task}/{statistic}": value for statistic, value in correlations(scored).items()}
+    return scores
+
+
+class Stsb:
+    """STS-B dev (selects the checkpoint in every paper but DeCLUTR's) or test.
+
+    with_sickr adds SICK-R's trial or test split and their mean, which SimCSE logs in training and never selects by.
+    """
+
+    splits = ("dev", "test")
+
+    def __init__(self, senteval: str | None, with_sickr: bool = False, allow_partial: bool = False):
+        self.folder = SentEvalFolder(senteval, allow_partial)
+        self.with_sickr = with_sickr
+        self.tasks: dict[str, dict[str, list[Pairs]]] = {}
+
+    def prepare(self) -> None:
+        if self.tasks:
+            return
+        for split in self.splits:
+            found = {"STS-B": self.folder.attempt(partial(read_stsb, split=split))}
+            if self.with_sickr:
+                found["SICK-R"] = self.folder.attempt(partial(read_sickr, split=split))
+            self.tasks[split] = {task: [pairs] for task, pairs in found.items() if pairs is not None}
+
+    def __call__(self, encode: Encode, split: str) -> dict[str, float]:
+        self.prepare()
+        scores = score_tasks(encode, self.tasks[split])
+        if self.with_sickr and "SICK-R/spearman" in scores and "STS-B/spearman" in scores:
+            scores["average"] = (scores["STS-B/spearman"] + scores["SICK-R/spearman"]) / 2
+        return {key.removeprefix("STS-B/"): value for key, value in scores.items()}
+
+    def cosines(self, encode: Encode, split: str) -> tuple[np.ndarray, np.ndarray]:
+        """(cosines_N, gold_N) of STS-B's pairs, for pictures."""
+        self.prepare()
+        (pairs,) = self.tasks[split]["STS-B"]
+        return pair_cosines(encode, pairs), pairs.gold_N
+
+    def provenance(self) -> dict[str, Any]:
+        return {
+            "protocol": "Spearman and Pearson x100 of cosines with gold scores",
+            "pairs": {
+                split: {task: len(sets[0].gold_N) for task, sets in tasks.items()}
+                for split, tasks in self.tasks.items()
+            },
+            **self.folder.provenance(),
+        }
+
+
+class Sts:
+    """The seven tasks of SimCSE's tables: STS12..16 (all, mean, wmean), STS-B and SICK-R test, and their average."""
+
+    splits = ("test",)
+
+    def __init__(self, senteval: str | None, allow_partial: bool = False):
+        self.folder = SentEvalFolder(senteval, allow_partial)
+        self.tasks: dict[str, list[Pairs]] = {}
+
+    def prepare(self) -> None:
+        if self.tasks:
+            return
+        readers = {year: [partial(read_subset, year=year, subset=name) for name in SUBSETS[year]] for year in SUBSETS}
+        readers |= {"STS-B": [partial(read_stsb, split="test")], "SICK-R": [partial(read_sickr, split="test")]}
+        found = {task: [self.folder.attempt(read) for read in reads] for task, reads in readers.items()}
+        present = {task: [pairs for pairs in subsets if pairs is not None] for task, subsets in found.items()}
+        self.tasks = {task: subsets for task, subsets in present.items() if subsets}
+
+    def __call__(self, encode: Encode, split: str) -> dict[str, float]:
+        self.prepare()
+        scores = score_tasks(encode, self.tasks)
+        if len(self.tasks) == len(SUBSETS) + 2:
+            scores["average"] = float(np.mean([round(scores[f"{task}/spearman"], 2) for task in self.tasks]))
+        return scores
+
+    def provenance(self) -> dict[str, Any]:
+        return {
+            "protocol": "Spearman and Pearson x100 of cosines; headline `all`; average of 7 rounded to 2 decimals",
+            "pairs": {task: sum(len(pairs.gold_N) for pairs in subsets) for task, subsets in self.tasks.items()},
+            **self.folder.provenance(),
+        }

@@ -1,0 +1,89 @@
+"""STS-B in other languages (stsb_multi_mt: STS-B translated by machine, the human scores kept)."""
+
+import csv
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from cse.errors import MissingResource, UserError
+from cse.eval.files import DataFolder
+from cse.eval.sts import STSB_ROWS, Pairs, score_tasks
+from cse.types import Encode
+
+HUB = ("mteb/stsb_multi_mt", "29afa2569dcedaaa2fe6a3dcfebab33d28b82e8c")  # the copy and revision that MTEB scores
+
+
+class StsbMulti:
+    """Spearman and Pearson x100, `<language>/spearman`, and the Spearman average over the languages.
+
+    stsb_multi: the folder of stsb-<language>-<split>.csv (sentence, sentence, score; no header), or None: the hub's.
+    """
+
+    splits = ("dev", "test")
+
+    def __init__(self, stsb_multi: str | None, languages: list[str], allow_partial: bool = False):
+        self.languages = list(languages)
+        source = stsb_multi or "@".join(HUB)
+        self.folder = DataFolder(source, "paths.stsb_multi", "the folder of stsb-<language>-<split>.csv", allow_partial)
+        self.on_hub = stsb_multi is None
+        self.tasks: dict[str, dict[str, list[Pairs]]] = {}
+
+    def prepare(self) -> None:
+        if self.tasks:
+            return
+        for split in self.splits:
+            self.tasks[split] = {}
+            for language in self.languages:
+                if self.on_hub:
+                    pairs: Pairs | None = from_hub(language, split)
+                else:
+                    pairs = self.folder.attempt(partial(from_folder, language=language, split=split))
+                if pairs is not None:
+                    self.tasks[split][language] = [pairs]
+
+    def __call__(self, encode: Encode, split: str) -> dict[str, float]:
+        self.prepare()
+        scores = score_tasks(encode, self.tasks[split])
+        if len(self.tasks[split]) == len(self.languages):
+            scores["average"] = float(np.mean([scores[f"{language}/spearman"] for language in self.languages]))
+        return scores
+
+    def provenance(self) -> dict[str, Any]:
+        return {
+            "protocol": "Spearman and Pearson x100 of cosines with STS-B's human scores",
+            "pairs": {
+                split: {language: len(sets[0].gold_N) for language, sets in tasks.items()}
+                for split, tasks in self.tasks.items()
+            },
+            **self.folder.provenance(),
+        }
+
+
+def from_folder(folder: DataFolder, language: str, split: str) -> Pairs:
+    name = f"stsb-{language}-{split}.csv"
+    rows = [row for row in csv.reader(folder.read(name, "utf-8").splitlines()) if row]
+    try:
+        pairs = Pairs([row[0] for row in rows], [row[1] for row in rows], np.array([float(row[2]) for row in rows]))
+    except (IndexError, ValueError) as error:
+        raise UserError(
+            f"{folder.root / name} is not rows of sentence,sentence,score ({error}): restore it."
+        ) from error
+    folder.expect(name, len(rows), STSB_ROWS[split])
+    return pairs
+
+
+def from_hub(language: str, split: str) -> Pairs:
+    from datasets import load_dataset
+
+    name, revision = HUB
+    try:
+        rows = load_dataset(name, language, split=split, revision=revision)
+    except Exception as error:  # offline, no route, no such language, ...: the client's failures share no base class
+        raise MissingResource(
+            f"The hub's data set {name} ({language}, {split}) cannot be fetched ({type(error).__name__}): give the "
+            "folder of stsb-<language>-<split>.csv with paths.stsb_multi=DIR (or CSE_STSB_MULTI=DIR)."
+        ) from error
+    if len(rows) != STSB_ROWS[split]:
+        raise UserError(f"The hub's {name} ({language}, {split}) holds {len(rows)} rows, not {STSB_ROWS[split]}.")
+    return Pairs(list(rows["sentence1"]), list(rows["sentence2"]), np.array(rows["similarity_score"], float))

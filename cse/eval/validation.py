@@ -1,0 +1,84 @@
+"""SentEval's three ways from embeddings to an accuracy: nested cross-validation, cross-validation, a given split.
+
+Folds are StratifiedKFold(k, shuffle=True, random_state=1111) on rows in SentEval's order. Accuracies are in percent and
+rounded to two decimals at the places where SentEval rounds, because its choice of the strength depends on it: the
+first maximum of the rounded dev means wins. N rows, F features, S splits, L strengths (l2 or C).
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+SEED = 1111  # SentEval's, for folds and fits
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Accuracies in percent; predicted_N for the test rows (not for nested cross-validation, which has no test set)."""
+
+    dev: float
+    test: float
+    predicted_N: np.ndarray | None = None
+    folds: list[float] = field(default_factory=list)
+
+
+def stratified_folds(y_N: np.ndarray, k: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """(train rows, held-out rows) of each fold."""
+    from sklearn.model_selection import StratifiedKFold
+
+    return list(StratifiedKFold(k, shuffle=True, random_state=SEED).split(np.zeros(len(y_N)), y_N))
+
+
+def nested_cross_validation(x_NF: np.ndarray, y_N: np.ndarray, classifier: Any, k: int) -> Outcome:
+    """MR, CR, SUBJ, MPQA: in each of k outer folds, k inner folds choose the strength for the refit."""
+    x, grid = classifier.place(x_NF), classifier.grid("nested")
+    outer = stratified_folds(y_N, k)
+    inner = [(train_N[a], train_N[b]) for train_N, _ in outer for a, b in stratified_folds(y_N[train_N], k)]
+    scan = classifier.fit(x, y_N, [classifier.fold(*rows) for rows in inner], np.tile(grid, (len(inner), 1)))
+    devs, chosen = [], []
+    for fold in range(k):
+        scores = _mean_percent(scan.accuracy_SL[fold * k : (fold + 1) * k])
+        devs.append(max(scores))
+        chosen.append([grid[int(np.argmax(scores))]])
+    refit = classifier.fit(x, y_N, [classifier.hold_out(train_N) for train_N, _ in outer], np.array(chosen))
+    tests = [
+        round(100 * _accuracy(refit.predict(x[test_N], fold, 0), y_N[test_N]), 2)
+        for fold, (_, test_N) in enumerate(outer)
+    ]
+    return Outcome(float(round(np.mean(devs), 2)), float(round(np.mean(tests), 2)), folds=tests)
+
+
+def cross_validation(x: dict[str, np.ndarray], y: dict[str, np.ndarray], classifier: Any, k: int) -> Outcome:
+    """TREC, MRPC: k folds of the training set choose the strength; refit on all of it; test."""
+    train, grid = classifier.place(x["train"]), classifier.grid("cross")
+    folds = [classifier.fold(*rows) for rows in stratified_folds(y["train"], k)]
+    scores = _mean_percent(classifier.fit(train, y["train"], folds, np.tile(grid, (k, 1))).accuracy_SL)
+    strength = np.array([[grid[int(np.argmax(scores))]]])
+    refit = classifier.fit(train, y["train"], [classifier.hold_out(np.arange(len(y["train"])))], strength)
+    predicted_N = refit.predict(classifier.place(x["test"]), 0, 0)
+    return Outcome(max(scores), round(100 * _accuracy(predicted_N, y["test"]), 2), predicted_N)
+
+
+def given_split(x: dict[str, np.ndarray], y: dict[str, np.ndarray], classifier: Any) -> Outcome:
+    """SST, SICK-E, SNLI, probing: dev chooses the strength and stops the training; test.
+
+    SentEval then fits once more with the same data and seed, which gives the same weights: not repeated here.
+    """
+    sizes = len(y["train"]), len(y["dev"])
+    grid = classifier.grid("split")
+    split = classifier.fold(np.arange(sizes[0]), sizes[0] + np.arange(sizes[1]))
+    rows = classifier.place(np.concatenate([x["train"], x["dev"]]))
+    fitted = classifier.fit(rows, np.concatenate([y["train"], y["dev"]]), [split], np.array([grid]))
+    scores = _mean_percent(fitted.accuracy_SL)
+    predicted_N = fitted.predict(classifier.place(x["test"]), 0, int(np.argmax(scores)))
+    return Outcome(max(scores), round(100 * _accuracy(predicted_N, y["test"]), 2), predicted_N)
+
+
+def _mean_percent(accuracy_SL: np.ndarray) -> list[float]:
+    """Mean over splits for each strength, in percent, rounded to two decimals."""
+    return [float(round(100 * np.mean(list(column)), 2)) for column in accuracy_SL.T]
+
+
+def _accuracy(predicted_N: np.ndarray, gold_N: np.ndarray) -> float:
+    return float((predicted_N == gold_N).sum()) / len(gold_N)

@@ -1,0 +1,115 @@
+"""Averaged word vectors from a text file (GloVe, fastText, word2vec): the weak baseline of the papers' STS tables.
+
+A sentence is the mean of its words' vectors. As in SentEval's bag-of-words example, words are what stands between
+blanks, an empty sentence is "." (DeCLUTR too), words without a vector are left out, and a sentence of such words
+only is zero. N sentences, D numbers a vector.
+"""
+
+import gzip
+import logging
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from cse.errors import MissingResource, UserError
+
+log = logging.getLogger(__name__)
+
+ENDINGS = (".txt", ".vec", ".txt.gz", ".vec.gz")
+
+
+class WordVectors:
+    """path: a word and its D numbers a line, separated by single blanks; fastText's first line is "<words> <D>".
+
+    The file is read through once for every call of `encode` that brings new words, and only their vectors are kept:
+    millions of words need no more memory than the sentences do. lowercase: look words up in lower case, for vectors
+    that have no other (glove.6B). Raises MissingResource for no file, UserError naming the line for a bad one.
+    """
+
+    def __init__(self, path: Path, lowercase: bool):
+        if not path.is_file():
+            raise MissingResource(f"checkpoint={path}: there is no such file of word vectors")
+        self.path = path
+        self.lowercase = lowercase
+        self.known: dict[str, np.ndarray | None] = {}  # words already looked up; None: not in the file
+        self.announced, self.dim = self._shape()
+
+    def encode(self, texts: list[str]) -> np.ndarray:
+        """n texts -> (n, D) float32."""
+        sentences = [(text.lower() if self.lowercase else text).split() or ["."] for text in texts]
+        new = {word for sentence in sentences for word in sentence} - self.known.keys()
+        if new:
+            found = self._read(new)
+            self.known |= dict.fromkeys(new) | found
+            log.info("%s of %s new words have a vector in %s", f"{len(found):,}", f"{len(new):,}", self.path)
+            if not any(vector_D is not None for vector_D in self.known.values()):
+                raise UserError(f"{self.path} has no vector for any word of these texts: is it the right language?")
+        rows_ND = np.zeros((len(texts), self.dim), np.float32)
+        for row_D, sentence in zip(rows_ND, sentences, strict=True):
+            vectors = [vector_D for word in sentence if (vector_D := self.known[word]) is not None]
+            if vectors:
+                row_D[:] = np.mean(vectors, axis=0)
+        return rows_ND
+
+    def _lines(self) -> Iterator[tuple[int, bytes]]:
+        """(line number, line without its end). In bytes: some of GloVe's words hold what Unicode calls a line end."""
+        number = 0
+        try:
+            with gzip.open(self.path) if self.path.suffix == ".gz" else open(self.path, "rb") as lines:
+                for number, line in enumerate(lines, 1):
+                    yield number, line.rstrip(b" \r\n")  # fastText ends every line with a blank
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise UserError(f"{self.path}, after line {number}: the gzip file is damaged ({error})") from error
+
+    def _shape(self) -> tuple[int | None, int]:
+        """(number of words or None where the first line does not say, D)."""
+        fields = next(self._lines(), (0, b""))[1].split(b" ")
+        if len(fields) == 2 and all(field.isdigit() for field in fields):
+            return int(fields[0]), int(fields[1])
+        if len(fields) < 2 or not all(is_number(field) for field in fields[1:]):
+            raise UserError(f"{self.path}, line 1: not a word and its numbers, so these are no word vectors")
+        return None, len(fields) - 1
+
+    def _read(self, words: set[str]) -> dict[str, np.ndarray]:
+        """Those of the words that the file has; of a word that it has twice, the first. Every line's form is checked,
+        and the numbers of the lines that are wanted."""
+        wanted = {word.encode(): word for word in words}
+        found: dict[str, np.ndarray] = {}
+        count = 0
+        for number, line in self._lines():
+            if not line or (number == 1 and self.announced is not None):
+                continue
+            count += 1
+            blanks = line.count(b" ")
+            if blanks != self.dim:
+                # Some of GloVe's words hold blanks (". . ."): never looked up. A number there, or nothing, is a fault.
+                last = line.rsplit(b" ", self.dim)[0].rpartition(b" ")[2]
+                if blanks < self.dim or not last or is_number(last):
+                    raise UserError(f"{self.path}, line {number}: {blanks} numbers, but line 1 promises {self.dim}")
+                continue
+            name, _, numbers = line.partition(b" ")
+            word = wanted.get(name)
+            if word is not None and word not in found:
+                found[word] = self._vector(numbers, number)
+        if self.announced not in (None, count):
+            raise UserError(f"{self.path}: {count:,} words, but line 1 promises {self.announced:,}; copy it anew")
+        return found
+
+    def _vector(self, numbers: bytes, line: int) -> np.ndarray:
+        try:
+            vector_D = np.array([float(field) for field in numbers.split(b" ")], np.float32)
+        except ValueError as error:
+            raise UserError(f"{self.path}, line {line}: {error}") from error
+        if not np.isfinite(vector_D).all():
+            raise UserError(f"{self.path}, line {line}: a vector that is not finite")
+        return vector_D
+
+
+def is_number(field: bytes) -> bool:
+    try:
+        float(field)
+    except ValueError:
+        return False
+    return True

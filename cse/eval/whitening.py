@@ -1,0 +1,58 @@
+"""BERT-whitening (Su et al. 2021, arXiv:2103.15316): whiten finished sentence embeddings by the statistics of a sample.
+
+    y = (x - mean) W / |...|,   Sigma = cov(sample) with N - 1,   Sigma = U S U^T,   W = U S^(-1/2), first n columns
+
+N sentences, D width, n components kept. kind="zca" turns the kept components back into the channels' own axes (times
+U^T): a rotation, which changes no cosine. Fit on sentences of another source (NLI, Wikipedia): the authors' "target"
+setting fits on all splits of the scored task, the test pairs included.
+"""
+
+import numpy as np
+
+from cse.errors import UserError
+
+CHUNK = 65536  # rows that are float64 at once
+FLOOR = 1e-8  # smallest eigenvalue, as a share of the largest (ours; the authors have none), and smallest norm (theirs)
+
+
+class Whitening:
+    """fit(sample), then call: (N, D) -> unit rows (N, n) for pca, (N, D) for zca, in the dtype given.
+
+    kind: "pca" (BERT-whitening) or "zca" (both in Table 3 of WhitenedCSE). components: n, or None for all of them; the
+    authors show 256 of 768.
+    """
+
+    def __init__(self, kind: str, components: int | None):
+        if kind not in ("pca", "zca"):
+            raise UserError(f"whitening.kind={kind}; valid: pca, zca.")
+        self.kind = kind
+        self.components = components
+        self.mean_D: np.ndarray  # set by fit(), as is the matrix
+        self.matrix_Dn: np.ndarray
+
+    def fit(self, x_ND: np.ndarray) -> "Whitening":
+        """Take mean and principal axes from N sentence embeddings. Raises UserError for too few rows or channels."""
+        rows, width = x_ND.shape
+        kept = width if self.components is None else self.components
+        if not 1 <= kept <= width:
+            raise UserError(
+                f"whitening.components={kept}: the embeddings have {width}; use 1 to {width}, or null for all."
+            )
+        if rows <= kept:
+            raise UserError(f"whitening to {kept} components needs more than {kept} sentences to fit on, not {rows}.")
+        self.mean_D = x_ND.mean(0, dtype=np.float64)
+        covariance_DD = np.zeros((width, width))
+        for start in range(0, rows, CHUNK):
+            centred_BD = x_ND[start : start + CHUNK] - self.mean_D
+            covariance_DD += centred_BD.T @ centred_BD / (rows - 1)
+        values_D, u_DD = np.linalg.eigh(covariance_DD)  # ascending
+        values_n, u_Dn = values_D[::-1][:kept], u_DD[:, ::-1][:, :kept]
+        self.matrix_Dn = u_Dn / np.sqrt(np.maximum(values_n, FLOOR * values_n[0]))
+        if self.kind == "zca":
+            self.matrix_Dn = self.matrix_Dn @ u_Dn.T
+        return self
+
+    def __call__(self, x_ND: np.ndarray) -> np.ndarray:
+        y_Nn = (x_ND - self.mean_D) @ self.matrix_Dn
+        norms_N1 = np.linalg.norm(y_Nn, axis=1, keepdims=True)
+        return (y_Nn / np.maximum(norms_N1, FLOOR)).astype(x_ND.dtype)

@@ -1,0 +1,56 @@
+"""The genuine all-MiniLM-L6-v2 as the evaluators' `encode`, for the tests against published figures."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+Encode = Callable[[list[str]], np.ndarray]
+
+
+@pytest.fixture(scope="session")
+def minilm_encode(minilm) -> Callable[[str], Encode]:
+    """pooling -> encode; one model and one tokenisation for the session, each text embedded once per pooling."""
+    from cse.model.load import load_encoder
+
+    encoder = load_encoder(minilm, pooling="mean")
+    encoder.unit_length = False
+    tables: dict[str, dict[str, np.ndarray]] = {"mean": {}, "cls": {}}
+
+    def bind(pooling: str) -> Encode:
+        table = tables[pooling]
+
+        def encode(texts: list[str]) -> np.ndarray:
+            encoder.pooling = pooling
+            new = [text for text in dict.fromkeys(texts) if text not in table]
+            if new:
+                table.update(zip(new, encoder.encode(new), strict=True))
+            return np.stack([table[text] for text in texts])
+
+        return encode
+
+    return bind
+
+
+@pytest.fixture
+def bag_of_letters() -> Encode:
+    """A deterministic little encoder: counts of letters, so that similar strings lie close."""
+
+    def encode(texts: list[str]) -> np.ndarray:
+        counts = [[text.lower().count(chr(97 + i)) + 0.01 * len(text) for i in range(26)] for text in texts]
+        return np.array(counts, np.float32)
+
+    return encode
+
+
+@pytest.fixture(scope="session")
+def transfer_settings() -> dict:
+    """`classifiers` and `regression` as conf/eval/transfer.yaml builds them."""
+    from hydra import compose, initialize_config_dir
+    from hydra.utils import instantiate
+
+    with initialize_config_dir(str(Path(__file__).parents[2] / "conf"), version_base="1.3"):
+        node = compose("train", overrides=["eval=transfer"]).eval.transfer
+    built = instantiate(node, _target_="builtins.dict")
+    return {name: built[name] for name in ("classifiers", "regression")}

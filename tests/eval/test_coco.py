@@ -1,0 +1,114 @@
+"""Image-caption retrieval: loss and recalls against loops, a signal that is found, damaged pickles."""
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from cse.errors import MissingResource, UserError
+from cse.eval.coco import CAPTIONS, Coco, recalls
+
+COLOURS = ["red", "blue", "green", "black", "white", "brown", "pink", "grey"]
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    """Images whose features tell a colour and a number, with six captions each that name them."""
+    rng = np.random.default_rng(0)
+    for name, images in (("train", 60), ("valid", 16), ("test", 16)):
+        features, captions, ids = [], {}, {}
+        for image in range(images):
+            feature = np.zeros(12)
+            feature[image % 8] = 3
+            feature[8 + image // 8 % 4] = 3
+            features.append(feature + 0.1 * rng.standard_normal(12))
+            ids[image] = [100 * image + j for j in range(6)]
+            for key in ids[image]:
+                captions[key] = {"cleaned_caption": f"{COLOURS[image % 8]}  {'abcd'[image // 8 % 4] * 4} {key % 10}"}
+        content = {"features": features, "captions": captions, "image_to_caption_ids": ids}
+        (tmp_path / f"{name}.pkl").write_bytes(pickle.dumps(content, protocol=2))
+    return tmp_path
+
+
+def evaluator(folder: Path | None, **changes) -> Coco:
+    options = dict(width=16, margin=0.2, contrasts=5, lr=1e-2, batch_size=32, tenacity=3, max_epoch=8, fold_images=8,
+                   seed=1111, device="cpu")  # fmt: skip
+    return Coco(None if folder is None else str(folder), **(options | changes))
+
+
+def test_recalls_are_those_of_a_loop():
+    cosine = torch.randn(7, 7 * CAPTIONS, generator=torch.Generator().manual_seed(0))
+    found = recalls(cosine)
+    i2t, t2i = [], []
+    for image in range(7):
+        order = np.argsort(-cosine[image].numpy())
+        i2t.append(min(np.flatnonzero(order == CAPTIONS * image + j)[0] for j in range(CAPTIONS)))
+    for caption in range(35):
+        t2i.append(np.flatnonzero(np.argsort(-cosine[:, caption].numpy()) == caption // CAPTIONS)[0])
+    for direction, ranks in (("i2t", np.array(i2t)), ("t2i", np.array(t2i))):
+        for k in (1, 5, 10):
+            assert found[f"{direction}/recall@{k}"] == pytest.approx(100 * np.mean(ranks < k))
+        assert found[f"{direction}/median_rank"] == np.floor(np.median(ranks)) + 1
+
+
+def test_an_encoder_that_maps_all_to_one_point_finds_nothing():
+    found = recalls(torch.ones(20, 100))
+    assert found["i2t/recall@10"] == found["t2i/recall@10"] == 0
+
+
+def test_the_loss_is_the_sum_of_hinges():
+    suite = evaluator(None)
+    torch.manual_seed(0)
+    maps = [torch.nn.Linear(12, 16), torch.nn.Linear(5, 16)]
+    images, sentences = torch.randn(4, 12), torch.randn(20, 5)
+    rng = np.random.default_rng(0)
+    rows, image, sentence = rng.integers(0, 20, 3), rng.integers(0, 20, (3, 5)), rng.integers(0, 20, (3, 5))
+
+    def score(i: int, j: int) -> torch.Tensor:
+        return torch.cosine_similarity(maps[0](images[i // CAPTIONS]), maps[1](sentences[j]), dim=0)
+
+    expected = sum(
+        (0.2 - score(row, row) + score(row, sentence[b, c])).clamp(min=0)
+        + (0.2 - score(row, row) + score(image[b, c], row)).clamp(min=0)
+        for b, row in enumerate(rows)
+        for c in range(5)
+    )
+    found = suite._loss(maps, images, sentences, rows, image, sentence)
+    torch.testing.assert_close(found, expected)
+    gradients = [torch.autograd.grad(loss, maps[0].weight)[0] for loss in (found, expected)]
+    torch.testing.assert_close(*gradients, atol=1e-5, rtol=1e-4)
+
+
+def test_captions_and_images_that_belong_together_are_found(folder, bag_of_letters):
+    calls = []
+
+    def encode(texts):
+        calls.append(texts)
+        return bag_of_letters(texts)
+
+    suite = evaluator(folder)
+    scores = suite(encode, "test")
+    assert len(calls) == 1
+    assert len(calls[0]) == CAPTIONS * (60 + 16 + 16)  # the sixth caption of each image is left out
+    assert calls[0][0] == "red aaaa 0 ."
+    assert scores["t2i/recall@1"] > 60  # 12.5 by chance
+    assert scores["average"] == np.mean([value for key, value in scores.items() if "recall" in key])
+    assert 0 < scores["dev_average"] <= 100
+    assert suite(bag_of_letters, "test") == scores  # the same seed, the same fit
+    provenance = suite.provenance()
+    assert provenance["captions"] == {"train": 300, "dev": 80, "test": 80}
+    assert len(provenance["files"]["valid.pkl"]["sha256"]) == 64
+
+
+def test_missing_and_damaged_pickles_are_named(folder):
+    with pytest.raises(MissingResource, match=r"train\.pkl.*eval\.coco\.folder=None"):
+        evaluator(None).prepare()
+    whole = (folder / "valid.pkl").read_bytes()
+    content = pickle.loads(whole)
+    content["image_to_caption_ids"][3] = content["image_to_caption_ids"][3][:4]
+    for damaged in (whole[:100], pickle.dumps({"features": [1]}), pickle.dumps(content)):
+        (folder / "valid.pkl").write_bytes(damaged)
+        with pytest.raises(UserError, match=r"valid\.pkl"):
+            evaluator(folder).prepare()

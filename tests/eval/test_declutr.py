@@ -1,0 +1,107 @@
+"""DeCLUTR's averages: the published rows come out of their own columns, and what is missing is named."""
+
+import pytest
+
+from cse.eval.declutr import DOWNSTREAM, PROBING, Declutr, averages
+
+# DeCLUTR v1, Tables S3 and S4, test, and Table 1's Downstream, Probing, Avg. MRPC is (accuracy, F1).
+TASKS = [
+    "CR", "MR", "MPQA", "SUBJ", "SST2", "SST5", "TREC", "MRPC", "SNLI", "SICK-E", "SICK-R", "STS-B", "CapRet",
+    "STS12", "STS13", "STS14", "STS15", "STS16",
+]  # fmt: skip
+PROBES = [
+    "Length", "WordContent", "Depth", "TopConstituents", "BigramShift", "Tense", "SubjNumber", "ObjNumber", "OddManOut",
+    "CoordinationInversion",
+]  # fmt: skip
+ROWS = {
+    "DeCLUTR-small": (
+        [88.03, 82.54, 89.86, 94.94, 87.59, 48.42, 92.40, (75.54, 82.68), 73.72, 82.69, 78.35, 77.26, 61.22, 64.10,
+         65.80, 67.89, 75.63, 72.84],
+        [85.83, 74.51, 38.04, 73.78, 85.26, 87.72, 85.48, 83.08, 62.06, 62.61],
+        (76.80, 73.84, 75.32),
+    ),
+    "DeCLUTR-base": (
+        [90.15, 84.89, 89.39, 95.19, 89.68, 50.18, 93.60, (75.25, 82.80), 74.18, 82.95, 79.39, 78.84, 61.92, 64.21,
+         70.40, 69.99, 77.51, 75.35],
+        [79.74, 69.98, 37.25, 72.96, 87.50, 88.29, 85.72, 82.92, 65.60, 68.03],
+        (78.16, 73.80, 75.98),
+    ),
+    "GloVe": (
+        [78.78, 77.70, 87.76, 91.25, 80.29, 44.48, 83.00, (73.39, 81.45), 65.85, 78.89, 72.30, 62.86, 0.40, 53.44,
+         51.24, 55.71, 59.62, 57.93],
+        [57.82, 81.10, 31.41, 62.70, 49.74, 83.58, 78.39, 76.31, 49.55, 53.62],
+        (65.50, 62.42, 63.96),
+    ),
+}  # fmt: skip
+
+
+def scores_of(downstream: list, probing: list, column: int = 0) -> dict[str, float]:
+    found = {}
+    for table, values, names in ((DOWNSTREAM, downstream, TASKS), (PROBING, probing, PROBES)):
+        for task, value in zip(names, values, strict=True):
+            keys = table[task][column]
+            found |= dict(zip(keys, value if isinstance(value, tuple) else (value,), strict=False))
+    return found
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_the_published_averages_come_out_of_the_published_columns(row):
+    downstream, probing, expected = ROWS[row]
+    found = averages(scores_of(downstream, probing))
+    assert (found["downstream"], found["probing"], found["average"]) == pytest.approx(expected, abs=0.006)
+
+
+def test_the_tables_are_the_papers():
+    assert sorted(DOWNSTREAM) == sorted(TASKS)
+    assert sorted(PROBING) == sorted(PROBES)
+
+
+def test_dev_counts_accuracy_of_mrpc_and_pearson_of_the_regressions():
+    downstream = [float(i) for i in range(18)]
+    found = averages(scores_of(downstream, [50.0] * 10, column=1))
+    assert found["dev_downstream"] == pytest.approx(sum(downstream) / 18)
+    assert found["dev_average"] == (found["dev_downstream"] + 50) / 2
+    assert DOWNSTREAM["SICK-R"][1] == ["transfer/SICKRelatedness/dev_pearson"]
+    assert DOWNSTREAM["MRPC"][1] == ["transfer/MRPC/dev_accuracy"]
+
+
+def test_what_is_missing_stands_in_the_name():
+    downstream, probing, _ = ROWS["DeCLUTR-base"]
+    whole = scores_of(downstream, probing)
+    found = averages({key: value for key, value in whole.items() if "SNLI" not in key and "coco" not in key})
+    assert "downstream" not in found
+    assert "average" not in found
+    rest = [sum(v) / 2 if isinstance(v, tuple) else v for v, task in zip(downstream, TASKS, strict=True)
+            if task not in ("SNLI", "CapRet")]  # fmt: skip
+    assert found["downstream_without_SNLI_CapRet"] == pytest.approx(sum(rest) / 16)
+    assert "average_without_SNLI_CapRet" in found
+    assert "probing" in found
+    assert averages({}) == {}
+
+
+class Part:
+    splits = ("test",)
+    prepared = False
+
+    def __init__(self, scores):
+        self.scores = scores
+
+    def prepare(self):
+        self.prepared = True
+
+    def __call__(self, encode, split):
+        return self.scores
+
+    def provenance(self):
+        return {"files": {"a": {"sha256": "0"}}, "partial": True}
+
+
+def test_the_evaluator_hands_on_every_score_of_its_parts():
+    part = Part({f"{task}/accuracy": 80.0 for task in PROBES})
+    suite = Declutr({"probing": part, "coco": None})
+    suite.prepare()
+    assert part.prepared
+    scores = suite(lambda texts: None, "test")
+    assert scores["probing/Depth/accuracy"] == scores["probing"] == 80
+    assert suite.provenance()["partial"] is True
+    assert suite.provenance()["files"] == {"a": {"sha256": "0"}}

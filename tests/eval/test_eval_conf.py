@@ -1,0 +1,36 @@
+"""Every evaluator's YAML: its header, its class, its keys, and that several go together."""
+
+import inspect
+from pathlib import Path
+
+import pytest
+from hydra import compose, initialize_config_dir
+from hydra.utils import get_class, instantiate
+
+CONF = Path(__file__).parents[2] / "conf"
+NAMES = sorted(path.stem for path in (CONF / "eval").glob("*.yaml"))
+
+
+@pytest.fixture(scope="module")
+def all_of_them():
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        return compose("train", overrides=[f"eval=[{','.join(NAMES)}]"]).eval
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_yaml_names_its_class_and_all_of_its_arguments(name, all_of_them):
+    assert (CONF / "eval" / f"{name}.yaml").read_text().startswith(f"# @package eval.{name}\n")
+    node = all_of_them[name]
+    found = get_class(node._target_)
+    assert found.__name__ == "".join(part.capitalize() for part in name.split("_"))
+    given = {key for key in node if key not in ("_target_", "_convert_")}
+    assert given == set(inspect.signature(found).parameters)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_contract_of_an_evaluator(name, all_of_them):
+    evaluator = instantiate(all_of_them[name])
+    assert set(evaluator.splits) <= {"dev", "test"}
+    assert callable(evaluator)
+    assert callable(evaluator.prepare)
+    assert callable(evaluator.provenance)

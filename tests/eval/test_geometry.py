@@ -1,0 +1,200 @@
+"""Alignment, uniformity and the shape of the cloud, against published formulas' numbers and plain loops."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings, strategies
+
+from cse.eval import sts
+from cse.eval.geometry import (
+    Geometry,
+    alignment,
+    cosine_histograms,
+    effective_rank,
+    isotropy,
+    mean_cosine,
+    uniformity,
+)
+
+
+@pytest.fixture
+def views() -> tuple[np.ndarray, np.ndarray]:
+    """The reference inputs: default_rng(0), two float32 draws of (20, 8)."""
+    rng = np.random.default_rng(0)
+    x, y = (rng.standard_normal((20, 8)).astype(np.float32) for _ in range(2))
+    return x.astype(np.float64), y.astype(np.float64)
+
+
+def loop_uniformity(x_ND: np.ndarray, t: float) -> float:
+    x_ND = x_ND / np.linalg.norm(x_ND, axis=1, keepdims=True)
+    values = [
+        math.exp(-t * sum((a - b) ** 2 for a, b in zip(x_ND[i], x_ND[j], strict=True)))
+        for i in range(len(x_ND))
+        for j in range(i + 1, len(x_ND))
+    ]
+    return math.log(sum(values) / len(values))
+
+
+def test_the_reference_numbers_of_the_visual_paper(views):
+    x, y = views
+    positive = np.linspace(0, 5, 20) > 4
+    assert positive.sum() == 4
+    both = np.concatenate([x, y])
+    assert float(alignment(x[positive], y[positive])) == pytest.approx(1.6008555, rel=1e-6)
+    assert float(alignment(x, y)) == pytest.approx(2.0976688, rel=1e-6)
+    assert float(uniformity(both)) == pytest.approx(-3.043416, rel=1e-6)
+    assert float(uniformity(both, log=False)) == pytest.approx(0.047671764, rel=1e-6)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-6), (torch.float32, 1e-5)])
+def test_the_reference_numbers_of_the_non_contrastive_paper(dtype, tolerance):
+    rng = np.random.default_rng(20231017)
+    a = rng.standard_normal((16, 24))
+    b = 0.7 * a + 0.5 * rng.standard_normal((16, 24))
+    a, b = torch.tensor(a, dtype=dtype), torch.tensor(b, dtype=dtype)
+    assert float(alignment(a, b)) == pytest.approx(0.46527033, rel=tolerance)
+    assert float(uniformity(a)) == pytest.approx(-3.63080988, rel=tolerance)
+    assert float(uniformity(b)) == pytest.approx(-3.52423086, rel=tolerance)
+    assert float(uniformity(torch.cat([a, b]))) == pytest.approx(-3.19716563, rel=tolerance)
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 7, 20, 100])
+@pytest.mark.parametrize("t", [0.5, 2.0])
+def test_uniformity_is_the_loop_over_pairs_whatever_the_chunk(views, chunk, t):
+    assert float(uniformity(views[0], t, chunk=chunk)) == pytest.approx(loop_uniformity(views[0], t), rel=1e-10)
+
+
+def test_both_carry_the_right_gradient(views):
+    x, y = (torch.tensor(view[:6], requires_grad=True) for view in views)
+    assert torch.autograd.gradcheck(alignment, (x, y))
+    assert torch.autograd.gradcheck(lambda x_BD: uniformity(x_BD, chunk=4), (x,))
+
+
+@given(scale=strategies.floats(0.01, 100), seed=strategies.integers(0, 1000))
+@settings(max_examples=20, deadline=None)
+def test_length_does_not_count_and_turning_the_sphere_changes_nothing(scale, seed):
+    rng = np.random.default_rng(seed)
+    x, y = rng.standard_normal((2, 9, 5))
+    turn = np.linalg.qr(rng.standard_normal((5, 5)))[0]
+    assert float(alignment(scale * x @ turn, y @ turn)) == pytest.approx(float(alignment(x, y)), rel=1e-9)
+    assert float(uniformity(scale * x @ turn)) == pytest.approx(float(uniformity(x)), rel=1e-9)
+    assert isotropy(scale * x @ turn) == pytest.approx(isotropy(x), rel=1e-7)
+    assert effective_rank(scale * x @ turn) == pytest.approx(effective_rank(x), rel=1e-7)
+
+
+def test_the_ends_of_the_scales():
+    point = np.ones((10, 4))
+    assert float(alignment(point, -point)) == pytest.approx(4)
+    assert float(uniformity(point)) == pytest.approx(0, abs=1e-12)
+    assert effective_rank(point) == pytest.approx(1)
+    assert mean_cosine(point) == pytest.approx(1)
+    cross = np.concatenate([np.eye(4), -np.eye(4)])
+    assert effective_rank(cross) == pytest.approx(4)
+    assert isotropy(cross) == pytest.approx(1)
+    assert isotropy(point) < 0.2 < isotropy(cross)
+
+
+def test_rank_isotropy_and_mean_cosine_are_their_definitions_whatever_the_chunk(views):
+    x = views[0]
+    singular = np.linalg.svd(x, compute_uv=False)
+    share = singular / singular.sum()
+    unit = x / np.linalg.norm(x, axis=1, keepdims=True)
+    directions = np.linalg.svd(unit, full_matrices=False)[2]
+    partition = [np.exp(sign * unit @ c).sum() for c in directions for sign in (1, -1)]
+    cosines = [unit[i] @ unit[j] for i in range(20) for j in range(20) if i != j]
+    for chunk in (1, 6, 50):
+        assert effective_rank(x, chunk) == pytest.approx(math.exp(-(share * np.log(share)).sum()), rel=1e-9)
+        assert isotropy(x, chunk) == pytest.approx(min(partition) / max(partition), rel=1e-9)
+        assert mean_cosine(x, chunk) == pytest.approx(np.mean(cosines), rel=1e-9)
+
+
+def test_histograms_count_every_pair_in_its_bucket():
+    cosines = np.array([-1.0, 0.1, 0.2, 0.9, 1.0, 1.0])
+    gold = np.array([0.0, 0.5, 1.0, 4.0, 4.99, 5.0])
+    counts = cosine_histograms(cosines, gold, [0, 1, 2, 3, 4, 5], bins=4)
+    assert counts == {
+        "0-1": [1, 0, 1, 0],
+        "1-2": [0, 0, 1, 0],
+        "2-3": [0, 0, 0, 0],
+        "3-4": [0, 0, 0, 0],
+        "4-5": [0, 0, 0, 3],
+    }
+
+
+def test_half_precision_is_lifted(views):
+    half = torch.tensor(views[0]).half()
+    assert uniformity(half).dtype == torch.float32
+    assert float(uniformity(half)) == pytest.approx(loop_uniformity(half.double().numpy(), 2.0), rel=1e-5)
+
+
+@pytest.fixture
+def stsb(tmp_path, monkeypatch):
+    """STS-B with 12 made-up pairs a split, one sentence in two of them."""
+    monkeypatch.setattr(sts, "STSB_ROWS", {"train": 12, "dev": 12, "test": 12})
+    (tmp_path / "STS" / "STSBenchmark").mkdir(parents=True)
+    for seed, split in enumerate(("train", "dev", "test")):
+        lines = [f"g\tf\ty\t{i}\t{i * 5 / 11:.3f}\t{'ab' * i} x{seed}\t{'ba' * i} {'q' * (11 - i)}" for i in range(11)]
+        lines.append(f"g\tf\ty\t11\t5.000\tab x{seed}\tab ba")
+        (tmp_path / "STS" / "STSBenchmark" / f"sts-{split}.csv").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+def evaluator(folder, **changes) -> Geometry:
+    options = dict(
+        parts={"dev": ["dev"], "test": ["test"]}, threshold=4.0, inclusive=False, duplicates=False,
+        gold_edges=[0, 1, 2, 3, 4, 5], bins=10,
+    )  # fmt: skip
+    return Geometry(str(folder), **(options | changes))
+
+
+def test_the_evaluator_measures_positives_and_distinct_sentences(stsb, bag_of_letters):
+    found = evaluator(stsb)
+    scores = found(bag_of_letters, "dev")
+    pairs = found.pairs["dev"]
+    positive = pairs.gold_N > 4
+    x, y = bag_of_letters(pairs.first), bag_of_letters(pairs.second)
+    distinct = bag_of_letters(sorted({*pairs.first, *pairs.second}))
+    assert scores["alignment"] == pytest.approx(float(alignment(x[positive], y[positive])))
+    assert scores["uniformity"] == pytest.approx(loop_uniformity(distinct.astype(float), 2.0), rel=1e-5)
+    assert scores["uniformity_without_log"] == pytest.approx(math.exp(scores["uniformity"]), rel=1e-5)
+    assert set(scores) >= {"effective_rank", "isotropy", "mean_cosine"}
+    provenance = found.provenance()
+    assert provenance["positives"] == {"dev": positive.sum()}
+    assert sum(map(sum, provenance["cosine_histograms"]["dev"].values())) == 12
+    cosines, gold = found.cosines(bag_of_letters, "dev")
+    assert len(cosines) == len(gold) == 12
+
+
+def test_the_switches_of_the_evaluator(stsb, bag_of_letters):
+    plain = evaluator(stsb)(bag_of_letters, "test")
+    all_of_it = evaluator(stsb, duplicates=True)(bag_of_letters, "test")
+    assert all_of_it["uniformity"] != plain["uniformity"]
+    assert all_of_it["alignment"] == plain["alignment"]
+    counts = {}
+    for inclusive in (False, True):
+        found = evaluator(stsb, threshold=5.0 * 10 / 11, inclusive=inclusive)
+        found.prepare()
+        found.pairs["dev"].gold_N[10] = found.threshold
+        found(bag_of_letters, "dev")
+        counts[inclusive] = found.positives["dev"]
+    assert counts == {False: 1, True: 2}
+    whole = evaluator(stsb, parts={"test": ["train", "dev", "test"]})
+    assert whole.splits == ("test",)
+    whole.prepare()
+    assert len(whole.pairs["test"].gold_N) == 36
+
+
+# all-MiniLM-L6-v2 on STS-B dev: alignment of pairs >= 4 and > 4, uniformity over distinct and over all sentences
+MINILM = {"mean": (0.2672, 0.2360, -3.8487, -3.8408), "cls": (0.1163, 0.1017, -1.7386, -1.7441)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_minilm_lies_as_measured(shared, minilm_encode, pooling):
+    senteval, encode = shared / "data" / "senteval", minilm_encode(pooling)
+    with_4 = evaluator(senteval, inclusive=True)(encode, "dev")
+    above_4 = evaluator(senteval, duplicates=True)(encode, "dev")
+    found = (with_4["alignment"], above_4["alignment"], with_4["uniformity"], above_4["uniformity"])
+    assert found == pytest.approx(MINILM[pooling], abs=1e-4)

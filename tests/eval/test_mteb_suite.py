@@ -1,0 +1,185 @@
+"""MTEB on local data, without network: the scores, the resume, and that no encoder is given another's scores."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cse.errors import MissingResource, UserError
+from cse.eval import mteb_suite
+from cse.eval.mteb_suite import Mteb, digest
+
+
+def evaluator(cache: Path, **changes) -> Mteb:
+    options = dict(
+        benchmark=None, tasks=["STSBenchmark"], languages=["eng"], name="cse/test", label=None, batch_size=16
+    )
+    return Mteb(cache=str(cache), **(options | changes))
+
+
+def test_either_a_benchmark_or_tasks(tmp_path):
+    with pytest.raises(UserError, match="either benchmark=NAME or tasks"):
+        evaluator(tmp_path, benchmark="MTEB(eng, v1)")
+    with pytest.raises(UserError, match="either benchmark=NAME or tasks"):
+        evaluator(tmp_path, tasks=None)
+
+
+def test_without_mteb_the_error_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setattr(mteb_suite.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(MissingResource, match=r"pip install cse-lab\[mteb\]"):
+        evaluator(tmp_path).prepare()
+
+
+def test_the_module_does_not_import_mteb():
+    """mteb takes 20 s to import: nobody who does not ask for it waits."""
+    code = "import sys; from cse.eval.mteb_suite import Mteb; sys.exit('mteb' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_a_digest_tells_encoders_apart_and_knows_its_own(bag_of_letters):
+    assert digest(bag_of_letters) == digest(bag_of_letters)
+    assert digest(bag_of_letters) != digest(lambda texts: bag_of_letters(texts) * (1 + 1e-6))
+    assert len(digest(bag_of_letters)) == 16
+
+
+@pytest.fixture(scope="module")
+def local_task():
+    """A task of mteb's over data that lies here: made-up pairs scored by the letters they share."""
+    pytest.importorskip("mteb", reason="needs mteb (pip install .[mteb])")
+    from datasets import Dataset, DatasetDict
+    from mteb.abstasks.sts import AbsTaskSTS
+    from mteb.abstasks.task_metadata import TaskMetadata
+
+    rng = np.random.default_rng(0)
+    first = ["".join(rng.choice(list("abcdef"), 8)) for _ in range(40)]
+    second = ["".join(rng.choice(list("abcdef"), 8)) for _ in range(40)]
+    gold = [len(set(a) & set(b)) + 0.01 * i for i, (a, b) in enumerate(zip(first, second, strict=True))]
+
+    class LocalSTS(AbsTaskSTS):
+        metadata = TaskMetadata(
+            name="LocalSTS",
+            description="made-up pairs",
+            dataset={"path": "local/pairs", "revision": "1"},
+            type="STS",
+            category="t2t",
+            eval_splits=["test"],
+            eval_langs=["eng-Latn"],
+            main_score="cosine_spearman",
+            reference=None, date=None, domains=None, task_subtypes=None, license=None, annotations_creators=None,
+            dialect=None, sample_creation=None, bibtex_citation=None, modalities=["text"],
+        )  # fmt: skip
+
+        def load_data(self, **_):
+            columns = {"sentence1": first, "sentence2": second, "score": gold}
+            self.dataset = DatasetDict({"test": Dataset.from_dict(columns)})
+            self.data_loaded = True
+
+    return LocalSTS()
+
+
+@pytest.fixture
+def counted(bag_of_letters):
+    """bag_of_letters with a little noise of each text's own, so that no two cosines tie; counts its texts."""
+
+    def encode(texts):
+        encode.texts += len(texts)
+        noise = [np.random.default_rng(list(text.encode())).standard_normal(26) for text in texts]
+        return (bag_of_letters(list(texts)) + 0.3 * np.array(noise)).astype(np.float32)
+
+    encode.texts = 0
+    return encode
+
+
+@pytest.mark.slow
+def test_local_data_is_scored_kept_and_never_given_to_another_encoder(local_task, tmp_path, counted):
+    from scipy.stats import spearmanr
+
+    from cse.eval.sts import cosines
+
+    suite = evaluator(tmp_path, tasks=[local_task])
+    scores = suite(counted, "test")
+    local_task.load_data()
+    rows = local_task.dataset["test"]
+    expected = 100 * spearmanr(cosines(counted(rows["sentence1"]), counted(rows["sentence2"])), rows["score"])[0]
+    assert scores["LocalSTS/cosine_spearman"] == pytest.approx(expected, abs=1e-3)
+    assert scores["STS/average"] == scores["average"] == scores["LocalSTS/cosine_spearman"]
+
+    # again: from the cache, but for the probes that tell the encoder
+    counted.texts = 0
+    assert evaluator(tmp_path, tasks=[local_task])(counted, "test") == scores
+    assert counted.texts == len(mteb_suite.PROBES)
+
+    # the trap: another encoder, the same evaluator and cache, must get its own score
+    other = suite(lambda texts: counted(texts)[:, ::3], "test")
+    assert other["average"] != scores["average"]
+    kept = sorted((tmp_path / "results" / "cse__test").glob("*/LocalSTS.json"))
+    assert len(kept) == 2
+    assert all(json.loads(path.read_text())["task_name"] == "LocalSTS" for path in kept)
+    assert suite.provenance()["tasks"]["LocalSTS"]["metric"] == "cosine_spearman"
+    assert suite.provenance()["model"]["revision"] in {path.parent.name for path in kept}
+
+
+@pytest.mark.slow
+def test_a_task_whose_data_cannot_be_had_is_named_and_the_rest_is_kept(local_task, tmp_path, counted):
+    tasks = [local_task, "STSBenchmark"]
+    with pytest.raises(MissingResource, match=r"1 of 2 MTEB tasks.*STSBenchmark.*are kept in"):
+        evaluator(tmp_path, tasks=tasks)(counted, "test")
+    suite = evaluator(tmp_path, tasks=tasks, allow_partial=True)
+    scores = suite(counted, "test")
+    assert set(scores) == {"LocalSTS/cosine_spearman"}
+    assert suite.provenance()["partial"] is True
+    assert suite.provenance()["problems"][0].startswith("STSBenchmark: ")
+
+
+@pytest.mark.slow
+def test_the_papers_56_datasets_and_their_metrics(tmp_path):
+    pytest.importorskip("mteb", reason="needs mteb (pip install .[mteb])")
+    suite = evaluator(tmp_path, benchmark="MTEB(eng, v1)", tasks=None)
+    suite.prepare()
+    kinds: dict[str, int] = {}
+    metrics: dict[str, set[str]] = {}
+    for name, task in suite.provenance()["tasks"].items():
+        kind = next(one.metadata.type for one in suite.tasks if one.metadata.name == name)
+        kinds[kind] = kinds.get(kind, 0) + 1
+        metrics.setdefault(kind, set()).add(task["metric"])
+    # Table 2's columns: Class12 Clust11 Pair3 Rer4 Retr15 STS10 Sum1
+    assert kinds == {
+        "Classification": 12, "Clustering": 11, "PairClassification": 3, "Reranking": 4, "Retrieval": 15, "STS": 10,
+        "Summarization": 1,
+    }  # fmt: skip
+    assert metrics["PairClassification"] == {"cosine_ap"}
+    assert metrics["Classification"] == {"accuracy"}
+    assert metrics["Retrieval"] == {"ndcg_at_10"}
+    assert metrics["STS"] == metrics["Summarization"] == {"cosine_spearman"}
+    averages = suite._averages({name: float(i) for i, name in enumerate(suite.provenance()["tasks"])})
+    assert averages["average"] == np.mean(range(56))
+    assert len(averages) == 8
+
+
+@pytest.mark.slow
+def test_unknown_names_end_in_a_sentence(tmp_path):
+    pytest.importorskip("mteb", reason="needs mteb (pip install .[mteb])")
+    with pytest.raises(UserError, match=r"eval\.mteb\.benchmark=MTEB\(eng, v9\)"):
+        evaluator(tmp_path, benchmark="MTEB(eng, v9)", tasks=None).prepare()
+    with pytest.raises(UserError, match=r"eval\.mteb\.tasks=.*STSBenchmrk"):
+        evaluator(tmp_path, tasks=["STSBenchmrk"]).prepare()
+
+
+@pytest.mark.slow
+def test_minilm_on_stsb_is_the_leaderboards(shared, minilm_encode, tmp_path):
+    """mteb's own task with the shared copy of its data put in: 82.0325 on the public leaderboard."""
+    mteb = pytest.importorskip("mteb", reason="needs mteb (pip install .[mteb])")
+    from datasets import Dataset, DatasetDict
+
+    from cse.eval.senteval_data import SentEvalFolder
+    from cse.eval.sts import read_stsb
+
+    pairs = read_stsb(SentEvalFolder(str(shared / "data" / "senteval")), "test")
+    task = mteb.get_task("STSBenchmark")
+    columns = {"sentence1": pairs.first, "sentence2": pairs.second, "score": pairs.gold_N.tolist()}
+    task.dataset, task.data_loaded = DatasetDict({"test": Dataset.from_dict(columns)}), True
+    scores = evaluator(tmp_path, tasks=[task])(minilm_encode("mean"), "test")
+    assert scores["STSBenchmark/cosine_spearman"] == pytest.approx(82.0325, abs=0.001)

@@ -1,0 +1,92 @@
+"""Probing: SentEval's file format, its scheme, the average of ten, and damaged files."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from eval import one_fit
+from eval.one_fit import FAST, GRID, classifier
+
+from cse.errors import MissingResource, UserError
+from cse.eval import probing
+from cse.eval.files import DataFolder
+from cse.eval.probing import FILES, Probing, read
+
+
+@pytest.fixture
+def senteval(tmp_path, monkeypatch) -> Path:
+    """downstream/ and, beside it, probing/ with ten toy files; the label is the first letter's place in the word."""
+    monkeypatch.setattr(probing, "ROWS", {"train": 60, "dev": 20, "test": 20})
+    rng = np.random.default_rng(0)
+    (tmp_path / "downstream").mkdir()
+    (tmp_path / "probing").mkdir()
+    for stem in FILES.values():
+        lines = []
+        for part, n in (("va", 20), ("tr", 60), ("te", 20)):
+            for label in ["PRES", "PAST"] * (n // 2):
+                text = " ".join(
+                    ("aab" if label == "PAST" else "abb") * rng.integers(1, 3) for _ in range(rng.integers(2, 6))
+                )
+                extra = "\tthing" if stem == "word_content" else ""
+                lines.append(f"{part}\t{label}{extra}\t{text} .")
+        (tmp_path / "probing" / f"{stem}.txt").write_text("\n".join(lines) + "\n")
+    return tmp_path / "downstream"
+
+
+def evaluator(senteval: Path | None, tasks=tuple(FILES), **options) -> Probing:
+    classifiers = {"fast": {"kfold": 5, "fit": classifier(**FAST), "snli": {}}}
+    return Probing(None if senteval is None else str(senteval), None, list(tasks), "fast", classifiers, **options)
+
+
+def test_ten_tasks_as_one_fit_after_the_other(senteval, bag_of_letters):
+    suite = evaluator(senteval)
+    scores = suite(bag_of_letters, "test")
+    parts = read(DataFolder(str(senteval.parent / "probing"), "key", "what"), "Depth")
+    x = {part: bag_of_letters(examples.sentences[0]) for part, examples in parts.items()}
+    y = {part: examples.labels_N for part, examples in parts.items()}
+    expected = one_fit.split(x, y, GRID, **FAST)
+    assert (scores["Depth/dev_accuracy"], scores["Depth/accuracy"]) == expected
+    assert scores["average"] == np.mean([scores[f"{task}/accuracy"] for task in FILES])
+    assert scores["dev_average"] == np.mean([scores[f"{task}/dev_accuracy"] for task in FILES])
+    assert suite.provenance()["rows"]["Tense"] == {"train": 60, "dev": 20, "test": 20}
+
+
+def test_labels_are_numbered_by_name_and_the_sentence_is_the_last_field(senteval):
+    parts = read(DataFolder(str(senteval.parent / "probing"), "key", "what"), "WordContent")
+    train = parts["train"]
+    assert all("thing" not in text for text in train.sentences[0])
+    assert all(
+        (label == 0) == text.startswith("aab") for text, label in zip(train.sentences[0], train.labels_N, strict=True)
+    )
+    keys = [(len(text.split()), label) for text, label in zip(train.sentences[0], train.labels_N, strict=True)]
+    assert keys == sorted(keys)
+
+
+def test_a_part_of_the_tasks_has_no_average_of_ten(senteval, bag_of_letters):
+    scores = evaluator(senteval, ["Tense", "Depth"])(bag_of_letters, "test")
+    assert set(scores) == {f"{task}/{kind}" for task in ("Tense", "Depth") for kind in ("accuracy", "dev_accuracy")}
+
+
+def test_missing_and_damaged_files_are_named(senteval):
+    path = senteval.parent / "probing" / "tree_depth.txt"
+    whole = path.read_text()
+    for damaged in (
+        whole.split("\n", 1)[1],
+        whole.replace("tr\t", "xx\t", 1),
+        whole.replace("te\tPAST", "te\tFUTURE", 1),
+    ):
+        path.write_text(damaged)
+        with pytest.raises(UserError, match=r"tree_depth\.txt"):
+            evaluator(senteval, ["Depth"]).prepare()
+    path.unlink()
+    with pytest.raises(MissingResource, match=r"tree_depth\.txt is missing: eval\.probing\.folder must be"):
+        evaluator(senteval, ["Depth"]).prepare()
+
+
+def test_no_folder_at_all_and_wrong_names(senteval):
+    with pytest.raises(MissingResource, match=r"eval\.probing\.folder is not set: it must be"):
+        evaluator(None).prepare()
+    with pytest.raises(UserError, match="Depht unknown; choose from Length"):
+        evaluator(senteval, ["Depht"])
+    with pytest.raises(UserError, match=r"eval\.probing\.mode=slow"):
+        Probing(None, None, ["Depth"], "slow", {"fast": {}})

@@ -1,0 +1,83 @@
+"""The trained relatedness against the authors' steps written out, and Tai et al.'s label encoding."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import pearsonr, spearmanr
+from torch import nn
+
+from cse.eval.relatedness import Relatedness, label_distribution
+
+SETTINGS = dict(lr=1e-3, batch_size=64, epoch_size=5, tenacity=3, max_epoch=60, seed=1111)
+
+
+def test_a_score_is_shared_between_its_two_neighbours():
+    found = label_distribution(np.array([1.0, 2.25, 4.9, 5.0, 0.4, 0.0]))
+    assert found == pytest.approx(
+        np.array(
+            [
+                [1, 0, 0, 0, 0],
+                [0, 0.75, 0.25, 0, 0],
+                [0, 0, 0, 0.1, 0.9],
+                [0, 0, 0, 0, 1],
+                [0.4, 0, 0, 0, 0],  # below 1: does not sum to 1, as in SentEval
+                [0, 0, 0, 0, 0],
+            ]
+        )
+    )
+
+
+@pytest.mark.parametrize(("kind", "correlate"), [("pearson", pearsonr), ("spearman", spearmanr)])
+def test_one_fit_as_the_authors_run_it(kind, correlate):
+    rng = np.random.default_rng(0)
+    x = {
+        part: rng.standard_normal((n, 12)).astype(np.float32) for part, n in (("train", 130), ("dev", 40), ("test", 50))
+    }
+    w = rng.standard_normal(12)
+    y = {part: np.clip(3 + (rows @ w) / 2 + rng.standard_normal(len(rows)), 0.2, 5) for part, rows in x.items()}
+
+    np.random.seed(1111)
+    torch.manual_seed(1111)
+    model = nn.Sequential(nn.Linear(12, 5), nn.Softmax(dim=1))
+    optimizer = torch.optim.Adam(model.parameters())
+    train, target = torch.tensor(x["train"]), torch.tensor(label_distribution(y["train"]))
+    best, misses, passes, stop, kept = -1.0, 0, 0, False, None
+    while not stop and passes <= 60:
+        for _ in range(5):
+            order = np.random.permutation(130)
+            for start in range(0, 130, 64):
+                rows = torch.tensor(order[start : start + 64])
+                loss = nn.functional.mse_loss(model(train[rows]), target[rows])
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+        passes += 5
+        predicted = model(torch.tensor(x["dev"])).detach().numpy() @ np.arange(1, 6)
+        score = correlate(predicted, y["dev"])[0]
+        if score > best:
+            best, kept = score, copy.deepcopy(model)
+        else:
+            stop = misses >= 3
+            misses += 1
+    predicted = kept(torch.tensor(x["test"])).detach().numpy() @ np.arange(1, 6)
+
+    found = Relatedness(stop_on=kind, **SETTINGS).run(x, y)
+    assert found == pytest.approx(
+        {
+            "pearson": 100 * pearsonr(predicted, y["test"])[0],
+            "spearman": 100 * spearmanr(predicted, y["test"])[0],
+            "mse": np.mean((predicted - y["test"]) ** 2),
+            f"dev_{kind}": 100 * best,
+        },
+        rel=1e-5,
+    )
+
+
+def test_constant_embeddings_score_0_and_not_nan():
+    x = {part: np.ones((20, 3), np.float32) for part in ("train", "dev", "test")}
+    y = {part: np.linspace(1, 5, 20) for part in x}
+    with pytest.warns(RuntimeWarning):
+        found = Relatedness(stop_on="pearson", **SETTINGS).run(x, y)
+    assert (found["pearson"], found["spearman"], found["dev_pearson"]) == (0, 0, 0)

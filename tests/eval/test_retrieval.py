@@ -1,0 +1,131 @@
+"""Search and recall among captions, against loops over all pairs."""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cse.errors import MissingResource, UserError
+from cse.eval import retrieval
+from cse.eval.retrieval import Retrieval, ranks_of_same_image, side_by_side, top_k
+
+WORDS = ["dog", "cat", "bus", "tree", "boat", "hat"]
+
+
+@pytest.fixture
+def folder(tmp_path) -> Path:
+    """Six images of three captions in one plain file, four of two in a packed one."""
+    lines = [f"{i}.jpg\t{j}\t{WORDS[i] * (j + 1)} in the park" for i in range(6) for j in range(3)]
+    (tmp_path / "val.tsv").write_text("\n".join(lines) + "\n")
+    lines = [f"t{i}.jpg\t{j}\t{'a' * j}{WORDS[i]} by the sea" for i in range(4) for j in range(2)]
+    (tmp_path / "test.tsv.gz").write_bytes(gzip.compress(("\n".join(lines) + "\n").encode()))
+    return tmp_path
+
+
+def evaluator(folder: Path | None, **changes) -> Retrieval:
+    options = dict(
+        rows={"val.tsv": 18, "test.tsv.gz": 8},
+        parts={"dev": ["val.tsv"], "test": ["test.tsv.gz"]},
+        ks=[1, 5],
+        search=["val.tsv", "test.tsv.gz"],
+        queries=["a dog in a park", "sea"],
+        top_k=2,
+    )
+    return Retrieval(None if folder is None else str(folder), **(options | changes))
+
+
+def cosine(x: np.ndarray, y: np.ndarray) -> float:
+    return float(x @ y / np.linalg.norm(x) / np.linalg.norm(y))
+
+
+@pytest.mark.parametrize("chunk", [1, 40, 2**20])
+def test_ranks_are_those_of_a_loop_whatever_the_chunk(monkeypatch, chunk):
+    monkeypatch.setattr(retrieval, "SCORES", chunk)
+    rng = np.random.default_rng(0)
+    images = np.array(["a", "b", "a", "c", "b", "a", "d", "c"])
+    vectors = rng.standard_normal((8, 4))
+    expected = []
+    for i in range(8):
+        same = [cosine(vectors[i], vectors[j]) for j in range(8) if j != i and images[j] == images[i]]
+        other = [cosine(vectors[i], vectors[j]) for j in range(8) if images[j] != images[i]]
+        if same:  # "d" has one caption: no positive, no query
+            expected.append(1 + sum(value >= max(same) for value in other))
+    assert ranks_of_same_image(vectors, images).tolist() == expected
+
+
+def test_perfect_and_collapsed_encoders_are_the_ends_of_the_scale():
+    images = np.repeat(np.arange(5), 3)
+    assert (ranks_of_same_image(np.eye(5)[images], images) == 1).all()
+    assert (ranks_of_same_image(np.ones((15, 4)), images) == 13).all()  # behind all 12 captions of other images
+
+
+@pytest.mark.parametrize("chunk", [1, 2**20])
+def test_the_nearest_texts_in_order(monkeypatch, chunk):
+    monkeypatch.setattr(retrieval, "SCORES", chunk)
+    rng = np.random.default_rng(1)
+    queries, corpus = rng.standard_normal((3, 4)), rng.standard_normal((9, 4))
+    names = [f"text {i}" for i in range(9)]
+    found = top_k(queries, corpus, ["p", "q", "r"], names, 4)
+    for query, vector in zip("pqr", queries, strict=True):
+        expected = sorted(((cosine(vector, row), name) for row, name in zip(corpus, names, strict=True)), reverse=True)
+        assert [name for _, name in found[query]] == [name for _, name in expected[:4]]
+        assert [value for value, _ in found[query]] == pytest.approx([value for value, _ in expected[:4]])
+
+
+def test_recall_of_each_split_and_the_table_of_the_search(folder, bag_of_letters):
+    calls = []
+
+    def encode(texts):
+        calls.append(texts)
+        return bag_of_letters(texts)
+
+    found = evaluator(folder)
+    dev, test = found(encode, "dev"), found(encode, "test")
+    assert len(calls) == 2
+    assert set(dev) == {"recall@1", "recall@5", "median_rank"}
+    ranks = ranks_of_same_image(bag_of_letters(calls[0]), np.repeat(np.arange(6), 3))
+    assert dev["recall@1"] == 100 * np.mean(ranks <= 1)
+    assert dev["recall@5"] == 100 * np.mean(ranks <= 5) >= dev["recall@1"]
+    assert len(calls[1]) == 8 + 26 + 2
+    assert test["recall@5"] > 0
+    provenance = found.provenance()
+    assert (provenance["captions"], provenance["searched"]) == ({"dev": 18, "test": 8}, 26)
+    assert [len(hits) for hits in provenance["top"].values()] == [2, 2]
+    table = side_by_side({"ours": provenance["top"], "theirs": provenance["top"]})
+    assert table.startswith("| | ours | theirs |\n|-|-|-|\n| **a dog in a park** | | |\n| #1 | ")
+    assert table.count("| #2 |") == 2
+
+
+def test_without_a_search_nothing_more_is_encoded(folder, bag_of_letters):
+    found = evaluator(folder, search=[])
+    assert "recall@1" in found(bag_of_letters, "test")
+    assert found.provenance()["top"] == {}
+
+
+def test_missing_and_damaged_captions_are_named(folder):
+    with pytest.raises(MissingResource, match=r"paths\.captions is not set: it must be a folder of image captions"):
+        evaluator(None).prepare()
+    with pytest.raises(UserError, match=r"val\.tsv holds 18 usable rows, not the official 20"):
+        evaluator(folder, rows={"val.tsv": 20, "test.tsv.gz": 8}).prepare()
+    packed = folder / "test.tsv.gz"
+    packed.write_bytes(packed.read_bytes()[:20])
+    with pytest.raises(UserError, match=r"test\.tsv\.gz"):
+        evaluator(folder).prepare()
+    (folder / "val.tsv").write_text("1.jpg\tno caption\n")
+    with pytest.raises(UserError, match=r"val\.tsv, line 1"):
+        evaluator(folder).prepare()
+
+
+@pytest.mark.slow
+def test_minilm_finds_captions_of_the_same_image(shared, minilm_encode):
+    options = dict(
+        rows={"val.tsv.gz": 5070, "test_2016.tsv.gz": 5000},
+        parts={"dev": ["val.tsv.gz"], "test": ["test_2016.tsv.gz"]},
+        search=["test_2016.tsv.gz"],
+    )
+    found = evaluator(shared / "data" / "flickr30k_captions", **options)
+    scores = found(minilm_encode("mean"), "test")
+    assert scores["recall@1"] > 50
+    assert scores["recall@5"] > scores["recall@1"]
+    assert "dog" in found.provenance()["top"]["a dog in a park"][0][1].lower()

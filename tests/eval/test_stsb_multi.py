@@ -1,0 +1,90 @@
+"""STS-B in other languages, from files and from the hub's data set, and MiniLM's measured scores."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cse.errors import MissingResource, UserError
+from cse.eval import stsb_multi
+from cse.eval.stsb_multi import StsbMulti
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setattr(stsb_multi, "STSB_ROWS", {"dev": 12, "test": 9})
+    rng = np.random.default_rng(0)
+    for language in ("de", "zh"):
+        for split, n in stsb_multi.STSB_ROWS.items():
+            with open(tmp_path / f"stsb-{language}-{split}.csv", "w", newline="", encoding="utf-8") as file:
+                for i in range(n):
+                    shared = "猫" * i if language == "zh" else "ab" * i
+                    csv.writer(file).writerow(
+                        [f"{shared}, \u201equoted\u201c", f'{shared}"{rng.integers(10, 99)}', i / 2]
+                    )
+    return tmp_path
+
+
+def test_each_language_and_split_apart(folder, bag_of_letters):
+    evaluator = StsbMulti(str(folder), ["de", "zh"])
+    dev, test = evaluator(bag_of_letters, "dev"), evaluator(bag_of_letters, "test")
+    assert set(dev) == {"de/spearman", "de/pearson", "zh/spearman", "zh/pearson", "average"}
+    assert dev["average"] == (dev["de/spearman"] + dev["zh/spearman"]) / 2
+    assert dev["de/pearson"] != test["de/pearson"]
+    assert evaluator.tasks["dev"]["zh"][0].first[2] == "猫猫, \u201equoted\u201c"
+    assert evaluator.provenance()["pairs"]["test"] == {"de": 9, "zh": 9}
+
+
+def test_the_hubs_rows_give_the_same_scores(folder, bag_of_letters, monkeypatch):
+    import datasets
+
+    asked = []
+
+    def load(name, language, split, revision):
+        asked.append((name, len(revision)))
+        text = (folder / f"stsb-{language}-{split}.csv").read_text(encoding="utf-8")
+        rows = list(csv.reader(text.splitlines()))
+        columns = dict(zip(("sentence1", "sentence2", "similarity_score"), zip(*rows, strict=True), strict=True))
+        return datasets.Dataset.from_dict(
+            columns | {"similarity_score": [float(x) for x in columns["similarity_score"]]}
+        )
+
+    monkeypatch.setattr(datasets, "load_dataset", load)
+    on_hub = StsbMulti(None, ["de", "zh"])
+    assert on_hub(bag_of_letters, "dev") == StsbMulti(str(folder), ["de", "zh"])(bag_of_letters, "dev")
+    assert set(asked) == {("mteb/stsb_multi_mt", 40)}
+    assert "mteb/stsb_multi_mt@" in on_hub.provenance()["source"]
+
+
+def test_what_is_missing_or_damaged_is_named(folder, bag_of_letters):
+    with pytest.raises(MissingResource, match=r"stsb-fr-dev\.csv is missing: paths\.stsb_multi"):
+        StsbMulti(str(folder), ["fr"]).prepare()
+    scores = StsbMulti(str(folder), ["de", "fr"], allow_partial=True)(bag_of_letters, "dev")
+    assert set(scores) == {"de/spearman", "de/pearson"}
+    path = folder / "stsb-de-test.csv"
+    whole = path.read_text()
+    for damaged in (whole.split("\n", 1)[1], whole.replace(",0.5", ",half", 1), whole.replace(",0.0", "", 1)):
+        path.write_text(damaged)
+        with pytest.raises(UserError, match=r"stsb-de-test\.csv"):
+            StsbMulti(str(folder), ["de"]).prepare()
+
+
+def test_without_hub_or_folder_the_error_says_what_to_give():
+    with pytest.raises(MissingResource, match=r"mteb/stsb_multi_mt \(de, dev\).*paths\.stsb_multi=DIR"):
+        StsbMulti(None, ["de"]).prepare()
+
+
+MINILM = {  # all-MiniLM-L6-v2, dev
+    "mean": {"de": 70.2975, "fr": 72.0750, "ru": 61.9994, "zh": 48.7408},
+    "cls": {"de": 70.7456, "zh": 53.4911},
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_minilm_scores_as_measured(shared, minilm_encode, pooling):
+    scores = StsbMulti(str(shared / "data" / "stsb_multi_mt"), list(MINILM[pooling]))(minilm_encode(pooling), "dev")
+    for language, expected in MINILM[pooling].items():
+        # what the English vocabulary does not know becomes the same ids: cosines of 1 up to rounding, in any order
+        assert scores[f"{language}/spearman"] == pytest.approx(expected, abs=0.01), language
