@@ -1,0 +1,111 @@
+"""`last/`: everything an interrupted run needs to go on bit for bit, in one file that is replaced in one step.
+
+Tensors (weights, optimizer moments, random states) and JSON (counters, the best so far) share one safetensors file:
+no pickle is read from a user's folder, and a kill at any moment leaves the old file or the new one.
+"""
+
+import json
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from cse.errors import RunError, UserError
+
+FILE = "last/state.safetensors"
+
+
+def save(
+    folder: Path,
+    modules: dict[str, nn.Module],
+    optimizers: dict[str, Optimizer],
+    random_states: list[dict],
+    about: dict,
+) -> None:
+    """Write last/. random_states: one per process (random_state()). about: JSON-ready counters."""
+    tensors: dict[str, Tensor] = {}
+    for name, module in modules.items():
+        tensors |= {f"{name}/{key}": value for key, value in module.state_dict().items()}
+    for name, optimizer in optimizers.items():
+        for index, moments in optimizer.state_dict()["state"].items():
+            tensors |= {f"{name}/{index}/{key}": value for key, value in moments.items()}
+    for rank, state in enumerate(random_states):
+        tensors |= {f"random/{rank}/{key}": value for key, value in state["tensors"].items()}
+    # tied weights share storage, which safetensors refuses: every tensor gets its own
+    tensors = {key: value.detach().cpu().clone().contiguous() for key, value in tensors.items()}
+    about = about | {"python_random": [state["python"] for state in random_states]}
+    path = folder / FILE
+    temporary = path.with_suffix(".tmp")
+    try:
+        path.parent.mkdir(exist_ok=True)
+        save_file(tensors, temporary, metadata={"about": json.dumps(about)})
+        with open(temporary, "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except (OSError, SafetensorError) as error:
+        temporary.unlink(missing_ok=True)
+        raise RunError(f"cannot write {path}: {error}; free space and run again with resume=auto") from error
+
+
+def read(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """(tensors, about) of last/. Raises UserError for a damaged file."""
+    path = folder / FILE
+    try:
+        with safe_open(path, "pt") as file:
+            return {key: file.get_tensor(key) for key in file.keys()}, json.loads(file.metadata()["about"])  # noqa: SIM118
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+        raise UserError(
+            f"the checkpoint {path} is damaged ({error}): delete it to start anew, or take a copy"
+        ) from error
+
+
+def restore(
+    tensors: dict[str, Tensor], modules: dict[str, nn.Module], optimizers: dict[str, Optimizer], path: Path
+) -> None:
+    """Put saved tensors back into modules and optimizers. Raises UserError if they are another experiment's."""
+    for name, module in modules.items():
+        try:
+            module.load_state_dict(_under(tensors, name))
+        except RuntimeError as error:
+            reason = str(error).splitlines()[-1].strip()
+            raise UserError(f"the checkpoint in {path} is of another experiment ({name}: {reason})") from error
+    for name, optimizer in optimizers.items():
+        moments: dict[int, dict[str, Tensor]] = {}
+        for key, value in _under(tensors, name).items():
+            index, _, field = key.partition("/")
+            moments.setdefault(int(index), {})[field] = value
+        optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+def random_state() -> dict[str, Any]:
+    """This process's random states: torch on CPU and GPU, numpy's global generator, Python's."""
+    tensors = {"torch": torch.get_rng_state()}
+    if torch.cuda.is_available():
+        tensors["cuda"] = torch.cuda.get_rng_state()
+    legacy: Any = np.random.get_state()
+    tensors["numpy"] = torch.from_numpy(np.asarray(legacy[1], dtype=np.int64))
+    return {"tensors": tensors, "python": [random.getstate(), legacy[2], legacy[3], legacy[4]]}
+
+
+def set_random_state(tensors: dict[str, Tensor], about: dict[str, Any], rank: int) -> None:
+    """The inverse of random_state() for this process. Raises UserError if the run had fewer processes."""
+    mine = _under(tensors, f"random/{rank}")
+    if not mine:
+        raise UserError(f"this run was saved by {len(about['python_random'])} processes: resume it with as many")
+    torch.set_rng_state(mine["torch"])
+    if "cuda" in mine and torch.cuda.is_available():
+        torch.cuda.set_rng_state(mine["cuda"])
+    (version, words, gauss), position, has_gauss, cached = about["python_random"][rank]
+    random.setstate((version, tuple(words), gauss))
+    np.random.set_state(("MT19937", mine["numpy"].numpy().astype(np.uint32), position, has_gauss, cached))
+
+
+def _under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {key[len(prefix) + 1 :]: value for key, value in tensors.items() if key.startswith(f"{prefix}/")}

@@ -1,0 +1,85 @@
+"""Many processes as one: rows are gathered with their gradient, gradients are averaged.
+
+Every process holds rows rank::world of a global batch, computes the whole batch's loss from the gathered rows, and so
+the same number. `gather` sums the rows' gradients over processes, `average_gradients` divides by world: together they
+give exactly the gradient of one process with the whole batch, for the encoder and for the objective's own parameters.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from cse.types import Encoded
+
+T = TypeVar("T")
+
+
+def world_size() -> int:
+    return dist.get_world_size() if dist.is_initialized() else 1
+
+
+class _Gather(torch.autograd.Function):
+    """(b, ...) on every process -> (world * b, ...) in order of rank."""
+
+    @staticmethod
+    def forward(ctx, x: Tensor, scale: str) -> Tensor:
+        ctx.scale = scale
+        rows = [torch.empty_like(x) for _ in range(dist.get_world_size())]
+        dist.all_gather(rows, x.contiguous())
+        return torch.cat(rows)
+
+    @staticmethod
+    def backward(ctx, grad: Tensor) -> tuple[Tensor, None]:
+        if ctx.scale == "exact":
+            grad = grad.contiguous()
+            dist.all_reduce(grad)
+        return grad.chunk(dist.get_world_size())[dist.get_rank()], None
+
+
+def gather_views(views: list[Encoded], scale: str) -> list[Encoded]:
+    """The global batch's rows of every view. hidden_BTD stays behind: its width differs between processes.
+
+    scale: "exact" gives one process's gradient. "paper" is SimCSE's and DeCLUTR's gathering, where only a process's own
+    rows carry gradient: after averaging it is 1 / world of the true one (harmless to Adam, not to clipping or sums).
+    """
+    if world_size() == 1:
+        return views
+
+    def gather(x: Tensor | None) -> Any:
+        return None if x is None else _Gather.apply(x, scale)
+
+    return [
+        replace(
+            view,
+            pooled_BD=gather(view.pooled_BD),
+            hidden_BTD=None,
+            mlm_nll_B=gather(view.mlm_nll_B),
+            mlm_count_B=gather(view.mlm_count_B),
+        )
+        for view in views
+    ]
+
+
+def average_gradients(modules: Iterable[nn.Module]) -> None:
+    """Replace every gradient by its mean over processes, in one message. Parameters without gradient stay so."""
+    if world_size() == 1:
+        return
+    grads = [parameter.grad for module in modules for parameter in module.parameters() if parameter.grad is not None]
+    flat = torch.cat([grad.flatten() for grad in grads])
+    dist.all_reduce(flat)
+    flat /= dist.get_world_size()
+    for grad, mean in zip(grads, flat.split([grad.numel() for grad in grads]), strict=True):
+        grad.copy_(mean.view_as(grad))
+
+
+def gather_objects(value: T) -> list[T]:
+    """Every process's value, in order of rank, on every process. Pickled between our own processes only."""
+    if world_size() == 1:
+        return [value]
+    values: list = [None] * dist.get_world_size()
+    dist.all_gather_object(values, value)
+    return values

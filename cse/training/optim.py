@@ -1,0 +1,67 @@
+"""AdamW in the papers' variants, and learning-rate schedules as functions of the step: nothing to save for a resume."""
+
+import math
+from collections.abc import Iterable
+
+import torch
+from torch import nn
+from torch.optim import AdamW
+
+
+def adamw(
+    modules: Iterable[nn.Module], lr: float, betas: tuple[float, float], eps: float, weight_decay: float,
+    no_decay: Iterable[str],
+) -> AdamW:  # fmt: skip
+    """AdamW over all parameters of the modules. Names that contain an entry of no_decay are not decayed."""
+    decayed: list[nn.Parameter] = []
+    kept: list[nn.Parameter] = []
+    seen: set[nn.Parameter] = set()
+    for module in modules:
+        for name, parameter in module.named_parameters():
+            if parameter.requires_grad and parameter not in seen:
+                (kept if any(part in name for part in no_decay) else decayed).append(parameter)
+                seen.add(parameter)
+    groups = [{"params": decayed, "weight_decay": weight_decay}, {"params": kept, "weight_decay": 0.0}]
+    return AdamW([group for group in groups if group["params"]], lr=lr, betas=betas, eps=eps, fused=True)
+
+
+def set_rates(optimizer: AdamW, step: int, lr: float, eps: float, correction: str, decays: list[float]) -> None:
+    """Set learning rate, eps and decay of update number `step` (from 0) so that torch's AdamW computes a variant.
+
+    m, v: moving averages; c1 = 1 - beta1^t, c2 = 1 - beta2^t, t = step + 1. torch's update is
+    lr (m / c1) / (sqrt(v / c2) + eps). correction:
+      torch  as it is.
+      hf     Hugging Face's AdamW, which SimCSE and its followers ran: eps is added before sqrt(v) is corrected,
+             lr sqrt(c2) / c1 * m / (sqrt(v) + eps): torch's with eps / sqrt(c2).
+      none   no bias correction (DeCLUTR): lr m / (sqrt(v) + eps), torch's with that eps and lr c1 / sqrt(c2).
+    """
+    beta1, beta2 = optimizer.param_groups[0]["betas"]
+    c1, c2 = 1 - beta1 ** (step + 1), 1 - beta2 ** (step + 1)
+    rate = lr * c1 / math.sqrt(c2) if correction == "none" else lr
+    for group, decay in zip(optimizer.param_groups, decays, strict=True):
+        group["lr"] = rate
+        group["eps"] = eps if correction == "torch" else eps / math.sqrt(c2)
+        group["weight_decay"] = decay * lr / rate if rate else 0.0  # decay follows the plain lr in every variant
+
+
+def learning_rate(schedule: str, base: float, step: int, total: int, warmup: int) -> float:
+    """The learning rate of update number `step` (from 0) of `total`.
+
+    linear: warm-up from 0, then down to 0 (the first update of a run without warm-up has the full rate).
+    cosine: half a cosine down to 0. slanted_triangular: ULMFiT's, cut_frac 0.1, ratio 32 (DeCLUTR).
+    """
+    if schedule == "slanted_triangular":
+        cut, k = int(0.1 * total), step + 1
+        p = k / cut if k < cut else 1 - (k - cut) / (total - cut)
+        return base * (1 + 31 * p) / 32
+    if step < warmup:
+        return base * step / warmup
+    p = (step - warmup) / max(1, total - warmup)
+    factor = {"linear": 1 - p, "cosine": 0.5 * (1 + math.cos(math.pi * p)), "constant": 1.0}[schedule]
+    return base * max(0.0, factor)
+
+
+def clip_gradients(modules: Iterable[nn.Module], most: float | None) -> torch.Tensor:
+    """Scale all gradients together to a norm of at most `most` (None: leave them). Returns the norm before."""
+    parameters = list(dict.fromkeys(p for module in modules for p in module.parameters() if p.grad is not None))
+    return torch.nn.utils.clip_grad_norm_(parameters, math.inf if most is None else most)

@@ -1,0 +1,71 @@
+"""Two processes with half the batch each are one process with the whole: loss and every gradient."""
+
+import os
+import socket
+
+import pytest
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from objectives import OBJECTIVES, ToyEncoder, batch_for, make, shard
+
+from cse.training.distributed import average_gradients
+from cse.training.step import chunked_step, plain_step
+
+ROWS = 16
+
+
+def one_step(rank: int, world: int, name: str, scale: str, chunk: int | None) -> tuple[float, list[torch.Tensor]]:
+    """The second of two steps, so that memory banks and running moments hold what the first left."""
+    torch.manual_seed(0)
+    encoder, objective = ToyEncoder().double(), make(name)
+    step, more = (chunked_step, (chunk,)) if chunk else (plain_step, ())
+    for seed in (0, 1):
+        encoder.zero_grad()
+        objective.zero_grad()
+        batch = shard(batch_for(objective, ROWS, seed), rank, world)
+        loss, _ = step(encoder, objective, batch, torch.Tensor.backward, scale, *more)
+        average_gradients([encoder, objective])
+    return loss.total.item(), [p.grad for m in (encoder, objective) for p in m.parameters() if p.grad is not None]
+
+
+def worker(rank: int, port: int, cases: list, results) -> None:
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", rank=rank, world_size=2)
+    results[rank] = [one_step(rank, 2, *case) for case in cases]
+    dist.destroy_process_group()
+
+
+CASES = [(name, "exact", chunk) for name in OBJECTIVES for chunk in (None, 5)] + [("simcse", "paper", None)]
+
+
+@pytest.fixture(scope="module")
+def two_processes() -> list[list]:
+    """What each of two processes got for every case; one start of the pair serves all."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with mp.Manager() as manager:
+        results = manager.dict()
+        mp.spawn(worker, (port, CASES, results), nprocs=2)
+        return [results[0], results[1]]
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c[1] == "exact"], ids=str)
+def test_two_are_one(two_processes, case):
+    loss, grads = one_step(0, 1, *case)
+    for rank in range(2):
+        theirs_loss, theirs = two_processes[rank][CASES.index(case)]
+        assert theirs_loss == pytest.approx(loss, rel=1e-9)
+        for mine, other in zip(grads, theirs, strict=True):
+            torch.testing.assert_close(other, mine, rtol=1e-6, atol=1e-9)
+
+
+def test_the_papers_gathering_is_one_over_world(two_processes):
+    """SimCSE's code: only own rows carry gradient, so after averaging the encoder's is half of one process's."""
+    _, grads = one_step(0, 1, "simcse", "exact", None)
+    _, theirs = two_processes[0][CASES.index(("simcse", "paper", None))]
+    encoder_parameters = 3  # embedding, layer weight and bias; the mlm layer has no gradient here
+    for mine, other in zip(grads[:encoder_parameters], theirs[:encoder_parameters], strict=True):
+        torch.testing.assert_close(other, mine / 2, rtol=1e-6, atol=1e-9)

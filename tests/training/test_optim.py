@@ -1,0 +1,76 @@
+"""AdamW's variants against their update rules written out, schedules against the papers' numbers."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from cse.training.optim import adamw, clip_gradients, learning_rate, set_rates
+
+
+def slow_adamw(p, grads, lr, beta1, beta2, eps, decay, correction) -> float:
+    """The update of one number, step by step. hf and none as in Hugging Face's AdamW (eps before the correction)."""
+    m = v = 0.0
+    for t, grad in enumerate(grads, 1):
+        m, v = beta1 * m + (1 - beta1) * grad, beta2 * v + (1 - beta2) * grad * grad
+        c1, c2 = 1 - beta1**t, 1 - beta2**t
+        p -= lr * decay * p
+        if correction == "torch":
+            p -= lr * (m / c1) / (math.sqrt(v / c2) + eps)
+        elif correction == "hf":
+            p -= lr * math.sqrt(c2) / c1 * m / (math.sqrt(v) + eps)
+        else:
+            p -= lr * m / (math.sqrt(v) + eps)
+    return p
+
+
+@pytest.mark.parametrize("correction", ["torch", "hf", "none"])
+@pytest.mark.parametrize("eps", [1e-8, 1e-2])
+def test_adamw_variants(correction, eps):
+    module = nn.Linear(1, 1, bias=False).double()
+    start = module.weight.item()
+    optimizer = adamw([module], 0.1, (0.9, 0.999), eps, 0.05, [])
+    grads = [0.3, -0.2, 0.7, 0.01, -0.5]
+    for step, grad in enumerate(grads):
+        module.weight.grad = torch.full_like(module.weight, grad)
+        set_rates(optimizer, step, 0.1, eps, correction, [0.05])
+        optimizer.step()
+    expected = slow_adamw(start, grads, 0.1, 0.9, 0.999, eps, 0.05, correction)
+    assert module.weight.item() == pytest.approx(expected, rel=1e-9)
+
+
+def test_names_without_decay():
+    module = nn.Sequential(nn.Linear(2, 2), nn.LayerNorm(2))
+    optimizer = adamw([module], 1e-3, (0.9, 0.999), 1e-8, 0.1, ["bias", "1.weight"])
+    assert [(len(g["params"]), g["weight_decay"]) for g in optimizer.param_groups] == [(1, 0.1), (3, 0.0)]
+
+
+def test_shared_parameters_are_updated_once():
+    module = nn.Linear(2, 2)
+    optimizer = adamw([module, nn.Sequential(module)], 1e-3, (0.9, 0.999), 1e-8, 0.0, [])
+    assert sum(len(group["params"]) for group in optimizer.param_groups) == 2
+
+
+@pytest.mark.parametrize(
+    ("update", "rate"), [(1, 2.046875e-6), (50, 2.578125e-5), (100, 5e-5), (500, 2.8472222e-5), (1000, 1.5625e-6)]
+)
+def test_slanted_triangular_is_declutrs(update, rate):
+    """T = 1000 updates, base 5e-5; the authors count updates from 1."""
+    assert learning_rate("slanted_triangular", 5e-5, update - 1, 1000, 0) == pytest.approx(rate, rel=1e-6)
+
+
+def test_linear_and_cosine():
+    assert [learning_rate("linear", 1.0, k, 4, 0) for k in range(5)] == [1, 0.75, 0.5, 0.25, 0]
+    assert [learning_rate("linear", 1.0, k, 6, 2) for k in range(4)] == [0, 0.5, 1, 0.75]
+    assert learning_rate("cosine", 2.0, 5, 10, 0) == pytest.approx(1.0)
+    assert learning_rate("constant", 2.0, 9, 10, 0) == 2.0
+
+
+def test_clipping_counts_all_modules_together():
+    a, b = nn.Linear(1, 1, bias=False), nn.Linear(1, 1, bias=False)
+    a.weight.grad, b.weight.grad = torch.full((1, 1), 3.0), torch.full((1, 1), 4.0)
+    assert clip_gradients([a, b, a], None).item() == pytest.approx(5)
+    assert a.weight.grad.item() == 3
+    assert clip_gradients([a, b], 1.0).item() == pytest.approx(5)
+    assert a.weight.grad.item() == pytest.approx(0.6, rel=1e-5)
