@@ -1,0 +1,62 @@
+"""metrics.jsonl: the log that is always there, one line of JSON an event, on disk as soon as it happens.
+
+{"event": "metrics", "step": 125, "time": 1767225600.0, "dev/stsb/spearman": 79.7, "train/loss": 0.02}
+{"event": "image", "step": 125, "time": ..., "name": "loss", "path": "plots/loss.png"}
+{"event": "table", "step": 125, "time": ..., "name": "scores", "columns": [...], "rows": [[...], ...]}
+{"event": "finish", "step": 250, "time": ..., "exit_code": 0, "summary": {...}}
+"""
+
+import json
+import logging
+import time
+from pathlib import Path
+from typing import Any
+
+from cse.tracking.files import cannot_write, json_line, write_text
+
+log = logging.getLogger(__name__)
+
+
+class Jsonl:
+    """folder: the run's. resume_step: the checkpoint's step, later lines are forgotten; None starts the file anew."""
+
+    def __init__(self, folder: str | Path, resume_step: int | None = None):
+        self.path = Path(folder) / "metrics.jsonl"
+        self.step = resume_step or 0
+        kept = [] if resume_step is None else [e for e in read_events(self.path) if e["step"] <= resume_step]
+        write_text(self.path, "".join(json_line(event) for event in kept))
+        self.file = open(self.path, "a", encoding="utf-8")  # noqa: SIM115 (open as long as the run)
+
+    def log(self, metrics: dict[str, float], step: int) -> None:
+        self.step = step
+        self._write("metrics", **metrics)
+
+    def image(self, name: str, path: Path, step: int) -> None:
+        self.step = step
+        self._write("image", name=name, path=str(path))
+
+    def table(self, name: str, columns: list[str], rows: list[list[Any]]) -> None:
+        self._write("table", name=name, columns=columns, rows=rows)
+
+    def finish(self, exit_code: int, summary: dict[str, Any]) -> None:
+        self._write("finish", exit_code=exit_code, summary=summary)
+        self.file.close()
+
+    def _write(self, event: str, **fields: Any) -> None:
+        try:
+            self.file.write(json_line({"event": event, "step": self.step, "time": time.time(), **fields}))
+            self.file.flush()
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
+
+
+def read_events(path: Path) -> list[dict[str, Any]]:
+    """The file's events in order; a line cut short by a killed run is left out with a warning. [] where no file is."""
+    events = []
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
+    for number, line in enumerate(lines, 1):
+        try:
+            events.append(json.loads(line))
+        except json.JSONDecodeError:
+            log.warning("%s, line %d is cut short (a killed run?) and left out", path, number)
+    return events

@@ -1,0 +1,48 @@
+"""TensorBoard: curves, plots, and HParams, the view without an account: `tensorboard --logdir SWEEP_FOLDER`."""
+
+from pathlib import Path
+from typing import Any
+
+
+class Tensorboard:
+    """Event files in folder/tensorboard. On resume, TensorBoard hides what was logged after `resume_step`."""
+
+    def __init__(self, folder: str | Path, config: dict[str, Any], resume_step: int | None = None):
+        from torch.utils.tensorboard import SummaryWriter
+
+        purge = None if resume_step is None else resume_step + 1
+        self.writer = SummaryWriter(str(Path(folder) / "tensorboard"), purge_step=purge)
+        self.hparams = flat(config)
+        self.step = resume_step or 0
+
+    def log(self, metrics: dict[str, float], step: int) -> None:
+        self.step = step
+        for name, value in metrics.items():
+            self.writer.add_scalar(name, value, step)
+
+    def image(self, name: str, path: Path, step: int) -> None:
+        from matplotlib.image import imread
+
+        self.writer.add_image(name, imread(path), step, dataformats="HWC")
+
+    def table(self, name: str, columns: list[str], rows: list[list[Any]]) -> None:
+        lines = [columns, ["---"] * len(columns), *rows]
+        self.writer.add_text(name, "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines), self.step)
+
+    def finish(self, exit_code: int, summary: dict[str, Any]) -> None:
+        """The run's row in HParams: its configuration beside the numbers of its summary."""
+        scores = {name: float(value) for name, value in summary.items() if isinstance(value, (int, float))}
+        hparams = {**self.hparams, "status": "failed" if exit_code else "done"}
+        self.writer.add_hparams(hparams, scores, run_name=".", global_step=self.step)
+        self.writer.close()
+
+
+def flat(config: dict[str, Any], prefix: str = "") -> dict[str, bool | int | float | str]:
+    """{"model": {"dim": 4, "name": None}} -> {"model.dim": 4, "model.name": "None"}: what HParams can hold."""
+    out: dict[str, bool | int | float | str] = {}
+    for key, value in config.items():
+        if isinstance(value, dict):
+            out |= flat(value, f"{prefix}{key}.")
+        else:
+            out[f"{prefix}{key}"] = value if isinstance(value, (bool, int, float, str)) else str(value)
+    return out

@@ -1,0 +1,160 @@
+import json
+import logging
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import pytest
+import yaml
+
+from cse.tracking.wandb import Wandb, answers, in_netrc
+
+CONF = Path(__file__).parents[2] / "conf" / "tracker"
+KEY = "0" * 40
+
+
+@pytest.fixture
+def alone(tmp_path, monkeypatch):
+    """No user's key, settings or server: an empty home, no WANDB_ variable, and a server that refuses at once."""
+    import wandb
+
+    for name in [name for name in os.environ if name.startswith(("WANDB_", "NETRC")) or name.lower().endswith("proxy")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("WANDB_BASE_URL", "http://127.0.0.1:9")
+    wandb.teardown()  # settings are read once per process
+    yield monkeypatch
+    wandb.teardown()
+
+
+def start(folder, mode, **keys):
+    own = yaml.safe_load((CONF / "wandb.yaml").read_text())["wandb"]
+    del own["_target_"], own["_partial_"]
+    return Wandb(folder, {"objective": {"temperature": 0.05}, "seed": 3}, **{**own, "mode": mode, **keys})
+
+
+def offline_files(folder):
+    return sorted(folder.glob("wandb/offline-run-*/*.wandb"))
+
+
+def inspect(path, *flags):
+    wandb = str(Path(sys.executable).parent / "wandb")
+    done = subprocess.run(
+        [wandb, "leet", "inspect", *flags, "--json", path], capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout) if flags else [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def ours(caplog):
+    return [record.getMessage() for record in caplog.records if record.name.startswith("cse.")]
+
+
+def test_an_offline_run_is_written_and_read_back(alone, tmp_path, caplog):
+    plt.imsave(tmp_path / "loss.png", [[0.0, 1.0], [1.0, 0.0]])
+    with caplog.at_level(logging.WARNING):
+        run = start(tmp_path, "offline", group="whitenedcse/table4", name="simcse-s3", tags=["whitenedcse"], notes="it")
+        run.log({"train/loss": 0.5, "dev/stsb/spearman": 79.5}, 125)
+        run.log({"train/loss": 0.25, "dev/stsb/spearman": 78.0}, 250)
+        run.image("curves", tmp_path / "loss.png", 250)
+        run.table("scores", ["task", "score"], [["STS12", 70.1]])
+        where = run.where
+        run.finish(1, {"test/sts/average": 76.25})
+    assert not ours(caplog)  # offline was asked for
+    (path,) = offline_files(tmp_path)
+    assert where == f"wandb sync {path.parent}"
+
+    summary = inspect(path, "--summary")
+    assert (summary["state"], summary["exit_code"]) == ("failed", 1)
+    assert summary["config"] == {"objective": {"temperature": 0.05}, "seed": 3}
+    assert (summary["name"], summary["project"], summary["tags"]) == ("simcse-s3", "cse", ["whitenedcse"])
+    assert summary["notes"] == "it"
+    assert summary["summary"]["test/sts/average"] == 76.25
+    assert summary["summary"]["dev/stsb/spearman"] == {"max": 79.5}
+    assert summary["summary"]["train/loss"] == 0.25
+
+    records = inspect(path)
+    assert next(r["run"]["run_group"] for r in records if r["type"] == "run") == "whitenedcse/table4"
+    assert next(r["run"]["job_type"] for r in records if r["type"] == "run") == "train"
+    axes = {r["metric"].get("glob_name"): r["metric"].get("step_metric") for r in records if r["type"] == "metric"}
+    assert axes == {None: None, **dict.fromkeys(("train/*", "dev/*", "test/*"), "train/step")}
+    history = [r["history"]["item"] for r in records if r["type"] == "history"]
+    assert [(h["train/step"], h["train/loss"]) for h in history if "train/loss" in h] == [(125, 0.5), (250, 0.25)]
+    assert list(path.parent.glob("files/media/images/curves_*.png"))
+    (table,) = path.parent.glob("files/media/table/scores_*.json")
+    assert json.loads(table.read_text()) == {"columns": ["task", "score"], "data": [["STS12", 70.1]]}
+
+
+def test_a_resumed_run_keeps_its_id_and_a_fresh_one_draws_another(alone, tmp_path):
+    ids = []
+    for resume_step in (None, 125, None):
+        run = start(tmp_path, "offline", resume_step=resume_step)
+        ids.append(run.run.id)
+        run.finish(0, {})
+    assert ids[0] == ids[1] != ids[2]
+
+
+@pytest.mark.parametrize(
+    ("key", "mode", "reason"),
+    [("", "auto", "no API key"), ("", "online", "no API key"), (KEY, "auto", "127.0.0.1 did not answer within 2 s")],
+)
+def test_without_key_or_server_it_is_offline_with_one_warning(alone, tmp_path, caplog, key, mode, reason):
+    if key:
+        alone.setenv("WANDB_API_KEY", key)
+    with caplog.at_level(logging.WARNING):
+        run = start(tmp_path, mode)
+        run.log({"train/loss": 0.5}, 1)
+        run.finish(0, {})
+    (path,) = offline_files(tmp_path)
+    (warning,) = ours(caplog)
+    assert reason in warning
+    assert warning.endswith(f"wandb sync {path.parent}")
+    assert inspect(path, "--summary")["state"] == "finished"
+
+
+def test_a_server_that_never_answers_costs_the_timeout_and_not_the_run(alone, tmp_path, caplog, capfd):
+    with socket.create_server(("127.0.0.1", 0)) as mute:  # takes the connection, says nothing
+        alone.setenv("WANDB_BASE_URL", f"http://127.0.0.1:{mute.getsockname()[1]}")
+        alone.setenv("WANDB_API_KEY", KEY)
+        began = time.monotonic()
+        with caplog.at_level(logging.WARNING):
+            run = start(tmp_path, "auto", init_timeout=1)
+        assert time.monotonic() - began < 30  # 1 s of patience and the start of a process, on a busy machine
+        run.log({"train/loss": 0.5}, 1)
+        run.finish(0, {})
+    assert len(ours(caplog)) == 1
+    assert capfd.readouterr() == ("", "")
+    assert inspect(offline_files(tmp_path)[0], "--summary")["summary"]["train/loss"] == 0.5
+
+
+def test_answers(monkeypatch):
+    for name in [name for name in os.environ if name.lower().endswith("proxy")]:
+        monkeypatch.delenv(name)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        assert answers(url, 2.0)
+        monkeypatch.setenv("http_proxy", url)
+        assert answers("http://nowhere.invalid", 2.0)  # the proxy is what has to answer
+    assert not answers("http://nowhere.invalid", 2.0)
+
+
+def test_a_slow_name_server_does_not_hold_the_run(monkeypatch):
+    def slow(*_, **__):
+        time.sleep(3)
+        raise OSError
+
+    monkeypatch.setattr(socket, "create_connection", slow)
+    began = time.monotonic()
+    assert not answers("http://127.0.0.1:9", 0.2)
+    assert time.monotonic() - began < 1.5
+
+
+def test_in_netrc(tmp_path, monkeypatch):
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    assert not in_netrc("api.wandb.ai")
+    (tmp_path / "netrc").write_text(f"machine api.wandb.ai\n  login user\n  password {KEY}\n")
+    assert in_netrc("api.wandb.ai")
+    assert not in_netrc("elsewhere.example")
