@@ -1,0 +1,118 @@
+"""The papers' own numbers, from published/<paper>.yaml.
+
+    tables:
+      table4:
+        title, split                 # the split every number was measured on: test, dev, or none
+        columns: [...]               # as printed
+        rows: {name: [...]}          # in the order of columns; null: not given, or lost in the text
+                                     # {mean, sd, n}: printed with its spread over n seeds
+        others: [row, ...]           # other groups' models: shown as published only, never run here
+        decimals: 2                  # as printed (2 where left out)
+        averages:                    # column: what it is the mean of, [a, b] in the list counting as one
+          Avg.: {of: [...], table: where those columns are (here), weights: {column: weight} in place of `of`}
+        category_means: {table, rows, of}   # of this table's rows, column by column, printed in another table
+        differences: {column: {of: column, from: row, sign}}
+        exceptions: [{row, column, computed, reason}]     # printed averages that do not agree with what they average
+        unreadable: [{row, columns, printed, read}]       # cells that the paper's text garbles, and how they were read
+        tests: [{row, baseline, p}]
+    figures:
+      figure1: {title, split, x, y, points: [{x, y, label}], lines: [{y, label}], points_of: {table, x, y}, claims}
+
+tests/report/test_published.py computes every average, mean and difference anew.
+"""
+
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cse.errors import UserError
+
+FOLDER = Path(__file__).parent / "published"
+
+
+@dataclass(frozen=True)
+class Value:
+    """A printed number. sd over n seeds where the paper gives it; note says how a garbled cell was read."""
+
+    mean: float
+    sd: float | None = None
+    n: int = 1
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Published:
+    """One table: cells[row][column] is a Value, or None where there is no number."""
+
+    paper: str
+    name: str
+    title: str
+    split: str
+    columns: list[str]
+    cells: dict[str, dict[str, Value | None]]
+    others: frozenset[str]
+    decimals: int | None
+    notes: list[str] = field(default_factory=list)
+
+
+def papers() -> list[str]:
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+@cache
+def read(paper: str) -> dict[str, Any]:
+    """The whole file of a paper."""
+    if paper not in papers():
+        raise UserError(f"no published numbers of a paper {paper!r}; there are {', '.join(papers())}")
+    return yaml.safe_load((FOLDER / f"{paper}.yaml").read_text(encoding="utf-8"))
+
+
+def table(paper: str, name: str) -> Published:
+    """A table by its key, e.g. ("whitenedcse", "table4")."""
+    raw = _entry(paper, "tables", name)
+    notes = {(u["row"], column): u for u in raw.get("unreadable", []) for column in u["columns"]}
+    cells = {
+        row: {
+            column: _value(printed, notes.get((row, column)))
+            for column, printed in zip(raw["columns"], values, strict=True)
+        }
+        for row, values in raw["rows"].items()
+    }
+    return Published(
+        paper=paper, name=name, title=raw["title"], split=raw["split"], columns=raw["columns"], cells=cells,
+        others=frozenset(raw.get("others", [])), decimals=raw.get("decimals", 2),
+        notes=[f"* {u['row']}, {', '.join(u['columns'])}: the text prints {u['printed']}; read as {u['read']}"
+               for u in raw.get("unreadable", [])],
+    )  # fmt: skip
+
+
+def figure(paper: str, name: str) -> dict[str, Any]:
+    """A figure by its key, with its points taken from a table where it says so."""
+    raw = _entry(paper, "figures", name)
+    points = list(raw.get("points", []))
+    if source := raw.get("points_of"):
+        for row, cells in table(paper, source["table"]).cells.items():
+            x, y = cells[source["x"]], cells[source["y"]]
+            if x and y:
+                points.append({"x": x.mean, "y": y.mean, "label": row})
+    return {"lines": [], "claims": [], **raw, "points": points}
+
+
+def _entry(paper: str, kind: str, name: str) -> dict[str, Any]:
+    entries = read(paper).get(kind, {})
+    if name not in entries:
+        close = get_close_matches(name, entries, 1)
+        hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(entries)}"
+        raise UserError(f"{paper} has no {kind[:-1]} {name!r}{hint}")
+    return entries[name]
+
+
+def _value(printed: Any, garbled: dict[str, Any] | None) -> Value | None:
+    if printed is None:
+        return None
+    spread = printed if isinstance(printed, dict) else {"mean": printed}
+    return Value(**spread, note=f"printed {garbled['printed']}" if garbled else "")

@@ -1,0 +1,111 @@
+"""A folder of runs, read back: what each run was (its config and the choices that made it) and what it scored.
+
+Nothing here but files is read: results.json, .hydra/hydra.yaml (which YAML was chosen in each group) and metrics.jsonl.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cse.errors import UserError
+from cse.tracking.jsonl import read_events
+
+Where = dict[str, Any]
+"""Dotted config keys (or groups) and the value, or list of values, that a run must have there."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run's folder. status: done, failed, running (or killed), or broken (results.json cannot be read)."""
+
+    folder: Path
+    status: str
+    config: dict[str, Any]
+    choices: dict[str, str]
+    metrics: dict[str, float]
+    results: dict[str, Any]
+
+    def get(self, key: str) -> Any:
+        """The config's value at a dotted key; a group's key gives the YAML chosen there; None where neither is."""
+        node: Any = self.config
+        for part in key.split("."):
+            node = node.get(part) if isinstance(node, dict) else None
+        return self.choices.get(key) if node is None or isinstance(node, dict) else node
+
+    def matches(self, where: Where) -> bool:
+        return all(same(self.get(key), value) for key, value in where.items())
+
+    def events(self) -> list[dict[str, Any]]:
+        return [e for e in read_events(self.folder / "metrics.jsonl") if e.get("event") == "metrics"]
+
+
+def same(value: Any, wanted: Any) -> bool:
+    """Whether a config's value is the wanted one, or one of them. 32, "32", 32.0 are the same; 1 and true are not."""
+    if isinstance(wanted, (list, tuple)) and not isinstance(value, (list, tuple)):
+        return any(same(value, one) for one in wanted)
+    return plain(value) == plain(wanted)
+
+
+def plain(value: Any) -> Any:
+    """Numbers, also those that YAML leaves as text (1e-3), as float; true and false as text, not as 1 and 0."""
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    if isinstance(value, bool):
+        return str(value).lower()
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return value
+
+
+def read_runs(folders: Iterable[Path]) -> list[Run]:
+    """Every run at or below the folders, in the order of their names. Raises UserError where a folder is not there."""
+    found = set()
+    for folder in folders:
+        if not folder.is_dir():
+            raise UserError(f"runs={folder}: there is no such folder; runs=FOLDER says where the runs are")
+        found |= {path.parent for path in folder.rglob("results.json")}
+        found |= {path.parent for path in folder.rglob(".hydra") if (path / "overrides.yaml").exists()}
+    return [read_run(folder) for folder in sorted(found)]
+
+
+def read_run(folder: Path) -> Run:
+    """A run; without results.json it was killed before its first line of work."""
+    try:
+        results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+        assert isinstance(results, dict)
+    except FileNotFoundError:
+        results = {"status": "running"}
+    except (ValueError, AssertionError):
+        results = {"status": "broken"}
+    metrics = {k: float(v) for k, v in results.get("metrics", {}).items() if isinstance(v, (int, float))}
+    config = results.get("config") or _yaml(folder / ".hydra" / "config.yaml")
+    choices = results.get("choices") or (
+        _yaml(folder / ".hydra" / "hydra.yaml").get("hydra", {}).get("runtime", {}).get("choices", {})
+    )
+    return Run(folder, results.get("status", "broken"), config, choices, metrics, results)
+
+
+def _yaml(path: Path) -> dict[str, Any]:
+    return (yaml.safe_load(path.read_text(encoding="utf-8")) or {}) if path.exists() else {}
+
+
+def varying(runs: list[Run], seed_key: str) -> list[str]:
+    """The dotted config keys, and groups, in which the runs differ, but for the seed: the axes of an unnamed sweep."""
+    rows = [{**_flat(run.config), **run.choices} for run in runs]
+    keys = dict.fromkeys(key for row in rows for key in row)
+    differing = [k for k in keys if len({repr(plain(row.get(k))) for row in rows}) > 1 and k != seed_key]
+    groups = {key for key in differing if any(key in run.choices for run in runs)}
+    # a group chosen differently brings its values along: the group says it all
+    return [key for key in differing if key in groups or not any(key.startswith(f"{group}.") for group in groups)]
+
+
+def _flat(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for key, value in config.items():
+        out |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return out

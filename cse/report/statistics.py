@@ -1,0 +1,88 @@
+"""What a few seeds can tell: intervals, tests between two groups of runs, and a verdict against a printed number.
+
+Samples are scores of independent runs; sd is the sample's (n - 1). With two to five seeds all of this is rough, and the
+t interval says so by its width; the bootstrap's is too narrow there (it never leaves the range of the values seen).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+
+@dataclass(frozen=True)
+class Summary:
+    """mean, sample standard deviation (None for one value) and number of a group of scores."""
+
+    mean: float
+    sd: float | None
+    n: int
+
+
+def summary(values: Sequence[float]) -> Summary:
+    return Summary(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None, len(values))
+
+
+def t_interval(values: Sequence[float], confidence: float) -> tuple[float, float]:
+    """Of the mean: mean -+ t_{n-1} sd / sqrt n. Needs two values or more."""
+    sample = summary(values)
+    assert sample.sd is not None
+    reach = stats.t.ppf((1 + confidence) / 2, sample.n - 1) * sample.sd / math.sqrt(sample.n)
+    return float(sample.mean - reach), float(sample.mean + reach)
+
+
+def bootstrap_interval(values: Sequence[float], confidence: float, statistic=np.mean) -> tuple[float, float]:
+    """Of any statistic, by percentiles of 9,999 resamples (the same ones each time). Needs two values or more."""
+    found = stats.bootstrap(
+        (np.asarray(values),), statistic, confidence_level=confidence, method="percentile", rng=np.random.default_rng(0)
+    )
+    return float(found.confidence_interval.low), float(found.confidence_interval.high)
+
+
+def student(ours: Summary, base: Summary) -> float:
+    """Two-sided p of equal means, pooled variance: the test of NonLing-CSE's Table 3."""
+    return _test(ours, base, equal_var=True)
+
+
+def welch(ours: Summary, base: Summary) -> float:
+    """Two-sided p of equal means without assuming equal variances."""
+    return _test(ours, base, equal_var=False)
+
+
+def _test(ours: Summary, base: Summary, equal_var: bool) -> float:
+    """NaN where a group has one value, or where neither varies."""
+    if ours.sd is None or base.sd is None or ours.sd == base.sd == 0:
+        return math.nan
+    return float(
+        stats.ttest_ind_from_stats(ours.mean, ours.sd, ours.n, base.mean, base.sd, base.n, equal_var=equal_var).pvalue
+    )
+
+
+def welch_interval(ours: Sequence[float], base: Sequence[float], confidence: float) -> tuple[float, float]:
+    """Of the difference of two means, variances not assumed equal. Needs two values or more in each group."""
+    found = stats.ttest_ind(ours, base, equal_var=False).confidence_interval(confidence)
+    return float(found.low), float(found.high)
+
+
+def reach_of_noise(ours: Summary, published_n: int, seed_sd: float, confidence: float) -> float:
+    """How far the mean of `published_n` further runs may lie from ours by seeds alone: a prediction interval.
+
+    t_{n-1} sd sqrt(1/n + 1/published_n); with one run of ours its sd is not known, and `seed_sd` with the normal
+    quantile stands in.
+    """
+    spread = math.sqrt(1 / ours.n + 1 / published_n)
+    if ours.sd is None:
+        return float(stats.norm.ppf((1 + confidence) / 2) * seed_sd * spread)
+    return float(stats.t.ppf((1 + confidence) / 2, ours.n - 1) * ours.sd * spread)
+
+
+def verdict(
+    ours: Summary, published: float, published_n: int, tolerance: float, seed_sd: float, confidence: float
+) -> str:
+    """PASS: the means are within `tolerance`. WITHIN SEED NOISE: within the reach of seeds alone. Else DIFFERS."""
+    distance = abs(ours.mean - published)
+    if distance <= tolerance + 1e-9:
+        return "PASS"
+    return "WITHIN SEED NOISE" if distance <= reach_of_noise(ours, published_n, seed_sd, confidence) else "DIFFERS"

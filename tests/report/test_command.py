@@ -1,0 +1,185 @@
+"""cse-report as a person uses it: what it prints, writes and refuses."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cse.cli import report as command
+
+CONF = Path(__file__).parents[2] / "conf"
+
+SWEEP = """
+# @package _global_
+hydra:
+  mode: MULTIRUN
+  sweeper:
+    params:
+      objective.num_groups: 32,384
+      objective.shuffle: true,false
+      seed: range(0,2)
+report:
+  paper: whitenedcse
+  table: table4
+  rows: objective.num_groups
+  metric: test/sts/average
+  columns:
+    shuffled: {where: {objective.shuffle: true}}
+    w/o shuffled: {where: {objective.shuffle: false}}
+  setting: {model: bert}
+  figures:
+    - {kind: curve, name: groups, x: objective.num_groups, y: test/sts/average, series: objective.shuffle, log: true}
+    - {kind: path, name: figure3, x: dev/stsb/uniformity, y: dev/stsb/alignment}
+"""
+
+
+@pytest.fixture
+def cse_report(tmp_path, monkeypatch):
+    """cse_report(words...) -> exit code, with sweeps of the test's own, in a folder of its own."""
+    conf = tmp_path / "conf"
+    (conf / "sweep" / "whitenedcse").mkdir(parents=True)
+    shutil.copy(CONF / "report.yaml", conf)
+    shutil.copytree(CONF / "tracker", conf / "tracker")
+    (conf / "sweep" / "whitenedcse" / "table4.yaml").write_text(SWEEP)
+    monkeypatch.setattr(command, "CONF_DIR", str(conf))
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words):
+        monkeypatch.setattr(sys, "argv", ["cse-report", *words])
+        try:
+            command.main()
+        except SystemExit as stop:
+            return stop.code
+        return 0
+
+    return run
+
+
+@pytest.fixture
+def three_of_eight(leave):
+    for k, shuffle, seed, score in [(32, True, 0, 76.4), (32, True, 1, 76.6), (384, True, 0, 78.0)]:
+        config = {"objective.num_groups": k, "objective.shuffle": shuffle, "seed": seed}
+        leave(f"objective.num_groups={k},seed={seed}", config, {"test/sts/average": score}, choices={"model": "bert"})
+
+
+def test_a_partial_sweep_gives_every_file_and_says_what_is_missing(cse_report, three_of_eight, tmp_path, capsys):
+    assert cse_report("sweep=whitenedcse/table4", "runs=runs") == 0
+    out = capsys.readouterr().out
+    assert "76.50 ± 0.14 (2)" in out
+    assert "78.00 [1 of 2 runs]" in out
+    assert "Missing: objective.num_groups=384, objective.shuffle=true, seed=1: not started" in out
+    assert "3 of 3 runs in runs are done" in out
+    assert "figure3: Not drawn" in out
+    assert out.count("NOT RUN") == 16 - 2
+    folder = tmp_path / "reports" / "whitenedcse" / "table4"
+    assert sorted(p.name for p in folder.iterdir()) == [
+        "figures", "report.csv", "report.html", "report.md", "report.tex",
+    ]  # fmt: skip
+    assert (folder / "figures" / "groups.png").read_bytes()[:4] == b"\x89PNG"
+    page = (folder / "report.html").read_text()
+    assert "data:image/png;base64," in page
+    assert "WhitenedCSE: Whitening-based" in page
+    assert (folder / "report.csv").read_text().count("\n") == 17
+
+
+def test_a_sweep_of_a_figure_has_a_table_of_what_it_shows(cse_report, three_of_eight, tmp_path, capsys):
+    block = (
+        SWEEP.partition("report:")[0]
+        + """
+report:
+  paper: whitenedcse
+  figures:
+    - {kind: curve, name: groups, x: objective.num_groups, y: test/sts/average}
+"""
+    )
+    (tmp_path / "conf" / "sweep" / "whitenedcse" / "figure.yaml").write_text(block)
+    assert cse_report("sweep=whitenedcse/figure", "runs=runs") == 0
+    out = capsys.readouterr().out
+    assert "objective.num_groups=32" in out
+    assert "76.50 ± 0.14 (2)" in out
+    assert "objective.num_groups=384, objective.shuffle=true, seed=1: not started" in out
+    assert (tmp_path / "reports/whitenedcse/figure/figures/groups.png").exists()
+
+
+def test_a_sweep_that_never_ran_is_the_papers_table(cse_report, capsys):
+    assert cse_report("sweep=whitenedcse/table4") == 0
+    out = capsys.readouterr().out
+    assert "78.78" in out
+    assert out.count("NOT RUN") == 16
+    assert out.count("not started") == 8
+
+
+def test_folders_with_equals_signs_are_fine(cse_report, three_of_eight, capsys):
+    assert cse_report("sweep=whitenedcse/table4", "runs=runs/objective.num_groups=384,seed=0", "out=o") == 0
+    assert "1 of 1 runs" in capsys.readouterr().out
+
+
+def test_runs_of_no_sweep(cse_report, three_of_eight, tmp_path, capsys):
+    assert cse_report("runs=runs", "metrics=[test/*]") == 0
+    out = capsys.readouterr().out
+    assert "sts/average (test)" in out
+    assert "objective.num_groups=32" in out
+    assert (tmp_path / "reports" / "runs" / "report.html").exists()
+
+
+def test_the_table_goes_to_a_tracker(cse_report, three_of_eight, tmp_path):
+    assert cse_report("sweep=whitenedcse/table4", "runs=runs", "out=o", "tracker=tensorboard") == 0
+    events = [json.loads(line) for line in (tmp_path / "o" / "metrics.jsonl").read_text().splitlines()]
+    table = next(event for event in events if event["event"] == "table")
+    assert "published" in table["columns"]
+    assert len(table["rows"]) == 16
+    assert list((tmp_path / "o" / "tensorboard").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "say sweep=PAPER/TABLE or runs=FOLDER"),
+        (["sweep=whitenedcse/table5"], "did you mean whitenedcse/table4?"),
+        (["seep=whitenedcse/table4"], "there is no key seep; did you mean sweep?"),
+        (["runs=nowhere"], "no such folder"),
+        (["runs=[a"], "cannot be read"),
+        (["runs"], "say runs=VALUE"),
+        (["runs=runs", "interval=z"], "neither t nor bootstrap"),
+        (["sweep=whitenedcse/table4", "tracker=w"], "tracker=w is not a choice"),
+    ],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(cse_report, tmp_path, capsys, words, message):
+    assert cse_report(*words) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.startswith("cse-report: ")
+    assert error.count("\n") == 1
+
+
+def test_a_mistake_in_the_sweeps_file_names_it(cse_report, tmp_path, capsys):
+    file = tmp_path / "conf" / "sweep" / "whitenedcse" / "table4.yaml"
+    file.write_text(SWEEP.replace("metric: test/sts", "metric: dev/sts"))
+    assert cse_report("sweep=whitenedcse/table4") == 2
+    assert "sweeps/whitenedcse/table4.yaml: shuffled is filled by dev/sts/average" in capsys.readouterr().err
+    file.write_text(SWEEP.partition("report:")[0])
+    assert cse_report("sweep=whitenedcse/table4") == 2
+    assert "no `report:` block" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_written_is_one_line_and_exit_code_1(cse_report, three_of_eight, tmp_path, capsys):
+    (tmp_path / "o").write_text("a file in the way")
+    assert cse_report("runs=runs", "out=o") == 1
+    assert "cannot write o/report.html" in capsys.readouterr().err
+
+
+def test_planned_jobs_are_the_product_of_the_axes():
+    assert command.planned({"a": "1,true", "+b": "range(0,2)", "c": 5, "d": "choice(x,y)"}) == [
+        {"a": a, "b": b, "d": d} for a in (1, True) for b in (0, 1) for d in "xy"
+    ]
+    assert command.planned({"a": "1,2", "b": "interval(0,1)"}) == []
+    assert command.planned({}) == []
+
+
+def test_help_is_quick_and_the_script_is_there():
+    script = str(Path(sys.executable).parent / "cse-report")
+    done = subprocess.run([script, "--help"], capture_output=True, text=True, check=True)
+    assert "sweep=whitenedcse/table4" in done.stdout

@@ -1,0 +1,150 @@
+"""Figures of invented runs: what is drawn is read back from the axes."""
+
+import numpy as np
+import pytest
+import yaml
+
+from cse.errors import UserError
+from cse.report import figures
+from cse.report.runs import read_runs
+from cse.report.spec import parse
+
+
+def spec(paper="noncontrastive", **more):
+    return parse({"paper": paper, **more}, None, "sweeps/it.yaml", 0.1, 0.9)
+
+
+def draw(text, runs, paper="noncontrastive", **more):
+    wanted = yaml.safe_load(text)
+    figures.check(wanted, "sweeps/it.yaml")
+    return figures.draw(wanted, spec(paper, **more), runs)
+
+
+def points(line):
+    return [tuple(map(float, point)) for point in line.get_xydata()]
+
+
+@pytest.fixture
+def grid(leave, tmp_path):
+    """Two models x three lambdas x two rates; the score is 10 lambda + the rate's number, 5 higher for roberta."""
+    for model, extra in (("bert", 0), ("roberta", 5)):
+        for i, lambd in enumerate((0.001, 0.01, 0.1)):
+            for rate in (1, 2):
+                leave(f"{model}-{i}-{rate}", {"objective.lambd": lambd, "trainer.lr": rate},
+                      {"dev/stsb/spearman": 10 * i + rate + extra}, choices={"model": model})  # fmt: skip
+    leave("failed", {"objective.lambd": 0.5}, status="failed")
+    return read_runs([tmp_path / "runs"])
+
+
+def test_score_against_lambda_maximum_and_quartile(grid):
+    figure = draw("{kind: curve, name: figure1, x: objective.lambd, y: dev/stsb/spearman, statistics: [max, q75], "
+                  "series: model, log: true}", grid)  # fmt: skip
+    axes = figure.axes[0]
+    assert {bars.get_label(): points(bars.lines[0]) for bars in axes.containers} == {
+        "bert max": [(0.001, 2), (0.01, 12), (0.1, 22)],
+        "bert q75": [(0.001, 1.75), (0.01, 11.75), (0.1, 21.75)],
+        "roberta max": [(0.001, 7), (0.01, 17), (0.1, 27)],
+        "roberta q75": [(0.001, 6.75), (0.01, 16.75), (0.1, 26.75)],
+    }
+    assert axes.get_xscale() == "log"
+    assert axes.get_ylabel() == "dev/stsb/spearman"  # the split is in the name
+    assert "paper: best of BERT (Table 1)" in [note.get_text() for note in axes.texts]
+
+
+def test_bins_hold_what_lies_in_them():
+    middles = figures.middle_of_bin([1.0, 2.0, 9.0, 10.0, 95.0, 100.0], 2, log=True)
+    assert np.allclose(middles, [10**0.5] * 3 + [10**1.5] * 3)
+    assert figures.middle_of_bin([0.0, 4.0, 6.0, 10.0], 2, log=False) == [2.5, 2.5, 7.5, 7.5]
+
+
+def test_at_each_x_by_hand():
+    pairs = [(1.0, 70.0), (1.0, 72.0), (2.0, 80.0)]
+    assert figures.at_each_x(pairs, "mean", None, False) == [(1.0, 71.0, pytest.approx(2**0.5)), (2.0, 80.0, 0.0)]
+    assert figures.at_each_x(pairs, "max", None, False)[0][:2] == (1.0, 72.0)
+    assert figures.at_each_x([], "max", 3, True) == []
+
+
+def test_nli_size_with_the_papers_point_and_line(leave, tmp_path):
+    for size in (10_000, 30_000):
+        for seed in (1, 2):
+            leave(f"{size}-{seed}", {"data.rows": size, "seed": seed}, {"test/sts/average": size / 1000 + seed})
+    figure = draw("{kind: curve, name: figure2, x: data.rows, y: test/sts/average}", read_runs([tmp_path / "runs"]),
+                  "nonling")  # fmt: skip
+    axes = figure.axes[0]
+    assert points(axes.lines[0])[:2] == [(10_000, 11.5), (30_000, 31.5)]
+    star = next(line for line in axes.lines if line.get_marker() == "*")
+    assert points(star) == [(275601, 81.57)]
+
+
+def test_lambda_by_lambda(grid):
+    figure = draw("{kind: heat, name: lambdas, x: objective.lambd, y: trainer.lr, z: dev/stsb/spearman, series: model}",
+                  grid)  # fmt: skip
+    first, second = (axes for axes in figure.axes if axes.images and axes.get_title())
+    assert (first.get_title(), second.get_title()) == ("bert", "roberta")
+    assert first.images[0].get_array().tolist() == [[1, 11, 21], [2, 12, 22]]
+
+
+def test_alignment_and_uniformity_of_rows(leave, tmp_path):
+    for seed, (x, y) in enumerate([(-2.0, 0.2), (-3.0, 0.4)]):
+        metrics = {"test/geometry/uniformity": x, "test/geometry/alignment": y}
+        leave(f"a{seed}", {"seed": seed}, metrics, choices={"objective": "simcse"})
+    text = """{kind: scatter, name: figure3, x: test/geometry/uniformity, y: test/geometry/alignment,
+               series: {SimCSE: {objective: simcse}, Barlow: {objective: barlow}}}"""
+    axes = draw(text, read_runs([tmp_path / "runs"])).axes[0]
+    assert axes.collections[0].get_offsets().tolist() == [[-2.5, pytest.approx(0.3)]]
+    notes = [note.get_text() for note in axes.texts]
+    assert "SimCSE" in notes
+    assert "Barlow" not in notes
+    assert sum(note.startswith("paper: ") for note in notes) == 14
+
+
+def test_the_path_of_training(leave, tmp_path):
+    steps = [{"dev/stsb/uniformity": -2.0 - s, "dev/stsb/alignment": 0.1 * s} for s in range(3)]
+    leave("a", {}, {}, events=[*steps, {"train/loss": 1.0}], choices={"objective": "whitenedcse"})
+    figure = draw("{kind: path, name: figure3, x: dev/stsb/uniformity, y: dev/stsb/alignment, series: objective}",
+                  read_runs([tmp_path / "runs"]), "whitenedcse")  # fmt: skip
+    assert points(figure.axes[0].lines[0]) == [(-2, 0), (-3, 0.1), (-4, 0.2)]
+
+
+def test_cosines_by_gold_bucket(leave, tmp_path):
+    gold = [0.0, 0.9, 1.0, 4.9, 5.0]
+    leave("a", {}, {}, cosines={"stsb": {"test": [[0.1, 0.2, 0.3, 0.8, 0.9], gold]}}, choices={"objective": "barlow"})
+    figure = draw("{kind: cosines, name: figure4, evaluator: stsb, split: test, edges: [0, 1, 2, 3, 4, 5], "
+                  "series: objective}", read_runs([tmp_path / "runs"]))  # fmt: skip
+    counts = [sum(patch.get_height() for patch in axes.patches) for axes in figure.axes]
+    assert counts == [2, 1, 0, 0, 2]  # 5.0 belongs to the last bucket
+
+
+def test_a_distribution_over_a_grid(leave, tmp_path):
+    for anchors in (1, 2):
+        for i in range(3):
+            leave(f"{anchors}-{i}", {"augmentation.anchors": anchors}, {"dev/senteval/average": 10 * anchors + i})
+    figure = draw("{kind: distribution, name: figure2, x: augmentation.anchors, y: dev/senteval/average}",
+                  read_runs([tmp_path / "runs"]), "declutr")  # fmt: skip
+    axes = figure.axes[0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "2"]
+    dots = [points(line) for line in axes.lines if line.get_marker() == "o"]
+    assert dots == [[(1, 10), (1, 11), (1, 12)], [(2, 20), (2, 21), (2, 22)]]
+
+
+@pytest.mark.parametrize("kind", ["curve", "heat", "scatter", "path", "cosines", "distribution"])
+def test_nothing_finished_draws_nothing(kind, leave, tmp_path):
+    leave("a", {"l": 1.0}, {}, choices={"objective": "simcse"})
+    needs = {"x": "l", "y": "dev/a", "z": "dev/a", "evaluator": "stsb", "split": "dev", "edges": [0, 1]}
+    wanted = {"kind": kind, "name": "it", **{key: needs[key] for key in figures.NEEDED[kind]}}
+    figures.check(wanted, "sweeps/it.yaml")
+    assert figures.draw(wanted, spec(), read_runs([tmp_path / "runs"])) is None
+    assert figures.draw(wanted, spec(), []) is None
+
+
+def test_mistakes():
+    for wanted, message in [
+        ({"kind": "pie", "name": "a"}, "a kind"),
+        ({"kind": "curve", "name": "a b", "x": "l", "y": "m"}, "becomes a file's"),
+        ({"kind": "curve", "name": "a", "x": "l"}, "figure a does not say y"),
+        ({"kind": "path", "name": "a", "x": "l", "y": "b", "bins": 3}, "figure a has no key 'bins'"),
+    ]:
+        with pytest.raises(UserError, match=message):
+            figures.check(wanted, "sweeps/it.yaml")
+    with pytest.raises(UserError, match="it shows test scores, the paper's shows dev"):
+        draw("{kind: curve, name: figure1, x: l, y: test/sts/average}", [])

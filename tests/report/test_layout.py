@@ -1,0 +1,137 @@
+"""The same table on the terminal, as Markdown, CSV, LaTeX and HTML."""
+
+import csv
+import io
+import re
+from html.parser import HTMLParser
+
+import pytest
+from rich.console import Console
+
+from cse.report import layout, page
+from cse.report.published import Value
+from cse.report.runs import Run
+from cse.report.table import Cell, Table
+
+
+def run(tmp_path):
+    results = {"seed": 1, "command": "cse-train <b>", "git_commit": "0123456789abcdef"}
+    return Run(tmp_path / "a", "done", {}, {}, {}, results)
+
+
+@pytest.fixture
+def narrow(tmp_path):
+    cell = Cell("A & B_1", "Avg.", Value(76.96, 0.38, 5), "PASS", [77.0, 76.5], [run(tmp_path)] * 2, 5)
+    cell.difference, cell.interval = -0.21, (-3.387, 2.967)
+    cell.gain, cell.gain_interval, cell.gain_published = 1.3, (0.1, 2.5), 1.22
+    cell.p_student, cell.p_welch = 0.02347, 0.00001
+    empty = Cell("<other>", "Avg.", Value(72.0, note="printed /2"), "PUBLISHED ONLY")
+    return Table("Two rows", "test", ["Avg."], {"A & B_1": {"Avg.": cell}, "<other>": {"Avg.": empty}}, 2,
+                 {"A & B_1": "<other>"}, ["model=minilm (paper: bert)"], ["seed=3: failed"], ["a note"])  # fmt: skip
+
+
+@pytest.fixture
+def wide():
+    columns = ["STS12", "STS13", "Avg."]
+    cells = {c: Cell("row", c, Value(70.0 + i), "DIFFERS", [60.0 + i]) for i, c in enumerate(columns)}
+    return Table("Wide", "test", columns, {"row": cells}, 2)
+
+
+def test_up_to_two_columns_lie_side_by_side(narrow):
+    found = layout.grid(narrow)
+    assert found.header == ["", "score", "published", "ours", "difference", "interval", "gain", "its interval",
+                            "gain as printed", "p Student", "p Welch", "verdict"]  # fmt: skip
+    assert found.lines == [
+        ["A & B_1", "Avg. (test)", "76.96 ± 0.38 (5)", "76.75 ± 0.35 (2) [2 of 5 runs]", "-0.21", "[-3.39, +2.97]",
+         "+1.30", "[+0.10, +2.50]", "+1.22", ".0235", "<.0001", "PASS"],
+        ["<other>", "Avg. (test)", "72.00*", "", "", "", "", "", "", "", "", "PUBLISHED ONLY"],
+    ]  # fmt: skip
+
+
+def test_more_columns_are_blocks_and_every_header_names_the_split(wide):
+    found = layout.grid(wide)
+    assert found.header == ["", "", "STS12 (test)", "STS13 (test)", "Avg. (test)"]
+    assert found.lines == [
+        ["row", "published", "70.00", "71.00", "72.00"],
+        ["", "ours", "60.00", "61.00", "62.00"],
+        ["", "verdict", "DIFFERS", "DIFFERS", "DIFFERS"],
+    ]
+
+
+def test_remarks_say_setting_missing_and_garbled(narrow):
+    assert layout.remarks(narrow) == [
+        "Not the paper's setting: model=minilm (paper: bert)",
+        "gain and p: over our own runs of <other>.",
+        "Missing: seed=3: failed",
+        "a note",
+    ]
+
+
+def test_markdown_is_a_table(narrow):
+    lines = layout.to_markdown(narrow).splitlines()
+    assert {line.count("|") for line in lines if line.startswith("|")} == {13}
+    assert "- Missing: seed=3: failed" in lines
+
+
+def test_csv_is_unrounded_and_one_cell_a_line(narrow, wide):
+    rows = list(csv.DictReader(io.StringIO(layout.to_csv([narrow, wide]))))
+    assert len(rows) == 2 + 3
+    assert float(rows[0]["difference_low"]) == -3.387
+    assert rows[0]["p_welch"] == "1e-05"
+    assert rows[0]["values"] == "77.0 76.5"
+    assert (rows[1]["ours"], rows[1]["published_note"], rows[1]["verdict"]) == ("", "printed /2", "PUBLISHED ONLY")
+    assert {row["split"] for row in rows} == {"test"}
+
+
+def test_latex_escapes_and_keeps_its_columns(narrow):
+    tex = layout.to_latex(narrow)
+    assert r"A \& B\_1 & Avg. (test) & 76.96 $\pm$ 0.38 (5)" in tex
+    assert r"$<$other>" in tex
+    assert r"\begin{tabular}{llrrrrrrrrrr}" in tex
+    assert {line.replace(r"\&", "").count("&") for line in tex.splitlines() if line.endswith(r"\\")} == {11}
+
+
+class Checked(HTMLParser):
+    VOID = {"meta", "img", "li", "p", "br"}
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.cells, self.outside = [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        if tag not in self.VOID:
+            self.open.append(tag)
+        self.outside += [v for k, v in attributes if k in ("src", "href") and not v.startswith("data:")]
+
+    def handle_endtag(self, tag):
+        if tag not in self.VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] == "td":
+            self.cells.append(data)
+
+
+def test_html_is_whole_and_needs_no_other_file(narrow, wide, tmp_path):
+    (tmp_path / "f.png").write_bytes(b"\x89PNG")
+    pictures = [page.Picture("f", tmp_path / "f.png", ["x < y"]), page.Picture("g", None, [], "Not drawn: no run.")]
+    text = page.to_html("A & B", "sub", [narrow, wide], pictures, [run(tmp_path)])
+    parser = Checked()
+    parser.feed(text)
+    assert parser.open == ["html"] or not parser.open
+    assert not parser.outside
+    assert "76.96 ± 0.38 (5)" in parser.cells
+    assert "cse-train <b>" in parser.cells
+    assert "<b>" not in text
+    assert re.search(r"<td class=DIFFERS>DIFFERS", text)
+    assert "data:image/png;base64,iVBORw==" in text
+    assert "Not drawn: no run." in text
+    assert "x &lt; y" in text
+
+
+def test_the_terminal_shows_every_cell(narrow, wide):
+    console = Console(width=200, record=True, file=io.StringIO())
+    page.show([narrow, wide], console)
+    text = console.export_text()
+    for words in ("76.75 ± 0.35 (2) [2 of 5 runs]", "<.0001", "PUBLISHED ONLY", "STS13 (test)", "seed=3: failed"):
+        assert words in text

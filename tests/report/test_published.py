@@ -1,0 +1,169 @@
+"""The published numbers against themselves: every average, category mean and difference is computed anew."""
+
+import pytest
+import yaml
+from scipy.stats import ttest_ind_from_stats
+
+from cse.errors import UserError
+from cse.report import published
+
+TABLES = [(paper, name) for paper in published.papers() for name in published.read(paper)["tables"]]
+
+
+def number(cell):
+    return cell["mean"] if isinstance(cell, dict) else cell
+
+
+def entries(paper, name):
+    raw = published.read(paper)["tables"][name]
+    rows = {row: dict(zip(raw["columns"], map(number, cells), strict=True)) for row, cells in raw["rows"].items()}
+    excepted = {(e["row"], e["column"]): e for e in raw.get("exceptions", [])}
+    return raw, rows, excepted
+
+
+def mean_of(cells, columns):
+    values = [mean_of(cells, c) if isinstance(c, list) else cells[c] for c in columns]
+    return None if None in values else sum(values) / len(values)
+
+
+def averages():
+    """(where, printed, computed, exception) of every average in every file."""
+    for paper, name in TABLES:
+        raw, rows, excepted = entries(paper, name)
+        unit = 10 ** -raw.get("decimals", 2) if raw.get("decimals", 2) is not None else 1
+        for column, rule in raw.get("averages", {}).items():
+            sources = entries(paper, rule["table"])[1] if "table" in rule else rows
+            for row, cells in rows.items():
+                if "weights" in rule:
+                    total = sum(rule["weights"].values())
+                    computed = sum(cells[c] * w for c, w in rule["weights"].items()) / total
+                else:
+                    computed = mean_of(sources[row], rule["of"])
+                yield f"{paper} {name} {row} {column}", cells[column], computed, unit, excepted.get((row, column))
+
+
+def category_means():
+    for paper, name in TABLES:
+        raw, rows, _ = entries(paper, name)
+        if rule := raw.get("category_means"):
+            printed = entries(paper, rule["table"])[1]
+            for column, row in rule["rows"].items():
+                for category, members in rule["of"].items():
+                    yield f"{row} {category}", printed[row][category], [rows[m][column] for m in members]
+
+
+def differences():
+    for paper, name in TABLES:
+        raw, rows, _ = entries(paper, name)
+        for column, rule in raw.get("differences", {}).items():
+            for row, cells in rows.items():
+                start = rule["from"].get(row) if isinstance(rule["from"], dict) else rule["from"]
+                if cells[column] is not None:
+                    change = rule.get("sign", 1) * (cells[rule["of"]] - rows[start][rule["of"]])
+                    yield f"{paper} {name} {row} {column}", cells[column], change
+
+
+AVERAGES = list(averages())
+
+
+@pytest.mark.parametrize(("where", "printed", "computed", "unit", "exception"), AVERAGES, ids=[a[0] for a in AVERAGES])
+def test_a_published_average_is_the_mean_of_what_it_averages(where, printed, computed, unit, exception):
+    """Both sides are rounded to `unit`: the mean by at most half of it, each thing averaged by at most half of it."""
+    agrees = abs(printed - computed) <= unit + 1e-9
+    if exception is None:
+        assert agrees, f"printed {printed}, computed {computed}"
+    else:
+        assert not agrees, "an exception that is none"
+        assert computed == pytest.approx(exception["computed"], abs=5e-4)
+        assert exception["reason"]
+
+
+def test_every_average_that_can_be_computed_is_computed():
+    """A table with an average column and the columns it averages says how, or this count is wrong."""
+    assert len(AVERAGES) == 124
+
+
+def test_category_means_of_mteb():
+    """Table 4's data sets give Table 2's category scores within .1; six have a data set that is lost."""
+    complete, incomplete = 0, []
+    for where, printed, values in category_means():
+        if None in values:
+            incomplete.append(where)
+        else:
+            complete += 1
+            assert sum(values) / len(values) == pytest.approx(printed, abs=0.1 + 1e-9), where
+    assert complete == 43
+    assert len(incomplete) == 6
+
+
+@pytest.mark.parametrize(
+    ("where", "printed", "change"), list(differences()), ids=lambda x: x if isinstance(x, str) else ""
+)
+def test_a_published_difference_is_one(where, printed, change):
+    assert printed == pytest.approx(change, abs=0.01 + 1e-9)
+
+
+@pytest.mark.parametrize(("paper", "name"), TABLES)
+def test_every_table_reads(paper, name):
+    found = published.table(paper, name)
+    assert found.split in ("test", "dev", "none")
+    assert found.others <= set(found.cells)
+    raw = published.read(paper)["tables"][name]
+    for garbled in raw.get("unreadable", []):
+        assert garbled["row"] in found.cells
+        assert set(garbled["columns"]) <= set(found.columns)
+
+
+def test_a_garbled_cell_says_so():
+    cells = published.table("noncontrastive", "table4").cells
+    assert cells["Banking77Classification"]["VICReg (dropout)"] == published.Value(77.3, note="printed 17.3")
+    assert cells["SciDocsRR"]["SimCSE"] is None
+    assert cells["ArguAna"]["SimCSE"].note == ""
+
+
+def test_table3_gives_its_own_p():
+    raw = published.read("nonling")["tables"]["table3"]
+    cells = published.table("nonling", "table3").cells
+    for test in raw["tests"]:
+        ours, base = (cells[test[key]]["Avg."] for key in ("row", "baseline"))
+        p = ttest_ind_from_stats(ours.mean, ours.sd, ours.n, base.mean, base.sd, base.n).pvalue
+        assert p == pytest.approx(test["p"], abs=5e-5) if "p" in test else p < test["p_below"]
+
+
+def test_the_same_model_has_the_same_numbers_in_two_tables():
+    nonling = {name: published.table("nonling", name).cells for name in ("table1", "table4", "table_d1", "table_f1")}
+    assert nonling["table4"]["BERT (SupCon)"] == nonling["table1"]["VisualCSE-BERT-base"]
+    assert nonling["table_f1"]["SimCSE-BERT-base"]["Avg."] == nonling["table1"]["SimCSE-BERT-base"]["Avg."]
+    white = {n: published.table("whitenedcse", n).cells for n in ("table1", "table3", "table4", "table5", "table6")}
+    best = white["table1"]["WhitenedCSE-BERT-base"]["Avg."]
+    assert best == white["table3"]["Shuffled-Group-whitening"]["STS-Avg."] == white["table4"]["384"]["shuffled"]
+    assert best == white["table5"]["3"]["STS-Avg."] == white["table6"]["WhitenedCSE-BERT-base"]["STS-Avg."]
+    assert white["table5"]["2"]["STS-Avg."] == white["table6"]["+ Shuffled Group Whitening"]["STS-Avg."]
+    assert white["table1"]["SimCSE-BERT-base"] == nonling["table1"]["SimCSE-BERT-base"]
+    declutr = {n: published.table("declutr", n).cells for n in ("table_s1", "table_s5")}
+    for column in ("Downstream", "Probing", "Avg."):
+        assert declutr["table_s1"]["BERT-base-mean"][column] == declutr["table_s5"]["BERT-base"][column]
+
+
+def test_figures_take_their_points_from_tables():
+    found = published.figure("noncontrastive", "figure3")
+    assert len(found["points"]) == 14
+    assert {"x": -2.62, "y": 0.21, "label": "BERT SimCSE"} in found["points"]
+    assert published.figure("nonling", "figure2")["points"][0]["y"] == 81.57
+
+
+def test_a_wrong_name_is_one_sentence():
+    with pytest.raises(UserError, match="there are declutr, noncontrastive, nonling, whitenedcse"):
+        published.table("simcse", "table1")
+    with pytest.raises(UserError, match="did you mean table4"):
+        published.table("whitenedcse", "tabel4")
+
+
+def test_no_key_is_misspelt():
+    known = {"title", "split", "columns", "rows", "others", "decimals", "averages", "category_means", "differences",
+             "exceptions", "unreadable", "tests", "space"}  # fmt: skip
+    for paper in published.papers():
+        raw = yaml.safe_load((published.FOLDER / f"{paper}.yaml").read_text())
+        assert set(raw) == {"paper", "tables", "figures"}
+        for name, entry in raw["tables"].items():
+            assert set(entry) <= known, name
