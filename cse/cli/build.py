@@ -1,0 +1,199 @@
+"""From a composed config to live parts. Every part is tried before any work; all that is missing is said at once."""
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from cse.errors import MissingResource, UserError
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Parts:
+    """What a training run is made of; see cse.types for the contracts."""
+
+    trainer: Any
+    encoder: Any
+    objective: Any
+    text: Any
+    augmentation: Any
+    mask: Any
+    aux: Any
+    evaluators: dict[str, Any]
+
+
+def build(cfg: DictConfig) -> Parts:
+    """Instantiate and prepare everything. Raises UserError, or one MissingResource for all that cannot be had."""
+    from accelerate.utils import set_seed
+
+    from cse.model.export import check_exportable
+
+    check_trainer(cfg.trainer)
+    if cfg.model.pooling is not None:
+        check_exportable(cfg.model.pooling)
+    missing: list[str] = []
+
+    def attempt(part: Any) -> Any:
+        try:
+            return part()
+        except MissingResource as error:
+            missing.append(str(error))
+
+    set_seed(cfg.seed)  # new weights (heads, projectors, patch embeddings) are the same in every process
+    trainer = make(cfg.trainer)
+    augmentation = attempt(lambda: make(cfg.augmentation))
+    dropout = getattr(augmentation, "model_dropout", None)
+    mlm = wants_mlm(cfg.objective)
+    encoder = attempt(lambda: make(cfg.model, dropout=dropout, mlm=mlm))
+    text = attempt(lambda: prepared(make(cfg.data)))
+    evaluators = attempt(lambda: build_evaluators(cfg.eval)) or {}
+    objective = aux = None
+    if encoder is not None:
+        objective = make(cfg.objective, dim=encoder.dim)
+        aux = attempt(lambda: build_aux(cfg, encoder, objective))
+    if missing:
+        works = " (what works without a hub: cse-train experiment=demo)" if len(missing) > 1 else ""
+        raise MissingResource("; and ".join(missing) + works)
+    check_views(augmentation, objective)
+    mask = make(cfg.masking)
+    for part in (augmentation, mask):
+        if hasattr(part, "bind"):
+            part.bind(encoder.tokenizer.hf)
+    if not hasattr(augmentation, "views"):
+        text.tokenize(encoder.tokenizer, cfg.trainer.max_length)
+    return Parts(trainer, encoder, objective, text, augmentation, mask, aux, evaluators)
+
+
+def make(node: DictConfig, **more: Any) -> Any:
+    """Hydra's instantiate, with our own errors as they were raised."""
+    from hydra.errors import InstantiationException
+    from hydra.utils import instantiate
+
+    try:
+        return instantiate(node, **more)
+    except InstantiationException as error:
+        if isinstance(error.__cause__, UserError):
+            raise error.__cause__ from None
+        raise
+
+
+def prepared(part: Any) -> Any:
+    part.prepare()
+    return part
+
+
+def build_evaluators(cfg: DictConfig | None) -> dict[str, Any]:
+    """The evaluators by config key, data found and checked; what is missing of all of them in one message."""
+    evaluators, missing = {}, []
+    for name, node in (cfg or {}).items():
+        try:
+            evaluators[str(name)] = prepared(make(node))
+        except MissingResource as error:
+            missing.append(str(error))
+    if missing:
+        raise MissingResource("; and ".join(dict.fromkeys(missing)))
+    return evaluators
+
+
+def check_views(augmentation: Any, objective: Any) -> None:
+    """Refuse spans where an objective pairs rows one with one, or wants more views than spans have."""
+    positives = getattr(augmentation, "positives", 1)
+    name = type(objective).__name__
+    if positives > 1 and objective.num_views > 1 and not getattr(objective, "averages_positives", False):
+        raise UserError(
+            f"{name} pairs one text with one, but augmentation.positives={positives} spans go with each anchor: "
+            "set augmentation.positives=1"
+        )
+    if hasattr(augmentation, "anchors") and objective.num_views > 2:
+        raise UserError(f"{name} wants {objective.num_views} views, but spans are two: anchors and positives")
+
+
+def build_aux(cfg: DictConfig, encoder: Any, objective: Any) -> Any:
+    if not cfg.aux_modality or "_target_" not in cfg.aux_modality:
+        return None
+    aux = make(cfg.aux_modality, dim=encoder.dim)
+    if hasattr(aux, "bind"):
+        aux.bind(text_head=getattr(objective, "head", None))
+    return aux
+
+
+def wants_mlm(objective: DictConfig) -> bool:
+    """Whether the encoder needs its language-model head."""
+    return bool(objective.get("mlm_weight", 0)) or objective.get("_target_", "").endswith(".Mlm")
+
+
+def check_trainer(trainer: DictConfig) -> None:
+    """Raise UserError for values that no run can have."""
+    choices = {
+        "precision": ("auto", "fp32", "bf16", "fp16"),
+        "schedule": ("linear", "cosine", "constant", "slanted_triangular"),
+        "bias_correction": ("hf", "torch", "none"),
+        "gather_scale": ("exact", "paper"),
+    }
+    for key, allowed in choices.items():
+        if trainer[key] not in allowed:
+            raise UserError(f"trainer.{key}={trainer[key]} is not one of {', '.join(allowed)}")
+    for key in (
+        "batch_size",
+        "accumulate",
+        "eval_every",
+        "log_every",
+        "max_length",
+        "max_steps",
+        "chunk",
+        "save_every",
+    ):
+        value = trainer[key]
+        if value is not None and (not isinstance(value, int) or value < 1):
+            raise UserError(f"trainer.{key}={value} must be a whole number of at least 1")
+    for key in ("lr", "epochs"):
+        if not isinstance(trainer[key], (int, float)) or trainer[key] <= 0:
+            raise UserError(f"trainer.{key}={trainer[key]} must be a number above 0")
+    if trainer.accumulate > 1:
+        log.warning(
+            "trainer.accumulate=%d averages %d batches: it adds no negatives or batch statistics; trainer.chunk does",
+            trainer.accumulate, trainer.accumulate,
+        )  # fmt: skip
+
+
+def precision_of(name: str) -> str:
+    """Accelerate's name; auto is bf16 on a GPU that has it, and no mixed precision elsewhere."""
+    import torch
+
+    if name == "auto":
+        return "bf16" if torch.cuda.is_available() and torch.cuda.is_bf16_supported() else "no"
+    return "no" if name == "fp32" else name
+
+
+def identity(cfg: DictConfig) -> dict[str, Any]:
+    """The settings that a resumed run shares with the run it continues, flat. Where it logs and stops may change."""
+    free = {
+        "trainer.max_steps",
+        "trainer.workers",
+        "trainer.log_every",
+        "trainer.save_every",
+        "aux_modality.data.workers",
+        "data.cache_dir",
+        "data.preview",
+    }
+
+    def flat(node: Any, prefix: str) -> dict[str, Any]:
+        if not isinstance(node, dict):
+            return {prefix: node}
+        return {key: value for name, child in node.items() for key, value in flat(child, f"{prefix}.{name}").items()}
+
+    whole: dict[str, Any] = OmegaConf.to_container(cfg, resolve=True)  # type: ignore[assignment]
+    kept = ("model", "objective", "augmentation", "aux_modality", "data", "trainer", "masking", "seed")
+    settings = {key: value for name in kept for key, value in flat(whole[name], name).items()}
+    return {key: value for key, value in settings.items() if key not in free}
+
+
+def output_folder() -> Path:
+    """The folder that Hydra made for this job."""
+    from hydra.core.hydra_config import HydraConfig
+
+    return Path(HydraConfig.get().runtime.output_dir)

@@ -1,0 +1,207 @@
+"""Every choice of the config groups that need weights or data, tried without a download or a model."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from cse.cli import compose
+from cse.cli.build import make
+from cse.errors import MissingResource, UserError
+
+STATES = ("ok", "hub", "none", "missing")
+
+Check = Callable[[], str]
+"""Says what there is. Raises UserError that says what to do, from a cause where it was only the network that failed."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """group: machine, packages, paths, or a config group. note: what there is, or what to do. state:
+
+    ok: it works here | hub: it is downloaded when first used, and the hub answers | none: a path that is not given, a
+    GPU that is not there | missing.
+    """
+
+    group: str
+    name: str
+    state: str
+    note: str
+
+
+def composed(overrides: list[str]) -> DictConfig:
+    """cse-train's config, and beside it every choice of every group here as doctor.<group>.<choice>."""
+    import hydra
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    beside = [f"+{group}@doctor.{group}.{path.stem}={path.stem}" for group in CHECKS for path in files(group)]
+    try:
+        compose.refuse_additions(overrides, "train")
+        with hydra.initialize_config_dir(compose.CONF_DIR, version_base="1.3"):
+            return hydra.compose("train", [*beside, *overrides])
+    except (HydraException, OmegaConfBaseException) as error:
+        raise UserError(compose.explain(error, overrides, "train")) from error
+
+
+def files(group: str) -> list[Path]:
+    return sorted((Path(compose.CONF_DIR) / group).glob("*.yaml"))
+
+
+def choices(cfg: DictConfig, hub: bool) -> list[Finding]:
+    """One finding a choice. Asks no network; hub: whether it answers."""
+    found = []
+    for group, checks in CHECKS.items():
+        for name, node in cfg.doctor[group].items():
+            tried = [attempt(check, hub) for check in checks(node)] or [("ok", "needs nothing")]
+            state = max((state for state, _ in tried), key=STATES.index)
+            found.append(Finding(group, str(name), state, "; ".join(dict.fromkeys(note for _, note in tried))))
+    return found
+
+
+def attempt(check: Check, hub: bool) -> tuple[str, str]:
+    """(state, note)"""
+    try:
+        return "ok", check()
+    except UserError as error:
+        if hub and error.__cause__ is not None:
+            return "hub", "not here yet: it is downloaded when first used"
+        return "missing", str(error)
+    except Exception as error:  # a broken file can make a library raise anything, and the other checks still count
+        return "missing", f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
+
+
+def paths(cfg: DictConfig, found: list[Finding]) -> list[Finding]:
+    """Each of `paths`, the choices for which what lies there is complete, and the others that read it."""
+    rows = []
+    for key, place in cfg.paths.items():
+        if place is None:
+            rows.append(Finding("paths", str(key), "none", f"paths.{key}=FOLDER or CSE_{str(key).upper()}"))
+        elif key != "cache" and not Path(place).exists():
+            rows.append(Finding("paths", str(key), "missing", f"{place}: there is no such folder"))
+        else:
+            reads = {path for group in CHECKS for path in files(group) if f"${{paths.{key}}}" in path.read_text()}
+            users = [one for one in found if any((one.group, one.name) == (p.parent.name, p.stem) for p in reads)]
+            good = " ".join(f"{one.group}={one.name}" for one in users if one.state == "ok")
+            rest = " ".join(f"{one.group}={one.name}" for one in users if one.state != "ok")
+            note = f"; complete for {good}" * bool(good) + f"; see {rest}" * bool(rest)
+            rows.append(Finding("paths", str(key), "ok", place + note * (key != "cache")))
+    return rows
+
+
+def weights(name: str, instead: str) -> str:
+    """Where a model's weights lie on this machine."""
+    from huggingface_hub import hf_hub_download
+
+    from cse.model.load import locate
+
+    source = locate(name)
+    if Path(source).is_dir():
+        return source
+    for file in ("model.safetensors", "pytorch_model.bin"):
+        try:
+            return str(Path(hf_hub_download(name, file)).parent)
+        except Exception as error:  # nothing but the cache is asked, and it has several ways to say no
+            cause = error
+    raise MissingResource(f"{name} is not in the hub's cache, nor can be had: {instead}") from cause
+
+
+def model(node: DictConfig) -> list[Check]:
+    return [partial(weights, node.name, "model=minilm, or model.name=FOLDER for a local copy")]
+
+
+def data(node: DictConfig) -> list[Check]:
+    def corpus() -> str:
+        from cse.data.corpora import HUB, available
+
+        if node.name == "text":
+            return "any text of yours: data.path=FILE"
+        if node.name not in HUB:
+            if find_spec("gensim") is None:
+                raise MissingResource("it travels in gensim's wheel: pip install 'cse-lab[demo]'")
+            return "in gensim's wheel"
+        try:
+            available(node.name)
+            return "in the hub's cache"
+        except MissingResource:
+            pass
+        try:
+            make(node).prepare()  # raises the same, unless it was read before
+            return f"read before; kept in {node.cache_dir}"
+        except MissingResource as error:
+            repo, instead = HUB[node.name].repo, HUB[node.name].instead
+            raise MissingResource(f"{repo} is not in the hub's cache, nor can be had: {instead}") from error
+
+    return [corpus]
+
+
+def augmentation(node: DictConfig) -> list[Check]:
+    def wordnet() -> str:
+        from cse.augmentation.wordnet import find_wordnet
+
+        return f"WordNet in {find_wordnet(node.wordnet_dir)}"
+
+    return [wordnet] if "wordnet_dir" in node else []
+
+
+def evaluator(node: DictConfig) -> list[Check]:
+    """Its data is read and counted; MTEB's many sets are not."""
+
+    def benchmark() -> str:
+        if find_spec("mteb") is None:
+            raise MissingResource("pip install 'cse-lab[mteb]'")
+        return "mteb is installed; each task's data comes from the hub when first used"
+
+    def scored() -> str:
+        part = make(node)
+        part.prepare()
+        source = part.provenance().get("source")
+        return f"complete in {source}" if source else "complete"
+
+    if node._target_.endswith(".Declutr"):  # made of others
+        return [check for part in node.parts.values() if part is not None for check in evaluator(part)]
+    return [benchmark if node._target_.endswith(".Mteb") else scored]
+
+
+def aux_modality(node: DictConfig) -> list[Check]:
+    if node.get("_target_", "").endswith(".Visual"):
+        from cse.aux_modality.visual import VIT_BASE
+
+        vit = partial(weights, node.weights or VIT_BASE, "aux_modality.weights=FOLDER, or aux_modality.init=random")
+        return [*[vit] * (node.init == "vit"), partial(images, node.data)]
+    return [partial(speech, node.data)] if "_target_" in node else []
+
+
+def images(node: DictConfig) -> str:
+    if node.folder is None:
+        raise MissingResource(
+            f"no images: paths.images=FOLDER, one folder a class; or {node.hub}, whose licence is accepted on the hub"
+        ) from LookupError(node.hub)
+    classes = sum(path.is_dir() for path in Path(node.folder).iterdir()) if Path(node.folder).is_dir() else 0
+    if not classes:
+        raise MissingResource(f"paths.images={node.folder} holds no folders; it should hold one of images per class")
+    return f"{classes} classes in {node.folder}"
+
+
+def speech(node: DictConfig) -> str:
+    from cse.data.audio import files_of_speakers
+
+    if node.folder is None and not (Path(node.cache) / "LibriSpeech" / node.split).is_dir():
+        raise MissingResource(
+            f"no speech: paths.audio=FOLDER, one folder a speaker; or LibriSpeech {node.split}, which is downloaded"
+        ) from LookupError(node.split)
+    root = Path(node.folder or Path(node.cache) / "LibriSpeech" / node.split)
+    speakers = files_of_speakers(root, None)
+    return f"{sum(map(len, speakers.values()))} clips of {len(speakers)} speakers in {root}"
+
+
+CHECKS: dict[str, Callable[[DictConfig], list[Check]]] = {
+    "model": model,
+    "data": data,
+    "augmentation": augmentation,
+    "aux_modality": aux_modality,
+    "eval": evaluator,
+}

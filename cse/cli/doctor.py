@@ -1,0 +1,190 @@
+"""cse-doctor: what this machine has, and what every choice of every config group would need of it."""
+
+import json
+import os
+import platform
+import shutil
+import sys
+import tempfile
+import time
+from dataclasses import asdict
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+
+from cse.cli import compose
+from cse.cli.choices import Finding, choices, composed, paths
+from cse.errors import UserError
+
+WAIT = 10  # seconds for the two processes to find each other
+SCARCE = 5e9  # bytes: one run of BERT base keeps 2.2 GB (best/ and last/), and writes them anew before the old ones go
+
+
+def main() -> None:
+    """The console script. Exit codes: 0 whatever was found, 2 the user's mistake."""
+    arguments = sys.argv[1:]
+    if any(argument in ("-h", "--help") for argument in arguments):
+        from cse.cli.help import DOCTOR
+
+        print(DOCTOR)  # noqa: T201
+        return
+    overrides = [argument for argument in arguments if argument != "--json"]
+    try:
+        for argument in overrides:
+            if not (argument.startswith("paths.") and "=" in argument):
+                raise UserError(f"{argument} is neither paths.KEY=FOLDER nor --json")
+        findings = examine(overrides)
+    except UserError as error:
+        sys.exit(compose.complain(str(error), 2))
+    show_json(findings) if "--json" in arguments else show(findings)
+
+
+def examine(overrides: list[str]) -> list[Finding]:
+    """Everything. Asks the network for seconds only, downloads nothing."""
+    from cse.cli import startup
+
+    hub = startup.settle_hub()
+    os.environ["HF_HUB_OFFLINE"] = os.environ["HF_DATASETS_OFFLINE"] = "1"  # from here on, only the local cache
+    startup.quiet()
+    import torch.multiprocessing
+
+    with tempfile.TemporaryDirectory() as folder:
+        method = "fork" if sys.platform == "linux" else "spawn"  # forked, they need not import torch again
+        store = (f"{folder}/store",)
+        pair = torch.multiprocessing.start_processes(all_reduce, store, nprocs=2, join=False, start_method=method)
+        cfg = composed(overrides)
+        found = choices(cfg, hub)
+        together = two_processes(pair)
+    return [*machine(cfg, hub), together, *packages(), *paths(cfg, found), *found]
+
+
+def machine(cfg: DictConfig, hub: bool) -> list[Finding]:
+    import torch
+    from huggingface_hub import get_token
+    from huggingface_hub.constants import HF_HUB_CACHE
+
+    from cse.tracking.wandb import no_way_online
+
+    def of(name: str, good: bool, note: str) -> Finding:
+        return Finding("machine", name, "ok" if good else "missing", note)
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return [
+        of("python", sys.version_info >= (3, 11), f"{platform.python_version()} on {platform.platform()}"),
+        of("cpu", True, f"{cores} cores, {torch.get_num_threads()} threads for torch"),
+        *gpus(),
+        *(disk(name, Path(place)) for name, place in (("disk, runs", "."), ("disk, cache", cfg.paths.cache))),
+        of("hub", hub, f"{'answers' if hub else 'does not answer'}; {'with' if get_token() else 'no'} token; "
+                       f"cache {HF_HUB_CACHE} ({held(Path(HF_HUB_CACHE))} models and data sets)"),
+        of("W&B", not (why := no_way_online(ask_server=True)), why or "a key, and the server answers"),
+    ]  # fmt: skip
+
+
+def gpus() -> list[Finding]:
+    import torch
+
+    found = []
+    for index in range(torch.cuda.device_count()):
+        properties = torch.cuda.get_device_properties(index)
+        with torch.cuda.device(index):
+            precision = "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "no bf16: fp16 or fp32"
+        note = f"{properties.name}, {properties.total_memory / 2**30:.0f} GiB, {precision}"
+        found.append(Finding("machine", f"gpu {index}", "ok", note))
+    return found or [Finding("machine", "gpu", "none", "everything runs on the CPU, in fp32")]
+
+
+def disk(name: str, place: Path) -> Finding:
+    there = next(folder for folder in (place.resolve(), *place.resolve().parents) if folder.exists())
+    free = shutil.disk_usage(there).free
+    return Finding("machine", name, "ok" if free > SCARCE else "missing", f"{free / 1e9:.0f} GB free in {place}")
+
+
+def held(cache: Path) -> int:
+    return sum(1 for kind in ("models", "datasets") for _ in cache.glob(f"{kind}--*"))
+
+
+def all_reduce(rank: int, store: str) -> None:
+    """One of two processes, as trainer.devices=2 starts them on a CPU: 1 + 2 must be 3 in both."""
+    import torch
+    from torch import distributed
+
+    wait = timedelta(seconds=WAIT)
+    distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2, timeout=wait)
+    total = torch.tensor([rank + 1.0])
+    distributed.all_reduce(total)
+    if total.item() != 3:
+        raise RuntimeError(f"1 + 2 came back as {total.item():g}")
+    distributed.destroy_process_group()
+
+
+def two_processes(pair: Any) -> Finding:
+    """Wait for both. pair: torch.multiprocessing's context."""
+    deadline = time.monotonic() + WAIT
+    try:
+        while not pair.join(timeout=max(0.0, deadline - time.monotonic())):
+            if time.monotonic() >= deadline:
+                raise TimeoutError(f"no answer in {WAIT} s")
+    except Exception as error:  # the child's own error, or that it was killed
+        reason = str(error).strip().splitlines()[-1]
+        return Finding("machine", "2 processes", "missing", f"gloo all_reduce fails: {reason}")
+    finally:
+        for process in pair.processes:
+            process.kill()
+    return Finding("machine", "2 processes", "ok", "gloo all_reduce works, so trainer.devices may be above 1")
+
+
+def packages() -> list[Finding]:
+    """Every requirement of cse-lab, with the extra that brings it; those for developers are left out."""
+    from importlib.metadata import requires
+
+    from packaging.requirements import Requirement
+
+    from cse.cli.record import installed
+
+    found = []
+    for requirement in map(Requirement, requires("cse-lab") or []):
+        extras = [extra for extra in ("demo", "mteb", "eda", "launchers")
+                  if requirement.marker and requirement.marker.evaluate({"extra": extra})]  # fmt: skip
+        if requirement.marker and not extras:
+            continue
+        version = installed(requirement.name)
+        good = version is not None and requirement.specifier.contains(version, prereleases=True)
+        wanted = f"pip install 'cse-lab[{extras[0]}]'" if extras else f"pip install '{requirement}'"
+        found.append(Finding("packages", requirement.name, "ok" if good else "missing",
+                             f"{version or 'not installed'}{'' if good else f'; {wanted}'}"))  # fmt: skip
+    return found
+
+
+def show_json(findings: list[Finding]) -> None:
+    groups: dict[str, dict[str, Any]] = {}
+    for finding in findings:
+        fields = asdict(finding)
+        groups.setdefault(fields.pop("group"), {})[fields.pop("name")] = fields
+    print(json.dumps(groups, indent=2))  # noqa: T201
+
+
+def show(findings: list[Finding]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    colours = {"ok": "green", "hub": "yellow", "none": "dim", "missing": "red"}
+    console = Console()
+    for group in dict.fromkeys(finding.group for finding in findings):
+        table = Table(
+            box=None, show_header=False, title=group, title_style="bold", title_justify="left", padding=(0, 1)
+        )
+        table.add_column(no_wrap=True, min_width=14)
+        table.add_column(no_wrap=True, min_width=7)
+        table.add_column(overflow="fold")
+        for finding in findings:
+            if finding.group == group:
+                table.add_row(finding.name, Text(finding.state, colours[finding.state]), Text(finding.note))
+        console.print(table)
+    console.print(Text("ok: works here; hub: downloaded when first used; missing: the line says what to do", "dim"))
+
+
+if __name__ == "__main__":
+    main()

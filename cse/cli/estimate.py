@@ -1,0 +1,94 @@
+"""What a sweep will take, before anything starts: steps, GPU-hours and memory of every job, by formulas of one line.
+
+    parameters   P = 12 layers width^2, and the projector's; layers and width by the encoder's name (BERT, RoBERTa)
+    tokens       T = rows of a batch * views * length: the longest that a view may have, an upper bound
+    GPU-hours    steps * 6 P T / (50e12 * 3600): forward and backward at 50 TFLOP/s, about half of what an A100 gives
+    memory       16 P bytes (weight, gradient, Adam's two moments in fp32), and for each token of a batch (of a chunk,
+                 with trainer.chunk) 34 layers width bytes of activations (arXiv:2205.05198, without attention's own)
+
+Wrong by a factor of two or so; evaluation comes on top. Images or sound add 197 or 211 tokens for 2 * 48 rows a step.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from cse.cli import jobs
+
+SUSTAINED = 50e12  # floating-point operations a second
+AUX_TOKENS = {"Visual": 197, "Audio": 211}
+
+
+def show(sweep: jobs.Sweep, planned: Sequence[jobs.Job], trials: int) -> None:
+    """Print a line for each job, and the sum. trials: the jobs that stand behind each line (of a search)."""
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table("job", "steps", "GPU-hours", "memory", box=None, header_style="bold")
+    total = 0.0
+    for job in planned:
+        if job.program != "cse-train":
+            table.add_row(job.name, "only scored", "", "")
+            continue
+        found = of(jobs.composed("train", job.arguments))
+        hours = found["hours"]
+        total += (hours or 0) * trials
+        table.add_row(
+            job.name, f"{found['steps']:,}" if found["steps"] else "?", "?" if hours is None else f"{hours:.2f}",
+            f"{found['memory'] / 2**30:.1f} GiB",
+        )  # fmt: skip
+    Console(width=160, soft_wrap=True).print(table)
+    times = f" x {trials} trials" if trials > 1 else ""
+    print(f"{sweep.name}: {len(planned)} jobs{times}, about {total:.1f} GPU-hours, in runs/{sweep.folder}")  # noqa: T201
+
+
+def of(cfg: DictConfig) -> dict[str, Any]:
+    """steps and hours (None where the data's size is not known before it is read), memory in bytes."""
+    layers, width = shape(cfg.model)
+    head = OmegaConf.select(cfg, "objective.head") or {}
+    hidden, out = head.get("hidden") or 0, head.get("out") or 0
+    encoder, projector = 12 * layers * width**2, width * hidden + hidden**2 + hidden * out
+    views = views_of(cfg)
+    tokens = cfg.trainer.batch_size * views * cfg.trainer.max_length
+    aux = AUX_TOKENS.get(str(cfg.aux_modality.get("_target_", "")).rpartition(".")[2], 0)
+    aux_tokens = 2 * cfg.aux_modality.data.batch_size * aux if aux else 0
+    rows = rows_of(cfg.data)
+    steps = None
+    if rows is not None:
+        planned = max(1, round(cfg.trainer.epochs * (rows // (cfg.trainer.batch_size * cfg.trainer.accumulate))))
+        steps = min(cfg.trainer.max_steps or planned, planned)
+    elif cfg.trainer.max_steps:
+        steps = cfg.trainer.max_steps
+    work = 6 * (encoder * (tokens * cfg.trainer.accumulate + aux_tokens) + projector * cfg.trainer.batch_size * views)
+    held = min(cfg.trainer.chunk or cfg.trainer.batch_size, cfg.trainer.batch_size) * views * cfg.trainer.max_length
+    return {
+        "steps": steps,
+        "hours": None if steps is None else steps * work / SUSTAINED / 3600,
+        "memory": 16 * (encoder + projector) + 34 * layers * width * max(held, aux_tokens),
+    }
+
+
+def shape(model: DictConfig) -> tuple[int, int]:
+    """(layers, width) of a BERT or RoBERTa by its name; a base model where it does not tell."""
+    name = str(model.name).lower()
+    layers, width = (24, 1024) if "large" in name else (6, 384) if "minilm" in name else (12, 768)
+    return model.num_layers or (6 if "distil" in name else layers), width
+
+
+def views_of(cfg: DictConfig) -> int:
+    """Sequences that the encoder reads for a row: DeCLUTR's spans, WhitenedCSE's m, the columns of NLI, else two."""
+    if "anchors" in cfg.augmentation:
+        return cfg.augmentation.anchors * (1 + cfg.augmentation.positives)
+    return cfg.objective.get("m") or cfg.objective.get("num_views") or 2
+
+
+def rows_of(data: DictConfig) -> int | None:
+    """Rows of a published corpus, as its paper counts them; None for text of one's own."""
+    from cse.data.corpora import HUB
+
+    hub = HUB.get(data.name)
+    rows = hub.rows[0] if hub and hub.rows else OmegaConf.select(data, "rows.n") or OmegaConf.select(data, "rows.limit")
+    if rows is None or data.limit is None:
+        return rows
+    return round(data.limit * rows) if isinstance(data.limit, float) else min(data.limit, rows)

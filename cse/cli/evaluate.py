@@ -1,0 +1,149 @@
+"""cse-eval: score any encoder with the evaluators of training, and leave results.json, scores.csv and scores.md."""
+
+import logging
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from cse.cli import compose
+from cse.errors import MissingResource, UserError
+
+if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
+    from cse.cli.subject import Subject
+    from cse.types import Encode
+
+log = logging.getLogger("cse")
+
+SPLITS = ("dev", "test")
+
+
+def main() -> None:
+    """The console script. Exit codes: 0 done, 1 the run failed, 2 the user's mistake."""
+    if any(argument in ("-h", "--help") for argument in sys.argv[1:]):
+        from cse.cli.help import EVALUATE
+
+        print(EVALUATE)  # noqa: T201
+        return
+    folders = [argument.partition("=")[2] for argument in sys.argv if argument.startswith("hydra.run.dir=")]
+    try:  # before Hydra writes its own files there
+        for folder in folders[-1:]:
+            check_folder(Path(folder))
+    except UserError as error:
+        sys.exit(compose.complain(str(error), 2))
+    sys.exit(compose.command("evaluate", task, sys.argv[1:]))
+
+
+def check_folder(folder: Path) -> None:
+    """Never write over a run or over scores."""
+    if any((folder / name).exists() for name in ("best", "last", "scores.csv")):
+        raise UserError(f"{folder} holds a run or its scores: hydra.run.dir=ANOTHER keeps them")
+
+
+def task(cfg: DictConfig) -> None:
+    """One Hydra job: build everything, all that is missing said at once, then score."""
+    from cse.cli import startup
+
+    startup.settle_hub()
+    startup.quiet()
+    from cse.cli import build
+    from cse.cli.subject import load, sentences
+
+    folder = build.output_folder()
+    if cfg.smoke:
+        from cse.cli.smoke import shrink
+
+        shrink(cfg)
+    check(cfg)
+    missing: list[str] = []
+
+    def attempt(part: Any) -> Any:
+        try:
+            return part()
+        except MissingResource as error:
+            missing.append(str(error))
+
+    subject = attempt(lambda: load(cfg))
+    evaluators = attempt(lambda: build.build_evaluators(cfg.eval)) or {}
+    sample = attempt(lambda: sentences(cfg.whitening.fit)) if cfg.whitening.kind else None
+    if missing:
+        raise MissingResource("; and ".join(missing))
+    evaluate(cfg, folder, subject, evaluators, sample)
+
+
+def check(cfg: DictConfig) -> None:
+    """Raise UserError for settings that contradict each other, before anything is loaded or written."""
+    if ("_target_" in cfg.model) == (cfg.checkpoint is not None):
+        raise UserError("say which encoder is scored, by either checkpoint=FOLDER_OR_NAME or model=NAME")
+    if not cfg.get("eval"):
+        raise UserError("nothing is to be scored: say eval=[stsb,sts], for example")
+    if not cfg.splits or not set(splits_of(cfg)) <= set(SPLITS):
+        raise UserError(f"splits={cfg.splits} must be some of {', '.join(SPLITS)}, as in splits=[test]")
+    for key, value in (("batch_size", cfg.batch_size), ("max_length", cfg.max_length or 1)):
+        if not isinstance(value, int) or value < 1:
+            raise UserError(f"{key}={cfg[key]} must be a whole number of at least 1")
+    if (cfg.whitening.kind is None) != (cfg.whitening.fit is None):
+        raise UserError("whitening needs both: whitening.kind=pca (or zca) and whitening.fit=FILE, a file of sentences")
+
+
+def splits_of(cfg: DictConfig) -> list[str]:
+    return [cfg.splits] if isinstance(cfg.splits, str) else list(cfg.splits)
+
+
+def evaluate(
+    cfg: DictConfig, folder: Path, subject: "Subject", evaluators: dict[str, Any], sample: list[str] | None
+) -> None:
+    """Score, and write results.json, scores.csv and scores.md."""
+    from cse.cli import scores
+    from cse.cli.build import make
+    from cse.cli.record import Record
+    from cse.cli.subject import whitened
+    from cse.tracking.trackers import Trackers
+
+    chosen = {name: [split for split in part.splits if split in splits_of(cfg)] for name, part in evaluators.items()}
+    if not any(chosen.values()):
+        raise UserError(f"splits={cfg.splits} leaves nothing to score: {', '.join(evaluators)} have other splits")
+    config: dict[str, Any] = OmegaConf.to_container(cfg, resolve=True)  # type: ignore[assignment]
+    record = Record(folder, config, subject.device)
+    trackers = Trackers(folder, config, [make(node) for node in cfg.tracker.values()])
+    try:
+        if sample is not None:
+            subject = whitened(subject, cfg.whitening, sample)
+        log.info(
+            "encoder    %s\ndevice     %s, %s\nfolder     %s", subject.described, subject.device, cfg.dtype, folder
+        )
+        metrics = score(evaluators, chosen, subject.encode)
+        data = {name: evaluators[name].provenance() for name in chosen if chosen[name]}
+    except BaseException as error:
+        record.finish("failed", error=f"{type(error).__name__}: {error}")
+        trackers.finish(1, {})
+        raise
+    for source in data.values():
+        source |= {"sha256": scores.checksum(source), "dtype": cfg.dtype}
+    content = record.finish("done", metrics=metrics, data=data, encoder=subject.described, dtype=cfg.dtype)
+    rows = scores.rows_of(content)
+    scores.write(folder, rows)
+    trackers.log(metrics, 0)
+    trackers.table("scores", list(rows[0]), [list(row.values()) for row in rows])
+    trackers.finish(0, metrics)
+    log.info("\n%s", scores.shown(rows))
+
+
+def score(evaluators: dict[str, Any], chosen: dict[str, list[str]], encode: "Encode") -> dict[str, float]:
+    """Every score of every evaluator on its chosen splits, `<split>/<evaluator>/<score>`."""
+    metrics: dict[str, float] = {}
+    for name, splits in chosen.items():
+        if not splits:
+            log.warning("%s has only the split %s, which is not asked for", name, ", ".join(evaluators[name].splits))
+        for split in splits:
+            started = time.perf_counter()
+            found = evaluators[name](encode, split)
+            metrics |= {f"{split}/{name}/{key}": float(value) for key, value in found.items()}
+            log.info("%-10s %s, %.1f s", name, split, time.perf_counter() - started)
+    return metrics
+
+
+if __name__ == "__main__":
+    main()

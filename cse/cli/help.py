@@ -1,0 +1,68 @@
+"""The help texts: by task, with lines to copy. No import, so that --help answers at once."""
+
+TRAIN = """\
+cse-train: train a sentence encoder as a paper did, or as you like.
+
+  cse-train                                       unsupervised SimCSE on BERT, as published
+  cse-train experiment=demo                       needs no hub and no GPU, three minutes on two cores
+  cse-train objective=barlow model=roberta        that row of the paper, with that row's hyper-parameters
+  cse-train objective=declutr model=distilroberta data=text data.path=documents.txt
+  cse-train sweep=whitenedcse/table4              a paper's table; run again, it goes on where it stopped
+  cse-train objective=simcse -m seed=1,2,3        the same for three seeds
+
+Choose                                            (cse-train GROUP=? lists the choices of a group)
+  model=          bert bert_large roberta roberta_large distilroberta german_bert french_bert rubert chinese_bert minilm
+  objective=      simcse simcse_sup whitenedcse declutr barlow vicreg mlm
+  augmentation=   dropout shuffle eda spans none
+  aux_modality=   none visual audio
+  data=           wiki1m nli wikiauto openwebtext wikipedia text demo
+  eval=[...]      stsb sts transfer probing mteb geometry retrieval stsb_multi demo
+  tracker=        auto wandb offline tensorboard none
+  experiment=, sweep=    a whole named run; a whole table
+
+Your own text
+  data=text data.path=FILE        .txt .csv .tsv .jsonl (also .gz) .parquet, a folder of them, or a hub dataset
+  data.columns=[sent0,sent1]      for files with columns
+  data.preview=3                  print what the model will see of three rows, and stop
+
+Shorter, larger, elsewhere
+  trainer.max_steps=100           stop early; the schedule keeps its length (trainer.schedule_steps changes it)
+  trainer.chunk=64                any batch size in the memory of 64 rows, same loss and gradient
+  trainer.precision=bf16          fp32, bf16, fp16; auto by default
+  dry_run=true                    print what would run, and stop
+  hydra.run.dir=FOLDER            where the run goes (outputs/DATE/TIME by default)
+  resume=FOLDER                   go on with that run, bit for bit, from its last checkpoint
+
+Look before you run
+  cse-train ... --cfg job         the whole configuration          cse-doctor     what this machine can run
+Exit codes: 0 done, 1 the run failed, 2 a mistake on the command line or in the data.
+"""
+
+EVALUATE = """\
+cse-eval: score any encoder.
+
+  cse-eval checkpoint=outputs/2026-01-01/12-00-00 eval=[stsb,sts]       what a run kept as best; or its best/ itself
+  cse-eval checkpoint=sentence-transformers/all-MiniLM-L6-v2 eval=[sts,transfer]     a hub name; pooling comes with it
+  cse-eval model=minilm eval=stsb                                                    a configured encoder
+  cse-eval checkpoint=bert-base-uncased pooling=avg_first_last eval=sts              a plain encoder: say its pooling
+  cse-eval checkpoint=glove.840B.300d.txt eval=sts                                   averaged word vectors
+  cse-eval -m checkpoint=FOLDER,FOLDER eval=sts                                      several, one after the other
+
+Encoder     pooling=cls mean avg_top2 avg_first_last avg_first_last_0    null: as the checkpoint records it
+            dtype=fp32 bf16 fp16      max_length=N      batch_size=N     lowercase=true (vectors of lower-case words)
+Afterwards  whitening.kind=pca whitening.components=256 whitening.fit=FILE    whitened by a file of sentences
+Data        paths.senteval=FOLDER (or CSE_SENTEVAL) reads SentEval's files; without it the hub's datasets are used
+Choose      eval=[...]: stsb sts transfer probing declutr mteb geometry retrieval stsb_multi coco demo    splits=[test]
+Output      a table, and results.json, scores.csv and scores.md in the run's folder; tracker=wandb shows them there too
+Exit codes: 0 done, 1 the run failed, 2 a mistake on the command line or in the data.
+"""
+
+DOCTOR = """\
+cse-doctor: what this machine has, and which choices of every config group work on it.
+
+  cse-doctor                              a table
+  cse-doctor paths.senteval=FOLDER        as if that folder were given; also paths.images=, paths.audio=, ...
+  cse-doctor --json                       the same for programs
+
+Exit codes: 0 done, whatever it found; 2 a mistake on the command line.
+"""

@@ -1,0 +1,196 @@
+"""The jobs of a sweep: the arguments of each, and the name of its folder, which says what it runs and not when.
+
+A sweep's YAML (sweeps/<paper>/<table>.yaml, the config group `sweep`) holds settings, as any config does, and
+
+    hydra.sweeper.params  the axes, in Hydra's notation; on the command line KEY=... replaces an axis
+    cases                 {name: [override, ...]}: rows that differ in several settings at once. `case` is then one more
+                          axis, over all of them; case=a,b picks some. A case that starts with cse-eval trains nothing:
+                          it is a job of cse-eval, with its own settings only, e.g. on another sweep's run,
+                          checkpoint=run:whitenedcse/table1:whitened_bert
+    same_runs_as          the sweep whose folder holds these jobs too: one run serves several tables
+    search_each           the axes of which every combination gets a search of its own (hydra.sweeper searches the rest)
+    report                what the runs are laid beside (cse.report.spec)
+"""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from cse.cli.compose import CONF_DIR, nearest
+from cse.errors import UserError
+
+OWN_KEYS = ("cases", "report", "same_runs_as", "search_each")
+SLUG = 80  # characters of a name before its 8 of a hash
+
+# What may change between two starts of the same job: where it logs, how it is started, how fast it goes.
+FREE = re.compile(
+    r"sweep|case|resume|dry_run|jobs\..*|tracker.*|hydra[./].*|paths\.cache|data\.preview|"
+    r"trainer\.(workers|log_every|save_every|devices)"
+)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run. arguments: of `program` (cse-train or cse-eval), without its folder; name: of that folder.
+
+    scores: the folder of the run that it scores, and the job that makes it; None where it scores no run.
+    """
+
+    name: str
+    program: str
+    arguments: list[str]
+    scores: "tuple[Path, Job] | None" = None
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a sweep's YAML says beside its settings; see above. folder: PAPER/TABLE whose runs it shares, or its own."""
+
+    name: str
+    folder: Path
+    params: dict[str, str]
+    cases: dict[str, list[str]]
+    search_each: list[str]
+    sweeper: str  # basic: a grid
+    trials: int  # of each search
+    own_keys: list[str]
+
+    def place(self, arguments: Sequence[str]) -> Path:
+        """Where its jobs go, relative to where it is started. A smoke test's scores never lie among real ones."""
+        smoke = any(key_of(a) == "smoke" and value_of(a).lower() == "true" for a in arguments)
+        return Path("runs", "smoke" if smoke else "", self.folder)
+
+    def jobs(self, arguments: Sequence[str]) -> list[Job]:
+        """Every job of the grid with the command line's overrides, in order; equal ones (of cse-eval) once."""
+        jobs = [self.job(overrides) for overrides in expanded([*self.axes(arguments), *arguments])]
+        return list({job.name: job for job in jobs}.values())
+
+    def axes(self, arguments: Sequence[str]) -> list[str]:
+        """`key=values` of the axes that the command line leaves as they are."""
+        given = {key_of(argument) for argument in arguments}
+        axes = {"case": ",".join(self.cases)} if self.cases else {}
+        return [f"{key}={values}" for key, values in {**axes, **self.params}.items() if key not in given]
+
+    def searches(self, arguments: Sequence[str]) -> list[list[str]]:
+        """What each search keeps fixed: every combination of the axes in search_each."""
+        axes = merged([*self.axes(arguments), *arguments])
+        return expanded([axis for axis in axes if key_of(axis) in self.search_each])
+
+    def job(self, overrides: Sequence[str]) -> Job:
+        """The job of one combination. Raises UserError for a case that the sweep does not have."""
+        overrides = [override for override in overrides if key_of(override) != "sweep"]
+        case = next((value_of(override) for override in overrides if key_of(override) == "case"), None)
+        if case is not None and case not in self.cases:
+            near = nearest(case, list(self.cases))
+            raise UserError(f"case={case} is not a case of sweep={self.name}{near}; it has {', '.join(self.cases)}")
+        bundle = list(self.cases[case]) if case is not None else []
+        if bundle and bundle[0] == "cse-eval":
+            return self.evaluation(bundle[1:], overrides)
+        arguments = merged([*bundle, *overrides])
+        own = [f"sweep={self.name}", *arguments, *(f"~{key}" for key in self.own_keys), "hydra.mode=RUN", "resume=auto"]
+        return Job(self.slug(overrides, arguments), "cse-train", own)
+
+    def evaluation(self, bundle: list[str], overrides: list[str]) -> Job:
+        """The job of a case that starts with cse-eval; checkpoint=run:SWEEP:CASE is the run of that sweep's case."""
+        keys = {str(key) for key in composed("evaluate", [])}
+        mine = [override for override in overrides if root_of(override) in keys]
+        run = next((value_of(argument) for argument in bundle if argument.startswith("checkpoint=run:")), None)
+        if run is None:
+            arguments = merged([*bundle, *mine])
+            return Job(self.slug(mine, arguments), "cse-eval", arguments)
+        _, name, case = run.split(":")
+        shared = {"model", "paths", "smoke", "tracker"}  # what the training was told too
+        told = [override for override in overrides if root_of(override) not in keys - shared]
+        sweep = read(name)
+        trained = sweep.job([f"case={case}", *told])
+        arguments = merged([*bundle, *(override for override in mine if root_of(override) != "model")])
+        name_it = [argument.replace(run, f"run:{trained.name}") for argument in arguments]
+        folder = (sweep.place(told) / trained.name).absolute()
+        whole = [f"checkpoint={quoted(folder)}" if key_of(a) == "checkpoint" else a for a in arguments]
+        return Job(self.slug(overrides, name_it), "cse-eval", whole, (folder, trained))
+
+    def slug(self, readable: Sequence[str], arguments: Sequence[str]) -> str:
+        """A folder's name: the axes in few words, then other overrides, and a hash of all that decides what it runs."""
+        place = {key: place for place, key in enumerate(["case", *self.params])}
+        shown = [override for override in readable if key_of(override) == "case" or decides(override)]
+        shown.sort(key=lambda override: (place.get(key_of(override), len(place)), key_of(override)))
+        lasts = [key_of(override).split(".")[-1] for override in shown]
+        words = [value_of(o) if last == "case" else f"{last if lasts.count(last) == 1 else key_of(o)}_{value_of(o)}"
+                 for last, o in zip(lasts, shown, strict=True)]  # fmt: skip
+        text = re.sub(r"[^\w.+-]+", "_", "-".join(words)) or "run"
+        decisive = " ".join(sorted(filter(decides, arguments)))
+        return f"{text[:SLUG]}-{hashlib.sha1(decisive.encode()).hexdigest()[:8]}"
+
+
+def read(name: str) -> Sweep:
+    """The sweep of that name. Raises UserError where there is none."""
+    config = composed("train", [f"sweep={name}"])
+    cases = OmegaConf.to_container(config.get("cases") or OmegaConf.create({}))
+    return Sweep(
+        name, Path(config.get("same_runs_as") or name),
+        {key: str(values) for key, values in (config.hydra.sweeper.params or {}).items()},
+        {str(case): [str(override) for override in bundle] for case, bundle in cases.items()},  # type: ignore[union-attr]
+        list(config.get("search_each") or []), config.hydra.runtime.choices["hydra/sweeper"],
+        config.hydra.sweeper.get("n_trials", 1),
+        [key for key in OWN_KEYS if key in config],
+    )  # fmt: skip
+
+
+def composed(config_name: str, arguments: list[str]) -> DictConfig:
+    """The config that a process with these arguments would see, with its `hydra` node."""
+    from hydra import compose, initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
+
+    if GlobalHydra.instance().is_initialized():  # inside a Hydra job
+        return compose(config_name, arguments, return_hydra_config=True)
+    with initialize_config_dir(CONF_DIR, version_base="1.3"):
+        return compose(config_name, arguments, return_hydra_config=True)
+
+
+def expanded(overrides: Sequence[str]) -> list[list[str]]:
+    """Hydra's own product of all `key=a,b` and `key=range(...)`; of a key given twice the last counts."""
+    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    return BasicSweeper.split_arguments(OverridesParser.create().parse_overrides(list(overrides)), None)[0]
+
+
+def merged(overrides: Sequence[str]) -> list[str]:
+    """Each key once; the last wins, so that the command line beats a case."""
+    return list({key_of(override): override for override in overrides}.values())
+
+
+def decides(override: str) -> bool:
+    """Whether it is part of what a job runs."""
+    return not FREE.fullmatch(key_of(override))
+
+
+def key_of(override: str) -> str:
+    return override.partition("=")[0].lstrip("+~")
+
+
+def root_of(override: str) -> str:
+    return key_of(override).partition(".")[0]
+
+
+def value_of(override: str) -> str:
+    return override.partition("=")[2].strip("'\"")
+
+
+def quoted(value: object) -> str:
+    """A value as Hydra's grammar takes it whole, whatever is in it."""
+    return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def settings(config: DictConfig) -> dict[str, Any]:
+    """What a finished run must share with the job that stands for it now, flat; where it lies and runs may differ."""
+    from cse.cli.build import identity
+
+    parts = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
+    where = ("cache_dir", "cache", "workers", "devices")
+    return {key: value for key, value in identity(parts).items() if key.split(".")[-1] not in where}

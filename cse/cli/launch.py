@@ -1,0 +1,64 @@
+"""One process a device: spawned here inside the Hydra job, or joined where torchrun, accelerate, SLURM started it."""
+
+import logging
+import os
+from pathlib import Path
+
+from omegaconf import DictConfig, OmegaConf
+
+from cse.errors import RunError, UserError
+
+log = logging.getLogger("cse")
+
+
+def launch(cfg: DictConfig, folder: Path) -> float | None:
+    """Run the job on cfg.trainer.devices processes. Raises RunError with the failed process's last words."""
+    from cse.cli.run import run
+
+    if "RANK" in os.environ:
+        return run(cfg, shared_folder(folder))
+    if cfg.trainer.devices == 1:
+        return run(cfg, folder)
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
+    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
+
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // cfg.trainer.devices)))
+    config = LaunchConfig(
+        min_nodes=1, max_nodes=1, nproc_per_node=cfg.trainer.devices, run_id="cse", rdzv_backend="c10d",
+        rdzv_endpoint="localhost:0", max_restarts=0, start_method="spawn",
+    )  # fmt: skip
+    try:
+        results = elastic_launch(config, worker)(OmegaConf.to_yaml(cfg), str(folder))
+    except ChildFailedError as error:
+        rank, failure = error.get_first_failure()
+        raise RunError(f"process {rank} of {cfg.trainer.devices} failed: {failure.message}") from error
+    outcome = results[0]
+    if isinstance(outcome, tuple):
+        raise {"UserError": UserError, "RunError": RunError}[outcome[0]](outcome[1])
+    return outcome
+
+
+def worker(config: str, folder: str) -> float | tuple[str, str] | None:
+    """One spawned process. Our own errors come back as values, so that they stay one sentence."""
+    from cse.cli import startup
+    from cse.cli.run import run
+
+    startup.quiet()
+    logging.basicConfig(level=logging.INFO if os.environ["RANK"] == "0" else logging.ERROR, format="%(message)s")
+    try:
+        return run(OmegaConf.create(config), Path(folder))  # type: ignore[arg-type]
+    except UserError as error:
+        return "UserError", str(error)
+    except RunError as error:
+        return "RunError", str(error)
+
+
+def shared_folder(folder: Path) -> Path:
+    """Rank 0's folder, on every rank: each process composed its own from the clock."""
+    from accelerate.state import PartialState
+
+    from cse.cli.run import not_on_gpu
+    from cse.training.distributed import gather_objects
+
+    PartialState(cpu=not_on_gpu())
+    return Path(gather_objects(str(folder))[0])

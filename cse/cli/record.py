@@ -1,0 +1,100 @@
+"""results.json, which reports and continued sweeps read, and the model card of an exported encoder."""
+
+import shlex
+import subprocess
+import sys
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from cse.tracking.files import write_json
+
+PACKAGES = ("torch", "transformers", "datasets", "accelerate", "sentence-transformers", "numpy", "scipy",
+            "scikit-learn", "hydra-core", "mteb")  # fmt: skip
+
+
+class Record:
+    """Writes results.json at the start (status running) and at the end (done, failed).
+
+    precision: of the arithmetic in training (fp32, bf16, fp16); weights and evaluation are fp32.
+    """
+
+    def __init__(self, folder: Path, config: dict[str, Any], device: str, precision: str = "fp32"):
+        self.path = folder / "results.json"
+        self.started = time.time()
+        self.content: dict[str, Any] = {
+            "status": "running",
+            "config": config,
+            "seed": config.get("seed"),
+            "command": command_line(),
+            "git_commit": git_commit(),
+            "versions": {"python": sys.version.split()[0]} | {name: v for name in PACKAGES if (v := installed(name))},
+            "device": device,
+            "precision": precision,
+            "metrics": {},
+        }
+        write_json(self.path, self.content)
+
+    def finish(self, status: str, **more: Any) -> dict[str, Any]:
+        self.content |= {"status": status, "wall_seconds": round(time.time() - self.started, 1), **more}
+        write_json(self.path, self.content)
+        return self.content
+
+
+def command_line() -> str:
+    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+
+
+def git_commit() -> str | None:
+    """The commit of the checkout that this code runs from, "+" where files differ from it; None outside one."""
+    here = Path(__file__).resolve().parents[2]
+    if not (here / ".git").exists():
+        return None
+
+    def git(*words: str) -> str:
+        return subprocess.run(["git", "-C", str(here), *words], capture_output=True, text=True).stdout.strip()
+
+    return (git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain") else "")) or None
+
+
+def installed(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def model_card(record: dict[str, Any], step: int, scores: dict[str, float]) -> str:
+    """README.md of `best/`: what it is, what made it, what it scores, how to load it."""
+    config = record["config"]
+    base, data = config["model"]["name"], config["data"]["name"]
+    hub_name = base if not base.startswith(("package://", "/", ".")) else None
+    rows = "\n".join(f"| {name} | {value:.2f} |" for name, value in scores.items())
+    return f"""---
+library_name: sentence-transformers
+pipeline_tag: sentence-similarity
+tags: [sentence-transformers, feature-extraction, sentence-similarity, cse]
+{f"base_model: {hub_name}" if hub_name else f"# base model: {base}"}
+---
+
+# {config["objective"]["_target_"].rpartition(".")[2]} from {base}
+
+Trained by cse. Base model: `{base}`. Data: `{data}`. Seed: {record["seed"]}. Step: {step}.
+Commit: `{record["git_commit"]}`. Command:
+
+    {record["command"]}
+
+| score | value |
+|---|---|
+{rows}
+
+```python
+from sentence_transformers import SentenceTransformer
+model = SentenceTransformer("PATH_OF_THIS_FOLDER")
+vectors = model.encode(["A sentence.", "Another one."])
+```
+
+Pooling is inside ({config["model"]["pooling"]}); no flag is needed to be right. The dot product of unit vectors, the
+cosine, is the similarity it was trained for.
+"""

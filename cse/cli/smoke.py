@@ -1,0 +1,168 @@
+"""smoke=true: any run in seconds, on a CPU and without a network, to see that all its parts fit together.
+
+The encoder keeps its family and its width, so that heads, group numbers and patches are the real run's; it has one
+layer with new weights. Text, pictures, speech and score sets are made up, once, in the cache folder. A score means
+nothing here. Evaluators other than stsb and sts are left out.
+"""
+
+import logging
+import os
+import random
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from omegaconf import DictConfig, OmegaConf, open_dict
+
+log = logging.getLogger("cse")
+
+ROWS, WORDS_A_ROW = 320, 70  # a tenth of the rows still fills a batch; a row holds two anchors' spans of 16 words
+BATCH = 32  # more rows than the largest of WhitenedCSE's groups has channels (768 / 32 = 24)
+PAIRS = 12
+WORDS = [a + b for a in ("ka", "lo", "mi", "nu", "per", "sta") for b in ("dan", "fel", "gor", "ler", "mon", "zu")]
+
+
+def shrink(cfg: DictConfig) -> None:
+    """Change a composed config of cse-train or cse-eval in place; see above."""
+    world = Path(cfg.paths.cache) / "smoke"
+    with open_dict(cfg):
+        if "name" in cfg.model:
+            cfg.model.update(name=encoder(world, cfg.model.name), num_layers=None)
+        left_out = sorted(set(cfg.eval) - {"stsb", "sts"})
+        if left_out:
+            log.info("smoke      eval=%s left out", ",".join(left_out))
+        score_sets = made(world / "senteval", write_senteval)
+        known = {"senteval": str(score_sets), "allow_partial": True}
+        sts = {"sts": {"_target_": "cse.eval.sts.Sts", **known}} if "sts" in cfg.eval else {}
+        cfg.eval = {"stsb": {"_target_": "cse.eval.sts.Stsb", "with_sickr": False, **known}, **sts}
+        if "whitening" in cfg and cfg.whitening.kind:
+            sentences = made(world / "text0", lambda folder: write_text(folder, None)) / "text.txt"
+            cfg.whitening.update(fit=str(sentences), components=8)
+        if "trainer" in cfg:
+            shrink_training(cfg, world)
+
+
+def shrink_training(cfg: DictConfig, world: Path) -> None:
+    """What only cse-train has: its text, its second modality, its trainer, its projector."""
+    columns = cfg.data.get("columns")
+    text = made(world / f"text{len(columns or [])}", lambda folder: write_text(folder, columns))
+    kept = {key: cfg.data.get(key) for key in ("columns", "limit", "limit_seed", "noise", "cache_dir", "preview")}
+    cfg.data = {"_target_": "cse.data.text.Text", "name": "smoke", "path": str(next(text.iterdir())), **kept}
+    cfg.trainer.update(
+        batch_size=min(cfg.trainer.batch_size, BATCH), max_length=min(cfg.trainer.max_length, 16), epochs=1,
+        max_steps=2, schedule_steps=None, eval_every=2, save_every=None, log_every=1, precision="fp32", workers=0,
+        devices=1, stop_on_collapse=False, select=cfg.trainer.select and "dev/stsb/spearman",
+    )  # fmt: skip
+    if "min_length" in cfg.augmentation:  # DeCLUTR's spans
+        cfg.augmentation.update(min_length=4, max_length=16)
+    if OmegaConf.select(cfg, "objective.head.hidden"):
+        cfg.objective.head.update(hidden=64, out=64)
+    if "data" in cfg.aux_modality:
+        cfg.aux_modality.update(init="random", weights=None)
+        cfg.aux_modality.data.update(batch_size=8, workers=0)
+        if "size" in cfg.aux_modality.data:
+            cfg.aux_modality.data.update(folder=str(made(world / "images", write_images)), size=32, files=None)
+        else:
+            cfg.aux_modality.data.update(folder=str(made(world / "audio", write_audio)))
+
+
+def made(folder: Path, write: Callable[[Path], Any]) -> Path:
+    """The folder, written by `write` where it is not there yet; renamed when whole, since jobs may run side by side."""
+    if not folder.exists():
+        temporary = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
+        temporary.mkdir(parents=True, exist_ok=True)
+        write(temporary)
+        try:
+            temporary.rename(folder)
+        except OSError:  # another job was faster
+            shutil.rmtree(temporary)
+    return folder
+
+
+def encoder(world: Path, name: str) -> str:
+    """The folder of a one-layer encoder, as wide as the one of that name."""
+    width = 1024 if "large" in name else 384 if "MiniLM" in name or "minilm" in name else 768
+    family = "roberta" if "roberta" in name else "bert"
+    return str(made(world / f"{family}{width}", lambda folder: write_encoder(folder, family, width)))
+
+
+def write_encoder(folder: Path, family: str, width: int) -> None:
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedTokenizerFast, set_seed
+
+    special = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
+    vocabulary = {word: row for row, word in enumerate([*special.values(), *WORDS])}
+    core = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    core.pre_tokenizer = pre_tokenizers.Whitespace()
+    core.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    config = AutoConfig.for_model(
+        family, vocab_size=len(vocabulary), hidden_size=width, num_hidden_layers=1, intermediate_size=64,
+        num_attention_heads=12 if width == 384 else width // 64, max_position_embeddings=128, pad_token_id=0,
+        type_vocab_size=2,
+    )  # fmt: skip
+    set_seed(0)
+    AutoModelForMaskedLM.from_config(config).save_pretrained(folder)
+    names = {f"{role}_token": token for role, token in special.items()}
+    PreTrainedTokenizerFast(tokenizer_object=core, model_max_length=120, **names).save_pretrained(folder)
+
+
+def sentence(rng: random.Random, words: int) -> str:
+    """Words that follow each other in a fixed order, so there is something to learn."""
+    start = rng.randrange(len(WORDS))
+    return " ".join(WORDS[(start + 5 * i) % len(WORDS)] for i in range(words))
+
+
+def write_text(folder: Path, columns: list[str] | None) -> None:
+    rng = random.Random(0)
+    rows = [[sentence(rng, WORDS_A_ROW) for _ in columns or [""]] for _ in range(ROWS)]
+    lines = [",".join(columns)] * bool(columns) + [",".join(row) for row in rows] if columns else [r[0] for r in rows]
+    (folder / ("text.csv" if columns else "text.txt")).write_text("\n".join(lines) + "\n")
+
+
+def write_senteval(folder: Path) -> None:
+    """STS12..16, STS-B and SICK-R in SentEval's layout, a few pairs each, scored by the words they share."""
+    from cse.eval.sts import SICK_FILES, STSB_ROWS, SUBSETS
+
+    rng = random.Random(0)
+
+    def pairs() -> list[tuple[str, str, float]]:
+        made = [(sentence(rng, 6), sentence(rng, 6)) for _ in range(PAIRS)]
+        return [(a, b, 5 * len(set(a.split()) & set(b.split())) / 6 + 0.01 * i) for i, (a, b) in enumerate(made)]
+
+    def write(name: str, lines: list[str]) -> None:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("\n".join(lines) + "\n")
+
+    for year, subsets in SUBSETS.items():
+        for subset in subsets:
+            rows = pairs()
+            write(f"STS/{year}-en-test/STS.input.{subset}.txt", [f"{a}\t{b}" for a, b, _ in rows])
+            write(f"STS/{year}-en-test/STS.gs.{subset}.txt", [f"{gold:.2f}" for *_, gold in rows])
+    for split in STSB_ROWS:
+        write(f"STS/STSBenchmark/sts-{split}.csv", [f"-\t-\t-\t-\t{gold:.2f}\t{a}\t{b}" for a, b, gold in pairs()])
+    for stem, _ in SICK_FILES.values():
+        write(f"SICK/{stem}.txt", ["header", *(f"-\t{a}\t{b}\t{gold:.2f}" for a, b, gold in pairs())])
+
+
+def write_images(folder: Path) -> None:
+    from PIL import Image
+
+    rng = np.random.default_rng(0)
+    for number in range(16):
+        path = folder / f"class{number % 4}" / f"{number}.png"
+        path.parent.mkdir(exist_ok=True)
+        Image.fromarray(rng.integers(0, 256, (40, 40, 3), dtype=np.uint8)).save(path)
+
+
+def write_audio(folder: Path) -> None:
+    import soundfile
+
+    rng = np.random.default_rng(0)
+    for number in range(16):
+        path = folder / f"speaker{number % 4}" / f"{number}.wav"
+        path.parent.mkdir(exist_ok=True)
+        soundfile.write(path, rng.normal(0, 0.1, 8000).astype(np.float32), 16_000)

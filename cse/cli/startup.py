@@ -1,0 +1,43 @@
+"""Before the heavy libraries are imported: no chatter, and no waiting for a hub that is not there."""
+
+import logging
+import os
+import socket
+import warnings
+from urllib.parse import urlsplit
+
+HUB = "https://huggingface.co"
+PATIENCE = 2.0  # seconds
+
+
+def quiet() -> None:
+    """Silence progress bars, loading reports and warnings of libraries; cse says what matters itself."""
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
+    os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    warnings.filterwarnings("ignore")
+    for name in ("accelerate", "datasets", "filelock", "gensim", "httpx", "huggingface_hub", "matplotlib", "smart_open",
+                 "sentence_transformers", "transformers", "urllib3", "torch"):  # fmt: skip
+        logging.getLogger(name).setLevel(logging.ERROR)
+    from transformers.utils import logging as transformers_logging
+
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+
+
+def settle_hub() -> bool:
+    """Ask once, for two seconds, whether the hub answers; if not, all libraries look in the local cache only.
+
+    Returns whether the hub can be used. A proxy or HF_HUB_OFFLINE in the environment is the user's word and is kept.
+    """
+    if os.environ.get("HF_HUB_OFFLINE"):
+        return False
+    if any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
+        return True
+    address = urlsplit(os.environ.get("HF_ENDPOINT", HUB))
+    try:
+        socket.create_connection((address.hostname, address.port or 443), timeout=PATIENCE).close()
+        return True
+    except OSError:
+        os.environ["HF_HUB_OFFLINE"] = os.environ["HF_DATASETS_OFFLINE"] = "1"
+        return False

@@ -1,0 +1,110 @@
+"""What cse-eval scores: an encoder from anywhere, or averaged word vectors, and whitening on top."""
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+
+from cse.errors import UserError
+from cse.types import Encode
+
+DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is scored: texts -> (n, D) float32, its description in a line, and where it runs."""
+
+    encode: Encode
+    described: str
+    device: str
+
+
+def load(cfg: DictConfig) -> Subject:
+    """The encoder or word vectors that checkpoint= or model= names."""
+    from cse.eval.vectors import ENDINGS
+
+    if cfg.dtype not in DTYPES:
+        raise UserError(f"dtype={cfg.dtype} is not one of {', '.join(DTYPES)}")
+    if cfg.checkpoint is not None and str(cfg.checkpoint).endswith(ENDINGS):
+        return load_vectors(cfg)
+    if cfg.lowercase:
+        raise UserError("lowercase=true is for word vectors; an encoder's tokenizer knows its own case")
+    import torch
+
+    encoder = load_model(cfg)
+    if cfg.max_length is not None:
+        encoder.tokenizer.longest = min(encoder.tokenizer.longest, cfg.max_length)
+    encoder.backbone.to(getattr(torch, DTYPES[cfg.dtype]))
+    encoder.to("cuda" if torch.cuda.is_available() else "cpu")
+    head = ", its dense head" if encoder.head is not None else ""
+    length = ", unit length" if encoder.unit_length else ""
+    described = f"{cfg.checkpoint or cfg.model.name}, {encoder.pooling} pooling{head}{length}"
+    described += f", at most {encoder.tokenizer.longest} tokens"
+    return Subject(partial(encoder.encode, batch_size=cfg.batch_size), described, str(encoder.device))
+
+
+def load_vectors(cfg: DictConfig) -> Subject:
+    from cse.eval.vectors import WordVectors
+
+    for key, default in (("pooling", None), ("max_length", None), ("dtype", "fp32")):
+        if cfg[key] != default:
+            raise UserError(f"{key}={cfg[key]} has no meaning for word vectors (checkpoint={cfg.checkpoint})")
+    vectors = WordVectors(Path(cfg.checkpoint).expanduser(), cfg.lowercase)
+    case = ", lower case" if cfg.lowercase else ""
+    return Subject(vectors.encode, f"{cfg.checkpoint}, mean of word vectors of {vectors.dim} numbers{case}", "cpu")
+
+
+def load_model(cfg: DictConfig) -> Any:
+    from cse.cli.build import make
+    from cse.model.load import load_encoder
+
+    if cfg.checkpoint is None:
+        return make(cfg.model)
+    try:
+        return load_encoder(folder_of(Path(str(cfg.checkpoint)).expanduser()), cfg.pooling)
+    except UserError as error:  # it speaks of the config group's keys
+        words = str(error).replace("model.name=", "checkpoint=").replace("model.pooling=", "pooling=")
+        raise type(error)(words) from error
+
+
+def folder_of(path: Path) -> str:
+    """A run's best/, or what was given: a folder of weights or a hub name."""
+    if path.is_file():
+        from cse.eval.vectors import ENDINGS
+
+        raise UserError(
+            f"checkpoint={path} is a file: give a folder, a hub name, or word vectors ({' '.join(ENDINGS)})"
+        )
+    if (path / "best" / "config.json").is_file():
+        return str(path / "best")
+    if path.is_dir() and not (path / "config.json").is_file():
+        kind = "a run that has no best/ yet" if (path / ".hydra").is_dir() else "no encoder's folder (no config.json)"
+        raise UserError(f"checkpoint={path} is {kind}")
+    return str(path)
+
+
+def sentences(file: str) -> list[str]:
+    """The lines of a text file. Raises MissingResource or UserError in the words of the key that names it."""
+    from cse.data.readers import files_of, kind, lines_of
+
+    try:
+        files = files_of(Path(file).expanduser())
+        if any(kind(part) != ".txt" for part in files):
+            raise UserError(f"whitening.fit={file}: a text file is wanted, .txt or .txt.gz, one sentence a line")
+        return [line for part in files for _, line in lines_of(part, "utf-8") if line]
+    except UserError as error:
+        words = str(error).replace("data.path=", "whitening.fit=").replace(" or set data.encoding", "")
+        raise type(error)(words) from error
+
+
+def whitened(subject: Subject, cfg: DictConfig, sample: list[str]) -> Subject:
+    """The same, and then the whitening that its own embeddings of the sample give."""
+    from cse.eval.whitening import Whitening
+
+    whitening = Whitening(cfg.kind, cfg.components).fit(subject.encode(sample))
+    described = f"{subject.described}, {cfg.kind} whitening to {cfg.components or 'all'} components"
+    described += f" fitted on {len(sample):,} sentences of {cfg.fit}"
+    return Subject(lambda texts: whitening(subject.encode(texts)), described, subject.device)

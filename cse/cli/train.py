@@ -1,0 +1,50 @@
+"""cse-train: one line, one experiment."""
+
+import sys
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from cse.cli import compose
+from cse.errors import UserError
+
+
+def main() -> None:
+    """The console script. Exit codes: 0 done, 1 the run failed, 2 the user's mistake."""
+    if any(argument in ("-h", "--help") for argument in sys.argv[1:]):
+        from cse.cli.help import TRAIN
+
+        print(TRAIN)  # noqa: T201
+        return
+    from cse.cli import sweep
+
+    if sweep.wanted(sys.argv[1:]):
+        sys.exit(sweep.main(sys.argv[1:]))
+    sys.exit(compose.command("train", task, sys.argv[1:]))
+
+
+def task(cfg: DictConfig) -> float | None:
+    """One Hydra job. Returns the selection score, for a search."""
+    from cse.cli import launch, startup
+
+    startup.settle_hub()
+    startup.quiet()
+    from cse.cli.build import output_folder
+
+    folder = output_folder()
+    check_folder(folder, cfg.resume)
+    if cfg.smoke:
+        from cse.cli.smoke import shrink
+
+        shrink(cfg)
+    return launch.launch(cfg, folder)
+
+
+def check_folder(folder: Path, resume: str | None) -> None:
+    """Never write over a run: it is resumed, or another folder is used."""
+    if (folder / "last").exists() and resume is None:
+        raise UserError(f"{folder} holds a run: resume=auto goes on with it, hydra.run.dir=ANOTHER starts anew")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,212 @@
+"""cse-doctor: what it says is so, for each state that a choice can be in, and it ends well whatever it finds."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from cse.cli import choices, doctor
+from cse.errors import MissingResource, UserError
+
+CSE_DOCTOR = str(Path(sys.executable).parent / "cse-doctor")
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory, senteval) -> tuple[dict, float]:
+    """The command's report, and its seconds: a hub cache with BERT in it, folders that hold much, little, nothing."""
+    home = tmp_path_factory.mktemp("home")
+    weights = home / "hub" / "models--bert-base-uncased" / "snapshots" / "1" / "model.safetensors"
+    weights.parent.mkdir(parents=True)
+    weights.write_bytes(b"")
+    refs = home / "hub" / "models--bert-base-uncased" / "refs"
+    refs.mkdir()
+    (refs / "main").write_text("1")
+    (home / "images" / "cat").mkdir(parents=True)
+    (home / "images" / "dog").mkdir()
+    (home / "empty").mkdir()
+    arguments = [f"paths.images={home}/images", f"paths.audio={home}/empty", "paths.captions=/no/such/folder"]
+    keys = {name: value for name, value in os.environ.items() if not name.startswith("WANDB")}
+    env = {**keys, "HOME": str(home), "HF_HUB_CACHE": f"{home}/hub", "CSE_SENTEVAL": str(senteval)}
+    started = time.perf_counter()
+    done = subprocess.run([CSE_DOCTOR, "--json", *arguments], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    return json.loads(done.stdout), time.perf_counter() - started
+
+
+def test_it_answers_soon(machine):
+    assert machine[1] < 60  # six seconds of work; other tests run beside it
+
+
+def test_the_machine(machine):
+    found = machine[0]["machine"]
+    assert found["python"]["note"].startswith(".".join(map(str, sys.version_info[:3])))
+    assert found["2 processes"]["state"] == "ok"
+    assert found["disk, runs"]["note"].partition(" GB free")[0].isdigit()
+    assert found["hub"]["state"] == "missing"
+    assert "1 models" in found["hub"]["note"]
+    assert found["W&B"] == {"state": "missing", "note": "no API key: `wandb login` stores one"}
+    if not torch.cuda.is_available():
+        assert found["gpu"]["state"] == "none"
+
+
+def test_the_packages(machine):
+    found = machine[0]["packages"]
+    assert found["torch"]["note"].startswith("2.11")
+    assert {"transformers", "hydra-core", "mteb", "gensim", "wn"} <= set(found)
+    assert "pytest" not in found
+
+
+def test_the_paths(machine):
+    found = machine[0]["paths"]
+    assert found["senteval"]["state"] == "ok"
+    assert "complete for" not in found["senteval"]["note"]  # 40 made-up rows
+    assert "see eval=geometry" in found["senteval"]["note"]
+    assert found["captions"] == {"state": "missing", "note": "/no/such/folder: there is no such folder"}
+    assert found["stsb_multi"] == {"state": "none", "note": "paths.stsb_multi=FOLDER or CSE_STSB_MULTI"}
+
+
+def test_every_choice_has_its_line(machine):
+    for group in ("model", "data", "augmentation", "aux_modality", "eval"):
+        assert set(machine[0][group]) == {path.stem for path in choices.files(group)}
+        for line in machine[0][group].values():
+            assert line["state"] in choices.STATES
+            assert line["note"]
+
+
+def test_what_is_missing_says_what_to_do(machine):
+    found = machine[0]
+    assert found["model"]["bert"]["state"] == "ok"
+    assert "models--bert-base-uncased" in found["model"]["bert"]["note"]
+    assert found["model"]["roberta"]["state"] == "missing"
+    assert "model=minilm" in found["model"]["roberta"]["note"]
+    assert found["data"]["nli"]["state"] == "missing"
+    assert "data=text data.path=FILE.csv" in found["data"]["nli"]["note"]
+    assert found["data"]["text"]["state"] == "ok"
+    assert "sts-dev.csv holds 40 usable rows, not the official 1500" in found["eval"]["stsb"]["note"]
+    assert "/no/such/folder" in found["eval"]["retrieval"]["note"]
+    visual, audio = found["aux_modality"]["visual"], found["aux_modality"]["audio"]
+    assert visual["state"] == "missing"  # the images are there, ViT's weights are not
+    assert "aux_modality.init=random" in visual["note"]
+    assert "2 classes" in visual["note"]
+    assert audio["state"] == "missing"
+    assert "no wav or flac file" in audio["note"]
+    assert found["aux_modality"]["none"] == {"state": "ok", "note": "needs nothing"}
+
+
+def test_with_a_hub_what_it_holds_is_not_missing(tmp_path):
+    """What would be downloaded is "hub"; what no hub has, or what a given folder lacks, is missing all the same."""
+    cfg = choices.composed([f"paths.cache={tmp_path}", f"paths.stsb_multi={tmp_path}"])
+    found = {(one.group, one.name): one for one in choices.choices(cfg, hub=True)}
+    for name in (("model", "roberta"), ("data", "wiki1m"), ("eval", "stsb"), ("aux_modality", "visual")):
+        assert found[name].state == "hub", found[name]
+    for name in ("retrieval", "probing", "declutr"):
+        assert found["eval", name].state == "missing"
+    assert found["eval", "stsb_multi"].state == "missing"
+    assert "stsb-de-dev.csv" in found["eval", "stsb_multi"].note
+
+
+def test_text_that_was_read_before_needs_no_hub(tmp_path):
+    from cse.data.text import Text
+
+    node = choices.composed([f"paths.cache={tmp_path}"]).doctor.data.wiki1m
+    assert choices.attempt(*choices.data(node), hub=False)[0] == "missing"
+    rows = [("One sentence.",), ("Another one.",)]
+    Text("any", str(tmp_path), rows=lambda: iter(rows), identity=node.identity).prepare()
+    assert choices.attempt(*choices.data(node), hub=False) == ("ok", f"read before; kept in {tmp_path}")
+
+
+def test_nothing_is_downloaded_or_written(tmp_path):
+    choices.choices(choices.composed([f"paths.cache={tmp_path}/cache"]), hub=True)
+    assert not (tmp_path / "cache").exists()
+
+
+def test_a_check_that_breaks_is_a_line_of_its_own():
+    def broken() -> str:
+        raise ZeroDivisionError("a file\nof nonsense")
+
+    def refused() -> str:
+        raise MissingResource("give a folder")
+
+    def unreachable() -> str:
+        raise MissingResource("give a folder") from ConnectionError()
+
+    assert choices.attempt(broken, hub=True) == ("missing", "ZeroDivisionError: a file")
+    assert choices.attempt(refused, hub=True) == ("missing", "give a folder")
+    assert choices.attempt(unreachable, hub=False) == ("missing", "give a folder")
+    assert choices.attempt(unreachable, hub=True)[0] == "hub"
+
+
+@pytest.mark.parametrize(
+    ("answers", "state", "told"),
+    [
+        ([False, True], "ok", "gloo all_reduce works"),
+        ([False, RuntimeError("trace\nno route to host")], "missing", "no route to host"),
+        ([False] * 10_000, "missing", "no answer in 0.05 s"),
+    ],
+)
+def test_two_processes_that_find_each_other_or_not(monkeypatch, answers, state, told):
+    class Process:
+        killed = False
+
+        def kill(self) -> None:
+            self.killed = True
+
+    class Pair:
+        processes = [Process(), Process()]
+        left = iter(answers)
+
+        def join(self, timeout: float) -> bool:
+            answer = next(self.left)
+            time.sleep(0.001)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+    monkeypatch.setattr(doctor, "WAIT", 0.05)
+    found = doctor.two_processes(Pair())
+    assert found.state == state
+    assert told in found.note
+    assert all(process.killed for process in Pair.processes)
+
+
+@pytest.mark.parametrize(
+    ("bad", "told"),
+    [
+        ("paths.sentevall=x", "there is no key paths.sentevall; did you mean paths.senteval?"),
+        ("--jsn", "--jsn is neither paths.KEY=FOLDER nor --json"),
+        ("objective=barlow", "objective=barlow is neither"),
+    ],
+)
+def test_a_mistake_is_one_sentence(monkeypatch, capsys, bad, told):
+    monkeypatch.setattr(sys, "argv", ["cse-doctor", bad])
+    monkeypatch.setattr(doctor, "examine", choices.composed)
+    with pytest.raises(SystemExit) as ended:
+        doctor.main()
+    assert ended.value.code == 2
+    assert told in capsys.readouterr().err
+
+
+def test_composed_refuses_what_is_no_key():
+    with pytest.raises(UserError, match="did you mean paths"):
+        choices.composed(["paths.sentevall=x"])
+
+
+def test_the_table_has_every_line(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    doctor.show([choices.Finding("model", "bert", "missing", "a [bracketed] reason " * 12)])
+    out = capsys.readouterr().out
+    assert out.count("[bracketed]") == 12
+    assert "bert" in out
+    assert "missing" in out
+
+
+def test_help(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["cse-doctor", "--help"])
+    doctor.main()
+    assert "cse-doctor --json" in capsys.readouterr().out

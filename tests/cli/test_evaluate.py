@@ -1,0 +1,360 @@
+"""cse-eval as a person uses it: any encoder, the same scores in every file, and one sentence for a mistake."""
+
+import csv
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from cse.cli import scores
+
+Rows = list[tuple[str, str, float]]
+
+
+@pytest.fixture
+def cse_eval(monkeypatch, tmp_path, senteval) -> Callable[..., int]:
+    """cse-eval in this process, on the made-up STS-B, into tmp_path/eval. Returns the exit code."""
+
+    def call(*arguments: str) -> int:
+        from cse.cli.evaluate import main
+
+        partial = ["eval=stsb", "eval.stsb.allow_partial=true"]
+        chosen = [] if any(argument.startswith("eval=") for argument in arguments) else partial
+        usual = [*chosen, f"paths.senteval={senteval}",
+                 f"paths.cache={tmp_path}/cache", f"hydra.run.dir={tmp_path}/eval"]  # fmt: skip
+        monkeypatch.setattr(sys, "argv", ["cse-eval", *usual, *arguments])
+        try:
+            main()
+        except SystemExit as ended:
+            return int(ended.code or 0)
+        return 0
+
+    return call
+
+
+def results(folder: Path) -> dict:
+    return json.loads((folder / "results.json").read_text())
+
+
+def pairs(senteval: Path, split: str) -> Rows:
+    lines = (senteval / "STS" / "STSBenchmark" / f"sts-{split}.csv").read_text().splitlines()
+    return [(cells[5], cells[6], float(cells[4])) for cells in (line.split("\t") for line in lines)]
+
+
+def spearman(rows: Rows, encode: Callable[[list[str]], np.ndarray]) -> float:
+    """Pair by pair, from the definition: cosine of the two vectors, rank correlation with the scores."""
+    cosines = []
+    for first, second, _ in rows:
+        x_D, y_D = (np.asarray(encode([text])[0], np.float64) for text in (first, second))
+        cosines.append(x_D @ y_D / (np.linalg.norm(x_D) * np.linalg.norm(y_D)))
+    return 100 * spearmanr(cosines, [gold for _, _, gold in rows])[0]
+
+
+@pytest.fixture(scope="session")
+def word_vectors(tmp_path_factory, senteval) -> Path:
+    """Random vectors for all words of the made-up sentences but one."""
+    rows = [row for split in ("dev", "test") for row in pairs(senteval, split)]
+    words = sorted({word for first, second, _ in rows for word in f"{first} {second}".split()})[1:]
+    rng = np.random.default_rng(0)
+    path = tmp_path_factory.mktemp("vectors") / "made_up.vec"
+    lines = [f"{word} {' '.join(f'{x:.4f}' for x in rng.normal(size=8))}" for word in words]
+    path.write_text(f"{len(lines)} 8\n" + "\n".join(lines) + "\n")
+    return path
+
+
+def test_a_run_scores_as_it_did_when_it_ended(small_run, cse_train, cse_eval, tmp_path):
+    """The run's folder and its best/ are the same encoder; pooling comes with it."""
+    assert cse_train(small_run) == 0
+    assert cse_eval(f"checkpoint={tmp_path}/run") == 0
+    assert cse_eval(f"checkpoint={tmp_path}/run/best", f"hydra.run.dir={tmp_path}/again") == 0
+    trained, metrics = results(tmp_path / "run")["metrics"], results(tmp_path / "eval")["metrics"]
+    assert set(metrics) == {f"{split}/stsb/{kind}" for split in ("dev", "test") for kind in ("spearman", "pearson")}
+    assert metrics == pytest.approx({name: trained[name] for name in metrics}, abs=1e-3)
+    assert metrics == results(tmp_path / "again")["metrics"]
+    assert "cls pooling" in results(tmp_path / "eval")["encoder"]
+
+
+@pytest.mark.parametrize("kind", ["mean", "cls"])
+def test_a_sentence_transformers_folder(cse_eval, tiny_bert, tmp_path, senteval, kind):
+    """Made by sentence-transformers itself, and scored by its own encode, pair by pair."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer import modules as models
+
+    transformer = models.Transformer(tiny_bert)
+    made = SentenceTransformer(modules=[transformer, models.Pooling(32, pooling_mode=kind), models.Normalize()])
+    made.save(str(tmp_path / "st"))
+    assert cse_eval(f"checkpoint={tmp_path}/st") == 0
+    found = results(tmp_path / "eval")
+    assert found["metrics"]["test/stsb/spearman"] == pytest.approx(spearman(pairs(senteval, "test"), made.encode))
+    assert f"{kind} pooling, unit length" in found["encoder"]
+
+
+def test_a_plain_encoder_with_each_pooling(cse_eval, tiny_bert, tmp_path, senteval):
+    from cse.model.load import load_encoder
+
+    found = {}
+    for kind in ("cls", "mean", "avg_top2", "avg_first_last", "avg_first_last_0"):
+        folder = tmp_path / kind
+        assert cse_eval(f"checkpoint={tiny_bert}", f"pooling={kind}", f"hydra.run.dir={folder}") == 0
+        found[kind] = results(folder)["metrics"]["dev/stsb/spearman"]
+        encoder = load_encoder(tiny_bert, pooling=kind)
+        assert found[kind] == pytest.approx(spearman(pairs(senteval, "dev"), encoder.encode), abs=1e-3)
+    assert len(set(found.values())) == 4  # of two layers, the first and last are the top two
+
+
+def test_a_configured_encoder(cse_eval, tiny_bert, tmp_path):
+    assert cse_eval("model=bert", f"model.name={tiny_bert}", "model.pooling=mean", "model.num_layers=1") == 0
+    assert cse_eval(f"checkpoint={tiny_bert}", "pooling=mean", f"hydra.run.dir={tmp_path}/two_layers") == 0
+    assert results(tmp_path / "eval")["metrics"] != results(tmp_path / "two_layers")["metrics"]
+
+
+def test_word_vectors(cse_eval, word_vectors, tmp_path, senteval):
+    assert cse_eval(f"checkpoint={word_vectors}") == 0
+    lines = [line.split() for line in word_vectors.read_text().splitlines()[1:]]
+    table = {word: np.array(numbers, float) for word, *numbers in lines}
+
+    def encode(texts: list[str]) -> list[np.ndarray]:
+        return [np.mean([table[word] for word in text.split() if word in table], axis=0) for text in texts]
+
+    expected = spearman(pairs(senteval, "test"), encode)
+    assert results(tmp_path / "eval")["metrics"]["test/stsb/spearman"] == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize(("kind", "components"), [("pca", 6), ("zca", 5)])
+def test_whitening_is_fitted_on_the_text_given(cse_eval, tiny_bert, tmp_path, senteval, sentences, kind, components):
+    """Against the eigendecomposition written out: y = (x - mean) U S^(-1/2)."""
+    from cse.model.load import load_encoder
+
+    whitening = [f"whitening.kind={kind}", f"whitening.components={components}", f"whitening.fit={sentences}"]
+    assert cse_eval(f"checkpoint={tiny_bert}", "pooling=mean", *whitening) == 0
+    encoder = load_encoder(tiny_bert, pooling="mean")
+    x_ND = encoder.encode(sentences.read_text().splitlines()).astype(np.float64)
+    values_D, u_DD = np.linalg.eigh(np.cov(x_ND.T))
+    whiten_Dn = u_DD[:, -components:] / np.sqrt(values_D[-components:])
+
+    def encode(texts: list[str]) -> np.ndarray:
+        return (encoder.encode(texts) - x_ND.mean(0)) @ whiten_Dn
+
+    found = results(tmp_path / "eval")
+    assert found["metrics"]["test/stsb/spearman"] == pytest.approx(spearman(pairs(senteval, "test"), encode), abs=0.05)
+    assert f"{kind} whitening" in found["encoder"]
+
+
+def test_all_that_is_written_agrees(cse_eval, tiny_bert, tmp_path, capsys):
+    """results.json, scores.csv, scores.md and the terminal: the same scores, and each says what it rests on."""
+    assert cse_eval(f"checkpoint={tiny_bert}", "pooling=mean", "eval.stsb.with_sickr=true") == 0
+    shown = {line.split()[0]: line.split()[1:] for line in capsys.readouterr().out.splitlines() if "/stsb/" in line}
+    content = results(tmp_path / "eval")
+    with open(tmp_path / "eval" / "scores.csv") as file:
+        table = {row["score"]: row for row in csv.DictReader(file)}
+    lines = (tmp_path / "eval" / "scores.md").read_text().splitlines()
+    marked = {cells[1].strip(): [cell.strip() for cell in cells[2:5]] for cells in
+              (line.split("|") for line in lines) if "/stsb/" in cells[1:2].__str__()}  # fmt: skip
+    assert list(table) == list(marked) == list(shown) == list(content["metrics"])
+    for name, row in table.items():
+        assert [row["value"], row["rows"], row["data"]] == marked[name] == shown[name]
+        assert float(row["value"]) == pytest.approx(content["metrics"][name], abs=5e-5)
+        assert (row["rows"], row["data"], row["dtype"]) == ("40", "partial", "fp32")
+        assert row["split"] == name.partition("/")[0]
+        assert row["sha256"] == content["data"]["stsb"]["sha256"]
+        assert row["protocol"] == content["data"]["stsb"]["protocol"]
+        assert f"torch={content['versions']['torch']}" in row["versions"]
+    for common in (content["data"]["stsb"]["protocol"], content["data"]["stsb"]["sha256"][:12], "fp32", "torch="):
+        assert common in "\n".join(lines)
+    assert content["status"] == "done"
+    assert content["data"]["stsb"]["files"]
+
+
+def test_the_checksum_follows_the_data(tmp_path, cse_eval, word_vectors, senteval):
+    import shutil
+
+    shutil.copytree(senteval, tmp_path / "copy")
+    moved, changed = f"paths.senteval={tmp_path}/copy", tmp_path / "copy" / "STS" / "STSBenchmark" / "sts-test.csv"
+    assert cse_eval(f"checkpoint={word_vectors}") == 0
+    assert cse_eval(f"checkpoint={word_vectors}", moved, f"hydra.run.dir={tmp_path}/moved") == 0
+    changed.write_text(changed.read_text() + "\n")
+    assert cse_eval(f"checkpoint={word_vectors}", moved, f"hydra.run.dir={tmp_path}/changed") == 0
+    digests = [results(tmp_path / name)["data"]["stsb"]["sha256"] for name in ("eval", "moved", "changed")]
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_the_checksum_of_the_hubs_data_follows_their_revisions():
+    first, second = ({"tasks": {"STS12": {"revision": revision}}} for revision in ("a1", "b2"))
+    assert scores.checksum(first) != scores.checksum(second)
+    assert scores.checksum({"files": {}}) == ""
+    # printf 'aa  x.txt\nbb  y.txt\n' | sha256sum
+    files = {"files": {"y.txt": {"sha256": "bb"}, "x.txt": {"sha256": "aa"}, "x.txt + y.txt": {"rows": 2}}}
+    assert scores.checksum(files) == "3d6ca651ba2d032dcf64f44154e405b76624af6fed229900c8211d242fabea39"
+
+
+@pytest.mark.parametrize(
+    ("counts", "score", "split", "expected"),
+    [
+        ({"STS12": 3, "SICK-R": 4}, "STS12/spearman_wmean", "test", 3),
+        ({"STS12": 3, "SICK-R": 4}, "average", "test", 7),
+        ({"dev": {"STS-B": 5, "SICK-R": 1}, "test": {"STS-B": 6}}, "spearman", "dev", 5),
+        ({"dev": {"STS-B": 5, "SICK-R": 1}, "test": {"STS-B": 6}}, "SICK-R/pearson", "dev", 1),
+        ({"dev": {"STS-B": 5, "SICK-R": 1}, "test": {"STS-B": 6}}, "average", "dev", 6),
+        ({"MR": {"all": 9}, "SST2": {"train": 5, "dev": 2, "test": 3}}, "MR/accuracy", "test", 9),
+        ({"MR": {"all": 9}, "SST2": {"train": 5, "dev": 2, "test": 3}}, "SST2/accuracy", "test", 3),
+        ({"MR": {"all": 9}, "SST2": {"train": 5, "dev": 2, "test": 3}}, "SST2/dev_accuracy", "test", 2),
+        ({"TREC": {"train": 5, "test": 3}}, "TREC/dev_accuracy", "test", 5),
+        ({"MR": {"all": 9}, "SST2": {"train": 5, "dev": 2, "test": 3}}, "average", "test", 12),
+        ({}, "average", "test", ""),
+        ({"parts": {"transfer": {"rows": {"MR": {"all": 9}}}}}, "transfer/MR/accuracy", "test", 9),
+        ({"parts": {"sts": {"pairs": {"STS12": 3, "STS13": 4}}}}, "sts/average", "test", 7),
+        ({"parts": {"sts": {"pairs": {"STS12": 3, "STS13": 4}}}}, "downstream", "test", ""),
+    ],
+)
+def test_the_rows_behind_a_score(counts, score, split, expected):
+    source = counts if "parts" in counts else {"rows" if "MR" in counts else "pairs": counts}
+    content = {"metrics": {f"{split}/x/{score}": 1.0}, "versions": {}, "dtype": "fp32", "encoder": "e",
+               "data": {"x": {**source, "sha256": "", "protocol": ""}}}  # fmt: skip
+    assert scores.rows_of(content)[0]["rows"] == str(expected)
+
+
+def test_splits_are_chosen(cse_eval, word_vectors, tmp_path):
+    assert (
+        cse_eval(f"checkpoint={word_vectors}", "splits=[test]", "eval=[stsb,demo]", "eval.stsb.allow_partial=true") == 0
+    )
+    assert {name.partition("/")[0] for name in results(tmp_path / "eval")["metrics"]} == {"test"}
+    assert "demo has only the split dev" in (tmp_path / "eval" / "evaluate.log").read_text()
+
+
+def test_max_length_and_dtype_reach_the_encoder(cse_eval, tiny_bert, tmp_path):
+    found = {}
+    for setting in ("max_length=null", "max_length=6", "dtype=bf16", "batch_size=3"):
+        folder = tmp_path / setting.replace("=", "_")
+        assert cse_eval(f"checkpoint={tiny_bert}", "pooling=mean", setting, f"hydra.run.dir={folder}") == 0
+        found[setting] = results(folder)["metrics"]["dev/stsb/spearman"]
+    assert found["max_length=6"] != pytest.approx(found["max_length=null"], abs=1)
+    assert found["dtype=bf16"] != found["max_length=null"]
+    assert found["dtype=bf16"] == pytest.approx(found["max_length=null"], abs=3)
+    assert found["batch_size=3"] == pytest.approx(found["max_length=null"], abs=1e-3)
+
+
+def test_several_at_once(cse_eval, word_vectors, tiny_bert, tmp_path):
+    several = [f"checkpoint={word_vectors},{word_vectors}", "-m", f"hydra.sweep.dir={tmp_path}/sweep"]
+    assert cse_eval(*several) == 0
+    assert len(list((tmp_path / "sweep").rglob("scores.csv"))) == 2
+
+
+def test_trackers_see_the_scores(cse_eval, word_vectors, tmp_path):
+    assert cse_eval(f"checkpoint={word_vectors}", "tracker=tensorboard") == 0
+    assert list((tmp_path / "eval" / "tensorboard").iterdir())
+    events = [json.loads(line) for line in (tmp_path / "eval" / "metrics.jsonl").read_text().splitlines()]
+    assert [event["event"] for event in events] == ["metrics", "table", "finish"]
+    assert events[0]["test/stsb/spearman"] == results(tmp_path / "eval")["metrics"]["test/stsb/spearman"]
+
+
+@pytest.mark.parametrize(
+    ("bad", "told"),
+    [
+        ([], ["either checkpoint=FOLDER_OR_NAME or model=NAME"]),
+        (["checkpoint=x", "model=minilm"], ["either checkpoint=FOLDER_OR_NAME or model=NAME"]),
+        (["checkpoint=TINY"], ["checkpoint=TINY records no pooling: say pooling=cls|mean|avg_top2"]),
+        (["checkpoint=TINY", "pooling=max"], ["pooling=max", "cls, mean, avg_top2"]),
+        (["checkpoint=/no/such/folder"], ["checkpoint=/no/such/folder: there is no such folder", "model=minilm"]),
+        (["checkpoint=no-such-model-anywhere", "pooling=cls"], ["checkpoint=no-such-model-anywhere"]),
+        (["checkpoint=/no/such/vectors.txt"], ["/no/such/vectors.txt: there is no such file"]),
+        (["checkpoint=EMPTY"], ["is no encoder's folder (no config.json)"]),
+        (["checkpoint=RUN"], ["is a run that has no best/ yet"]),
+        (["checkpoint=BINARY"], ["is a file", ".vec"]),
+        (["checkpoint=VECTORS", "pooling=cls"], ["pooling=cls has no meaning for word vectors"]),
+        (["checkpoint=VECTORS", "dtype=bf16"], ["dtype=bf16 has no meaning for word vectors"]),
+        (["checkpoint=TINY", "pooling=cls", "lowercase=true"], ["lowercase=true is for word vectors"]),
+        (["checkpoint=TINY", "pooling=cls", "dtype=int8"], ["dtype=int8 is not one of fp32, bf16, fp16"]),
+        (["checkpoint=VECTORS", "splits=[train]"], ["splits=['train'] must be some of dev, test"]),
+        (["checkpoint=VECTORS", "splits=[]"], ["splits=[] must be some of dev, test"]),
+        (["checkpoint=VECTORS", "splits=test", "eval=demo"], ["splits=test leaves nothing to score"]),
+        (["checkpoint=VECTORS", "eval=[]"], ["nothing is to be scored"]),
+        (["checkpoint=VECTORS", "batch_size=0"], ["batch_size=0 must be a whole number"]),
+        (["checkpoint=VECTORS", "max_length=-1"], ["max_length=-1 must be a whole number"]),
+        (["checkpoint=VECTORS", "whitening.kind=pca"], ["whitening.fit=FILE"]),
+        (["checkpoint=VECTORS", "whitening.fit=/x"], ["whitening.kind=pca"]),
+        (["checkpoint=VECTORS", "whitening.kind=pca", "whitening.fit=/no/file.txt"], ["whitening.fit=/no/file.txt"]),
+        (["checkpoint=VECTORS", "whitening.kind=pca", "whitening.fit=BINARY"], ["whitening.fit=BINARY"]),
+        (["checkpoint=VECTORS", "whitening.kind=pca", "whitening.fit=TABLE"], ["a text file is wanted, .txt"]),
+        (["checkpoint=VECTORS", "whitening.kind=ica", "whitening.fit=TEXT"], ["whitening.kind=ica; valid: pca, zca"]),
+        (["checkpoint=VECTORS", "whitening.kind=pca", "whitening.fit=TEXT", "whitening.components=9"], ["have 8"]),
+        (["chekpoint=x"], ["there is no key chekpoint; did you mean checkpoint?"]),
+        (["model=minilmm"], ["minilmm", "did you mean minilm?"]),
+        (["checkpoint=VECTORS", "eval=stbs"], ["stbs", "did you mean sts"]),
+        (["checkpoint=VECTORS", "paths.senteval=/no/such/folder"], ["/no/such/folder"]),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_one_sentence(cse_eval, capsys, tmp_path, tiny_bert, word_vectors, sentences, bad, told):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "half" / ".hydra").mkdir(parents=True)
+    (tmp_path / "file.bin").write_bytes(b"x")
+    (tmp_path / "tab.csv").write_text("a,b\n1,2\n")
+    places = {"TINY": tiny_bert, "VECTORS": str(word_vectors), "TEXT": str(sentences), "EMPTY": f"{tmp_path}/folder",
+              "RUN": f"{tmp_path}/half", "BINARY": f"{tmp_path}/file.bin", "TABLE": f"{tmp_path}/tab.csv"}  # fmt: skip
+
+    def filled(text: str) -> str:
+        for name, place in places.items():
+            text = text.replace(f"={name}", f"={place}")
+        return text
+
+    assert cse_eval(*map(filled, bad)) == 2
+    err = capsys.readouterr().err.strip()
+    assert len(err.splitlines()) == 1, err
+    for words in told:
+        assert filled(words) in err
+    assert not (tmp_path / "eval" / "scores.csv").exists()
+
+
+def test_all_that_is_missing_is_said_at_once(cse_eval, capsys):
+    assert (
+        cse_eval("checkpoint=/no/model", "paths.senteval=/no/data", "whitening.kind=pca", "whitening.fit=/no.txt") == 2
+    )
+    err = capsys.readouterr().err.strip()
+    assert len(err.splitlines()) == 1
+    for missing in ("/no/model", "/no/data", "/no.txt"):
+        assert missing in err
+
+
+def test_altered_data_is_an_error_unless_allowed(cse_eval, word_vectors, capsys):
+    assert cse_eval(f"checkpoint={word_vectors}", "eval.stsb.allow_partial=false") == 2
+    err = capsys.readouterr().err
+    assert "sts-dev.csv holds 40 usable rows, not the official 1500" in err
+
+
+def test_a_run_is_not_written_over(cse_eval, word_vectors, capsys, tmp_path):
+    (tmp_path / "run" / "best").mkdir(parents=True)
+    assert cse_eval(f"checkpoint={word_vectors}", f"hydra.run.dir={tmp_path}/run") == 2
+    assert "hydra.run.dir=ANOTHER" in capsys.readouterr().err
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["best"]
+
+
+def test_a_failure_is_recorded(cse_eval, tmp_path, monkeypatch, word_vectors):
+    from cse.eval import vectors
+
+    def broken(self, texts):
+        raise RuntimeError("no more memory")
+
+    monkeypatch.setattr(vectors.WordVectors, "encode", broken)
+    with pytest.raises(RuntimeError):
+        cse_eval(f"checkpoint={word_vectors}")
+    assert results(tmp_path / "eval")["status"] == "failed"
+    assert "no more memory" in results(tmp_path / "eval")["error"]
+
+
+def test_help(cse_eval, capsys):
+    assert cse_eval("--help") == 0
+    assert "cse-eval checkpoint=" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_minilm_has_the_published_figures(cse_eval, minilm, shared, tmp_path):
+    """all-MiniLM-L6-v2 by its own mean pooling, from the model's own folder: the public leaderboard's 82.03."""
+    real = [f"paths.senteval={shared}/data/senteval", "eval.stsb.allow_partial=false"]
+    assert cse_eval("model=minilm", *real) == 0
+    found = results(tmp_path / "eval")
+    assert found["metrics"]["dev/stsb/spearman"] == pytest.approx(86.7170, abs=1e-3)
+    assert found["metrics"]["test/stsb/spearman"] == pytest.approx(82.0325, abs=1e-3)
+    assert not found["data"]["stsb"]["partial"]

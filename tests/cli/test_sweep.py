@@ -1,0 +1,313 @@
+"""Sweeps: which jobs there are and what they are called; what is run, skipped, resumed, told; and one real kill."""
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from omegaconf import OmegaConf
+
+from cse.cli import estimate, jobs, sweep
+
+STUB = """
+import json, os, signal, sys
+folder, mood = sys.argv[1], sys.argv[2]
+name = os.path.basename(folder)
+open(os.path.join(folder, "starts"), "a").write("x")
+if mood and name.startswith(mood.partition(":")[2]):
+    if mood.startswith("kill"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    raise RuntimeError("the stub was told to fail")
+config = json.load(open(os.path.join(os.path.dirname(folder), "config.json")))
+config["objective"]["m"] = int(name[2])
+results = {"status": "done", "config": config, "metrics": {"dev/stsb/spearman": 70.0 + int(name[2])}}
+json.dump(results, open(os.path.join(folder, "results.json"), "w"))
+"""
+
+
+@pytest.fixture
+def table5(tmp_path, monkeypatch):
+    """whitenedcse/table5 (m = 2, 3, 4, 5) with a stub for cse-train; `mood` makes it fail or die at a name."""
+    folder = tmp_path / "runs" / "whitenedcse" / "table5"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["cse-train"])
+    config = jobs.composed("train", ["sweep=whitenedcse/table5"])
+    whole = OmegaConf.to_container(OmegaConf.masked_copy(config, [k for k in config if k != "hydra"]), resolve=True)
+    (folder / "config.json").write_text(json.dumps(whole))
+    commands = []
+
+    def run(*more: str, mood: str = "") -> int:
+        def stub(one, folder, cfg):
+            commands.append(one.arguments)
+            return [sys.executable, "-c", STUB, str(folder), mood]
+
+        monkeypatch.setattr(sweep, "command_of", stub)
+        return sweep.main(["sweep=whitenedcse/table5", "tracker=none", *more])
+
+    run.folder, run.commands = folder, commands
+    return run
+
+
+def ledger(folder: Path) -> dict[str, str]:
+    lines = [json.loads(line) for line in (folder / sweep.LEDGER).read_text().splitlines()]
+    return {line["job"][:3]: line["state"] for line in lines}
+
+
+def starts(folder: Path) -> dict[str, int]:
+    return {path.parent.name[:3]: len(path.read_text()) for path in folder.glob("*/starts")}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_one"),
+    [
+        (["sweep=a/b"], True),
+        (["-m", "sweep=a/b", "seed=1"], True),
+        (["sweep=null"], False),
+        (["objective=barlow"], False),
+        (["-m", "seed=1,2"], False),
+        (["sweep=a/b", "hydra.mode=RUN"], False),
+        (["sweep=a/b", "--cfg", "job"], False),
+    ],
+)
+def test_what_is_a_sweep(arguments, is_one):
+    assert sweep.wanted(arguments) == is_one
+
+
+def test_a_name_says_what_a_job_runs():
+    table = jobs.read("nonling/table_a1")
+    name = table.jobs([])[0].name
+    assert name.startswith("visual_bert-batch_size_64-trainer.lr_1e-05-aux_modality.lr_5e-06-")
+    assert len(name) <= jobs.SLUG + 9
+    assert len({job.name for job in table.jobs([])}) == 324
+    same = ["tracker=none", "paths.cache=/tmp/x", "trainer.workers=3", "hydra/launcher=joblib", "jobs.parallel=2"]
+    assert table.jobs(same)[0].name == name
+    a, b = (table.jobs(order)[0].name for order in (["seed=1", "model.num_layers=2"], ["model.num_layers=2", "seed=1"]))
+    assert a == b != name
+    assert "num_layers_2-seed_1" in jobs.read("whitenedcse/table5").jobs(["seed=1", "model.num_layers=2"])[0].name
+
+
+def test_the_command_line_replaces_axes_and_beats_cases():
+    table = jobs.read("nonling/table3")
+    assert len(table.jobs([])) == 20
+    assert len(table.jobs(["seed=7"])) == 4
+    assert len(table.jobs(["case=simcse_bert,visual_bert", "seed=1,2,3"])) == 6
+    assert table.place([]) == Path("runs/nonling/table3")
+    assert table.place(["smoke=true"]) == Path("runs/smoke/nonling/table3")  # never among real scores
+    arguments = table.jobs(["case=simcse_bert", "seed=1", "model=minilm"])[0].arguments
+    assert arguments[0] == "sweep=nonling/table3"
+    assert [a for a in arguments if a.startswith("model=")] == ["model=minilm"]
+    assert {"case=simcse_bert", "hydra.mode=RUN", "resume=auto", "~cases", "~report"} <= set(arguments)
+
+
+def test_an_evaluation_finds_the_run_it_scores():
+    """Its checkpoint is the other sweep's folder for the same seed and model; keys of training are not its own."""
+    more = ["seed=3", "model=minilm", "trainer.max_steps=9", "eval.transfer.tasks=[CR]"]
+    scored = jobs.read("nonling/table_d1").jobs(["case=visual_bert", *more])
+    trained = jobs.read("nonling/table1").jobs(["case=visual_bert", *more[:3]])
+    assert len(scored) == 1
+    assert scored[0].program == "cse-eval"
+    folder = Path("runs/nonling/table1", trained[0].name).absolute()
+    assert f"checkpoint='{folder}'" in scored[0].arguments
+    assert "eval.transfer.tasks=[CR]" in scored[0].arguments
+    assert not [a for a in scored[0].arguments if a.startswith(("trainer", "model", "seed"))]
+    # plain encoders are the same whatever the seed: one job, not three
+    assert len(jobs.read("declutr/table_s1").jobs(["seed=1,2,3"])) == 6
+
+
+def test_jobs_run_once(table5, capsys):
+    assert table5() == 0
+    assert ledger(table5.folder) == {"m_2": "done", "m_3": "done", "m_4": "done", "m_5": "done"}
+    assert "4 of 4 done" in capsys.readouterr().out
+    first = sorted(path.name for path in table5.folder.iterdir() if path.is_dir())
+    assert table5() == 0
+    assert set(ledger(table5.folder).values()) == {"done before"}
+    assert starts(table5.folder) == {"m_2": 1, "m_3": 1, "m_4": 1, "m_5": 1}
+    assert sorted(path.name for path in table5.folder.iterdir() if path.is_dir()) == first  # no clock in a name
+    assert "73.00" in capsys.readouterr().out
+
+
+def test_a_failed_job_keeps_its_traceback_and_the_others_go_on(table5, capsys):
+    assert table5(mood="fail:m_3") == 1
+    assert ledger(table5.folder) == {"m_2": "done", "m_3": "failed", "m_4": "done", "m_5": "done"}
+    log = next(table5.folder.glob("m_3*")) / "job.log"
+    assert "Traceback (most recent call last)" in log.read_text()
+    out = capsys.readouterr().out
+    assert "the stub was told to fail" in out
+    assert str(log) in out
+    assert "3 of 4 done, 1 failed" in out
+    assert table5() == 0
+    assert ledger(table5.folder)["m_3"] == "done"
+    assert starts(table5.folder) == {"m_2": 1, "m_3": 2, "m_4": 1, "m_5": 1}
+
+
+def test_a_killed_job_is_told_and_resumed(table5, capsys):
+    assert table5(mood="kill:m_4") == 1
+    assert ledger(table5.folder)["m_4"] == "killed"
+    assert "signal 9" in capsys.readouterr().out
+    table5.commands.clear()
+    assert table5() == 0
+    assert len(table5.commands) == 1
+    assert "resume=auto" in table5.commands[0]
+
+
+def test_a_job_that_another_process_runs_is_left_alone(table5):
+    job = jobs.read("whitenedcse/table5").jobs(["tracker=none", "objective.m=2"])[0]
+    folder = table5.folder / job.name
+    folder.mkdir()
+    with open(folder / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert table5("objective.m=2,3") == 0
+    assert ledger(table5.folder) == {"m_2": "elsewhere", "m_3": "done"}
+    assert table5("objective.m=2,3") == 0
+    assert ledger(table5.folder) == {"m_2": "done", "m_3": "done before"}
+
+
+def test_a_run_of_other_settings_does_not_pass_for_done(table5, capsys):
+    assert table5("objective.m=2") == 0
+    file = next(table5.folder.glob("m_2*")) / "results.json"
+    results = json.loads(file.read_text())
+    results["config"]["trainer"]["lr"] = 1.0
+    file.write_text(json.dumps(results))
+    assert table5("objective.m=2") == 1
+    assert "trainer.lr=1.0 (now 3e-05)" in capsys.readouterr().out
+
+
+def test_dry_run_shows_and_starts_nothing(table5, capsys):
+    """15,625 steps of 64 rows are wiki1m; 6 * 85M parameters * tokens at 50 TFLOP/s."""
+    assert table5("dry_run=true") == 0
+    out = capsys.readouterr().out
+    assert out.count("15,625") == 4
+    assert not table5.commands
+    assert not (table5.folder / sweep.LEDGER).exists()
+    found = estimate.of(jobs.composed("train", ["objective=whitenedcse", "objective.m=5"]))
+    hours = 15_625 * 6 * 84_934_656 * (64 * 5 * 32) / 50e12 / 3600
+    assert found["hours"] == pytest.approx(hours, rel=1e-3)
+    assert f"{hours:.2f}" in out
+    assert estimate.of(jobs.composed("train", ["data=text", "data.path=x"]))["hours"] is None
+    part = estimate.of(jobs.composed("train", ["objective=simcse_sup", "data.limit=0.5", "trainer.chunk=16"]))
+    assert part["steps"] == 3 * (137_800 // 512)
+    assert part["memory"] == 16 * 84_934_656 + 34 * 12 * 768 * 16 * 3 * 32
+
+
+@pytest.mark.parametrize(
+    ("bad", "told"),
+    [
+        (["sweep=whitenedcse/tabel4"], "did you mean whitenedcse/table4?"),
+        (["sweep=nonling/table1", "case=visual_brt"], "did you mean visual_bert?"),
+        (["sweep=nonling/table1", "jobs.parallel=many"], "jobs.parallel=many must be a whole number"),
+        (["sweep=nonling/table1", "+sead=1"], "there is no key sead"),
+        (["sweep=whitenedcse/table5", "trainer.learning_rate=1"], "there is no key trainer.learning_rate"),
+    ],
+)
+def test_a_mistake_is_one_sentence(cse_train, capsys, tmp_path, monkeypatch, bad, told):
+    monkeypatch.chdir(tmp_path)
+    assert cse_train(bad) == 2
+    err = capsys.readouterr().err.strip()
+    assert told in err
+    assert len(err.splitlines()) == 1
+
+
+def test_wandb_groups_by_sweep():
+    cfg = OmegaConf.create({"tracker": {"wandb": {}}})
+    one = jobs.read("whitenedcse/table5").jobs([])[0]
+    command = sweep.command_of(one, Path("/a,b/c=d"), cfg)
+    assert "tracker.wandb.group='whitenedcse/table5'" in command
+    assert f"tracker.wandb.name='{one.name}'" in command
+    assert "hydra.run.dir='/a,b/c=d'" in command
+    assert not [word for word in sweep.command_of(one, Path("x"), OmegaConf.create({"tracker": {}})) if "wandb" in word]
+
+
+def test_jobs_share_the_gpus(monkeypatch):
+    monkeypatch.setenv(sweep.SLOTS, "4,7")
+    with sweep.gpu() as one, sweep.gpu() as other:
+        assert {one["CUDA_VISIBLE_DEVICES"], other["CUDA_VISIBLE_DEVICES"]} == {"4", "7"}
+    monkeypatch.setenv(sweep.SLOTS, "")
+    with sweep.gpu() as environment:
+        assert environment.get("CUDA_VISIBLE_DEVICES") == os.environ.get("CUDA_VISIBLE_DEVICES")
+
+
+def test_smac_maximises_and_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
+    """A score that is best at lambda_C = 10^-3: later trials come nearer than the design did; a failure is no score."""
+    pytest.importorskip("smac", reason="needs the package smac")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["cse-train"])
+    asked = []
+
+    def job(cfg) -> float:
+        asked.append(cfg.objective.log10_covariance)
+        assert cfg.case == "eda_0.1"
+        return float("nan") if len(asked) == 3 else -abs(cfg.objective.log10_covariance + 3)
+
+    monkeypatch.setattr(sweep, "job", job)
+    arguments = ["sweep=noncontrastive/table1_vicreg", "case=eda_0.1", "model=bert", "hydra.sweeper.batch=2"]
+    assert sweep.main([*arguments, "hydra.sweeper.n_trials=8"]) == 0
+    assert len(asked) == len(set(asked)) == 8
+    assert all(-3 <= value <= -1 for value in asked)
+    memory = next(tmp_path.rglob(".smac/*.jsonl"))
+    assert len(memory.read_text().splitlines()) == 7
+    assert sweep.main([*arguments, "hydra.sweeper.n_trials=14"]) == 0
+    assert len(asked) == 15  # the 7 that are known, and 7 new ones
+    assert min(asked[-5:]) < min(asked[:4]) + 1e-6
+    assert len(jobs.read("noncontrastive/table1_vicreg").searches([])) == 20
+
+
+def test_without_smac_one_sentence_names_the_alternative(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["cse-train"])
+    monkeypatch.setitem(sys.modules, "smac", None)
+    assert sweep.main(["sweep=noncontrastive/table1_vicreg", "case=eda_0.1", "model=bert"]) == 2
+    err = capsys.readouterr().err.strip()
+    assert "pip install" in err
+    assert "hydra/sweeper=optuna" in err
+    assert len(err.splitlines()) == 1
+
+
+def test_a_job_that_scores_a_run_names_what_makes_it(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["cse-train"])
+    assert sweep.main(["sweep=nonling/figure4", "case=audio_bert"]) == 1
+    assert "cse-train sweep=nonling/table2 case=audio_bert" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_a_sweep_killed_whole_goes_on(tmp_path, small_run):
+    """SIGKILL to the sweep and its job after some checkpoints; the same line again resumes and finishes."""
+    shrunk = [a for a in small_run if not a.startswith(("hydra.run.dir", "trainer.max_steps", "trainer.eval_every"))]
+    line = [str(Path(sys.executable).parent / "cse-train"), "sweep=whitenedcse/table5", "objective.m=2", *shrunk,
+            "objective.whitening.num_groups=16", "trainer.epochs=8", "trainer.eval_every=4"]  # fmt: skip
+    process = subprocess.Popen(line, cwd=tmp_path, start_new_session=True, stdout=subprocess.DEVNULL)
+    deadline = time.time() + 120
+    while time.time() < deadline and not list(tmp_path.glob("runs/*/*/m_2*/last/*.safetensors")):
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    folder = next(tmp_path.glob("runs/*/*/m_2*"))
+    assert json.loads((folder / "results.json").read_text())["status"] == "running"
+    again = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert "resuming" in (folder / "job.log").read_text()
+    results = json.loads((folder / "results.json").read_text())
+    assert (results["status"], results["steps"]) == ("done", 200)
+    events = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    steps = [event["step"] for event in events if "train/loss" in event]
+    assert steps == list(range(1, 201))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("launcher", [["jobs.parallel=2"], ["hydra/launcher=submitit_local"]])
+def test_launchers(tmp_path, launcher):
+    pytest.importorskip("hydra_plugins.hydra_joblib_launcher", reason="needs cse-lab[launchers]")
+    pytest.importorskip("hydra_plugins.hydra_submitit_launcher", reason="needs cse-lab[launchers]")
+    line = [str(Path(sys.executable).parent / "cse-train"), "sweep=whitenedcse/table5", "objective.m=2,3", "smoke=true",
+            "tracker=none", f"paths.cache={tmp_path}/cache", *launcher]  # fmt: skip
+    out = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True)
+    assert out.returncode == 0, out.stdout + out.stderr
+    assert "2 of 2 done" in out.stdout
+    results = [json.loads(path.read_text()) for path in tmp_path.glob("runs/smoke/*/*/m_*/results.json")]
+    assert [result["status"] for result in results] == ["done", "done"]

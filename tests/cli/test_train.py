@@ -1,0 +1,251 @@
+"""cse-train as a person uses it: what it leaves, what it refuses, and how it says so."""
+
+import gzip
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+CSE_TRAIN = str(Path(sys.executable).parent / "cse-train")
+
+
+def test_leaves_a_complete_folder(small_run, cse_train, tmp_path, capsys):
+    assert cse_train(small_run) == 0
+    run = tmp_path / "run"
+    results = json.loads((run / "results.json").read_text())
+    assert results["status"] == "done"
+    assert results["steps"] == 6
+    assert results["best_step"] in (2, 4, 6)
+    assert {"dev/stsb/spearman", "test/stsb/spearman"} <= set(results["metrics"])
+    assert results["config"]["trainer"]["lr"] == 3e-5
+    assert results["versions"]["torch"].startswith("2.11")
+    assert results["data"]["stsb"]["files"]
+    events = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    steps = [event["step"] for event in events if "train/loss" in event]
+    assert steps == [1, 2, 3, 4, 5, 6]
+    scored = {event["step"]: event["dev/stsb/spearman"] for event in events if "dev/stsb/spearman" in event}
+    assert list(scored) == [0, 2, 4, 6]
+    first_best = max((step for step in scored if step), key=lambda step: (scored[step], -step))
+    assert results["best_step"] == first_best  # strictly better only: the earliest of equals
+    assert results["metrics"]["dev/stsb/spearman"] == pytest.approx(scored[first_best], abs=1e-4)
+    assert {"loss.png", "scores.png", "alignment_uniformity.png"} <= {p.name for p in (run / "plots").iterdir()}
+    assert (
+        "base_model" in (run / "best" / "README.md").read_text()
+        or "Base model" in (run / "best" / "README.md").read_text()
+    )
+    assert not list(run.rglob("*.tmp"))
+    assert not list(run.rglob("*.bin"))
+    assert not list(run.rglob("*.pt"))
+
+
+def test_max_steps_keeps_the_schedule(small_run, cse_train, tmp_path):
+    """200 sentences, batch 8: 25 planned steps; step k has lr (25 - k) / 25 of the base, also when it stops at 6."""
+    assert cse_train(small_run) == 0
+    events = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    rates = [event["train/lr"] for event in events if "train/lr" in event]
+    np.testing.assert_allclose(rates, [3e-5 * (25 - k) / 25 for k in range(6)])
+    assert cse_train([*small_run, "trainer.schedule_steps=6", f"hydra.run.dir={tmp_path}/short"]) == 0
+    events = [json.loads(line) for line in (tmp_path / "short" / "metrics.jsonl").read_text().splitlines()]
+    rates = [event["train/lr"] for event in events if "train/lr" in event]
+    np.testing.assert_allclose(rates, [3e-5 * (6 - k) / 6 for k in range(6)])
+
+
+def test_preview_prints_what_the_model_sees(small_run, cse_train, tmp_path, capsys):
+    assert cse_train([*small_run, "data.preview=2"]) == 0
+    out = capsys.readouterr().out
+    assert out.count("view 0") == 2
+    assert out.count("view 1") == 2
+    assert "[CLS]" in out
+    assert not (tmp_path / "run" / "results.json").exists()
+
+
+def test_dry_run_trains_nothing(small_run, cse_train, tmp_path):
+    assert cse_train([*small_run, "dry_run=true"]) == 0
+    assert not (tmp_path / "run" / "results.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("bad", "told"),
+    [
+        (["objektive=simcse"], ["there is no key objektive", "did you mean objective?"]),
+        (["objective=simsce"], ["simsce", "did you mean simcse?", "barlow"]),
+        (["trainer.learning_rate=1"], ["there is no key trainer.learning_rate"]),
+        (["+trainer.lrr=1"], ["+trainer.lrr=1: there is no key trainer.lrr", "did you mean trainer.lr?"]),
+        (["+foo=1"], ["there is no key foo"]),
+        (["trainer.batch_size=500"], ["trainer.batch_size=500 is larger than the data (200 rows"]),
+        (["trainer.batch_size=0"], ["trainer.batch_size=0"]),
+        (["trainer.lr=fast"], ["trainer.lr=fast must be a number above 0"]),
+        (["trainer.precision=fp8"], ["trainer.precision=fp8 is not one of auto, fp32, bf16, fp16"]),
+        (["trainer.select=dev/sts/spearman"], ["trainer.select=dev/sts/spearman", "dev/stsb/..."]),
+        (["trainer.select=dev/stsb/spaerman"], ["trainer.select=dev/stsb/spaerman", "dev/stsb/spearman"]),
+        (["model.pooling=max"], ["model.pooling=max", "cls"]),
+        (["model.num_layers=7"], ["model.num_layers=7", "1 to 2"]),
+        (["model.name=/no/such/folder"], ["model.name=/no/such/folder", "no such folder"]),
+        (["model.name=package://no_such_package/x"], ["no_such_package", "not installed"]),
+        (["model.name=no-such-model-anywhere"], ["no-such-model-anywhere", "model=minilm"]),
+        (["data.path=/no/such/file.txt"], ["data.path=/no/such/file.txt", "no such file"]),
+        (["data.path=no/such_dataset"], ["no/such_dataset"]),
+        (["data.columns=[a]"], ["data.columns=['a']", "plain text"]),
+        (["paths.senteval=/no/such/folder"], ["/no/such/folder"]),
+        (["resume=/no/such/run"], ["resume=/no/such/run", "not a run's folder"]),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_one_sentence(small_run, cse_train, capsys, tmp_path, bad, told):
+    assert cse_train([*small_run, *bad]) == 2
+    err = capsys.readouterr().err.strip()
+    assert len(err.splitlines()) == 1, err
+    for words in told:
+        assert words in err
+    assert not (tmp_path / "run" / "best").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("empty.txt", b"", "empty"),
+        ("blank.txt", b"\n\n\n", "0 row"),
+        ("one.txt", b"only one sentence\n", "1 row"),
+        ("latin.txt", "fine\nein Stück\n".encode("latin-1"), "latin.txt, line 2: byte 0xfc"),
+        ("pairs.csv", b"sent0,sent1\na,b\nc,d\n", "sent0, sent1"),
+        ("picture.png", b"\x89PNG", "the ending is not one of"),
+        ("bad.txt.gz", b"not gzip at all", "gzip"),
+    ],
+)
+def test_bad_text_is_named(small_run, cse_train, capsys, tmp_path, name, content, told):
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert cse_train([*small_run, f"data.path={path}"]) == 2
+    err = capsys.readouterr().err.strip()
+    assert len(err.splitlines()) == 1, err
+    assert str(path) in err
+    assert told in err
+    assert not list((tmp_path / "cache" / "text").glob("*.tmp")) if (tmp_path / "cache").exists() else True
+
+
+def test_missing_column_names_those_there(small_run, cse_train, capsys, tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_text("premise,entailed\n" + "a,b\n" * 20)
+    assert cse_train([*small_run, f"data.path={path}", "data.columns=[sent0]"]) == 2
+    err = capsys.readouterr().err
+    assert "no column sent0" in err
+    assert "premise, entailed" in err
+
+
+def test_everything_missing_is_said_at_once(cse_train, capsys, tmp_path):
+    """The default run without a hub: one line that names the weights, the text and the scores, and what works."""
+    assert cse_train([f"hydra.run.dir={tmp_path}/run", f"paths.cache={tmp_path}/cache"]) == 2
+    err = capsys.readouterr().err.strip()
+    assert len(err.splitlines()) == 1
+    for words in ("bert-base-uncased", "wiki1m", "paths.senteval", "model=minilm", "data=text"):
+        assert words in err
+
+
+def test_a_finished_folder_is_not_written_over(small_run, cse_train, capsys, tmp_path):
+    assert cse_train(small_run) == 0
+    before = (tmp_path / "run" / "results.json").read_bytes()
+    assert cse_train(small_run) == 2
+    assert "resume=auto" in capsys.readouterr().err
+    assert (tmp_path / "run" / "results.json").read_bytes() == before
+
+
+def test_resume_refuses_another_experiment(small_run, cse_train, capsys, tmp_path):
+    assert cse_train(small_run) == 0
+    assert cse_train([*small_run, "resume=auto", "trainer.lr=1e-3", "trainer.max_steps=8"]) == 2
+    err = capsys.readouterr().err
+    assert "trainer.lr=3e-05 (now 0.001)" in err
+
+
+def test_a_damaged_checkpoint_is_one_sentence(small_run, cse_train, capsys, tmp_path):
+    assert cse_train(small_run) == 0
+    (tmp_path / "run" / "last" / "state.safetensors").write_bytes(b"garbage")
+    assert cse_train([*small_run, "resume=auto"]) == 2
+    err = capsys.readouterr().err.strip()
+    assert "damaged" in err
+    assert len(err.splitlines()) == 1
+
+
+def test_a_damaged_cache_is_one_sentence(small_run, cse_train, capsys, tmp_path):
+    assert cse_train(small_run) == 0
+    for flat in (tmp_path / "cache" / "text").rglob("*.flat"):
+        flat.write_bytes(flat.read_bytes()[:10])
+    assert cse_train([*small_run, f"hydra.run.dir={tmp_path}/again"]) == 2
+    err = capsys.readouterr().err.strip()
+    assert "is damaged" in err
+    assert len(err.splitlines()) == 1
+
+
+def test_text_is_tokenised_once(small_run, cse_train, tmp_path, sentences, caplog):
+    assert cse_train([*small_run, "dry_run=true"]) == 0
+    cached = {p: p.stat().st_mtime_ns for p in (tmp_path / "cache").rglob("*") if p.is_file()}
+    copy = tmp_path / "another_name.txt.gz"  # the same lines elsewhere, compressed: other bytes, so a cache of its own
+    copy.write_bytes(gzip.compress(sentences.read_bytes()))
+    moved = tmp_path / "moved.txt"
+    moved.write_bytes(sentences.read_bytes())
+    assert cse_train([*small_run, "dry_run=true", f"data.path={moved}"]) == 0
+    assert {p: p.stat().st_mtime_ns for p in (tmp_path / "cache").rglob("*") if p.is_file()} == cached
+    assert cse_train([*small_run, "dry_run=true", f"data.path={copy}"]) == 0
+    assert len([p for p in (tmp_path / "cache").rglob("*") if p.is_file()]) == 2 * len(cached)
+
+
+def test_nan_stops_the_run_with_a_clear_message(small_run, cse_train, capsys, tmp_path):
+    assert cse_train([*small_run, "trainer.lr=1e30", "trainer.clip=null", "trainer.max_steps=20"]) == 1
+    err = capsys.readouterr().err.strip()
+    assert "the loss is" in err or "collapsed" in err
+    assert json.loads((tmp_path / "run" / "results.json").read_text())["status"] == "failed"
+
+
+def test_accumulation_warns_that_it_adds_no_negatives(small_run, cse_train, capsys, tmp_path):
+    assert cse_train([*small_run, "trainer.accumulate=2"]) == 0
+    assert "adds no negatives" in (tmp_path / "run" / "train.log").read_text()
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp32"])
+def test_precisions_run(small_run, cse_train, tmp_path, precision):
+    assert cse_train([*small_run, f"trainer.precision={precision}"]) == 0
+
+
+def test_flags_may_stand_anywhere(small_run, cse_train, tmp_path):
+    sweep = [a for a in small_run if not a.startswith("hydra.run.dir")]
+    assert cse_train([sweep[0], "-m", *sweep[1:], "seed=1,2", f"hydra.sweep.dir={tmp_path}/sweep"]) == 0
+    seeds = [json.loads(path.read_text())["seed"] for path in (tmp_path / "sweep").rglob("results.json")]
+    assert sorted(seeds) == [1, 2]
+
+
+@pytest.mark.slow
+def test_help_is_quick():
+    times = []
+    for _ in range(3):
+        started = time.perf_counter()
+        out = subprocess.run([CSE_TRAIN, "--help"], capture_output=True, text=True, check=True).stdout
+        times.append(time.perf_counter() - started)
+    assert "objective=barlow" in out
+    assert min(times) < 1.5
+
+
+def test_a_folder_that_cannot_be_made_is_one_sentence(small_run, cse_train, capsys, tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    assert cse_train([*small_run, f"hydra.run.dir={tmp_path}/file/run"]) == 2
+    err = capsys.readouterr().err.strip()
+    assert f"{tmp_path}/file" in err
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kilobytes", "told"), [(2, "File too large"), (60, "run/best")])
+def test_a_full_disk_is_one_sentence_and_leaves_no_half(small_run, tmp_path, kilobytes, told):
+    """No file may grow past the limit, as on a disk that fills up: first in the cache, then in the export."""
+    import resource
+
+    def full_disk():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (kilobytes * 1024, kilobytes * 1024))
+
+    ended = subprocess.run([CSE_TRAIN, *small_run], capture_output=True, text=True, preexec_fn=full_disk)
+    assert ended.returncode == 1, ended.stderr
+    assert "cannot write" in ended.stderr.splitlines()[-1]
+    assert told in ended.stderr.splitlines()[-1]
+    assert "Traceback" not in ended.stderr
+    assert not list(tmp_path.rglob("*.tmp/*"))
