@@ -1,0 +1,160 @@
+"""Every file of sweeps/: its grid is the published one, its report knows the paper's rows, its jobs run."""
+
+import functools
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cse.cli import jobs
+from cse.report import figures, published
+from cse.report.spec import parse
+
+SWEEPS = Path(__file__).resolve().parents[1] / "sweeps"
+
+# jobs, or (searches, trials of each); the arithmetic is the paper's axes
+PUBLISHED = {
+    "nonling/table1": 2 * 3,
+    "nonling/table2": 2 * 3,
+    "nonling/table3": 2 * 2 * 5,
+    "nonling/table4": 2 * 2,
+    "nonling/table5": 2 * 4,
+    "nonling/table6": 3,
+    "nonling/figure2": 6,
+    "nonling/figure3": 6,
+    "nonling/figure4": 3 * 2,
+    "nonling/table_a1": 6 * 3 * 3 * 6,
+    "nonling/table_c1": 2,
+    "nonling/table_d1": 3 * 3,
+    "nonling/table_e1": 2 * 2,
+    "nonling/table_f1": 3 * 2,
+    "whitenedcse/table1": 3 * 2 + 2,
+    "whitenedcse/table2": 2 * 2 + 2,
+    "whitenedcse/table3": 5,
+    "whitenedcse/table3_post_hoc": 3,
+    "whitenedcse/table4": 8 * 2,
+    "whitenedcse/table5": 4,
+    "whitenedcse/table6": 5,
+    "whitenedcse/figure3": 2,
+    "whitenedcse/loss_variants": 3,
+    "declutr/table1": 2 * 2,
+    "declutr/table_s1": 3 * 2,
+    "declutr/table_s3": 2 * 2,
+    "declutr/table_s4": 2 * 2,
+    "declutr/table_s5": 4,
+    "declutr/table_s6": 2,
+    "declutr/figure2": (2 * 3 + 2 * 2) * 2 * 3,
+    "declutr/figure3": 2 * 3 * 5,
+    "declutr/figure_s1a": 1 + 2 * 4,
+    "declutr/figure_s1b": 5 * 4,
+    "noncontrastive/table1": 2 * 10 * 21,
+    "noncontrastive/table1_vicreg": (2 * 10, 50),
+    "noncontrastive/table2": 6 + 8,
+    "noncontrastive/table4": 7,
+    "noncontrastive/figure1": 2 * 10 * 21,
+    "noncontrastive/figure2": (2 * 10, 50),
+    "noncontrastive/figure3": 14 + 2,
+    "noncontrastive/figure4": 3,
+}
+NAMES = sorted(PUBLISHED)
+
+
+@functools.cache
+def sweep(name: str) -> jobs.Sweep:
+    return jobs.read(name)
+
+
+def ends(name: str) -> list[jobs.Job]:
+    """The first and the last job; of a search, with values in its ranges."""
+    table = sweep(name)
+    if table.sweeper == "basic":
+        all_jobs = table.jobs(["smoke=true", "tracker=none"])
+    else:
+        values = ["objective.log10_covariance=-2", "objective.log10_variance=2", "trainer.lr=1e-5"]
+        all_jobs = [table.job([*each, *values, "smoke=true", "tracker=none"]) for each in table.searches([])]
+    return [all_jobs[0], all_jobs[-1]]
+
+
+def test_no_file_is_left_out():
+    found = {str(path.relative_to(SWEEPS).with_suffix("")) for path in SWEEPS.glob("*/*.yaml")}
+    assert found == set(PUBLISHED)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_grid_is_the_published_one(name):
+    """So many jobs, each with a folder of its own, and the first and last compose."""
+    table = sweep(name)
+    if table.sweeper == "basic":
+        planned = table.jobs([])
+        assert len(planned) == PUBLISHED[name]
+        assert len({job.name for job in planned}) == len(planned)
+    else:
+        assert (len(table.searches([])), table.trials) == PUBLISHED[name]
+    for job in ends(name):
+        jobs.composed("train" if job.program == "cse-train" else "evaluate", job.arguments)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_file_opens_with_its_command_and_names_published_rows(name):
+    file = SWEEPS / f"{name}.yaml"
+    lines = file.read_text().splitlines()
+    assert lines[0] == "# @package _global_"
+    assert f"cse-train sweep={name}" in lines[1]
+    assert max(map(len, lines)) <= 120
+    block = yaml.safe_load(file.read_text())["report"]
+    assert block["paper"] == name.partition("/")[0]
+    table = published.table(block["paper"], block["table"]) if block.get("table") else None
+    spec = parse(block, table, str(file), 0.1, 0.9)
+    cases = set(sweep(name).cases)
+    lines = [*spec.rows.values(), *spec.columns.values()]
+    wheres = [line.where for line in lines] + [w for f in spec.figures if isinstance(f.get("series"), dict)
+                                               for w in f["series"].values()]  # fmt: skip
+    assert {where["case"] for where in wheres if "case" in where} <= cases
+    for figure in spec.figures:
+        figures.check(figure, str(file))
+        overlay = figures.overlay(figure, spec.paper)
+        if overlay is not None:
+            figures.check_split(figure, overlay["split"])
+
+
+def test_cases_that_share_a_folder_are_the_same_runs():
+    """A case of one name in two tables of one folder is one job: it is never run twice, nor mixed up."""
+    folders: dict[tuple[Path, str], tuple[str, str]] = {}
+    for name in NAMES:
+        table = sweep(name)
+        if table.sweeper != "basic" or table.params:
+            continue
+        for case, job in zip(table.cases, table.jobs([]), strict=True):
+            before = folders.setdefault((table.folder, case), (job.name, name))
+            assert before[0] == job.name, f"{case} of {name} and of {before[1]}"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory) -> Path:
+    """Where jobs run and tiny data is made once; a run that several tables share is made once too."""
+    return tmp_path_factory.mktemp("sweeps")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_the_first_and_the_last_job_run(name, runs, monkeypatch):
+    """smoke=true: a tiny encoder of the real width, tiny data; a job that scores a run has that run made first."""
+    from cse.cli import evaluate, train
+
+    monkeypatch.chdir(runs)
+    monkeypatch.setenv("CSE_CACHE", str(runs / "cache"))
+
+    def call(job: jobs.Job, folder: Path) -> None:
+        if (folder / "results.json").exists():
+            return
+        monkeypatch.setattr("sys.argv", [job.program, *job.arguments, f"hydra.run.dir={jobs.quoted(folder)}"])
+        with pytest.raises(SystemExit) as ended:
+            (train if job.program == "cse-train" else evaluate).main()
+        assert ended.value.code == 0
+        assert json.loads((folder / "results.json").read_text())["status"] == "done"
+
+    for job in ends(name):
+        if job.scores:
+            call(job.scores[1], job.scores[0])
+        call(job, runs / sweep(name).place(["smoke=true"]) / job.name)
