@@ -1,0 +1,133 @@
+"""What each objective costs: its step beside SimCSE's on the same batch, interleaved in one run; and whitening's share.
+
+    python benchmarks/bench_cost.py [--model minilm|bert] [--batch 64] [--repeats 5]
+
+Random weights and tokens serve: time does not depend on them. 26 tokens a sentence on average, 32 at most.
+"""
+
+import argparse
+import statistics
+import sys
+import time
+from collections.abc import Callable
+
+import torch
+from hydra import compose, initialize_config_dir
+from hydra.utils import instantiate
+from results import table, write_section
+from transformers import BertConfig, BertModel
+
+from cse.cli.compose import CONF_DIR
+from cse.model.encoder import Encoder
+from cse.training.step import plain_step
+from cse.types import Batch, Encoded, Tokens
+
+SHAPES = {"minilm": (384, 6, 12), "bert": (768, 12, 12)}  # width, layers, heads
+OBJECTIVES = {
+    "simcse": ["objective=simcse"],
+    "simcse_sup": ["objective=simcse_sup"],
+    "whitenedcse, m = 3": ["objective=whitenedcse"],
+    "whitenedcse, one pass": ["objective=whitenedcse", "objective.source=shared_backbone"],
+    "declutr, one positive, no mlm": ["objective=declutr", "objective.mlm_weight=0"],
+    "barlow, 8192": ["objective=barlow"],
+    "vicreg, 8192": ["objective=vicreg"],
+}
+GROUPS = (32, 48, 64, 96, 128, 192, 384)
+
+
+def encoder_of(shape: str) -> Encoder:
+    width, layers, heads = SHAPES[shape]
+    config = BertConfig(
+        hidden_size=width, num_hidden_layers=layers, num_attention_heads=heads, intermediate_size=4 * width
+    )
+    return Encoder(BertModel(config, add_pooling_layer=False), None, "cls", packed=True).train().to(device())  # type: ignore[arg-type]
+
+
+def device() -> str:
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def objective_of(overrides: list[str], dim: int, batch: int) -> torch.nn.Module:
+    with initialize_config_dir(CONF_DIR, version_base="1.3"):
+        config = compose("train", ["data=text", *overrides, f"trainer.batch_size={batch}"])
+    if "whitening" in config.objective and dim % config.objective.whitening.num_groups:
+        config.objective.whitening.num_groups = dim // 2
+    return instantiate(config.objective, dim=dim).to(device())
+
+
+def batch_of(rows: int, views: int) -> Batch:
+    generator = torch.Generator().manual_seed(0)
+    lengths_B = torch.randint(20, 33, (rows * views,), generator=generator)
+    mask_BT = (torch.arange(32)[None] < lengths_B[:, None]).long()
+    ids_BT = torch.randint(1000, 30000, mask_BT.shape, generator=generator) * mask_BT
+    return Batch(Tokens(ids_BT.to(device()), mask_BT.to(device())), (rows,) * views)
+
+
+def seconds(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter() - started
+
+
+def spread(times: list[float]) -> str:
+    return f"{statistics.median(times):.3g} ({min(times):.3g} to {max(times):.3g})"
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--model", choices=SHAPES, default="minilm")
+    arguments.add_argument("--batch", type=int, default=64)
+    arguments.add_argument("--repeats", type=int, default=5)
+    given = arguments.parse_args()
+    torch.manual_seed(0)
+    encoder = encoder_of(given.model)
+
+    def step(objective: torch.nn.Module, batch: Batch) -> Callable[[], object]:
+        def work() -> None:
+            encoder.zero_grad()
+            objective.zero_grad()
+            plain_step(encoder, objective, batch, torch.Tensor.backward, "exact")
+
+        return work
+
+    steps = {}
+    for name, overrides in OBJECTIVES.items():
+        objective = objective_of(overrides, encoder.dim, given.batch)
+        steps[name] = step(objective, batch_of(given.batch, objective.num_views))
+        steps[name]()
+    times: dict[str, list[float]] = {name: [] for name in steps}
+    for _ in range(given.repeats):
+        for name, work in steps.items():
+            times[name].append(seconds(work))
+    ratios = {name: [t / s for t, s in zip(times[name], times["simcse"], strict=True)] for name in steps}
+    rows = [[name, spread(times[name]), spread(ratios[name])] for name in steps]
+
+    simcse_step = statistics.median(times["simcse"])
+    shares = []
+    for groups in GROUPS:
+        if encoder.dim % groups == 0:
+            objective = objective_of(["objective=whitenedcse", f"objective.whitening.num_groups={groups}"],
+                                     encoder.dim, given.batch)  # fmt: skip
+            x_BD = torch.randn(given.batch, encoder.dim, device=device())
+            views = [
+                Encoded((x_BD + 0.1 * torch.randn_like(x_BD)).requires_grad_()) for _ in range(objective.num_views)
+            ]
+            whole = [seconds(lambda: objective(views).total.backward()) for _ in range(10 * given.repeats)]  # noqa: B023
+            cost = statistics.median(whole)
+            shares.append([str(groups), f"{1000 * cost:.3g}", f"{100 * cost / (1.5 * simcse_step + cost):.2f} %"])
+    body = table(["objective", "seconds a step", "ratio to simcse"], rows)
+    body += (
+        "\n\nForward of the whole objective (whitening of three views, head, loss) and backward, beside its step:\n\n"
+    )
+    body += table(["groups", "ms", "share of the step"], shares)
+    command = f"python benchmarks/bench_cost.py --model {given.model} --batch {given.batch} --repeats {given.repeats}"
+    where = "on the GPU" if torch.cuda.is_available() else "on the CPU"
+    write_section(f"Cost of the objectives, {given.model} shape, batch {given.batch}, {where}", command,
+                  f"Medians, least and most of {given.repeats}; ratios within a round.\n\n{body}")  # fmt: skip
+    sys.stdout.write(body + "\n")
+
+
+if __name__ == "__main__":
+    main()

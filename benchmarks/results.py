@@ -1,0 +1,36 @@
+"""benchmarks/RESULTS.md: each benchmark owns one section and rewrites only that."""
+
+import platform
+import re
+import subprocess
+from pathlib import Path
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "RESULTS.md"
+
+
+def write_section(title: str, command: str, body: str) -> None:
+    """Replace the section `title` by `body`, with the command, the machine and the commit that gave it."""
+    commit = subprocess.run(["git", "-C", HERE, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout
+    head = f"## {title}\n\n`{command}`, {machine()}, commit {commit.strip()}\n\n"
+    old = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else "# Measured\n\nEach section by its command.\n\n"
+    rest = re.sub(rf"## {re.escape(title)}\n.*?(?=^## |\Z)", "", old, flags=re.DOTALL | re.MULTILINE)
+    RESULTS.write_text(f"{rest.rstrip()}\n\n{head}{body.rstrip()}\n", encoding="utf-8")
+
+
+def machine() -> str:
+    """Processor, cores, threads and torch, or the GPU."""
+    import torch
+
+    if torch.cuda.is_available():
+        return f"{torch.cuda.get_device_name()}, torch {torch.__version__}"
+    lines = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
+    names = re.findall(r"model name\s*: (.*)", lines)
+    name = names[0] if names else platform.processor()
+    return f"{name}, {len(names)} cores, {torch.get_num_threads()} threads, torch {torch.__version__}"
+
+
+def table(header: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
