@@ -46,11 +46,21 @@ def worker(config: str, folder: str) -> float | tuple[str, str] | None:
     startup.quiet()
     logging.basicConfig(level=logging.INFO if os.environ["RANK"] == "0" else logging.ERROR, format="%(message)s")
     try:
-        return run(OmegaConf.create(config), Path(folder))  # type: ignore[arg-type]
+        outcome = run(OmegaConf.create(config), Path(folder))  # type: ignore[arg-type]
+        leave()
+        return outcome
     except UserError as error:
         return "UserError", str(error)
     except RunError as error:
         return "RunError", str(error)
+
+
+def leave() -> None:
+    """Close this process's group, if it is in one: left to the interpreter's end, the group's threads can abort it."""
+    import torch.distributed as dist
+
+    if dist.is_initialized():
+        dist.destroy_process_group()
 
 
 def shared_folder(folder: Path) -> Path:

@@ -1,5 +1,6 @@
 """cse-train: one line, one experiment."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -20,7 +21,12 @@ def main() -> None:
 
     if sweep.wanted(sys.argv[1:]):
         sys.exit(sweep.main(sys.argv[1:]))
-    sys.exit(compose.command("train", task, sys.argv[1:]))
+    code = compose.command("train", task, sys.argv[1:])
+    if code == 0 and "RANK" in os.environ:  # after a failure the other processes may be inside a collective
+        from cse.cli.launch import leave
+
+        leave()
+    sys.exit(code)
 
 
 def task(cfg: DictConfig) -> float | None:

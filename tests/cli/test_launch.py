@@ -16,13 +16,19 @@ def losses(folder: Path) -> list[float]:
     return [event["train/loss"] for event in events if "train/loss" in event]
 
 
+def succeed(command: list) -> None:
+    """Run a command; where it fails, its own words are the test's message."""
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+
+
 @pytest.mark.slow
 def test_two_processes_are_one(small_run, cse_train, tmp_path):
     """Without dropout (each process draws its own) two processes repeat one process's run."""
     still = [*small_run, "augmentation=shuffle", "augmentation.model_dropout=0.0"]
     assert cse_train(still) == 0
     two = [*still, "trainer.devices=2", f"hydra.run.dir={tmp_path}/two"]
-    subprocess.run([BIN / "cse-train", *two], check=True, capture_output=True)
+    succeed([BIN / "cse-train", *two])
     np.testing.assert_allclose(losses(tmp_path / "two"), losses(tmp_path / "run"), rtol=1e-5)
     results = [json.loads((tmp_path / name / "results.json").read_text()) for name in ("run", "two")]
     assert results[1]["status"] == "done"
@@ -31,8 +37,7 @@ def test_two_processes_are_one(small_run, cse_train, tmp_path):
         assert results[1]["metrics"][name] == pytest.approx(value, abs=0.05)
 
     joined = [*still, f"hydra.run.dir={tmp_path}/joined"]
-    torchrun = [BIN / "torchrun", "--standalone", "--nproc-per-node=2", "-m", "cse.cli.train", *joined]
-    subprocess.run(torchrun, check=True, capture_output=True)
+    succeed([BIN / "torchrun", "--standalone", "--nproc-per-node=2", "-m", "cse.cli.train", *joined])
     np.testing.assert_allclose(losses(tmp_path / "joined"), losses(tmp_path / "two"), rtol=1e-6)
 
 
