@@ -21,7 +21,7 @@ def test_the_wheel_carries_its_configuration(tmp_path):
         names = archive.namelist()
         archive.extractall(tmp_path / "site")
     assert len(names) == len(set(names))
-    for folder, inside in ((ROOT / "conf", "cse/conf"), (ROOT / "sweeps", "cse/conf/sweep")):
+    for folder, inside in ((ROOT / "conf", "cse/conf"), (ROOT / "sweeps", "cse/sweeps")):
         for path in folder.rglob("*.yaml"):
             assert f"{inside}/{path.relative_to(folder)}" in names
     code = (

@@ -13,7 +13,8 @@ from cse.errors import RunError, UserError
 
 PACKAGE_DIR = Path(__file__).resolve().parents[1]
 CONF_DIR = str(PACKAGE_DIR / "conf" if (PACKAGE_DIR / "conf").is_dir() else PACKAGE_DIR.parent / "conf")
-"""conf/ beside cse/ in a checkout, inside it in an installed wheel."""
+SWEEPS_DIR = str(Path(CONF_DIR).parent / "sweeps")
+"""conf/ and sweeps/ beside cse/ in a checkout, inside it in an installed wheel."""
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a disk, a quota, a file's limit
 
@@ -118,7 +119,7 @@ def explain(error: Exception, arguments: list[str], config_name: str) -> str:
         return f"there is no key {key}{nearest(key, valid_keys(config_name, arguments))}"
     if match := re.search(r"Could not find '([^']+)'", text):
         group, _, choice = match.group(1).partition("/")
-        folder = Path(CONF_DIR) / group
+        folder = Path(SWEEPS_DIR if group == "sweep" else CONF_DIR, "" if group == "sweep" else group)
         options = sorted(str(path.relative_to(folder).with_suffix("")) for path in folder.rglob("*.yaml"))
         return f"{group}={choice} is not a choice{nearest(choice, options)}; the choices: {', '.join(options)}"
     if match := re.search(r"You must specify '([^']+)'|Missing mandatory value: (\S+)", text):
@@ -141,7 +142,7 @@ def valid_keys(config_name: str, arguments: list[str]) -> list[str]:
     from hydra.core.global_hydra import GlobalHydra
     from omegaconf import OmegaConf
 
-    groups = {path.name for path in Path(CONF_DIR).iterdir() if path.is_dir()}
+    groups = {"sweep", *(path.name for path in Path(CONF_DIR).iterdir() if path.is_dir())}
     chosen = [a for a in arguments if a.partition("=")[0] in groups and "," not in a.partition("[")[0]]
     GlobalHydra.instance().clear()
     with initialize_config_dir(CONF_DIR, version_base="1.3"):

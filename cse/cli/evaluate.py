@@ -2,7 +2,6 @@
 
 import logging
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,6 @@ from cse.errors import MissingResource, UserError
 
 if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
     from cse.cli.subject import Subject
-    from cse.types import Encode
 
 log = logging.getLogger("cse")
 
@@ -100,11 +98,14 @@ def evaluate(
     from cse.cli.build import make
     from cse.cli.record import Record
     from cse.cli.subject import whitened
+    from cse.eval.score import remembering, score
     from cse.tracking.trackers import Trackers
 
     chosen = {name: [split for split in part.splits if split in splits_of(cfg)] for name, part in evaluators.items()}
     if not any(chosen.values()):
         raise UserError(f"splits={cfg.splits} leaves nothing to score: {', '.join(evaluators)} have other splits")
+    for name in (name for name, splits in chosen.items() if not splits):
+        log.warning("%s has only the split %s, which is not asked for", name, ", ".join(evaluators[name].splits))
     config: dict[str, Any] = OmegaConf.to_container(cfg, resolve=True)  # type: ignore[assignment]
     record = Record(folder, config, subject.device)
     trackers = Trackers(folder, config, [make(node) for node in cfg.tracker.values()])
@@ -114,7 +115,7 @@ def evaluate(
         log.info(
             "encoder    %s\ndevice     %s, %s\nfolder     %s", subject.described, subject.device, cfg.dtype, folder
         )
-        metrics = score(evaluators, chosen, subject.encode)
+        metrics = score(evaluators, chosen, remembering(subject.encode))
         data = {name: evaluators[name].provenance() for name in chosen if chosen[name]}
     except BaseException as error:
         record.finish("failed", error=f"{type(error).__name__}: {error}")
@@ -129,20 +130,6 @@ def evaluate(
     trackers.table("scores", list(rows[0]), [list(row.values()) for row in rows])
     trackers.finish(0, metrics)
     log.info("\n%s", scores.shown(rows))
-
-
-def score(evaluators: dict[str, Any], chosen: dict[str, list[str]], encode: "Encode") -> dict[str, float]:
-    """Every score of every evaluator on its chosen splits, `<split>/<evaluator>/<score>`."""
-    metrics: dict[str, float] = {}
-    for name, splits in chosen.items():
-        if not splits:
-            log.warning("%s has only the split %s, which is not asked for", name, ", ".join(evaluators[name].splits))
-        for split in splits:
-            started = time.perf_counter()
-            found = evaluators[name](encode, split)
-            metrics |= {f"{split}/{name}/{key}": float(value) for key, value in found.items()}
-            log.info("%-10s %s, %.1f s", name, split, time.perf_counter() - started)
-    return metrics
 
 
 if __name__ == "__main__":

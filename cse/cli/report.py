@@ -1,6 +1,5 @@
 """cse-report: a paper's table and figures beside our runs, on the terminal and as Markdown, CSV, LaTeX and HTML."""
 
-import itertools
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ cse-report: what a paper printed, what our runs gave, and what may be said of th
   cse-report runs=FOLDER metrics=[test/sts/*]         any runs: a row for each setting, mean and deviation over seeds
 
 Reads       results.json of every run at or below the folder; runs nothing
+Shows       score=dev/stsb/spearman: a sweep's figures with this score instead of the paper's
 Writes      report.html (one file, figures inside), report.md, report.csv (unrounded), report.tex, figures/*.png
             into out=FOLDER (reports/PAPER/TABLE by default)
 Compares    confidence=0.95  interval=t|bootstrap  tolerance=0.1 (points that pass)  seed_sd=0.9 (where n is 1)
@@ -50,7 +50,7 @@ def settings(arguments: list[str]) -> dict[str, Any]:
         if not equals:
             raise UserError(f"{argument}: say {key}=VALUE")
         try:
-            config[key] = value if key in ("sweep", "out") else yaml.safe_load(value)
+            config[key] = value if key in ("sweep", "out", "score") else yaml.safe_load(value)
         except yaml.YAMLError as error:
             raise UserError(f"{argument}: {value!r} cannot be read as a value or a [list]") from error
     for key in ("runs", "metrics"):
@@ -71,22 +71,23 @@ def report(config: dict[str, Any]) -> None:
     from cse.report.table import build
 
     sweep = config["sweep"]
+    block, expected, where = read_sweep(sweep) if sweep else ({}, [], "")
     folders = [Path(folder) for folder in config["runs"] or [jobs.read(sweep).place([])]]
     out = Path(config["out"] or f"reports/{sweep or folders[0].resolve().name}")
     pictures: list[page.Picture] = []
     if sweep:
-        block, expected, where = read_sweep(sweep)
         table = published.table(block["paper"], block["table"]) if block.get("table") else None
         spec = parse(block, table, where, config["tolerance"], config["seed_sd"])
         for wanted in spec.figures:
             figures.check(wanted, where)
+        shown_figures = [figures.showing(wanted, config["score"]) for wanted in spec.figures]
         runs = read_runs(folders) if config["runs"] or folders[0].is_dir() else []
-        shown = [wanted[key] for wanted in spec.figures for key in "yz" if key in wanted]
+        shown = [wanted[key] for wanted in shown_figures for key in "yz" if key in wanted]
         if table:
             tables = [build(spec, table, runs, expected, config["confidence"], config["interval"])]
         else:
             tables = survey(runs, shown, spec.seed, expected)
-        pictures = [draw(wanted, spec, runs, out) for wanted in spec.figures]
+        pictures = [draw(wanted, spec, runs, out) for wanted in shown_figures]
         title, subtitle = sweep, published.read(spec.paper)["paper"]
     else:
         runs = read_runs(folders)
@@ -104,7 +105,7 @@ def report(config: dict[str, Any]) -> None:
 
 def read_sweep(sweep: str) -> tuple[dict[str, Any], list[dict[str, Any]], str]:
     """(the `report:` block, the axes' values of every planned job, the file's name) of sweeps/<sweep>.yaml."""
-    folder = Path(CONF_DIR) / "sweep"
+    folder = Path(compose.SWEEPS_DIR)
     file = folder / f"{sweep}.yaml"
     if not file.is_file():
         known = sorted(str(path.relative_to(folder).with_suffix("")) for path in folder.glob("*/*.yaml"))
@@ -115,23 +116,15 @@ def read_sweep(sweep: str) -> tuple[dict[str, Any], list[dict[str, Any]], str]:
     name = f"sweeps/{sweep}.yaml"
     if "report" not in raw:
         raise UserError(f"{name} has no `report:` block, which says what its runs are laid beside")
-    return raw["report"], planned(raw.get("hydra", {}).get("sweeper", {}).get("params", {})), name
+    return raw["report"], planned(jobs.read(sweep)), name
 
 
-def planned(params: dict[str, Any]) -> list[dict[str, Any]]:
-    """Every combination of a sweep's axes. An axis without an end (interval, glob) leaves the plan unknown: []."""
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-    from hydra.core.override_parser.types import ValueType
-
-    axes = {}
-    for key, values in params.items():
-        override = OverridesParser.create().parse_overrides([f"{key}={values}"])[0]
-        if not override.is_sweep_override():
-            continue
-        if override.value_type in (ValueType.INTERVAL_SWEEP, ValueType.GLOB_CHOICE_SWEEP):
-            return []
-        axes[str(key).lstrip("+")] = [yaml.safe_load(value) for value in override.sweep_string_iterator()]
-    return [dict(zip(axes, job, strict=True)) for job in itertools.product(*axes.values())] if axes else []
+def planned(sweep: jobs.Sweep) -> list[dict[str, Any]]:
+    """The axes' values of every job of a grid; a search's trials are not known beforehand: []."""
+    if sweep.sweeper != "basic":
+        return []
+    found = jobs.expanded(sweep.axes([]))
+    return [{jobs.key_of(axis): yaml.safe_load(jobs.value_of(axis)) for axis in job} for job in found if job]
 
 
 def draw(wanted: dict[str, Any], spec: Any, runs: list[Any], out: Path) -> Any:

@@ -5,16 +5,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from omegaconf import DictConfig, OmegaConf
 
 from cse.cli.build import build, identity, make, precision_of
 from cse.errors import RunError
-from cse.types import Encode
 
 log = logging.getLogger("cse")
-
-REMEMBERED = 200_000  # texts: the seven STS tasks have 29,469, all SentEval transfer tasks about 130,000
 
 
 def run(cfg: DictConfig, folder: Path) -> float | None:
@@ -68,12 +64,13 @@ class Job:
 
     def run(self) -> float | None:
         """Train and score. A failure is in results.json and in every tracker before it is raised."""
+        from cse.eval.score import remembering, score
         from cse.report.run_plots import keep_cosines
 
         training, evaluators = self.training, self.parts.evaluators
         try:
             if self.main and training.step == 0:
-                keep_cosines(self.folder, "before", evaluators, self.parts.encoder.encode)
+                keep_cosines(self.folder, "before", evaluators, training.encode())
             outcome = training.run()
             if not self.main:
                 return outcome.best_score
@@ -81,7 +78,7 @@ class Job:
                 self.export(outcome.steps, outcome.curve[-1][1] if outcome.curve else {})
             best = self.best()
             encode = remembering(best.encode)
-            metrics = score(evaluators, encode)
+            metrics = score(evaluators, {name: list(e.splits) for name, e in evaluators.items()}, encode)
             keep_cosines(self.folder, "after", evaluators, encode)
         except BaseException as error:
             if self.record is not None and training.trackers is not None:
@@ -134,34 +131,6 @@ class Job:
         from cse.tracking.trackers import Trackers
 
         return Trackers(self.folder, self.config, [make(node) for node in self.cfg.tracker.values()], resume_step)
-
-
-def remembering(encode: Encode) -> Encode:
-    """The same function of a finished encoder, which encodes a text once for all evaluators and pictures.
-
-    Large sets (MTEB, probing) are encoded as they come and not kept.
-    """
-    rows: dict[str, np.ndarray] = {}
-
-    def encode_new(texts: list[str]) -> np.ndarray:
-        if len(rows) + len(texts) > REMEMBERED:
-            return encode(texts)
-        new = [text for text in dict.fromkeys(texts) if text not in rows]
-        if new:
-            rows.update(zip(new, encode(new), strict=True))
-        return np.stack([rows[text] for text in texts])
-
-    return encode_new
-
-
-def score(evaluators: dict[str, Any], encode: Encode) -> dict[str, float]:
-    """Every score of every evaluator, `<split>/<evaluator>/<score>`."""
-    return {
-        f"{split}/{name}/{key}": float(value)
-        for name, evaluator in evaluators.items()
-        for split in evaluator.splits
-        for key, value in evaluator(encode, split).items()
-    }
 
 
 def not_on_gpu() -> bool:

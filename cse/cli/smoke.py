@@ -53,7 +53,7 @@ def shrink_training(cfg: DictConfig, world: Path) -> None:
     cfg.trainer.update(
         batch_size=min(cfg.trainer.batch_size, BATCH), max_length=min(cfg.trainer.max_length, 16), epochs=1,
         max_steps=2, schedule_steps=None, eval_every=2, save_every=None, log_every=1, precision="fp32", workers=0,
-        devices=1, stop_on_collapse=False, select=cfg.trainer.select and "dev/stsb/spearman",
+        devices=1, stop_on_collapse=False, watch=[], select=cfg.trainer.select and "dev/stsb/spearman",
     )  # fmt: skip
     if "min_length" in cfg.augmentation:  # DeCLUTR's spans
         cfg.augmentation.update(min_length=4, max_length=16)

@@ -28,26 +28,28 @@ PROBING = {task: ([f"probing/{task}/accuracy"], [f"probing/{task}/dev_accuracy"]
 
 
 class Declutr:
-    """Every score of the parts, and `downstream`, `probing`, `average` of test and (`dev_...`) of dev.
+    """On test every score of the parts, and `downstream`, `probing`, `average`; on dev these three.
 
     parts: evaluators by name (transfer, sts, probing, coco), None to leave one out. An average that lacks tasks names
     them: `downstream_without_CapRet`.
     """
 
-    splits = ("test",)
+    splits = ("test", "dev")
 
     def __init__(self, parts: dict[str, Evaluator | None]):
         self.parts = {name: part for name, part in parts.items() if part is not None}
+        self.last: tuple[Encode | None, dict[str, float]] = (None, {})
 
     def prepare(self) -> None:
         for part in self.parts.values():
             part.prepare()
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
-        scores = {
-            f"{name}/{key}": value for name, part in self.parts.items() for key, value in part(encode, split).items()
-        }
-        return scores | averages(scores)
+        if self.last[0] is not encode:  # SentEval's fits give both splits at once
+            found = {name: part(encode, "test") for name, part in self.parts.items()}
+            self.last = encode, {f"{name}/{key}": value for name, part in found.items() for key, value in part.items()}
+        scores = self.last[1]
+        return scores | averages(scores, split) if split == "test" else averages(scores, split)
 
     def provenance(self) -> dict[str, Any]:
         found = {name: part.provenance() for name, part in self.parts.items()}
@@ -59,20 +61,23 @@ class Declutr:
         }
 
 
-def averages(scores: dict[str, float]) -> dict[str, float]:
-    """Downstream, Probing and (D + P) / 2 on test and dev, out of `<part>/<task>/<statistic>` scores."""
+def averages(scores: dict[str, float], split: str) -> dict[str, float]:
+    """Downstream, Probing and (D + P) / 2 of a split, out of `<part>/<task>/<statistic>` scores."""
     found: dict[str, float] = {}
-    for column, prefix in ((0, ""), (1, "dev_")):
-        means, missing = [], []
-        for name, tasks in (("downstream", DOWNSTREAM), ("probing", PROBING)):
-            there = {task: keys[column] for task, keys in tasks.items() if all(key in scores for key in keys[column])}
-            lacking = [task for task in tasks if task not in there]
-            if there:
-                means.append(float(np.mean([np.mean([scores[key] for key in keys]) for keys in there.values()])))
-                found[_named(f"{prefix}{name}", lacking)] = means[-1]
-            missing += lacking
-        if len(means) == 2:
-            found[_named(f"{prefix}average", missing)] = sum(means) / 2
+    column = ("test", "dev").index(split)
+    means, missing = [], []
+    for name, tasks in (("downstream", DOWNSTREAM), ("probing", PROBING)):
+        there = {task: keys[column] for task, keys in tasks.items() if all(key in scores for key in keys[column])}
+        lacking = [task for task in tasks if task not in there]
+        counts = {task: float(np.mean([scores[key] for key in keys])) for task, keys in there.items()}
+        if counts:
+            means.append(float(np.mean(list(counts.values()))))
+            found[_named(name, lacking)] = means[-1]
+        if name == "downstream" and not lacking:  # Table S6
+            found["downstream_without_SNLI"] = float(np.mean([counts[task] for task in counts if task != "SNLI"]))
+        missing += lacking
+    if len(means) == 2:
+        found[_named("average", missing)] = sum(means) / 2
     return found
 
 

@@ -42,6 +42,7 @@ OWN = {
 }
 NEEDED = {"curve": ("x", "y"), "heat": ("x", "y", "z"), "scatter": ("x", "y"), "path": ("x", "y"),
           "cosines": ("evaluator", "split", "edges"), "distribution": ("x", "y")}  # fmt: skip
+SCORE_AXIS = {"curve": "y", "heat": "z", "distribution": "y"}
 LINES = {"max": "-", "q75": "--", "mean": "-", "q50": ":"}
 
 
@@ -58,6 +59,12 @@ def check(wanted: dict[str, Any], where: str) -> None:
         raise UserError(f"{where}: figure {name} does not say {lacking[0]}")
 
 
+def showing(wanted: dict[str, Any], score: str | None) -> dict[str, Any]:
+    """The figure with another score than the paper's, whose points are then not laid over it."""
+    axis = SCORE_AXIS.get(wanted["kind"])
+    return wanted if score is None or axis is None else {**wanted, axis: score, "instead_of": wanted[axis]}
+
+
 def draw(wanted: dict[str, Any], spec: Spec, runs: list[Run]) -> Any | None:
     """A matplotlib figure, or None where no finished run has what it shows."""
     printed = overlay(wanted, spec.paper)
@@ -69,7 +76,7 @@ def draw(wanted: dict[str, Any], spec: Spec, runs: list[Run]) -> Any | None:
                                     "cosines": cosines, "distribution": distribution}  # fmt: skip
     figure = drawers[wanted["kind"]](wanted, series) if series else None
     if figure is not None:
-        if printed is not None and wanted["kind"] in ("curve", "scatter"):
+        if printed is not None and wanted["kind"] in ("curve", "scatter") and "instead_of" not in wanted:
             lay_over(figure.axes[0], printed)
         figure.suptitle(wanted.get("title") or (printed or {}).get("title") or wanted["name"])
     return figure

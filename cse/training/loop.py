@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from cse.data.loader import Batches
 from cse.errors import RunError, UserError
 from cse.eval.geometry import alignment, effective_rank, uniformity
+from cse.eval.score import remembering, score
 from cse.model.encoder import Encoder
 from cse.tracking.trackers import Trackers
 from cse.training import checkpoint, optim
@@ -22,7 +23,7 @@ from cse.training.distributed import average_gradients, gather_objects, world_si
 from cse.training.progress import Progress
 from cse.training.settings import Outcome, Trainer
 from cse.training.step import chunked_step, plain_step
-from cse.types import Batch, Encoded, Evaluator, Tokens
+from cse.types import Batch, Encode, Encoded, Evaluator, Tokens
 
 log = logging.getLogger(__name__)
 
@@ -76,6 +77,7 @@ class Training:
         self.curve: list[tuple[int, dict[str, float]]] = []
         self.seconds, self.tokens = 0.0, 0
         self.watched = self._watched()
+        self.encoding: tuple[int, Any] = (-1, None)  # (step, its Encode)
         self.trackers: Trackers | None = None
         self._start(seed, resume, trackers)
 
@@ -177,14 +179,11 @@ class Training:
 
     def _evaluate(self) -> dict[str, float]:
         """Score dev; export where the selecting score is strictly better than at every step before. Returns it."""
-        if self.watched is None:
+        if not self.watched:
             return {}
         scores: dict[str, float] = {}
         if self.accelerator.is_main_process:
-            head = self.objective.test_head()
-            encode = lambda texts: self.encoder.encode(texts, head=head)  # noqa: E731
-            found = self.evaluators[self.watched](encode, "dev")
-            scores = {f"dev/{self.watched}/{name}": value for name, value in found.items()}
+            scores = score(self.evaluators, {key: ["dev"] for key in self.watched}, self.encode())
             self._log(scores | {"train/step": self.step})
             if self.trainer.select is not None:
                 self._select(scores)
@@ -239,20 +238,28 @@ class Training:
         moved = [None if x is None else x.to(device, non_blocking=True) for x in parts]
         return Batch(Tokens(*moved), batch.sizes)  # type: ignore[arg-type]
 
-    def _watched(self) -> str | None:
-        """The evaluator that scores dev in training: the one that `trainer.select` names, else the first that can."""
+    def encode(self) -> Encode:
+        """The encoder as it is at this step, with the head that it is tested with; each text is encoded once."""
+        if self.encoding[0] != self.step:
+            head = self.objective.test_head()
+            self.encoding = self.step, remembering(lambda texts: self.encoder.encode(texts, head=head))
+        return self.encoding[1]
+
+    def _watched(self) -> list[str]:
+        """The evaluators that score dev in training: the one that `trainer.select` names, and those of `watch`."""
+        select, watch = self.trainer.select, list(self.trainer.watch)
         able = [name for name, evaluator in self.evaluators.items() if "dev" in evaluator.splits]
-        if self.trainer.select is None:
-            return able[0] if able else None
-        split, _, score = self.trainer.select.partition("/")
-        name = score.partition("/")[0]
-        if split != "dev" or name not in able:
+        split, _, rest = (select or "").partition("/")
+        name = rest.partition("/")[0]
+        if select is not None and (split != "dev" or name not in able):
             choices = ", ".join(f"dev/{key}/..." for key in able) or "none"
             raise UserError(
-                f"trainer.select={self.trainer.select}: no evaluator of this run gives it (dev scores: {choices}); "
+                f"trainer.select={select}: no evaluator of this run gives it (dev scores: {choices}); "
                 "add one to eval=[...], or trainer.select=null to keep the last step"
             )
-        return name
+        if unable := [one for one in watch if one not in able]:
+            raise UserError(f"trainer.watch={watch}: {unable[0]} gives no dev score (those that do: {', '.join(able)})")
+        return list(dict.fromkeys([name, *watch] if select is not None else watch))
 
     def _adamw(self, modules: list[nn.Module], weight_decay: float):
         trainer = self.trainer

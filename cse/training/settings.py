@@ -30,6 +30,7 @@ class Trainer:
     save_every: int | None
     log_every: int
     select: str | None
+    watch: list[str]
     stop_on_collapse: bool
     workers: int
     deterministic: bool

@@ -47,7 +47,7 @@ def scores_of(downstream: list, probing: list, column: int = 0) -> dict[str, flo
 @pytest.mark.parametrize("row", ROWS)
 def test_the_published_averages_come_out_of_the_published_columns(row):
     downstream, probing, expected = ROWS[row]
-    found = averages(scores_of(downstream, probing))
+    found = averages(scores_of(downstream, probing), "test")
     assert (found["downstream"], found["probing"], found["average"]) == pytest.approx(expected, abs=0.006)
 
 
@@ -58,9 +58,11 @@ def test_the_tables_are_the_papers():
 
 def test_dev_counts_accuracy_of_mrpc_and_pearson_of_the_regressions():
     downstream = [float(i) for i in range(18)]
-    found = averages(scores_of(downstream, [50.0] * 10, column=1))
-    assert found["dev_downstream"] == pytest.approx(sum(downstream) / 18)
-    assert found["dev_average"] == (found["dev_downstream"] + 50) / 2
+    found = averages(scores_of(downstream, [50.0] * 10, column=1), "dev")
+    assert found["downstream"] == pytest.approx(sum(downstream) / 18)
+    assert found["average"] == (found["downstream"] + 50) / 2
+    snli = TASKS.index("SNLI")
+    assert found["downstream_without_SNLI"] == pytest.approx((sum(downstream) - snli) / 17)
     assert DOWNSTREAM["SICK-R"][1] == ["transfer/SICKRelatedness/dev_pearson"]
     assert DOWNSTREAM["MRPC"][1] == ["transfer/MRPC/dev_accuracy"]
 
@@ -68,7 +70,7 @@ def test_dev_counts_accuracy_of_mrpc_and_pearson_of_the_regressions():
 def test_what_is_missing_stands_in_the_name():
     downstream, probing, _ = ROWS["DeCLUTR-base"]
     whole = scores_of(downstream, probing)
-    found = averages({key: value for key, value in whole.items() if "SNLI" not in key and "coco" not in key})
+    found = averages({key: value for key, value in whole.items() if "SNLI" not in key and "coco" not in key}, "test")
     assert "downstream" not in found
     assert "average" not in found
     rest = [sum(v) / 2 if isinstance(v, tuple) else v for v, task in zip(downstream, TASKS, strict=True)
@@ -76,7 +78,7 @@ def test_what_is_missing_stands_in_the_name():
     assert found["downstream_without_SNLI_CapRet"] == pytest.approx(sum(rest) / 16)
     assert "average_without_SNLI_CapRet" in found
     assert "probing" in found
-    assert averages({}) == {}
+    assert averages({}, "test") == {}
 
 
 class Part:
@@ -103,5 +105,6 @@ def test_the_evaluator_hands_on_every_score_of_its_parts():
     assert part.prepared
     scores = suite(lambda texts: None, "test")
     assert scores["probing/Depth/accuracy"] == scores["probing"] == 80
+    assert "probing/Depth/accuracy" not in suite(lambda texts: None, "dev")
     assert suite.provenance()["partial"] is True
     assert suite.provenance()["files"] == {"a": {"sha256": "0"}}

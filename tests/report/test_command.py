@@ -1,19 +1,16 @@
 """cse-report as a person uses it: what it prints, writes and refuses."""
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from cse.cli import compose, jobs
 from cse.cli import report as command
 
-CONF = Path(__file__).parents[2] / "conf"
-
-SWEEP = """
-# @package _global_
+SWEEP = """# @package _global_
 hydra:
   mode: MULTIRUN
   sweeper:
@@ -39,12 +36,10 @@ report:
 @pytest.fixture
 def cse_report(tmp_path, monkeypatch):
     """cse_report(words...) -> exit code, with sweeps of the test's own, in a folder of its own."""
-    conf = tmp_path / "conf"
-    (conf / "sweep" / "whitenedcse").mkdir(parents=True)
-    shutil.copy(CONF / "report.yaml", conf)
-    shutil.copytree(CONF / "tracker", conf / "tracker")
-    (conf / "sweep" / "whitenedcse" / "table4.yaml").write_text(SWEEP)
-    monkeypatch.setattr(command, "CONF_DIR", str(conf))
+    sweeps = tmp_path / "sweeps"
+    (sweeps / "whitenedcse").mkdir(parents=True)
+    (sweeps / "whitenedcse" / "table4.yaml").write_text(SWEEP)
+    monkeypatch.setattr(compose, "SWEEPS_DIR", str(sweeps))
     monkeypatch.chdir(tmp_path)
 
     def run(*words):
@@ -95,7 +90,7 @@ report:
     - {kind: curve, name: groups, x: objective.num_groups, y: test/sts/average}
 """
     )
-    (tmp_path / "conf" / "sweep" / "whitenedcse" / "figure.yaml").write_text(block)
+    (tmp_path / "sweeps" / "whitenedcse" / "figure.yaml").write_text(block)
     assert cse_report("sweep=whitenedcse/figure", "runs=runs") == 0
     out = capsys.readouterr().out
     assert "objective.num_groups=32" in out
@@ -156,7 +151,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(cse_report, tmp_path, capsys, wor
 
 
 def test_a_mistake_in_the_sweeps_file_names_it(cse_report, tmp_path, capsys):
-    file = tmp_path / "conf" / "sweep" / "whitenedcse" / "table4.yaml"
+    file = tmp_path / "sweeps" / "whitenedcse" / "table4.yaml"
     file.write_text(SWEEP.replace("metric: test/sts", "metric: dev/sts"))
     assert cse_report("sweep=whitenedcse/table4") == 2
     assert "sweeps/whitenedcse/table4.yaml: shuffled is filled by dev/sts/average" in capsys.readouterr().err
@@ -171,12 +166,15 @@ def test_a_folder_that_cannot_be_written_is_one_line_and_exit_code_1(cse_report,
     assert "cannot write o/report.html" in capsys.readouterr().err
 
 
-def test_planned_jobs_are_the_product_of_the_axes():
-    assert command.planned({"a": "1,true", "+b": "range(0,2)", "c": 5, "d": "choice(x,y)"}) == [
-        {"a": a, "b": b, "d": d} for a in (1, True) for b in (0, 1) for d in "xy"
+def test_planned_jobs_are_the_product_of_the_axes_and_the_cases():
+    groups = [32, 48, 64, 96, 128, 192, 256, 384]
+    assert command.planned(jobs.read("whitenedcse/table4")) == [
+        {"objective.whitening.num_groups": k, "objective.whitening.shuffle": s} for k in groups for s in (True, False)
     ]
-    assert command.planned({"a": "1,2", "b": "interval(0,1)"}) == []
-    assert command.planned({}) == []
+    planned = command.planned(jobs.read("nonling/table3"))
+    assert len(planned) == 20
+    assert planned[0] == {"case": "simcse_bert", "seed": 1}
+    assert command.planned(jobs.read("noncontrastive/table1_vicreg")) == []  # a search
 
 
 def test_help_is_quick_and_the_script_is_there():

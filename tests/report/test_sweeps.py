@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cse.cli.compose import CONF_DIR
+from cse.cli.compose import SWEEPS_DIR
 from cse.report import figures, published
 from cse.report.spec import parse
 
-SWEEPS = sorted((Path(CONF_DIR) / "sweep").glob("*/*.yaml"))
+SWEEPS = sorted(Path(SWEEPS_DIR).glob("*/*.yaml"))
 
 
 @pytest.mark.skipif(not SWEEPS, reason="no sweep is there yet")

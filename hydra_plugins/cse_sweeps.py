@@ -1,0 +1,42 @@
+"""The config group `sweep` is the folder sweeps/ of the checkout (cse/sweeps in an installed wheel).
+
+A link conf/sweep would do the same, where links survive being copied; archives and some systems drop them.
+"""
+
+from hydra._internal.core_plugins import file_config_source
+
+from cse.cli import compose
+
+GROUP = "sweep"
+
+
+class SweepSource(file_config_source.FileConfigSource):
+    """`sweeps://` in hydra.searchpath: sweep/PAPER/TABLE is SWEEPS_DIR/PAPER/TABLE.yaml, and nothing else is here."""
+
+    def __init__(self, provider: str, path: str):
+        super().__init__(provider, f"sweeps://{compose.SWEEPS_DIR}")
+
+    @staticmethod
+    def scheme() -> str:
+        return "sweeps"
+
+    def available(self) -> bool:
+        return super().is_group("")
+
+    def load_config(self, config_path: str):
+        return super().load_config(config_path.removeprefix(f"{GROUP}/"))
+
+    def is_group(self, config_path: str) -> bool:
+        return config_path == GROUP or (inside(config_path) and super().is_group(config_path.removeprefix(f"{GROUP}/")))
+
+    def is_config(self, config_path: str) -> bool:
+        return inside(config_path) and super().is_config(config_path.removeprefix(f"{GROUP}/"))
+
+    def list(self, config_path: str, results_filter):
+        if not inside(f"{config_path}/"):
+            return [] if config_path else [GROUP]
+        return super().list(config_path.removeprefix(GROUP).removeprefix("/"), results_filter)
+
+
+def inside(config_path: str) -> bool:
+    return config_path.startswith(f"{GROUP}/")
