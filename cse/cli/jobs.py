@@ -116,12 +116,13 @@ class Sweep:
 
     def slug(self, readable: Sequence[str], arguments: Sequence[str]) -> str:
         """A folder's name: the axes in few words, then other overrides, and a hash of all that decides what it runs."""
-        place = {key: place for place, key in enumerate(["case", *self.params])}
+        place = {key: place for place, key in enumerate(["case", *self.params, "seed"])}
         shown = [override for override in readable if key_of(override) == "case" or decides(override)]
         shown.sort(key=lambda override: (place.get(key_of(override), len(place)), key_of(override)))
         lasts = [key_of(override).split(".")[-1] for override in shown]
-        words = [value_of(o) if last == "case" else f"{last if lasts.count(last) == 1 else key_of(o)}_{value_of(o)}"
-                 for last, o in zip(lasts, shown, strict=True)]  # fmt: skip
+        values = [value_of(override).rpartition("/")[2] for override in shown]  # of a path its end says enough
+        words = [value if last == "case" else f"{last if lasts.count(last) == 1 else key_of(o)}_{value}"
+                 for last, value, o in zip(lasts, values, shown, strict=True)]  # fmt: skip
         text = re.sub(r"[^\w.+-]+", "_", "-".join(words)) or "run"
         decisive = " ".join(sorted(filter(decides, arguments)))
         return f"{text[:SLUG]}-{hashlib.sha1(decisive.encode()).hexdigest()[:8]}"
