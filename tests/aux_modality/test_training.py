@@ -1,6 +1,8 @@
 """Images and sound in whole runs: beside other objectives, in other orders, and through a resume."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -73,6 +75,21 @@ def test_images_beside_other_objectives_and_in_other_orders(changes, small_run, 
     steps = metrics(tmp_path / "run")
     assert len(steps) == 2
     assert all(np.isfinite(step["train/aux/loss"]) for step in steps)
+
+
+@pytest.mark.slow
+def test_two_processes_give_one_processs_text_gradient(small_run, images, tmp_path, cse_train):
+    """The auxiliary loss is each process's own, as published: the text's first gradient is one process's, not its."""
+    still = [*small_run, *images, "augmentation=shuffle", "augmentation.model_dropout=0.0", "trainer.max_steps=1",
+             "aux_modality.order=text_first"]  # fmt: skip
+    assert cse_train(still) == 0
+    command = [Path(sys.executable).parent / "cse-train", *still, "trainer.devices=2", f"hydra.run.dir={tmp_path}/two"]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    one, two = metrics(tmp_path / "run")[0], metrics(tmp_path / "two")[0]
+    for same in ("train/loss", "train/grad_norm", "train/aux/loss"):  # rank 0 has the first batch of images
+        assert two[same] == pytest.approx(one[same], rel=1e-5), same
+    assert two["train/aux/grad_norm"] != pytest.approx(one["train/aux/grad_norm"], rel=1e-2)
 
 
 def test_an_objective_without_a_head_to_share(small_run, images, cse_train, capsys, tmp_path):
