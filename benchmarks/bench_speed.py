@@ -1,0 +1,200 @@
+"""Seconds a training step and tokens a second: ours, sentence-transformers' trainer, a plain Hugging Face Trainer.
+
+    python benchmarks/bench_speed.py [--model minilm|bert] [--batch 64|256] [--steps N] [--rounds N] [--quick]
+    python benchmarks/bench_speed.py --recipe [--steps 300] [--model minilm|bert] [--shared ../shared/data]
+
+Without options: both shapes at both batches, 11 minutes on two cores. Random weights and made-up sentences serve: time
+does not depend on them. 32 tokens at most, 26 on average, every row twice; the three train on the same rows in the same
+order, a few steps each in turn, each with AdamW (fused), a linear schedule and clipping at 1. --quick: does it run.
+--recipe: cse-train itself for some steps and three evaluations, extrapolated to SimCSE's 15,625 steps and 125.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from bench_cost import SHAPES, device, spread
+from peers import contestants, save_model, synchronized
+from results import table, write_section
+
+from cse.cli import startup
+
+PLAN = {  # untimed steps, steps a round, rounds; BERT at 256 takes a minute a step, so its first one counts
+    ("minilm", 64): (1, 2, 4), ("minilm", 256): (1, 1, 3), ("bert", 64): (1, 1, 3), ("bert", 256): (0, 1, 2),
+}  # fmt: skip
+GPU_PLAN = 20, 100, 5
+RECIPE_STEPS, RECIPE_EVALUATIONS = 15_625, 125
+SCORE_EVERY = 125  # the recipe's
+
+
+def work(model: str, batches: Any, steps: int) -> dict[str, float]:
+    """Floating-point operations of a step's linear layers and attention, forward and backward, mean of `steps` steps.
+
+    real: of the real tokens. padded: of every cell of the padded batch, which is what the peers compute. packed: what
+    ours computes on a CPU: real tokens in linear layers, padded attention, and of the last layer's output side only
+    the CLS rows. D width, N tokens, B rows: a linear layer is 2 N D^2 an output of width D; a layer has 4 of them in
+    attention and 8 in feed-forward; scores and their product with the values are 4 D a pair of positions.
+    """
+    width, layers, _ = SHAPES[model]
+    total = {"real": 0.0, "padded": 0.0, "packed": 0.0}
+    for step in range(steps):
+        mask_BT = batches[step].tokens.mask_BT
+        lengths_B, cells, rows = mask_BT.sum(1), mask_BT.numel(), len(mask_BT)
+        real, pairs = int(lengths_B.sum()), cells * mask_BT.shape[1]
+        total["real"] += layers * (24 * real * width**2 + 4 * width * int(lengths_B.square().sum()))
+        total["padded"] += layers * (24 * cells * width**2 + 4 * width * pairs)
+        total["packed"] += (layers - 1) * (24 * real * width**2 + 4 * width * pairs)
+        total["packed"] += 4 * real * width**2 + 20 * rows * width**2 + 4 * width * cells
+    return {name: 3 * flop / steps for name, flop in total.items()}
+
+
+def peak() -> float:
+    """FLOP/s of a large square matrix product in the precision of training: the best of 5."""
+    size, dtype = (8192, torch.bfloat16) if torch.cuda.is_available() else (2048, torch.float32)
+    a, b = (torch.randn(size, size, device=device(), dtype=dtype) for _ in range(2))
+    times = []
+    for _ in range(6):
+        started = synchronized()
+        a @ b
+        times.append(synchronized() - started)
+    return 2 * size**3 / min(times[1:])
+
+
+def measure(model: str, batch: int, warm: int, steps: int, rounds: int) -> tuple[str, str]:
+    """Interleaved rounds of one setting. Returns what it rests on and its table."""
+    torch.manual_seed(0)
+    with tempfile.TemporaryDirectory() as folder:
+        turns, batches = contestants(model, batch, warm + rounds * steps, Path(folder))
+        for turn in turns.values() if warm else ():
+            turn(warm)
+        seconds: dict[str, list[float]] = {name: [] for name in turns}
+        peaks = []
+        for number in range(rounds):
+            peaks.append(peak())
+            for name in list(turns) if number % 2 == 0 else reversed(turns):
+                seconds[name].append(turns[name](steps) / steps)
+        flop = work(model, batches, steps * rounds)
+        tokens = statistics.mean(int(batches[s].tokens.mask_BT.sum()) for s in range(steps * rounds))
+    rows = []
+    for name, times in seconds.items():
+        done = flop["packed" if name == "ours" and device() == "cpu" else "padded"]
+        rows.append([
+            name, spread(times), f"{tokens / statistics.median(times):,.0f}",
+            spread([t / o for t, o in zip(times, seconds["ours"], strict=True)]),
+            *(spread([f / t / p for t, p in zip(times, peaks, strict=True)]) for f in (flop["real"], done)),
+        ])  # fmt: skip
+    about = (
+        f"{rounds} rounds of {steps} steps each; {tokens:,.0f} real tokens a step. Matrix-product peak "
+        f"{spread([p / 1e9 for p in peaks])} GFLOP/s. GFLOP a step: {flop['real'] / 1e9:,.0f} for the real tokens, "
+        f"{flop['padded'] / 1e9:,.0f} for the padded batch, {flop['packed'] / 1e9:,.0f} as ours runs it on a CPU."
+    )
+    header = ["", "seconds a step", "real tokens/s", "time, ours = 1", "of peak, real tokens", "of peak, work done"]
+    return about, table(header, rows)
+
+
+def recipe(model: str, steps: int, shared: Path) -> tuple[str, str]:
+    """cse-train itself: seconds a step, an evaluation, a save; and what 15,625 steps with 125 evaluations come to."""
+    with tempfile.TemporaryDirectory() as folder:
+        weights = (
+            ["model=minilm"]
+            if model == "minilm"
+            else ["model=bert", f"model.name={save_model(model, Path(folder) / 'model')}"]
+        )
+        command = [
+            str(Path(sys.executable).parent / "cse-train"), *weights, "data=text", "eval=stsb", "tracker=none",
+            f"data.path={shared}/text/wiki_sentences.txt.gz", f"paths.senteval={shared}/senteval",
+            f"paths.cache={folder}/cache", f"hydra.run.dir={folder}/run", f"trainer.max_steps={steps}",
+            f"trainer.eval_every={max(1, steps // 30) * 10}",  # where a line is logged anyway: it starts the clock
+        ]  # fmt: skip
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        results = json.loads((Path(folder) / "run/results.json").read_text())
+        lines = (Path(folder) / "run/metrics.jsonl").read_text().splitlines()
+        share = encoder_share(f"{folder}/run/best", shared)
+    events = [event for event in map(json.loads, lines) if event["event"] == "metrics"]
+    scored = [i for i, event in enumerate(events) if "dev/stsb/spearman" in event and event["step"] > 0]
+    evaluations = [events[i]["time"] - events[i - 1]["time"] for i in scored]  # after the line of the same step
+    step, evaluation = results["seconds"] / steps, statistics.median(evaluations)
+    started = next(event["time"] for event in events if "dev/stsb/spearman" in event)
+    between = events[scored[-1]]["time"] - started - results["seconds"] - sum(evaluations)
+    save = between / (len(scored) - 1)
+    whole = RECIPE_STEPS * step + RECIPE_EVALUATIONS * (evaluation + save)
+    rows = [
+        ["a step", f"{step:.4g} s", f"{RECIPE_STEPS * step / whole:.2%}"],
+        ["an evaluation on STS-B dev", f"{spread(evaluations)} s", f"{RECIPE_EVALUATIONS * evaluation / whole:.2%}"],
+        ["keeping best/ and last/", f"{save:.3g} s", f"{RECIPE_EVALUATIONS * save / whole:.2%}"],
+    ]
+    about = (
+        f"{steps} steps of batch {results['config']['trainer']['batch_size']} and {len(scored)} evaluations, then "
+        f"{RECIPE_STEPS:,} steps and {RECIPE_EVALUATIONS} evaluations extrapolated: **{whole / 3600:.2f} hours** "
+        f"({whole:,.0f} s). An evaluation every {SCORE_EVERY} steps takes "
+        f"{evaluation / (SCORE_EVERY * step):.2%} of the time of those steps; {share:.2%} of it is the encoder's pass."
+    )
+    return about, table(["", "seconds", "share of the whole"], rows)
+
+
+def encoder_share(folder: str, shared: Path) -> float:
+    """The share of an evaluation's time, after the first, that the encoder's pass takes; the rest is the scoring."""
+    from cse.eval.sts import Stsb
+    from cse.model.load import load_encoder
+
+    encoder = load_encoder(folder, pooling=None).to(device())
+    evaluator = Stsb(str(shared / "senteval"), with_sickr=False, allow_partial=False)
+    evaluator.prepare()
+    inside: list[float] = []
+
+    def encode(texts: list[str]) -> Any:
+        started = synchronized()
+        rows = encoder.encode(texts)
+        inside.append(synchronized() - started)
+        return rows
+
+    for _ in range(2):
+        inside.clear()
+        started = synchronized()
+        evaluator(encode, "dev")
+        whole = synchronized() - started
+    return sum(inside) / whole
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--model", choices=SHAPES)
+    arguments.add_argument("--batch", type=int)
+    arguments.add_argument("--steps", type=int)
+    arguments.add_argument("--rounds", type=int)
+    arguments.add_argument("--quick", action="store_true", help="one step of a batch of 8; nothing is written")
+    arguments.add_argument("--recipe", action="store_true", help="cse-train itself, extrapolated to SimCSE's recipe")
+    arguments.add_argument("--shared", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "data")
+    given = arguments.parse_args()
+    startup.quiet()
+    command = " ".join(["python", "benchmarks/bench_speed.py", *sys.argv[1:]])
+    where = "on the GPU" if torch.cuda.is_available() else "on the CPU"
+    if given.recipe:
+        if not given.shared.is_dir():
+            sys.exit(f"{given.shared} is not there: --recipe needs the real data")
+        model = given.model or "minilm"
+        about, body = recipe(model, given.steps or 300, given.shared)
+        print(f"{about}\n\n{body}")
+        write_section(f"The whole SimCSE recipe, {model} shape, {where}", command, f"{about}\n\n{body}")
+        return
+    for (model, batch), plan in PLAN.items():
+        if given.model not in (None, model) or given.batch not in (None, batch) or (given.quick and batch > 64):
+            continue
+        warm, steps, rounds = GPU_PLAN if torch.cuda.is_available() else plan
+        steps, rounds = given.steps or steps, given.rounds or rounds
+        if given.quick:
+            batch, warm, steps, rounds = 8, 0, 1, 1
+        about, body = measure(model, batch, warm, steps, rounds)
+        print(f"\n{model}, batch {batch}: {about}\n\n{body}", flush=True)
+        if not given.quick:
+            write_section(f"Training speed, {model} shape, batch {batch}, {where}", command, f"{about}\n\n{body}")
+
+
+if __name__ == "__main__":
+    main()

