@@ -1,6 +1,7 @@
-"""SentEval's procedure as its authors run it, written out slowly: one classifier after the other, autograd, deepcopy.
+"""SentEval's procedure as its authors run it, written out slowly: one batch and one classifier after the other.
 
-Only for tests: cse.eval.logreg and cse.eval.validation must give the same accuracies.
+For tests, since cse.eval must give the same scores, and for benchmarks/bench_eval.py, which says how much sooner.
+encode here is SentEval's batcher: one batch of texts in, its rows out.
 """
 
 import copy
@@ -31,10 +32,11 @@ def classifier(device: str = "cpu", **settings) -> LogisticRegression:
 
 
 class Classifier:
-    def __init__(self, width, classes, l2, optimizer, lr, batch_size, epoch_size, tenacity, max_epoch):
+    def __init__(self, width, classes, l2, optimizer, lr, batch_size, epoch_size, tenacity, max_epoch, device="cpu"):
         np.random.seed(SEED)
         torch.manual_seed(SEED)
-        self.model = nn.Linear(width, classes)
+        self.device = device
+        self.model = nn.Linear(width, classes).to(device)
         kind = {"adam": torch.optim.Adam, "rmsprop": torch.optim.RMSprop}[optimizer]
         self.optimizer = kind(self.model.parameters(), lr=lr, weight_decay=l2)
         self.batch_size, self.epoch_size = batch_size, epoch_size
@@ -47,13 +49,13 @@ class Classifier:
             held = int(0.05 * len(x))
             dev = (x[order[:held]], y[order[:held]])
             x, y = x[order[held:]], y[order[held:]]
-        x, y = torch.tensor(x), torch.tensor(y)
+        x, y = torch.tensor(x, device=self.device), torch.tensor(y, device=self.device)
         best, misses, passes, stop, kept = -1.0, 0, 0, False, None
         while not stop and passes <= self.max_epoch:
             for _ in range(self.epoch_size):
                 order = np.random.permutation(len(x))
                 for start in range(0, len(x), self.batch_size):
-                    rows = torch.from_numpy(order[start : start + self.batch_size])
+                    rows = torch.from_numpy(order[start : start + self.batch_size]).to(self.device)
                     loss = nn.functional.cross_entropy(self.model(x[rows]), y[rows])
                     self.optimizer.zero_grad()
                     loss.backward()
@@ -70,16 +72,18 @@ class Classifier:
 
     def score(self, x, y):
         with torch.no_grad():
-            return float((self.model(torch.tensor(x)).argmax(1).numpy() == y).sum()) / len(y)
+            predicted = self.model(torch.tensor(x, device=self.device)).argmax(1).cpu().numpy()
+        return float((predicted == y).sum()) / len(y)
 
 
 def folds(y, k):
     return StratifiedKFold(n_splits=k, shuffle=True, random_state=SEED).split(np.zeros(len(y)), y)
 
 
-def nested(x, y, k, grid, **settings):
+def nested(x, y, k, grid, outer=None, **settings):
+    """outer: how many of the k outer folds are run, None for all."""
     classes, devs, tests = int(y.max()) + 1, [], []
-    for train, test in folds(y, k):
+    for train, test in list(folds(y, k))[:outer]:
         scores = []
         for l2 in grid:
             found = []
@@ -119,3 +123,29 @@ def split(x, y, grid, **settings):
     classifier = Classifier(x["train"].shape[1], classes, grid[int(np.argmax(scores))], **settings)
     classifier.fit(x["train"], y["train"], dev)
     return max(scores), round(100 * classifier.score(x["test"], y["test"]), 2)
+
+
+def run(scheme, x, y, k, grid, outer=None, **settings):
+    """(dev accuracy, test accuracy, [accuracy of each outer fold]); outer: of a nested scheme, as in `nested`."""
+    if scheme == "nested":
+        return nested(x["all"], y["all"], k, grid, outer, **settings)
+    if scheme == "cross":
+        return *cross(x, y, k, grid, **settings), []
+    return *split(x, y, grid, **settings), []
+
+
+def embedded(encode, texts, batch_size=128):
+    return np.concatenate([encode(texts[start : start + batch_size]) for start in range(0, len(texts), batch_size)])
+
+
+def cosines(encode, first, second, gold, by_length, batch_size=128):
+    """(2, N): cosines and gold of a file of pairs. by_length: STS12..16 are sorted, STS-B and SICK come as they are."""
+    rows = list(zip(first, second, gold, strict=True))
+    if by_length:
+        rows.sort(key=lambda row: (len(row[0].split()), len(row[1].split()), row[2]))
+    found = []
+    for start in range(0, len(rows), batch_size):
+        a, b, _ = zip(*rows[start : start + batch_size], strict=True)
+        for u, v in zip(encode(list(a)), encode(list(b)), strict=True):
+            found.append(u @ v / (np.linalg.norm(u) * np.linalg.norm(v)))
+    return np.array([found, [row[2] for row in rows]])

@@ -1,0 +1,299 @@
+"""STS and transfer beside SentEval's procedure as published, in one run: the same scores, and how much sooner.
+
+    python benchmarks/bench_eval.py [--all] [--tasks STS-B CR ...] [--fraction 1] [--rounds 1]
+
+Needs the real data beside the checkout, and the genuine all-MiniLM-L6-v2. SentEval's way is written from its
+description: batches of 128 in its order, tokenised as they come, padded to their longest, nothing remembered; then one
+classifier after the other (tests/eval/one_fit.py, which the tests compare with). Both sides have the same threads.
+On two cores this takes about 12 minutes, half of them STS. --all takes an hour or more: without it transfer is TREC,
+MRPC and CR, and CR is fitted SentEval's way in one of its ten outer folds. --fraction 0.1 takes every tenth row,
+--rounds repeats STS.
+"""
+
+import argparse
+import statistics
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import torch
+from hydra import compose, initialize_config_dir
+from hydra.utils import instantiate
+from omegaconf import DictConfig
+from results import table, write_section
+from scipy.stats import spearmanr
+
+from cse.cli import startup
+from cse.cli.compose import CONF_DIR
+from cse.errors import MissingResource
+from cse.eval import sts, transfer
+from cse.eval.score import remembering, score
+from cse.eval.senteval_data import SentEvalFolder
+from cse.eval.sts import Pairs
+from cse.eval.transfer_data import Examples, Parts
+from cse.eval.validation import Outcome, nested_cross_validation
+from cse.model.encoder import Encoder
+from cse.model.pooling import mean
+from cse.types import Encode
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
+from eval import one_fit
+
+STS_TASKS = [*sts.SUBSETS, "STS-B", "SICK-R"]
+QUICK = ["TREC", "MRPC", "CR"]
+TRANSFER_TASKS = [*QUICK, "SICK-E", "SST5", "SST2", "MR", "SUBJ", "MPQA"]
+SENTEVAL = Path(__file__).resolve().parents[2] / "shared" / "data" / "senteval"
+FOLDS = 10
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def now() -> float:
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter()
+
+
+def encoder_of(config: DictConfig) -> Encoder:
+    """Warmed up, and with no text remembered."""
+    encoder = instantiate(config.model).to(DEVICE).eval()
+    batcher_of(encoder)(["a warm-up"] * 128)
+    return encoder
+
+
+def batcher_of(encoder: Encoder) -> Encode:
+    """What SentEval is handed: one batch in, its mean-pooled rows out, every cell of every layer computed."""
+
+    @torch.no_grad()
+    def batcher(texts: list[str]) -> np.ndarray:
+        tokens = encoder.tokenizer.hf(texts, padding=True, truncation=False, return_tensors="pt").to(DEVICE)
+        return mean(encoder.backbone(**tokens).last_hidden_state, tokens["attention_mask"]).cpu().numpy()
+
+    return batcher
+
+
+@dataclass(frozen=True)
+class Files:
+    """What SentEval encodes for a task: the files of its score, and train and dev of STS-B and SICK-R beside them."""
+
+    scored: list[Pairs]
+    beside: list[Pairs]
+    by_length: bool  # SentEval sorts the pairs of STS12..16 and leaves the others as they come
+
+
+def files_of(folder: SentEvalFolder, task: str, rows: slice) -> Files:
+    def cut(pairs: Pairs) -> Pairs:
+        return Pairs(pairs.first[rows], pairs.second[rows], pairs.gold_N[rows])
+
+    if task in sts.SUBSETS:
+        return Files([cut(sts.read_subset(folder, task, name)) for name in sts.SUBSETS[task]], [], True)
+    read = sts.read_stsb if task == "STS-B" else sts.read_sickr
+    return Files([cut(read(folder, "test"))], [cut(read(folder, split)) for split in ("train", "dev")], False)
+
+
+def published_sts(batcher: Encode, files: Files) -> tuple[float, float, float]:
+    """The score ("all" Spearman x100), the seconds of the pairs that are scored, and of those beside them."""
+
+    def cosines(pairs: Pairs) -> np.ndarray:
+        return one_fit.cosines(batcher, pairs.first, pairs.second, pairs.gold_N.tolist(), files.by_length)
+
+    started = now()
+    spearman = 100 * float(spearmanr(*np.concatenate([cosines(pairs) for pairs in files.scored], 1))[0])
+    between = now()
+    for pairs in files.beside:
+        cosines(pairs)
+    return spearman, between - started, now() - between if files.beside else 0.0
+
+
+def bench_sts(given: argparse.Namespace, config: DictConfig, tasks: list[str], command: str, cut: str) -> None:
+    evaluator = instantiate(config.eval.sts)
+    files = {task: files_of(evaluator.folder, task, given.kept) for task in tasks}
+    evaluator.tasks = {task: found.scored for task, found in files.items()}
+    theirs: list[dict[str, tuple[float, float, float]]] = []
+    ours: list[float] = []
+    for _ in range(given.rounds):
+        batcher = batcher_of(encoder_of(config))
+        theirs.append({task: published_sts(batcher, found) for task, found in files.items()})
+        encoder = encoder_of(config)
+        started = now()
+        scores = score({"sts": evaluator}, {"sts": ["test"]}, remembering(encoder.encode))
+        ours.append(now() - started)
+        print(f"SentEval's way {theirs[-1]}\nours {ours[-1]:.1f} s", flush=True)
+    rows = []
+    for task, found in files.items():
+        spearman, own = theirs[-1][task][0], scores[f"test/sts/{task}/spearman"]
+        pairs = [sum(len(p.gold_N) for p in sets) for sets in (found.scored, found.beside)]
+        seconds = [[way[task][column] for way in theirs] for column in (1, 2)]
+        rows.append([task, *map(str, pairs), *map(spread, seconds), f"{spearman:.4f}", f"{own:.4f}",
+                     f"{abs(own - spearman):.4f}"])  # fmt: skip
+    body = table(["task", "pairs scored", "pairs beside", "SentEval's way, s: scored", "beside",
+                  "Spearman, SentEval's way", "ours", "difference"], rows)  # fmt: skip
+    needed = [sum(seconds for _, seconds, _ in way.values()) for way in theirs]
+    whole = [sum(scored + beside for _, scored, beside in way.values()) for way in theirs]
+    totals = [[name, spread(seconds), spread(ours), spread([a / b for a, b in zip(seconds, ours, strict=True)])]
+              for name, seconds in (("as published", whole), ("only the pairs that are scored", needed))]  # fmt: skip
+    body += "\n\n" + table(["all tasks together", "s, SentEval's way", "s, ours", "ratio"], totals)
+    note = (f"all-MiniLM-L6-v2, its own mean pooling, Spearman x100 (`all`), n = {given.rounds}. SentEval encodes "
+            "train and dev of STS-B and SICK-R beside the test pairs that are scored. Ours encodes each distinct "
+            "sentence of the scored pairs once, for all tasks in one call: it has no time of each.")  # fmt: skip
+    write_section(f"STS beside SentEval's procedure{' (cut)' if cut else ''}", command, f"{note}{cut}\n\n{body}")
+    print(body, flush=True)
+
+
+def spread(values: list[float]) -> str:
+    middle = f"{statistics.median(values):.3g}"
+    return middle if len(values) == 1 else f"{middle} ({min(values):.3g} to {max(values):.3g})"
+
+
+@dataclass(frozen=True)
+class Way:
+    """Seconds that one way of doing a task took; its scores: dev, test, and every outer fold if there are any."""
+
+    embedding: float
+    fits: float
+    scores: tuple[float, float, list[float]]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A task both ways. ran of total: the fits that SentEval's way ran, and has (ours always runs all)."""
+
+    task: str
+    rows: int
+    ran: int
+    total: int
+    theirs: Way
+    ours: Way
+
+    @property
+    def partial(self) -> bool:
+        return self.ran < self.total
+
+    def compared(self) -> tuple[float, float, bool]:
+        """Accuracy of both, and whether all is the same. Of a task run in part only the outer folds can be compared."""
+        (_, theirs, folds), (_, ours, all_folds) = self.theirs.scores, self.ours.scores
+        if not self.partial:
+            return theirs, ours, self.theirs.scores == self.ours.scores
+        own = all_folds[: len(folds)]
+        return float(np.mean(folds)), float(np.mean(own)), folds == own
+
+    def row(self) -> list[str]:
+        theirs, ours, same = self.compared()
+        times = together([self])
+        if self.partial:
+            times[1], times[4:] = f"{self.theirs.fits:.1f}", ["-", "-"]
+        return [self.task, str(self.rows), f"{self.ran} of {self.total}", *times,
+                f"{theirs:.2f}", f"{ours:.2f}", "yes" if same else "NO"]  # fmt: skip
+
+
+def together(tasks: list[Beside]) -> list[str]:
+    """Seconds and ratios, summed. The published fits of a task run in part stand for all of its fits."""
+    theirs, fits = sum(t.theirs.embedding for t in tasks), sum(t.theirs.fits * t.total / t.ran for t in tasks)
+    ours, our_fits = sum(t.ours.embedding for t in tasks), sum(t.ours.fits for t in tasks)
+    return [f"{value:.1f}" for value in (theirs, fits, ours, our_fits, (theirs + fits) / (ours + our_fits),
+                                         fits / our_fits)]  # fmt: skip
+
+
+def published_transfer(batcher: Encode, parts: Parts, scheme: str, outer: int) -> Way:
+    """Embeddings batch after batch, then one fit after the other, in `outer` outer folds where the scheme is nested."""
+    started = now()
+    x = {part: transfer.features([one_fit.embedded(batcher, texts) for texts in e.sentences], scheme)
+         for part, e in parts.items()}  # fmt: skip
+    between = now()
+    y = {part: e.labels_N for part, e in parts.items()}
+    scores = one_fit.run(scheme, x, y, FOLDS, one_fit.GRID, outer, **one_fit.TEST, device=DEVICE)
+    return Way(between - started, now() - between, scores)
+
+
+def our_transfer(encode: Encode, suite: transfer.Transfer) -> Way:
+    """encode remembers, so that the suite's own call to it, after the first, is a look-up."""
+    (task,), kept = suite.tasks, []
+    started = now()
+    encode([text for e in suite.data[task].values() for texts in e.sentences for text in texts])
+    between = now()
+
+    def watched(*given: Any) -> Outcome:  # a score has no outer folds
+        kept.append(nested_cross_validation(*given))
+        return kept[0]
+
+    with patch.object(transfer, "nested_cross_validation", watched):
+        scores = suite(encode, "test")
+    found = scores[f"{task}/dev_accuracy"], scores[f"{task}/accuracy"], kept[0].folds if kept else []
+    return Way(between - started, now() - between, found)
+
+
+def bench_transfer(given: argparse.Namespace, config: DictConfig, tasks: list[str], command: str, cut: str) -> None:
+    suites, absent = {}, []
+    for task in tasks:
+        suite = instantiate(config.eval.transfer, tasks=[task])
+        try:
+            suite.prepare()
+        except MissingResource:
+            absent.append(task)
+            continue
+        suite.data[task] = {part: Examples(tuple(texts[given.kept] for texts in e.sentences), e.labels_N[given.kept])
+                            for part, e in suite.data[task].items()}  # fmt: skip
+        suites[task] = suite
+    title = f"Transfer beside SentEval's procedure{', every fit' if given.all else ''}{' (cut)' if cut else ''}"
+    cut += f" No data here: {', '.join(absent)}." if absent else ""
+    batcher, encode = batcher_of(encoder_of(config)), remembering(encoder_of(config).encode)
+    outer, grid = FOLDS if given.all else 1, len(one_fit.GRID)
+    done: list[Beside] = []
+    for task, suite in suites.items():
+        scheme, parts = transfer.TASKS[task].scheme, suite.data[task]
+        once = grid + 1 if scheme == "split" else FOLDS * grid + 1
+        ran, total = (once * outer, once * FOLDS) if scheme == "nested" else (once, once)
+        ways = published_transfer(batcher, parts, scheme, outer), our_transfer(encode, suite)
+        done.append(Beside(task, sum(len(e.labels_N) for e in parts.values()), ran, total, *ways))
+        print(" | ".join(done[-1].row()), flush=True)
+        stopped = f" Stopped after {task}, of {', '.join(suites)}." if len(done) < len(suites) else ""
+        write_section(title, command, transfer_body(done, cut + stopped))
+
+
+def transfer_body(done: list[Beside], note: str) -> str:
+    """Task by task; sums of what was measured; what the fits that were not run would have taken, apart."""
+    times = ["SentEval's way, s: embedding", "fits", "ours, s: embedding", "fits", "ratio", "of the fits alone"]
+    head = ["task", "rows", "fits, SentEval's way", *times, "accuracy, SentEval's way", "ours", "same"]
+    measured, partial = [t for t in done if not t.partial], [t for t in done if t.partial]
+    body = ("SentEval's classifier (mode test) on all-MiniLM-L6-v2, mean pooling, n = 1; ours runs all folds. Same: "
+            "dev and test accuracy, and every outer fold that both sides ran, equal to the last decimal. The ratio "
+            f"counts embedding and fits.{note}\n\n{table(head, [t.row() for t in done])}")  # fmt: skip
+    if measured:
+        names = ", ".join(t.task for t in measured)
+        body += "\n\n" + table(["measured", *times], [[names, *together(measured)]])
+    if partial:
+        rows = [[t.task, *together([t])] for t in partial]
+        rows += [["and those measured", *together(done)]] if measured else []
+        body += ("\n\nExtrapolated, not measured: SentEval's way in all outer folds, at the measured seconds a fit."
+                 f"\n\n{table(['extrapolated', *times], rows)}")  # fmt: skip
+    return body
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--all", action="store_true")
+    arguments.add_argument("--tasks", nargs="+", choices=[*STS_TASKS, *TRANSFER_TASKS])
+    arguments.add_argument("--fraction", type=float, default=1)
+    arguments.add_argument("--rounds", type=int, default=1)
+    given = arguments.parse_args()
+    given.kept = slice(None, None, round(1 / given.fraction))
+    if not SENTEVAL.is_dir():
+        sys.exit(f"{SENTEVAL} is not there: this benchmark needs the real data")
+    startup.quiet()
+    with initialize_config_dir(CONF_DIR, version_base="1.3"):
+        config = compose("train", ["data=text", "model=minilm", "model.pooling=mean", "eval=[sts,transfer]",
+                                   f"paths.senteval={SENTEVAL}"])  # fmt: skip
+    chosen = given.tasks or [*STS_TASKS, *(TRANSFER_TASKS if given.all else QUICK)]
+    cut = f" Cut: only {', '.join(chosen)}." if given.tasks else ""
+    cut += f" Cut: one row in {given.kept.step}." if given.fraction < 1 else ""
+    command = " ".join(["python benchmarks/bench_eval.py", *sys.argv[1:]])
+    for bench, known in ((bench_sts, STS_TASKS), (bench_transfer, TRANSFER_TASKS)):
+        if tasks := [task for task in known if task in chosen]:
+            bench(given, config, tasks, command, cut)
+
+
+if __name__ == "__main__":
+    main()
