@@ -1,6 +1,7 @@
 """Sentences of nonsense words, for tests that need text and no meaning."""
 
 import random
+from pathlib import Path
 
 STARTS, ENDS = ("ka", "lo", "mi", "nu", "per", "sta", "tri"), ("dan", "fel", "gor", "ler", "mon", "zu")
 WORDS = [start + end for start in STARTS for end in ENDS]
@@ -11,3 +12,12 @@ def made_up_sentences(n: int, seed: int = 0) -> list[str]:
     rng = random.Random(seed)
     starts = [(rng.randrange(len(WORDS)), rng.randint(4, 12)) for _ in range(n)]
     return [" ".join(WORDS[(start + 2 * i) % len(WORDS)] for i in range(length)) for start, length in starts]
+
+
+Rows = list[tuple[str, str, float]]
+
+
+def pairs(senteval: Path, split: str) -> Rows:
+    """The made-up STS-B, read by hand: (first, second, gold) of each pair."""
+    lines = (senteval / "STS" / "STSBenchmark" / f"sts-{split}.csv").read_text().splitlines()
+    return [(cells[5], cells[6], float(cells[4])) for cells in (line.split("\t") for line in lines)]

@@ -5,7 +5,6 @@ code makes them; the released code uses none of SSAST's weights and no position 
 """
 
 import logging
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +42,10 @@ class Patches(nn.Module):
 
 
 class Audio(Modality):
-    """data: batches of cse.data.audio.Speech. init: random | ssast (weights: a checkpoint of SSAST)."""
+    """data: batches of cse.data.audio.Speech. init: random | ssast (weights: a checkpoint of SSAST).
+
+    settings: what Modality takes.
+    """
 
     def __init__(
         self,
@@ -53,17 +55,7 @@ class Audio(Modality):
         weights: str | None,
         patch: int,
         position_embeddings: bool,
-        loss: str,
-        temperature: float,
-        head: Callable[[int], nn.Module] | None,
-        head_mode: str,
-        weight: float,
-        order: str,
-        optimizer: str,
-        lr: float,
-        weight_decay: float,
-        schedule: str,
-        clip: float | None,
+        **settings: Any,
     ):
         one_of("init", init, ("random", "ssast"))
         patches = (
@@ -71,10 +63,7 @@ class Audio(Modality):
             if init == "random"
             else ssast_patches(weights, patch, position_embeddings)
         )
-        super().__init__(
-            dim, patches.width, data, loss, temperature, head, head_mode,
-            weight, order, optimizer, lr, weight_decay, schedule, clip,
-        )  # fmt: skip
+        super().__init__(dim, patches.width, data, **settings)
         self.patches = patches
 
     def tokens(self, batch: Any) -> tuple[Tensor, Tensor]:

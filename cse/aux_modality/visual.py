@@ -5,11 +5,10 @@ embeddings would. None of ViT's layers is used.
 """
 
 import logging
-from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from cse.aux_modality.modality import Modality, one_of
 from cse.errors import MissingResource, UserError
@@ -22,7 +21,10 @@ VIT_BASE = "google/vit-base-patch16-224-in21k"
 
 
 class Visual(Modality):
-    """data: batches of cse.data.images.Images. init: vit (weights: hub name, folder, or null by width) | random."""
+    """data: batches of cse.data.images.Images. init: vit (weights: hub name, folder, or null by width) | random.
+
+    settings: what Modality takes.
+    """
 
     def __init__(
         self,
@@ -30,26 +32,13 @@ class Visual(Modality):
         data: Any,
         init: str,
         weights: str | None,
-        loss: str,
-        temperature: float,
-        head: Callable[[int], nn.Module] | None,
-        head_mode: str,
-        weight: float,
-        order: str,
-        optimizer: str,
-        lr: float,
-        weight_decay: float,
-        schedule: str,
-        clip: float | None,
+        **settings: Any,
     ):
         one_of("init", init, ("vit", "random"))
         patches = random_patches(dim, data.size) if init == "random" else vit_patches(weights or VIT.get(dim, VIT_BASE))
         if patches.image_size != (data.size, data.size):
             raise UserError(f"aux_modality.data.size={data.size}: these weights take images of {patches.image_size[0]}")
-        super().__init__(
-            dim, patches.cls_token.shape[-1], data, loss, temperature, head, head_mode,
-            weight, order, optimizer, lr, weight_decay, schedule, clip,
-        )  # fmt: skip
+        super().__init__(dim, patches.cls_token.shape[-1], data, **settings)
         self.patches = patches
 
     def tokens(self, batch: Any) -> tuple[Tensor, Tensor]:

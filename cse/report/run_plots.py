@@ -28,6 +28,11 @@ def draw(folder: Path, results: dict[str, Any]) -> dict[str, Path]:
         figure, axes = plt.subplots(figsize=(6, 3.5))
         axes.plot(*zip(*losses, strict=True))
         axes.set(xlabel="step", ylabel="training loss", title="Loss")
+        if beside := _curve(events, "train/aux/loss"):  # images or sound: another unit, another axis
+            axes.set(ylabel="training loss, text")
+            right = axes.twinx()
+            right.plot(*zip(*beside, strict=True), color="tab:orange")
+            right.set_ylabel("training loss, second modality", color="tab:orange")
         save("loss", figure)
     names = [
         n

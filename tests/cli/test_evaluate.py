@@ -2,47 +2,19 @@
 
 import csv
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from made_up import Rows, pairs
 from scipy.stats import spearmanr
 
 from cse.cli import scores
 
-Rows = list[tuple[str, str, float]]
-
-
-@pytest.fixture
-def cse_eval(monkeypatch, tmp_path, senteval) -> Callable[..., int]:
-    """cse-eval in this process, on the made-up STS-B, into tmp_path/eval. Returns the exit code."""
-
-    def call(*arguments: str) -> int:
-        from cse.cli.evaluate import main
-
-        partial = ["eval=stsb", "eval.stsb.allow_partial=true"]
-        chosen = [] if any(argument.startswith("eval=") for argument in arguments) else partial
-        usual = [*chosen, f"paths.senteval={senteval}",
-                 f"paths.cache={tmp_path}/cache", f"hydra.run.dir={tmp_path}/eval"]  # fmt: skip
-        monkeypatch.setattr(sys, "argv", ["cse-eval", *usual, *arguments])
-        try:
-            main()
-        except SystemExit as ended:
-            return int(ended.code or 0)
-        return 0
-
-    return call
-
 
 def results(folder: Path) -> dict:
     return json.loads((folder / "results.json").read_text())
-
-
-def pairs(senteval: Path, split: str) -> Rows:
-    lines = (senteval / "STS" / "STSBenchmark" / f"sts-{split}.csv").read_text().splitlines()
-    return [(cells[5], cells[6], float(cells[4])) for cells in (line.split("\t") for line in lines)]
 
 
 def spearman(rows: Rows, encode: Callable[[list[str]], np.ndarray]) -> float:
@@ -52,18 +24,6 @@ def spearman(rows: Rows, encode: Callable[[list[str]], np.ndarray]) -> float:
         x_D, y_D = (np.asarray(encode([text])[0], np.float64) for text in (first, second))
         cosines.append(x_D @ y_D / (np.linalg.norm(x_D) * np.linalg.norm(y_D)))
     return 100 * spearmanr(cosines, [gold for _, _, gold in rows])[0]
-
-
-@pytest.fixture(scope="session")
-def word_vectors(tmp_path_factory, senteval) -> Path:
-    """Random vectors for all words of the made-up sentences but one."""
-    rows = [row for split in ("dev", "test") for row in pairs(senteval, split)]
-    words = sorted({word for first, second, _ in rows for word in f"{first} {second}".split()})[1:]
-    rng = np.random.default_rng(0)
-    path = tmp_path_factory.mktemp("vectors") / "made_up.vec"
-    lines = [f"{word} {' '.join(f'{x:.4f}' for x in rng.normal(size=8))}" for word in words]
-    path.write_text(f"{len(lines)} 8\n" + "\n".join(lines) + "\n")
-    return path
 
 
 def test_a_run_scores_as_it_did_when_it_ended(small_run, cse_train, cse_eval, tmp_path):
@@ -249,86 +209,6 @@ def test_trackers_see_the_scores(cse_eval, word_vectors, tmp_path):
     events = [json.loads(line) for line in (tmp_path / "eval" / "metrics.jsonl").read_text().splitlines()]
     assert [event["event"] for event in events] == ["metrics", "table", "finish"]
     assert events[0]["test/stsb/spearman"] == results(tmp_path / "eval")["metrics"]["test/stsb/spearman"]
-
-
-@pytest.mark.parametrize(
-    ("bad", "told"),
-    [
-        ([], ["either checkpoint=FOLDER_OR_NAME or model=NAME"]),
-        (["checkpoint=x", "model=minilm"], ["either checkpoint=FOLDER_OR_NAME or model=NAME"]),
-        (["checkpoint=TINY"], ["checkpoint=TINY records no pooling: say pooling=cls|mean|avg_top2"]),
-        (["checkpoint=TINY", "pooling=max"], ["pooling=max", "cls, mean, avg_top2"]),
-        (["checkpoint=/no/such/folder"], ["checkpoint=/no/such/folder: there is no such folder", "model=minilm"]),
-        (["checkpoint=no-such-model-anywhere", "pooling=cls"], ["checkpoint=no-such-model-anywhere"]),
-        (["checkpoint=/no/such/vectors.txt"], ["/no/such/vectors.txt: there is no such file"]),
-        (["checkpoint=EMPTY"], ["is no encoder's folder (no config.json)"]),
-        (["checkpoint=RUN"], ["is a run that has no best/ yet"]),
-        (["checkpoint=BINARY"], ["is a file", ".vec"]),
-        (["checkpoint=VECTORS", "pooling=cls"], ["pooling=cls has no meaning for word vectors"]),
-        (["checkpoint=VECTORS", "dtype=bf16"], ["dtype=bf16 has no meaning for word vectors"]),
-        (["checkpoint=TINY", "pooling=cls", "lowercase=true"], ["lowercase=true is for word vectors"]),
-        (["checkpoint=TINY", "pooling=cls", "dtype=int8"], ["dtype=int8 is not one of fp32, bf16, fp16"]),
-        (["checkpoint=VECTORS", "splits=[train]"], ["splits=['train'] must be some of dev, test"]),
-        (["checkpoint=VECTORS", "splits=[]"], ["splits=[] must be some of dev, test"]),
-        (["checkpoint=VECTORS", "splits=test", "eval=demo"], ["splits=test leaves nothing to score"]),
-        (["checkpoint=VECTORS", "eval=[]"], ["nothing is to be scored"]),
-        (["checkpoint=VECTORS", "batch_size=0"], ["batch_size=0 must be a whole number"]),
-        (["checkpoint=VECTORS", "max_length=-1"], ["max_length=-1 must be a whole number"]),
-        (["checkpoint=VECTORS", "whitening.kind=pca"], ["whitening.fit=FILE"]),
-        (["checkpoint=VECTORS", "whitening.fit=/x"], ["whitening.kind=pca"]),
-        (["checkpoint=VECTORS", "whitening.kind=pca", "whitening.fit=/no/file.txt"], ["whitening.fit=/no/file.txt"]),
-        (["checkpoint=VECTORS", "whitening.kind=pca", "whitening.fit=BINARY"], ["whitening.fit=BINARY"]),
-        (["checkpoint=VECTORS", "whitening.kind=pca", "whitening.fit=TABLE"], ["a text file is wanted, .txt"]),
-        (["checkpoint=VECTORS", "whitening.kind=ica", "whitening.fit=TEXT"], ["whitening.kind=ica; valid: pca, zca"]),
-        (["checkpoint=VECTORS", "whitening.kind=pca", "whitening.fit=TEXT", "whitening.components=9"], ["have 8"]),
-        (["chekpoint=x"], ["there is no key chekpoint; did you mean checkpoint?"]),
-        (["model=minilmm"], ["minilmm", "did you mean minilm?"]),
-        (["checkpoint=VECTORS", "eval=stbs"], ["stbs", "did you mean sts"]),
-        (["checkpoint=VECTORS", "paths.senteval=/no/such/folder"], ["/no/such/folder"]),
-    ],
-)  # fmt: skip
-def test_a_mistake_is_one_sentence(cse_eval, capsys, tmp_path, tiny_bert, word_vectors, sentences, bad, told):
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "half" / ".hydra").mkdir(parents=True)
-    (tmp_path / "file.bin").write_bytes(b"x")
-    (tmp_path / "tab.csv").write_text("a,b\n1,2\n")
-    places = {"TINY": tiny_bert, "VECTORS": str(word_vectors), "TEXT": str(sentences), "EMPTY": f"{tmp_path}/folder",
-              "RUN": f"{tmp_path}/half", "BINARY": f"{tmp_path}/file.bin", "TABLE": f"{tmp_path}/tab.csv"}  # fmt: skip
-
-    def filled(text: str) -> str:
-        for name, place in places.items():
-            text = text.replace(f"={name}", f"={place}")
-        return text
-
-    assert cse_eval(*map(filled, bad)) == 2
-    err = capsys.readouterr().err.strip()
-    assert len(err.splitlines()) == 1, err
-    for words in told:
-        assert filled(words) in err
-    assert not (tmp_path / "eval" / "scores.csv").exists()
-
-
-def test_all_that_is_missing_is_said_at_once(cse_eval, capsys):
-    assert (
-        cse_eval("checkpoint=/no/model", "paths.senteval=/no/data", "whitening.kind=pca", "whitening.fit=/no.txt") == 2
-    )
-    err = capsys.readouterr().err.strip()
-    assert len(err.splitlines()) == 1
-    for missing in ("/no/model", "/no/data", "/no.txt"):
-        assert missing in err
-
-
-def test_altered_data_is_an_error_unless_allowed(cse_eval, word_vectors, capsys):
-    assert cse_eval(f"checkpoint={word_vectors}", "eval.stsb.allow_partial=false") == 2
-    err = capsys.readouterr().err
-    assert "sts-dev.csv holds 40 usable rows, not the official 1500" in err
-
-
-def test_a_run_is_not_written_over(cse_eval, word_vectors, capsys, tmp_path):
-    (tmp_path / "run" / "best").mkdir(parents=True)
-    assert cse_eval(f"checkpoint={word_vectors}", f"hydra.run.dir={tmp_path}/run") == 2
-    assert "hydra.run.dir=ANOTHER" in capsys.readouterr().err
-    assert [path.name for path in (tmp_path / "run").iterdir()] == ["best"]
 
 
 def test_a_failure_is_recorded(cse_eval, tmp_path, monkeypatch, word_vectors):

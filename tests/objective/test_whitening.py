@@ -5,31 +5,11 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from made_up_whitening import B, D, M, random_views, views, whitening
 
-from cse.errors import RunError, UserError
+from cse.errors import RunError
 from cse.objective.whitenedcse import shuffled_group_whitening
-from cse.objective.whitening import InverseSqrt, ShuffledGroupWhitening, inverse_sqrt, whiten_views, whitening_matrices
-
-B, D, M = 16, 48, 3
-
-
-def views(layout="per_view"):
-    """(x_MBD, permutations_MD) of the reference; "chunked" cuts the sample-major rows into M equal runs."""
-    rng = np.random.default_rng(20230712)
-    base, mix, noise = rng.standard_normal((B, D)), rng.standard_normal((D, D)) / D**0.5, rng.standard_normal((B, M, D))
-    rng.standard_normal((D, D)), rng.standard_normal(D)  # the reference's linear layer
-    permutations = np.stack([rng.permutation(D) for _ in range(M)])
-    x_BMD = (base @ mix)[:, None, :] + 0.8 * noise + 0.5
-    assert x_BMD.sum() == pytest.approx(993.4712975)
-    x_MBD = x_BMD.transpose(1, 0, 2) if layout == "per_view" else x_BMD.reshape(M, B, D)
-    return torch.tensor(x_MBD), torch.tensor(permutations)
-
-
-def random_views(rows=12, width=12, count=2, seed=0):
-    generator = torch.Generator().manual_seed(seed)
-    x_MBD = torch.randn(count, rows, width, generator=generator, dtype=torch.float64)
-    permutations = torch.stack([torch.randperm(width, generator=generator) for _ in range(count)])
-    return x_MBD @ torch.randn(width, width, generator=generator, dtype=torch.float64), permutations
+from cse.objective.whitening import InverseSqrt, inverse_sqrt, whiten_views, whitening_matrices
 
 
 def slow(x_BD, num_groups, permutation, eps, kind):
@@ -235,116 +215,3 @@ def test_constant_and_repeated_channels_stay_finite(num_groups):
 def test_embeddings_that_are_not_finite_end_the_run(kind):
     with pytest.raises(RunError, match="not finite"):
         shuffled_group_whitening(torch.full((12, 12), torch.nan), 2, kind=kind)
-
-
-def whitening(dim=D, **changes):
-    settings = {
-        "track": False, "kind": "zca", "num_groups": 12, "shuffle": True, "layout": "per_view", "stats": "batch",
-        "beta": 0.99, "eps": 0.0, "grad": "detach", "batch_size": B, "seed": 1,
-    }  # fmt: skip
-    return ShuffledGroupWhitening(dim, **(settings | changes))
-
-
-@pytest.mark.parametrize("layout", ["per_view", "chunked"])
-def test_layer_draws_its_permutations_by_seed_step_and_view(layout):
-    x_MBD, _ = views()
-    layer = whitening(layout=layout)
-    first, second = layer(x_MBD), layer(x_MBD)
-    assert layer.step == 2
-    assert not torch.allclose(first, second)
-    again = whitening(layout=layout)
-    torch.testing.assert_close(again(x_MBD), first, rtol=0, atol=0)
-    resumed = whitening(layout=layout)
-    resumed.load_state_dict(again.state_dict())
-    torch.testing.assert_close(resumed(x_MBD), second, rtol=0, atol=0)
-    assert not torch.allclose(whitening(layout=layout, seed=2)(x_MBD), first)
-    same = whitening(shuffle=False, layout=layout)
-    torch.testing.assert_close(same(x_MBD), same(x_MBD), rtol=0, atol=0)
-
-
-def test_layer_chunked_is_the_authors_cut():
-    """Each third of the sample-major rows i * m + v is whitened by itself, and every row comes back to its view."""
-    x_MBD, _ = views()
-    layer = whitening(layout="chunked", shuffle=False)
-    z_MBD = layer(x_MBD)
-    rows = [(i, v) for i in range(B) for v in range(M)]
-    for run in range(M):
-        members = rows[run * B : (run + 1) * B]
-        z_BD = shuffled_group_whitening(torch.stack([x_MBD[v, i] for i, v in members]), 12, eps=0.0)
-        for (i, v), z_D in zip(members, z_BD, strict=True):
-            torch.testing.assert_close(z_MBD[v, i], z_D)
-
-
-def test_layer_kind_none_leaves_the_views():
-    x_MBD, _ = views()
-    assert whitening(kind="none", num_groups=5)(x_MBD) is x_MBD
-
-
-def test_layer_running_moments_serve_any_permutation():
-    """A group's running covariance is a block of the whole one; and a batch smaller than its groups can be whitened."""
-    x_MBD, permutations_MD = random_views(rows=5, width=6)
-    layer = whitening(dim=6, num_groups=2, stats="ema", beta=0.9, eps=1e-3, batch_size=5).double()
-    for _ in range(3):
-        layer(x_MBD)
-    layer.eval()
-    before = layer.covariance_DD.clone(), layer.step
-    layer(x_MBD)
-    assert torch.equal(layer.covariance_DD, before[0])
-    assert layer.step == before[1]
-    z_MBD = whiten_views(x_MBD, 2, permutations_MD, 1e-3, moments=(layer.mean_D, layer.covariance_DD))
-    for x_BD, permutation, z_BD in zip(x_MBD, permutations_MD, z_MBD, strict=True):
-        for channels in (permutation[:3], permutation[3:]):
-            block = 0.999 * layer.covariance_DD[channels][:, channels] + 0.001 * torch.eye(3)
-            values, u = np.linalg.eigh(block.numpy())
-            expected = (x_BD - layer.mean_D)[:, channels].numpy() @ u / np.sqrt(values) @ u.T
-            torch.testing.assert_close(z_BD[:, channels], torch.tensor(expected))
-
-
-def test_layer_affine_is_the_running_whitening():
-    x_MBD, _ = views()
-    layer = whitening(track=True, eps=1e-3).double()
-    layer(x_MBD)
-    matrix_DD, mean_D = layer.affine()
-    permutation_1D = layer.permutations([(1,)], x_MBD)
-    expected = whiten_views(x_MBD[:1], 12, permutation_1D, 1e-3, moments=(layer.mean_D, layer.covariance_DD))[0]
-    torch.testing.assert_close((x_MBD[0] - mean_D) @ matrix_DD, expected)
-
-
-def test_groups_that_do_not_divide_the_width_are_refused():
-    with pytest.raises(UserError, match=r"num_groups=5 does not divide the width 12; valid: 1, 2, 3, 4, 6, 12\."):
-        shuffled_group_whitening(torch.randn(20, 12), 5)
-    with pytest.raises(
-        UserError, match=r"num_groups=384 does not divide the width 1024; valid: 1, 2, 4, .*512, 1024\."
-    ):
-        whitening(dim=1024, num_groups=384)
-
-
-def test_groups_that_exceed_the_batch_are_refused():
-    expected = (
-        r"num_groups=2 makes groups of 6 channels, whose covariance over 6 rows is singular; valid here: 3, 4, 6, 12;"
-    )
-    with pytest.raises(UserError, match=expected):
-        shuffled_group_whitening(torch.randn(6, 12), 2)
-    with pytest.raises(UserError, match=expected):
-        whitening(dim=12, num_groups=2, batch_size=6)
-    with pytest.raises(UserError, match=expected):
-        whitening(dim=12, num_groups=2)(torch.randn(3, 6, 12))
-    assert shuffled_group_whitening(torch.randn(7, 12), 2).isfinite().all()
-    assert shuffled_group_whitening(torch.randn(6, 12), 2, eps=1e-3).isfinite().all()
-    whitening(dim=12, num_groups=1, stats="ema", batch_size=6)(torch.randn(3, 6, 12))
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"kind": "ica"}, "whitening.kind=ica; valid: none, pca, zca, cholesky"),
-        ({"layout": "rows"}, "whitening.layout=rows; valid: per_view, chunked"),
-        ({"stats": "sliding"}, "whitening.stats=sliding; valid: batch, ema"),
-        ({"grad": "stop"}, "whitening.grad=stop; valid: detach, through"),
-        ({"grad": "through", "kind": "pca"}, "no stable gradient; use objective.whitening.grad=detach"),
-        ({"grad": "through", "stats": "ema"}, "running moments are constants; use objective.whitening.grad=detach"),
-    ],
-)
-def test_choices_that_make_no_sense_are_refused(changes, message):
-    with pytest.raises(UserError, match=message):
-        whitening(**changes)

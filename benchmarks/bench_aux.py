@@ -1,0 +1,198 @@
+"""Images and sound beside SimCSE: does the transformer learn to tell them apart, what does it do to STS-B, what does
+it cost?
+
+    python benchmarks/bench_aux.py [--steps 100] [--seeds 3] [--part learn|cost] [--shared ../shared/data]
+
+Needs the real data beside the checkout: Wikipedia sentences, STS-B, natural_small, cifar10_small, speech_small. What is
+held out is never trained on: every fifth image of each class, every third speaker whole.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import torch
+from results import HERE, table, write_section
+
+from cse.cli import build, jobs
+from cse.training import checkpoint
+
+COMMON = ["model=minilm", "data=text", "eval=stsb", "tracker=none", "objective=simcse"]
+NEW = ["aux_modality.init=random", "aux_modality.data.workers=1"]
+IMAGES = ["aux_modality=visual", *NEW, "aux_modality.data.classes=null", "aux_modality.data.per_class=null"]
+SOUND = ["aux_modality=audio", *NEW]
+LEARN = ["trainer.batch_size=32", "aux_modality.data.batch_size=8", "aux_modality.lr=3e-5"]
+KINDS = {
+    "natural_small": ("images/natural_small", IMAGES),
+    "cifar10_small at 224": ("images/cifar10_small", [*IMAGES, "aux_modality.data.resize=224"]),
+    "speech_small": ("audio/speech_small", SOUND),
+}
+# the whole picture or clip, once, for the nearest neighbours
+AS_IT_IS = {
+    "visual": ["crop_scale=[1,1]", "flip_probability=0", "jitter_probability=0", "gray_probability=0"],
+    "audio": ["mixup=0", "frequency_mask=0", "time_mask=0"],
+}
+
+
+def split(source: Path, kept: Path, held: Path) -> None:
+    """Links to the files of a folder per class: every fifth image held out, of speakers every third."""
+    for number, folder in enumerate(sorted(path for path in source.iterdir() if path.is_dir())):
+        for place, file in enumerate(sorted(folder.iterdir())):
+            out = number % 3 == 2 if source.parent.name == "audio" else place % 5 == 4
+            link = (held if out else kept) / folder.name / file.name
+            link.parent.mkdir(parents=True, exist_ok=True)
+            link.symlink_to(file.resolve())
+
+
+def train(arguments: list[str], folder: Path) -> dict:
+    """One run through the shell: {metric: [(step, value)]}, and its seconds of training."""
+    command = [str(Path(sys.executable).parent / "cse-train"), *arguments, f"hydra.run.dir={folder}"]
+    ended = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    if ended.returncode:
+        sys.exit(ended.stderr)
+    curves: dict = {"seconds": json.loads((folder / "results.json").read_text())["seconds"]}
+    for event in map(json.loads, (folder / "metrics.jsonl").read_text().splitlines()):
+        for name, value in event.items():
+            if isinstance(value, float):
+                curves.setdefault(name, []).append((event["step"], value))
+    return curves
+
+
+@torch.no_grad()
+def neighbours(arguments: list[str], held: Path, folder: Path) -> tuple[float, float]:
+    """Accuracy x100 of the nearest other held-out picture or clip (cosine of the encoder's CLS), before and after."""
+    kind = "audio" if "aux_modality=audio" in arguments else "visual"
+    count = sum(1 for file in held.rglob("*") if file.is_file())
+    plain = [f"aux_modality.data.{change}" for change in (*AS_IT_IS[kind], f"batch_size={count}", f"folder={held}")]
+    config = jobs.composed("train", [a for a in arguments if "aux_modality.data.batch_size" not in a] + plain)
+    parts = build.build(config)
+    encoder, aux = parts.encoder.eval(), parts.aux.eval()
+    batch = next(aux.batches(0))
+
+    def accuracy() -> float:
+        x_BTD, labels_B = aux.tokens(batch)
+        rows = [encoder(x_BTD=x_BTD[start : start + 16]).pooled_BD for start in range(0, count, 16)]
+        z_BD = torch.nn.functional.normalize(torch.cat(rows)[:count], dim=-1)
+        nearest_B = (z_BD @ z_BD.T).fill_diagonal_(-2).argmax(1)
+        return 100 * float((labels_B[nearest_B] == labels_B).float().mean())
+
+    before = accuracy()
+    tensors, _ = checkpoint.read(folder)
+    checkpoint.restore(tensors, {"encoder": encoder, "aux": aux}, {}, folder)
+    return before, accuracy()
+
+
+def spread(values: list[float]) -> str:
+    return f"{np.mean(values):.2f} ± {np.std(values, ddof=1):.2f}" if len(values) > 1 else f"{values[0]:.2f}"
+
+
+def learn(shared: Path, work: Path, steps: int, seeds: int) -> None:
+    base = [*COMMON, f"data.path={shared}/text/wiki_sentences.txt.gz", f"paths.senteval={shared}/senteval",
+            f"paths.cache={work}/cache", f"trainer.max_steps={steps}", f"trainer.eval_every={steps}"]  # fmt: skip
+    curves: dict[str, list[dict]] = {}
+    rows, accuracies = [], {}
+    for name, (place, settings) in {"text alone": ("", []), **KINDS}.items():
+        more = ["trainer.batch_size=32"]
+        if place:
+            kept, held = work / name / "kept", work / name / "held"
+            split(shared / place, kept, held)
+            more = [*settings, *LEARN, f"aux_modality.data.folder={kept}"]
+        for seed in range(1, seeds + 1):
+            folder = work / f"{name} {seed}"
+            arguments = [*base, *more, f"seed={seed}"]
+            curves.setdefault(name, []).append(train(arguments, folder))
+            if place:
+                accuracies.setdefault(name, []).append(neighbours(arguments, held, folder))
+            print(name, seed, curves[name][-1]["dev/stsb/spearman"], accuracies.get(name, [None])[-1], flush=True)
+        runs = curves[name]
+        row = [name, spread([run["dev/stsb/spearman"][0][1] for run in runs]),
+               spread([run["dev/stsb/spearman"][-1][1] for run in runs])]  # fmt: skip
+        row += [" -> ".join(f"{np.mean([run[key][end][1] for run in runs]):.3g}" for end in (0, -1)) if key in runs[0]
+                else "" for key in ("train/loss", "train/aux/loss")]  # fmt: skip
+        before, after = (zip(*accuracies[name], strict=True)) if place else ((), ())
+        rows.append([*row, spread(list(before)) if place else "", spread(list(after)) if place else ""])
+    draw(curves)
+    header = ["beside the text", "STS-B dev, step 0", "at the end", "text loss", "second loss",
+              "nearest neighbour before, %", "after, %"]  # fmt: skip
+    note = f"""MiniLM, CLS pooling, batch 32, second batch 8, both rates 3e-5 (the papers' 1e-6 and 2e-7 move nothing in
+{steps} steps), new patch embedding, mean ± sd over {seeds} seeds. Nearest neighbour: of held-out pictures (other
+pictures of the classes) and of held-out speakers. Losses: the first logged and the last. Curves: aux_losses.png."""
+    command = f"python benchmarks/bench_aux.py --steps {steps} --seeds {seeds} --part learn"
+    write_section("Images and sound beside the text", command, f"{note}\n\n{table(header, rows)}")
+
+
+def draw(curves: dict[str, list[dict]]) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.5))
+    for axes, key in ((left, "train/loss"), (right, "train/aux/loss")):
+        for name, runs in curves.items():
+            if key in runs[0]:
+                steps = [step for step, _ in runs[0][key]]
+                axes.plot(steps, np.mean([[value for _, value in run[key]] for run in runs], axis=0), label=name)
+        axes.set(xlabel="step", ylabel=key)
+        axes.legend(fontsize=7)
+    left.set_yscale("log")
+    figure.tight_layout()
+    figure.savefig(HERE / "aux_losses.png", dpi=110)
+
+
+def cost(shared: Path, work: Path) -> None:
+    """A joint step beside a text step at the paper's batches, 64 and 48, rounds interleaved."""
+    steps, rounds = (200, 3) if torch.cuda.is_available() else (3, 3)
+    base = [*COMMON, f"data.path={shared}/text/wiki_sentences.txt.gz", f"paths.senteval={shared}/senteval",
+            f"paths.cache={work}/cache", f"trainer.max_steps={steps}", "trainer.select=null",
+            "trainer.batch_size=64", "trainer.log_every=1"]  # fmt: skip
+    kinds = {"text alone": [], **{name: [*settings, f"aux_modality.data.folder={shared / place}",
+                                         f"aux_modality.data.workers={max(1, (os.cpu_count() or 2) // 2)}"]
+                                  for name, (place, settings) in KINDS.items()}}  # fmt: skip
+    times: dict[str, list[float]] = {name: [] for name in kinds}
+    waits: dict[str, list[float]] = {name: [] for name in kinds}
+    for turn in range(rounds):
+        for name, settings in kinds.items():
+            run = train([*base, *settings], work / f"cost {name} {turn}")
+            times[name].append(run["seconds"] / steps)
+            waits[name].append(100 * run.get("train/aux/waiting_share", [(0, 0.0)])[-1][1])
+    ratios = {name: [a / b for a, b in zip(times[name], times["text alone"], strict=True)] for name in kinds}
+
+    def shown(values: list[float]) -> str:
+        return f"{np.median(values):.3g} ({min(values):.3g} to {max(values):.3g})"
+
+    rows = [[name, shown(times[name]), shown(ratios[name]), shown(waits[name])] for name in kinds]
+    header = ["beside the text", "seconds a step", "ratio to text alone", "waiting for data, % of the training time"]
+    note = (
+        f"MiniLM, the papers' batches (64 sentences in two views; 48 pictures or clips in two views). {rounds} runs of \
+{steps} steps each, in turn; the first step, with the start of the workers, counts. Medians, least and most."
+    )
+    where = "on the GPU" if torch.cuda.is_available() else "on the CPU"
+    write_section(f"What images and sound cost, {where}", "python benchmarks/bench_aux.py --part cost",
+                  f"{note}\n\n{table(header, rows)}")  # fmt: skip
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--steps", type=int, default=100)
+    arguments.add_argument("--seeds", type=int, default=3)
+    arguments.add_argument("--part", choices=["learn", "cost"])
+    arguments.add_argument("--shared", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "data")
+    given = arguments.parse_args()
+    if not given.shared.is_dir():
+        sys.exit(f"{given.shared} is not there: this benchmark needs the real data")
+    shared = given.shared.resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        if given.part != "cost":
+            learn(shared, Path(folder), given.steps, given.seeds)
+        if given.part != "learn":
+            cost(shared, Path(folder))
+
+
+if __name__ == "__main__":
+    main()

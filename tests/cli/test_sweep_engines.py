@@ -1,0 +1,87 @@
+"""What runs a sweep's jobs: searches, several at a time, a cluster's launcher; and one real kill."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cse.cli import jobs, sweep
+
+
+def test_smac_maximises_and_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
+    """A score that is best at lambda_C = 10^-3: later trials come nearer than the design did; a failure is no score."""
+    pytest.importorskip("smac", reason="needs the package smac")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["cse-train"])
+    asked = []
+
+    def job(cfg) -> float:
+        asked.append(cfg.objective.log10_covariance)
+        assert cfg.case == "eda_0.1"
+        return float("nan") if len(asked) == 3 else -abs(cfg.objective.log10_covariance + 3)
+
+    monkeypatch.setattr(sweep, "job", job)
+    arguments = ["sweep=noncontrastive/table1_vicreg", "case=eda_0.1", "model=bert", "hydra.sweeper.batch=2"]
+    assert sweep.main([*arguments, "hydra.sweeper.n_trials=8"]) == 0
+    assert len(asked) == len(set(asked)) == 8
+    assert all(-3 <= value <= -1 for value in asked)
+    memory = next(tmp_path.rglob(".smac/*.jsonl"))
+    assert len(memory.read_text().splitlines()) == 7
+    assert sweep.main([*arguments, "hydra.sweeper.n_trials=14"]) == 0
+    assert len(asked) == 15  # the 7 that are known, and 7 new ones
+    assert min(asked[-5:]) < min(asked[:4]) + 1e-6
+    assert len(jobs.read("noncontrastive/table1_vicreg").searches([])) == 20
+
+
+def test_without_smac_one_sentence_names_the_alternative(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["cse-train"])
+    monkeypatch.setitem(sys.modules, "smac", None)
+    assert sweep.main(["sweep=noncontrastive/table1_vicreg", "case=eda_0.1", "model=bert"]) == 2
+    err = capsys.readouterr().err.strip()
+    assert "pip install" in err
+    assert "hydra/sweeper=optuna" in err
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.slow
+def test_a_sweep_killed_whole_goes_on(tmp_path, small_run):
+    """SIGKILL to the sweep and its job after some checkpoints; the same line again resumes and finishes."""
+    shrunk = [a for a in small_run if not a.startswith(("hydra.run.dir", "trainer.max_steps", "trainer.eval_every"))]
+    line = [str(Path(sys.executable).parent / "cse-train"), "sweep=whitenedcse/table5", "objective.m=2", *shrunk,
+            "objective.whitening.num_groups=16", "trainer.epochs=8", "trainer.eval_every=4"]  # fmt: skip
+    process = subprocess.Popen(line, cwd=tmp_path, start_new_session=True, stdout=subprocess.DEVNULL)
+    deadline = time.time() + 120
+    while time.time() < deadline and not list(tmp_path.glob("runs/*/*/m_2*/last/*.safetensors")):
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    folder = next(tmp_path.glob("runs/*/*/m_2*"))
+    assert json.loads((folder / "results.json").read_text())["status"] == "running"
+    again = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True)
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert "resuming" in (folder / "job.log").read_text()
+    results = json.loads((folder / "results.json").read_text())
+    assert (results["status"], results["steps"]) == ("done", 200)
+    events = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    steps = [event["step"] for event in events if "train/loss" in event]
+    assert steps == list(range(1, 201))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("launcher", [["jobs.parallel=2"], ["hydra/launcher=submitit_local"]])
+def test_launchers(tmp_path, launcher):
+    pytest.importorskip("hydra_plugins.hydra_joblib_launcher", reason="needs cse-lab[launchers]")
+    pytest.importorskip("hydra_plugins.hydra_submitit_launcher", reason="needs cse-lab[launchers]")
+    line = [str(Path(sys.executable).parent / "cse-train"), "sweep=whitenedcse/table5", "objective.m=2,3", "smoke=true",
+            "tracker=none", f"paths.cache={tmp_path}/cache", *launcher]  # fmt: skip
+    out = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True)
+    assert out.returncode == 0, out.stdout + out.stderr
+    assert "2 of 2 done" in out.stdout
+    results = [json.loads(path.read_text()) for path in tmp_path.glob("runs/smoke/*/*/m_*/results.json")]
+    assert [result["status"] for result in results] == ["done", "done"]

@@ -1,0 +1,156 @@
+"""Where images come from: broken files, subsets, lists, small and transparent ones, hub datasets."""
+
+import logging
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from made_up_images import equal, images
+from PIL import Image
+from torchvision.transforms.v2 import functional
+
+from cse.data.images import subset
+from cse.errors import MissingResource, UserError
+
+
+@pytest.fixture
+def flawed(tmp_path):
+    """flawed(n): 120 images of which n are broken."""
+
+    def make(broken: int) -> Path:
+        for label in ("a", "b"):
+            (tmp_path / label).mkdir()
+            for number in range(60):
+                Image.new("RGB", (40, 40), (number, 0, 0)).save(tmp_path / label / f"{number:02}.png")
+        for number in range(broken):
+            path = tmp_path / "b" / f"{10 * number:02}.png"
+            path.write_bytes(path.read_bytes()[:60] if number else b"no image at all")
+        return tmp_path
+
+    return make
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_broken_file_is_skipped_named_and_counted(flawed, workers, caplog):
+    stream = images(flawed(1), batch_size=24, workers=workers)
+    with caplog.at_level(logging.WARNING):
+        batches = list(islice(stream.batches(0), 10))
+    named = [record.message for record in caplog.records if record.levelno == logging.WARNING]
+    assert len(named) == 1  # once, though met in both passes
+    assert "00.png" in named[0]
+    assert len(stream.skipped) == 1
+    assert all(batch.labels_B.shape == (24,) for batch in batches)
+    assert sum(len(batch.skipped) for batch in batches) == 2
+    assert all(equal(a, b) for a, b in zip(batches[5:], islice(stream.batches(5), 5), strict=False))
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_more_than_one_percent_broken_is_an_error_in_one_sentence(flawed, workers):
+    stream = images(flawed(3), batch_size=24, workers=workers)
+    with pytest.raises(UserError, match=r"of the 120 files of .*cannot be used, more than the 1%.*00\.png") as caught:
+        list(islice(stream.batches(0), 5))
+    assert "Traceback" not in str(caught.value)
+
+
+def test_subset_is_drawn_by_its_own_seed_alone():
+    labels = np.repeat(np.arange(10), [5, 50, 50, 50, 50, 50, 50, 50, 50, 3])
+    rows, kept = subset(labels, 6, 20, seed=0)
+    assert all(np.array_equal(a, b) for a, b in zip((rows, kept), subset(labels, 6, 20, seed=0), strict=True))
+    assert not np.array_equal(rows, subset(labels, 6, 20, seed=1)[0])
+    assert len(set(rows)) == len(rows)
+    assert sorted(set(kept)) == list(range(6))
+    for new in range(6):
+        (old,) = set(labels[rows[kept == new]])
+        assert (kept == new).sum() == min(20, (labels == old).sum())
+    everything, same = subset(labels, None, None, seed=0)
+    assert np.array_equal(everything, np.arange(len(labels)))
+    assert np.array_equal(same, labels)
+
+
+def test_a_list_of_files_picks_them(image_folder, tmp_path):
+    listed = tmp_path / "list.txt"
+    listed.write_text("/datasets/sampled/bee/1.png\n/datasets/sampled/bee/2.png\ndog/0.bmp\ndog/3.png\n")
+    stream = images(image_folder, files=str(listed))
+    assert sorted(Path(name).parts[-2:] for name in stream.names) == [
+        ("bee", "1.png"), ("bee", "2.png"), ("dog", "0.bmp"), ("dog", "3.png"),
+    ]  # fmt: skip
+    assert stream.labels.tolist() == [0, 0, 1, 1]
+    listed.write_text("bee/1.png\nbee/9.png\n")
+    with pytest.raises(UserError, match="1 of the images listed"):
+        images(image_folder, files=str(listed))
+    with pytest.raises(UserError, match=r"data.files=.*nowhere.txt cannot be read"):
+        images(image_folder, files=str(tmp_path / "nowhere.txt"))
+
+
+def test_small_images_are_enlarged_first(image_folder):
+    """CIFAR (Appendix F): 32 x 32 images are resized to 224 before anything else."""
+    assert images(image_folder, resize=224)._decoded(0).shape[1:] == (672, 224)  # the 30 x 90 image
+    assert images(image_folder)._decoded(0).shape == (3, 90, 30)
+
+
+def test_gray_transparent_and_palette_files_become_rgb(tmp_path):
+    (tmp_path / "all").mkdir()
+    for mode in ("L", "RGBA", "P", "CMYK"):
+        Image.new(mode, (40, 40)).save(tmp_path / "all" / f"{mode}.{'tif' if mode == 'CMYK' else 'png'}")
+    assert images(tmp_path)[0].pixels_NCHW.shape == (8, 3, 32, 32)
+
+
+def test_folders_that_will_not_do(image_folder, tmp_path):
+    with pytest.raises(MissingResource, match=r"paths.images=.*nowhere: there is no such folder"):
+        images(tmp_path / "nowhere")
+    with pytest.raises(UserError, match="holds no folders"):
+        images(tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UserError, match="holds no image"):
+        images(tmp_path)
+    with pytest.raises(UserError, match=r"has 20 items, fewer than aux_modality.data.batch_size=48"):
+        images(image_folder, batch_size=48)
+    with pytest.raises(UserError, match="normalize=none is not one of imagenet, vit"):
+        images(image_folder, normalize="none")
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory) -> str:
+    """A folder that `datasets` reads as it reads a hub's dataset, with CIFAR-100's column names."""
+    import datasets
+
+    rng = np.random.default_rng(0)
+    pictures = [Image.fromarray(rng.integers(0, 255, (32, 32, 3), dtype=np.uint8)) for _ in range(12)]
+    features = datasets.Features({"img": datasets.Image(), "fine_label": datasets.ClassLabel(num_classes=3)})
+    rows = {"img": pictures, "fine_label": [0, 1, 2] * 4}
+    root = tmp_path_factory.mktemp("hub")
+    datasets.Dataset.from_dict(rows, features=features).to_parquet(root / "train.parquet")
+    return str(root)
+
+
+def test_a_dataset_of_the_hub(hub, monkeypatch, tmp_path):
+    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path)
+    columns = {"hub": hub, "image_column": "img", "label_column": "fine_label"}
+    stream = images(None, per_class=3, workers=1, **columns)
+    assert len(stream) == 9
+    batch = next(stream.batches(0))
+    assert batch.pixels_NCHW.shape == (8, 3, 32, 32)
+    assert set(batch.labels_B.tolist()) <= {0, 1, 2}
+    with pytest.raises(UserError, match=r"label_column=label: .* has img, fine_label"):
+        images(None, **columns | {"label_column": "label"})
+
+
+def test_a_hub_that_cannot_be_reached():
+    with pytest.raises(MissingResource, match=r"ILSVRC/imagenet-1k \(train\) cannot be had.*paths.images=FOLDER"):
+        images(None)
+
+
+def test_real_images(shared):
+    stream = images(shared / "data" / "images" / "natural_small", size=224, batch_size=48)
+    assert len(stream) == 1200
+    assert len(set(stream.labels)) == 60
+    batch = next(stream.batches(0))
+    views = stream.views(batch, torch.device("cpu"))
+    assert views.shape == (96, 3, 224, 224)
+    assert abs(views.mean()) < 1  # photographs, normalised
+    pairs = functional.resize(views, [8]).flatten(1)
+    distance = torch.cdist(pairs[:48], pairs[48:])
+    nearest = (distance.argmin(1) == torch.arange(48)).float().mean()
+    assert nearest > 0.2  # views of one photograph resemble each other; chance is .02
