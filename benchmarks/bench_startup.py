@@ -1,0 +1,80 @@
+"""How long a person waits: `cse-train --help`, `--cfg job`, and the first training step of a run.
+
+    python benchmarks/bench_startup.py [--repeats 5] [--shared ../shared/data]
+
+Each time a new process, wall clock. The first step is counted from the command's start to the line of step 1 in
+metrics.jsonl; it waits for libraries, text, encoder and the score of the untrained encoder on STS-B dev. Once with an
+empty cache, where the text is read and tokenised, then with what that left. Without the real data, only the first two.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from results import table, write_section
+
+CSE_TRAIN = str(Path(sys.executable).parent / "cse-train")
+
+
+def wall(arguments: list[str]) -> float:
+    """Seconds from the command's start to its end."""
+    started = time.perf_counter()
+    subprocess.run([CSE_TRAIN, *arguments], check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - started
+
+
+def first_step(shared: Path, cache: str) -> dict[str, float]:
+    """Seconds from the command's start to what metrics.jsonl and the process's end tell."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [
+            CSE_TRAIN, "model=minilm", "data=text", f"data.path={shared}/text/wiki_sentences.txt.gz", "eval=stsb",
+            f"paths.senteval={shared}/senteval", f"paths.cache={cache}", "tracker=none", "trainer.max_steps=1",
+            f"hydra.run.dir={folder}/run",
+        ]  # fmt: skip
+        started = time.time()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        ended = time.time()
+        events = map(json.loads, (Path(folder) / "run/metrics.jsonl").read_text().splitlines())
+        times = {(e["step"], "train/loss" in e): e["time"] for e in events if e["event"] == "metrics"}
+    return {
+        "score of the untrained encoder": times[0, False] - started,
+        "first step": times[1, True] - started,
+        "end of a run of one step, scored and exported": ended - started,
+    }
+
+
+def spread(times: list[float]) -> str:
+    return f"{statistics.median(times):.2f} ({min(times):.2f} to {max(times):.2f})"
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--repeats", type=int, default=5)
+    arguments.add_argument("--shared", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "data")
+    given = arguments.parse_args()
+    short = {"cse-train --help": ["--help"], "cse-train --cfg job": ["--cfg", "job"]}
+    times: dict[str, list[float]] = {name: [] for name in short}
+    for _ in range(given.repeats):
+        for name, words in short.items():
+            times[name].append(wall(words))
+    about = f"Seconds: medians, least and most of {given.repeats}."
+    if given.shared.is_dir():
+        with tempfile.TemporaryDirectory() as cache:
+            cold = first_step(given.shared, cache)
+            warm = [first_step(given.shared, cache) for _ in range(given.repeats)]
+        times |= {f"model=minilm, {name}": [one[name] for one in warm] for name in cold}
+        times["the same first step, text not yet in the cache"] = [cold["first step"]]
+    else:
+        about += f" No run: {given.shared} is not there."
+    body = f"{about}\n\n{table(['from the command to', 'seconds'], [[name, spread(t)] for name, t in times.items()])}"
+    write_section("Start-up", f"python benchmarks/bench_startup.py --repeats {given.repeats}", body)
+    print(body)
+
+
+if __name__ == "__main__":
+    main()
