@@ -18,6 +18,7 @@ def launch(cfg: DictConfig, folder: Path) -> float | None:
     if "RANK" in os.environ:
         return run(cfg, shared_folder(folder))
     if cfg.trainer.devices == 1:
+        mention_idle_gpus()
         return run(cfg, folder)
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
@@ -36,6 +37,15 @@ def launch(cfg: DictConfig, folder: Path) -> float | None:
     if isinstance(outcome, tuple):
         raise {"UserError": UserError, "RunError": RunError}[outcome[0]](outcome[1])
     return outcome
+
+
+def mention_idle_gpus() -> None:
+    """One line of advice where a run on one device leaves others without work."""
+    import torch
+
+    visible = torch.cuda.device_count()
+    if visible > 1:
+        log.info("%d GPUs are visible and one is used; trainer.devices=%d uses them all", visible, visible)
 
 
 def worker(config: str, folder: str) -> float | tuple[str, str] | None:

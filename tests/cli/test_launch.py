@@ -1,12 +1,18 @@
 """Several processes: spawned by cse-train itself, or joined under torchrun. The same run either way."""
 
 import json
+import logging
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from omegaconf import OmegaConf
+
+from cse.cli import launch
 
 BIN = Path(sys.executable).parent
 
@@ -20,6 +26,25 @@ def succeed(command: list) -> None:
     """Run a command; where it fails, its own words are the test's message."""
     ended = subprocess.run(command, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
+
+
+def succeed_together(commands: list[list], folder: Path, patience: float = 300) -> None:
+    """Run commands at the same time. Where one fails or waits too long, all end and their words are the message."""
+    files = [folder / f"words_{i}" for i in range(len(commands))]
+    processes = []
+    for command, file in zip(commands, files, strict=True):
+        with open(file, "w") as words:
+            processes.append(subprocess.Popen(command, stdout=words, stderr=subprocess.STDOUT))
+    last = time.monotonic() + patience
+    try:
+        while None in (codes := [process.poll() for process in processes]) and not any(codes):
+            assert time.monotonic() < last, "\n".join(file.read_text() for file in files)
+            time.sleep(0.1)
+    finally:
+        for process in processes:
+            process.terminate()  # torchrun ends its own workers
+            process.wait()
+    assert codes == [0] * len(codes), "\n".join(file.read_text() for file in files)
 
 
 @pytest.mark.slow
@@ -39,6 +64,46 @@ def test_two_processes_are_one(small_run, cse_train, tmp_path):
     joined = [*still, f"hydra.run.dir={tmp_path}/joined"]
     succeed([BIN / "torchrun", "--standalone", "--nproc-per-node=2", "-m", "cse.cli.train", *joined])
     np.testing.assert_allclose(losses(tmp_path / "joined"), losses(tmp_path / "two"), rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_two_agents_are_one_process(small_run, cse_train, tmp_path):
+    """As on two machines: two torchrun agents that meet at a port, each with one process."""
+    still = [*small_run, "augmentation=shuffle", "augmentation.model_dropout=0.0"]
+    assert cse_train(still) == 0
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        port = free.getsockname()[1]
+    agent = [
+        BIN / "torchrun", "--nnodes=2", "--nproc-per-node=1", "--rdzv-backend=c10d", "--local-addr=localhost",
+        f"--rdzv-endpoint=localhost:{port}", "-m", "cse.cli.train", *still, f"hydra.run.dir={tmp_path}/agents",
+    ]  # fmt: skip
+    succeed_together([agent, agent], tmp_path)
+    np.testing.assert_allclose(losses(tmp_path / "agents"), losses(tmp_path / "run"), rtol=1e-5)
+    results = [json.loads((tmp_path / name / "results.json").read_text()) for name in ("run", "agents")]
+    assert results[1]["status"] == "done"
+    assert results[0]["best_step"] == results[1]["best_step"]
+
+
+@pytest.mark.parametrize(("visible", "advised"), [(4, True), (1, False), (0, False)])
+def test_idle_gpus_are_mentioned(monkeypatch, caplog, tmp_path, visible, advised):
+    monkeypatch.delenv("RANK", raising=False)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: visible)
+    monkeypatch.setattr("cse.cli.run.run", lambda cfg, folder: 1.0)
+    with caplog.at_level(logging.INFO, "cse"):
+        assert launch.launch(OmegaConf.create({"trainer": {"devices": 1}}), tmp_path) == 1.0
+    advice = f"{visible} GPUs are visible and one is used; trainer.devices={visible} uses them all"
+    assert caplog.messages == [advice] * advised
+
+
+def test_processes_that_others_started_get_no_advice(monkeypatch, caplog, tmp_path):
+    monkeypatch.setenv("RANK", "0")
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 4)
+    monkeypatch.setattr(launch, "shared_folder", lambda folder: folder)
+    monkeypatch.setattr("cse.cli.run.run", lambda cfg, folder: 1.0)
+    with caplog.at_level(logging.INFO, "cse"):
+        launch.launch(OmegaConf.create({"trainer": {"devices": 1}}), tmp_path)
+    assert not caplog.messages
 
 
 @pytest.mark.slow
