@@ -114,6 +114,13 @@ class Sweep:
         whole = [f"checkpoint={quoted(folder)}" if key_of(a) == "checkpoint" else a for a in arguments]
         return Job(self.slug(overrides, name_it), "cse-eval", whole, (folder, trained))
 
+    def departures(self, overrides: Sequence[str]) -> list[str]:
+        """Those of a run's overrides that decide what it runs and that neither the axes nor the cases hold."""
+        axes = {"case", "checkpoint", *self.params}
+        bundled = {override for bundle in self.cases.values() for override in bundle}
+        rest = [o for o in overrides if decides(o) and not o.startswith("~") and o not in bundled]
+        return [override for override in rest if key_of(override) not in axes and root_of(override) != "paths"]
+
     def slug(self, readable: Sequence[str], arguments: Sequence[str]) -> str:
         """A folder's name: the axes in few words, then other overrides, and a hash of all that decides what it runs."""
         place = {key: place for place, key in enumerate(["case", *self.params, "seed"])}

@@ -1,6 +1,7 @@
 """cse-report: a paper's table and figures beside our runs, on the terminal and as Markdown, CSV, LaTeX and HTML."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,7 @@ def report(config: dict[str, Any]) -> None:
             figures.check(wanted, where)
         shown_figures = [figures.showing(wanted, config["score"]) for wanted in spec.figures]
         runs = read_runs(folders) if config["runs"] or folders[0].is_dir() else []
+        runs = departing(runs, sweep, spec.seed)
         shown = [wanted[key] for wanted in shown_figures for key in "yz" if key in wanted]
         if table:
             tables = [build(spec, table, runs, expected, config["confidence"], config["interval"])]
@@ -125,6 +127,18 @@ def planned(sweep: jobs.Sweep) -> list[dict[str, Any]]:
         return []
     found = jobs.expanded(sweep.axes([]))
     return [{jobs.key_of(axis): yaml.safe_load(jobs.value_of(axis)) for axis in job} for job in found if job]
+
+
+def departing(runs: list[Any], sweep: str, seed: str) -> list[Any]:
+    """The runs with what they were told beyond their sweep; seeds may be added to any."""
+    sweeps: dict[str, jobs.Sweep] = {}
+
+    def departures(overrides: list[str]) -> tuple[str, ...]:
+        name = next((jobs.value_of(o) for o in overrides if o.startswith("sweep=")), sweep)
+        sweeps.setdefault(name, jobs.read(name))
+        return tuple(o for o in sweeps[name].departures(overrides) if jobs.key_of(o) != seed)
+
+    return [replace(run, departures=departures(run.overrides)) if run.overrides else run for run in runs]
 
 
 def draw(wanted: dict[str, Any], spec: Any, runs: list[Any], out: Path) -> Any:

@@ -28,6 +28,8 @@ class Run:
     choices: dict[str, str]
     metrics: dict[str, float]
     results: dict[str, Any]
+    overrides: tuple[str, ...] = ()  # its command line, as Hydra kept it
+    departures: tuple[str, ...] = ()  # those that its sweep does not hold
 
     def get(self, key: str) -> Any:
         """The config's value at a dotted key; a group's key gives the YAML chosen there; None where neither is."""
@@ -87,7 +89,8 @@ def read_run(folder: Path) -> Run:
     choices = results.get("choices") or (
         _yaml(folder / ".hydra" / "hydra.yaml").get("hydra", {}).get("runtime", {}).get("choices", {})
     )
-    return Run(folder, results.get("status", "broken"), config, choices, metrics, results)
+    overrides = tuple(_yaml(folder / ".hydra" / "overrides.yaml"))
+    return Run(folder, results.get("status", "broken"), config, choices, metrics, results, overrides)
 
 
 def _yaml(path: Path) -> dict[str, Any]:

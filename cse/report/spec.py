@@ -18,7 +18,8 @@
       select: dev/stsb/spearman       #   the highest `select`; the cell's mean, sd and n are then over the seeds
       seed: seed                      # the config key that tells repetitions apart
       baseline: SimCSE-BERT-base      # the row that rows are tested against, or {row: its baseline}
-      setting: {model: bert}          # what the paper held fixed; runs that differ get no verdict but OTHER SETTING
+      setting: {model: bert}          # what the paper held fixed; runs that differ, or were told
+                                      # more than the sweep says, get no verdict but OTHER SETTING
       tolerance: 0.1                  # PASS: so near; seed_sd: the deviation assumed where one run is all there is.
       seed_sd: 0.9                    #   Both also in a column ({metric, tolerance, seed_sd}); else conf/report.yaml's
       figures:                        # see cse/report/figures.py for kinds

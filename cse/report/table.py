@@ -135,7 +135,7 @@ def judge(cell: Cell, spec: Spec, confidence: float, kind: str) -> None:
     cell.difference = ours.mean - cell.published.mean
     if (interval := interval_of(cell, spec, confidence, kind)) is not None:
         cell.interval = interval[0] - cell.published.mean, interval[1] - cell.published.mean
-    if any(not run.matches(spec.setting) for run in cell.runs):
+    if any(run.departures or not run.matches(spec.setting) for run in cell.runs):
         cell.verdict = OTHER_SETTING
     elif column.config:
         cell.verdict = "PASS" if same(ours.mean, cell.published.mean) else "DIFFERS"
@@ -203,4 +203,6 @@ def deviations(spec: Spec, runs: list[Run]) -> list[str]:
         for key, wanted in spec.setting.items()
         if not same(run.get(key), wanted)
     }
-    return sorted(found)
+    told = {line.partition(" ")[0] for line in found}
+    more = {override for run in unique for override in run.departures} - told
+    return sorted(found) + [f"{override} (not in the sweep)" for override in sorted(more)]

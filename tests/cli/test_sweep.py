@@ -102,6 +102,14 @@ def test_the_command_line_replaces_axes_and_beats_cases():
     assert {"case=simcse_bert", "hydra.mode=RUN", "resume=auto", "~cases", "~report"} <= set(arguments)
 
 
+def test_what_a_run_was_told_beyond_its_sweep():
+    table = jobs.read("nonling/table3")
+    own = table.job(["case=visual_bert", "seed=3"]).arguments
+    assert table.departures(own) == []
+    more = ["trainer.max_steps=60", "paths.cache=/x", "tracker=none", "trainer.lr=1", "seed=9", "jobs.parallel=2"]
+    assert table.departures([*own, *more]) == ["trainer.max_steps=60", "trainer.lr=1"]
+
+
 def test_an_evaluation_finds_the_run_it_scores():
     """Its checkpoint is the other sweep's folder for the same seed and model; keys of training are not its own."""
     more = ["seed=3", "model=minilm", "trainer.max_steps=9", "eval.transfer.tasks=[CR]"]
