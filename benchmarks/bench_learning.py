@@ -1,6 +1,6 @@
 """Does every objective learn? MiniLM's STS-B dev score before and after some steps of each, on real text.
 
-    python benchmarks/bench_learning.py [--steps 100] [--only barlow] [--shared ../shared/data]
+    python benchmarks/bench_learning.py [--steps 100] [--only mlm ...] [--shared ../shared/data]
 
 Needs the real data beside the checkout: Wikipedia sentences, documents, NLI triplets, STS-B.
 """
@@ -12,9 +12,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from results import table, write_section
+from results import RESULTS, commit, table, write_section
 
 TITLE = "Every objective learns"
+HEADER = ["objective", "batch x steps", "lr", "loss, first", "loss, last", "dev, step 0", "half", "end", "best gain",
+          "commit"]  # fmt: skip
 WIKI, NLI, DOCUMENTS = "text/wiki_sentences.txt.gz", "text/nli.csv.gz", "text/documents.txt.gz"
 SPANS = ["trainer.batch_size=16"]  # documents, of two anchors and four positives each (conf/recipe/declutr_minilm)
 RUNS = {
@@ -47,44 +49,39 @@ def run(name: str, steps: int, shared: Path, cache: str) -> list[str]:
     trainer = results["config"]["trainer"]
     return [
         name, f"{trainer['batch_size']} x {steps}", f"{trainer['lr']:g}", f"{losses[0]:.3g}", f"{losses[-1]:.3g}",
-        f"{scores[0]:.2f}", f"{scores[1]:.2f}", f"{scores[2]:.2f}", f"{max(scores[1:]) - scores[0]:+.2f}",
+        f"{scores[0]:.2f}", f"{scores[1]:.2f}", f"{scores[2]:.2f}", f"{max(scores[1:]) - scores[0]:+.2f}", commit(),
     ]  # fmt: skip
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--steps", type=int, default=100)
-    arguments.add_argument("--only", choices=RUNS)
+    arguments.add_argument("--only", choices=RUNS, nargs="+", default=list(RUNS))
     arguments.add_argument("--shared", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "data")
     given = arguments.parse_args()
     if not given.shared.is_dir():
         sys.exit(f"{given.shared} is not there: this benchmark needs the real data")
-    rows = []
+    rows = kept() if given.only != list(RUNS) else {}
     with tempfile.TemporaryDirectory() as cache:
-        for name in [given.only] if given.only else RUNS:
-            rows.append(run(name, given.steps, given.shared, cache))
-            print(" | ".join(rows[-1]), flush=True)
-            if not given.only:
-                write(rows, given.steps)
+        for name in given.only:
+            rows[name] = run(name, given.steps, given.shared, cache)
+            print(" | ".join(rows[name]), flush=True)
+            write([rows[key] for key in RUNS if key in rows], given.steps)
+
+
+def kept() -> dict[str, list[str]]:
+    """The rows of earlier runs, by name; each says which commit it was measured at."""
+    section = RESULTS.read_text().partition(f"## {TITLE}")[2].partition("\n## ")[0] if RESULTS.exists() else ""
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if "|" in line]
+    return {line[0]: line for line in lines if line[0] in RUNS and len(line) == len(HEADER)}
 
 
 def write(rows: list[list[str]], steps: int) -> None:
     """The section as far as it goes: a run cut short leaves what it measured, and says so."""
-    header = [
-        "objective",
-        "batch x steps",
-        "lr",
-        "loss, first",
-        "loss, last",
-        "dev, step 0",
-        "half",
-        "end",
-        "best gain",
-    ]
     note = "MiniLM with CLS pooling, STS-B dev Spearman x100, seed 42, one run each"
-    cut = "" if len(rows) == len(RUNS) else f"; stopped after {len(rows)} of {len(RUNS)} runs"
+    cut = "" if len(rows) == len(RUNS) else f"; {len(rows)} of {len(RUNS)} runs so far"
     write_section(
-        TITLE, f"python benchmarks/bench_learning.py --steps {steps}", f"{note}{cut}.\n\n{table(header, rows)}"
+        TITLE, f"python benchmarks/bench_learning.py --steps {steps}", f"{note}{cut}.\n\n{table(HEADER, rows)}"
     )
 
 

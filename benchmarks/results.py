@@ -11,11 +11,16 @@ RESULTS = HERE / "RESULTS.md"
 
 def write_section(title: str, command: str, body: str) -> None:
     """Replace the section `title` by `body`, with the command, the machine and the commit that gave it."""
-    commit = subprocess.run(["git", "-C", HERE, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout
-    head = f"## {title}\n\n`{command}`, {machine()}, commit {commit.strip()}\n\n"
+    head = f"## {title}\n\n`{command}`, {machine()}, commit {commit()}\n\n"
     old = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else "# Measured\n\nEach section by its command.\n\n"
     rest = re.sub(rf"## {re.escape(title)}\n.*?(?=^## |\Z)", "", old, flags=re.DOTALL | re.MULTILINE)
     RESULTS.write_text(f"{rest.rstrip()}\n\n{head}{body.rstrip()}\n", encoding="utf-8")
+
+
+def commit() -> str:
+    return subprocess.run(
+        ["git", "-C", HERE, "rev-parse", "--short", "HEAD"], capture_output=True, text=True
+    ).stdout.strip()
 
 
 def machine() -> str:
