@@ -15,12 +15,14 @@ log = logging.getLogger("cse")
 
 def run(cfg: DictConfig, folder: Path) -> float | None:
     """Train, then score the best step on every split of every evaluator. Returns the selection score."""
+    import torch
     from accelerate import Accelerator
     from accelerate.state import AcceleratorState, PartialState
 
     from cse.cli.summary import announce, preview
     from cse.data.loader import Batches
 
+    torch.use_deterministic_algorithms(False)  # an earlier job of a multirun may have asked for it
     if cfg.trainer.deterministic:
         from transformers.trainer_utils import enable_full_determinism
 

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from cse.errors import UserError
+from cse.objective.rows import by_rows
 from cse.types import Encoded, Loss
 
 REDUCTIONS = {"mean": Tensor.mean, "sum": Tensor.sum}
@@ -46,12 +47,16 @@ def nt_xent(
     "sum" (the text). log_floor: see negative_log; 0 is exact.
     """
     rows_RD = normalize(torch.cat([anchors_ND, positives_ND]), dim=1)
-    logits_RR = (rows_RD @ rows_RD.T / temperature).fill_diagonal_(-torch.inf)
-    if memory_QD is not None:
-        logits_RR = torch.cat([logits_RR, rows_RD @ normalize(memory_QD, dim=1).T / temperature], dim=1)
+    others_CD = rows_RD if memory_QD is None else torch.cat([rows_RD, normalize(memory_QD, dim=1)])
     partner_R = torch.arange(len(rows_RD), device=rows_RD.device).roll(len(anchors_ND))
-    log_p_R = logits_RR.log_softmax(1).gather(1, partner_R[:, None])
-    return REDUCTIONS[reduction](negative_log(log_p_R, log_floor))
+
+    def log_p(start: int, end: int) -> Tensor:
+        logits_rC = rows_RD[start:end] @ others_CD.T / temperature
+        logits_rC[:, start:].fill_diagonal_(-torch.inf)  # no row is its own negative
+        return logits_rC.log_softmax(1).gather(1, partner_R[start:end, None])
+
+    log_p_R1 = by_rows(log_p, len(rows_RD), len(others_CD))
+    return REDUCTIONS[reduction](negative_log(log_p_R1, log_floor))
 
 
 def nt_xent_against_memory(

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 
+from cse.objective.rows import by_rows
 from cse.types import Encoded, Loss
 
 
@@ -24,12 +25,17 @@ def info_nce(
 ) -> Tensor:
     """The mean of l_i over the batch, a scalar. With hard negatives every row sees all B of them (Eq. 5)."""
     anchors_BD = normalize(anchors_BD, dim=1)
-    logits = anchors_BD @ normalize(positives_BD, dim=1).T / temperature
+    others_CD = normalize(positives_BD, dim=1)
     if hard_negatives_BD is not None:
-        hard_BB = anchors_BD @ normalize(hard_negatives_BD, dim=1).T / temperature
-        own_BB = torch.eye(len(hard_BB), dtype=hard_BB.dtype, device=hard_BB.device)
-        logits = torch.cat([logits, hard_BB + hard_negative_weight * own_BB], dim=1)
-    return cross_entropy(logits, torch.arange(len(logits), device=logits.device))
+        others_CD = torch.cat([others_CD, normalize(hard_negatives_BD, dim=1)])
+
+    def losses(start: int, end: int) -> Tensor:
+        logits_bC = anchors_BD[start:end] @ others_CD.T / temperature
+        if hard_negatives_BD is not None:
+            logits_bC[:, len(anchors_BD) + start :].diagonal().add_(hard_negative_weight)
+        return cross_entropy(logits_bC, torch.arange(start, end, device=logits_bC.device), reduction="none")
+
+    return by_rows(losses, len(anchors_BD), len(others_CD)).mean()
 
 
 class Simcse(nn.Module):

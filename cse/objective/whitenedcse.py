@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from cse.errors import UserError
+from cse.objective.rows import by_rows
 from cse.objective.whitening import ShuffledGroupWhitening, check_groups, whiten_views
 from cse.types import Encoded, Loss
 
@@ -58,8 +59,12 @@ def multi_positive(
     """
     check_choice("loss", kind, LOSSES)
     h_MBD = normalize(views_MBD, dim=-1)
-    logits_PBB = h_MBD[0] @ h_MBD[1:].mT / temperature
-    sim_PB, log_z_PB = logits_PBB.diagonal(dim1=1, dim2=2), logits_PBB.logsumexp(2)
+    sim_PB = (h_MBD[0] * h_MBD[1:]).sum(2) / temperature
+
+    def log_z(start: int, end: int) -> Tensor:
+        return (h_MBD[0, start:end] @ h_MBD[1:].mT / temperature).logsumexp(2).T
+
+    log_z_PB = by_rows(log_z, h_MBD.shape[1], sim_PB.numel()).T
     l_PB = log_z_PB - sim_PB
     weights_P = l_PB.new_ones(len(l_PB)) if weights is None else l_PB.new_tensor(weights)
     if kind == "L1":
