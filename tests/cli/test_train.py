@@ -63,6 +63,23 @@ def test_preview_prints_what_the_model_sees(small_run, cse_train, tmp_path, caps
     assert not (tmp_path / "run" / "results.json").exists()
 
 
+def test_what_is_watched_is_scored_beside_what_selects(small_run, cse_train, tmp_path):
+    watched = ["eval=[stsb,geometry]", "eval.geometry.allow_partial=true", "trainer.watch=[geometry]"]
+    assert cse_train([*small_run, *watched]) == 0
+    events = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    for name in ("dev/stsb/spearman", "dev/geometry/uniformity", "dev/geometry/alignment"):
+        assert [event["step"] for event in events if name in event] == [0, 2, 4, 6]
+
+
+def test_without_selection_nothing_is_scored_in_training(small_run, cse_train, tmp_path):
+    assert cse_train([*small_run, "trainer.select=null"]) == 0
+    events = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    assert not any("dev/stsb/spearman" in event for event in events)
+    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert results["best_step"] == 6
+    assert "dev/stsb/spearman" in results["metrics"]
+
+
 def test_dry_run_trains_nothing(small_run, cse_train, tmp_path):
     assert cse_train([*small_run, "dry_run=true"]) == 0
     assert not (tmp_path / "run" / "results.json").exists()
@@ -82,6 +99,7 @@ def test_dry_run_trains_nothing(small_run, cse_train, tmp_path):
         (["trainer.precision=fp8"], ["trainer.precision=fp8 is not one of auto, fp32, bf16, fp16"]),
         (["trainer.select=dev/sts/spearman"], ["trainer.select=dev/sts/spearman", "dev/stsb/..."]),
         (["trainer.select=dev/stsb/spaerman"], ["trainer.select=dev/stsb/spaerman", "dev/stsb/spearman"]),
+        (["trainer.watch=[sts]"], ["trainer.watch=['sts']: sts gives no dev score", "stsb"]),
         (["model.pooling=max"], ["model.pooling=max", "cls"]),
         (["model.num_layers=7"], ["model.num_layers=7", "1 to 2"]),
         (["model.name=/no/such/folder"], ["model.name=/no/such/folder", "no such folder"]),
