@@ -4,7 +4,7 @@ Every process holds rows rank::world of a global batch, computes the whole batch
 the same number. `gather` sums the rows' gradients over processes, `average_gradients` divides by world: together they
 give exactly the gradient of one process with the whole batch, for the encoder and for the objective's own parameters.
 
-Not torch's DistributedDataParallel: its hooks fire in each backward pass, and here a step may have many (chunks), or two
+Not torch's DistributedDataParallel: its hooks fire in each backward pass, and a step may have many (chunks), or two
 (a second modality with an optimizer of its own), or reach parameters only now and then. One message at the step's end
 serves all of them; what is given up is the overlap of that message with the backward pass.
 """
