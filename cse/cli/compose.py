@@ -53,8 +53,11 @@ def resumed(arguments: list[str]) -> list[str]:
     return [*kept, *others, f"hydra.run.dir={folders[-1]}", "resume=auto"]
 
 
-def command(config_name: str, task: Callable, arguments: list[str]) -> int:
-    """Compose `config_name` and hand it to `task`. Returns the exit code: 0, 1 (failed run) or 2 (user's mistake)."""
+def command(config_name: str, task: Callable, arguments: list[str], additions: bool = False) -> int:
+    """Compose `config_name` and hand it to `task`. Returns the exit code: 0, 1 (failed run) or 2 (user's mistake).
+
+    additions: whether +key=value is the program's own; a user's is refused.
+    """
     os.environ["HYDRA_FULL_ERROR"] = "1"  # exceptions come here whole, and leave as one sentence
     import hydra
     from hydra.errors import HydraException
@@ -62,7 +65,8 @@ def command(config_name: str, task: Callable, arguments: list[str]) -> int:
 
     try:
         arguments = resumed(sort_arguments(arguments))
-        refuse_additions(arguments, config_name)
+        if not additions:
+            refuse_additions(arguments, config_name)
         sys.argv = [sys.argv[0], *arguments]
         hydra.main(version_base="1.3", config_path=CONF_DIR, config_name=config_name)(ending(task))()
     except UserError as error:

@@ -83,7 +83,7 @@ class Sweep:
 
     def job(self, overrides: Sequence[str]) -> Job:
         """The job of one combination. Raises UserError for a case that the sweep does not have."""
-        overrides = [override for override in overrides if key_of(override) != "sweep"]
+        overrides = [override.lstrip("+") for override in overrides if key_of(override) != "sweep"]
         case = next((value_of(override) for override in overrides if key_of(override) == "case"), None)
         if case is not None and case not in self.cases:
             near = nearest(case, list(self.cases))

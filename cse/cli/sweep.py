@@ -9,6 +9,7 @@ import fcntl
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from hydra.errors import ConfigCompositionException
 from omegaconf import DictConfig, OmegaConf
 
 from cse.cli import compose, jobs
@@ -56,6 +58,7 @@ def main(arguments: list[str]) -> int:
             estimate.show(sweep, planned or [sweep.job(rest(arguments, search)) for search in searches], trials)
             return 0
         folder = Path(given.get("hydra.sweep.dir", sweep.place(arguments)))
+        arguments = of_cases(sweep, arguments)
         more = [*QUIET, *parallel(given), f"hydra.sweep.dir={jobs.quoted(folder)}"]
     except UserError as error:
         return compose.complain(str(error), 2)
@@ -70,10 +73,34 @@ def main(arguments: list[str]) -> int:
     cases = [axis for axis in sweep.axes(arguments) if axis.startswith("case=")]
     code = 0
     for search in searches:
-        code = compose.command("train", job, ["--multirun", *rest([*cases, *arguments], search), *more])
+        code = compose.command("train", job, ["--multirun", *rest([*cases, *arguments], search), *more], additions=True)
         if code:
             break
     return conclude(sweep.name, folder, [one.name for one in planned]) or code
+
+
+def of_cases(sweep: jobs.Sweep, arguments: list[str]) -> list[str]:
+    """The arguments, with ++ before keys that only cases have: Hydra composes the sweep itself without its cases.
+
+    Raises Hydra's error, or UserError naming the case, for a key that a chosen case does not have.
+    """
+    keys = {*compose.valid_keys("train", [f"sweep={sweep.name}"]), "case"}
+    own = [a for a in arguments if jobs.key_of(a) not in keys and not re.match(r"hydra[./]", jobs.key_of(a))]
+    if not own:
+        return arguments
+    cases = next((jobs.value_of(a).split(",") for a in arguments if a.startswith("case=")), list(sweep.cases))
+    for case in cases or [""]:
+        chosen = [a for a in arguments if jobs.key_of(a) != "case"] + ([f"case={case}"] if case else [])
+        one = sweep.job(jobs.expanded([*sweep.axes([*chosen, "case="]), *chosen])[0])
+        try:
+            if one.program == "cse-train":
+                jobs.composed("train", one.arguments)
+        except ConfigCompositionException as error:
+            if len(cases) < 2:
+                raise
+            why = compose.explain(error, one.arguments, "train")
+            raise UserError(f"{why} (in case={case}; case=a,b picks the cases that a setting is for)") from error
+    return [f"++{argument}" if argument in own else argument for argument in arguments]
 
 
 def rest(arguments: Sequence[str], search: Sequence[str]) -> list[str]:

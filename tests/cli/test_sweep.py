@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from hydra.errors import ConfigCompositionException
 from omegaconf import OmegaConf
 
 from cse.cli import estimate, jobs, sweep
+from cse.errors import UserError
 
 STUB = """
 import json, os, signal, sys
@@ -100,6 +102,19 @@ def test_the_command_line_replaces_axes_and_beats_cases():
     assert arguments[0] == "sweep=nonling/table3"
     assert [a for a in arguments if a.startswith("model=")] == ["model=minilm"]
     assert {"case=simcse_bert", "hydra.mode=RUN", "resume=auto", "~cases", "~report"} <= set(arguments)
+
+
+def test_a_setting_that_only_some_cases_have():
+    """Hydra composes the sweep without its cases, where aux_modality is empty."""
+    table = jobs.read("nonling/table3")
+    given = ["sweep=nonling/table3", "case=visual_bert,visual_roberta", "aux_modality.init=random", "trainer.lr=1e-5"]
+    assert sweep.of_cases(table, given) == [*given[:2], "++aux_modality.init=random", "trainer.lr=1e-5"]
+    forced = table.job(["case=visual_bert", "++aux_modality.init=random", "seed=1"])
+    assert forced == table.job(["case=visual_bert", "aux_modality.init=random", "seed=1"])
+    with pytest.raises(UserError, match="no key aux_modality.init.*in case=simcse_bert"):
+        sweep.of_cases(table, ["sweep=nonling/table3", "aux_modality.init=random"])
+    with pytest.raises(ConfigCompositionException, match="innit"):
+        sweep.of_cases(table, ["sweep=nonling/table3", "case=visual_bert", "aux_modality.innit=random"])
 
 
 def test_what_a_run_was_told_beyond_its_sweep():
