@@ -1,7 +1,7 @@
 """Images and sound beside SimCSE: does the transformer learn to tell them apart, what does it do to STS-B, what does
 it cost?
 
-    python benchmarks/bench_aux.py [--steps 100] [--seeds 3] [--part learn|cost] [--shared ../shared/data]
+    python benchmarks/bench_aux.py [--steps 100] [--seeds 3] [--layers 3] [--part learn|cost] [--shared ../shared/data]
 
 Needs the real data beside the checkout: Wikipedia sentences, STS-B, natural_small, cifar10_small, speech_small. What is
 held out is never trained on: every fifth image of each class, every third speaker whole.
@@ -91,9 +91,10 @@ def spread(values: list[float]) -> str:
     return f"{np.mean(values):.2f} ± {np.std(values, ddof=1):.2f}" if len(values) > 1 else f"{values[0]:.2f}"
 
 
-def learn(shared: Path, work: Path, steps: int, seeds: int) -> None:
+def learn(shared: Path, work: Path, steps: int, seeds: int, layers: int | None) -> None:
     base = [*COMMON, f"data.path={shared}/text/wiki_sentences.txt.gz", f"paths.senteval={shared}/senteval",
-            f"paths.cache={work}/cache", f"trainer.max_steps={steps}", f"trainer.eval_every={steps}"]  # fmt: skip
+            f"paths.cache={work}/cache", f"trainer.max_steps={steps}", f"trainer.eval_every={steps}",
+            f"model.num_layers={layers or 'null'}"]  # fmt: skip
     curves: dict[str, list[dict]] = {}
     rows, accuracies = [], {}
     for name, (place, settings) in {"text alone": ("", []), **KINDS}.items():
@@ -119,10 +120,10 @@ def learn(shared: Path, work: Path, steps: int, seeds: int) -> None:
     draw(curves)
     header = ["beside the text", "STS-B dev, step 0", "at the end", "text loss", "second loss",
               "nearest neighbour before, %", "after, %"]  # fmt: skip
-    note = f"""MiniLM, CLS pooling, batch 16, second batch 6, both rates 3e-5 (the papers' 1e-6 and 2e-7 move nothing in
+    note = f"""MiniLM{f", its first {layers} layers" if layers else ""}, CLS pooling, batch 16, second batch 6, both rates 3e-5 (the papers' 1e-6 and 2e-7 move nothing in
 {steps} steps), new patch embedding, mean ± sd over {seeds} seeds. Nearest neighbour: of held-out pictures (other
 pictures of the classes) and of held-out speakers. Losses: the first logged and the last. Curves: aux_losses.png."""
-    command = f"python benchmarks/bench_aux.py --steps {steps} --seeds {seeds} --part learn"
+    command = f"python benchmarks/bench_aux.py --steps {steps} --seeds {seeds} --layers {layers} --part learn"
     write_section("Images and sound beside the text", command, f"{note}\n\n{table(header, rows)}")
 
 
@@ -181,6 +182,8 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--steps", type=int, default=100)
     arguments.add_argument("--seeds", type=int, default=3)
+    arguments.add_argument("--layers", type=int, default=None if torch.cuda.is_available() else 3,
+                           help="MiniLM's first ones; a CPU has no time for all 6")  # fmt: skip
     arguments.add_argument("--part", choices=["learn", "cost"])
     arguments.add_argument("--shared", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "data")
     given = arguments.parse_args()
@@ -189,7 +192,7 @@ def main() -> None:
     shared = given.shared.resolve()
     with tempfile.TemporaryDirectory() as folder:
         if given.part != "cost":
-            learn(shared, Path(folder), given.steps, given.seeds)
+            learn(shared, Path(folder), given.steps, given.seeds, given.layers)
         if given.part != "learn":
             cost(shared, Path(folder))
 

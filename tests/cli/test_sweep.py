@@ -111,7 +111,7 @@ def test_a_setting_that_only_some_cases_have():
     assert sweep.of_cases(table, given) == [*given[:2], "++aux_modality.init=random", "trainer.lr=1e-5"]
     forced = table.job(["case=visual_bert", "++aux_modality.init=random", "seed=1"])
     assert forced == table.job(["case=visual_bert", "aux_modality.init=random", "seed=1"])
-    with pytest.raises(UserError, match="no key aux_modality.init.*in case=simcse_bert"):
+    with pytest.raises(UserError, match=r"no key aux_modality\.init.*in case=simcse_bert"):
         sweep.of_cases(table, ["sweep=nonling/table3", "aux_modality.init=random"])
     with pytest.raises(ConfigCompositionException, match="innit"):
         sweep.of_cases(table, ["sweep=nonling/table3", "case=visual_bert", "aux_modality.innit=random"])
