@@ -120,7 +120,8 @@ def learn(shared: Path, work: Path, steps: int, seeds: int, layers: int | None) 
     draw(curves)
     header = ["beside the text", "STS-B dev, step 0", "at the end", "text loss", "second loss",
               "nearest neighbour before, %", "after, %"]  # fmt: skip
-    note = f"""MiniLM{f", its first {layers} layers" if layers else ""}, CLS pooling, batch 16, second batch 6, both rates 3e-5 (the papers' 1e-6 and 2e-7 move nothing in
+    cut = f", its first {layers} layers" if layers else ""
+    note = f"""MiniLM{cut}, CLS pooling, batch 16, second batch 6, rates 3e-5 (the papers' 1e-6 and 2e-7 move nothing in
 {steps} steps), new patch embedding, mean ± sd over {seeds} seeds. Nearest neighbour: of held-out pictures (other
 pictures of the classes) and of held-out speakers. Losses: the first logged and the last. Curves: aux_losses.png."""
     command = f"python benchmarks/bench_aux.py --steps {steps} --seeds {seeds} --layers {layers} --part learn"

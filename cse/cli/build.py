@@ -128,6 +128,7 @@ def wants_mlm(objective: DictConfig) -> bool:
 
 def check_trainer(trainer: DictConfig) -> None:
     """Raise UserError for values that no run can have."""
+    precision_of(trainer.precision)
     choices = {
         "precision": ("auto", "fp32", "bf16", "fp16"),
         "schedule": ("linear", "cosine", "constant", "slanted_triangular"),
@@ -146,6 +147,7 @@ def check_trainer(trainer: DictConfig) -> None:
         "max_steps",
         "chunk",
         "save_every",
+        "schedule_steps",
     ):
         value = trainer[key]
         if value is not None and (not isinstance(value, int) or value < 1):
@@ -166,6 +168,8 @@ def precision_of(name: str) -> str:
 
     if name == "auto":
         return "bf16" if torch.cuda.is_available() and torch.cuda.is_bf16_supported() else "no"
+    if name == "fp16" and not torch.cuda.is_available():
+        raise UserError("trainer.precision=fp16 needs a GPU: on a CPU use fp32 or bf16")
     return "no" if name == "fp32" else name
 
 

@@ -79,7 +79,7 @@ def check(cfg: DictConfig) -> None:
         raise UserError("nothing is to be scored: say eval=[stsb,sts], for example")
     if not cfg.splits or not set(splits_of(cfg)) <= set(SPLITS):
         raise UserError(f"splits={cfg.splits} must be some of {', '.join(SPLITS)}, as in splits=[test]")
-    for key, value in (("batch_size", cfg.batch_size), ("max_length", cfg.max_length or 1)):
+    for key, value in (("batch_size", cfg.batch_size), ("max_length", 1 if cfg.max_length is None else cfg.max_length)):
         if not isinstance(value, int) or value < 1:
             raise UserError(f"{key}={cfg[key]} must be a whole number of at least 1")
     if (cfg.whitening.kind is None) != (cfg.whitening.fit is None):

@@ -16,7 +16,7 @@ Choose                                            (cse-train GROUP=? lists the c
   augmentation=   dropout shuffle eda spans none
   aux_modality=   none visual audio
   data=           wiki1m nli wikiauto openwebtext wikipedia text demo
-  eval=[...]      stsb sts transfer probing mteb geometry retrieval stsb_multi demo
+  eval=[...]      stsb sts transfer probing declutr mteb geometry retrieval stsb_multi coco demo
   tracker=        auto wandb offline tensorboard none
   experiment=, sweep=    a whole named run; a whole table
 

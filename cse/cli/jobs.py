@@ -33,6 +33,9 @@ FREE = re.compile(
     r"trainer\.(workers|log_every|save_every|devices)"
 )
 
+# What decides nothing that a table shows: more scores, another way to the same numbers.
+HARMLESS = re.compile(r"note|paths\..*|eval|eval\..*|trainer\.(chunk|watch|deterministic)")
+
 
 @dataclass(frozen=True)
 class Job:
@@ -119,7 +122,7 @@ class Sweep:
         axes = {"case", "checkpoint", *self.params}
         bundled = {override for bundle in self.cases.values() for override in bundle}
         rest = [o for o in overrides if decides(o) and not o.startswith("~") and o not in bundled]
-        return [override for override in rest if key_of(override) not in axes and root_of(override) != "paths"]
+        return [o for o in rest if key_of(o) not in axes and not HARMLESS.fullmatch(key_of(o))]
 
     def slug(self, readable: Sequence[str], arguments: Sequence[str]) -> str:
         """A folder's name: the axes in few words, then other overrides, and a hash of all that decides what it runs."""

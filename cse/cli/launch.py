@@ -6,7 +6,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
 
-from cse.errors import RunError, UserError
+from cse.errors import MissingResource, RunError, UserError
 
 log = logging.getLogger("cse")
 
@@ -17,6 +17,8 @@ def launch(cfg: DictConfig, folder: Path) -> float | None:
 
     if "RANK" in os.environ:
         return run(cfg, shared_folder(folder))
+    if not isinstance(cfg.trainer.devices, int) or cfg.trainer.devices < 1:
+        raise UserError(f"trainer.devices={cfg.trainer.devices} must be a whole number of at least 1")
     if cfg.trainer.devices == 1:
         mention_idle_gpus()
         return run(cfg, folder)
@@ -28,15 +30,20 @@ def launch(cfg: DictConfig, folder: Path) -> float | None:
         min_nodes=1, max_nodes=1, nproc_per_node=cfg.trainer.devices, run_id="cse", rdzv_backend="c10d",
         rdzv_endpoint="localhost:0", max_restarts=0, start_method="spawn",
     )  # fmt: skip
+    for name in ("torch.distributed.elastic", "torch.multiprocessing"):  # they would tell each traceback again
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
-        results = elastic_launch(config, worker)(OmegaConf.to_yaml(cfg), str(folder))
+        return elastic_launch(config, worker)(OmegaConf.to_yaml(cfg), str(folder))[0]
     except ChildFailedError as error:
         rank, failure = error.get_first_failure()
-        raise RunError(f"process {rank} of {cfg.trainer.devices} failed: {failure.message}") from error
-    outcome = results[0]
-    if isinstance(outcome, tuple):
-        raise {"UserError": UserError, "RunError": RunError}[outcome[0]](outcome[1])
-    return outcome
+        told: dict = failure.message if isinstance(failure.message, dict) else {"message": failure.message}
+        said = str(told["message"])
+        name, _, sentence = said.partition(": ")
+        for kind in (UserError, MissingResource, RunError):
+            if name == kind.__name__:
+                raise kind(sentence) from error
+        log.error("%s", told.get("extraInfo", {}).get("py_callstack", ""))
+        raise RunError(f"process {rank} of {cfg.trainer.devices} failed: {said}") from error
 
 
 def mention_idle_gpus() -> None:
@@ -48,21 +55,16 @@ def mention_idle_gpus() -> None:
         log.info("%d GPUs are visible and one is used; trainer.devices=%d uses them all", visible, visible)
 
 
-def worker(config: str, folder: str) -> float | tuple[str, str] | None:
-    """One spawned process. Our own errors come back as values, so that they stay one sentence."""
+def worker(config: str, folder: str) -> float | None:
+    """One spawned process. An error ends the others too: they may be waiting for this one."""
     from cse.cli import startup
     from cse.cli.run import run
 
     startup.quiet()
     logging.basicConfig(level=logging.INFO if os.environ["RANK"] == "0" else logging.ERROR, format="%(message)s")
-    try:
-        outcome = run(OmegaConf.create(config), Path(folder))  # type: ignore[arg-type]
-        leave()
-        return outcome
-    except UserError as error:
-        return "UserError", str(error)
-    except RunError as error:
-        return "RunError", str(error)
+    outcome = run(OmegaConf.create(config), Path(folder))  # type: ignore[arg-type]
+    leave()
+    return outcome
 
 
 def leave() -> None:
@@ -77,8 +79,8 @@ def shared_folder(folder: Path) -> Path:
     """Rank 0's folder, on every rank: each process composed its own from the clock."""
     from accelerate.state import PartialState
 
-    from cse.cli.run import not_on_gpu
+    from cse.cli.run import PATIENCE, not_on_gpu
     from cse.training.distributed import gather_objects
 
-    PartialState(cpu=not_on_gpu())
+    PartialState(cpu=not_on_gpu(), timeout=PATIENCE)
     return Path(gather_objects(str(folder))[0])

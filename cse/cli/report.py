@@ -1,5 +1,6 @@
 """cse-report: a paper's table and figures beside our runs, on the terminal and as Markdown, CSV, LaTeX and HTML."""
 
+import math
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -58,6 +59,10 @@ def settings(arguments: list[str]) -> dict[str, Any]:
         config[key] = config[key] if isinstance(config[key], list) else [config[key]] if config[key] else []
     if not config["sweep"] and not config["runs"]:
         raise UserError("nothing to report: say sweep=PAPER/TABLE or runs=FOLDER (cse-report --help)")
+    for key, most in (("confidence", 1), ("tolerance", math.inf), ("seed_sd", math.inf)):
+        value = config[key]
+        if not isinstance(value, (int, float)) or not 0 <= value < most or (key == "confidence" and value == 0):
+            raise UserError(f"{key}={value} must be a number {'between 0 and 1' if most == 1 else 'of at least 0'}")
     if config["interval"] not in ("t", "bootstrap"):
         raise UserError(f"interval={config['interval']} is neither t nor bootstrap")
     return config
@@ -130,15 +135,32 @@ def planned(sweep: jobs.Sweep) -> list[dict[str, Any]]:
 
 
 def departing(runs: list[Any], sweep: str, seed: str) -> list[Any]:
-    """The runs with what they were told beyond their sweep; seeds may be added to any."""
+    """The runs with what they were told otherwise than their sweep says; seeds may be added to any."""
     sweeps: dict[str, jobs.Sweep] = {}
+    own: dict[tuple[str, str | None], Any] = {}  # (sweep, case): its configuration
 
-    def departures(overrides: list[str]) -> tuple[str, ...]:
-        name = next((jobs.value_of(o) for o in overrides if o.startswith("sweep=")), sweep)
-        sweeps.setdefault(name, jobs.read(name))
-        return tuple(o for o in sweeps[name].departures(overrides) if jobs.key_of(o) != seed)
+    def departures(run: Any) -> tuple[str, ...]:
+        name = next((jobs.value_of(o) for o in run.overrides if o.startswith("sweep=")), sweep)
+        if name not in sweeps:
+            sweeps[name] = jobs.read(name)
+        told = [o for o in sweeps[name].departures(run.overrides) if jobs.key_of(o) != seed]
+        case = run.get("case")
+        if told and (name, case) not in own:
+            job = sweeps[name].job([f"case={case}"] if case else [])
+            own[name, case] = jobs.composed("train", job.arguments) if job.program == "cse-train" else None
+        return tuple(o for o in told if own[name, case] is None or differs(run, own[name, case], jobs.key_of(o)))
 
-    return [replace(run, departures=departures(run.overrides)) if run.overrides else run for run in runs]
+    return [replace(run, departures=departures(run)) if run.overrides else run for run in runs]
+
+
+def differs(run: Any, config: Any, key: str) -> bool:
+    """Whether the run has another value, or another choice of a group, than the configuration."""
+    from omegaconf import OmegaConf
+
+    from cse.report.runs import same
+
+    chosen = config.hydra.runtime.choices.get(key)
+    return not same(run.get(key), OmegaConf.select(config, key) if chosen is None else chosen)
 
 
 def draw(wanted: dict[str, Any], spec: Any, runs: list[Any], out: Path) -> Any:

@@ -2,6 +2,7 @@
 
 import logging
 import shutil
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from cse.cli.build import build, identity, make, precision_of
 from cse.errors import RunError
 
 log = logging.getLogger("cse")
+
+PATIENCE = timedelta(days=1)  # for one process that tokenises or scores while the others wait
 
 
 def run(cfg: DictConfig, folder: Path) -> float | None:
@@ -28,7 +31,7 @@ def run(cfg: DictConfig, folder: Path) -> float | None:
 
         enable_full_determinism(cfg.seed)
     AcceleratorState._reset_state(reset_partial_state=True)  # jobs of a multirun share this process, not their state
-    state = PartialState(cpu=not_on_gpu())
+    state = PartialState(cpu=not_on_gpu(), timeout=PATIENCE)
     with state.main_process_first():  # what has to be read and tokenised is so once, by the first process
         parts = build(cfg)
     accelerator = Accelerator(mixed_precision=precision_of(cfg.trainer.precision))

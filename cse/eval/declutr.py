@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from cse.errors import UserError
 from cse.eval.probing import FILES
 from cse.eval.sts import SUBSETS
 from cse.types import Encode, Evaluator
@@ -41,8 +42,12 @@ class Declutr:
         self.last: tuple[Encode | None, dict[str, float]] = (None, {})
 
     def prepare(self) -> None:
-        for part in self.parts.values():
-            part.prepare()
+        for name, part in self.parts.items():
+            try:
+                part.prepare()
+            except UserError as error:  # the part's own key lies deeper here
+                said = str(error).replace(f"eval.{name}.", f"eval.declutr.parts.{name}.")
+                raise type(error)(f"{said} (eval.declutr.parts.{name}=null leaves it out)") from error
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         if self.last[0] is not encode:  # SentEval's fits give both splits at once

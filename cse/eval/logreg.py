@@ -44,7 +44,7 @@ class Fitted:
 
 @dataclass(frozen=True)
 class LogisticRegression:
-    """The settings of a fit (conf/eval/transfer.yaml says whose) and where it runs."""
+    """The settings of a fit (conf/eval/classifier/senteval.yaml says whose) and where it runs."""
 
     l2: list[float]
     optimizer: str  # adam | rmsprop

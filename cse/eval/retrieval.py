@@ -119,19 +119,6 @@ def ranks_of_same_image(vectors_ND: np.ndarray, images: np.ndarray) -> np.ndarra
     return torch.cat(ranks).numpy()
 
 
-def side_by_side(models: dict[str, dict[str, list[list]]]) -> str:
-    """A Markdown table as the visual paper's Table C.1: a column a model, rows #1..#k under each query.
-
-    models: {model: provenance()["top"]}.
-    """
-    lines = ["| | " + " | ".join(models) + " |", "|-" * (len(models) + 1) + "|"]
-    for query in next(iter(models.values())):
-        lines.append(f"| **{query}** |" + " |" * len(models))
-        for place, hits in enumerate(zip(*(found[query] for found in models.values()), strict=True), 1):
-            lines.append(f"| #{place} | " + " | ".join(caption for _, caption in hits) + " |")
-    return "\n".join(lines) + "\n"
-
-
 def _chunks(queries_QD: Tensor, corpus_DN: Tensor):
     """(first row, cosines of a chunk of queries with the whole corpus)."""
     size = max(1, SCORES // corpus_DN.shape[1])

@@ -16,6 +16,8 @@ from cse.model.pooling import TRAINABLE, pool
 from cse.model.tokenizer import Tokenizer
 from cse.types import Encoded, Tokens
 
+KEPT = 200_000  # texts whose token ids encode() keeps; the corpora of MTEB's retrieval have millions
+
 
 class Encoder(nn.Module):
     """A Hugging Face encoder with its pooling.
@@ -46,7 +48,7 @@ class Encoder(nn.Module):
         self.head = head
         self.unit_length = unit_length
         self.packed = packed
-        self._token_ids: dict[str, np.ndarray] = {}  # texts already tokenised for encode()
+        self._token_ids: dict[str, np.ndarray] = {}  # of texts that encode() has seen, KEPT at most
 
     @property
     def dim(self) -> int:
@@ -59,7 +61,7 @@ class Encoder(nn.Module):
     def forward(
         self, tokens: Tokens | None = None, x_BTD: Tensor | None = None, mask_BT: Tensor | None = None
     ) -> Encoded:
-        """Encode tokens, or, given x_BTD, what already stands where token embeddings would (one entry for DDP)."""
+        """Encode tokens, or, given x_BTD, what already stands where token embeddings would."""
         if tokens is None:
             assert x_BTD is not None
             return self.from_embeddings(x_BTD, mask_BT)
@@ -107,10 +109,13 @@ class Encoder(nn.Module):
         if not texts:
             raise UserError("encode() was given no text")
         head = head or self.head
-        new = [text for text in dict.fromkeys(texts) if text not in self._token_ids]
+        known = self._token_ids
+        new = [text for text in dict.fromkeys(texts) if text not in known]
         if new:
-            self._token_ids.update(zip(new, self.tokenizer(new, self.tokenizer.longest), strict=True))
-        keys = [self._token_ids[text].tobytes() for text in texts]
+            known = known | dict(zip(new, self.tokenizer(new, self.tokenizer.longest), strict=True))
+        if len(known) <= KEPT:
+            self._token_ids = known
+        keys = [known[text].tobytes() for text in texts]
         distinct = sorted(set(keys), key=lambda key: (len(key), key))
         was_training = self.training
         self.eval()

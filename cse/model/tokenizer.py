@@ -18,7 +18,8 @@ class Tokenizer:
         self.longest = min(longest, hf.model_max_length)
 
     def __call__(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]:
-        """Ids with special tokens at both ends, cut to max_length tokens, one int32 array a text."""
+        """Ids with special tokens at both ends, cut to max_length tokens (and to `longest`), one int32 array a text."""
+        max_length = min(max_length, self.longest)
         batch = self.hf(list(texts), truncation=True, max_length=max_length, return_attention_mask=False)
         return [np.asarray(ids, dtype=np.int32) for ids in batch["input_ids"]]
 

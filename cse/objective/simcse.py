@@ -77,7 +77,7 @@ class Simcse(nn.Module):
         masked = views[-1]
         assert masked.mlm_nll_B is not None
         assert masked.mlm_count_B is not None
-        mlm = masked.mlm_nll_B.sum() / masked.mlm_count_B.sum()
+        mlm = masked.mlm_nll_B.sum() / masked.mlm_count_B.sum().clamp(min=1)
         return Loss(contrastive + self.mlm_weight * mlm, {"contrastive": contrastive, "mlm": mlm})
 
     def test_head(self) -> nn.Module | None:

@@ -68,7 +68,7 @@ def showing(wanted: dict[str, Any], score: str | None) -> dict[str, Any]:
 def draw(wanted: dict[str, Any], spec: Spec, runs: list[Run]) -> Any | None:
     """A matplotlib figure, or None where no finished run has what it shows."""
     printed = overlay(wanted, spec.paper)
-    if printed is not None:
+    if printed is not None and "instead_of" not in wanted:
         check_split(wanted, printed["split"])
     done = [run for run in runs if run.status == "done" and run.matches(wanted.get("where", {}))]
     series = {name: group for name, group in told_apart(wanted, spec, done).items() if group}
@@ -78,7 +78,8 @@ def draw(wanted: dict[str, Any], spec: Spec, runs: list[Run]) -> Any | None:
     if figure is not None:
         if printed is not None and wanted["kind"] in ("curve", "scatter") and "instead_of" not in wanted:
             lay_over(figure.axes[0], printed)
-        figure.suptitle(wanted.get("title") or (printed or {}).get("title") or wanted["name"])
+        title = wanted.get("title") or (printed or {}).get("title") or wanted["name"]
+        figure.suptitle(f"{title} (not the paper's score)" if "instead_of" in wanted else title)
     return figure
 
 

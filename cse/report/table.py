@@ -76,12 +76,15 @@ def build(
             if row in spec.rows and column in spec.columns:
                 fill(cell, spec, runs, expected, table)
                 judge(cell, spec, confidence, kind)
+            elif column not in spec.columns and row in spec.rows:
+                cell.verdict = ""  # no run measures it, e.g. a number of parameters
             elif row in published.others:
                 cell.verdict = PUBLISHED_ONLY
     for row, base in spec.baselines.items():
         for column in published.columns:
             compare(table.cells[row][column], table.cells[base][column], confidence)
     table.absent += missing_jobs(runs, expected)
+    table.notes += retrieved(spec, runs)
     if any(
         cell.difference is not None and len(cell.values) == 1 for row in table.cells.values() for cell in row.values()
     ):
@@ -101,7 +104,7 @@ def fill(cell: Cell, spec: Spec, runs: list[Run], expected: list[Where], table: 
     planned = [job for job in expected if all(same(job[key], value) for key, value in where.items() if key in job)]
     cell.expected = len(planned) if expected and set(where) <= set(expected[0]) else None
     metric = metric_of(spec, cell.row, cell.column)
-    found = [run for run in runs if run.status == "done" and run.matches(where)]
+    found = as_planned([run for run in runs if run.status == "done" and run.matches(where)], spec)
     cell.runs = [run for run in found if column.config or score(run, metric) is not None]
     if len(cell.runs) < len(found):
         lacking = f"{cell.row}, {cell.column}: {len(found) - len(cell.runs)} finished run(s) did not measure {metric}"
@@ -173,9 +176,30 @@ def compare(cell: Cell, base: Cell, confidence: float) -> None:
         cell.p_student, cell.p_welch = statistics.student(ours, theirs), statistics.welch(ours, theirs)
 
 
+def as_planned(runs: list[Run], spec: Spec) -> list[Run]:
+    """The runs of the sweep as it stands, where there are any: trials with other settings never mix with them."""
+    return [run for run in runs if not run.departures and run.matches(spec.setting)] or runs
+
+
+def retrieved(spec: Spec, runs: list[Run]) -> list[str]:
+    """Row beside row, the nearest captions of each query (NonLing-CSE's Table C.1), where runs kept them."""
+    tops = {
+        row: run.results.get("data", {}).get("retrieval", {}).get("top", {})
+        for row, line in spec.rows.items()
+        for run in runs
+        if run.status == "done" and run.matches(line.where)
+    }
+    return [
+        f"{query}, nearest #{place + 1}: " + " | ".join(f"{row}: {top[query][place][1]}" for row, top in tops.items())
+        for query, hits in next(iter(tops.values()), {}).items()
+        for place in range(len(hits))
+    ]
+
+
 def missing_jobs(runs: list[Run], expected: list[Where]) -> list[str]:
     """A line for each planned job without a finished run, and for each run that failed."""
     lines = []
+    runs = [run for run in runs if not run.departures] or runs
     for job in expected:
         states = {run.status for run in runs if run.matches(job)}
         if "done" not in states:

@@ -21,7 +21,7 @@ from cse.tracking.trackers import Trackers
 from cse.training import checkpoint, optim
 from cse.training.distributed import average_gradients, gather_objects, world_size
 from cse.training.progress import Progress
-from cse.training.settings import Outcome, Trainer
+from cse.training.settings import Outcome, Trainer, watched
 from cse.training.step import chunked_step, plain_step
 from cse.types import Batch, Encode, Encoded, Evaluator, Tokens
 
@@ -62,6 +62,8 @@ class Training:
         if aux is not None:
             self.modules["aux"] = aux.to(accelerator.device)
         self.epoch_steps = batches.steps_per_epoch // trainer.accumulate
+        if self.epoch_steps == 0:
+            raise UserError(f"trainer.accumulate={trainer.accumulate}: an epoch has {batches.steps_per_epoch} batches")
         self.planned = max(1, round(trainer.epochs * self.epoch_steps))
         self.steps = min(trainer.max_steps or self.planned, self.planned)
         self.schedule_steps = trainer.schedule_steps or self.planned
@@ -76,7 +78,7 @@ class Training:
         self.best_score: float | None = None
         self.curve: list[tuple[int, dict[str, float]]] = []
         self.seconds, self.tokens = 0.0, 0
-        self.watched = self._watched()
+        self.watched = watched(trainer, evaluators)
         self.encoding: tuple[int, Any] = (-1, None)  # (step, its Encode)
         self.trackers: Trackers | None = None
         self._start(seed, resume, trackers)
@@ -168,8 +170,8 @@ class Training:
     def _apply(self, name: str, modules: list[nn.Module], lr: float, clip: float | None) -> Tensor:
         """Average over processes, clip, step. Returns the gradient's norm before clipping."""
         optimizer, trainer = self.optimizers[name], self.trainer
+        average_gradients(modules)  # before unscaling: an overflow anywhere is then seen, and skipped, everywhere
         self.accelerator.unscale_gradients(optimizer)
-        average_gradients(modules)
         norm = optim.clip_gradients(modules, clip)
         optim.set_rates(optimizer.optimizer, self.step, lr, trainer.eps, trainer.bias_correction, self.decays[name])
         optimizer.step()
@@ -245,22 +247,6 @@ class Training:
             self.encoding = self.step, remembering(lambda texts: self.encoder.encode(texts, head=head))
         return self.encoding[1]
 
-    def _watched(self) -> list[str]:
-        """The evaluators that score dev in training: the one that `trainer.select` names, and those of `watch`."""
-        select, watch = self.trainer.select, list(self.trainer.watch)
-        able = [name for name, evaluator in self.evaluators.items() if "dev" in evaluator.splits]
-        split, _, rest = (select or "").partition("/")
-        name = rest.partition("/")[0]
-        if select is not None and (split != "dev" or name not in able):
-            choices = ", ".join(f"dev/{key}/..." for key in able) or "none"
-            raise UserError(
-                f"trainer.select={select}: no evaluator of this run gives it (dev scores: {choices}); "
-                "add one to eval=[...], or trainer.select=null to keep the last step"
-            )
-        if unable := [one for one in watch if one not in able]:
-            raise UserError(f"trainer.watch={watch}: {unable[0]} gives no dev score (those that do: {', '.join(able)})")
-        return list(dict.fromkeys([name, *watch] if select is not None else watch))
-
     def _adamw(self, modules: list[nn.Module], weight_decay: float):
         trainer = self.trainer
         optimizer = optim.adamw(modules, trainer.lr, trainer.betas, trainer.eps, weight_decay, trainer.no_decay)
@@ -282,6 +268,8 @@ class Training:
         self.step, self.best_step, self.best_score = about["step"], about["best_step"], about["best_score"]
         self.curve = [(step, scores) for step, scores in about["curve"]]
         self.seconds, self.tokens = about["seconds"], about["tokens"]
+        if self.accelerator.scaler is not None and about.get("scaler"):  # fp16
+            self.accelerator.scaler.load_state_dict(about["scaler"])
         checkpoint.set_random_state(tensors, about, self.accelerator.process_index)
         self.trackers = trackers(self.step) if self.accelerator.is_main_process else None
         log.info("resuming %s at step %d of %d", self.folder, self.step, self.steps)
@@ -292,6 +280,7 @@ class Training:
             about = {
                 "step": self.step, "best_step": self.best_step, "best_score": self.best_score, "curve": self.curve,
                 "seconds": self.seconds, "tokens": self.tokens, "identity": self.identity,
+                "scaler": None if self.accelerator.scaler is None else self.accelerator.scaler.state_dict(),
             }  # fmt: skip
             checkpoint.save(self.folder, self.modules, self._plain_optimizers(), states, about)
 

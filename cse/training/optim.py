@@ -45,14 +45,15 @@ def set_rates(optimizer: AdamW, step: int, lr: float, eps: float, correction: st
 
 
 def learning_rate(schedule: str, base: float, step: int, total: int, warmup: int) -> float:
-    """The learning rate of update number `step` (from 0) of `total`.
+    """The learning rate of update number `step` (from 0) of `total`; after these the last one's.
 
     linear: warm-up from 0, then down to 0 (the first update of a run without warm-up has the full rate).
     cosine: half a cosine down to 0. slanted_triangular: ULMFiT's, cut_frac 0.1, ratio 32 (DeCLUTR).
     """
+    step = min(step, total)
     if schedule == "slanted_triangular":
         cut, k = int(0.1 * total), step + 1
-        p = k / cut if k < cut else 1 - (k - cut) / (total - cut)
+        p = k / cut if k < cut else max(0.0, 1 - (k - cut) / (total - cut))
         return base * (1 + 31 * p) / 32
     if step < warmup:
         return base * step / warmup

@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+from cse.errors import UserError
+from cse.types import Evaluator
+
 
 @dataclass(frozen=True)
 class Trainer:
@@ -30,7 +33,7 @@ class Trainer:
     save_every: int | None
     log_every: int
     select: str | None
-    watch: list[str]
+    watch: list[str] | str
     stop_on_collapse: bool
     workers: int
     deterministic: bool
@@ -47,3 +50,21 @@ class Outcome:
     seconds: float
     tokens_per_second: float
     curve: list[tuple[int, dict[str, float]]]
+
+
+def watched(trainer: Trainer, evaluators: dict[str, Evaluator]) -> list[str]:
+    """The evaluators that score dev in training: the one that `trainer.select` names, and those of `watch`."""
+    select, watch = trainer.select, trainer.watch
+    watch = [watch] if isinstance(watch, str) else list(watch)
+    able = [name for name, evaluator in evaluators.items() if "dev" in evaluator.splits]
+    split, _, rest = (select or "").partition("/")
+    name = rest.partition("/")[0]
+    if select is not None and (split != "dev" or name not in able):
+        choices = ", ".join(f"dev/{key}/..." for key in able) or "none"
+        raise UserError(
+            f"trainer.select={select}: no evaluator of this run gives it (dev scores: {choices}); "
+            "add one to eval=[...], or trainer.select=null to keep the last step"
+        )
+    if unable := [one for one in watch if one not in able]:
+        raise UserError(f"trainer.watch={watch}: {unable[0]} gives no dev score (those that do: {', '.join(able)})")
+    return list(dict.fromkeys([name, *watch] if select is not None else watch))

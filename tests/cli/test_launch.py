@@ -107,8 +107,19 @@ def test_processes_that_others_started_get_no_advice(monkeypatch, caplog, tmp_pa
 
 
 @pytest.mark.slow
-def test_a_mistake_on_two_processes_is_one_sentence(small_run, tmp_path):
-    bad = [*small_run, "trainer.devices=2", "trainer.batch_size=500"]
-    ended = subprocess.run([BIN / "cse-train", *bad], capture_output=True, text=True)
-    assert ended.returncode == 2
-    assert "larger than the data" in ended.stderr.splitlines()[-1]
+@pytest.mark.parametrize(
+    ("mistake", "told"),
+    [
+        ("trainer.batch_size=500", "larger than the data"),  # found by every process
+        ("data.path=/no/such/file.txt", "no such file"),  # by the first, while the others wait for it
+        ("trainer.select=dev/stsb/spaerman", "dev/stsb/spearman"),  # by the first alone, after the first score
+    ],
+)
+def test_a_mistake_on_two_processes_is_one_sentence(small_run, mistake, told):
+    command = [BIN / "cse-train", *small_run, "trainer.devices=2", mistake]
+    ended = subprocess.run(command, capture_output=True, text=True)
+    assert ended.returncode == 2, ended.stderr
+    *log, last = ended.stderr.splitlines()
+    assert last.startswith("cse-train: ")
+    assert told in last
+    assert not any("Traceback" in line or "SIGTERM" in line for line in log), ended.stderr

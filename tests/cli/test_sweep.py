@@ -122,6 +122,7 @@ def test_what_a_run_was_told_beyond_its_sweep():
     own = table.job(["case=visual_bert", "seed=3"]).arguments
     assert table.departures(own) == []
     more = ["trainer.max_steps=60", "paths.cache=/x", "tracker=none", "trainer.lr=1", "seed=9", "jobs.parallel=2"]
+    more += ["trainer.chunk=8", "eval=[stsb,sts,geometry]", "note=mine"]
     assert table.departures([*own, *more]) == ["trainer.max_steps=60", "trainer.lr=1"]
 
 

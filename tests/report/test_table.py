@@ -1,6 +1,8 @@
 """Tables of invented runs whose right answer is known, over the papers' real tables."""
 
 import math
+import shutil
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -78,7 +80,10 @@ def test_the_bootstrap_stays_within_the_seeds(table3, tmp_path):
 
 
 def test_runs_of_another_setting_get_no_verdict(table3, tmp_path, leave):
+    for folder in (tmp_path / "runs").glob("visualcse_bert-*"):
+        shutil.rmtree(folder)
     table3("visualcse_bert", 9, 77.0, **{"trainer.max_steps": 100})
+    table3("simcse_bert", 9, 60.0, **{"trainer.max_steps": 100})  # beside five of the paper's: left out
     table = built(TABLE3, tmp_path)
     assert table.cells["VisualCSE-BERT-base"]["Avg."].verdict == OTHER_SETTING
     assert table.cells["SimCSE-BERT-base"]["Avg."].verdict == "PASS"
@@ -207,7 +212,7 @@ def test_rows_by_data_set_and_columns_by_model(leave, tmp_path):
     assert cells["ArguAna"]["SimCSE"].verdict == "PASS"
     assert cells["SciDocsRR"]["SimCSE"].verdict == ""  # the paper's number is lost
     assert cells["ArguAna"]["Barlow Twins (dropout)"].verdict == NOT_RUN
-    assert cells["ArguAna"]["VICReg (dropout)"].verdict == NOT_RUN
+    assert cells["ArguAna"]["VICReg (dropout)"].verdict == ""  # the report asks no run for it
 
 
 def test_the_selected_hyper_parameters(leave, tmp_path):
@@ -280,3 +285,16 @@ def test_a_survey_of_runs_of_no_table(leave, tmp_path):
     }
     assert test.absent == ["lost: failed"]
     assert [table.split for table in survey(runs, ["dev/*"], "seed", [])] == ["dev"]
+
+
+def test_a_trial_with_other_settings_never_mixes_with_the_sweeps_own_runs(table3, tmp_path):
+    """60 steps in the same folder: alone they fill the cell, marked so; beside a real run they are left out."""
+    spec, printed = spec_of(TABLE3)
+    runs = read_runs([tmp_path / "runs"])
+    small = [replace(run, departures=("trainer.max_steps=60",)) for run in runs[:4]]
+    alone = build(spec, printed, small, [], 0.95, "t").cells["SimCSE-BERT-base"]["Avg."]
+    assert (len(alone.runs), alone.verdict) == (4, OTHER_SETTING)
+    beside = build(spec, printed, [*small, *runs[4:5]], [{"seed": 0}], 0.95, "t")
+    assert beside.cells["SimCSE-BERT-base"]["Avg."].values == SIMCSE[4:]
+    assert "seed=0: not started" in beside.absent
+    assert not beside.deviations
