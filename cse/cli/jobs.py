@@ -126,7 +126,7 @@ class Sweep:
 
     def slug(self, readable: Sequence[str], arguments: Sequence[str]) -> str:
         """A folder's name: the axes in few words, then other overrides, and a hash of all that decides what it runs."""
-        place = {key: place for place, key in enumerate(["case", *self.params, "seed"])}
+        place = {key: place for place, key in enumerate(dict.fromkeys(["case", *self.params, "seed"]))}
         shown = [override for override in readable if key_of(override) == "case" or decides(override)]
         shown.sort(key=lambda override: (place.get(key_of(override), len(place)), key_of(override)))
         lasts = [key_of(override).split(".")[-1] for override in shown]

@@ -49,7 +49,7 @@ body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 110em
 h1 { font-size: 1.5em } h2 { font-size: 1.15em; margin-top: 2em } .dim { color: #666 }
 .wide { overflow-x: auto } table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .9em }
 th, td { padding: .2em .7em; text-align: right; white-space: nowrap }
-th { border-bottom: 2px solid #888; background: #fff; position: sticky; top: 0 }
+th { border-bottom: 2px solid #888; background: #fff; position: sticky; top: 0; white-space: normal }
 th:nth-child(-n+2), td:nth-child(-n+2) { text-align: left }
 tr.first td { border-top: 1px solid #ccc } tr.first td:first-child { font-weight: 600 }
 td:first-child { position: sticky; left: 0; background: #fff }

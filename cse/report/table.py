@@ -1,6 +1,7 @@
 """The paper's table beside ours: what is printed, what our runs gave, how far apart, and what may be said of it."""
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,7 @@ from cse.report.published import Published, Value
 from cse.report.runs import Run, Where, same
 from cse.report.spec import Metric, Spec, metric_of
 
+SINGLY = 12  # missing jobs that are named one by one
 NOT_RUN, PUBLISHED_ONLY, OTHER_SETTING = "NOT RUN", "PUBLISHED ONLY", "OTHER SETTING"
 
 WITHIN_A_SEED: dict[str, Callable[[list[float]], float]] = {
@@ -92,7 +94,9 @@ def build(
     table.notes.append(f"PASS: within {spec.tolerance:g}. Intervals: {confidence:.0%}, {kind} over seeds.")
     if any(line.aggregate in ("q75", "q50") for line in spec.rows.values()):
         table.notes.append("A quartile of one seed has a bootstrap interval over that seed's runs; a maximum has none.")
-    table.deviations = deviations(spec, [r for row in table.cells.values() for c in row.values() for r in c.runs])
+    table.deviations = deviations(
+        spec.setting, [r for row in table.cells.values() for c in row.values() for r in c.runs]
+    )
     return table
 
 
@@ -197,15 +201,19 @@ def retrieved(spec: Spec, runs: list[Run]) -> list[str]:
 
 
 def missing_jobs(runs: list[Run], expected: list[Where]) -> list[str]:
-    """A line for each planned job without a finished run, and for each run that failed."""
-    lines = []
+    """A line for each planned job without a finished run (for each value of the first axis, where there are many)."""
+    lines, groups = [], Counter[str]()
     runs = [run for run in runs if not run.departures] or runs
     for job in expected:
         states = {run.status for run in runs if run.matches(job)}
         if "done" not in states:
             state = {"failed": "failed", "running": "not finished", "broken": "its results.json is damaged"}
             why = next((state[s] for s in ("running", "failed", "broken") if s in states), "not started")
-            lines.append(f"{', '.join(f'{key}={shown(value)}' for key, value in job.items())}: {why}")
+            said = [f"{key}={shown(value)}" for key, value in job.items()]
+            lines.append(f"{', '.join(said)}: {why}")
+            groups[f"{said[0]}: {{}} jobs {why}"] += 1
+    if len(lines) > SINGLY:
+        lines = [group.format(count) for group, count in groups.items()]
     if not expected:
         lines += [f"{run.folder.name}: {run.status}" for run in runs if run.status != "done"]
     return lines
@@ -218,13 +226,13 @@ def shown(value: Any) -> str:
     )
 
 
-def deviations(spec: Spec, runs: list[Run]) -> list[str]:
-    """How the runs that fill the table differ from what the paper held fixed."""
+def deviations(setting: Where, runs: list[Run]) -> list[str]:
+    """How the runs that fill the table differ from what the paper held fixed, and from their sweep."""
     unique = {run.folder: run for run in runs}.values()
     found = {
         f"{key}={shown(run.get(key))} (paper: {shown(wanted)})"
         for run in unique
-        for key, wanted in spec.setting.items()
+        for key, wanted in setting.items()
         if not same(run.get(key), wanted)
     }
     told = {line.partition(" ")[0] for line in found}

@@ -2,6 +2,7 @@ import pytest
 
 from cse.errors import UserError
 from cse.report.runs import read_runs, same, varying
+from cse.report.table import missing_jobs
 
 
 def test_runs_come_back_with_their_state(leave, tmp_path):
@@ -60,3 +61,8 @@ def test_varying_names_the_axes_but_not_the_seed(leave, tmp_path):
     )
     leave("b", {"seed": 2, "objective.lambd": 0.01, "trainer.lr": 2e-5}, choices={"objective": "barlow"})
     assert varying(read_runs([tmp_path / "runs"]), "seed") == ["trainer.lr", "objective"]
+
+
+def test_many_missing_jobs_are_counted():
+    jobs = [{"case": case, "seed": seed} for case in ("a", "b") for seed in range(7)]
+    assert missing_jobs([], jobs) == ["case=a: 7 jobs not started", "case=b: 7 jobs not started"]
