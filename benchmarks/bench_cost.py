@@ -50,8 +50,8 @@ def device() -> str:
 def objective_of(overrides: list[str], dim: int, batch: int) -> torch.nn.Module:
     with initialize_config_dir(CONF_DIR, version_base="1.3"):
         config = compose("train", ["data=text", *overrides, f"trainer.batch_size={batch}"])
-    if "whitening" in config.objective:  # pairs of channels at least: one alone is not shuffled with anything
-        config.objective.whitening.num_groups = min(config.objective.whitening.num_groups, dim // 2)
+    if "whitening" in config.objective and len(overrides) < 2 or "objective.source=shared_backbone" in overrides:
+        config.objective.whitening.num_groups = dim // 2  # as published, pairs of channels
     return instantiate(config.objective, dim=dim).to(device())
 
 
