@@ -50,7 +50,7 @@ def device() -> str:
 def objective_of(overrides: list[str], dim: int, batch: int) -> torch.nn.Module:
     with initialize_config_dir(CONF_DIR, version_base="1.3"):
         config = compose("train", ["data=text", *overrides, f"trainer.batch_size={batch}"])
-    if "whitening" in config.objective and len(overrides) < 2 or "objective.source=shared_backbone" in overrides:
+    if "whitening" in config.objective and not any("num_groups" in override for override in overrides):
         config.objective.whitening.num_groups = dim // 2  # as published, pairs of channels
     return instantiate(config.objective, dim=dim).to(device())
 
