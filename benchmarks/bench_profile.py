@@ -1,6 +1,8 @@
-"""What the time of our training step goes into: operators by their own time, one profiled step after an untimed one.
+"""What the time of our training step goes into: operators by their own time.
 
-python benchmarks/bench_profile.py [--model minilm|bert] [--batch 64]
+    python benchmarks/bench_profile.py [--model minilm|bert] [--batch 64]
+
+One profiled step after an untimed one, on the rows of bench_speed.py.
 """
 
 import argparse
