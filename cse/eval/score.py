@@ -31,13 +31,15 @@ def remembering(encode: Encode) -> Encode:
     return encode_new
 
 
-def score(evaluators: dict[str, Any], splits: dict[str, list[str]], encode: Encode) -> dict[str, float]:
-    """Every score of every evaluator on its chosen splits, `<split>/<evaluator>/<score>`."""
+def score(
+    evaluators: dict[str, Any], splits: dict[str, list[str]], encode: Encode, level: int = logging.INFO
+) -> dict[str, float]:
+    """Every score of every evaluator on its chosen splits, `<split>/<evaluator>/<score>`. level: of a line for each."""
     metrics: dict[str, float] = {}
     for name, chosen in splits.items():
         for split in chosen:
             started = time.perf_counter()
             found = evaluators[name](encode, split)
             metrics |= {f"{split}/{name}/{key}": float(value) for key, value in found.items()}
-            log.info("%-10s %s, %.1f s", name, split, time.perf_counter() - started)
+            log.log(level, "%-10s %s, %.1f s", name, split, time.perf_counter() - started)
     return metrics

@@ -185,7 +185,7 @@ class Training:
             return {}
         scores: dict[str, float] = {}
         if self.accelerator.is_main_process:
-            scores = score(self.evaluators, {key: ["dev"] for key in self.watched}, self.encode())
+            scores = score(self.evaluators, {key: ["dev"] for key in self.watched}, self.encode(), logging.DEBUG)
             self._log(scores | {"train/step": self.step})
             if self.trainer.select is not None:
                 self._select(scores)
