@@ -1,7 +1,9 @@
 """From a composed config to live parts. Every part is tried before any work; all that is missing is said at once."""
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +38,7 @@ def build(cfg: DictConfig) -> Parts:
     if cfg.model.pooling is not None:
         check_exportable(cfg.model.pooling)
     missing: list[str] = []
-
-    def attempt(part: Any) -> Any:
-        try:
-            return part()
-        except MissingResource as error:
-            missing.append(str(error))
+    attempt = partial(attempted, missing)
 
     set_seed(cfg.seed)  # new weights (heads, projectors, patch embeddings) are the same in every process
     trainer = make(cfg.trainer)
@@ -68,6 +65,15 @@ def build(cfg: DictConfig) -> Parts:
     return Parts(trainer, encoder, objective, text, augmentation, mask, aux, evaluators)
 
 
+def attempted(missing: list[str], part: Callable[[], Any]) -> Any:
+    """What `part()` gives; None where it cannot be had, with the reason added to `missing`."""
+    try:
+        return part()
+    except MissingResource as error:
+        missing.append(str(error))
+        return None
+
+
 def make(node: DictConfig, **more: Any) -> Any:
     """Hydra's instantiate, with our own errors as they were raised."""
     from hydra.errors import InstantiationException
@@ -88,12 +94,8 @@ def prepared(part: Any) -> Any:
 
 def build_evaluators(cfg: DictConfig | None) -> dict[str, Any]:
     """The evaluators by config key, data found and checked; what is missing of all of them in one message."""
-    evaluators, missing = {}, []
-    for name, node in (cfg or {}).items():
-        try:
-            evaluators[str(name)] = prepared(make(node))
-        except MissingResource as error:
-            missing.append(str(error))
+    missing: list[str] = []
+    evaluators = {str(name): attempted(missing, lambda: prepared(make(node))) for name, node in (cfg or {}).items()}  # noqa: B023
     if missing:
         raise MissingResource("; and ".join(dict.fromkeys(missing)))
     return evaluators

@@ -2,6 +2,7 @@
 
 import logging
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -56,13 +57,7 @@ def task(cfg: DictConfig) -> None:
         shrink(cfg)
     check(cfg)
     missing: list[str] = []
-
-    def attempt(part: Any) -> Any:
-        try:
-            return part()
-        except MissingResource as error:
-            missing.append(str(error))
-
+    attempt = partial(build.attempted, missing)
     subject = attempt(lambda: load(cfg))
     evaluators = attempt(lambda: build.build_evaluators(cfg.eval)) or {}
     sample = attempt(lambda: sentences(cfg.whitening.fit)) if cfg.whitening.kind else None

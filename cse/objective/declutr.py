@@ -15,17 +15,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from cse.errors import UserError
+from cse.errors import UserError, check_objective
 from cse.objective.rows import by_rows
 from cse.types import Encoded, Loss
 
 REDUCTIONS = {"mean": Tensor.mean, "sum": Tensor.sum}
 MEMORY_KINDS = ("paper_literal", "pml", "v1_labels")
-
-
-def check_choice(key: str, value: str, valid: tuple[str, ...]) -> None:
-    if value not in valid:
-        raise UserError(f"objective.{key}={value}; valid: {', '.join(valid)}.")
 
 
 def negative_log(log_p: Tensor, floor: float) -> Tensor:
@@ -108,8 +103,8 @@ class Declutr(nn.Module):
         memory_own_copy: bool,
     ):
         super().__init__()
-        check_choice("reduction", reduction, tuple(REDUCTIONS))
-        check_choice("memory_kind", memory_kind, MEMORY_KINDS)
+        check_objective("reduction", reduction, REDUCTIONS)
+        check_objective("memory_kind", memory_kind, MEMORY_KINDS)
         self.masking = "first" if mlm_weight else "none"
         self.averages_positives = True
         self.head = head(dim)

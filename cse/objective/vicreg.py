@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
-from cse.errors import UserError
+from cse.errors import UserError, check_objective
 from cse.types import Encoded, Loss
 
 NORMS = ("paper", "reference")
@@ -97,8 +97,7 @@ class Vicreg(nn.Module):
         eps: float,
     ):
         super().__init__()
-        if norm not in NORMS:
-            raise UserError(f"objective.norm={norm}; valid: {', '.join(NORMS)}.")
+        check_objective("norm", norm, NORMS)
         self.head = head(dim)
         self.invariance = invariance
         self.variance = variance if log10_variance is None else 10**log10_variance

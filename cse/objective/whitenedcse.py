@@ -14,17 +14,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from cse.errors import UserError
+from cse.errors import UserError, check_objective
 from cse.objective.rows import by_rows
 from cse.objective.whitening import ShuffledGroupWhitening, check_groups, whiten_views
 from cse.types import Encoded, Loss
 
 LOSSES = ("L1", "L2_softmin", "L2_hard", "L2_literal")
-
-
-def check_choice(key: str, value: str, valid: tuple[str, ...]) -> None:
-    if value not in valid:
-        raise UserError(f"objective.{key}={value}; valid: {', '.join(valid)}.")
 
 
 def shuffled_group_whitening(
@@ -57,7 +52,7 @@ def multi_positive(
     L2_hard     -mean_i log sum_p lambda_p exp(-l_ip): the most similar one dominates (the authors' variant)
     L2_literal  -mean_i log sum_p lambda_p exp(-sim_ip) / Z_ip, Eq. 8 as printed: pushes positives apart, to show it
     """
-    check_choice("loss", kind, LOSSES)
+    check_objective("loss", kind, LOSSES)
     h_MBD = normalize(views_MBD, dim=-1)
     sim_PB = (h_MBD[0] * h_MBD[1:]).sum(2) / temperature
 
@@ -105,9 +100,9 @@ class WhitenedCSE(nn.Module):
             raise UserError(
                 f"objective.weights has {len(weights)} values for the {m - 1} positives of objective.m={m}."
             )
-        check_choice("source", source, ("dropout", "shared_backbone"))
-        check_choice("loss", loss, LOSSES)
-        check_choice("pooler", pooler, ("cls_before_mlp", "mlp_no_whitening", "mlp_whitening"))
+        check_objective("source", source, ("dropout", "shared_backbone"))
+        check_objective("loss", loss, LOSSES)
+        check_objective("pooler", pooler, ("cls_before_mlp", "mlp_no_whitening", "mlp_whitening"))
         self.num_views = m if source == "dropout" else 1
         self.masking = "none"
         self.head = head(dim)
