@@ -19,3 +19,9 @@ def check_objective(key: str, value: str, valid: Iterable[str]) -> None:
     """Raise UserError for a value that objective.<key> cannot have."""
     if value not in valid:
         raise UserError(f"objective.{key}={value}; valid: {', '.join(valid)}.")
+
+
+def one_of(key: str, value: str, valid: Iterable[str]) -> None:
+    """Raise UserError, naming the key and the valid values, unless value is one of them."""
+    if value not in valid:
+        raise UserError(f"{key}={value} is not one of {', '.join(valid)}")

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from cse.augmentation.options import one_of, probability
+from cse.augmentation.options import probability
 from cse.augmentation.wordnet import Synonyms, find_wordnet
+from cse.errors import one_of
 
 # The authors' 127 words, NLTK's English stop words of that time. Only SR spares them.
 STOP_WORDS = frozenset(

@@ -8,7 +8,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from cse.augmentation.options import one_of, probability
+from cse.augmentation.options import probability
+from cse.errors import one_of
 
 ROUND: dict[str, Callable[[float], int]] = {"round": round, "floor": math.floor, "ceil": math.ceil}
 

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from cse.augmentation.options import one_of
-from cse.errors import UserError
+from cse.errors import UserError, one_of
 
 log = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
-from cse.aux_modality.modality import Modality, one_of
-from cse.errors import MissingResource, UserError
+from cse.aux_modality.modality import Modality
+from cse.errors import MissingResource, UserError, one_of
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class Audio(Modality):
         position_embeddings: bool,
         **settings: Any,
     ):
-        one_of("init", init, ("random", "ssast"))
+        one_of("aux_modality.init", init, ("random", "ssast"))
         patches = (
             Patches(dim, patch, position_embeddings)
             if init == "random"

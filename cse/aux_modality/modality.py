@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from cse.aux_modality.supcon import KINDS, contrast
-from cse.errors import UserError
+from cse.errors import UserError, one_of
 from cse.types import Loss
 
 log = logging.getLogger(__name__)
@@ -41,11 +41,11 @@ class Modality(nn.Module):
         clip: float | None,
     ):
         super().__init__()
-        one_of("loss", loss, KINDS)
-        one_of("head_mode", head_mode, HEAD_MODES)
-        one_of("order", order, ("aux_first", "text_first"))
-        one_of("optimizer", optimizer, ("separate", "joint"))
-        one_of("schedule", schedule, ("cosine", "linear", "constant"))
+        one_of("aux_modality.loss", loss, KINDS)
+        one_of("aux_modality.head_mode", head_mode, HEAD_MODES)
+        one_of("aux_modality.order", order, ("aux_first", "text_first"))
+        one_of("aux_modality.optimizer", optimizer, ("separate", "joint"))
+        one_of("aux_modality.schedule", schedule, ("cosine", "linear", "constant"))
         if head is None and head_mode in ("own", "text_then_own"):
             raise UserError(
                 f"aux_modality.head_mode={head_mode} needs aux_modality.head; without one, use none or shared"
@@ -100,9 +100,3 @@ class Modality(nn.Module):
             features_BD = features_BD if features_BD.dtype == torch.float64 else features_BD.float()
             view1_BD, view2_BD = features_BD.chunk(2)
             return Loss(contrast(view1_BD, view2_BD, labels_B, self.temperature, self.kind))
-
-
-def one_of(key: str, value: str, allowed: tuple[str, ...]) -> None:
-    """Raise UserError for a value that the key cannot have."""
-    if value not in allowed:
-        raise UserError(f"aux_modality.{key}={value} is not one of {', '.join(allowed)}")

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from cse.aux_modality.modality import Modality, one_of
-from cse.errors import MissingResource, UserError
+from cse.aux_modality.modality import Modality
+from cse.errors import MissingResource, UserError, one_of
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class Visual(Modality):
         weights: str | None,
         **settings: Any,
     ):
-        one_of("init", init, ("vit", "random"))
+        one_of("aux_modality.init", init, ("vit", "random"))
         patches = random_patches(dim, data.size) if init == "random" else vit_patches(weights or VIT.get(dim, VIT_BASE))
         if patches.image_size != (data.size, data.size):
             raise UserError(f"aux_modality.data.size={data.size}: these weights take images of {patches.image_size[0]}")
