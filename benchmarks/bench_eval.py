@@ -286,12 +286,13 @@ def main() -> None:
     with initialize_config_dir(CONF_DIR, version_base="1.3"):
         config = compose("train", ["data=text", "model=minilm", "model.pooling=mean", "eval=[sts,transfer]",
                                    f"paths.senteval={SENTEVAL}"])  # fmt: skip
-    chosen = given.tasks or [*STS_TASKS, *(TRANSFER_TASKS if given.all else QUICK)]
-    cut = f" Cut: only {', '.join(chosen)}." if given.tasks else ""
-    cut += f" Cut: one row in {given.kept.step}." if given.fraction < 1 else ""
     command = " ".join(["python benchmarks/bench_eval.py", *sys.argv[1:]])
-    for bench, known in ((bench_sts, STS_TASKS), (bench_transfer, TRANSFER_TASKS)):
-        if tasks := [task for task in known if task in chosen]:
+    rows = f" Cut: one row in {given.kept.step}." if given.fraction < 1 else ""
+    usual = TRANSFER_TASKS if given.all else QUICK
+    for bench, known, whole in ((bench_sts, STS_TASKS, STS_TASKS), (bench_transfer, TRANSFER_TASKS, usual)):
+        tasks = [task for task in known if task in (given.tasks or whole)]
+        cut = f" Cut: only {', '.join(tasks)}.{rows}" if tasks != whole else rows
+        if tasks:
             bench(given, config, tasks, command, cut)
 
 

@@ -58,6 +58,11 @@ class Encoder(nn.Module):
     def device(self) -> torch.device:
         return self.backbone.device
 
+    @property
+    def _packs(self) -> bool:
+        """On a CPU only: the shapes depend on the data, which a GPU would have to wait for."""
+        return self.packed and self.device.type == "cpu"
+
     def forward(
         self, tokens: Tokens | None = None, x_BTD: Tensor | None = None, mask_BT: Tensor | None = None
     ) -> Encoded:
@@ -65,10 +70,9 @@ class Encoder(nn.Module):
         if tokens is None:
             assert x_BTD is not None
             return self.from_embeddings(x_BTD, mask_BT)
-        packed = self.packed and self.device.type == "cpu"  # its shapes depend on the data: a GPU would have to wait
-        if packed and self.pooling == "cls" and tokens.labels_BT is None:
+        if self._packs and self.pooling == "cls" and tokens.labels_BT is None:
             return Encoded(packing.pooled_cls(self.backbone, tokens))
-        if packed and self.pooling in TRAINABLE:
+        if self._packs and self.pooling in TRAINABLE:
             last_BTD, layers = packing.hidden_states(self.backbone, tokens), None
         else:
             output = self.backbone(
@@ -83,6 +87,8 @@ class Encoder(nn.Module):
     def from_embeddings(self, x_BTD: Tensor, mask_BT: Tensor | None = None) -> Encoded:
         """Image or audio tokens enter the layers here: word, position and type embeddings, their LayerNorm and
         dropout are bypassed (NonLing-CSE). Without mask_BT every position is attended to."""
+        if mask_BT is None and self._packs:
+            return Encoded(packing.pooled_cls_of(self.backbone, x_BTD))
         attention = None if mask_BT is None else mask_BT[:, None, None, :].bool()
         hidden_BTD = self.backbone.encoder(x_BTD, attention_mask=attention).last_hidden_state
         return Encoded(hidden_BTD[:, 0], hidden_BTD)

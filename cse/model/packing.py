@@ -2,9 +2,11 @@
 
 Linear layers, norms and dropout see the N real tokens of a batch, (N, D); only attention is padded, (B, heads, T, D /
 heads). If the pooling is CLS, the last layer computes position 0 alone: its query, its output, its feed-forward.
-The same weights, the same function as the plain forward (tests compare them); dropout draws other numbers.
+The same weights, the same function as the plain forward (tests compare them); dropout draws other numbers, sooner
+(cse.model.dropout).
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear, scaled_dot_product_attention
 
+from cse.model.dropout import add_dropped, keep
 from cse.types import Tokens
 
 ARCHITECTURES = ("bert", "roberta", "xlm-roberta", "camembert")  # same submodules, post-norm layers
@@ -19,20 +22,25 @@ ARCHITECTURES = ("bert", "roberta", "xlm-roberta", "camembert")  # same submodul
 
 @dataclass(frozen=True)
 class Places:
-    """Where the N real tokens of a (B, T) batch lie: index_N into its B * T cells; keys_B11T: True for real keys."""
+    """Where the N real tokens of a (B, T) batch lie. index_N: into its B * T cells; cls_B: of the first of each row,
+    into the N; keys_B11T: True for real keys. Without padding N = B * T, and index_N and keys_B11T are None."""
 
-    index_N: Tensor
     shape: tuple[int, int]
-    keys_B11T: Tensor
+    cls_B: Tensor
+    index_N: Tensor | None = None
+    keys_B11T: Tensor | None = None
 
 
 def pooled_cls(backbone: Any, tokens: Tokens) -> Tensor:
     """The last layer at position 0, (B, D)."""
-    hidden_ND, places = _embed(backbone, tokens)
-    *layers, last = backbone.encoder.layer
-    for layer in layers:
-        hidden_ND = _layer(layer, hidden_ND, places)
-    return _last_layer_at_cls(last, hidden_ND, places)
+    return _cls_of_stack(backbone, *_embed(backbone, tokens))
+
+
+def pooled_cls_of(backbone: Any, x_BTD: Tensor) -> Tensor:
+    """The same of tokens that stand behind the embeddings already, all of them real."""
+    batch, longest, _ = x_BTD.shape
+    places = Places((batch, longest), torch.arange(0, batch * longest, longest))
+    return _cls_of_stack(backbone, x_BTD.flatten(0, 1), places)
 
 
 def hidden_states(backbone: Any, tokens: Tokens) -> Tensor:
@@ -45,6 +53,7 @@ def hidden_states(backbone: Any, tokens: Tokens) -> Tensor:
 
 def _embed(backbone: Any, tokens: Tokens) -> tuple[Tensor, Places]:
     mask_BT = tokens.mask_BT
+    batch, longest = mask_BT.shape
     index_N = mask_BT.flatten().nonzero()[:, 0]
     # RoBERTa counts positions from padding_idx + 1; BERT from 0
     first = getattr(backbone.embeddings, "padding_idx", -1) + 1
@@ -52,7 +61,15 @@ def _embed(backbone: Any, tokens: Tokens) -> tuple[Tensor, Places]:
     hidden_1ND = backbone.embeddings(
         input_ids=tokens.ids_BT.flatten()[index_N][None], position_ids=positions_BT.flatten()[index_N][None]
     )
-    return hidden_1ND[0], Places(index_N, tuple(mask_BT.shape), mask_BT[:, None, None, :].bool())  # type: ignore[arg-type]
+    cls_B = (index_N % longest == 0).nonzero()[:, 0]
+    return hidden_1ND[0], Places((batch, longest), cls_B, index_N, mask_BT[:, None, None, :].bool())
+
+
+def _cls_of_stack(backbone: Any, hidden_ND: Tensor, places: Places) -> Tensor:
+    *layers, last = backbone.encoder.layer
+    for layer in layers:
+        hidden_ND = _layer(layer, hidden_ND, places)
+    return _last_layer_at_cls(last, hidden_ND, places)
 
 
 def _layer(layer: Any, hidden_ND: Tensor, places: Places) -> Tensor:
@@ -62,30 +79,44 @@ def _layer(layer: Any, hidden_ND: Tensor, places: Places) -> Tensor:
     bias = torch.cat([projection.bias for projection in projections])
     query, key, value = _heads(attention, _pad(linear(hidden_ND, weight, bias), places), 3)
     context_BHTd = _attend(attention, query, key, value, places)
-    context_ND = context_BHTd.transpose(1, 2).flatten(2).flatten(0, 1)[places.index_N]
-    return _feed_forward(layer, layer.attention.output(context_ND, hidden_ND))
+    context_ND = context_BHTd.transpose(1, 2).flatten(2).flatten(0, 1)
+    if places.index_N is not None:
+        context_ND = context_ND[places.index_N]
+    return _feed_forward(layer, _add_and_norm(layer.attention.output, context_ND, hidden_ND))
 
 
 def _last_layer_at_cls(layer: Any, hidden_ND: Tensor, places: Places) -> Tensor:
     attention = layer.attention.self
-    batch, longest = places.shape
-    cls_B = (places.index_N % longest == 0).nonzero()[:, 0]
-    cls_BD = hidden_ND[cls_B]
+    cls_BD = hidden_ND[places.cls_B]
     weight = torch.cat([attention.key.weight, attention.value.weight])
     bias = torch.cat([attention.key.bias, attention.value.bias])
     key, value = _heads(attention, _pad(linear(hidden_ND, weight, bias), places), 2)
     (query,) = _heads(attention, attention.query(cls_BD)[:, None], 1)
-    context_BD = _attend(attention, query, key, value, places).reshape(batch, -1)
-    return _feed_forward(layer, layer.attention.output(context_BD, cls_BD))
+    context_BD = _attend(attention, query, key, value, places).reshape(len(cls_BD), -1)
+    return _feed_forward(layer, _add_and_norm(layer.attention.output, context_BD, cls_BD))
 
 
 def _attend(attention: Any, query: Tensor, key: Tensor, value: Tensor, places: Places) -> Tensor:
-    dropout = attention.dropout.p if attention.training else 0.0
-    return scaled_dot_product_attention(query, key, value, places.keys_B11T, dropout)
+    p = attention.dropout.p
+    if not attention.training or p == 0:
+        return scaled_dot_product_attention(query, key, value, places.keys_B11T)
+    scores_BHTT = (query * query.shape[-1] ** -0.5) @ key.mT
+    if places.keys_B11T is not None:
+        scores_BHTT = scores_BHTT.masked_fill(~places.keys_B11T, -torch.inf)
+    kept_BHTT, factor = keep(scores_BHTT.shape, p, value.dtype)
+    return (scores_BHTT.softmax(-1) * kept_BHTT) @ (value * factor)
 
 
 def _feed_forward(layer: Any, x_ND: Tensor) -> Tensor:
-    return layer.output(layer.intermediate(x_ND), x_ND)
+    return _add_and_norm(layer.output, layer.intermediate(x_ND), x_ND)
+
+
+def _add_and_norm(output: Any, x_ND: Tensor, residual_ND: Tensor) -> Tensor:
+    """BertSelfOutput and BertOutput: a linear layer, dropout, the residual, LayerNorm."""
+    x_ND = output.dense(x_ND)
+    if output.training and output.dropout.p > 0:
+        return output.LayerNorm(add_dropped(residual_ND, x_ND, output.dropout.p))
+    return output.LayerNorm(residual_ND + x_ND)
 
 
 def _heads(attention: Any, x_BTkD: Tensor, k: int) -> tuple[Tensor, ...]:
@@ -96,6 +127,7 @@ def _heads(attention: Any, x_BTkD: Tensor, k: int) -> tuple[Tensor, ...]:
 
 def _pad(x_ND: Tensor, places: Places) -> Tensor:
     """(N, D) -> (B, T, D) with zeros where there is no token."""
-    batch, longest = places.shape
-    cells = x_ND.new_zeros(batch * longest, x_ND.shape[-1])
-    return cells.index_copy(0, places.index_N, x_ND).unflatten(0, (batch, longest))
+    if places.index_N is None:
+        return x_ND.unflatten(0, places.shape)
+    cells = x_ND.new_zeros(math.prod(places.shape), x_ND.shape[-1])
+    return cells.index_copy(0, places.index_N, x_ND).unflatten(0, places.shape)

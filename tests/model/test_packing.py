@@ -42,15 +42,35 @@ def test_packed_equals_plain(request, folder, pooling, masked, lengths):
         torch.testing.assert_close(packed_grads[name], grad, rtol=1e-7, atol=1e-9, msg=name)
 
 
-def test_every_dropout_of_the_layers_is_drawn(tiny_bert):
+@pytest.mark.parametrize("folder", ["tiny_bert", "tiny_roberta"])
+def test_packed_equals_plain_behind_the_embeddings(request, folder):
+    """Images and sound: no word embeddings, no padding, one row read."""
+    x_BTD = torch.randn(3, 7, 32, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    results = []
+    for packed in (False, True):
+        encoder = load_encoder(request.getfixturevalue(folder), "cls", dropout=0.0, packed=packed).double()
+        tokens_BTD = x_BTD.clone().requires_grad_()
+        pooled_BD = encoder(x_BTD=tokens_BTD).pooled_BD
+        (pooled_BD * torch.linspace(-1, 1, encoder.dim, dtype=torch.float64)).sum().backward()
+        grads = {n: p.grad for n, p in encoder.named_parameters() if p.grad is not None}
+        results.append({"pooled": pooled_BD.detach(), "tokens": tokens_BTD.grad, **grads})
+    plain, packed = results
+    assert plain.keys() == packed.keys()
+    for name, value in plain.items():
+        torch.testing.assert_close(packed[name], value, rtol=1e-7, atol=1e-9, msg=name)
+
+
+@pytest.mark.parametrize("behind_embeddings", [False, True])
+def test_every_dropout_of_the_layers_is_drawn(tiny_bert, behind_embeddings):
     """In train mode two packed passes differ as two plain ones do: compared by the variance of the rows."""
     spreads = []
     for packed in (False, True):
         torch.manual_seed(0)
         encoder = load_encoder(tiny_bert, "cls", dropout=0.3, packed=packed)
         tokens = random_tokens(100, [6, 9, 4], masked=False)
+        x_BTD = torch.randn(3, 9, encoder.dim) if behind_embeddings else None
         with torch.no_grad():
-            rows = torch.stack([encoder(tokens).pooled_BD for _ in range(400)])
+            rows = torch.stack([encoder(None if behind_embeddings else tokens, x_BTD).pooled_BD for _ in range(400)])
         spreads.append(rows.var(0).mean().item())
     assert spreads[0] > 0
     assert spreads[1] == pytest.approx(spreads[0], rel=0.1)
