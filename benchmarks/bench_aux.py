@@ -3,8 +3,8 @@ it cost?
 
     python benchmarks/bench_aux.py [--steps 100] [--seeds 3] [--layers 3] [--part learn|cost] [--shared ../shared/data]
 
-Needs the real data beside the checkout: Wikipedia sentences, STS-B, natural_small, cifar10_small, speech_small. What is
-held out is never trained on: every fifth image of each class, every third speaker whole.
+Needs the real data beside the checkout: Wikipedia sentences, STS-B, natural_small, cifar10_small, speech_small. Never
+trained on: every third class or speaker, and of the others every fifth picture or clip.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from results import HERE, table, write_section
+from results import HERE, table, where, write_section
 
 from cse.cli import build, jobs
 from cse.training import checkpoint
@@ -26,12 +26,14 @@ COMMON = ["model=minilm", "data=text", "eval=stsb", "tracker=none", "objective=s
 NEW = ["aux_modality.init=random", "aux_modality.data.workers=1"]
 IMAGES = ["aux_modality=visual", *NEW, "aux_modality.data.classes=null", "aux_modality.data.per_class=null"]
 SOUND = ["aux_modality=audio", *NEW]
-LEARN = ["trainer.batch_size=16", "aux_modality.data.batch_size=6", "aux_modality.lr=3e-5"]
+TEXT_BATCH, RATE = 32, "1e-5"
+AUX_BATCH = {"visual": 12, "audio": 6}
 KINDS = {
     "natural_small": ("images/natural_small", IMAGES),
     "cifar10_small at 224": ("images/cifar10_small", [*IMAGES, "aux_modality.data.resize=224"]),
     "speech_small": ("audio/speech_small", SOUND),
 }
+GALLERY, QUERIES = 16, 40  # files of a class, at most, that neighbours are looked for among, and that look
 # the whole picture or clip, once, for the nearest neighbours
 AS_IT_IS = {
     "visual": ["crop_scale=[1,1]", "flip_probability=0", "jitter_probability=0", "gray_probability=0"],
@@ -39,14 +41,18 @@ AS_IT_IS = {
 }
 
 
-def split(source: Path, kept: Path, held: Path) -> None:
-    """Links to the files of a folder per class: every fifth image held out, of speakers every third."""
+def split(source: Path, work: Path) -> None:
+    """Links in work/kept, of it gallery, in work/held (other files of its classes) and work/unseen (other classes)."""
     for number, folder in enumerate(sorted(path for path in source.iterdir() if path.is_dir())):
-        for place, file in enumerate(sorted(folder.iterdir())):
-            out = number % 3 == 2 if source.parent.name == "audio" else place % 5 == 4
-            link = (held if out else kept) / folder.name / file.name
-            link.parent.mkdir(parents=True, exist_ok=True)
-            link.symlink_to(file.resolve())
+        files = sorted(folder.iterdir())
+        kept = [] if number % 3 == 2 else [file for place, file in enumerate(files) if place % 5 != 4]
+        away = [file for file in files if file not in kept][:QUERIES]
+        parts = {"kept": kept, "gallery": kept[:GALLERY], "held" if kept else "unseen": away}
+        for name, chosen in parts.items():
+            for file in chosen:
+                link = work / name / folder.name / file.name
+                link.parent.mkdir(parents=True, exist_ok=True)
+                link.symlink_to(file.resolve())
 
 
 def train(arguments: list[str], folder: Path) -> dict:
@@ -64,27 +70,35 @@ def train(arguments: list[str], folder: Path) -> dict:
 
 
 @torch.no_grad()
-def neighbours(arguments: list[str], held: Path, folder: Path) -> tuple[float, float]:
-    """Accuracy x100 of the nearest other held-out picture or clip (cosine of the encoder's CLS), before and after."""
+def neighbours(arguments: list[str], work: Path, folder: Path) -> dict[str, list[float]]:
+    """Accuracy x100 of the nearest neighbour (cosine of the encoder's CLS), before and after training: of held-out
+    files in the gallery of those trained on, and of unseen classes' files among themselves."""
     kind = "audio" if "aux_modality=audio" in arguments else "visual"
-    count = sum(1 for file in held.rglob("*") if file.is_file())
-    plain = [f"aux_modality.data.{change}" for change in (*AS_IT_IS[kind], f"batch_size={count}", f"folder={held}")]
-    config = jobs.composed("train", [a for a in arguments if "aux_modality.data.batch_size" not in a] + plain)
-    parts = build.build(config)
+    views = {}
+    for name in ("gallery", "held", "unseen"):
+        count = sum(1 for file in (work / name).rglob("*") if file.is_file())
+        plain = [*AS_IT_IS[kind], f"batch_size={count}", f"folder={work / name}"]
+        changed = [f"aux_modality.data.{change}" for change in plain]
+        config = jobs.composed("train", [a for a in arguments if "aux_modality.data.batch_size" not in a] + changed)
+        parts = build.build(config)
+        views[name] = next(parts.aux.batches(0))
     encoder, aux = parts.encoder.eval(), parts.aux.eval()
-    batch = next(aux.batches(0))
 
-    def accuracy() -> float:
-        x_BTD, labels_B = aux.tokens(batch)
-        rows = [encoder(x_BTD=x_BTD[start : start + 16]).pooled_BD for start in range(0, count, 16)]
-        z_BD = torch.nn.functional.normalize(torch.cat(rows)[:count], dim=-1)
-        nearest_B = (z_BD @ z_BD.T).fill_diagonal_(-2).argmax(1)
-        return 100 * float((labels_B[nearest_B] == labels_B).float().mean())
+    def embedded(name: str) -> tuple[torch.Tensor, torch.Tensor]:
+        x_BTD, labels_B = aux.tokens(views[name])
+        rows = [encoder(x_BTD=x_BTD[start : start + 16]).pooled_BD for start in range(0, len(labels_B), 16)]
+        return torch.nn.functional.normalize(torch.cat(rows)[: len(labels_B)], dim=-1), labels_B
 
-    before = accuracy()
+    def accuracies() -> tuple[float, float]:
+        (gallery_GD, labels_G), (held_HD, labels_H), (unseen_UD, labels_U) = map(embedded, views)
+        held = labels_G[(held_HD @ gallery_GD.T).argmax(1)] == labels_H
+        unseen = labels_U[(unseen_UD @ unseen_UD.T).fill_diagonal_(-2).argmax(1)] == labels_U
+        return 100 * held.float().mean().item(), 100 * unseen.float().mean().item()
+
+    before = accuracies()
     tensors, _ = checkpoint.read(folder)
     checkpoint.restore(tensors, {"encoder": encoder, "aux": aux}, {}, folder)
-    return before, accuracy()
+    return dict(zip(("held", "unseen"), map(list, zip(before, accuracies(), strict=True)), strict=True))
 
 
 def spread(values: list[float]) -> str:
@@ -94,38 +108,49 @@ def spread(values: list[float]) -> str:
 def learn(shared: Path, work: Path, steps: int, seeds: int, layers: int | None) -> None:
     base = [*COMMON, f"data.path={shared}/text/wiki_sentences.txt.gz", f"paths.senteval={shared}/senteval",
             f"paths.cache={work}/cache", f"trainer.max_steps={steps}", f"trainer.eval_every={steps}",
-            f"model.num_layers={layers or 'null'}"]  # fmt: skip
+            "trainer.log_every=1", f"model.num_layers={layers or 'null'}"]  # fmt: skip
     curves: dict[str, list[dict]] = {}
-    rows, accuracies = [], {}
+    rows = []
     for name, (place, settings) in {"text alone": ("", []), **KINDS}.items():
-        more = LEARN[:1]
+        more, found = [f"trainer.batch_size={TEXT_BATCH}"], []
         if place:
-            kept, held = work / name / "kept", work / name / "held"
-            split(shared / place, kept, held)
-            more = [*settings, *LEARN, f"aux_modality.data.folder={kept}"]
+            split(shared / place, work / name)
+            kind = "audio" if settings is SOUND else "visual"
+            more += [*settings, f"aux_modality.lr={RATE}", f"aux_modality.data.batch_size={AUX_BATCH[kind]}",
+                     f"aux_modality.data.folder={work / name / 'kept'}"]  # fmt: skip
         for seed in range(1, seeds + 1):
             folder = work / f"{name} {seed}"
             arguments = [*base, *more, f"seed={seed}"]
             curves.setdefault(name, []).append(train(arguments, folder))
             if place:
-                accuracies.setdefault(name, []).append(neighbours(arguments, held, folder))
-            print(name, seed, curves[name][-1]["dev/stsb/spearman"], accuracies.get(name, [None])[-1], flush=True)
+                found.append(neighbours(arguments, work / name, folder))
+            print(name, seed, curves[name][-1]["dev/stsb/spearman"], found[-1:], flush=True)
         runs = curves[name]
         row = [name, spread([run["dev/stsb/spearman"][0][1] for run in runs]),
                spread([run["dev/stsb/spearman"][-1][1] for run in runs])]  # fmt: skip
-        row += [" -> ".join(f"{np.mean([run[key][end][1] for run in runs]):.3g}" for end in (0, -1)) if key in runs[0]
-                else "" for key in ("train/loss", "train/aux/loss")]  # fmt: skip
-        before, after = (zip(*accuracies[name], strict=True)) if place else ((), ())
-        rows.append([*row, spread(list(before)) if place else "", spread(list(after)) if place else ""])
+        row += [f"{ends(runs, key, 0)} -> {ends(runs, key, -1)}" if key in runs[0] else ""
+                for key in ("train/loss", "train/aux/loss")]  # fmt: skip
+        row += [" -> ".join(spread([one[which][end] for one in found]) for end in (0, 1)) if found else ""
+                for which in ("held", "unseen")]  # fmt: skip
+        rows.append(row)
     draw(curves)
     header = ["beside the text", "STS-B dev, step 0", "at the end", "text loss", "second loss",
-              "nearest neighbour before, %", "after, %"]  # fmt: skip
+              "nearest neighbour, new files, %", "new classes, %"]  # fmt: skip
     cut = f", its first {layers} layers" if layers else ""
-    note = f"""MiniLM{cut}, CLS pooling, batch 16, second batch 6, rates 3e-5 (the papers' 1e-6 and 2e-7 move nothing in
-{steps} steps), new patch embedding, mean ± sd over {seeds} seeds. Nearest neighbour: of held-out pictures (other
-pictures of the classes) and of held-out speakers. Losses: the first logged and the last. Curves: aux_losses.png."""
+    note = f"""MiniLM{cut}, CLS pooling, batch {TEXT_BATCH}, second batch {AUX_BATCH["visual"]} pictures or
+{AUX_BATCH["audio"]} clips at the rate {RATE} (the papers' 1e-6 and 2e-7 are for 15,625 steps, not {steps}), new patch
+embedding, mean ± sd over {seeds} seeds. Losses: mean of the first tenth and of the last tenth of the steps. Nearest
+neighbour, before -> after: of files held out among {GALLERY} a class that were trained on, and of {QUERIES} a class of
+classes (speakers) held out whole, among themselves. Curves: aux_losses.png."""
     command = f"python benchmarks/bench_aux.py --steps {steps} --seeds {seeds} --layers {layers} --part learn"
     write_section("Images and sound beside the text", command, f"{note}\n\n{table(header, rows)}")
+
+
+def ends(runs: list[dict], key: str, end: int) -> str:
+    """The mean of the first (end = 0) or last (-1) tenth of what was logged, over the runs."""
+    tenth = max(1, len(runs[0][key]) // 10)
+    part = slice(None, tenth) if end == 0 else slice(-tenth, None)
+    return f"{np.mean([value for run in runs for _, value in run[key][part]]):.3g}"
 
 
 def draw(curves: dict[str, list[dict]]) -> None:
@@ -174,8 +199,7 @@ def cost(shared: Path, work: Path) -> None:
         f"MiniLM, the papers' batches (64 sentences in two views; 48 pictures or clips in two views). {rounds} runs of \
 {steps} steps each, in turn; the first step, with the start of the workers, counts. Medians, least and most."
     )
-    where = "on the GPU" if torch.cuda.is_available() else "on the CPU"
-    write_section(f"What images and sound cost, {where}", "python benchmarks/bench_aux.py --part cost",
+    write_section(f"What images and sound cost, {where()}", "python benchmarks/bench_aux.py --part cost",
                   f"{note}\n\n{table(header, rows)}")  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import torch
 from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
-from results import table, write_section
+from results import table, where, write_section
 from transformers import BertConfig, BertModel
 
 from cse.cli.compose import CONF_DIR
@@ -123,8 +123,7 @@ def main() -> None:
     )
     body += table(["groups", "ms", "share of the step"], shares)
     command = f"python benchmarks/bench_cost.py --model {given.model} --batch {given.batch} --repeats {given.repeats}"
-    where = "on the GPU" if torch.cuda.is_available() else "on the CPU"
-    write_section(f"Cost of the objectives, {given.model} shape, batch {given.batch}, {where}", command,
+    write_section(f"Cost of the objectives, {given.model} shape, batch {given.batch}, {where()}", command,
                   f"Medians, least and most of {given.repeats}; ratios within a round.\n\n{body}")  # fmt: skip
     sys.stdout.write(body + "\n")
 

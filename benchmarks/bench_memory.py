@@ -144,12 +144,13 @@ def main() -> None:
     about = (
         f"{given.layers} layer(s) of width {given.width}, two views, one step: peak memory and time a row. "
         f"Libraries, encoder and objective alone hold {alone['bytes'] / 2**20:,.0f} MiB. Given up above "
-        f"{given.memory:.1f} GiB or {given.seconds:g} s. Barlow's projector is 512 wide. What the objective itself "
-        f"needs (SimCSE: B x B similarities; Barlow: the projector's B x P) is of the whole batch in either column."
+        f"{given.memory:.1f} GiB or {given.seconds:g} s. Barlow's projector is 512 wide. In either column "
+        "the objective itself sees the whole batch: SimCSE its embeddings (similarities are made in blocks), Barlow "
+        "the projector's B x P."
     )
-    where = {"cuda": "on the GPU", "cpu": "on the CPU"}[alone["device"]]
+    place = {"cuda": "on the GPU", "cpu": "on the CPU"}[alone["device"]]
     command = " ".join(["python", "benchmarks/bench_memory.py", *sys.argv[1:]])
-    write_section(f"Memory against the batch, {where}", command, f"{about}\n\n{body}")
+    write_section(f"Memory against the batch, {place}", command, f"{about}\n\n{body}")
     print(f"{about}\n\n{body}")
 
 

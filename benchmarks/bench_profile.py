@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 from bench_cost import SHAPES
 from peers import contestants
-from results import table, write_section
+from results import table, where, write_section
 from torch.profiler import ProfilerActivity, profile
 
 SHOWN = 12
@@ -38,9 +38,8 @@ def main() -> None:
     rows.append(["the rest", f"{sum(own[key] for key in own if key not in most) / 1e6:.3f}",
                  f"{1 - sum(own[key] for key in most) / whole:.1%}"])  # fmt: skip
     body = table(["operator", "seconds", "share"], rows)
-    where = "GPU" if gpu else "CPU"
     command = f"python benchmarks/bench_profile.py --model {given.model} --batch {given.batch}"
-    write_section(f"What a step's time goes into, {given.model}, batch {given.batch}, on the {where}", command,
+    write_section(f"What a step's time goes into, {given.model}, batch {given.batch}, {where()}", command,
                   f"Own time of each operator, {whole / 1e6:.2f} s in all.\n\n{body}")  # fmt: skip
     print(body)
 

@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from bench_cost import SHAPES, device, spread
 from peers import contestants, save_model, synchronized
-from results import table, write_section
+from results import table, where, write_section
 
 from cse.cli import startup
 
@@ -174,14 +174,13 @@ def main() -> None:
     given = arguments.parse_args()
     startup.quiet()
     command = " ".join(["python", "benchmarks/bench_speed.py", *sys.argv[1:]])
-    where = "on the GPU" if torch.cuda.is_available() else "on the CPU"
     if given.recipe:
         if not given.shared.is_dir():
             sys.exit(f"{given.shared} is not there: --recipe needs the real data")
         model = given.model or "minilm"
         about, body = recipe(model, given.steps or 300, given.shared)
         print(f"{about}\n\n{body}")
-        write_section(f"The whole SimCSE recipe, {model} shape, {where}", command, f"{about}\n\n{body}")
+        write_section(f"The whole SimCSE recipe, {model} shape, {where()}", command, f"{about}\n\n{body}")
         return
     for (model, batch), plan in PLAN.items():
         if given.model not in (None, model) or given.batch not in (None, batch) or (given.quick and batch > 64):
@@ -193,7 +192,7 @@ def main() -> None:
         about, body = measure(model, batch, warm, steps, rounds)
         print(f"\n{model}, batch {batch}: {about}\n\n{body}", flush=True)
         if not given.quick:
-            write_section(f"Training speed, {model} shape, batch {batch}, {where}", command, f"{about}\n\n{body}")
+            write_section(f"Training speed, {model} shape, batch {batch}, {where()}", command, f"{about}\n\n{body}")
 
 
 if __name__ == "__main__":

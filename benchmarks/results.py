@@ -35,6 +35,13 @@ def machine() -> str:
     return f"{name}, {len(names)} cores, {torch.get_num_threads()} threads, torch {torch.__version__}"
 
 
+def where() -> str:
+    """What the benchmark ran on, for its title."""
+    import torch
+
+    return "on the GPU" if torch.cuda.is_available() else "on the CPU"
+
+
 def table(header: list[str], rows: list[list[str]]) -> str:
     """A Markdown table."""
     lines = [header, ["---"] * len(header), *rows]
