@@ -97,6 +97,5 @@ class Modality(nn.Module):
             raise UserError(f"aux_modality.head_mode={self.head_mode}: no head of the objective was given (bind)")
         features_BD = self.head(pooled_BD if self.text_head is None else self.text_head(pooled_BD))
         with torch.autocast(features_BD.device.type, enabled=False):
-            features_BD = features_BD if features_BD.dtype == torch.float64 else features_BD.float()
-            view1_BD, view2_BD = features_BD.chunk(2)
+            view1_BD, view2_BD = features_BD.to(torch.promote_types(features_BD.dtype, torch.float32)).chunk(2)
             return Loss(contrast(view1_BD, view2_BD, labels_B, self.temperature, self.kind))

@@ -27,7 +27,7 @@ CHUNK = 4096  # rows a block; a (4096, 4096) float32 block takes 64 MiB
 def unit_rows(x_ND: Tensor | np.ndarray) -> Tensor:
     """Rows of length 1 (a zero row stays zero), as a tensor of the input's precision, at least float32."""
     x_ND = torch.as_tensor(x_ND)
-    return normalize(x_ND if x_ND.dtype == torch.float64 else x_ND.float(), dim=-1)
+    return normalize(x_ND.to(torch.promote_types(x_ND.dtype, torch.float32)), dim=-1)
 
 
 def alignment(x_BD: Tensor | np.ndarray, y_BD: Tensor | np.ndarray) -> Tensor:

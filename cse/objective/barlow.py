@@ -54,9 +54,8 @@ class Barlow(nn.Module):
     def forward(self, views: list[Encoded]) -> Loss:
         z1_BP, z2_BP = (self.head(view.pooled_BD) for view in views[:2])  # one by one: BatchNorm sees one view
         with torch.autocast(z1_BP.device.type, enabled=False):
-            if z1_BP.dtype != torch.float64:
-                z1_BP, z2_BP = z1_BP.float(), z2_BP.float()
-            return barlow_twins(z1_BP, z2_BP, self.lambd, self.eps)
+            wide = torch.promote_types(z1_BP.dtype, torch.float32)
+            return barlow_twins(z1_BP.to(wide), z2_BP.to(wide), self.lambd, self.eps)
 
     def test_head(self) -> None:
         return None

@@ -126,9 +126,8 @@ class Declutr(nn.Module):
         anchors_ND = self.head(anchors.pooled_BD)
         positives_NPD = self.head(positives.pooled_BD).unflatten(0, (len(anchors_ND), -1))
         with torch.autocast(anchors_ND.device.type, enabled=False):
-            if anchors_ND.dtype != torch.float64:
-                anchors_ND, positives_NPD = anchors_ND.float(), positives_NPD.float()
-            contrastive = self.contrast(anchors_ND, positives_NPD.mean(1))
+            wide = torch.promote_types(anchors_ND.dtype, torch.float32)
+            contrastive = self.contrast(anchors_ND.to(wide), positives_NPD.to(wide).mean(1))
         total = self.contrastive_weight * contrastive
         if not self.mlm_weight:
             return Loss(total, {"contrastive": contrastive})

@@ -68,7 +68,8 @@ class Simcse(nn.Module):
     def forward(self, views: list[Encoded]) -> Loss:
         heads = [self.head(view.pooled_BD) for view in views[: self.num_views]]
         with torch.autocast(heads[0].device.type, enabled=False):
-            anchors, positives, *hard = [h if h.dtype == torch.float64 else h.float() for h in heads]
+            wide = torch.promote_types(heads[0].dtype, torch.float32)
+            anchors, positives, *hard = [h.to(wide) for h in heads]
             contrastive = info_nce(
                 anchors, positives, self.temperature, hard[0] if hard else None, self.hard_negative_weight
             )

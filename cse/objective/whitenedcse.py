@@ -123,7 +123,7 @@ class WhitenedCSE(nn.Module):
     def forward(self, views: list[Encoded]) -> Loss:
         x_MBD = torch.stack([view.pooled_BD for view in views[: self.num_views]])
         with torch.autocast(x_MBD.device.type, enabled=False):
-            x_MBD = x_MBD if x_MBD.dtype == torch.float64 else x_MBD.float()
+            x_MBD = x_MBD.to(torch.promote_types(x_MBD.dtype, torch.float32))
             z_MBD = self.whitening(x_MBD.expand(self.m, -1, -1))
         h_MBD = self.head(z_MBD.flatten(0, 1)).unflatten(0, (self.m, -1))
         with torch.autocast(x_MBD.device.type, enabled=False):
