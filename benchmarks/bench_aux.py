@@ -26,13 +26,16 @@ COMMON = ["model=minilm", "data=text", "eval=stsb", "tracker=none", "objective=s
 NEW = ["aux_modality.init=random", "aux_modality.data.workers=1"]
 IMAGES = ["aux_modality=visual", *NEW, "aux_modality.data.classes=null", "aux_modality.data.per_class=null"]
 SOUND = ["aux_modality=audio", *NEW]
-TEXT_BATCH, RATE = 32, "1e-5"
-AUX_BATCH = {"visual": 12, "audio": 6}
+LIGHT = ["crop_scale=[0.5,1]", "jitter_probability=0", "gray_probability=0"]
+BATCH = 32  # sentences
+SECOND = {"visual": (16, "2e-5"), "audio": (6, "1e-5")}  # pictures or clips, and their rate
 KINDS = {
     "natural_small": ("images/natural_small", IMAGES),
     "cifar10_small at 224": ("images/cifar10_small", [*IMAGES, "aux_modality.data.resize=224"]),
     "speech_small": ("audio/speech_small", SOUND),
 }
+MORE = {"cifar10_small, light augmentation": ("images/cifar10_small", [
+    *KINDS["cifar10_small at 224"][1], *[f"aux_modality.data.{change}" for change in LIGHT]])}  # fmt: skip
 GALLERY, QUERIES = 16, 40  # files of a class, at most, that neighbours are looked for among, and that look
 # the whole picture or clip, once, for the nearest neighbours
 AS_IT_IS = {
@@ -108,16 +111,16 @@ def spread(values: list[float]) -> str:
 def learn(shared: Path, work: Path, steps: int, seeds: int, layers: int | None) -> None:
     base = [*COMMON, f"data.path={shared}/text/wiki_sentences.txt.gz", f"paths.senteval={shared}/senteval",
             f"paths.cache={work}/cache", f"trainer.max_steps={steps}", f"trainer.eval_every={steps}",
-            "trainer.log_every=1", f"model.num_layers={layers or 'null'}"]  # fmt: skip
+            "trainer.log_every=1", "trainer.precision=bf16", f"model.num_layers={layers or 'null'}"]  # fmt: skip
     curves: dict[str, list[dict]] = {}
     rows = []
-    for name, (place, settings) in {"text alone": ("", []), **KINDS}.items():
-        more, found = [f"trainer.batch_size={TEXT_BATCH}"], []
+    for name, (place, settings) in {"text alone": ("", []), **KINDS, **MORE}.items():
+        more, found = [f"trainer.batch_size={BATCH}"], []
         if place:
             split(shared / place, work / name)
-            kind = "audio" if settings is SOUND else "visual"
-            more += [*settings, f"aux_modality.lr={RATE}", f"aux_modality.data.batch_size={AUX_BATCH[kind]}",
-                     f"aux_modality.data.folder={work / name / 'kept'}"]  # fmt: skip
+            batch, rate = SECOND["audio" if settings is SOUND else "visual"]
+            more += [*settings, f"aux_modality.lr={rate}", f"aux_modality.data.batch_size={batch}",
+                     f"aux_modality.data.folder={work}/{name}/kept"]  # fmt: skip
         for seed in range(1, seeds + 1):
             folder = work / f"{name} {seed}"
             arguments = [*base, *more, f"seed={seed}"]
@@ -137,11 +140,12 @@ def learn(shared: Path, work: Path, steps: int, seeds: int, layers: int | None) 
     header = ["beside the text", "STS-B dev, step 0", "at the end", "text loss", "second loss",
               "nearest neighbour, new files, %", "new classes, %"]  # fmt: skip
     cut = f", its first {layers} layers" if layers else ""
-    note = f"""MiniLM{cut}, CLS pooling, batch {TEXT_BATCH}, second batch {AUX_BATCH["visual"]} pictures or
-{AUX_BATCH["audio"]} clips at the rate {RATE} (the papers' 1e-6 and 2e-7 are for 15,625 steps, not {steps}), new patch
-embedding, mean ± sd over {seeds} seeds. Losses: mean of the first tenth and of the last tenth of the steps. Nearest
-neighbour, before -> after: of files held out among {GALLERY} a class that were trained on, and of {QUERIES} a class of
-classes (speakers) held out whole, among themselves. Curves: aux_losses.png."""
+    (pictures, fast), (clips, slow) = SECOND.values()
+    note = f"""MiniLM{cut}, CLS pooling, batch {BATCH}, bf16, new patch embedding; mean ± sd over {seeds} seeds. Beside
+the text {pictures} pictures a step at the rate {fast}, or {clips} clips at {slow} (the papers' 1e-6 and 2e-7 are for
+15,625 steps, not {steps}), augmented as published; light: {", ".join(LIGHT)}. Losses: mean of the first tenth and of
+the last tenth of the steps. Nearest neighbour, before -> after: of files held out, among {GALLERY} a class that were
+trained on; and of {QUERIES} a class of classes (speakers) held out whole, among themselves. Curves: aux_losses.png."""
     command = f"python benchmarks/bench_aux.py --steps {steps} --seeds {seeds} --layers {layers} --part learn"
     write_section("Images and sound beside the text", command, f"{note}\n\n{table(header, rows)}")
 
