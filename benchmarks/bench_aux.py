@@ -115,18 +115,19 @@ def learn(shared: Path, work: Path, steps: int, seeds: int, layers: int | None) 
     curves: dict[str, list[dict]] = {}
     rows = []
     for name, (place, settings) in {"text alone": ("", []), **KINDS, **MORE}.items():
+        here = work / name.replace(",", "").replace(" ", "_")  # as Hydra takes it
         more, found = [f"trainer.batch_size={BATCH}"], []
         if place:
-            split(shared / place, work / name)
+            split(shared / place, here)
             batch, rate = SECOND["audio" if settings is SOUND else "visual"]
             more += [*settings, f"aux_modality.lr={rate}", f"aux_modality.data.batch_size={batch}",
-                     f"aux_modality.data.folder={work}/{name}/kept"]  # fmt: skip
+                     f"aux_modality.data.folder={here / 'kept'}"]  # fmt: skip
         for seed in range(1, seeds + 1):
-            folder = work / f"{name} {seed}"
+            folder = here / f"run_{seed}"
             arguments = [*base, *more, f"seed={seed}"]
             curves.setdefault(name, []).append(train(arguments, folder))
             if place:
-                found.append(neighbours(arguments, work / name, folder))
+                found.append(neighbours(arguments, here, folder))
             print(name, seed, curves[name][-1]["dev/stsb/spearman"], found[-1:], flush=True)
         runs = curves[name]
         row = [name, spread([run["dev/stsb/spearman"][0][1] for run in runs]),
@@ -189,7 +190,7 @@ def cost(shared: Path, work: Path) -> None:
     waits: dict[str, list[float]] = {name: [] for name in kinds}
     for turn in range(rounds):
         for name, settings in kinds.items():
-            run = train([*base, *settings], work / f"cost {name} {turn}")
+            run = train([*base, *settings], work / f"cost_{turn}_{name.replace(' ', '_')}")
             times[name].append(run["seconds"] / steps)
             waits[name].append(100 * run.get("train/aux/waiting_share", [(0, 0.0)])[-1][1])
     ratios = {name: [a / b for a, b in zip(times[name], times["text alone"], strict=True)] for name in kinds}
