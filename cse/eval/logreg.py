@@ -6,10 +6,13 @@ kept. The authors run hundreds of fits one after the other; here fits of many sp
 the batch of a split is gathered once for all its l2 values, one bmm serves them all, and the optimizer's arithmetic
 is elementwise, so every fit goes exactly the way it would go alone.
 
-S splits, L l2 values a split, C classes, F features, N rows, B rows of a batch.
+S splits, L l2 values a split, C classes, F features, N rows, B rows of a batch, R = C x L rows of the stacked weight
+of a split. Rows of a batch come last: a softmax over the few classes is then one over long vectors.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
@@ -17,6 +20,10 @@ from torch import Tensor
 
 HELD_OUT = 0.05  # share kept for early stopping where a refit has no dev set (SentEval's validation_split)
 GATHERED = 2**19  # floats of a gathered batch: splits are stacked until it leaves the CPU's cache
+OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
+    "adam": partial(torch.optim.Adam, fused=True),
+    "rmsprop": torch.optim.RMSprop,
+}
 
 
 @dataclass(frozen=True)
@@ -105,28 +112,26 @@ class _Stack:
         num_classes: int,
     ):
         self.settings, self.x_NF, self.y_N, self.splits = settings, x_NF, y_N, splits
-        self.shape = (*l2_SL.shape, num_classes)
+        self.shape = (len(splits), num_classes, l2_SL.shape[1])
         self.one_hot_NC = torch.eye(num_classes, device=x_NF.device)[y_N]
         self.held = [(x_NF[split.held_N], y_N[split.held_N]) for split in splits]
-        # l2 of each row of the stacked weight (S, L * C, F)
-        self.l2_SR1 = torch.tensor(l2_SL, dtype=torch.float32).repeat_interleave(num_classes, 1)[..., None].to(x_NF)
+        self.l2_SR1 = torch.tensor(l2_SL, dtype=torch.float32).repeat(1, num_classes)[..., None].to(x_NF)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(settings.seed)
             start = torch.nn.Linear(x_NF.shape[1], num_classes)
-        copies = (len(splits), l2_SL.shape[1], 1)
-        self.weight_SRF = start.weight.detach().to(x_NF).repeat(copies)
-        self.bias_SR1 = start.bias.detach().to(x_NF)[:, None].repeat(copies)
-        self.optimizer = {"adam": torch.optim.Adam, "rmsprop": torch.optim.RMSprop}[settings.optimizer](
-            [self.weight_SRF, self.bias_SR1], lr=settings.lr
-        )
+        weight_RF = start.weight.detach().repeat_interleave(self.shape[2], 0).to(x_NF)
+        bias_R1 = start.bias.detach().repeat_interleave(self.shape[2])[:, None].to(x_NF)
+        self.weight_SRF, self.bias_SR1 = (start.repeat(len(splits), 1, 1) for start in (weight_RF, bias_R1))
+        self.optimizer = OPTIMIZERS[settings.optimizer]([self.weight_SRF, self.bias_SR1], lr=settings.lr)
 
     def run(self) -> tuple[Tensor, Tensor, np.ndarray]:
         """(weight_SLCF, bias_SLC, accuracy_SL) at each fit's best check."""
         settings = self.settings
         best_SRF, best_SR1 = self.weight_SRF.clone(), self.bias_SR1.clone()
-        best_accuracy_SL, misses_SL = np.full(self.shape[:2], -1.0), np.zeros(self.shape[:2], int)
-        running_SL = np.ones(self.shape[:2], bool)
-        here = np.arange(self.shape[0])  # the splits still in the stack
+        num_splits, num_classes, num_l2 = self.shape
+        best_accuracy_SL, misses_SL = np.full((num_splits, num_l2), -1.0), np.zeros((num_splits, num_l2), int)
+        running_SL = np.ones((num_splits, num_l2), bool)
+        here = np.arange(num_splits)  # the splits still in the stack
         passes = 0
         while len(here) and passes <= settings.max_epoch:
             for _ in range(settings.epoch_size):
@@ -135,7 +140,7 @@ class _Stack:
             accuracy_SL = self._accuracy()
             better_SL = running_SL[here] & (accuracy_SL > best_accuracy_SL[here])
             best_accuracy_SL[here] = np.where(better_SL, accuracy_SL, best_accuracy_SL[here])
-            rows_S, rows_R = np.nonzero(better_SL.repeat(self.shape[2], 1))
+            rows_S, rows_R = np.nonzero(np.tile(better_SL, num_classes))
             best_SRF[here[rows_S], rows_R] = self.weight_SRF[rows_S, rows_R]
             best_SR1[here[rows_S], rows_R] = self.bias_SR1[rows_S, rows_R]
             missed_SL = running_SL[here] & ~better_SL
@@ -145,7 +150,7 @@ class _Stack:
             if not going_S.all():
                 self._keep(np.flatnonzero(going_S))
                 here = here[going_S]
-        return best_SRF.view(*self.shape, -1), best_SR1.view(self.shape), best_accuracy_SL
+        return best_SRF.view(*self.shape, -1).transpose(1, 2), best_SR1.view(self.shape).mT, best_accuracy_SL
 
     def _one_pass(self) -> None:
         batch, lengths = self.settings.batch_size, [len(split.train_N) for split in self.splits]
@@ -164,22 +169,22 @@ class _Stack:
         """One optimizer step of every fit. d(mean cross-entropy)/d(logits) = (softmax - one-hot) / rows."""
         num_splits, size = rows_SB.shape
         x_SBF = self.x_NF.index_select(0, rows_SB.reshape(-1)).view(num_splits, size, -1)
-        logits_SBR = torch.baddbmm(self.bias_SR1.mT, x_SBF, self.weight_SRF.mT)
-        residual_SBLC = logits_SBR.view(num_splits, size, *self.shape[1:]).softmax(-1)
-        residual_SBLC -= self.one_hot_NC[rows_SB][:, :, None]
-        residual_SBR = (residual_SBLC * share_SB[..., None, None]).view(num_splits, size, -1)
+        logits_SRB = torch.baddbmm(self.bias_SR1, self.weight_SRF, x_SBF.mT)
+        residual_SCLB = logits_SRB.view(num_splits, *self.shape[1:], size).softmax(1)
+        residual_SCLB -= self.one_hot_NC[rows_SB].mT[:, :, None]
+        residual_SRB = (residual_SCLB * share_SB[:, None, None]).flatten(1, 2)
         # weight decay is coupled: it joins the gradient before the optimizer's moments
-        self.weight_SRF.grad = torch.bmm(residual_SBR.mT, x_SBF).addcmul_(self.weight_SRF, self.l2_SR1)
-        self.bias_SR1.grad = residual_SBR.sum(1)[..., None].addcmul_(self.bias_SR1, self.l2_SR1)
+        self.weight_SRF.grad = torch.bmm(residual_SRB, x_SBF).addcmul_(self.weight_SRF, self.l2_SR1)
+        self.bias_SR1.grad = residual_SRB.sum(2, keepdim=True).addcmul_(self.bias_SR1, self.l2_SR1)
         self.optimizer.step()
 
     def _accuracy(self) -> np.ndarray:
         """Accuracy of every fit (S, L) on its held-out rows."""
-        accuracy_SL = np.empty((len(self.splits), self.shape[1]))
+        accuracy_SL = np.empty((len(self.splits), self.shape[2]))
         for row, (x_NF, y_N) in enumerate(self.held):
-            logits_NR = torch.addmm(self.bias_SR1[row].T, x_NF, self.weight_SRF[row].T)
-            predicted_NL = logits_NR.view(len(y_N), *self.shape[1:]).argmax(-1)
-            accuracy_SL[row] = (predicted_NL == y_N[:, None]).sum(0).cpu().numpy() / len(y_N)
+            logits_RN = torch.addmm(self.bias_SR1[row], self.weight_SRF[row], x_NF.T)
+            predicted_LN = logits_RN.view(*self.shape[1:], len(y_N)).argmax(0)
+            accuracy_SL[row] = (predicted_LN == y_N).sum(1).cpu().numpy() / len(y_N)
         return accuracy_SL
 
     def _keep(self, rows: np.ndarray) -> None:
