@@ -1,7 +1,8 @@
 """Images and sound beside SimCSE: does the transformer learn to tell them apart, what does it do to STS-B, what does
 it cost?
 
-    python benchmarks/bench_aux.py [--steps 100] [--seeds 3] [--layers N] [--part learn|cost] [--shared ../shared/data]
+    python benchmarks/bench_aux.py [--steps 100] [--seeds 3] [--layers N] [--part learn|cost] [--parallel 1]
+                                   [--shared ../shared/data]
 
 Needs the real data beside the checkout: Wikipedia sentences, STS-B, natural_small, cifar10_small, speech_small. Never
 trained on: every third class or speaker, and of the others every fifth picture or clip.
@@ -13,6 +14,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -70,7 +72,7 @@ def train(arguments: list[str], folder: Path) -> dict:
 
 
 @torch.no_grad()
-def neighbours(arguments: list[str], work: Path, folder: Path) -> dict[str, list[float]]:
+def neighbours(arguments: list[str], folder: Path, work: Path) -> dict[str, list[float]]:
     """Accuracy x100 of the nearest neighbour (cosine of the encoder's CLS), before and after training: of held-out
     files in the gallery of those trained on, and of unseen classes' files among themselves."""
     kind = "audio" if "aux_modality=audio" in arguments else "visual"
@@ -105,7 +107,7 @@ def spread(values: list[float]) -> str:
     return f"{np.mean(values):.2f} ± {np.std(values, ddof=1):.2f}" if len(values) > 1 else f"{values[0]:.2f}"
 
 
-def learn(shared: Path, work: Path, steps: int, seeds: int, layers: int | None) -> None:
+def learn(shared: Path, work: Path, steps: int, seeds: int, layers: int | None, parallel: int) -> None:
     base = [*COMMON, f"data.path={shared}/text/wiki_sentences.txt.gz", f"paths.senteval={shared}/senteval",
             f"paths.cache={work}/cache", f"trainer.max_steps={steps}", f"trainer.eval_every={steps}",
             "trainer.log_every=1", "trainer.precision=bf16", f"model.num_layers={layers or 'null'}"]  # fmt: skip
@@ -113,25 +115,24 @@ def learn(shared: Path, work: Path, steps: int, seeds: int, layers: int | None) 
     rows = []
     for name, (place, settings) in {"text alone": ("", []), **KINDS}.items():
         here = work / name.replace(",", "").replace(" ", "_")  # as Hydra takes it
-        more, found = [f"trainer.batch_size={BATCH}"], []
+        more = [f"trainer.batch_size={BATCH}"]
         if place:
             split(shared / place, here)
             batch = SECOND["audio" if settings is SOUND else "visual"]
             more += [*settings, f"aux_modality.lr={RATE}", f"aux_modality.data.batch_size={batch}",
                      f"aux_modality.data.folder={here / 'kept'}"]  # fmt: skip
-        for seed in range(1, seeds + 1):
-            folder = here / f"run_{seed}"
-            arguments = [*base, *more, f"seed={seed}"]
-            curves.setdefault(name, []).append(train(arguments, folder))
-            if place:
-                found.append(neighbours(arguments, here, folder))
-            print(name, seed, curves[name][-1]["dev/stsb/spearman"], found[-1:], flush=True)
-        runs = curves[name]
+        arguments = [[*base, *more, f"seed={seed}"] for seed in range(1, seeds + 1)]
+        folders = [here / f"run_{seed}" for seed in range(1, seeds + 1)]
+        with ThreadPoolExecutor(parallel) as pool:
+            runs = list(pool.map(train, arguments, folders))
+        found = [neighbours(*run, here) for run in zip(arguments, folders, strict=True)] if place else []
+        print(name, [run["dev/stsb/spearman"] for run in runs], found, flush=True)
+        curves[name] = runs
         row = [name, spread([run["dev/stsb/spearman"][0][1] for run in runs]),
                spread([run["dev/stsb/spearman"][-1][1] for run in runs])]  # fmt: skip
         row += [f"{ends(runs, key, 0)} -> {ends(runs, key, -1)}" if key in runs[0] else ""
                 for key in ("train/loss", "train/aux/loss")]  # fmt: skip
-        row += [" -> ".join(spread([one[which][end] for one in found]) for end in (0, 1)) if found else ""
+        row += [" -> ".join(spread([near[which][end] for near in found]) for end in (0, 1)) if place else ""
                 for which in ("held", "unseen")]  # fmt: skip
         rows.append(row)
     draw(curves)
@@ -209,6 +210,7 @@ def main() -> None:
     arguments.add_argument("--steps", type=int, default=100)
     arguments.add_argument("--seeds", type=int, default=3)
     arguments.add_argument("--layers", type=int, help="only MiniLM's first ones, sooner")
+    arguments.add_argument("--parallel", type=int, default=1, help="seeds that train at the same time (learn)")
     arguments.add_argument("--part", choices=["learn", "cost"])
     arguments.add_argument("--shared", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "data")
     given = arguments.parse_args()
@@ -217,7 +219,7 @@ def main() -> None:
     shared = given.shared.resolve()
     with tempfile.TemporaryDirectory() as folder:
         if given.part != "cost":
-            learn(shared, Path(folder), given.steps, given.seeds, given.layers)
+            learn(shared, Path(folder), given.steps, given.seeds, given.layers, given.parallel)
         if given.part != "learn":
             cost(shared, Path(folder))
 
