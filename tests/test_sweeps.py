@@ -21,6 +21,7 @@ PUBLISHED = {
     "nonling/table4": 2 * 2,
     "nonling/table5": 2 * 4,
     "nonling/table6": 3,
+    "nonling/loss_variants": 2 * 6,
     "nonling/figure2": 6,
     "nonling/figure3": 6,
     "nonling/figure4": 3 * 2,

@@ -183,6 +183,7 @@ def identity(cfg: DictConfig) -> dict[str, Any]:
         "trainer.log_every",
         "trainer.save_every",
         "aux_modality.data.workers",
+        "aux_modality.data.cache",
         "data.cache_dir",
         "data.preview",
     }

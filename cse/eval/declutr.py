@@ -2,8 +2,8 @@
 
 A task counts by one number. Test: accuracy; MRPC the mean of accuracy and F1; SICK-R and STS-B the trained
 regression's Spearman x100; STS12..16 the mean Spearman over subsets x100; caption retrieval the mean of six recalls.
-Dev: the accuracy on dev, of MRPC too; SICK-R and STS-B Pearson; STS12..16 as on test. The authors' script also prints
-the mean of all 28, which is not the papers' average.
+Dev: the accuracy on dev, of MRPC too; SICK-R and STS-B Pearson; STS12..16 as on test. `all` is the mean of
+all 28, which the authors' script prints beside the papers' average. An empty sentence is encoded as ".", as there.
 """
 
 from typing import Any
@@ -29,7 +29,7 @@ PROBING = {task: ([f"probing/{task}/accuracy"], [f"probing/{task}/dev_accuracy"]
 
 
 class Declutr:
-    """On test every score of the parts, and `downstream`, `probing`, `average`; on dev these three.
+    """On test every score of the parts, and `downstream`, `probing`, `average`, `all`; on dev these four.
 
     parts: evaluators by name (transfer, sts, probing, coco), None to leave one out. An average that lacks tasks names
     them: `downstream_without_CapRet`.
@@ -51,7 +51,8 @@ class Declutr:
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         if self.last[0] is not encode:  # SentEval's fits give both splits at once
-            found = {name: part(encode, "test") for name, part in self.parts.items()}
+            words = full_stops(encode)
+            found = {name: part(words, "test") for name, part in self.parts.items()}
             self.last = encode, {f"{name}/{key}": value for name, part in found.items() for key, value in part.items()}
         scores = self.last[1]
         return scores | averages(scores, split) if split == "test" else averages(scores, split)
@@ -66,15 +67,21 @@ class Declutr:
         }
 
 
+def full_stops(encode: Encode) -> Encode:
+    """`encode`, with a full stop in place of each empty text."""
+    return lambda texts: encode([text or "." for text in texts])
+
+
 def averages(scores: dict[str, float], split: str) -> dict[str, float]:
-    """Downstream, Probing and (D + P) / 2 of a split, out of `<part>/<task>/<statistic>` scores."""
+    """Downstream, Probing, (D + P) / 2 and the mean of all tasks of a split, of `<part>/<task>/<statistic>` scores."""
     found: dict[str, float] = {}
     column = ("test", "dev").index(split)
-    means, missing = [], []
+    means, values, missing = [], [], []
     for name, tasks in (("downstream", DOWNSTREAM), ("probing", PROBING)):
         there = {task: keys[column] for task, keys in tasks.items() if all(key in scores for key in keys[column])}
         lacking = [task for task in tasks if task not in there]
         counts = {task: float(np.mean([scores[key] for key in keys])) for task, keys in there.items()}
+        values += list(counts.values())
         if counts:
             means.append(float(np.mean(list(counts.values()))))
             found[_named(name, lacking)] = means[-1]
@@ -83,6 +90,7 @@ def averages(scores: dict[str, float], split: str) -> dict[str, float]:
         missing += lacking
     if len(means) == 2:
         found[_named("average", missing)] = sum(means) / 2
+        found[_named("all", missing)] = float(np.mean(values))
     return found
 
 

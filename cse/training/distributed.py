@@ -1,6 +1,6 @@
 """Many processes as one: rows are gathered with their gradient, gradients are averaged.
 
-Every process holds rows rank::world of a global batch, computes the whole batch's loss from the gathered rows, and so
+Every process holds a contiguous part of a global batch, computes the whole batch's loss from the gathered rows, and so
 the same number. `gather` sums the rows' gradients over processes, `average_gradients` divides by world: together they
 give exactly the gradient of one process with the whole batch, for the encoder and for the objective's own parameters.
 

@@ -93,7 +93,7 @@ class Training:
         processes = self.accelerator.process_index, self.accelerator.num_processes
         aux_batches = self.aux.batches(self.step, *processes) if self.aux is not None else None
         with Progress(self.steps, self.step, self.accelerator.is_main_process) as progress:
-            since = self.seconds, self.tokens
+            before, since = self.seconds, (self.seconds, self.tokens)
             while self.step < self.steps:
                 started = time.perf_counter()
                 found = self._update(loader, aux_batches)
@@ -108,7 +108,7 @@ class Training:
                     metrics |= {"train/step": self.step, "train/epoch": self.step / self.epoch_steps}
                     clock = {"train/tokens_per_second": rate}
                     if self.aux is not None:
-                        clock["train/aux/waiting_share"] = self.aux.seconds_waited / self.seconds
+                        clock["train/aux/waiting_share"] = self.aux.seconds_waited / (self.seconds - before)
                     self._log(metrics | clock)
                     self._check(metrics)
                     progress.update(self.step, metrics["train/loss"], rate)

@@ -61,6 +61,7 @@ def test_dev_counts_accuracy_of_mrpc_and_pearson_of_the_regressions():
     found = averages(scores_of(downstream, [50.0] * 10, column=1), "dev")
     assert found["downstream"] == pytest.approx(sum(downstream) / 18)
     assert found["average"] == (found["downstream"] + 50) / 2
+    assert found["all"] == pytest.approx((sum(downstream) + 500) / 28)
     snli = TASKS.index("SNLI")
     assert found["downstream_without_SNLI"] == pytest.approx((sum(downstream) - snli) / 17)
     assert DOWNSTREAM["SICK-R"][1] == ["transfer/SICKRelatedness/dev_pearson"]
@@ -77,6 +78,7 @@ def test_what_is_missing_stands_in_the_name():
             if task not in ("SNLI", "CapRet")]  # fmt: skip
     assert found["downstream_without_SNLI_CapRet"] == pytest.approx(sum(rest) / 16)
     assert "average_without_SNLI_CapRet" in found
+    assert found["all_without_SNLI_CapRet"] == pytest.approx((sum(rest) + sum(probing)) / 26)
     assert "probing" in found
     assert averages({}, "test") == {}
 
@@ -108,3 +110,15 @@ def test_the_evaluator_hands_on_every_score_of_its_parts():
     assert "probing/Depth/accuracy" not in suite(lambda texts: None, "dev")
     assert suite.provenance()["partial"] is True
     assert suite.provenance()["files"] == {"a": {"sha256": "0"}}
+
+
+def test_an_empty_sentence_is_a_full_stop_to_every_part():
+    seen = []
+
+    class Reader(Part):
+        def __call__(self, encode, split):
+            encode(["", "a b"])
+            return self.scores
+
+    Declutr({"transfer": Reader({}), "probing": Reader({})})(seen.append, "test")
+    assert seen == [[".", "a b"], [".", "a b"]]

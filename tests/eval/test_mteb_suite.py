@@ -45,6 +45,17 @@ def test_a_digest_tells_encoders_apart_and_knows_its_own(bag_of_letters):
     assert len(digest(bag_of_letters)) == 16
 
 
+@pytest.mark.parametrize("longest", [32, 128, 512])
+def test_a_digest_tells_where_an_encoder_cuts(bag_of_letters, longest):
+    """Vectors of short texts are the same; a score of long ones is another encoder's."""
+
+    def cut_at(words):
+        return lambda texts: bag_of_letters([" ".join(text.split()[:words]) for text in texts])
+
+    assert digest(cut_at(longest)) != digest(bag_of_letters)
+    assert digest(cut_at(longest)) != digest(cut_at(longest - 1))
+
+
 @pytest.fixture(scope="module")
 def local_task():
     """A task of mteb's over data that lies here: made-up pairs scored by the letters they share."""

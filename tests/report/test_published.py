@@ -34,6 +34,8 @@ def averages():
         for column, rule in raw.get("averages", {}).items():
             sources = entries(paper, rule["table"])[1] if "table" in rule else rows
             for row, cells in rows.items():
+                if set(cells.values()) == {None}:  # a variant of ours that the paper gives no number of
+                    continue
                 if "weights" in rule:
                     total = sum(rule["weights"].values())
                     computed = sum(cells[c] * w for c, w in rule["weights"].items()) / total
@@ -80,7 +82,7 @@ def test_a_published_average_is_the_mean_of_what_it_averages(where, printed, com
 
 def test_every_average_that_can_be_computed_is_computed():
     """A table with an average column and the columns it averages says how, or this count is wrong."""
-    assert len(AVERAGES) == 124
+    assert len(AVERAGES) == 128
 
 
 def test_category_means_of_mteb():
