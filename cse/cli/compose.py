@@ -1,10 +1,13 @@
 """The command line around Hydra: forgiving about order, strict about names, one sentence for a mistake."""
 
+import atexit
 import difflib
 import errno
+import logging
 import os
 import re
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -53,6 +56,22 @@ def resumed(arguments: list[str]) -> list[str]:
     return [*kept, *others, f"hydra.run.dir={folders[-1]}", "resume=auto"]
 
 
+def following(arguments: list[str]) -> list[str]:
+    """Of the processes that torchrun, accelerate or srun started, all but the first write no file and say only errors.
+
+    A folder that was not given is each process's own, named by its clock; the run goes to the first one's.
+    """
+    if os.environ.get("RANK", "0") == "0":
+        return arguments
+    logging.disable(logging.WARNING)
+    silent = ["hydra.output_subdir=null", f"hydra.job_logging.handlers.file.filename={os.devnull}", *arguments]
+    if any(argument.startswith("hydra.run.dir=") for argument in arguments):
+        return silent
+    nowhere = tempfile.mkdtemp()
+    atexit.register(os.rmdir, nowhere)
+    return [f"hydra.run.dir={nowhere}", *silent]
+
+
 def command(config_name: str, task: Callable, arguments: list[str], additions: bool = False) -> int:
     """Compose `config_name` and hand it to `task`. Returns the exit code: 0, 1 (failed run) or 2 (user's mistake).
 
@@ -64,7 +83,7 @@ def command(config_name: str, task: Callable, arguments: list[str], additions: b
     from omegaconf.errors import OmegaConfBaseException
 
     try:
-        arguments = resumed(sort_arguments(arguments))
+        arguments = following(resumed(sort_arguments(arguments)))
         if not additions:
             refuse_additions(arguments, config_name)
         sys.argv = [sys.argv[0], *arguments]

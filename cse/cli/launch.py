@@ -13,10 +13,8 @@ log = logging.getLogger("cse")
 
 def launch(cfg: DictConfig, folder: Path) -> float | None:
     """Run the job on cfg.trainer.devices processes. Raises RunError with the failed process's last words."""
-    from cse.cli import slurm
     from cse.cli.run import run
 
-    slurm.join()
     if "RANK" in os.environ:
         return run(cfg, shared_folder(folder))
     if not isinstance(cfg.trainer.devices, int) or cfg.trainer.devices < 1:

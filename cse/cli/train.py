@@ -17,10 +17,11 @@ def main() -> None:
 
         print(TRAIN)  # noqa: T201
         return
-    from cse.cli import sweep
+    from cse.cli import slurm, sweep
 
     if sweep.wanted(sys.argv[1:]):
         sys.exit(sweep.main(sys.argv[1:]))
+    slurm.join()
     code = compose.command("train", task, sys.argv[1:])
     if code == 0 and "RANK" in os.environ:  # after a failure the other processes may be inside a collective
         from cse.cli.launch import leave
