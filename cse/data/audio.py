@@ -178,16 +178,33 @@ def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> Path:
     """The path, without suffix, of the cached .fbank.npy (n, 1024, 128), .wave.npy (n, S) and .json of these files.
 
     Computed once for a given content, whatever the files are called or where they lie. What is corrupt, silent or
-    shorter than a frame is logged and left out of the index (rows, labels, samples); more than 1 % is a UserError.
+    shorter than a frame is left out of the index (rows, labels, samples) and named in it (skipped) and, each time, in
+    the log; more than 1 % is a UserError.
     """
     paths = [path for group in files.values() for path in group]
     labels = [label for label, group in enumerate(files.values()) for _ in group]
     with ThreadPoolExecutor() as pool:
         digests = pool.map(lambda path: hashlib.sha256(path.read_bytes()).hexdigest(), paths)
-        content = json.dumps([RATE, FRAMES, BANDS, list(zip(digests, labels, strict=True))])
+        content = json.dumps(["skipped", RATE, FRAMES, BANDS, list(zip(digests, labels, strict=True))])
     store = cache / hashlib.sha256(content.encode()).hexdigest()[:16]
     if store.with_suffix(".json").exists():
-        return store
+        _name(json.loads(store.with_suffix(".json").read_text())["skipped"], paths)
+    else:
+        _compute(store, paths, labels, root)
+    return store
+
+
+def _name(skipped: dict[str, str], paths: list[Path]) -> None:
+    """Log the clips that cannot be used, reasons by row, and their number."""
+    for row, reason in skipped.items():
+        log.warning("audio      skipped %s (%s)", paths[int(row)], reason)
+    if skipped:
+        log.warning("audio      %d of %d clips skipped", len(skipped), len(paths))
+
+
+def _compute(store: Path, paths: list[Path], labels: list[int], root: Path) -> None:
+    """Write the three files of `store`."""
+    cache = store.parent
     log.info("audio      computing filter banks of %d clips into %s", len(paths), cache)
     cache.mkdir(parents=True, exist_ok=True)
     samples = [0] * len(paths)
@@ -213,10 +230,9 @@ def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> Path:
             return None
 
         with ThreadPoolExecutor() as pool:
-            wrong = {paths[row]: reason for row, reason in enumerate(pool.map(compute, range(len(paths)))) if reason}
-        for path, reason in wrong.items():
-            log.warning("audio      skipped %s (%s)", path, reason)
-        check_unreadable(map(str, wrong), len(paths), str(root))
+            wrong = {str(row): reason for row, reason in enumerate(pool.map(compute, range(len(paths)))) if reason}
+        _name(wrong, paths)
+        check_unreadable((str(paths[int(row)]) for row in wrong), len(paths), str(root))
         fbanks.flush()
         waves.flush()
         os.replace(partial[0], store.with_suffix(".fbank.npy"))
@@ -224,9 +240,9 @@ def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> Path:
     finally:
         for path in partial:
             path.unlink(missing_ok=True)
-    rows = [row for row, path in enumerate(paths) if path not in wrong]
-    index = {"rows": rows, "labels": [labels[row] for row in rows], "samples": [samples[row] for row in rows]}
+    rows = [row for row in range(len(paths)) if str(row) not in wrong]
+    index = {"rows": rows, "labels": [labels[row] for row in rows], "samples": [samples[row] for row in rows],
+             "skipped": wrong}  # fmt: skip
     unfinished = Path(f"{store}.{os.getpid()}.json")
     unfinished.write_text(json.dumps(index))
     os.replace(unfinished, store.with_suffix(".json"))
-    return store

@@ -224,10 +224,12 @@ def test_normalisation_is_ssasts(folder, cache):
 
 @pytest.fixture
 def flawed(tmp_path):
-    """flawed(n): 110 clips of one speaker of which n cannot be used."""
+    """flawed(n): 110 clips of one speaker of which n cannot be used; flawed(0): the folder made before."""
 
     def make(broken: int) -> Path:
         root = tmp_path / "flawed"
+        if broken == 0:  # as it was made before
+            return root
         (root / "one").mkdir(parents=True)
         for number in range(110):
             soundfile.write(root / "one" / f"{number:03}.wav", tone(200 + number, 0.05), 16_000)
@@ -244,9 +246,13 @@ def test_a_broken_clip_is_left_out_by_name(flawed, tmp_path, caplog):
     with caplog.at_level(logging.WARNING):
         stream = speech(flawed(1), tmp_path / "cache", **PLAIN)
     assert len(stream) == 109
-    (named,) = [record.message for record in caplog.records if record.levelno == logging.WARNING]
+    named, counted = [record.message for record in caplog.records if record.levelno == logging.WARNING]
     assert "skipped" in named
     assert "000.wav" in named
+    assert "1 of 110 clips skipped" in counted
+    caplog.clear()
+    speech(flawed(0), tmp_path / "cache", **PLAIN)  # from the cache, and told again
+    assert [record.message for record in caplog.records if record.levelno == logging.WARNING] == [named, counted]
     one_pass = {row for number in range(27) for row in stream.rows(number)}
     assert 0 not in stream.rows_in_store[sorted(one_pass)]
 
