@@ -92,6 +92,28 @@ def test_every_objective_with_every_augmentation(
     assert moved(tmp_path / "run", name)
 
 
+@pytest.mark.parametrize("modality", ["images", "sounds"])
+@pytest.mark.parametrize("objective", SMALL)
+def test_every_objective_beside_images_and_sound(
+    request, objective, modality, small_run, cse_train, tmp_path, documents, triplets
+):
+    augmentation = "spans" if objective in SPANNING else "dropout"
+    arguments = [
+        *small_run, *request.getfixturevalue(modality), f"objective={objective}", f"augmentation={augmentation}",
+        *SMALL[objective], *AUGMENTATIONS[augmentation], *data_for(objective, augmentation, documents, triplets),
+        "trainer.max_steps=2", "trainer.eval_every=2", "trainer.select=null",
+    ]  # fmt: skip
+    if objective == "whitenedcse":
+        arguments.append("objective.whitening.num_groups=16")
+    assert cse_train(arguments) == 0
+    events = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
+    steps = [event for event in events if "train/loss" in event]
+    assert len(steps) == 2
+    for name in ("train/loss", "train/aux/loss"):
+        assert all(abs(event[name]) < 1e6 for event in steps)
+    assert all(event["train/aux/grad_norm"] > 0 for event in steps)
+
+
 def moved(run, name: str) -> bool:
     """Whether the exported encoder's weights differ from the ones that training started with."""
     import torch

@@ -7,35 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import soundfile
 import torch
-from PIL import Image
 from safetensors.torch import load_file
-
-
-@pytest.fixture(scope="module")
-def images(tmp_path_factory) -> list[str]:
-    """Arguments for 24 small pictures of 4 classes."""
-    root, rng = tmp_path_factory.mktemp("images"), np.random.default_rng(0)
-    for label in range(4):
-        (root / str(label)).mkdir()
-        for number in range(6):
-            pixels = rng.integers(60 * label, 60 * label + 60, (40, 50, 3), dtype=np.uint8)
-            Image.fromarray(pixels).save(root / str(label) / f"{number}.png")
-    return ["aux_modality=visual", "aux_modality.init=random", f"paths.images={root}", "aux_modality.data.size=32",
-            "aux_modality.data.batch_size=8", "aux_modality.data.workers=1"]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def sounds(tmp_path_factory) -> list[str]:
-    """Arguments for 12 short clips of 3 speakers."""
-    root, rng = tmp_path_factory.mktemp("sounds"), np.random.default_rng(0)
-    for speaker in range(3):
-        (root / str(speaker)).mkdir()
-        for number in range(4):
-            soundfile.write(root / str(speaker) / f"{number}.wav", 0.1 * rng.standard_normal(4000), 16_000)
-    return ["aux_modality=audio", f"paths.audio={root}", "aux_modality.data.batch_size=4",
-            "aux_modality.data.workers=0"]  # fmt: skip
 
 
 def metrics(folder: Path) -> list[dict]:

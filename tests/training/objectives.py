@@ -55,12 +55,12 @@ OBJECTIVES = {
 }
 
 
-def make(name: str) -> nn.Module:
+def make(name: str, dim: int = DIM) -> nn.Module:
     """The objective as conf/ builds it, in float64, with the same new weights every time."""
     with initialize_config_dir(CONF_DIR, version_base="1.3"):
         config = compose("train", ["data=text", *OBJECTIVES[name]])
     torch.manual_seed(5)
-    return instantiate(config.objective, dim=DIM).double()
+    return instantiate(config.objective, dim=dim).double()
 
 
 def batch_for(objective: nn.Module, rows: int, seed: int = 0) -> Batch:
