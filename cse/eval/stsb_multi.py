@@ -1,7 +1,10 @@
 """STS-B in other languages (stsb_multi_mt: STS-B translated by machine, the human scores kept)."""
 
 import csv
+import hashlib
+from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,9 +27,10 @@ class StsbMulti:
 
     def __init__(self, stsb_multi: str | None, languages: list[str], allow_partial: bool = False):
         self.languages = list(languages)
-        source = stsb_multi or "@".join(HUB)
-        self.folder = DataFolder(source, "paths.stsb_multi", "the folder of stsb-<language>-<split>.csv", allow_partial)
-        self.on_hub = stsb_multi is None
+        what = "the folder of stsb-<language>-<split>.csv"
+        folder = HubData if stsb_multi is None else DataFolder
+        self.folder = folder(stsb_multi or "@".join(HUB), "paths.stsb_multi", what, allow_partial)
+        self.read: Callable[..., Pairs] = from_hub if stsb_multi is None else from_folder
         self.tasks: dict[str, dict[str, list[Pairs]]] = {}
 
     def prepare(self) -> None:
@@ -35,10 +39,7 @@ class StsbMulti:
         for split in self.splits:
             self.tasks[split] = {}
             for language in self.languages:
-                if self.on_hub:
-                    pairs: Pairs | None = from_hub(language, split)
-                else:
-                    pairs = self.folder.attempt(partial(from_folder, language=language, split=split))
+                pairs = self.folder.attempt(partial(self.read, language=language, split=split))
                 if pairs is not None:
                     self.tasks[split][language] = [pairs]
 
@@ -60,6 +61,14 @@ class StsbMulti:
         }
 
 
+class HubData(DataFolder):
+    """What stands in for a folder: each part of the hub's data set is a file, its checksum that of its rows."""
+
+    @property
+    def root(self) -> Path:
+        return Path(str(self.path))
+
+
 def from_folder(folder: DataFolder, language: str, split: str) -> Pairs:
     name = f"stsb-{language}-{split}.csv"
     rows = [row for row in csv.reader(folder.read(name, "utf-8").splitlines()) if row]
@@ -73,7 +82,7 @@ def from_folder(folder: DataFolder, language: str, split: str) -> Pairs:
     return pairs
 
 
-def from_hub(language: str, split: str) -> Pairs:
+def from_hub(hub: HubData, language: str, split: str) -> Pairs:
     from datasets import load_dataset
 
     name, revision = HUB
@@ -84,6 +93,8 @@ def from_hub(language: str, split: str) -> Pairs:
             f"The hub's data set {name} ({language}, {split}) cannot be fetched ({type(error).__name__}): give the "
             "folder of stsb-<language>-<split>.csv with paths.stsb_multi=DIR (or CSE_STSB_MULTI=DIR)."
         ) from error
-    if len(rows) != STSB_ROWS[split]:
-        raise UserError(f"The hub's {name} ({language}, {split}) holds {len(rows)} rows, not {STSB_ROWS[split]}.")
-    return Pairs(list(rows["sentence1"]), list(rows["sentence2"]), np.array(rows["similarity_score"], float))
+    first, second, gold = (list(rows[column]) for column in ("sentence1", "sentence2", "similarity_score"))
+    text = "".join(f"{a}\t{b}\t{score}\n" for a, b, score in zip(first, second, gold, strict=True))
+    hub.files[f"{language}-{split}"] = {"sha256": hashlib.sha256(text.encode()).hexdigest()}
+    hub.expect(f"{language}-{split}", len(gold), STSB_ROWS[split])
+    return Pairs(first, second, np.array(gold, float))

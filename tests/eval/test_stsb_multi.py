@@ -54,7 +54,17 @@ def test_the_hubs_rows_give_the_same_scores(folder, bag_of_letters, monkeypatch)
     on_hub = StsbMulti(None, ["de", "zh"])
     assert on_hub(bag_of_letters, "dev") == StsbMulti(str(folder), ["de", "zh"])(bag_of_letters, "dev")
     assert set(asked) == {("mteb/stsb_multi_mt", 40)}
-    assert "mteb/stsb_multi_mt@" in on_hub.provenance()["source"]
+    about = on_hub.provenance()
+    assert "mteb/stsb_multi_mt@" in about["source"]
+    assert set(about["files"]) == {"de-dev", "de-test", "zh-dev", "zh-test"}
+    assert len({entry["sha256"] for entry in about["files"].values()}) == 4
+
+    monkeypatch.setitem(stsb_multi.STSB_ROWS, "dev", 7)
+    with pytest.raises(UserError, match=r"stsb_multi_mt.*de-dev holds \d+ usable rows, not the official 7"):
+        StsbMulti(None, ["de"]).prepare()
+    partial = StsbMulti(None, ["de"], allow_partial=True)
+    partial.prepare()
+    assert partial.provenance()["partial"]
 
 
 def test_what_is_missing_or_damaged_is_named(folder, bag_of_letters):
@@ -73,6 +83,9 @@ def test_what_is_missing_or_damaged_is_named(folder, bag_of_letters):
 def test_without_hub_or_folder_the_error_says_what_to_give():
     with pytest.raises(MissingResource, match=r"mteb/stsb_multi_mt \(de, dev\).*paths\.stsb_multi=DIR"):
         StsbMulti(None, ["de"]).prepare()
+    partial = StsbMulti(None, ["de"], allow_partial=True)
+    partial.prepare()
+    assert len(partial.provenance()["problems"]) == 2
 
 
 MINILM = {  # all-MiniLM-L6-v2, dev
