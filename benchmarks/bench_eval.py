@@ -139,8 +139,14 @@ def bench_sts(given: argparse.Namespace, config: DictConfig, tasks: list[str], c
     note = (f"all-MiniLM-L6-v2, its own mean pooling, Spearman x100 (`all`), n = {given.rounds}. SentEval encodes "
             "train and dev of STS-B and SICK-R beside the test pairs that are scored. Ours encodes each distinct "
             "sentence of the scored pairs once, for all tasks in one call: it has no time of each.")  # fmt: skip
-    write_section(f"STS beside SentEval's procedure{' (cut)' if cut else ''}", command, f"{note}{cut}\n\n{body}")
+    write_section(f"STS beside SentEval's procedure{of(given)}", command, f"{note}{cut}\n\n{body}")
     print(body, flush=True)
+
+
+def of(given: argparse.Namespace) -> str:
+    """What a title adds where not everything was run: a cut run leaves the whole one's section alone."""
+    rows = f", one row in {given.kept.step}" if given.fraction < 1 else ""
+    return (f": {', '.join(given.tasks)}" if given.tasks else "") + rows
 
 
 def spread(values: list[float]) -> str:
@@ -237,7 +243,7 @@ def bench_transfer(given: argparse.Namespace, config: DictConfig, tasks: list[st
         suite.data[task] = {part: Examples(tuple(texts[given.kept] for texts in e.sentences), e.labels_N[given.kept])
                             for part, e in suite.data[task].items()}  # fmt: skip
         suites[task] = suite
-    title = f"Transfer beside SentEval's procedure{', every fit' if given.all else ''}{' (cut)' if cut else ''}"
+    title = f"Transfer beside SentEval's procedure{', every fit' if given.all else ''}{of(given)}"
     cut += f" No data here: {', '.join(absent)}." if absent else ""
     batcher, encode = batcher_of(encoder_of(config)), remembering(encoder_of(config).encode)
     outer, grid = FOLDS if given.all else 1, len(one_fit.GRID)
