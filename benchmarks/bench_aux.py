@@ -176,7 +176,7 @@ def draw(curves: dict[str, list[dict]]) -> None:
 
 def cost(shared: Path, work: Path) -> None:
     """A joint step beside a text step at the paper's batches, 64 and 48, rounds interleaved."""
-    steps, rounds = (200, 3) if torch.cuda.is_available() else (3, 3)
+    steps, rounds = (200, 3) if torch.cuda.is_available() else (3, 2)
     base = [*COMMON, f"data.path={shared}/text/wiki_sentences.txt.gz", f"paths.senteval={shared}/senteval",
             f"paths.cache={work}/cache", f"trainer.max_steps={steps}", "trainer.select=null",
             "trainer.batch_size=64", "trainer.log_every=1"]  # fmt: skip
@@ -189,17 +189,19 @@ def cost(shared: Path, work: Path) -> None:
         for name, settings in kinds.items():
             run = train([*base, *settings], work / f"cost_{turn}_{name.replace(' ', '_')}")
             times[name].append(run["seconds"] / steps)
-            waits[name].append(100 * run.get("train/aux/waiting_share", [(0, 0.0)])[-1][1])
+            shares = [share for _, share in run.get("train/aux/waiting_share", [])]
+            waits[name].append(100 * float(np.mean(shares[1:] or [0.0])))
     ratios = {name: [a / b for a, b in zip(times[name], times["text alone"], strict=True)] for name in kinds}
 
     def shown(values: list[float]) -> str:
         return f"{np.median(values):.3g} ({min(values):.3g} to {max(values):.3g})"
 
     rows = [[name, shown(times[name]), shown(ratios[name]), shown(waits[name])] for name in kinds]
-    header = ["beside the text", "seconds a step", "ratio to text alone", "waiting for data, % of the training time"]
+    header = ["beside the text", "seconds a step", "ratio to text alone", "waiting for pictures or clips, % of a step"]
     note = (
         f"MiniLM, the papers' batches (64 sentences in two views; 48 pictures or clips in two views). {rounds} runs of \
-{steps} steps each, in turn; the first step, with the start of the workers, counts. Medians, least and most."
+{steps} steps each, in turn. Waiting: of the steps after the first, which waits for the workers to start. Medians, least \
+and most."
     )
     write_section(f"What images and sound cost, {where()}", "python benchmarks/bench_aux.py --part cost",
                   f"{note}\n\n{table(header, rows)}")  # fmt: skip

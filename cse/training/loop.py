@@ -93,7 +93,7 @@ class Training:
         processes = self.accelerator.process_index, self.accelerator.num_processes
         aux_batches = self.aux.batches(self.step, *processes) if self.aux is not None else None
         with Progress(self.steps, self.step, self.accelerator.is_main_process) as progress:
-            before, since = self.seconds, (self.seconds, self.tokens)
+            since = self._clocks()
             while self.step < self.steps:
                 started = time.perf_counter()
                 found = self._update(loader, aux_batches)
@@ -103,12 +103,13 @@ class Training:
                 metrics = {f"train/{name}": float(value) for name, value in found.items()} if logging_now else {}
                 self.seconds += time.perf_counter() - started
                 if logging_now:
-                    rate = (self.tokens - since[1]) / (self.seconds - since[0])
-                    since = self.seconds, self.tokens
+                    now = self._clocks()
+                    seconds, tokens, waited = (after - before for after, before in zip(now, since, strict=True))
+                    since, rate = now, tokens / seconds
                     metrics |= {"train/step": self.step, "train/epoch": self.step / self.epoch_steps}
                     clock = {"train/tokens_per_second": rate}
                     if self.aux is not None:
-                        clock["train/aux/waiting_share"] = self.aux.seconds_waited / (self.seconds - before)
+                        clock["train/aux/waiting_share"] = waited / seconds
                     self._log(metrics | clock)
                     self._check(metrics)
                     progress.update(self.step, metrics["train/loss"], rate)
@@ -251,6 +252,10 @@ class Training:
         trainer = self.trainer
         optimizer = optim.adamw(modules, trainer.lr, trainer.betas, trainer.eps, weight_decay, trainer.no_decay)
         return self.accelerator.prepare(optimizer)
+
+    def _clocks(self) -> tuple[float, int, float]:
+        """Seconds of training, tokens seen, and seconds waited for the second modality's data, so far."""
+        return self.seconds, self.tokens, 0.0 if self.aux is None else self.aux.seconds_waited
 
     def _start(self, seed: int, resume: bool, trackers: Callable[[int | None], Trackers]) -> None:
         """Fresh, or from last/: weights, moments, random states, the head, the place in the data, the best so far."""
