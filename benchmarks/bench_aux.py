@@ -198,9 +198,9 @@ def cost(shared: Path, work: Path) -> None:
 
     rows = [[name, shown(times[name]), shown(ratios[name]), shown(waits[name])] for name in kinds]
     header = ["beside the text", "seconds a step", "ratio to text alone", "waiting for pictures or clips, % of a step"]
-    note = f"""MiniLM, the papers' batches: 64 sentences in two views, 48 pictures or clips in two views. {rounds} runs of
-{steps} steps each, in turn. Waiting: of the steps after the first, which waits for the workers to start. Medians, least
-and most."""
+    note = f"""MiniLM, the papers' batches: 64 sentences in two views, 48 pictures or clips in two views. {rounds} runs
+of {steps} steps each, in turn. Waiting: of the steps after the first, which waits for the workers to start. Medians,
+least and most."""
     write_section(f"What images and sound cost, {where()}", "python benchmarks/bench_aux.py --part cost",
                   f"{note}\n\n{table(header, rows)}")  # fmt: skip
 
