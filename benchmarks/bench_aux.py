@@ -163,10 +163,12 @@ def draw(curves: dict[str, list[dict]]) -> None:
 
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.5))
     for axes, key in ((left, "train/loss"), (right, "train/aux/loss")):
-        for name, runs in curves.items():
+        for number, (name, runs) in enumerate(curves.items()):  # a colour of its own in both
             if key in runs[0]:
                 steps = [step for step, _ in runs[0][key]]
-                axes.plot(steps, np.mean([[value for _, value in run[key]] for run in runs], axis=0), label=name)
+                axes.plot(
+                    steps, np.mean([[value for _, value in run[key]] for run in runs], axis=0), f"C{number}", label=name
+                )
         axes.set(xlabel="step", ylabel=key)
         axes.legend(fontsize=7)
     left.set_yscale("log")
