@@ -5,15 +5,13 @@
 Needs the real data beside the checkout, and the genuine all-MiniLM-L6-v2. SentEval's way is written from its
 description: batches of 128 in its order, tokenised as they come, padded to their longest, nothing remembered; then one
 classifier after the other (tests/eval/one_fit.py, which the tests compare with). Both sides have the same threads.
-On two cores this takes about 12 minutes, half of them STS. --all takes an hour or more: without it transfer is TREC,
-MRPC and CR, and CR is fitted SentEval's way in one of its ten outer folds. --fraction 0.1 takes every tenth row,
---rounds repeats STS.
+On two cores this takes about 12 minutes, half of them STS. --all takes an hour: without it transfer is TREC, MRPC and
+CR, and CR is fitted SentEval's way in one outer fold. --fraction 0.1 takes every tenth row, --rounds repeats STS.
 """
 
 import argparse
 import statistics
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ import torch
 from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
 from omegaconf import DictConfig
+from peers import synchronized
 from results import table, write_section
 from scipy.stats import spearmanr
 
@@ -49,12 +48,6 @@ TRANSFER_TASKS = [*QUICK, "SICK-E", "SST5", "SST2", "MR", "SUBJ", "MPQA"]
 SENTEVAL = Path(__file__).resolve().parents[2] / "shared" / "data" / "senteval"
 FOLDS = 10
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
-
-
-def now() -> float:
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-    return time.perf_counter()
 
 
 def encoder_of(config: DictConfig) -> Encoder:
@@ -100,15 +93,15 @@ def published_sts(batcher: Encode, files: Files) -> tuple[float, float, float]:
     def cosines(pairs: Pairs) -> np.ndarray:
         return one_fit.cosines(batcher, pairs.first, pairs.second, pairs.gold_N.tolist(), files.by_length)
 
-    started = now()
+    started = synchronized()
     spearman = 100 * float(spearmanr(*np.concatenate([cosines(pairs) for pairs in files.scored], 1))[0])
-    between = now()
+    between = synchronized()
     for pairs in files.beside:
         cosines(pairs)
-    return spearman, between - started, now() - between if files.beside else 0.0
+    return spearman, between - started, synchronized() - between if files.beside else 0.0
 
 
-def bench_sts(given: argparse.Namespace, config: DictConfig, tasks: list[str], command: str, cut: str) -> None:
+def bench_sts(given: argparse.Namespace, config: DictConfig, tasks: list[str], command: str) -> None:
     evaluator = instantiate(config.eval.sts)
     files = {task: files_of(evaluator.folder, task, given.kept) for task in tasks}
     evaluator.tasks = {task: found.scored for task, found in files.items()}
@@ -118,9 +111,9 @@ def bench_sts(given: argparse.Namespace, config: DictConfig, tasks: list[str], c
         batcher = batcher_of(encoder_of(config))
         theirs.append({task: published_sts(batcher, found) for task, found in files.items()})
         encoder = encoder_of(config)
-        started = now()
+        started = synchronized()
         scores = score({"sts": evaluator}, {"sts": ["test"]}, remembering(encoder.encode))
-        ours.append(now() - started)
+        ours.append(synchronized() - started)
         print(f"SentEval's way {theirs[-1]}\nours {ours[-1]:.1f} s", flush=True)
     rows = []
     for task, found in files.items():
@@ -139,14 +132,14 @@ def bench_sts(given: argparse.Namespace, config: DictConfig, tasks: list[str], c
     note = (f"all-MiniLM-L6-v2, its own mean pooling, Spearman x100 (`all`), n = {given.rounds}. SentEval encodes "
             "train and dev of STS-B and SICK-R beside the test pairs that are scored. Ours encodes each distinct "
             "sentence of the scored pairs once, for all tasks in one call: it has no time of each.")  # fmt: skip
-    write_section(f"STS beside SentEval's procedure{of(given)}", command, f"{note}{cut}\n\n{body}")
+    write_section(f"STS beside SentEval's procedure{of(given)}", command, f"{note}\n\n{body}")
     print(body, flush=True)
 
 
 def of(given: argparse.Namespace) -> str:
     """What a title adds where not everything was run: a cut run leaves the whole one's section alone."""
-    rows = f", one row in {given.kept.step}" if given.fraction < 1 else ""
-    return (f": {', '.join(given.tasks)}" if given.tasks else "") + rows
+    tasks = f": {', '.join(given.tasks)}" if given.tasks else ""
+    return tasks + (f", one row in {given.kept.step}" if given.fraction < 1 else "")
 
 
 def spread(values: list[float]) -> str:
@@ -205,21 +198,21 @@ def together(tasks: list[Beside]) -> list[str]:
 
 def published_transfer(batcher: Encode, parts: Parts, scheme: str, outer: int) -> Way:
     """Embeddings batch after batch, then one fit after the other, in `outer` outer folds where the scheme is nested."""
-    started = now()
+    started = synchronized()
     x = {part: transfer.features([one_fit.embedded(batcher, texts) for texts in e.sentences], scheme)
          for part, e in parts.items()}  # fmt: skip
-    between = now()
+    between = synchronized()
     y = {part: e.labels_N for part, e in parts.items()}
     scores = one_fit.run(scheme, x, y, FOLDS, one_fit.GRID, outer, **one_fit.TEST, device=DEVICE)
-    return Way(between - started, now() - between, scores)
+    return Way(between - started, synchronized() - between, scores)
 
 
 def our_transfer(encode: Encode, suite: transfer.Transfer) -> Way:
     """encode remembers, so that the suite's own call to it, after the first, is a look-up."""
     (task,), kept = suite.tasks, []
-    started = now()
+    started = synchronized()
     encode([text for e in suite.data[task].values() for texts in e.sentences for text in texts])
-    between = now()
+    between = synchronized()
 
     def watched(*given: Any) -> Outcome:  # a score has no outer folds
         kept.append(nested_cross_validation(*given))
@@ -228,10 +221,10 @@ def our_transfer(encode: Encode, suite: transfer.Transfer) -> Way:
     with patch.object(transfer, "nested_cross_validation", watched):
         scores = suite(encode, "test")
     found = scores[f"{task}/dev_accuracy"], scores[f"{task}/accuracy"], kept[0].folds if kept else []
-    return Way(between - started, now() - between, found)
+    return Way(between - started, synchronized() - between, found)
 
 
-def bench_transfer(given: argparse.Namespace, config: DictConfig, tasks: list[str], command: str, cut: str) -> None:
+def bench_transfer(given: argparse.Namespace, config: DictConfig, tasks: list[str], command: str) -> None:
     suites, absent = {}, []
     for task in tasks:
         suite = instantiate(config.eval.transfer, tasks=[task])
@@ -244,7 +237,7 @@ def bench_transfer(given: argparse.Namespace, config: DictConfig, tasks: list[st
                             for part, e in suite.data[task].items()}  # fmt: skip
         suites[task] = suite
     title = f"Transfer beside SentEval's procedure{', every fit' if given.all else ''}{of(given)}"
-    cut += f" No data here: {', '.join(absent)}." if absent else ""
+    lacking = f" No data here: {', '.join(absent)}." if absent else ""
     batcher, encode = batcher_of(encoder_of(config)), remembering(encoder_of(config).encode)
     outer, grid = FOLDS if given.all else 1, len(one_fit.GRID)
     done: list[Beside] = []
@@ -256,7 +249,7 @@ def bench_transfer(given: argparse.Namespace, config: DictConfig, tasks: list[st
         done.append(Beside(task, sum(len(e.labels_N) for e in parts.values()), ran, total, *ways))
         print(" | ".join(done[-1].row()), flush=True)
         stopped = f" Stopped after {task}, of {', '.join(suites)}." if len(done) < len(suites) else ""
-        write_section(title, command, transfer_body(done, cut + stopped))
+        write_section(title, command, transfer_body(done, lacking + stopped))
 
 
 def transfer_body(done: list[Beside], note: str) -> str:
@@ -293,13 +286,10 @@ def main() -> None:
         config = compose("train", ["data=text", "model=minilm", "model.pooling=mean", "eval=[sts,transfer]",
                                    f"paths.senteval={SENTEVAL}"])  # fmt: skip
     command = " ".join(["python benchmarks/bench_eval.py", *sys.argv[1:]])
-    rows = f" Cut: one row in {given.kept.step}." if given.fraction < 1 else ""
     usual = TRANSFER_TASKS if given.all else QUICK
     for bench, known, whole in ((bench_sts, STS_TASKS, STS_TASKS), (bench_transfer, TRANSFER_TASKS, usual)):
-        tasks = [task for task in known if task in (given.tasks or whole)]
-        cut = f" Cut: only {', '.join(tasks)}.{rows}" if tasks != whole else rows
-        if tasks:
-            bench(given, config, tasks, command, cut)
+        if tasks := [task for task in known if task in (given.tasks or whole)]:
+            bench(given, config, tasks, command)
 
 
 if __name__ == "__main__":
