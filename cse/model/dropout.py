@@ -1,4 +1,4 @@
-"""Dropout for CPUs, where drawing torch's masks takes longer than everything else that is no matrix product.
+"""Dropout for CPUs, where drawing torch's masks takes longer than anything else that is no matrix product.
 
 Each element is kept or dropped by 16 bits of its own, four elements a draw of torch's generator. p is rounded to
 1/65536 (0.1 becomes 0.100006), and what is kept is scaled by the rounded p, so that the expectation is exact.

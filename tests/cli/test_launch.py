@@ -1,7 +1,8 @@
-"""Several processes: spawned by cse-train itself, or joined under torchrun. The same run either way."""
+"""Several processes: spawned by cse-train itself, or joined under torchrun and srun. The same run either way."""
 
 import json
 import logging
+import os
 import socket
 import subprocess
 import sys
@@ -83,6 +84,29 @@ def test_two_agents_are_one_process(small_run, cse_train, tmp_path):
     results = [json.loads((tmp_path / name / "results.json").read_text()) for name in ("run", "agents")]
     assert results[1]["status"] == "done"
     assert results[0]["best_step"] == results[1]["best_step"]
+
+
+@pytest.mark.slow
+def test_two_tasks_of_srun_are_one_process_and_leave_one_folder(small_run, cse_train, tmp_path):
+    """There is no SLURM here: its variables are set as it sets them."""
+    still = [*small_run, "augmentation=shuffle", "augmentation.model_dropout=0.0"]
+    assert cse_train(still) == 0
+    unnamed = [argument for argument in still if not argument.startswith("hydra.run.dir=")]
+    command = [BIN / "cse-train", *unnamed]
+    job = str(os.getpid())  # its port
+    tasks = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tmp_path, env={
+            **os.environ, "SLURM_JOB_ID": job, "SLURM_STEP_NUM_TASKS": "2",
+            "SLURM_STEP_NODELIST": "localhost", "SLURM_PROCID": str(task), "SLURM_LOCALID": str(task)})
+        for task in range(2)
+    ]  # fmt: skip
+    words = [task.communicate(timeout=300)[0] for task in tasks]
+    assert [task.returncode for task in tasks] == [0, 0], words
+    assert "step 6" in words[0]
+    assert words[1] == ""
+    (folder,) = (tmp_path / "outputs").glob("*/*")  # not one of each process
+
+    np.testing.assert_allclose(losses(folder), losses(tmp_path / "run"), rtol=1e-5)
 
 
 @pytest.mark.parametrize(("visible", "advised"), [(4, True), (1, False), (0, False)])

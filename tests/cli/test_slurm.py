@@ -1,12 +1,7 @@
-"""Tasks of srun become processes of one group. There is no SLURM here: its variables are set as it sets them."""
+"""Tasks of srun become processes of one group: its variables are set here as SLURM sets them."""
 
-import json
 import os
-import subprocess
-import sys
-from pathlib import Path
 
-import numpy as np
 import pytest
 
 from cse.cli import slurm
@@ -61,29 +56,3 @@ def test_what_is_no_group_of_srun_stays_as_it_is(environment, task):
     before = dict(environment)
     slurm.join()
     assert environment == before
-
-
-@pytest.mark.slow
-def test_two_tasks_are_one_process_and_leave_one_folder(small_run, cse_train, tmp_path):
-    still = [*small_run, "augmentation=shuffle", "augmentation.model_dropout=0.0"]
-    assert cse_train(still) == 0
-    unnamed = [argument for argument in still if not argument.startswith("hydra.run.dir=")]
-    command = [Path(sys.executable).parent / "cse-train", *unnamed]
-    job = str(os.getpid())  # its port
-    tasks = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tmp_path, env={
-            **os.environ, **TASK, "SLURM_JOB_ID": job, "SLURM_STEP_NUM_TASKS": "2",
-            "SLURM_STEP_NODELIST": "localhost", "SLURM_PROCID": str(task), "SLURM_LOCALID": str(task)})
-        for task in range(2)
-    ]  # fmt: skip
-    words = [task.communicate(timeout=300)[0] for task in tasks]
-    assert [task.returncode for task in tasks] == [0, 0], words
-    assert "step 6" in words[0]
-    assert words[1] == ""
-    (folder,) = (tmp_path / "outputs").glob("*/*")  # not one of each process
-
-    def losses(folder: Path) -> list[float]:
-        events = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
-        return [event["train/loss"] for event in events if "train/loss" in event]
-
-    np.testing.assert_allclose(losses(folder), losses(tmp_path / "run"), rtol=1e-5)
