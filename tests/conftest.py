@@ -130,7 +130,7 @@ def small_run(tmp_path, tiny_bert, sentences, senteval) -> list[str]:
     """Arguments that shrink any training run to seconds: a tiny encoder, made-up text and scores, 6 steps."""
     return [
         "model=bert", f"model.name={tiny_bert}", "data=text", f"data.path={sentences}", f"paths.cache={tmp_path}/cache",
-        "eval=stsb", "eval.stsb.allow_partial=true", f"paths.senteval={senteval}", "tracker=none",
+        "eval=stsb", "allow_partial=true", f"paths.senteval={senteval}", "tracker=none",
         "trainer.batch_size=8", "trainer.max_steps=6", "trainer.eval_every=2", "trainer.log_every=1",
         f"hydra.run.dir={tmp_path}/run",
     ]  # fmt: skip

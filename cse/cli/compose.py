@@ -35,7 +35,9 @@ def sort_arguments(arguments: list[str]) -> list[str]:
             if argument in TAKE_A_VALUE:
                 flags += [value for value in [next(rest, None)] if value is not None]
         else:
-            overrides.append(argument.replace("=~/", f"={Path.home()}/"))  # a shell expands ~ only at a word's start
+            argument = argument.replace("=~/", f"={Path.home()}/")  # a shell expands ~ only at a word's start
+            # Hydra's functions have no capitals: MTEB(eng, v1) is a name, whose quotes the shell took away
+            overrides.append(re.sub(r"=([A-Z]\w*\([^()]*\))$", r"='\1'", argument))
     return overrides + flags
 
 
@@ -54,6 +56,16 @@ def resumed(arguments: list[str]) -> list[str]:
     known = {argument.partition("=")[0] for argument in others}
     kept = [argument for argument in before if argument.partition("=")[0] not in known | {"resume"}]
     return [*kept, *others, f"hydra.run.dir={folders[-1]}", "resume=auto"]
+
+
+def of_the_only_evaluator(arguments: list[str]) -> list[str]:
+    """`eval=mteb eval.benchmark=NAME` means eval.mteb.benchmark: a key of the one evaluator that is chosen by name."""
+    known = {path.stem for path in Path(CONF_DIR, "eval").glob("*.yaml")}
+    chosen = [argument.removeprefix("eval=").strip("[]") for argument in arguments if argument.startswith("eval=")]
+    if not chosen or chosen[-1] not in known:
+        return arguments
+    own = re.compile(rf"eval\.(?!({'|'.join(known)})[.=])")
+    return [own.sub(f"eval.{chosen[-1]}.", argument) if own.match(argument) else argument for argument in arguments]
 
 
 def following(arguments: list[str]) -> list[str]:
@@ -83,7 +95,7 @@ def command(config_name: str, task: Callable, arguments: list[str], additions: b
     from omegaconf.errors import OmegaConfBaseException
 
     try:
-        arguments = following(resumed(sort_arguments(arguments)))
+        arguments = following(of_the_only_evaluator(resumed(sort_arguments(arguments))))
         if not additions:
             refuse_additions(arguments, config_name)
         sys.argv = [sys.argv[0], *arguments]

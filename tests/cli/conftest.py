@@ -16,7 +16,7 @@ def cse_eval(monkeypatch, tmp_path, senteval) -> Callable[..., int]:
     def call(*arguments: str) -> int:
         from cse.cli.evaluate import main
 
-        partial = ["eval=stsb", "eval.stsb.allow_partial=true"]
+        partial = ["eval=stsb", "allow_partial=true"]
         chosen = [] if any(argument.startswith("eval=") for argument in arguments) else partial
         usual = [*chosen, f"paths.senteval={senteval}",
                  f"paths.cache={tmp_path}/cache", f"hydra.run.dir={tmp_path}/eval"]  # fmt: skip

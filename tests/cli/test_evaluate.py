@@ -178,11 +178,15 @@ def test_the_rows_behind_a_score(counts, score, split, expected):
 
 
 def test_splits_are_chosen(cse_eval, word_vectors, tmp_path):
-    assert (
-        cse_eval(f"checkpoint={word_vectors}", "splits=[test]", "eval=[stsb,demo]", "eval.stsb.allow_partial=true") == 0
-    )
+    assert cse_eval(f"checkpoint={word_vectors}", "splits=[test]", "eval=[stsb,demo]", "allow_partial=true") == 0
     assert {name.partition("/")[0] for name in results(tmp_path / "eval")["metrics"]} == {"test"}
     assert "demo has only the split dev" in (tmp_path / "eval" / "evaluate.log").read_text()
+
+
+def test_the_only_evaluators_keys_need_no_name(cse_eval, word_vectors, tmp_path):
+    given = ["eval=[stsb]", "allow_partial=false", "eval.allow_partial=true"]
+    assert cse_eval(f"checkpoint={word_vectors}", *given) == 0
+    assert results(tmp_path / "eval")["data"]["stsb"]["partial"]
 
 
 def test_max_length_and_dtype_reach_the_encoder(cse_eval, tiny_bert, tmp_path):
@@ -232,7 +236,7 @@ def test_help(cse_eval, capsys):
 @pytest.mark.slow
 def test_minilm_has_the_published_figures(cse_eval, minilm, shared, tmp_path):
     """all-MiniLM-L6-v2 by its own mean pooling, from the model's own folder: the public leaderboard's 82.03."""
-    real = [f"paths.senteval={shared}/data/senteval", "eval.stsb.allow_partial=false"]
+    real = [f"paths.senteval={shared}/data/senteval", "allow_partial=false"]
     assert cse_eval("model=minilm", *real) == 0
     found = results(tmp_path / "eval")
     assert found["metrics"]["dev/stsb/spearman"] == pytest.approx(86.7170, abs=1e-3)

@@ -34,6 +34,9 @@ import pytest
         (["checkpoint=VECTORS", "whitening.kind=ica", "whitening.fit=TEXT"], ["whitening.kind=ica; valid: pca, zca"]),
         (["checkpoint=VECTORS", "whitening.kind=pca", "whitening.fit=TEXT", "whitening.components=9"], ["have 8"]),
         (["chekpoint=x"], ["there is no key chekpoint; did you mean checkpoint?"]),
+        (["checkpoint=VECTORS", "eval.with_sicr=true"], ["no key eval.stsb.with_sicr; did you mean eval.stsb"]),
+        (["checkpoint=VECTORS", "eval=[sts,stsb]", "eval.with_sickr=true"], ["no key eval.with_sickr; did you mean"]),
+        (["checkpoint=VECTORS", "eval=mteb", "eval.benchmark=MTEB(eng, v0)"], ["eval.mteb.benchmark=MTEB(eng, v0)"]),
         (["model=minilmm"], ["minilmm", "did you mean minilm?"]),
         (["checkpoint=VECTORS", "eval=stbs"], ["stbs", "did you mean sts"]),
         (["checkpoint=VECTORS", "paths.senteval=/no/such/folder"], ["/no/such/folder"]),
@@ -71,7 +74,7 @@ def test_all_that_is_missing_is_said_at_once(cse_eval, capsys):
 
 
 def test_altered_data_is_an_error_unless_allowed(cse_eval, word_vectors, capsys):
-    assert cse_eval(f"checkpoint={word_vectors}", "eval.stsb.allow_partial=false") == 2
+    assert cse_eval(f"checkpoint={word_vectors}", "allow_partial=false") == 2
     err = capsys.readouterr().err
     assert "sts-dev.csv holds 40 usable rows, not the official 1500" in err
 

@@ -64,7 +64,7 @@ def test_preview_prints_what_the_model_sees(small_run, cse_train, tmp_path, caps
 
 
 def test_what_is_watched_is_scored_beside_what_selects(small_run, cse_train, tmp_path):
-    watched = ["eval=[stsb,geometry]", "eval.geometry.allow_partial=true", "trainer.watch=[geometry]"]
+    watched = ["eval=[stsb,geometry]", "trainer.watch=[geometry]"]
     assert cse_train([*small_run, *watched]) == 0
     events = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     for name in ("dev/stsb/spearman", "dev/geometry/uniformity", "dev/geometry/alignment"):
