@@ -2,8 +2,7 @@
 
 import csv
 import hashlib
-from collections.abc import Callable
-from functools import partial
+from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +27,8 @@ class StsbMulti:
     def __init__(self, stsb_multi: str | None, languages: list[str], allow_partial: bool = False):
         self.languages = list(languages)
         what = "the folder of stsb-<language>-<split>.csv"
-        folder = HubData if stsb_multi is None else DataFolder
-        self.folder = folder(stsb_multi or "@".join(HUB), "paths.stsb_multi", what, allow_partial)
-        self.read: Callable[..., Pairs] = from_hub if stsb_multi is None else from_folder
+        source = Hub if stsb_multi is None else Folder
+        self.folder = source(stsb_multi or "@".join(HUB), "paths.stsb_multi", what, allow_partial)
         self.tasks: dict[str, dict[str, list[Pairs]]] = {}
 
     def prepare(self) -> None:
@@ -39,7 +37,7 @@ class StsbMulti:
         for split in self.splits:
             self.tasks[split] = {}
             for language in self.languages:
-                pairs = self.folder.attempt(partial(self.read, language=language, split=split))
+                pairs = self.folder.attempt(methodcaller("pairs", language, split))
                 if pairs is not None:
                     self.tasks[split][language] = [pairs]
 
@@ -61,40 +59,40 @@ class StsbMulti:
         }
 
 
-class HubData(DataFolder):
+class Folder(DataFolder):
+    def pairs(self, language: str, split: str) -> Pairs:
+        name = f"stsb-{language}-{split}.csv"
+        rows = [row for row in csv.reader(self.read(name, "utf-8").splitlines()) if row]
+        try:
+            pairs = Pairs([row[0] for row in rows], [row[1] for row in rows], np.array([float(row[2]) for row in rows]))
+        except (IndexError, ValueError) as error:
+            raise UserError(
+                f"{self.root / name} is not rows of sentence,sentence,score ({error}): restore it."
+            ) from error
+        self.expect(name, len(rows), STSB_ROWS[split])
+        return pairs
+
+
+class Hub(DataFolder):
     """What stands in for a folder: each part of the hub's data set is a file, its checksum that of its rows."""
 
     @property
     def root(self) -> Path:
         return Path(str(self.path))
 
+    def pairs(self, language: str, split: str) -> Pairs:
+        from datasets import load_dataset
 
-def from_folder(folder: DataFolder, language: str, split: str) -> Pairs:
-    name = f"stsb-{language}-{split}.csv"
-    rows = [row for row in csv.reader(folder.read(name, "utf-8").splitlines()) if row]
-    try:
-        pairs = Pairs([row[0] for row in rows], [row[1] for row in rows], np.array([float(row[2]) for row in rows]))
-    except (IndexError, ValueError) as error:
-        raise UserError(
-            f"{folder.root / name} is not rows of sentence,sentence,score ({error}): restore it."
-        ) from error
-    folder.expect(name, len(rows), STSB_ROWS[split])
-    return pairs
-
-
-def from_hub(hub: HubData, language: str, split: str) -> Pairs:
-    from datasets import load_dataset
-
-    name, revision = HUB
-    try:
-        rows = load_dataset(name, language, split=split, revision=revision)
-    except Exception as error:  # offline, no route, no such language, ...: the client's failures share no base class
-        raise MissingResource(
-            f"The hub's data set {name} ({language}, {split}) cannot be fetched ({type(error).__name__}): give the "
-            "folder of stsb-<language>-<split>.csv with paths.stsb_multi=DIR (or CSE_STSB_MULTI=DIR)."
-        ) from error
-    first, second, gold = (list(rows[column]) for column in ("sentence1", "sentence2", "similarity_score"))
-    text = "".join(f"{a}\t{b}\t{score}\n" for a, b, score in zip(first, second, gold, strict=True))
-    hub.files[f"{language}-{split}"] = {"sha256": hashlib.sha256(text.encode()).hexdigest()}
-    hub.expect(f"{language}-{split}", len(gold), STSB_ROWS[split])
-    return Pairs(first, second, np.array(gold, float))
+        name, revision = HUB
+        try:
+            rows = load_dataset(name, language, split=split, revision=revision)
+        except Exception as error:  # offline, no route, no such language, ...: the client's failures share no base
+            raise MissingResource(
+                f"The hub's data set {name} ({language}, {split}) cannot be fetched ({type(error).__name__}): give the "
+                "folder of stsb-<language>-<split>.csv with paths.stsb_multi=DIR (or CSE_STSB_MULTI=DIR)."
+            ) from error
+        first, second, gold = (list(rows[column]) for column in ("sentence1", "sentence2", "similarity_score"))
+        text = "".join(f"{a}\t{b}\t{score}\n" for a, b, score in zip(first, second, gold, strict=True))
+        self.files[f"{language}-{split}"] = {"sha256": hashlib.sha256(text.encode()).hexdigest()}
+        self.expect(f"{language}-{split}", len(gold), STSB_ROWS[split])
+        return Pairs(first, second, np.array(gold, float))
