@@ -5,7 +5,6 @@ import json
 from pathlib import Path
 
 import pytest
-import yaml
 
 from cse.cli import jobs
 from cse.report import figures, published
@@ -103,7 +102,8 @@ def test_the_file_opens_with_its_command_and_names_published_rows(name):
     assert lines[0] == "# @package _global_"
     assert f"cse-train sweep={name}" in lines[1]
     assert max(map(len, lines)) <= 120
-    block = yaml.safe_load(file.read_text())["report"]
+    block = sweep(name).report
+    assert block is not None
     assert block["paper"] == name.partition("/")[0]
     table = published.table(block["paper"], block["table"]) if block.get("table") else None
     spec = parse(block, table, str(file), 0.1, 0.9)

@@ -62,6 +62,7 @@ class Sweep:
     sweeper: str  # basic: a grid
     trials: int  # of each search
     own_keys: list[str]
+    report: dict[str, Any] | None
 
     def place(self, arguments: Sequence[str]) -> Path:
         """Where its jobs go, relative to where it is started. A smoke test's scores never lie among real ones."""
@@ -149,6 +150,7 @@ def read(name: str) -> Sweep:
         list(config.get("search_each") or []), config.hydra.runtime.choices["hydra/sweeper"],
         config.hydra.sweeper.get("n_trials", 1),
         [key for key in OWN_KEYS if key in config],
+        OmegaConf.to_container(config.report) if "report" in config else None,  # type: ignore[arg-type]
     )  # fmt: skip
 
 

@@ -119,11 +119,10 @@ def read_sweep(sweep: str) -> tuple[dict[str, Any], list[dict[str, Any]], str]:
         raise UserError(
             f"sweep={sweep} is not a sweep{compose.nearest(sweep, known)}; there are {', '.join(known) or 'none'}"
         )
-    raw = yaml.safe_load(file.read_text(encoding="utf-8"))
-    name = f"sweeps/{sweep}.yaml"
-    if "report" not in raw:
+    found, name = jobs.read(sweep), f"sweeps/{sweep}.yaml"
+    if found.report is None:
         raise UserError(f"{name} has no `report:` block, which says what its runs are laid beside")
-    return raw["report"], planned(jobs.read(sweep)), name
+    return found.report, planned(found), name
 
 
 def planned(sweep: jobs.Sweep) -> list[dict[str, Any]]:
