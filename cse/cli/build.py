@@ -56,6 +56,12 @@ def build(cfg: DictConfig) -> Parts:
         works = " (what works without a hub: cse-train experiment=demo)" if len(missing) > 1 else ""
         raise MissingResource("; and ".join(missing) + works)
     check_views(augmentation, objective)
+    if encoder.head is not None:
+        raise UserError(
+            f"model.name={cfg.model.name} ends in a trained head that training would leave as it is: "
+            f"model.pooling={encoder.pooling} starts without it"
+        )
+    encoder.unit_length = False  # best/ does not carry it
     mask = make(cfg.masking)
     for part in (augmentation, mask):
         if hasattr(part, "bind"):

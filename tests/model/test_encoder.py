@@ -135,6 +135,36 @@ def test_three_ways_to_load_give_the_same_vectors(folder, tmp_path, pooling, kee
     assert {p.suffix for p in (tmp_path / "best").iterdir() if p.is_file()} <= {".json", ".safetensors", ".md", ".txt"}
 
 
+def test_the_checkpoints_own_pooler(folder, tmp_path):
+    """Supervised SimCSE as its authors released it: a plain Hugging Face folder, scored by `pooler_output`."""
+    from transformers import AutoModel
+
+    plain = tmp_path / "plain"
+    save_encoder(load_encoder(folder, "cls"), plain, MLPHead(load_encoder(folder, "cls").dim))
+    (plain / "modules.json").unlink()
+    encoder = load_encoder(str(plain), "pooler").eval()
+    tokens = tokens_of(encoder, TEXTS)
+    with torch.no_grad():
+        output = AutoModel.from_pretrained(plain).eval()(input_ids=tokens.ids_BT, attention_mask=tokens.mask_BT)
+    np.testing.assert_allclose(encoder.encode(TEXTS), output.pooler_output.numpy(), atol=1e-6)
+    assert np.abs(encoder.encode(TEXTS) - load_encoder(str(plain), "cls").encode(TEXTS)).max() > 0.1
+
+
+def test_without_a_pooler_there_is_none_to_score(folder, tmp_path):
+    save_encoder(load_encoder(folder, "cls"), tmp_path / "plain")
+    with pytest.raises(UserError, match=r"model\.pooling=pooler: .* has no pooler of its own"):
+        load_encoder(str(tmp_path / "plain"), "pooler")
+
+
+def test_the_most_tokens_travel_with_the_checkpoint(folder, tmp_path):
+    encoder = load_encoder(folder, "cls")
+    encoder.tokenizer.longest = 7
+    save_encoder(encoder, tmp_path / "best")
+    again = load_encoder(str(tmp_path / "best"), None)
+    assert again.tokenizer.longest == 7
+    np.testing.assert_array_equal(again.encode(["kadan " * 6]), again.encode(["kadan " * 5]))
+
+
 def test_hub_name_is_found_in_a_cache(tiny_bert, tmp_path, monkeypatch):
     """A hub name loads from a local copy in the hub's cache layout, without the hub."""
     from huggingface_hub import constants
