@@ -58,10 +58,10 @@ def size(counts: Any, part: str, task: str, whole: bool) -> int:
 def checksum(source: dict[str, Any]) -> str:
     """One sha256 for all the data of an evaluator: of the sorted lines "<sha256>  <name>", as `sha256sum` prints them.
 
-    Data sets of the hub stand there by their revision. "" where the evaluator names neither.
+    MTEB's data sets stand there by their revision, or by their rows where they lie here. "" where there is neither.
     """
     lines = [f"{file['sha256']}  {name}\n" for name, file in source.get("files", {}).items() if "sha256" in file]
-    lines += [f"{task['revision']}  {name}\n" for name, task in source.get("tasks", {}).items()]
+    lines += [f"{task.get('sha256') or task['revision']}  {name}\n" for name, task in source.get("tasks", {}).items()]
     return hashlib.sha256("".join(sorted(lines)).encode()).hexdigest() if lines else ""
 
 

@@ -2,11 +2,13 @@
 
 mteb keeps each result under the model's name and revision. A local model without them is filed as
 `no_model_name__available`, so that the next one is handed its scores. Here the revision ends in a digest of the
-encoder's own vectors of a few fixed sentences: two encoders, or two steps of one training, never share it.
+encoder's own vectors of a few fixed sentences: two encoders, or two steps of one training, never share it. Data that
+lies here has no revision that tells one version from another: its own digest is added.
 """
 
 import hashlib
 import importlib.util
+import json
 import logging
 from typing import Any
 
@@ -17,8 +19,9 @@ from cse.types import Encode
 
 log = logging.getLogger(__name__)
 
-# The papers' metric of each category (x100): mteb's main score, but for pair classification, whose main score is now
-# the best over several similarities.
+PAPERS = "MTEB(eng, v1)"  # the benchmark that the papers report
+# Their metric of each category (x100): mteb's main score, but for pair classification, whose main score is now the best
+# over several similarities.
 PAPER_METRIC = {"PairClassification": "cosine_ap"}
 # the last is longer than any encoder's limit, so that encoders that cut at another length differ
 PROBES = ["A sentence.", "The cat sat on the mat.", "Stocks fell sharply on Monday.", " ".join(map(str, range(700)))]
@@ -28,6 +31,7 @@ class Mteb:
     """`<task>/<metric>` x100, `<category>/average`, and `average` over all datasets ("Mean (Task)").
 
     benchmark: a benchmark of mteb's, or None with tasks: names or mteb task objects (a custom task over local data).
+    languages: of tasks that are named and have several; each is scored on its test split if it has one.
     name: org/model, and label, under which mteb keeps results in `cache`; the revision is label-digest, or the digest.
     allow_partial: tasks whose data cannot be had are left out, with their averages, and noted, instead of raised.
     """
@@ -51,6 +55,7 @@ class Mteb:
         self.name, self.label, self.cache, self.batch_size = name, label, cache, batch_size
         self.allow_partial = allow_partial
         self.tasks: list[Any] = []
+        self.local: dict[str, str] = {}  # sha256 of the data of tasks that are given as objects
         self.revision = ""  # of the encoder scored last
         self.problems: list[str] = []
 
@@ -66,38 +71,31 @@ class Mteb:
             if self.benchmark is not None:
                 self.tasks = list(mteb.get_benchmark(self.benchmark).tasks)
             else:
-                named = [task for task in self.chosen or [] if isinstance(task, str)]
-                found = iter(mteb.get_tasks(tasks=named, languages=self.languages) if named else [])
-                self.tasks = [next(found) if isinstance(task, str) else task for task in self.chosen or []]
-        except (KeyError, StopIteration) as error:
+                self.tasks = [
+                    named(task, self.languages) if isinstance(task, str) else task for task in self.chosen or []
+                ]
+        except (KeyError, ValueError) as error:  # no such name; no such language
             where = f"benchmark={self.benchmark}" if self.benchmark else f"tasks={self.chosen}"
             raise UserError(f"eval.mteb.{where}: {error} (languages {self.languages}).") from error
+        for task in self.chosen or []:
+            if not isinstance(task, str):
+                if not task.data_loaded:
+                    task.load_data()
+                self.local[task.metadata.name] = content(task.dataset)
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         self.prepare()
-        import mteb
-
         self.revision = "-".join(filter(None, (self.label, digest(encode))))
         self.problems = []
-        result = mteb.evaluate(
-            _adapter(encode, self.name, self.revision),
-            self.tasks,
-            encode_kwargs={"batch_size": self.batch_size},
-            cache=mteb.ResultCache(cache_path=self.cache),
-            overwrite_strategy="only-missing",
-            raise_error=False,
-            show_progress_bar=False,
-        )
-        # an aggregate of parts that failed comes back as a result without a score
-        failed = {error.task_name: error.exception for error in result.exceptions or []}
         scores = {}
         for task in self.tasks:
-            found = [one for one in result.task_results if one.task_name == task.metadata.name]
-            value = _value(found[0].validate_and_filter_scores(task), metric(task)) if found else None
-            if value is None:
-                self.problems.append(f"{task.metadata.name}: {_reason(task, failed)}")
-            else:
-                scores[task.metadata.name] = value
+            try:
+                scores[task.metadata.name] = self._score(task, encode)
+            except Exception as error:  # the loaders of data share no base class
+                if any(part.data_loaded for part in parts(task)):  # then it is the encoder or the score that failed
+                    raise
+                reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
+                self.problems.append(f"{task.metadata.name}: {reason}")
         if self.problems and not self.allow_partial:
             raise MissingResource(
                 f"{len(self.problems)} of {len(self.tasks)} MTEB tasks could not be scored "
@@ -106,6 +104,25 @@ class Mteb:
             )
         return {f"{task.metadata.name}/{metric(task)}": scores[task.metadata.name]
                 for task in self.tasks if task.metadata.name in scores} | self._averages(scores)  # fmt: skip
+
+    def _score(self, task: Any, encode: Encode) -> float:
+        """100 x the metric's mean over splits and subsets.
+
+        Six decimals, as mteb files them: a resumed run must not differ from one in one go.
+        """
+        import mteb
+
+        revision = "-".join(filter(None, (self.revision, self.local.get(task.metadata.name, "")[:16])))
+        (result,) = mteb.evaluate(
+            _adapter(encode, self.name, revision),
+            task,
+            encode_kwargs={"batch_size": self.batch_size},
+            cache=mteb.ResultCache(cache_path=self.cache),
+            overwrite_strategy="only-missing",
+            show_progress_bar=False,
+        ).task_results
+        scored = result.validate_and_filter_scores(task).scores.values()
+        return 100 * float(np.mean([round(subset[metric(task)], 6) for split in scored for subset in split]))
 
     def _averages(self, scores: dict[str, float]) -> dict[str, float]:
         """Of every category, and of the whole, of which no task is missing."""
@@ -132,12 +149,68 @@ class Mteb:
                     "splits": list(task.eval_splits),
                     "subsets": list(task.hf_subsets),
                     "metric": metric(task),
+                    "sha256": self.local.get(task.metadata.name),
                 }
                 for task in self.tasks
             },
+            "rows": {task.metadata.name: rows(task) for task in self.tasks},
             "partial": bool(self.problems),
             "problems": self.problems,
         }
+
+
+def named(name: str, languages: list[str] | None) -> Any:
+    """mteb's task on its test split, in these languages alone: of STS22 en, not de-en.
+
+    English ones as the papers' benchmark has them, which leaves out a subset that the filter of languages keeps.
+    """
+    import mteb
+
+    papers = {task.metadata.name: task for task in mteb.get_benchmark(PAPERS).tasks}
+    if languages == ["eng"] and name in papers:
+        return papers[name]
+    task = mteb.get_task(name, languages=languages, exclusive_language_filter=languages is not None)
+    return task.filter_eval_splits(["test"]) if "test" in task.eval_splits else task
+
+
+def parts(task: Any) -> list[Any]:
+    """The tasks that an aggregate (CQADupstack) is made of, or the task itself."""
+    return getattr(task.metadata, "tasks", None) or [task]
+
+
+def rows(task: Any) -> dict[str, int]:
+    """Samples of each scored split: of loaded pairs those there are, else what mteb counts at that revision."""
+    found: dict[str, int] = {}
+    for part in parts(task):
+        for split in part.eval_splits:
+            loaded: Any = (part.dataset or {}).get(split)
+            if hasattr(loaded, "num_rows"):
+                found[split] = found.get(split, 0) + loaded.num_rows
+                continue
+            known = (part.metadata.descriptive_stats or {}).get(split, {})
+            subsets = known.get("hf_subset_descriptive_stats") or {}
+            counts = [subsets[name] for name in part.hf_subsets if name in subsets] or [known]
+            found[split] = found.get(split, 0) + sum(count.get("num_samples", 0) for count in counts)
+    return found
+
+
+def content(data: Any) -> str:
+    """sha256 of a task's data: nested dicts of data sets (or of plain values), by their keys."""
+    digest = hashlib.sha256()
+
+    def feed(node: Any) -> None:
+        if isinstance(node, dict):
+            for key in sorted(node, key=str):
+                digest.update(f"{key}:".encode())
+                feed(node[key])
+        elif hasattr(node, "column_names"):
+            for row in node:
+                digest.update(json.dumps(row, sort_keys=True, default=str).encode())
+        else:
+            digest.update(json.dumps(node, sort_keys=True, default=str).encode())
+
+    feed(data)
+    return digest.hexdigest()
 
 
 def metric(task: Any) -> str:
@@ -147,23 +220,6 @@ def metric(task: Any) -> str:
 def digest(encode: Encode) -> str:
     """What an encoder is known by: 16 hex digits over the bytes of its vectors of PROBES."""
     return hashlib.sha256(np.ascontiguousarray(encode(PROBES), np.float32).tobytes()).hexdigest()[:16]
-
-
-def _value(result: Any, name: str) -> float | None:
-    """100 x the metric's mean over splits and subsets, None where a part has none.
-
-    Six decimals, as mteb files them: a resumed run must not differ from one in one go.
-    """
-    parts = [part.get(name) for split in result.scores.values() for part in split]
-    if not parts or any(part is None for part in parts):
-        return None
-    return 100 * float(np.mean([round(part, 6) for part in parts]))
-
-
-def _reason(task: Any, failed: dict[str, str]) -> str:
-    parts = [part.metadata.name for part in getattr(task.metadata, "tasks", None) or []]
-    reasons = [failed[name] for name in [task.metadata.name, *parts] if name in failed]
-    return reasons[0].splitlines()[0][:200] if reasons else "no score"
 
 
 def _adapter(encode: Encode, name: str, revision: str) -> Any:

@@ -130,7 +130,59 @@ def test_local_data_is_scored_kept_and_never_given_to_another_encoder(local_task
     assert len(kept) == 2
     assert all(json.loads(path.read_text())["task_name"] == "LocalSTS" for path in kept)
     assert suite.provenance()["tasks"]["LocalSTS"]["metric"] == "cosine_spearman"
-    assert suite.provenance()["model"]["revision"] in {path.parent.name for path in kept}
+    revision = f"{suite.provenance()['model']['revision']}-{suite.provenance()['tasks']['LocalSTS']['sha256'][:16]}"
+    assert revision in {path.parent.name for path in kept}
+
+
+@pytest.mark.slow
+def test_other_rows_are_other_data(local_task, tmp_path, counted):
+    """The same name and revision over rows that changed: scored anew, under another checksum; not so those it knows."""
+    from cse.cli.scores import checksum
+
+    suite = evaluator(tmp_path, tasks=[local_task])
+    before, known = suite(counted, "test"), checksum(suite.provenance())
+    assert suite.provenance()["rows"] == {"LocalSTS": {"test": 40}}
+    rows = local_task.dataset["test"]
+    local_task.dataset["test"] = rows.select(range(30))
+    try:
+        changed = evaluator(tmp_path, tasks=[local_task])
+        assert changed(counted, "test") != before
+        assert checksum(changed.provenance()) != known
+        assert changed.provenance()["rows"] == {"LocalSTS": {"test": 30}}
+    finally:
+        local_task.dataset["test"] = rows
+    again = evaluator(tmp_path, tasks=[local_task])
+    assert (again(counted, "test"), checksum(again.provenance())) == (before, known)
+
+
+@pytest.mark.slow
+def test_an_encoder_that_fails_is_not_missing_data(local_task, tmp_path, counted):
+    def fails(texts):
+        if len(texts) > len(mteb_suite.PROBES):
+            raise MemoryError
+        return counted(texts)
+
+    with pytest.raises(MemoryError):
+        evaluator(tmp_path, tasks=[local_task], allow_partial=True)(fails, "test")
+
+
+@pytest.mark.slow
+def test_a_task_by_name_is_the_benchmarks(tmp_path):
+    """The same splits and subsets: dev is not averaged into test, nor en-de into en."""
+    mteb = pytest.importorskip("mteb", reason="needs mteb (pip install .[mteb])")
+    tasks = list(mteb.get_benchmark("MTEB(eng, v1)").tasks)
+    suite = evaluator(tmp_path, tasks=[task.metadata.name for task in tasks])
+    suite.prepare()
+    assert [(list(t.eval_splits), list(t.hf_subsets)) for t in suite.tasks] == [
+        (list(t.eval_splits), list(t.hf_subsets)) for t in tasks
+    ]
+    other = evaluator(tmp_path, tasks=["STS22", "MTOPDomainClassification"], languages=["deu"])
+    other.prepare()
+    assert [(list(t.eval_splits), list(t.hf_subsets)) for t in other.tasks] == [(["test"], ["de"])] * 2
+    counts = other.provenance()["rows"]
+    assert 0 < counts["STS22"]["test"] < 4028  # of one language alone
+    with pytest.raises(UserError, match=r"eval\.mteb\.tasks=.*STSBenchmark.*languages"):
+        evaluator(tmp_path, tasks=["STSBenchmark"], languages=["deu"]).prepare()
 
 
 @pytest.mark.slow
