@@ -51,6 +51,7 @@ def task(cfg: DictConfig) -> None:
     from cse.cli.subject import load, sentences
 
     folder = build.output_folder()
+    check_folder(folder)  # with -m, each job's own
     if cfg.smoke:
         from cse.cli.smoke import shrink
 
@@ -77,8 +78,13 @@ def check(cfg: DictConfig) -> None:
     for key, value in (("batch_size", cfg.batch_size), ("max_length", 1 if cfg.max_length is None else cfg.max_length)):
         if not isinstance(value, int) or value < 1:
             raise UserError(f"{key}={cfg[key]} must be a whole number of at least 1")
-    if (cfg.whitening.kind is None) != (cfg.whitening.fit is None):
+    whitening = cfg.whitening
+    if not isinstance(whitening, DictConfig):
+        raise UserError(f"whitening={whitening} has no meaning: say whitening.kind=pca whitening.fit=FILE")
+    if (whitening.kind is None) != (whitening.fit is None) or (whitening.kind is None and whitening.components):
         raise UserError("whitening needs both: whitening.kind=pca (or zca) and whitening.fit=FILE, a file of sentences")
+    if not isinstance(whitening.components, int | None):
+        raise UserError(f"whitening.components={whitening.components} must be a whole number, or null for all")
 
 
 def splits_of(cfg: DictConfig) -> list[str]:
@@ -104,27 +110,33 @@ def evaluate(
     config: dict[str, Any] = OmegaConf.to_container(cfg, resolve=True)  # type: ignore[assignment]
     record = Record(folder, config, subject.device)
     trackers = Trackers(folder, config, [make(node) for node in cfg.tracker.values()])
+    metrics: dict[str, float] = {}
     try:
         if sample is not None:
             subject = whitened(subject, cfg.whitening, sample)
         log.info(
             "encoder    %s\ndevice     %s, %s\nfolder     %s", subject.described, subject.device, cfg.dtype, folder
         )
-        metrics = score(evaluators, chosen, remembering(subject.encode))
+        encode = remembering(subject.encode)
+        for name, splits in chosen.items():  # one by one: what is scored is kept, should the next one fail
+            metrics |= score(evaluators, {name: splits}, encode)
         data = {name: evaluators[name].provenance() for name in chosen if chosen[name]}
     except BaseException as error:
-        record.finish("failed", error=f"{type(error).__name__}: {error}")
+        record.finish("failed", error=f"{type(error).__name__}: {error}", metrics=metrics)
+        if metrics:
+            log.warning("what was scored before that stands in %s", record.path)
         trackers.finish(1, {})
         raise
     for source in data.values():
         source |= {"sha256": scores.checksum(source), "dtype": cfg.dtype}
     content = record.finish("done", metrics=metrics, data=data, encoder=subject.described, dtype=cfg.dtype)
     rows = scores.rows_of(content)
-    scores.write(folder, rows)
+    problems = [line for name, source in data.items() for line in scores.notes_on(name, source)]
+    scores.write(folder, rows, problems)
     trackers.log(metrics, 0)
     trackers.table("scores", list(rows[0]), [list(row.values()) for row in rows])
     trackers.finish(0, metrics)
-    log.info("\n%s", scores.shown(rows))
+    log.info("\n%s", scores.shown(rows, problems))
 
 
 if __name__ == "__main__":

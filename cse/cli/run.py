@@ -73,6 +73,7 @@ class Job:
         from cse.report.run_plots import keep_cosines
 
         training, evaluators = self.training, self.parts.evaluators
+        metrics: dict[str, float] = {}
         try:
             if self.main and training.step == 0:
                 keep_cosines(self.folder, "before", evaluators, training.encode())
@@ -83,11 +84,13 @@ class Job:
                 self.export(outcome.steps, outcome.curve[-1][1] if outcome.curve else {})
             best = self.best()
             encode = remembering(best.encode)
-            metrics = score(evaluators, {name: list(e.splits) for name, e in evaluators.items()}, encode)
+            for name, evaluator in evaluators.items():  # one by one: what is scored is kept, should the next one fail
+                metrics |= score(evaluators, {name: list(evaluator.splits)}, encode)
             keep_cosines(self.folder, "after", evaluators, encode)
         except BaseException as error:
             if self.record is not None and training.trackers is not None:
-                self.record.finish("failed", error=f"{type(error).__name__}: {error}", steps=training.step)
+                said = f"{type(error).__name__}: {error}"
+                self.record.finish("failed", error=said, steps=training.step, metrics=metrics)
                 training.trackers.finish(1, {})
             raise
         self.conclude(outcome, metrics)

@@ -20,39 +20,49 @@ def rows_of(content: dict[str, Any]) -> list[dict[str, str]]:
     for key, value in content["metrics"].items():
         split, evaluator, score = key.split("/", 2)
         source = content["data"][evaluator]
-        counts, named = counted(source, score)
+        origin, named = part_of(source, score)
         task, _, statistic = named.rpartition("/")
         part = "dev" if statistic.startswith("dev_") else split
+        counts: Any = next((origin[name] for name in COUNTED if name in origin), {})
+        keys = (named.replace("dev_", ""), task, part, "train", "all")
         rows.append({
             "score": key, "split": split, "evaluator": evaluator, "value": f"{value:.4f}",
-            "rows": str(size(counts, part, task, whole=statistic not in ("spearman", "pearson")) or ""),
-            "data": "partial" if source.get("partial") else "whole",
+            "rows": str(size(counts, keys, whole=statistic not in ("spearman", "pearson")) or ""),
+            "data": "partial" if touched(origin, split, task) else "whole",
             "sha256": source["sha256"], "protocol": source["protocol"], "dtype": content["dtype"],
             "encoder": content["encoder"], "versions": versions,
         })  # fmt: skip
     return rows
 
 
-def counted(source: dict[str, Any], score: str) -> tuple[Any, str]:
-    """An evaluator's counts, and its own name of a score: one that is made of parts has `<part>/<score>`."""
+def part_of(source: dict[str, Any], score: str) -> tuple[dict[str, Any], str]:
+    """Whose score it is, and its name there: an evaluator that is made of parts has `<part>/<score>`."""
     part, _, rest = score.partition("/")
     if part in source.get("parts", {}):
-        return counted(source["parts"][part], rest)
-    return next((source[name] for name in COUNTED if name in source), {}), score
+        return part_of(source["parts"][part], rest)
+    return source, score
 
 
-def size(counts: Any, part: str, task: str, whole: bool) -> int:
-    """The rows behind a score, out of an evaluator's nested counts by part and task, in either order.
+def touched(source: dict[str, Any], split: str, task: str) -> bool:
+    """Whether what is wrong with the data concerns a score; one without a task of its own rests on all tasks."""
+    concerned = [one["split"] in (None, split) and (not task or one["task"] in (None, task))
+                 for one in source.get("problems", [])]  # fmt: skip
+    return any(concerned) or any(touched(part, split, task) for part in source.get("parts", {}).values())
 
-    part: dev or test; where a classifier was chosen without a dev set, train or all of the rows took its place.
-    whole: add up what is left, else take the first: an evaluator's own task, which its scores do not name.
+
+def size(counts: Any, keys: tuple[str, ...], whole: bool) -> int:
+    """The rows behind a score, out of an evaluator's nested counts by score, task and split, in any order.
+
+    keys: the score, its task, dev or test; where a classifier was chosen without a dev set, train or all of the rows
+    took its place. whole: add up what is left, else take the first: an evaluator's own task, which its scores do not
+    name.
     """
     if isinstance(counts, int):
         return counts
-    for key in (task, part, "train", "all"):
+    for key in keys:
         if key in counts:
-            return size(counts[key], part, task, whole)
-    return sum([size(count, part, task, whole) for count in counts.values()][: None if whole else 1])
+            return size(counts[key], keys, whole)
+    return sum([size(count, keys, whole) for count in counts.values()][: None if whole else 1])
 
 
 def checksum(source: dict[str, Any]) -> str:
@@ -65,6 +75,14 @@ def checksum(source: dict[str, Any]) -> str:
     return hashlib.sha256("".join(sorted(lines)).encode()).hexdigest() if lines else ""
 
 
+def notes_on(name: str, source: dict[str, Any]) -> list[str]:
+    """A line for each thing that is wrong with an evaluator's data, or with that of its parts."""
+    inner = [line for part, found in source.get("parts", {}).items() for line in notes_on(f"{name}/{part}", found)]
+    own = [": ".join(filter(None, (name, one["split"], one["task"], one["problem"])))
+           for one in source.get("problems", [])]  # fmt: skip
+    return [f"partial: {line}" for line in own] + inner
+
+
 def footnotes(rows: list[dict[str, str]]) -> list[str]:
     """What the shown rows have in common, a line for each evaluator and one for the run."""
     evaluators = {row["evaluator"]: f"{row['evaluator']}: {row['protocol']}; data {row['sha256'][:12]}" for row in rows}
@@ -72,7 +90,7 @@ def footnotes(rows: list[dict[str, str]]) -> list[str]:
     return [*evaluators.values(), f"encoder: {first['encoder']}", f"{first['dtype']}; {first['versions']}"]
 
 
-def write(folder: Path, rows: list[dict[str, str]]) -> None:
+def write(folder: Path, rows: list[dict[str, str]], problems: list[str]) -> None:
     """scores.csv and scores.md."""
     table = io.StringIO()
     writer = csv.DictWriter(table, fieldnames=list(rows[0]), lineterminator="\n")
@@ -81,10 +99,12 @@ def write(folder: Path, rows: list[dict[str, str]]) -> None:
     write_text(folder / "scores.csv", table.getvalue())
     lines = [f"| {' | '.join(SHOWN)} |", "|---|---:|---:|---|"]
     lines += [f"| {' | '.join(row[column] for column in SHOWN)} |" for row in rows]
-    write_text(folder / "scores.md", "\n".join([*lines, "", *(f"- {note}" for note in footnotes(rows))]) + "\n")
+    write_text(
+        folder / "scores.md", "\n".join([*lines, "", *(f"- {note}" for note in footnotes(rows) + problems)]) + "\n"
+    )
 
 
-def shown(rows: list[dict[str, str]]) -> str:
+def shown(rows: list[dict[str, str]], problems: list[str]) -> str:
     """The table for the terminal."""
     from rich.console import Console
     from rich.table import Table
@@ -94,7 +114,8 @@ def shown(rows: list[dict[str, str]]) -> str:
         table.add_column(column, justify="right" if column in ("value", "rows") else "left", no_wrap=True)
     for row in rows:
         table.add_row(*(row[column] for column in SHOWN))
-    console = Console(width=100)
+    widths = [max(len(column), *(len(row[column]) for row in rows)) for column in SHOWN]
+    console = Console(width=sum(widths) + 2 * len(SHOWN))  # never cut, whatever the terminal's width
     with console.capture() as capture:
         console.print(table)
-    return "\n".join([*(line.rstrip() for line in capture.get().splitlines()), "", *footnotes(rows)])
+    return "\n".join([*(line.rstrip() for line in capture.get().splitlines()), "", *footnotes(rows), *problems])

@@ -3,7 +3,7 @@
 import gzip
 import hashlib
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,6 +11,21 @@ from typing import Any, TypeVar
 from cse.errors import MissingResource, UserError
 
 T = TypeVar("T")
+
+
+def listed(value: Any) -> list[Any]:
+    """A setting that is a list, also where one value was typed: eval.tasks=TREC."""
+    return [] if value is None else [value] if isinstance(value, str | int | float) else list(value)
+
+
+def chosen(key: str, value: Any, options: Collection[str]) -> list[str]:
+    """The names that the setting `key` lists. Raises UserError for none, and for one that is no option."""
+    names = listed(value)
+    if unknown := [str(name) for name in names if name not in options]:
+        raise UserError(f"{key}: {', '.join(unknown)} unknown; choose from {', '.join(options)}.")
+    if not names:
+        raise UserError(f"{key} is empty: choose from {', '.join(options)}.")
+    return names
 
 
 class DataFolder:
@@ -22,7 +37,8 @@ class DataFolder:
     def __init__(self, path: str | None, key: str, what: str, allow_partial: bool = False):
         self.path, self.key, self.what, self.allow_partial = path, key, what, allow_partial
         self.files: dict[str, dict[str, Any]] = {}
-        self.problems: list[str] = []
+        self.problems: list[dict[str, str | None]] = []
+        self.scope: tuple[str | None, str | None] = (None, None)  # split and task of what is read now
 
     @cached_property
     def root(self) -> Path:
@@ -32,16 +48,29 @@ class DataFolder:
             raise MissingResource(f"{self.key}={self.path} is no folder: it must be {self.what}.")
         return Path(self.path)
 
-    def attempt(self, read: Callable[[Any], T]) -> T | None:
-        """read(self); where data may be partial, a missing file is noted and gives None."""
+    def attempt(self, read: Callable[[Any], T], split: str | None = None, task: str | None = None) -> T | None:
+        """read(self); where data may be partial, a missing file is noted and gives None.
+
+        split, task: the scores that it is for; None: of any.
+        """
         assert self.root  # no folder at all is an error in any case
+        self.scope = split, task
         try:
             return read(self)
         except MissingResource as error:
             if not self.allow_partial:
                 raise
-            self.problems.append(str(error))
+            self._note(str(error))
             return None
+
+    def _note(self, problem: str) -> None:
+        split, task = self.scope
+        self.problems.append({"split": split, "task": task, "problem": problem})
+
+    def need(self, found: Any) -> None:
+        """Raise if nothing at all was found to score."""
+        if not found:
+            raise UserError(f"{self.key}={self.path}: none of the files to score is there, even in part")
 
     def read(self, name: str, encoding: str) -> str:
         """The whole text of a file, unpacked if its name ends in .gz; its sha256 goes to the provenance."""
@@ -51,22 +80,27 @@ class DataFolder:
                 f"{path} is missing: {self.key} must be {self.what} "
                 "(allow_partial=true scores what is there and marks it)."
             )
-        data = path.read_bytes()
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            raise UserError(f"{path} cannot be read: {error.strerror}") from error
         self.files[name] = {"sha256": hashlib.sha256(data).hexdigest()}
         try:
             return (gzip.decompress(data) if name.endswith(".gz") else data).decode(encoding)
         except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise UserError(f"{path} is not {encoding} text ({error}): restore the file.") from error
 
-    def expect(self, name: str, rows: int, official: int) -> None:
-        """Raise, or note, that a file (or several, "a + b") does not hold its official number of rows."""
+    def expect(self, name: str, rows: int, official: int | None) -> None:
+        """Raise, or note, that a file (or several, "a + b") holds no rows or, where it is known, not their number."""
         self.files.setdefault(name, {})["rows"] = rows
-        if rows == official:
+        if rows and official in (rows, None):
             return
-        problem = f"{self.root / name} holds {rows} usable rows, not the official {official}"
+        problem = f"{self.root / name} holds {rows} usable rows" + f", not the official {official}" * bool(official)
+        if not rows:
+            raise MissingResource(f"{problem}: restore the file.")
         if not self.allow_partial:
             raise UserError(f"{problem}: restore the file (allow_partial=true scores it anyway and marks it).")
-        self.problems.append(problem)
+        self._note(problem)
 
     def provenance(self) -> dict[str, Any]:
         """Source, sha256 and rows of every file that was read, and what is wrong with them."""

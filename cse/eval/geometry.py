@@ -9,6 +9,7 @@ and uniformity one (B, B) block at a time.
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -17,6 +18,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from cse.errors import UserError
 from cse.eval.senteval_data import SentEvalFolder
 from cse.eval.sts import Pairs, cosines, joined, pair_cosines, read_stsb
 from cse.types import Encode
@@ -109,10 +111,14 @@ def cosine_histograms(
 
     Bucket "a-b" holds a <= gold < b, the last one also gold = b (noncontrastive paper, Figure 4: unit buckets).
     """
-    bucket_N = np.clip(np.searchsorted(gold_edges, gold_N, side="right") - 1, 0, len(gold_edges) - 2)
+    last = gold_edges[-1]
     return {
-        f"{low:g}-{high:g}": np.histogram(cosines_N[bucket_N == index], bins=bins, range=(-1, 1))[0].tolist()
-        for index, (low, high) in enumerate(pairwise(gold_edges))
+        f"{low:g}-{high:g}": np.histogram(
+            cosines_N[(low <= gold_N) & ((gold_N < high) | ((gold_N == high) & (high == last)))],
+            bins=bins,
+            range=(-1, 1),
+        )[0].tolist()
+        for low, high in pairwise(gold_edges)
     }
 
 
@@ -135,33 +141,41 @@ class Geometry:
         bins: int,
         allow_partial: bool = False,
     ):
+        if bins < 1 or len(gold_edges) < 2:
+            raise UserError(f"eval.geometry: bins={bins} must be at least 1, and gold_edges={gold_edges} at least two")
         self.folder = SentEvalFolder(senteval, allow_partial)
         self.parts, self.splits = parts, tuple(parts)
         self.threshold, self.inclusive, self.duplicates = threshold, inclusive, duplicates
         self.gold_edges, self.bins = gold_edges, bins
         self.pairs: dict[str, Pairs] = {}
-        self.positives: dict[str, int] = {}
+        self.rows: dict[str, Any] = {
+            "alignment": {}
+        }  # of each split: positive pairs, and sentences of the other scores
         self.histograms: dict[str, dict[str, list[int]]] = {}
 
     def prepare(self) -> None:
-        if not self.pairs:
-            self.pairs = {
-                split: joined([read_stsb(self.folder, part) for part in parts]) for split, parts in self.parts.items()
-            }
+        for split, parts in self.parts.items() if not self.pairs else ():
+            found = [self.folder.attempt(partial(read_stsb, split=part), split) for part in parts]
+            if present := [pairs for pairs in found if pairs is not None]:
+                self.pairs[split] = joined(present)
+                if not self._positive(self.pairs[split]).any():
+                    raise UserError(f"eval.geometry.threshold={self.threshold}: no pair of {split} is scored so high")
+        self.folder.need(self.pairs)
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         self.prepare()
+        if split not in self.pairs:
+            return {}
         pairs = self.pairs[split]
         sentences = pairs.first + pairs.second
         vectors_ND = torch.from_numpy(encode(sentences))
         first_ND, second_ND = vectors_ND.chunk(2)
-        gold_N = torch.from_numpy(pairs.gold_N)
-        positive_N = gold_N >= self.threshold if self.inclusive else gold_N > self.threshold
-        self.positives[split] = int(positive_N.sum())
+        positive_N = torch.from_numpy(self._positive(pairs))
         cosines_N = cosines(first_ND.numpy(), second_ND.numpy())
         self.histograms[split] = cosine_histograms(cosines_N, pairs.gold_N, self.gold_edges, self.bins)
         place = {text: row for row, text in enumerate(sentences)}
         cloud_ND = vectors_ND if self.duplicates else vectors_ND[list(place.values())]
+        self.rows["alignment"][split], self.rows[split] = int(positive_N.sum()), len(cloud_ND)
         return {
             "alignment": float(alignment(first_ND[positive_N], second_ND[positive_N])),
             "uniformity": float(uniformity(cloud_ND)),
@@ -170,6 +184,9 @@ class Geometry:
             "isotropy": isotropy(cloud_ND),
             "mean_cosine": mean_cosine(cloud_ND),
         }
+
+    def _positive(self, pairs: Pairs) -> np.ndarray:
+        return pairs.gold_N >= self.threshold if self.inclusive else pairs.gold_N > self.threshold
 
     def cosines(self, encode: Encode, split: str) -> tuple[np.ndarray, np.ndarray]:
         """(cosines_N, gold_N) of the split's pairs, for pictures."""
@@ -181,8 +198,7 @@ class Geometry:
         return {
             "protocol": f"positives: STS-B gold {sign} {self.threshold:g}; sentences "
             + ("with duplicates" if self.duplicates else "each once"),
-            "pairs": {split: len(pairs.gold_N) for split, pairs in self.pairs.items()},
-            "positives": self.positives,
+            "rows": self.rows,
             "cosine_histograms": {"bins": self.bins, "range": [-1, 1], **self.histograms},
             **self.folder.provenance(),
         }

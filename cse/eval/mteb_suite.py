@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from cse.errors import MissingResource, UserError
+from cse.eval.files import listed
 from cse.types import Encode
 
 log = logging.getLogger(__name__)
@@ -30,7 +31,8 @@ PROBES = ["A sentence.", "The cat sat on the mat.", "Stocks fell sharply on Mond
 class Mteb:
     """`<task>/<metric>` x100, `<category>/average`, and `average` over all datasets ("Mean (Task)").
 
-    benchmark: a benchmark of mteb's, or None with tasks: names or mteb task objects (a custom task over local data).
+    benchmark: a benchmark of mteb's (None: the papers'), or tasks: names or mteb task objects (a custom task over
+    local data).
     languages: of tasks that are named and have several; each is scored on its test split if it has one.
     name: org/model, and label, under which mteb keeps results in `cache`; the revision is label-digest, or the digest.
     allow_partial: tasks whose data cannot be had are left out, with their averages, and noted, instead of raised.
@@ -49,15 +51,18 @@ class Mteb:
         batch_size: int,
         allow_partial: bool = False,
     ):
-        if (benchmark is None) == (tasks is None):
-            raise UserError("eval.mteb needs either benchmark=NAME or tasks=[NAME,...] and benchmark=null.")
-        self.benchmark, self.chosen, self.languages = benchmark, tasks, languages
+        if benchmark is not None and tasks is not None:
+            raise UserError(f"eval.mteb has benchmark={benchmark} and tasks={tasks}: name one of them")
+        if tasks is not None and not listed(tasks):
+            raise UserError("eval.mteb.tasks is empty: name at least one, or none for the papers' benchmark")
+        self.chosen, self.languages = listed(tasks), None if languages is None else listed(languages)
+        self.benchmark = benchmark if self.chosen else benchmark or PAPERS
         self.name, self.label, self.cache, self.batch_size = name, label, cache, batch_size
         self.allow_partial = allow_partial
         self.tasks: list[Any] = []
         self.local: dict[str, str] = {}  # sha256 of the data of tasks that are given as objects
         self.revision = ""  # of the encoder scored last
-        self.problems: list[str] = []
+        self.problems: list[dict[str, str | None]] = []
 
     def prepare(self) -> None:
         """Find the tasks. Their data is loaded by mteb when a task's turn comes."""
@@ -71,13 +76,11 @@ class Mteb:
             if self.benchmark is not None:
                 self.tasks = list(mteb.get_benchmark(self.benchmark).tasks)
             else:
-                self.tasks = [
-                    named(task, self.languages) if isinstance(task, str) else task for task in self.chosen or []
-                ]
+                self.tasks = [named(task, self.languages) if isinstance(task, str) else task for task in self.chosen]
         except (KeyError, ValueError) as error:  # no such name; no such language
             where = f"benchmark={self.benchmark}" if self.benchmark else f"tasks={self.chosen}"
             raise UserError(f"eval.mteb.{where}: {error} (languages {self.languages}).") from error
-        for task in self.chosen or []:
+        for task in self.chosen:
             if not isinstance(task, str):
                 if not task.data_loaded:
                     task.load_data()
@@ -95,12 +98,13 @@ class Mteb:
                 if any(part.data_loaded for part in parts(task)):  # then it is the encoder or the score that failed
                     raise
                 reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
-                self.problems.append(f"{task.metadata.name}: {reason}")
-        if self.problems and not self.allow_partial:
+                self.problems.append({"split": None, "task": task.metadata.name, "problem": reason})
+        if self.problems and not (self.allow_partial and scores):
+            first = "; ".join(f"{one['task']}: {one['problem']}" for one in self.problems[:3])
+            kept = f"; the other {len(scores)} are kept in {self.cache} and will not run again" * bool(scores)
             raise MissingResource(
-                f"{len(self.problems)} of {len(self.tasks)} MTEB tasks could not be scored "
-                f"({'; '.join(self.problems[:3])}); those that were are kept in {self.cache} and will not run again. "
-                "Run again where the data can be reached, or allow_partial=true."
+                f"{len(self.problems)} of {len(self.tasks)} MTEB tasks could not be scored ({first}){kept}. "
+                "Run again where the data can be reached" + ", or with allow_partial=true" * bool(scores)
             )
         return {f"{task.metadata.name}/{metric(task)}": scores[task.metadata.name]
                 for task in self.tasks if task.metadata.name in scores} | self._averages(scores)  # fmt: skip
@@ -126,19 +130,22 @@ class Mteb:
 
     def _averages(self, scores: dict[str, float]) -> dict[str, float]:
         """Of every category, and of the whole, of which no task is missing."""
+        return {
+            key: float(np.mean([scores[name] for name in names]))
+            for key, names in self._groups().items()
+            if all(name in scores for name in names)
+        }
+
+    def _groups(self) -> dict[str, list[str]]:
         groups: dict[str, list[str]] = {}
         for task in self.tasks:
             groups.setdefault(f"{task.metadata.type}/average", []).append(task.metadata.name)
-        groups["average"] = [task.metadata.name for task in self.tasks]
-        return {
-            key: float(np.mean([scores[name] for name in names]))
-            for key, names in groups.items()
-            if all(name in scores for name in names)
-        }
+        return groups | {"average": [task.metadata.name for task in self.tasks]}
 
     def provenance(self) -> dict[str, Any]:
         import mteb
 
+        counts = {task.metadata.name: rows(task) for task in self.tasks}
         return {
             "protocol": f"mteb {mteb.__version__}, {self.benchmark or 'chosen tasks'}",
             "model": {"name": self.name, "revision": self.revision},
@@ -153,7 +160,10 @@ class Mteb:
                 }
                 for task in self.tasks
             },
-            "rows": {task.metadata.name: rows(task) for task in self.tasks},
+            "rows": {
+                **counts,
+                **{key: {name: counts[name] for name in names} for key, names in self._groups().items()},
+            },
             "partial": bool(self.problems),
             "problems": self.problems,
         }

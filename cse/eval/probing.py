@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cse.errors import UserError
-from cse.eval.files import DataFolder
+from cse.eval.files import DataFolder, chosen
 from cse.eval.senteval_data import words
 from cse.eval.transfer import embed
 from cse.eval.transfer_data import Parts, in_sentevals_order
@@ -55,26 +55,26 @@ class Probing:
         classifiers: dict[str, dict[str, Any]],
         allow_partial: bool = False,
     ):
-        if unknown := [task for task in tasks if task not in FILES]:
-            raise UserError(f"eval.probing.tasks: {', '.join(unknown)} unknown; choose from {', '.join(FILES)}.")
+        self.tasks = chosen("eval.probing.tasks", tasks, FILES)
         if mode not in classifiers:
             raise UserError(f"eval.probing.mode={mode}: choose from {', '.join(classifiers)}.")
         if folder is None and senteval is not None:
             folder = str(Path(senteval).parent / "probing")
         what = "the folder data/probing of facebookresearch/SentEval"
         self.folder = DataFolder(folder, "eval.probing.folder", what, allow_partial)
-        self.tasks, self.mode, self.settings = list(tasks), mode, classifiers[mode]
+        self.mode, self.settings = mode, classifiers[mode]
         self.suffix = "_sklearn" if mode == "sklearn" else ""
         self.data: dict[str, Parts] = {}
 
     def prepare(self) -> None:
         if self.data:
             return
-        found = {task: self.folder.attempt(partial(read, task=task)) for task in self.tasks}
+        found = {task: self.folder.attempt(partial(read, task=task), task=task) for task in self.tasks}
         self.data = {task: parts for task, parts in found.items() if parts is not None}
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         self.prepare()
+        self.folder.need(self.data)
         scores: dict[str, float] = {}
         for task, parts in self.data.items():  # one task at a time: each holds 120k sentences of its own
             start = time.perf_counter()

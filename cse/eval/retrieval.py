@@ -7,6 +7,8 @@
 N captions, D embedding width, Q queries, B queries of a chunk. Scores are held for one chunk at a time.
 """
 
+import logging
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,9 +16,11 @@ import torch
 from torch import Tensor
 
 from cse.errors import UserError
-from cse.eval.files import DataFolder
+from cse.eval.files import DataFolder, listed
 from cse.eval.geometry import unit_rows
 from cse.types import Encode
+
+log = logging.getLogger(__name__)
 
 SCORES = 2**26  # cosines held at once: 256 MiB
 
@@ -24,8 +28,9 @@ SCORES = 2**26  # cosines held at once: 256 MiB
 class Retrieval:
     """`recall@<k>` in percent and `median_rank` of each split; the queries' captions go to the provenance.
 
-    captions: the folder of `image TAB index TAB caption` files (.tsv or .tsv.gz). rows: each file's official number
-    of captions. splits: the files of each split for recall. search: the files to search (on the split `test`).
+    captions: the folder of `image TAB index TAB caption` files (.tsv or .tsv.gz). rows: the official number of captions
+    of files that have one. parts: the files of each split for recall. search: the files to search (on the split
+    `test`).
     """
 
     def __init__(
@@ -40,26 +45,44 @@ class Retrieval:
         allow_partial: bool = False,
     ):
         what = "a folder of image captions (image TAB index TAB caption: " + ", ".join(rows) + ")"
+        self.ks, self.search, self.queries = listed(ks), listed(search), listed(queries)
+        for key, values in (("ks", self.ks), ("top_k", [top_k])):
+            if not values or not all(isinstance(value, int) and value >= 1 for value in values):
+                raise UserError(f"eval.retrieval.{key}={values} must be whole numbers of at least 1")
         self.folder = DataFolder(captions, "paths.captions", what, allow_partial)
-        self.rows, self.parts, self.splits = rows, parts, tuple(parts)
-        self.ks, self.search, self.queries, self.top_k = ks, search, queries, top_k
+        self.rows, self.parts, self.splits = (
+            rows,
+            {split: listed(names) for split, names in parts.items()},
+            tuple(parts),
+        )
+        self.top_k = top_k
         self.files: dict[str, tuple[np.ndarray, list[str]]] = {}  # image of each caption, captions
         self.found: dict[str, list[tuple[float, str]]] = {}
 
     def prepare(self) -> None:
         names = dict.fromkeys([*(name for part in self.parts.values() for name in part), *self.search])
         for name in names if not self.files else ():
-            self.files[name] = read_captions(self.folder, name, self.rows[name])
+            of = [split for split, part in self.parts.items() if name in part]
+            found = self.folder.attempt(
+                partial(read_captions, name=name, official=self.rows.get(name)), of[0] if len(of) == 1 else None
+            )
+            if found is not None:
+                self.files[name] = found
+        self.folder.need(self.files)
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         self.prepare()
+        if not self._there(self.parts[split]):
+            return {}
         images, captions = self._joined(self.parts[split])
-        if split == "test" and self.search:
+        if split == "test" and self._there(self.search) and self.queries:
             _, haystack = self._joined(self.search)
             texts = list(dict.fromkeys(haystack))  # the same caption twice is one hit
             vectors_ND = encode([*captions, *texts, *self.queries])
             rest_ND = vectors_ND[len(captions) :]
             self.found = top_k(rest_ND[len(texts) :], rest_ND[: len(texts)], self.queries, texts, self.top_k)
+            for query, hits in self.found.items():
+                log.info("%s", "\n".join([query, *(f"  {value:.3f}  {caption}" for value, caption in hits)]))
         else:
             vectors_ND = encode(captions)
         ranks = ranks_of_same_image(vectors_ND[: len(captions)], images)
@@ -69,18 +92,25 @@ class Retrieval:
     def provenance(self) -> dict[str, Any]:
         return {
             "protocol": "cosine; a caption's positives are the other captions of its image, ties count against it",
-            "captions": {split: sum(len(self.files[name][1]) for name in names) for split, names in self.parts.items()},
-            "searched": sum(len(self.files[name][1]) for name in self.search),
+            "captions": {split: self._count(names) for split, names in self.parts.items()},
+            "searched": self._count(self.search),
             "top": {query: [[score, caption] for score, caption in hits] for query, hits in self.found.items()},
             **self.folder.provenance(),
         }
 
+    def _there(self, names: list[str]) -> list[str]:
+        return [name for name in names if name in self.files]
+
+    def _count(self, names: list[str]) -> int:
+        return sum(len(self.files[name][1]) for name in self._there(names))
+
     def _joined(self, names: list[str]) -> tuple[np.ndarray, list[str]]:
+        names = self._there(names)
         images = np.concatenate([self.files[name][0] for name in names])
         return images, [caption for name in names for caption in self.files[name][1]]
 
 
-def read_captions(folder: DataFolder, name: str, official: int) -> tuple[np.ndarray, list[str]]:
+def read_captions(folder: DataFolder, name: str, official: int | None) -> tuple[np.ndarray, list[str]]:
     """(image name of each caption, captions)."""
     rows = [line.split("\t") for line in folder.read(name, "utf-8").removesuffix("\n").split("\n")]
     for number, row in enumerate(rows, 1):

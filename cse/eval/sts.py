@@ -16,6 +16,7 @@ import numpy as np
 from scipy.stats import pearsonr, spearmanr
 
 from cse.errors import UserError
+from cse.eval.files import DataFolder
 from cse.eval.senteval_data import SentEvalFolder, words
 from cse.types import Encode
 
@@ -83,19 +84,30 @@ def read_sickr(folder: SentEvalFolder, split: str) -> Pairs:
 
 def _pairs(folder: SentEvalFolder, name: str, rows: list[tuple[str, ...]], official: int) -> Pairs:
     folder.expect(name, len(rows), official)
-    try:
-        gold_N = np.array([float(gold) for _, _, gold in rows])
-    except ValueError as error:
-        raise UserError(f"{name} holds a score that is no number ({error}): restore the file.") from error
+    gold_N = golds(folder, name, [gold for _, _, gold in rows])
     return Pairs([words(first) for first, _, _ in rows], [words(second) for _, second, _ in rows], gold_N)
 
 
+def golds(folder: DataFolder, name: str, cells: list[str]) -> np.ndarray:
+    """Human scores (N,). Raises UserError for one that is no finite number."""
+    try:
+        gold_N = np.array([float(cell) for cell in cells])
+    except ValueError as error:
+        raise UserError(f"{folder.root / name} holds a score that is no number ({error}): restore it.") from error
+    if not np.isfinite(gold_N).all():
+        raise UserError(f"{folder.root / name} holds a score that is not finite: restore it.")
+    return gold_N
+
+
 def cosines(first_ND: np.ndarray, second_ND: np.ndarray) -> np.ndarray:
-    """Row-wise cosine (N,) in float64, in [-1, 1]; a pair with a zero or NaN vector scores 0, as in SentEval."""
+    """Row-wise cosine (N,) in float64, in [-1, 1]; a pair with a zero or NaN vector scores 0, as in SentEval.
+
+    Equal vectors have 1, not 1 - 1e-16: rounding would rank pairs whose texts are the same to the encoder.
+    """
     first_ND, second_ND = np.asarray(first_ND, np.float64), np.asarray(second_ND, np.float64)
     norms_N = np.linalg.norm(first_ND, axis=1) * np.linalg.norm(second_ND, axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        cosines_N = (first_ND * second_ND).sum(1) / norms_N
+        cosines_N = np.where((first_ND == second_ND).all(1) & (norms_N > 0), 1, (first_ND * second_ND).sum(1) / norms_N)
     return np.clip(np.nan_to_num(cosines_N, nan=0.0, posinf=0.0, neginf=0.0), -1, 1)
 
 
@@ -121,8 +133,6 @@ def correlations(subsets: list[tuple[np.ndarray, np.ndarray]]) -> dict[str, floa
 def score_tasks(encode: Encode, tasks: dict[str, list[Pairs]]) -> dict[str, float]:
     """Correlations of every task, `<task>/<statistic>`; all sentences of all tasks go to `encode` in one call."""
     sets = [pairs for subsets in tasks.values() for pairs in subsets]
-    if not sets:
-        raise UserError("None of the files to score is there, even in part: see paths.senteval.")
     vectors_ND = encode([text for pairs in sets for text in (*pairs.first, *pairs.second)])
     ends = np.cumsum([len(pairs.gold_N) for pairs in sets for _ in range(2)])
     halves = iter(np.split(vectors_ND, ends[:-1]))
@@ -150,13 +160,14 @@ class Stsb:
         if self.tasks:
             return
         for split in self.splits:
-            found = {"STS-B": self.folder.attempt(partial(read_stsb, split=split))}
+            found = {"STS-B": self.folder.attempt(partial(read_stsb, split=split), split, "STS-B")}
             if self.with_sickr:
-                found["SICK-R"] = self.folder.attempt(partial(read_sickr, split=split))
+                found["SICK-R"] = self.folder.attempt(partial(read_sickr, split=split), split, "SICK-R")
             self.tasks[split] = {task: [pairs] for task, pairs in found.items() if pairs is not None}
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         self.prepare()
+        self.folder.need(self.tasks[split])
         scores = score_tasks(encode, self.tasks[split])
         if self.with_sickr and "SICK-R/spearman" in scores and "STS-B/spearman" in scores:
             scores["average"] = (scores["STS-B/spearman"] + scores["SICK-R/spearman"]) / 2
@@ -193,12 +204,13 @@ class Sts:
             return
         readers = {year: [partial(read_subset, year=year, subset=name) for name in SUBSETS[year]] for year in SUBSETS}
         readers |= {"STS-B": [partial(read_stsb, split="test")], "SICK-R": [partial(read_sickr, split="test")]}
-        found = {task: [self.folder.attempt(read) for read in reads] for task, reads in readers.items()}
+        found = {task: [self.folder.attempt(read, task=task) for read in reads] for task, reads in readers.items()}
         present = {task: [pairs for pairs in subsets if pairs is not None] for task, subsets in found.items()}
         self.tasks = {task: subsets for task, subsets in present.items() if subsets}
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         self.prepare()
+        self.folder.need(self.tasks)
         scores = score_tasks(encode, self.tasks)
         if len(self.tasks) == len(SUBSETS) + 2:
             scores["average"] = float(np.mean([round(scores[f"{task}/spearman"], 2) for task in self.tasks]))

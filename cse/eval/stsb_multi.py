@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from cse.errors import MissingResource, UserError
-from cse.eval.files import DataFolder
-from cse.eval.sts import STSB_ROWS, Pairs, score_tasks
+from cse.eval.files import DataFolder, listed
+from cse.eval.sts import STSB_ROWS, Pairs, golds, score_tasks
 from cse.types import Encode
 
 HUB = ("mteb/stsb_multi_mt", "29afa2569dcedaaa2fe6a3dcfebab33d28b82e8c")  # the copy and revision that MTEB scores
@@ -25,7 +25,7 @@ class StsbMulti:
     splits = ("dev", "test")
 
     def __init__(self, stsb_multi: str | None, languages: list[str], allow_partial: bool = False):
-        self.languages = list(languages)
+        self.languages = listed(languages)
         what = "the folder of stsb-<language>-<split>.csv"
         source = Hub if stsb_multi is None else Folder
         self.folder = source(stsb_multi or "@".join(HUB), "paths.stsb_multi", what, allow_partial)
@@ -37,12 +37,13 @@ class StsbMulti:
         for split in self.splits:
             self.tasks[split] = {}
             for language in self.languages:
-                pairs = self.folder.attempt(methodcaller("pairs", language, split))
+                pairs = self.folder.attempt(methodcaller("pairs", language, split), split, language)
                 if pairs is not None:
                     self.tasks[split][language] = [pairs]
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         self.prepare()
+        self.folder.need(self.tasks[split])
         scores = score_tasks(encode, self.tasks[split])
         if len(self.tasks[split]) == len(self.languages):
             scores["average"] = float(np.mean([scores[f"{language}/spearman"] for language in self.languages]))
@@ -63,14 +64,11 @@ class Folder(DataFolder):
     def pairs(self, language: str, split: str) -> Pairs:
         name = f"stsb-{language}-{split}.csv"
         rows = [row for row in csv.reader(self.read(name, "utf-8").splitlines()) if row]
-        try:
-            pairs = Pairs([row[0] for row in rows], [row[1] for row in rows], np.array([float(row[2]) for row in rows]))
-        except (IndexError, ValueError) as error:
-            raise UserError(
-                f"{self.root / name} is not rows of sentence,sentence,score ({error}): restore it."
-            ) from error
+        if any(len(row) != 3 for row in rows):
+            raise UserError(f"{self.root / name} is not rows of sentence,sentence,score: restore it.")
         self.expect(name, len(rows), STSB_ROWS[split])
-        return pairs
+        first, second, gold = map(list, zip(*rows, strict=True)) if rows else ([], [], [])
+        return Pairs(first, second, golds(self, name, gold))
 
 
 class Hub(DataFolder):
@@ -95,4 +93,4 @@ class Hub(DataFolder):
         text = "".join(f"{a}\t{b}\t{score}\n" for a, b, score in zip(first, second, gold, strict=True))
         self.files[f"{language}-{split}"] = {"sha256": hashlib.sha256(text.encode()).hexdigest()}
         self.expect(f"{language}-{split}", len(gold), STSB_ROWS[split])
-        return Pairs(first, second, np.array(gold, float))
+        return Pairs(first, second, golds(self, f"{language}-{split}", gold))

@@ -14,6 +14,7 @@ import numpy as np
 
 from cse.errors import UserError
 from cse.eval import transfer_data as data
+from cse.eval.files import chosen
 from cse.eval.senteval_data import SentEvalFolder
 from cse.eval.transfer_data import Examples, Parts
 from cse.eval.validation import cross_validation, given_split, nested_cross_validation
@@ -63,23 +64,22 @@ class Transfer:
         regression: Any,
         allow_partial: bool = False,
     ):
-        if unknown := [task for task in tasks if task not in TASKS]:
-            raise UserError(f"eval.transfer.tasks: {', '.join(unknown)} unknown; choose from {', '.join(TASKS)}.")
+        self.tasks = chosen("eval.transfer.tasks", tasks, TASKS)
         if mode not in classifiers:
             raise UserError(f"eval.transfer.mode={mode}: choose from {', '.join(classifiers)}.")
         self.folder = SentEvalFolder(senteval, allow_partial)
-        self.tasks, self.mode = list(tasks), mode
-        self.settings, self.regression = classifiers[mode], regression
+        self.mode, self.settings, self.regression = mode, classifiers[mode], regression
         self.suffix = "_sklearn" if mode == "sklearn" else ""
         self.data: dict[str, Parts] = {}
 
     def prepare(self) -> None:
         if not self.data:
-            found = {task: self.folder.attempt(TASKS[task].read) for task in self.tasks}
+            found = {task: self.folder.attempt(TASKS[task].read, task=task) for task in self.tasks}
             self.data = {task: parts for task, parts in found.items() if parts is not None}
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         self.prepare()
+        self.folder.need(self.data)
         vectors = embed(encode, [examples for parts in self.data.values() for examples in parts.values()])
         scores: dict[str, float] = {}
         for task, parts in self.data.items():
@@ -116,10 +116,12 @@ class Transfer:
 
     def provenance(self) -> dict[str, Any]:
         kind = "scikit-learn, not the papers' classifier" if self.suffix else "SentEval's torch logistic regression"
+        rows = {task: {part: len(e.labels_N) for part, e in parts.items()} for task, parts in self.data.items()}
+        averaged = {task: rows[task] for task in SIMCSE_SEVEN if task in rows}
         return {
             "protocol": f"{kind}, mode {self.mode}",
             "classifier": dataclasses.asdict(self.settings["fit"]) | {"kfold": self.settings["kfold"]},
-            "rows": {task: {part: len(e.labels_N) for part, e in parts.items()} for task, parts in self.data.items()},
+            "rows": {**rows, f"average{self.suffix}": averaged},
             **self.folder.provenance(),
         }
 

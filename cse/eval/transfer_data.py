@@ -54,7 +54,8 @@ def _read(
     """convert(line) of every line after the header; a line that does not fit is an error naming file and line."""
     rows = []
     # cut at newlines alone: str.splitlines() also cuts at characters that stand inside sentences
-    for number, line in enumerate(folder.read(name, encoding).removesuffix("\n").split("\n")[header:], header + 1):
+    text = folder.read(name, encoding).removesuffix("\n")
+    for number, line in enumerate(text.split("\n")[header:] if text else [], header + 1):
         try:
             rows.append(convert(line.strip()))
         except (ValueError, KeyError, IndexError) as error:
@@ -169,6 +170,8 @@ def read_snli(folder: SentEvalFolder) -> Parts:
         for side, rows in (("s1", first), ("s2", second), ("labels", labels)):
             folder.expect(f"SNLI/{side}.{split}", len(rows), official)
         swapped = in_sentevals_order(list(zip(second, first, labels, strict=False)))
+        if unknown := set(swapped.labels_N) - set(SNLI_LABELS):
+            raise UserError(f"{folder.root}/SNLI/labels.{split} holds {', '.join(unknown)}, no label; restore it.")
         classes_N = np.array([SNLI_LABELS[name] for name in swapped.labels_N])
         parts[split] = Examples((swapped.sentences[1], swapped.sentences[0]), classes_N)
     return parts

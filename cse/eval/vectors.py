@@ -60,6 +60,8 @@ class WordVectors:
             with gzip.open(self.path) if self.path.suffix == ".gz" else open(self.path, "rb") as lines:
                 for number, line in enumerate(lines, 1):
                     yield number, line.rstrip(b" \r\n")  # fastText ends every line with a blank
+        except PermissionError as error:
+            raise UserError(f"checkpoint={self.path} cannot be read: {error.strerror}") from error
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise UserError(f"{self.path}, after line {number}: the gzip file is damaged ({error})") from error
 

@@ -45,9 +45,7 @@ def load_encoder(
     source = locate(name)
     try:
         config = AutoConfig.from_pretrained(source)
-        recorded = recorded_modules(source) if pooling is None else None
-        if pooling is None and recorded is None:
-            raise UserError(f"model.name={name} records no pooling: say model.pooling={'|'.join((*POOLERS, OWN))}")
+        end = ending(name, source, pooling)
         if num_layers is not None:
             if not 1 <= num_layers <= config.num_hidden_layers:
                 raise UserError(f"model.num_layers={num_layers}: {name} has 1 to {config.num_hidden_layers}")
@@ -55,7 +53,7 @@ def load_encoder(
         if dropout is not None:
             config.hidden_dropout_prob = config.attention_probs_dropout_prob = dropout
         tokenizer = Tokenizer(AutoTokenizer.from_pretrained(source), LONGEST)
-        backbone, mlm_head, head = read_weights(source, config, mlm, pooling == OWN)
+        backbone, mlm_head, pooler = read_weights(source, config, mlm, pooling == OWN)
     except TypeError as error:  # AutoModel passes add_pooling_layer on to the class
         raise UserError(f"model.name={name}: {config.model_type} is not a BERT-like encoder ({error})") from error
     except (OSError, ValueError, SafetensorError) as error:  # not there, not JSON, not a whole safetensors file
@@ -69,18 +67,12 @@ def load_encoder(
         )
     # RoBERTa numbers positions from padding_idx + 1, so the first rows of its table are never read.
     unread = getattr(backbone.embeddings, "padding_idx", -1) + 1
-    tokenizer.longest = min(tokenizer.longest, config.max_position_embeddings - unread)
+    tokenizer.longest = min(tokenizer.longest, config.max_position_embeddings - unread, end.longest or LONGEST)
     if gradient_checkpointing:
         backbone.gradient_checkpointing_enable()
-    unit_length = False
-    if pooling is None:
-        assert recorded is not None
-        pooling, head, unit_length = recorded.pooling, recorded.head, recorded.unit_length
-        tokenizer.longest = min(tokenizer.longest, recorded.longest or tokenizer.longest)
-    elif pooling == OWN:
-        pooling = "cls"
     packed = packed and config.model_type in ARCHITECTURES and not gradient_checkpointing
-    return Encoder(backbone, tokenizer, pooling, mlm_head, head, unit_length, packed).train()
+    kind = "cls" if end.pooling == OWN else end.pooling
+    return Encoder(backbone, tokenizer, kind, mlm_head, end.head or pooler, end.unit_length, packed).train()
 
 
 def read_weights(source: str, config: Any, mlm: bool, pooler: bool) -> tuple[Any, nn.Module | None, nn.Module | None]:
@@ -120,17 +112,29 @@ def locate(name: str) -> str:
 
 
 @dataclass(frozen=True)
-class Recorded:
-    """What a sentence-transformers layout says of an encoder. longest: the most tokens it reads, None: all it can."""
+class Ending:
+    """What follows the transformer's layers. longest: the most tokens it reads, None: all it can."""
 
     pooling: str
-    head: nn.Module | None
-    unit_length: bool
-    longest: int | None
+    head: nn.Module | None = None
+    unit_length: bool = False
+    longest: int | None = None
 
 
-def recorded_modules(source: str) -> Recorded | None:
-    """None where there is no such layout."""
+def ending(name: str, source: str, pooling: str | None) -> Ending:
+    """As asked for, or as the checkpoint records it. Raises UserError where it records nothing."""
+    if pooling is not None:
+        if pooling not in (*POOLERS, OWN):
+            raise UserError(f"model.pooling={pooling} is not one of {', '.join((*POOLERS, OWN))}")
+        return Ending(pooling)
+    recorded = recorded_modules(source)
+    if recorded is None:
+        raise UserError(f"model.name={name} records no pooling: say model.pooling={'|'.join((*POOLERS, OWN))}")
+    return recorded
+
+
+def recorded_modules(source: str) -> Ending | None:
+    """What a sentence-transformers layout says, None where there is no such layout."""
     from transformers.utils import cached_file
 
     def read(file: str) -> Any:
@@ -158,7 +162,7 @@ def recorded_modules(source: str) -> Recorded | None:
             raise UserError(f"{source}/modules.json: a {kind} module is not one that cse can load")
     if pooling is None:
         raise UserError(f"{source}/modules.json names no Pooling: say model.pooling={'|'.join(POOLERS)}")
-    return Recorded(pooling, head, unit_length, longest)
+    return Ending(pooling, head, unit_length, longest)
 
 
 def pooling_kind(config, source: str) -> str:

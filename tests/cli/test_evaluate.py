@@ -164,6 +164,11 @@ def test_the_checksum_of_the_hubs_data_follows_their_revisions():
         ({"MR": {"all": 9}, "SST2": {"train": 5, "dev": 2, "test": 3}}, "SST2/dev_accuracy", "test", 2),
         ({"TREC": {"train": 5, "test": 3}}, "TREC/dev_accuracy", "test", 5),
         ({"MR": {"all": 9}, "SST2": {"train": 5, "dev": 2, "test": 3}}, "average", "test", 12),
+        ({"MR": {"all": 9}, "SST2": {"test": 3}, "average": {"MR": {"all": 9}}}, "average", "test", 9),
+        ({"MR": {"all": 9}, "SST2": {"test": 3}, "average": {"MR": {"all": 9}}}, "dev_average", "test", 9),
+        ({"alignment": {"dev": 3}, "dev": 8}, "alignment", "dev", 3),
+        ({"alignment": {"dev": 3}, "dev": 8}, "uniformity", "dev", 8),
+        ({"A": {"dev": 4}, "STS/average": {"A": {"dev": 4}}}, "STS/average", "test", 4),
         ({}, "average", "test", ""),
         ({"parts": {"transfer": {"rows": {"MR": {"all": 9}}}}}, "transfer/MR/accuracy", "test", 9),
         ({"parts": {"sts": {"pairs": {"STS12": 3, "STS13": 4}}}}, "sts/average", "test", 7),
@@ -175,6 +180,46 @@ def test_the_rows_behind_a_score(counts, score, split, expected):
     content = {"metrics": {f"{split}/x/{score}": 1.0}, "versions": {}, "dtype": "fp32", "encoder": "e",
                "data": {"x": {**source, "sha256": "", "protocol": ""}}}  # fmt: skip
     assert scores.rows_of(content)[0]["rows"] == str(expected)
+
+
+def test_a_problem_marks_the_rows_that_it_concerns():
+    problems = [{"split": None, "task": "STS12", "problem": "x"}, {"split": "dev", "task": None, "problem": "y"}]
+    marked = {(split, task): scores.touched({"problems": problems}, split, task)
+              for split in ("dev", "test") for task in ("STS12", "STS13", "")}  # fmt: skip
+    assert marked == {("dev", "STS12"): True, ("dev", "STS13"): True, ("dev", ""): True,
+                      ("test", "STS12"): True, ("test", "STS13"): False, ("test", ""): True}  # fmt: skip
+    whole = {"parts": {"sts": {"problems": problems}, "coco": {}}}
+    assert scores.touched(whole, "test", "")
+    assert scores.notes_on("declutr", whole) == [
+        "partial: declutr/sts: STS12: x", "partial: declutr/sts: dev: y",
+    ]  # fmt: skip
+
+
+def test_a_long_name_cuts_no_value():
+    common = dict.fromkeys(("evaluator", "protocol", "sha256", "encoder", "dtype", "versions"), "")
+    row = {"score": "test/declutr/" + "x" * 200, "value": "71.2345", "rows": "8", "data": "partial", **common}
+    assert "71.2345" in scores.shown([row], [])
+
+
+def test_what_was_scored_is_kept_when_the_next_one_fails(cse_eval, word_vectors, tmp_path, monkeypatch):
+    from cse.eval.demo import Demo
+
+    def fails(self, encode, split):
+        raise RuntimeError("no more memory")
+
+    monkeypatch.setattr(Demo, "__call__", fails)
+    with pytest.raises(RuntimeError):
+        cse_eval(f"checkpoint={word_vectors}", "eval=[stsb,demo]", "allow_partial=true")
+    found = results(tmp_path / "eval")
+    assert found["status"] == "failed"
+    assert "test/stsb/spearman" in found["metrics"]
+
+
+def test_with_m_no_scores_are_written_over(cse_eval, word_vectors, tmp_path, capsys):
+    several = ["-m", f"checkpoint={word_vectors}", f"hydra.sweep.dir={tmp_path}/sweep"]
+    assert cse_eval(*several) == 0
+    assert cse_eval(*several) == 2
+    assert "hydra.run.dir=ANOTHER keeps them" in capsys.readouterr().err
 
 
 def test_splits_are_chosen(cse_eval, word_vectors, tmp_path):

@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies
 
+from cse.errors import MissingResource, UserError
 from cse.eval import sts
 from cse.eval.geometry import (
     Geometry,
@@ -161,10 +162,31 @@ def test_the_evaluator_measures_positives_and_distinct_sentences(stsb, bag_of_le
     assert scores["uniformity_without_log"] == pytest.approx(math.exp(scores["uniformity"]), rel=1e-5)
     assert set(scores) >= {"effective_rank", "isotropy", "mean_cosine"}
     provenance = found.provenance()
-    assert provenance["positives"] == {"dev": positive.sum()}
+    assert provenance["rows"] == {"alignment": {"dev": positive.sum()}, "dev": len(distinct)}
     assert sum(map(sum, provenance["cosine_histograms"]["dev"].values())) == 12
     cosines, gold = found.cosines(bag_of_letters, "dev")
     assert len(cosines) == len(gold) == 12
+
+
+def test_gold_scores_outside_the_buckets_are_in_none():
+    found = cosine_histograms(np.zeros(5), np.array([0.0, 2.0, 3.0, 4.0, 5.0]), [2, 3, 4], bins=2)
+    assert {name: sum(counts) for name, counts in found.items()} == {"2-3": 1, "3-4": 2}
+
+
+def test_settings_that_measure_nothing_are_refused(stsb):
+    for changes in ({"threshold": 6.0}, {"bins": 0}, {"gold_edges": [0]}):
+        with pytest.raises(UserError, match=next(iter(changes))):
+            evaluator(stsb, **changes).prepare()
+
+
+def test_a_split_without_data_is_left_out_where_that_is_allowed(stsb, bag_of_letters):
+    (stsb / "STS" / "STSBenchmark" / "sts-dev.csv").unlink()
+    with pytest.raises(MissingResource, match=r"sts-dev\.csv is missing"):
+        evaluator(stsb).prepare()
+    found = evaluator(stsb, allow_partial=True)
+    assert found(bag_of_letters, "dev") == {}
+    assert "alignment" in found(bag_of_letters, "test")
+    assert [problem["split"] for problem in found.provenance()["problems"]] == ["dev"]
 
 
 def test_the_switches_of_the_evaluator(stsb, bag_of_letters):
@@ -178,7 +200,7 @@ def test_the_switches_of_the_evaluator(stsb, bag_of_letters):
         found.prepare()
         found.pairs["dev"].gold_N[10] = found.threshold
         found(bag_of_letters, "dev")
-        counts[inclusive] = found.positives["dev"]
+        counts[inclusive] = found.rows["alignment"]["dev"]
     assert counts == {False: 1, True: 2}
     whole = evaluator(stsb, parts={"test": ["train", "dev", "test"]})
     assert whole.splits == ("test",)

@@ -126,7 +126,10 @@ def test_altered_data_is_an_error_that_names_the_file_unless_partial_is_allowed(
     evaluator = Sts(str(suite), allow_partial=True)
     assert "average" in evaluator(bag_of_letters, "test")
     assert evaluator.provenance()["partial"] is True
-    assert Path(name).name in " ".join(evaluator.provenance()["problems"])
+    problems = evaluator.provenance()["problems"]
+    assert Path(name).name in " ".join(problem["problem"] for problem in problems)
+    task = {"STS14-en-test": "STS14", "STSBenchmark": "STS-B", "SICK": "SICK-R"}[Path(name).parent.name]
+    assert {problem["task"] for problem in problems} == {task}
 
 
 def test_a_missing_file_is_named_and_leaves_no_average_of_six(suite, bag_of_letters):
@@ -142,7 +145,10 @@ def test_a_missing_file_is_named_and_leaves_no_average_of_six(suite, bag_of_lett
 def test_a_row_without_its_columns_a_word_for_a_score_and_odd_bytes_are_errors(suite):
     name = suite / "STS/STSBenchmark/sts-test.csv"
     whole = name.read_text()
-    for damaged in (whole.replace("\tz", "z", 1).rsplit("\t", 1)[0], whole.replace("0.000", "high", 1)):
+    for damaged in (
+        whole.replace("\tz", "z", 1).rsplit("\t", 1)[0], whole.replace("0.000", "high", 1),
+        whole.replace("0.000", "nan", 1), whole.replace("0.000", "inf", 1),
+    ):  # fmt: skip
         name.write_text(damaged)
         with pytest.raises(UserError, match=r"sts-test\.csv"):
             Sts(str(suite)).prepare()
@@ -151,10 +157,19 @@ def test_a_row_without_its_columns_a_word_for_a_score_and_odd_bytes_are_errors(s
         Sts(str(suite)).prepare()
 
 
+def test_equal_vectors_are_equally_near():
+    """Of any length: 1 - 1e-16 would rank pairs that are the same to the encoder."""
+    rng = np.random.default_rng(0)
+    first_ND = rng.standard_normal((500, 7)).astype(np.float32)
+    assert (cosines(first_ND, first_ND) == 1).all()
+    assert (cosines(first_ND, 2 * first_ND) <= 1).all()
+    assert (cosines(np.zeros((2, 3)), np.zeros((2, 3))) == 0).all()
+
+
 def test_no_folder_and_an_empty_one_end_in_a_sentence(tmp_path, bag_of_letters):
     with pytest.raises(MissingResource, match=r"paths\.senteval=.*is no folder"):
         Stsb(str(tmp_path / "nowhere")).prepare()
-    with pytest.raises(UserError, match="None of the files"):
+    with pytest.raises(UserError, match="none of the files"):
         Stsb(str(tmp_path), allow_partial=True)(bag_of_letters, "dev")
 
 

@@ -193,7 +193,8 @@ def test_a_missing_task_is_named_or_left_out_with_the_average(folder, bag_of_let
     assert "average" not in scores
     assert "CR/accuracy" in scores
     assert suite.provenance()["partial"] is True
-    assert "mpqa.pos" in suite.provenance()["problems"][0]
+    (problem,) = suite.provenance()["problems"]
+    assert (problem["task"], "mpqa.pos" in problem["problem"]) == ("MPQA", True)
 
 
 @pytest.mark.parametrize(
