@@ -4,7 +4,7 @@ from fnmatch import fnmatch
 from typing import Any
 
 from cse.report.runs import Run, Where, varying
-from cse.report.table import Cell, Table, deviations, missing_jobs
+from cse.report.table import Cell, Table, deviations, missing_jobs, retrieved
 
 
 def survey(runs: list[Run], patterns: list[str], seed: str, expected: list[Where]) -> list[Table]:
@@ -21,7 +21,10 @@ def survey(runs: list[Run], patterns: list[str], seed: str, expected: list[Where
         columns = [name.partition("/")[2] for name in metrics]
         table = Table(f"Scores on {split}", split, columns, {}, 2, absent=missing_jobs(runs, expected))
         table.deviations = deviations({}, done)
-        for label, group in _by_setting(done, keys).items():
+        groups = _by_setting(done, keys)
+        if split == "test":
+            table.notes += retrieved({label: group[-1] for label, group in groups.items()})
+        for label, group in groups.items():
             table.cells[label] = {}
             for column, metric in zip(columns, metrics, strict=True):
                 having = [run for run in group if metric in run.metrics]

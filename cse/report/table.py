@@ -86,7 +86,8 @@ def build(
         for column in published.columns:
             compare(table.cells[row][column], table.cells[base][column], confidence)
     table.absent += missing_jobs(runs, expected)
-    table.notes += retrieved(spec, runs)
+    done = [run for run in runs if run.status == "done"]
+    table.notes += retrieved({row: run for row, line in spec.rows.items() for run in done if run.matches(line.where)})
     if any(
         cell.difference is not None and len(cell.values) == 1 for row in table.cells.values() for cell in row.values()
     ):
@@ -185,18 +186,15 @@ def as_planned(runs: list[Run], spec: Spec) -> list[Run]:
     return [run for run in runs if not run.departures and run.matches(spec.setting)] or runs
 
 
-def retrieved(spec: Spec, runs: list[Run]) -> list[str]:
-    """Row beside row, the nearest captions of each query (NonLing-CSE's Table C.1), where runs kept them."""
-    tops = {
-        row: run.results.get("data", {}).get("retrieval", {}).get("top", {})
-        for row, line in spec.rows.items()
-        for run in runs
-        if run.status == "done" and run.matches(line.where)
-    }
+def retrieved(runs: dict[str, Run]) -> list[str]:
+    """Model beside model, the nearest captions of each query (NonLing-CSE's Table C.1), where runs kept them."""
+    tops = {row: run.results.get("data", {}).get("retrieval", {}).get("top", {}) for row, run in runs.items()}
+    queries = dict.fromkeys(query for top in tops.values() for query in top)
     return [
-        f"{query}, nearest #{place + 1}: " + " | ".join(f"{row}: {top[query][place][1]}" for row, top in tops.items())
-        for query, hits in next(iter(tops.values()), {}).items()
-        for place in range(len(hits))
+        f"{query}, nearest #{place + 1}: "
+        + " | ".join(f"{row}: {top[query][place][1]}" for row, top in tops.items() if len(top.get(query, [])) > place)
+        for query in queries
+        for place in range(max(len(top.get(query, [])) for top in tops.values()))
     ]
 
 

@@ -1,5 +1,6 @@
 """Tables of invented runs whose right answer is known, over the papers' real tables."""
 
+import json
 import math
 import shutil
 from dataclasses import replace
@@ -285,6 +286,21 @@ def test_a_survey_of_runs_of_no_table(leave, tmp_path):
     }
     assert test.absent == ["lost: failed"]
     assert [table.split for table in survey(runs, ["dev/*"], "seed", [])] == ["dev"]
+
+
+def test_what_models_found_stands_side_by_side(leave, tmp_path):
+    """NonLing-CSE's Table C.1 of any runs, also where they were asked other things."""
+    asked = {"a": {"dog": [[0.9, "a dog"], [0.8, "dogs"]], "cat": [[0.7, "a cat"]]}, "b": {"dog": [[0.6, "a hog"]]}}
+    for name, top in asked.items():
+        file = leave(name, {"checkpoint": name}, {"test/retrieval/recall@1": 1.0}) / "results.json"
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"data": {"retrieval": {"top": top}}}))
+    leave("c", {"checkpoint": "c"}, {"test/retrieval/recall@1": 1.0})
+    (table,) = survey(read_runs([tmp_path / "runs"]), [], "seed", [])
+    assert table.notes == [
+        "dog, nearest #1: checkpoint=a: a dog | checkpoint=b: a hog",
+        "dog, nearest #2: checkpoint=a: dogs",
+        "cat, nearest #1: checkpoint=a: a cat",
+    ]
 
 
 def test_a_trial_with_other_settings_never_mixes_with_the_sweeps_own_runs(table3, tmp_path):
