@@ -53,6 +53,9 @@ def _from_hub() -> Path:
                     archive.extractall(Path(scratch) / "downstream", filter="data")
             except (tarfile.TarError, OSError) as error:
                 raise UserError(f"{tar} cannot be unpacked ({error}): delete it and start anew.") from error
-            # renamed when whole: a reader never sees half a folder
-            (Path(scratch) / "downstream").rename(folder)
+            try:  # renamed when whole: a reader never sees half a folder
+                (Path(scratch) / "downstream").rename(folder)
+            except OSError:
+                if not folder.is_dir():  # else another process was sooner
+                    raise
     return folder

@@ -71,6 +71,7 @@ class Transfer:
         self.mode, self.settings, self.regression = mode, classifiers[mode], regression
         self.suffix = "_sklearn" if mode == "sklearn" else ""
         self.data: dict[str, Parts] = {}
+        self.folds: dict[str, list[float]] = {}  # accuracy of each outer fold, of the encoder scored last
 
     def prepare(self) -> None:
         if not self.data:
@@ -84,7 +85,7 @@ class Transfer:
         scores: dict[str, float] = {}
         for task, parts in self.data.items():
             start = time.perf_counter()
-            found = self._score(TASKS[task], parts, vectors)
+            found = self._score(task, parts, vectors)
             log.info("%s %s (%.0f s)", task, found, time.perf_counter() - start)
             scores |= {f"{task}/{statistic}": value for statistic, value in found.items()}
         if all(task in self.data for task in SIMCSE_SEVEN):
@@ -93,7 +94,8 @@ class Transfer:
                 scores[name] = float(np.mean([scores[f"{task}/{statistic}"] for task in SIMCSE_SEVEN]))
         return scores
 
-    def _score(self, task: Task, parts: Parts, vectors: Callable[[list[str]], np.ndarray]) -> dict[str, float]:
+    def _score(self, name: str, parts: Parts, vectors: Callable[[list[str]], np.ndarray]) -> dict[str, float]:
+        task = TASKS[name]
         x = {part: features([vectors(texts) for texts in e.sentences], task.scheme) for part, e in parts.items()}
         y = {part: examples.labels_N for part, examples in parts.items()}
         if task.scheme == "regression":
@@ -101,6 +103,7 @@ class Transfer:
         classifier, k = self.settings["fit"], self.settings["kfold"]
         if task.scheme == "nested":
             outcome = nested_cross_validation(x["all"], y["all"], classifier, k)
+            self.folds[name] = outcome.folds
         elif task.scheme == "cross":
             outcome = cross_validation(x, y, classifier, k)
         elif task.scheme == "snli":
@@ -121,6 +124,7 @@ class Transfer:
         return {
             "protocol": f"{kind}, mode {self.mode}",
             "classifier": dataclasses.asdict(self.settings["fit"]) | {"kfold": self.settings["kfold"]},
+            "folds": self.folds,
             "rows": {**rows, f"average{self.suffix}": averaged},
             **self.folder.provenance(),
         }

@@ -1,5 +1,6 @@
 """Transfer: SentEval's files and row order, damaged data, each task's scheme, and the authors' scores for MiniLM."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -94,6 +95,10 @@ def test_rows_come_in_the_order_in_which_sentevals_folds_are_cut(folder):
         for examples in parts.values():
             keys = [(len(text.split()), y) for text, y in zip(examples.sentences[0], examples.labels_N, strict=True)]
             assert keys == sorted(keys)
+    rows = [(" ".join(line.split()), label) for name, label in (("custrev.pos", 1), ("custrev.neg", 0))
+            for line in (folder / "CR" / name).read_text("latin-1").splitlines()]  # fmt: skip
+    rows.sort(key=lambda row: (len(row[0].split()), row[1]))  # stable: equal ones stay as the files have them
+    assert TASKS["CR"].read(read)["all"].sentences[0] == [text for text, _ in rows]
     for examples in TASKS["MRPC"].read(read).values():
         first, second = examples.sentences
         keys = [(len(a.split()), len(b.split()), y) for a, b, y in zip(first, second, examples.labels_N, strict=True)]
@@ -247,6 +252,9 @@ def test_minilm_scores_as_with_the_authors_code(shared, minilm_encode, transfer_
         assert scores[f"{task}/accuracy"] == pytest.approx(test, abs=0.1), task
         assert scores[f"{task}/dev_accuracy"] == pytest.approx(dev, abs=0.1), task
     assert scores["MRPC/f1"] == pytest.approx(81.40, abs=0.1)
+    reference = json.loads((shared / "reference" / "eval_reference.json").read_text())["transfer"]["avg"]
+    one_prediction = 100 / 377
+    assert suite.provenance()["folds"]["CR"] == pytest.approx(reference["CR"]["folds"], abs=one_prediction + 0.01)
     for task, expected in AUTHORS_REGRESSION.items():
         found = [scores[f"{task}/{name}"] for name in ("pearson", "spearman", "mse", "dev_spearman")]
         assert found == pytest.approx(expected, abs=0.01), task
