@@ -98,10 +98,16 @@ def prepared(part: Any) -> Any:
     return part
 
 
-def build_evaluators(cfg: DictConfig | None) -> dict[str, Any]:
-    """The evaluators by config key, data found and checked; what is missing of all of them in one message."""
+def build_evaluators(cfg: DictConfig | None, splits: tuple[str, ...] = ("dev", "test")) -> dict[str, Any]:
+    """The evaluators by config key, the data of these splits found and checked; all that is missing in one message."""
+
+    def built(node: DictConfig) -> Any:
+        part = make(node)
+        part.splits = tuple(split for split in part.splits if split in splits) or part.splits
+        return prepared(part)
+
     missing: list[str] = []
-    evaluators = {str(name): attempted(missing, lambda: prepared(make(node))) for name, node in (cfg or {}).items()}  # noqa: B023
+    evaluators = {str(name): attempted(missing, lambda: built(node)) for name, node in (cfg or {}).items()}  # noqa: B023
     if missing:
         raise MissingResource("; and ".join(dict.fromkeys(missing)))
     return evaluators

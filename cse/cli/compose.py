@@ -155,7 +155,8 @@ def explain(error: Exception, arguments: list[str], config_name: str) -> str:
     if match := re.search(r"Could not find '([^']+)'", text):
         group, _, choice = match.group(1).partition("/")
         folder = Path(SWEEPS_DIR if group == "sweep" else CONF_DIR, "" if group == "sweep" else group)
-        options = sorted(str(path.relative_to(folder).with_suffix("")) for path in folder.rglob("*.yaml"))
+        files = folder.glob("*/*.yaml" if group == "sweep" or "/" in choice else "*.yaml")
+        options = sorted(str(path.relative_to(folder).with_suffix("")) for path in files)
         return f"{group}={choice} is not a choice{nearest(choice, options)}; the choices: {', '.join(options)}"
     if match := re.search(r"You must specify '([^']+)'|Missing mandatory value: (\S+)", text):
         return f"{match.group(1) or match.group(2)} is not set: say {match.group(1) or match.group(2)}=..."

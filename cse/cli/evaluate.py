@@ -60,7 +60,7 @@ def task(cfg: DictConfig) -> None:
     missing: list[str] = []
     attempt = partial(build.attempted, missing)
     subject = attempt(lambda: load(cfg))
-    evaluators = attempt(lambda: build.build_evaluators(cfg.eval)) or {}
+    evaluators = attempt(lambda: build.build_evaluators(cfg.eval, splits_of(cfg))) or {}
     sample = attempt(lambda: sentences(cfg.whitening.fit)) if cfg.whitening.kind else None
     if missing:
         raise MissingResource("; and ".join(missing))
@@ -87,8 +87,8 @@ def check(cfg: DictConfig) -> None:
         raise UserError(f"whitening.components={whitening.components} must be a whole number, or null for all")
 
 
-def splits_of(cfg: DictConfig) -> list[str]:
-    return [cfg.splits] if isinstance(cfg.splits, str) else list(cfg.splits)
+def splits_of(cfg: DictConfig) -> tuple[str, ...]:
+    return (cfg.splits,) if isinstance(cfg.splits, str) else tuple(cfg.splits)
 
 
 def evaluate(

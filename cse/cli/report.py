@@ -98,7 +98,11 @@ def report(config: dict[str, Any]) -> None:
         title, subtitle = sweep, published.read(spec.paper)["paper"]
     else:
         runs = read_runs(folders)
+        if not runs:
+            raise UserError(f"runs={', '.join(map(str, folders))} holds no run (no results.json in it)")
         tables = survey(runs, config["metrics"], config["seed"], [])
+        if config["metrics"] and not tables:
+            raise UserError(f"metrics={config['metrics']} are scores of none of the {len(runs)} runs")
         title, subtitle = ", ".join(map(str, folders)), ""
     done = sum(run.status == "done" for run in runs)
     subtitle = (
@@ -230,3 +234,7 @@ def log_to(choice: str, out: Path, config: dict[str, Any], tables: list[Any], pi
         if picture.path:
             trackers.image(f"report/{picture.name}", picture.path, 0)
     trackers.finish(0, {})
+
+
+if __name__ == "__main__":
+    main()

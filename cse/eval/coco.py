@@ -174,9 +174,9 @@ def recalls(cosine_IN: Tensor) -> dict[str, float]:
 def read_images(folder: str | None, name: str) -> tuple[Images, str]:
     """A part's image features and five captions an image, ended with " ." as SentEval does; the file's sha256."""
     if folder is None or not (Path(folder) / name).is_file():
+        where = f"are not at eval.coco.folder={folder}" if folder else "are wanted, and eval.coco.folder is not set"
         raise MissingResource(
-            f"SentEval's COCO features ({name} of downstream/COCO) are not at eval.coco.folder={folder}: "
-            "its get_transfer_data.bash fetches them."
+            f"SentEval's COCO features ({name} of downstream/COCO) {where}: its get_transfer_data.bash fetches them."
         )
     data = (Path(folder) / name).read_bytes()
     try:

@@ -154,8 +154,8 @@ class Geometry:
         self.histograms: dict[str, dict[str, list[int]]] = {}
 
     def prepare(self) -> None:
-        for split, parts in self.parts.items() if not self.pairs else ():
-            found = [self.folder.attempt(partial(read_stsb, split=part), split) for part in parts]
+        for split in self.splits if not self.pairs else ():
+            found = [self.folder.attempt(partial(read_stsb, split=part), split) for part in self.parts[split]]
             if present := [pairs for pairs in found if pairs is not None]:
                 self.pairs[split] = joined(present)
                 if not self._positive(self.pairs[split]).any():

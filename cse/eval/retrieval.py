@@ -60,7 +60,8 @@ class Retrieval:
         self.found: dict[str, list[tuple[float, str]]] = {}
 
     def prepare(self) -> None:
-        names = dict.fromkeys([*(name for part in self.parts.values() for name in part), *self.search])
+        searched = self.search if "test" in self.splits else []
+        names = dict.fromkeys([*(name for split in self.splits for name in self.parts[split]), *searched])
         for name in names if not self.files else ():
             of = [split for split, part in self.parts.items() if name in part]
             found = self.folder.attempt(

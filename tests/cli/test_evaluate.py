@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -130,8 +131,6 @@ def test_all_that_is_written_agrees(cse_eval, tiny_bert, tmp_path, capsys):
 
 
 def test_the_checksum_follows_the_data(tmp_path, cse_eval, word_vectors, senteval):
-    import shutil
-
     shutil.copytree(senteval, tmp_path / "copy")
     moved, changed = f"paths.senteval={tmp_path}/copy", tmp_path / "copy" / "STS" / "STSBenchmark" / "sts-test.csv"
     assert cse_eval(f"checkpoint={word_vectors}") == 0
@@ -232,6 +231,50 @@ def test_the_only_evaluators_keys_need_no_name(cse_eval, word_vectors, tmp_path)
     given = ["eval=[stsb]", "allow_partial=false", "eval.allow_partial=true"]
     assert cse_eval(f"checkpoint={word_vectors}", *given) == 0
     assert results(tmp_path / "eval")["data"]["stsb"]["partial"]
+
+
+def test_data_of_other_splits_is_not_needed(cse_eval, word_vectors, tmp_path, senteval, capsys):
+    shutil.copytree(senteval, tmp_path / "copy")
+    (tmp_path / "copy" / "STS" / "STSBenchmark" / "sts-test.csv").unlink()
+    moved = [f"checkpoint={word_vectors}", f"paths.senteval={tmp_path}/copy", "eval=[stsb,geometry]"]
+    partial = ["allow_partial=true", "eval.geometry.threshold=1"]
+    assert cse_eval(*moved, *partial, "splits=dev") == 0
+    found = results(tmp_path / "eval")
+    assert {name.partition("/")[0] for name in found["metrics"]} == {"dev"}
+    assert not [one for one in found["data"]["stsb"]["problems"] if "missing" in one["problem"]]
+
+
+MTEB_TASK = """
+from datasets import Dataset, DatasetDict
+from mteb.abstasks.sts import AbsTaskSTS
+from mteb.abstasks.task_metadata import TaskMetadata
+
+class Mine(AbsTaskSTS):
+    metadata = TaskMetadata(
+        name="Mine", description="STS-B test", dataset={"path": "local/stsb", "revision": "1"}, type="STS",
+        category="t2t", eval_splits=["test"], eval_langs=["eng-Latn"], main_score="cosine_spearman", reference=None,
+        date=None, domains=None, task_subtypes=None, license=None, annotations_creators=None, dialect=None,
+        sample_creation=None, bibtex_citation=None, modalities=["text"])
+
+    def load_data(self, **_):
+        rows = [line.rstrip("\\n").split("\\t") for line in open("FILE", encoding="utf-8")]
+        columns = {"sentence1": [r[5] for r in rows], "sentence2": [r[6] for r in rows]}
+        columns["score"] = [float(r[4]) for r in rows]
+        self.dataset, self.data_loaded = DatasetDict({"test": Dataset.from_dict(columns)}), True
+"""
+
+
+@pytest.mark.slow
+def test_an_mteb_task_of_ones_own(cse_eval, shared, tmp_path, monkeypatch):
+    """Offline, over the shared data, from the command line: STS-B test of all-MiniLM-L6-v2, as published."""
+    pytest.importorskip("mteb", reason="needs mteb (pip install .[mteb])")
+    file = shared / "data" / "senteval" / "STS" / "STSBenchmark" / "sts-test.csv"
+    (tmp_path / "my_tasks.py").write_text(MTEB_TASK.replace("FILE", str(file)))
+    monkeypatch.syspath_prepend(tmp_path)
+    assert cse_eval("model=minilm", "eval=mteb", "eval.tasks=[{_target_: my_tasks.Mine}]") == 0
+    found = results(tmp_path / "eval")
+    assert found["metrics"]["test/mteb/Mine/cosine_spearman"] == pytest.approx(82.0325, abs=1e-3)
+    assert found["data"]["mteb"]["rows"]["Mine"] == {"test": 1379}
 
 
 def test_max_length_and_dtype_reach_the_encoder(cse_eval, tiny_bert, tmp_path):
