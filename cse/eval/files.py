@@ -70,7 +70,8 @@ class DataFolder:
     def need(self, found: Any) -> None:
         """Raise if nothing at all was found to score."""
         if not found:
-            raise UserError(f"{self.key}={self.path}: none of the files to score is there, even in part")
+            why = f" ({self.problems[0]['problem']})" if self.problems else ""
+            raise UserError(f"{self.key}={self.path}: none of the files to score is there, even in part{why}")
 
     def read(self, name: str, encoding: str) -> str:
         """The whole text of a file, unpacked if its name ends in .gz; its sha256 goes to the provenance."""
