@@ -103,7 +103,7 @@ def test_captions_and_images_that_belong_together_are_found(folder, bag_of_lette
 
 
 def test_missing_and_damaged_pickles_are_named(folder):
-    with pytest.raises(MissingResource, match=r"train\.pkl.*eval\.coco\.folder=None"):
+    with pytest.raises(MissingResource, match=r"train\.pkl.*eval\.coco\.folder is not set"):
         evaluator(None).prepare()
     whole = (folder / "valid.pkl").read_bytes()
     content = pickle.loads(whole)
