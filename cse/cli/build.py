@@ -45,7 +45,7 @@ def build(cfg: DictConfig) -> Parts:
     augmentation = attempt(lambda: make(cfg.augmentation))
     dropout = getattr(augmentation, "model_dropout", None)
     mlm = wants_mlm(cfg.objective)
-    encoder = attempt(lambda: make(cfg.model, dropout=dropout, mlm=mlm))
+    encoder = attempt(lambda: trainable(make(cfg.model, dropout=dropout, mlm=mlm), cfg.model.name))
     text = attempt(lambda: prepared(make(cfg.data)))
     evaluators = attempt(lambda: build_evaluators(cfg.eval)) or {}
     objective = aux = None
@@ -56,12 +56,6 @@ def build(cfg: DictConfig) -> Parts:
         works = " (what works without a hub: cse-train experiment=demo)" if len(missing) > 1 else ""
         raise MissingResource("; and ".join(missing) + works)
     check_views(augmentation, objective)
-    if encoder.head is not None:
-        raise UserError(
-            f"model.name={cfg.model.name} ends in a trained head that training would leave as it is: "
-            f"model.pooling={encoder.pooling} starts without it"
-        )
-    encoder.unit_length = False  # best/ does not carry it
     mask = make(cfg.masking)
     for part in (augmentation, mask):
         if hasattr(part, "bind"):
@@ -93,17 +87,34 @@ def make(node: DictConfig, **more: Any) -> Any:
         raise
 
 
+def trainable(encoder: Any, name: str) -> Any:
+    """The encoder, as best/ can carry it. Raises UserError for one with a head that no objective would train."""
+    if encoder.head is not None:
+        raise UserError(
+            f"model.name={name} ends in a trained head that training would leave as it is: "
+            f"model.pooling={encoder.pooling} starts without it"
+        )
+    encoder.unit_length = False
+    return encoder
+
+
 def prepared(part: Any) -> Any:
     part.prepare()
     return part
 
 
-def build_evaluators(cfg: DictConfig | None, splits: tuple[str, ...] = ("dev", "test")) -> dict[str, Any]:
-    """The evaluators by config key, the data of these splits found and checked; all that is missing in one message."""
+def build_evaluators(cfg: DictConfig | None, splits: tuple[str, ...] | None = None) -> dict[str, Any]:
+    """The evaluators by config key, data found and checked; what is missing of all of them in one message.
+
+    splits: those that are asked for. An evaluator that has none of them is left as it is, without its data.
+    """
 
     def built(node: DictConfig) -> Any:
         part = make(node)
-        part.splits = tuple(split for split in part.splits if split in splits) or part.splits
+        asked = tuple(split for split in part.splits if splits is None or split in splits)
+        if not asked:
+            return part
+        part.splits = asked
         return prepared(part)
 
     missing: list[str] = []

@@ -156,7 +156,7 @@ def evaluator(node: DictConfig) -> list[Check]:
         return "mteb is installed; each task's data comes from the hub when first used"
 
     def scored() -> str:
-        part = make(node)
+        part = make(node, **{"allow_partial": False} if "allow_partial" in node else {})
         part.prepare()
         source = part.provenance().get("source")
         return f"complete in {source}" if source else "complete"

@@ -37,7 +37,7 @@ def sort_arguments(arguments: list[str]) -> list[str]:
         else:
             argument = argument.replace("=~/", f"={Path.home()}/")  # a shell expands ~ only at a word's start
             # Hydra's functions have no capitals: MTEB(eng, v1) is a name, whose quotes the shell took away
-            overrides.append(re.sub(r"=([A-Z]\w*\([^()]*\))$", r"='\1'", argument))
+            overrides.append(re.sub(r"=([A-Z]\w*\([^()']*\))$", r"='\1'", argument))
     return overrides + flags
 
 

@@ -26,19 +26,20 @@ def main() -> None:
 
         print(EVALUATE)  # noqa: T201
         return
-    folders = [argument.partition("=")[2] for argument in sys.argv if argument.startswith("hydra.run.dir=")]
     try:  # before Hydra writes its own files there
-        for folder in folders[-1:]:
-            check_folder(Path(folder))
+        for key in ("hydra.run.dir", "hydra.sweep.dir"):
+            for argument in [argument for argument in sys.argv if argument.startswith(f"{key}=")][-1:]:
+                check_folder(Path(argument.partition("=")[2].strip("'\"")), key)
     except UserError as error:
         sys.exit(compose.complain(str(error), 2))
     sys.exit(compose.command("evaluate", task, sys.argv[1:]))
 
 
-def check_folder(folder: Path) -> None:
-    """Never write over a run or over scores."""
-    if any((folder / name).exists() for name in ("best", "last", "scores.csv")):
-        raise UserError(f"{folder} holds a run or its scores: hydra.run.dir=ANOTHER keeps them")
+def check_folder(folder: Path, key: str) -> None:
+    """Never write over a run or over scores; those of several jobs lie in folders of hydra.sweep.dir."""
+    places = [folder] if key == "hydra.run.dir" else [path for path in folder.glob("*") if path.is_dir()]
+    if any((place / name).exists() for place in places for name in ("best", "last", "scores.csv")):
+        raise UserError(f"{folder} holds a run or its scores: {key}=ANOTHER keeps them")
 
 
 def task(cfg: DictConfig) -> None:
@@ -51,7 +52,6 @@ def task(cfg: DictConfig) -> None:
     from cse.cli.subject import load, sentences
 
     folder = build.output_folder()
-    check_folder(folder)  # with -m, each job's own
     if cfg.smoke:
         from cse.cli.smoke import shrink
 
@@ -117,9 +117,7 @@ def evaluate(
         log.info(
             "encoder    %s\ndevice     %s, %s\nfolder     %s", subject.described, subject.device, cfg.dtype, folder
         )
-        encode = remembering(subject.encode)
-        for name, splits in chosen.items():  # one by one: what is scored is kept, should the next one fail
-            metrics |= score(evaluators, {name: splits}, encode)
+        score(evaluators, chosen, remembering(subject.encode), into=metrics)
         data = {name: evaluators[name].provenance() for name in chosen if chosen[name]}
     except BaseException as error:
         record.finish("failed", error=f"{type(error).__name__}: {error}", metrics=metrics)

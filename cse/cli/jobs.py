@@ -34,7 +34,7 @@ FREE = re.compile(
 )
 
 # What decides nothing that a table shows: more scores, another way to the same numbers.
-HARMLESS = re.compile(r"note|paths\..*|eval|eval\..*|trainer\.(chunk|watch|deterministic)")
+HARMLESS = re.compile(r"note|allow_partial|paths\..*|eval|eval\..*|trainer\.(chunk|watch|deterministic)")
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Sweep:
             arguments = merged([*bundle, *mine])
             return Job(self.slug(mine, arguments), "cse-eval", arguments)
         _, name, case = run.split(":")
-        shared = {"model", "paths", "smoke", "tracker"}  # what the training was told too
+        shared = {"model", "paths", "smoke", "tracker", "allow_partial"}  # what the training was told too
         told = [override for override in overrides if root_of(override) not in keys - shared]
         sweep = read(name)
         trained = sweep.job([f"case={case}", *told])

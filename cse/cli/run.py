@@ -84,8 +84,7 @@ class Job:
                 self.export(outcome.steps, outcome.curve[-1][1] if outcome.curve else {})
             best = self.best()
             encode = remembering(best.encode)
-            for name, evaluator in evaluators.items():  # one by one: what is scored is kept, should the next one fail
-                metrics |= score(evaluators, {name: list(evaluator.splits)}, encode)
+            score(evaluators, {name: list(e.splits) for name, e in evaluators.items()}, encode, into=metrics)
             keep_cosines(self.folder, "after", evaluators, encode)
         except BaseException as error:
             if self.record is not None and training.trackers is not None:

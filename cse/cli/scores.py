@@ -28,7 +28,7 @@ def rows_of(content: dict[str, Any]) -> list[dict[str, str]]:
         rows.append({
             "score": key, "split": split, "evaluator": evaluator, "value": f"{value:.4f}",
             "rows": str(size(counts, keys, whole=statistic not in ("spearman", "pearson")) or ""),
-            "data": "partial" if touched(origin, split, task) else "whole",
+            "data": "partial" if touched(origin, split, {task} if task else set(counts.get(keys[0], ()))) else "whole",
             "sha256": source["sha256"], "protocol": source["protocol"], "dtype": content["dtype"],
             "encoder": content["encoder"], "versions": versions,
         })  # fmt: skip
@@ -43,11 +43,11 @@ def part_of(source: dict[str, Any], score: str) -> tuple[dict[str, Any], str]:
     return source, score
 
 
-def touched(source: dict[str, Any], split: str, task: str) -> bool:
-    """Whether what is wrong with the data concerns a score; one without a task of its own rests on all tasks."""
-    concerned = [one["split"] in (None, split) and (not task or one["task"] in (None, task))
+def touched(source: dict[str, Any], split: str, tasks: set[str]) -> bool:
+    """Whether what is wrong with the data concerns a score of these tasks; one without a task rests on all of them."""
+    concerned = [one["split"] in (None, split) and (not tasks or one["task"] in (None, *tasks))
                  for one in source.get("problems", [])]  # fmt: skip
-    return any(concerned) or any(touched(part, split, task) for part in source.get("parts", {}).values())
+    return any(concerned) or any(touched(part, split, tasks) for part in source.get("parts", {}).values())
 
 
 def size(counts: Any, keys: tuple[str, ...], whole: bool) -> int:

@@ -43,7 +43,8 @@ def main(arguments: list[str]) -> int:
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
-    arguments = [a for a in compose.sort_arguments(arguments) if a not in ("-m", "--multirun")]
+    arguments = compose.of_the_only_evaluator(compose.sort_arguments(arguments))
+    arguments = [argument for argument in arguments if argument not in ("-m", "--multirun")]
     given = {jobs.key_of(argument): jobs.value_of(argument) for argument in arguments}
     try:
         compose.refuse_additions(arguments, "train")

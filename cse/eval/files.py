@@ -62,6 +62,8 @@ class DataFolder:
                 raise
             self._note(str(error))
             return None
+        finally:
+            self.scope = None, None
 
     def _note(self, problem: str) -> None:
         split, task = self.scope
@@ -71,7 +73,7 @@ class DataFolder:
         """Raise if nothing at all was found to score."""
         if not found:
             why = f" ({self.problems[0]['problem']})" if self.problems else ""
-            raise UserError(f"{self.key}={self.path}: none of the files to score is there, even in part{why}")
+            raise MissingResource(f"{self.key}={self.path}: none of the files to score is there, even in part{why}")
 
     def read(self, name: str, encoding: str) -> str:
         """The whole text of a file, unpacked if its name ends in .gz; its sha256 goes to the provenance."""

@@ -148,9 +148,8 @@ class Geometry:
         self.threshold, self.inclusive, self.duplicates = threshold, inclusive, duplicates
         self.gold_edges, self.bins = gold_edges, bins
         self.pairs: dict[str, Pairs] = {}
-        self.rows: dict[str, Any] = {
-            "alignment": {}
-        }  # of each split: positive pairs, and sentences of the other scores
+        # of each split: positive pairs, which alignment rests on, and the sentences that the other scores rest on
+        self.rows: dict[str, Any] = {"alignment": {}}
         self.histograms: dict[str, dict[str, list[int]]] = {}
 
     def prepare(self) -> None:
@@ -161,11 +160,10 @@ class Geometry:
                 if not self._positive(self.pairs[split]).any():
                     raise UserError(f"eval.geometry.threshold={self.threshold}: no pair of {split} is scored so high")
         self.folder.need(self.pairs)
+        self.splits = tuple(self.pairs)
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         self.prepare()
-        if split not in self.pairs:
-            return {}
         pairs = self.pairs[split]
         sentences = pairs.first + pairs.second
         vectors_ND = torch.from_numpy(encode(sentences))

@@ -74,17 +74,17 @@ class Mteb:
 
         try:
             if self.benchmark is not None:
-                self.tasks = list(mteb.get_benchmark(self.benchmark).tasks)
+                tasks = list(mteb.get_benchmark(self.benchmark).tasks)
             else:
-                self.tasks = [named(task, self.languages) if isinstance(task, str) else task for task in self.chosen]
+                tasks = [named(task, self.languages) if isinstance(task, str) else task for task in self.chosen]
         except (KeyError, ValueError) as error:  # no such name; no such language
             where = f"benchmark={self.benchmark}" if self.benchmark else f"tasks={self.chosen}"
-            raise UserError(f"eval.mteb.{where}: {error} (languages {self.languages}).") from error
+            of = "" if self.benchmark else f" (languages {self.languages})"
+            raise UserError(f"eval.mteb.{where}: {error}{of}.") from error
         for task in self.chosen:
             if not isinstance(task, str):
-                if not task.data_loaded:
-                    task.load_data()
-                self.local[task.metadata.name] = content(task.dataset)
+                self.local[task.metadata.name] = content([loaded(part) for part in parts(task)])
+        self.tasks = tasks
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         self.prepare()
@@ -117,15 +117,17 @@ class Mteb:
         import mteb
 
         revision = "-".join(filter(None, (self.revision, self.local.get(task.metadata.name, "")[:16])))
-        (result,) = mteb.evaluate(
+        results = mteb.evaluate(
             _adapter(encode, self.name, revision),
             task,
             encode_kwargs={"batch_size": self.batch_size},
             cache=mteb.ResultCache(cache_path=self.cache),
             overwrite_strategy="only-missing",
             show_progress_bar=False,
-        ).task_results
-        scored = result.validate_and_filter_scores(task).scores.values()
+        )
+        if not results.task_results:  # a private data set is no exception to mteb
+            raise MissingResource("; ".join(error.exception for error in results.exceptions or []))
+        scored = results.task_results[0].validate_and_filter_scores(task).scores.values()
         return 100 * float(np.mean([round(subset[metric(task)], 6) for split in scored for subset in split]))
 
     def _averages(self, scores: dict[str, float]) -> dict[str, float]:
@@ -145,7 +147,8 @@ class Mteb:
     def provenance(self) -> dict[str, Any]:
         import mteb
 
-        counts = {task.metadata.name: rows(task) for task in self.tasks}
+        counts: dict[str, Any] = {task.metadata.name: rows(task) for task in self.tasks}
+        sums = {key: sum(sum(counts[name].values()) for name in names) for key, names in self._groups().items()}
         return {
             "protocol": f"mteb {mteb.__version__}, {self.benchmark or 'chosen tasks'}",
             "model": {"name": self.name, "revision": self.revision},
@@ -160,10 +163,7 @@ class Mteb:
                 }
                 for task in self.tasks
             },
-            "rows": {
-                **counts,
-                **{key: {name: counts[name] for name in names} for key, names in self._groups().items()},
-            },
+            "rows": counts | sums,
             "partial": bool(self.problems),
             "problems": self.problems,
         }
@@ -204,23 +204,37 @@ def rows(task: Any) -> dict[str, int]:
     return found
 
 
+def loaded(task: Any) -> Any:
+    """The data of a task of one's own, in memory."""
+    name = task.metadata.name
+    if not task.data_loaded:
+        try:
+            task.load_data()
+        except Exception as error:  # whatever its author's code raises
+            raise MissingResource(f"eval.mteb.tasks: the data of {name} cannot be loaded: {error!r}") from error
+        task.data_loaded = True
+    if not task.dataset:
+        raise UserError(f"eval.mteb.tasks: load_data() of {name} leaves no data in self.dataset")
+    return task.dataset
+
+
 def content(data: Any) -> str:
-    """sha256 of a task's data: nested dicts of data sets (or of plain values), by their keys."""
-    digest = hashlib.sha256()
+    """sha256 of tasks' data: lists and nested dicts of data sets (or of plain values), by their keys."""
+    sha256 = hashlib.sha256()
 
     def feed(node: Any) -> None:
         if isinstance(node, dict):
             for key in sorted(node, key=str):
-                digest.update(f"{key}:".encode())
+                sha256.update(f"{key}:".encode())
                 feed(node[key])
-        elif hasattr(node, "column_names"):
-            for row in node:
-                digest.update(json.dumps(row, sort_keys=True, default=str).encode())
+        elif isinstance(node, list) or hasattr(node, "column_names"):
+            for item in node:
+                feed(item)
         else:
-            digest.update(json.dumps(node, sort_keys=True, default=str).encode())
+            sha256.update(f"{json.dumps(node, default=str)},".encode())
 
     feed(data)
-    return digest.hexdigest()
+    return sha256.hexdigest()
 
 
 def metric(task: Any) -> str:

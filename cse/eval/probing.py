@@ -71,10 +71,10 @@ class Probing:
             return
         found = {task: self.folder.attempt(partial(read, task=task), task=task) for task in self.tasks}
         self.data = {task: parts for task, parts in found.items() if parts is not None}
+        self.folder.need(self.data)
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         self.prepare()
-        self.folder.need(self.data)
         scores: dict[str, float] = {}
         for task, parts in self.data.items():  # one task at a time: each holds 120k sentences of its own
             start = time.perf_counter()

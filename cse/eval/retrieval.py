@@ -50,12 +50,8 @@ class Retrieval:
             if not values or not all(isinstance(value, int) and value >= 1 for value in values):
                 raise UserError(f"eval.retrieval.{key}={values} must be whole numbers of at least 1")
         self.folder = DataFolder(captions, "paths.captions", what, allow_partial)
-        self.rows, self.parts, self.splits = (
-            rows,
-            {split: listed(names) for split, names in parts.items()},
-            tuple(parts),
-        )
-        self.top_k = top_k
+        self.parts = {split: listed(names) for split, names in parts.items()}
+        self.rows, self.splits, self.top_k = rows, tuple(parts), top_k
         self.files: dict[str, tuple[np.ndarray, list[str]]] = {}  # image of each caption, captions
         self.found: dict[str, list[tuple[float, str]]] = {}
 
@@ -63,18 +59,17 @@ class Retrieval:
         searched = self.search if "test" in self.splits else []
         names = dict.fromkeys([*(name for split in self.splits for name in self.parts[split]), *searched])
         for name in names if not self.files else ():
-            of = [split for split, part in self.parts.items() if name in part]
+            of = [split for split, part in self.parts.items() if name in part] or ["search"]  # no score rests on that
             found = self.folder.attempt(
                 partial(read_captions, name=name, official=self.rows.get(name)), of[0] if len(of) == 1 else None
             )
             if found is not None:
                 self.files[name] = found
-        self.folder.need(self.files)
+        self.splits = tuple(split for split in self.splits if self._there(self.parts[split]))
+        self.folder.need(self.splits)
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         self.prepare()
-        if not self._there(self.parts[split]):
-            return {}
         images, captions = self._joined(self.parts[split])
         if split == "test" and self._there(self.search) and self.queries:
             _, haystack = self._joined(self.search)

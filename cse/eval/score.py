@@ -32,10 +32,17 @@ def remembering(encode: Encode) -> Encode:
 
 
 def score(
-    evaluators: dict[str, Any], splits: dict[str, list[str]], encode: Encode, level: int = logging.INFO
+    evaluators: dict[str, Any],
+    splits: dict[str, list[str]],
+    encode: Encode,
+    level: int = logging.INFO,
+    into: dict[str, float] | None = None,
 ) -> dict[str, float]:
-    """Every score of every evaluator on its chosen splits, `<split>/<evaluator>/<score>`. level: of a line for each."""
-    metrics: dict[str, float] = {}
+    """Every score of every evaluator on its chosen splits, `<split>/<evaluator>/<score>`.
+
+    level: of a line for each. into: filled and returned, so that a failure leaves what was scored before it.
+    """
+    metrics = {} if into is None else into
     for name, chosen in splits.items():
         for split in chosen:
             started = time.perf_counter()

@@ -107,7 +107,8 @@ def cosines(first_ND: np.ndarray, second_ND: np.ndarray) -> np.ndarray:
     first_ND, second_ND = np.asarray(first_ND, np.float64), np.asarray(second_ND, np.float64)
     norms_N = np.linalg.norm(first_ND, axis=1) * np.linalg.norm(second_ND, axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        cosines_N = np.where((first_ND == second_ND).all(1) & (norms_N > 0), 1, (first_ND * second_ND).sum(1) / norms_N)
+        same_N = (first_ND == second_ND).all(1) & (norms_N > 0) & np.isfinite(norms_N)
+        cosines_N = np.where(same_N, 1, (first_ND * second_ND).sum(1) / norms_N)
     return np.clip(np.nan_to_num(cosines_N, nan=0.0, posinf=0.0, neginf=0.0), -1, 1)
 
 
@@ -149,7 +150,7 @@ class Stsb:
     with_sickr adds SICK-R's trial or test split and their mean, which SimCSE logs in training and never selects by.
     """
 
-    splits = ("dev", "test")
+    splits: tuple[str, ...] = ("dev", "test")
 
     def __init__(self, senteval: str | None, with_sickr: bool = False, allow_partial: bool = False):
         self.folder = SentEvalFolder(senteval, allow_partial)
@@ -163,11 +164,13 @@ class Stsb:
             found = {"STS-B": self.folder.attempt(partial(read_stsb, split=split), split, "STS-B")}
             if self.with_sickr:
                 found["SICK-R"] = self.folder.attempt(partial(read_sickr, split=split), split, "SICK-R")
-            self.tasks[split] = {task: [pairs] for task, pairs in found.items() if pairs is not None}
+            if found["STS-B"] is not None:
+                self.tasks[split] = {task: [pairs] for task, pairs in found.items() if pairs is not None}
+        self.folder.need(self.tasks)
+        self.splits = tuple(self.tasks)
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         self.prepare()
-        self.folder.need(self.tasks[split])
         scores = score_tasks(encode, self.tasks[split])
         if self.with_sickr and "SICK-R/spearman" in scores and "STS-B/spearman" in scores:
             scores["average"] = (scores["STS-B/spearman"] + scores["SICK-R/spearman"]) / 2
@@ -207,10 +210,10 @@ class Sts:
         found = {task: [self.folder.attempt(read, task=task) for read in reads] for task, reads in readers.items()}
         present = {task: [pairs for pairs in subsets if pairs is not None] for task, subsets in found.items()}
         self.tasks = {task: subsets for task, subsets in present.items() if subsets}
+        self.folder.need(self.tasks)
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         self.prepare()
-        self.folder.need(self.tasks)
         scores = score_tasks(encode, self.tasks)
         if len(self.tasks) == len(SUBSETS) + 2:
             scores["average"] = float(np.mean([round(scores[f"{task}/spearman"], 2) for task in self.tasks]))

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from cse.errors import MissingResource, UserError
-from cse.eval.files import DataFolder, listed
+from cse.eval.files import DataFolder, chosen
 from cse.eval.sts import STSB_ROWS, Pairs, golds, score_tasks
 from cse.types import Encode
 
+LANGUAGES = ("de", "en", "es", "fr", "it", "nl", "pl", "pt", "ru", "zh")
 HUB = ("mteb/stsb_multi_mt", "29afa2569dcedaaa2fe6a3dcfebab33d28b82e8c")  # the copy and revision that MTEB scores
 
 
@@ -22,10 +23,10 @@ class StsbMulti:
     stsb_multi: the folder of stsb-<language>-<split>.csv (sentence, sentence, score; no header), or None: the hub's.
     """
 
-    splits = ("dev", "test")
+    splits: tuple[str, ...] = ("dev", "test")
 
     def __init__(self, stsb_multi: str | None, languages: list[str], allow_partial: bool = False):
-        self.languages = listed(languages)
+        self.languages = chosen("eval.stsb_multi.languages", languages, LANGUAGES)
         what = "the folder of stsb-<language>-<split>.csv"
         source = Hub if stsb_multi is None else Folder
         self.folder = source(stsb_multi or "@".join(HUB), "paths.stsb_multi", what, allow_partial)
@@ -35,15 +36,15 @@ class StsbMulti:
         if self.tasks:
             return
         for split in self.splits:
-            self.tasks[split] = {}
-            for language in self.languages:
-                pairs = self.folder.attempt(methodcaller("pairs", language, split), split, language)
-                if pairs is not None:
-                    self.tasks[split][language] = [pairs]
+            found = {language: self.folder.attempt(methodcaller("pairs", language, split), split, language)
+                     for language in self.languages}  # fmt: skip
+            if present := {language: [pairs] for language, pairs in found.items() if pairs is not None}:
+                self.tasks[split] = present
+        self.folder.need(self.tasks)
+        self.splits = tuple(self.tasks)
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         self.prepare()
-        self.folder.need(self.tasks[split])
         scores = score_tasks(encode, self.tasks[split])
         if len(self.tasks[split]) == len(self.languages):
             scores["average"] = float(np.mean([scores[f"{language}/spearman"] for language in self.languages]))
@@ -61,6 +62,8 @@ class StsbMulti:
 
 
 class Folder(DataFolder):
+    """stsb-<language>-<split>.csv: sentence, sentence, score; no header."""
+
     def pairs(self, language: str, split: str) -> Pairs:
         name = f"stsb-{language}-{split}.csv"
         rows = [row for row in csv.reader(self.read(name, "utf-8").splitlines()) if row]

@@ -77,10 +77,10 @@ class Transfer:
         if not self.data:
             found = {task: self.folder.attempt(TASKS[task].read, task=task) for task in self.tasks}
             self.data = {task: parts for task, parts in found.items() if parts is not None}
+            self.folder.need(self.data)
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         self.prepare()
-        self.folder.need(self.data)
         vectors = embed(encode, [examples for parts in self.data.values() for examples in parts.values()])
         scores: dict[str, float] = {}
         for task, parts in self.data.items():
@@ -119,13 +119,16 @@ class Transfer:
 
     def provenance(self) -> dict[str, Any]:
         kind = "scikit-learn, not the papers' classifier" if self.suffix else "SentEval's torch logistic regression"
-        rows = {task: {part: len(e.labels_N) for part, e in parts.items()} for task, parts in self.data.items()}
-        averaged = {task: rows[task] for task in SIMCSE_SEVEN if task in rows}
+        rows: dict[str, Any] = {
+            task: {part: len(e.labels_N) for part, e in parts.items()} for task, parts in self.data.items()
+        }
+        if all(task in rows for task in SIMCSE_SEVEN):
+            rows[f"average{self.suffix}"] = {task: rows[task] for task in SIMCSE_SEVEN}
         return {
             "protocol": f"{kind}, mode {self.mode}",
             "classifier": dataclasses.asdict(self.settings["fit"]) | {"kfold": self.settings["kfold"]},
             "folds": self.folds,
-            "rows": {**rows, f"average{self.suffix}": averaged},
+            "rows": rows,
             **self.folder.provenance(),
         }
 

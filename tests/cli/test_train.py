@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -73,6 +74,20 @@ def test_what_is_watched_is_scored_beside_what_selects(small_run, cse_train, tmp
     events = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
     for name in ("dev/stsb/spearman", "dev/geometry/uniformity", "dev/geometry/alignment"):
         assert [event["step"] for event in events if name in event] == [0, 2, 4, 6]
+
+
+def test_a_split_whose_data_is_missing_is_left_out(small_run, cse_train, tmp_path, senteval):
+    shutil.copytree(senteval, tmp_path / "copy")
+    (tmp_path / "copy" / "STS" / "STSBenchmark" / "sts-test.csv").unlink()
+    assert cse_train([*small_run, "eval=[stsb,geometry]", f"paths.senteval={tmp_path}/copy"]) == 0
+    content = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert {name.partition("/")[0] for name in content["metrics"]} == {"dev"}
+
+
+def test_what_has_no_data_at_all_is_said_before_training(small_run, cse_train, tmp_path, capsys):
+    assert cse_train([*small_run, "eval=[stsb,transfer]", "eval.transfer.tasks=TREC"]) == 2
+    assert "none of the files to score is there" in capsys.readouterr().err
+    assert not (tmp_path / "run" / "metrics.jsonl").exists()
 
 
 def test_without_selection_nothing_is_scored_in_training(small_run, cse_train, tmp_path):

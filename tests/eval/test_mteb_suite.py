@@ -143,14 +143,14 @@ def test_other_rows_are_other_data(local_task, tmp_path, counted):
 
     suite = evaluator(tmp_path, tasks=[local_task])
     before, known = suite(counted, "test"), checksum(suite.provenance())
-    assert suite.provenance()["rows"] == {"LocalSTS": {"test": 40}}
+    assert suite.provenance()["rows"] == {"LocalSTS": {"test": 40}, "STS/average": 40, "average": 40}
     rows = local_task.dataset["test"]
     local_task.dataset["test"] = rows.select(range(30))
     try:
         changed = evaluator(tmp_path, tasks=[local_task])
         assert changed(counted, "test") != before
         assert checksum(changed.provenance()) != known
-        assert changed.provenance()["rows"] == {"LocalSTS": {"test": 30}}
+        assert changed.provenance()["rows"] == {"LocalSTS": {"test": 30}, "STS/average": 30, "average": 30}
     finally:
         local_task.dataset["test"] = rows
     again = evaluator(tmp_path, tasks=[local_task])
@@ -164,8 +164,27 @@ def test_an_encoder_that_fails_is_not_missing_data(local_task, tmp_path, counted
             raise MemoryError
         return counted(texts)
 
-    with pytest.raises(MemoryError):
-        evaluator(tmp_path, tasks=[local_task], allow_partial=True)(fails, "test")
+    for preloaded in (True, False):
+        suite = evaluator(tmp_path, tasks=[local_task], allow_partial=True)
+        suite.prepare()
+        local_task.data_loaded = preloaded  # False: mteb loads it itself, as it does for its own tasks
+        with pytest.raises(MemoryError):
+            suite(fails, "test")
+
+
+@pytest.mark.slow
+def test_a_task_of_ones_own_without_its_data(local_task, tmp_path, monkeypatch):
+    def fails():
+        raise FileNotFoundError("pairs.csv")
+
+    monkeypatch.setattr(local_task, "data_loaded", False)
+    monkeypatch.setattr(local_task, "load_data", fails)
+    with pytest.raises(MissingResource, match=r"the data of LocalSTS cannot be loaded: FileNotFoundError\('pairs.csv'"):
+        evaluator(tmp_path, tasks=[local_task]).prepare()
+    monkeypatch.setattr(local_task, "load_data", lambda: None)
+    monkeypatch.setattr(local_task, "dataset", None)
+    with pytest.raises(UserError, match=r"load_data\(\) of LocalSTS leaves no data in self\.dataset"):
+        evaluator(tmp_path, tasks=[local_task]).prepare()
 
 
 @pytest.mark.slow

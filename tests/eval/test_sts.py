@@ -162,8 +162,8 @@ def test_equal_vectors_are_equally_near():
     rng = np.random.default_rng(0)
     first_ND = rng.standard_normal((500, 7)).astype(np.float32)
     assert (cosines(first_ND, first_ND) == 1).all()
-    assert (cosines(first_ND, 2 * first_ND) <= 1).all()
-    assert (cosines(np.zeros((2, 3)), np.zeros((2, 3))) == 0).all()
+    for nothing in (0, np.nan, np.inf):
+        assert cosines(np.full((1, 3), nothing), np.full((1, 3), nothing)) == 0
 
 
 def test_no_folder_and_an_empty_one_end_in_a_sentence(tmp_path, bag_of_letters):
