@@ -25,10 +25,12 @@ def rows_of(content: dict[str, Any]) -> list[dict[str, str]]:
         part = "dev" if statistic.startswith("dev_") else split
         counts: Any = next((origin[name] for name in COUNTED if name in origin), {})
         keys = (named.replace("dev_", ""), task, part, "train", "all")
+        averaged = counts.get(keys[0])  # the tasks of an average, where it is not of all
+        tasks = {task} if task else set(averaged if isinstance(averaged, dict) else ())
         rows.append({
             "score": key, "split": split, "evaluator": evaluator, "value": f"{value:.4f}",
             "rows": str(size(counts, keys, whole=statistic not in ("spearman", "pearson")) or ""),
-            "data": "partial" if touched(origin, split, {task} if task else set(counts.get(keys[0], ()))) else "whole",
+            "data": "partial" if touched(origin, split, tasks) else "whole",
             "sha256": source["sha256"], "protocol": source["protocol"], "dtype": content["dtype"],
             "encoder": content["encoder"], "versions": versions,
         })  # fmt: skip

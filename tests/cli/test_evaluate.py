@@ -167,7 +167,8 @@ def test_the_checksum_of_the_hubs_data_follows_their_revisions():
         ({"MR": {"all": 9}, "SST2": {"test": 3}, "average": {"MR": {"all": 9}}}, "dev_average", "test", 9),
         ({"alignment": {"dev": 3}, "dev": 8}, "alignment", "dev", 3),
         ({"alignment": {"dev": 3}, "dev": 8}, "uniformity", "dev", 8),
-        ({"A": {"dev": 4}, "STS/average": {"A": {"dev": 4}}}, "STS/average", "test", 4),
+        ({"A": {"dev": 4}, "STS/average": 4, "average": 4}, "STS/average", "test", 4),
+        ({"A": {"dev": 4}, "B": {"dev": 2}, "average": 4}, "average", "test", 4),
         ({}, "average", "test", ""),
         ({"parts": {"transfer": {"rows": {"MR": {"all": 9}}}}}, "transfer/MR/accuracy", "test", 9),
         ({"parts": {"sts": {"pairs": {"STS12": 3, "STS13": 4}}}}, "sts/average", "test", 7),
@@ -192,6 +193,15 @@ def test_a_problem_marks_the_rows_that_it_concerns():
     assert scores.notes_on("declutr", whole) == [
         "partial: declutr/sts: STS12: x", "partial: declutr/sts: dev: y",
     ]  # fmt: skip
+
+
+def test_an_average_is_marked_by_its_own_tasks():
+    rows = {"MR": {"all": 9}, "SST5": {"test": 3}, "average": {"MR": {"all": 9}}}
+    problems = [{"split": None, "task": "SST5", "problem": "x"}]
+    content = {"metrics": {f"test/x/{score}": 1.0 for score in ("average", "MR/accuracy", "SST5/accuracy")},
+               "versions": {}, "dtype": "fp32", "encoder": "e",
+               "data": {"x": {"rows": rows, "problems": problems, "sha256": "", "protocol": ""}}}  # fmt: skip
+    assert [row["data"] for row in scores.rows_of(content)] == ["whole", "whole", "partial"]
 
 
 def test_a_long_name_cuts_no_value():
