@@ -1,6 +1,5 @@
 """Tables of invented runs whose right answer is known, over the papers' real tables."""
 
-import json
 import math
 import shutil
 from dataclasses import replace
@@ -13,7 +12,6 @@ from cse.errors import UserError
 from cse.report import published
 from cse.report.runs import read_runs
 from cse.report.spec import parse
-from cse.report.survey import survey
 from cse.report.table import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY, build
 
 
@@ -266,41 +264,6 @@ def test_a_mistake_in_the_block_is_one_sentence(change, message):
         spec_of(yaml.safe_dump(block))
     assert str(caught.value).startswith("sweeps/it.yaml: ")
     assert "\n" not in str(caught.value)
-
-
-def test_a_survey_of_runs_of_no_table(leave, tmp_path):
-    for seed in (1, 2):
-        for k in (32, 64):
-            leave(
-                f"{k}-{seed}",
-                {"seed": seed, "objective.k": k},
-                {"test/sts/average": k + seed, "dev/stsb/spearman": 1.0},
-            )
-    leave("lost", {"seed": 3, "objective.k": 32}, status="failed")
-    runs = read_runs([tmp_path / "runs"])
-    test, dev = survey(runs, [], "seed", [])
-    assert (test.split, dev.split) == ("test", "dev")
-    assert {row: cells["sts/average"].values for row, cells in test.cells.items()} == {
-        "objective.k=32": [33.0, 34.0],
-        "objective.k=64": [65.0, 66.0],
-    }
-    assert test.absent == ["lost: failed"]
-    assert [table.split for table in survey(runs, ["dev/*"], "seed", [])] == ["dev"]
-
-
-def test_what_models_found_stands_side_by_side(leave, tmp_path):
-    """NonLing-CSE's Table C.1 of any runs, also where they were asked other things."""
-    asked = {"a": {"dog": [[0.9, "a dog"], [0.8, "dogs"]], "cat": [[0.7, "a cat"]]}, "b": {"dog": [[0.6, "a hog"]]}}
-    for name, top in asked.items():
-        file = leave(name, {"checkpoint": name}, {"test/retrieval/recall@1": 1.0}) / "results.json"
-        file.write_text(json.dumps(json.loads(file.read_text()) | {"data": {"retrieval": {"top": top}}}))
-    leave("c", {"checkpoint": "c"}, {"test/retrieval/recall@1": 1.0})
-    (table,) = survey(read_runs([tmp_path / "runs"]), [], "seed", [])
-    assert table.notes == [
-        "dog, nearest #1: checkpoint=a: a dog | checkpoint=b: a hog",
-        "dog, nearest #2: checkpoint=a: dogs",
-        "cat, nearest #1: checkpoint=a: a cat",
-    ]
 
 
 def test_a_trial_with_other_settings_never_mixes_with_the_sweeps_own_runs(table3, tmp_path):
