@@ -9,7 +9,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from cse.errors import MissingResource, UserError
+from cse.errors import MissingResource, UserError, one_of
 
 log = logging.getLogger(__name__)
 
@@ -161,8 +161,7 @@ def check_trainer(trainer: DictConfig) -> None:
         "gather_scale": ("exact", "paper"),
     }
     for key, allowed in choices.items():
-        if trainer[key] not in allowed:
-            raise UserError(f"trainer.{key}={trainer[key]} is not one of {', '.join(allowed)}")
+        one_of(f"trainer.{key}", trainer[key], allowed)
     for key in (
         "batch_size",
         "accumulate",

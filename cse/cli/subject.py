@@ -7,7 +7,7 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from cse.errors import UserError
+from cse.errors import UserError, one_of
 from cse.types import Encode
 
 DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
@@ -26,8 +26,7 @@ def load(cfg: DictConfig) -> Subject:
     """The encoder or word vectors that checkpoint= or model= names."""
     from cse.eval.vectors import ENDINGS
 
-    if cfg.dtype not in DTYPES:
-        raise UserError(f"dtype={cfg.dtype} is not one of {', '.join(DTYPES)}")
+    one_of("dtype", cfg.dtype, DTYPES)
     if cfg.checkpoint is not None and str(cfg.checkpoint).endswith(ENDINGS):
         return load_vectors(cfg)
     if cfg.lowercase:

@@ -16,7 +16,7 @@ from PIL import Image
 from torch import Tensor
 
 from cse.data.stream import Stream, check_size, check_unreadable
-from cse.errors import MissingResource, UserError
+from cse.errors import MissingResource, UserError, one_of
 
 log = logging.getLogger(__name__)
 
@@ -69,8 +69,7 @@ class Images(Stream):
         from torchvision.transforms import v2
 
         super().__init__(batch_size, workers, seed)
-        if normalize not in MEAN_STD:
-            raise UserError(f"aux_modality.data.normalize={normalize} is not one of {', '.join(MEAN_STD)}")
+        one_of("aux_modality.data.normalize", normalize, MEAN_STD)
         if folder is None:
             self.source, names, labels = _from_hub(hub, split, image_column, label_column)
             self.where = hub

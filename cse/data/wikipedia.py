@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from cse.data.corpora import stream
-from cse.errors import UserError
+from cse.errors import UserError, one_of
 
 log = logging.getLogger(__name__)
 
@@ -64,8 +64,7 @@ def sample(articles: Iterable[str], n: int, seed: int, min_units: int, max_units
 
     Raises UserError if there are fewer.
     """
-    if unit not in LENGTH:
-        raise UserError(f"data.rows.unit={unit} is not one of {', '.join(LENGTH)}")
+    one_of("data.rows.unit", unit, LENGTH)
     articles = iter(articles)
     first = list(itertools.islice(articles, LEARNT_FROM))
     split = sentence_splitter(first)

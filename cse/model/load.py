@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from cse.errors import MissingResource, UserError
+from cse.errors import MissingResource, UserError, one_of
 from cse.model.encoder import Encoder
 from cse.model.packing import ARCHITECTURES
 from cse.model.pooling import POOLERS
@@ -125,8 +125,7 @@ class Ending:
 def ending(name: str, source: str, pooling: str | None) -> Ending:
     """As asked for, or as the checkpoint records it. Raises UserError where it records nothing."""
     if pooling is not None:
-        if pooling not in (*POOLERS, OWN):
-            raise UserError(f"model.pooling={pooling} is not one of {', '.join((*POOLERS, OWN))}")
+        one_of("model.pooling", pooling, (*POOLERS, OWN))
         return Ending(pooling)
     recorded = recorded_modules(source)
     if recorded is None:
