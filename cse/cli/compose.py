@@ -64,8 +64,8 @@ def of_the_only_evaluator(arguments: list[str]) -> list[str]:
     chosen = [argument.removeprefix("eval=").strip("[]") for argument in arguments if argument.startswith("eval=")]
     if not chosen or chosen[-1] not in known:
         return arguments
-    own = re.compile(rf"eval\.(?!({'|'.join(known)})[.=])")
-    return [own.sub(f"eval.{chosen[-1]}.", argument) if own.match(argument) else argument for argument in arguments]
+    own = re.compile(rf"^eval\.(?!({'|'.join(known)})[.=])")
+    return [own.sub(f"eval.{chosen[-1]}.", argument) for argument in arguments]
 
 
 def following(arguments: list[str]) -> list[str]:

@@ -130,11 +130,12 @@ def evaluate(
     content = record.finish("done", metrics=metrics, data=data, encoder=subject.described, dtype=cfg.dtype)
     rows = scores.rows_of(content)
     problems = [line for name, source in data.items() for line in scores.notes_on(name, source)]
-    scores.write(folder, rows, problems)
+    notes = scores.footnotes(rows) + problems
+    scores.write(folder, rows, notes)
     trackers.log(metrics, 0)
     trackers.table("scores", list(rows[0]), [list(row.values()) for row in rows])
     trackers.finish(0, metrics)
-    log.info("\n%s", scores.shown(rows, problems))
+    log.info("\n%s", scores.shown(rows, notes))
 
 
 if __name__ == "__main__":

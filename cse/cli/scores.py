@@ -92,8 +92,8 @@ def footnotes(rows: list[dict[str, str]]) -> list[str]:
     return [*evaluators.values(), f"encoder: {first['encoder']}", f"{first['dtype']}; {first['versions']}"]
 
 
-def write(folder: Path, rows: list[dict[str, str]], problems: list[str]) -> None:
-    """scores.csv and scores.md."""
+def write(folder: Path, rows: list[dict[str, str]], notes: list[str]) -> None:
+    """scores.csv, and scores.md with the notes."""
     table = io.StringIO()
     writer = csv.DictWriter(table, fieldnames=list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -101,13 +101,11 @@ def write(folder: Path, rows: list[dict[str, str]], problems: list[str]) -> None
     write_text(folder / "scores.csv", table.getvalue())
     lines = [f"| {' | '.join(SHOWN)} |", "|---|---:|---:|---|"]
     lines += [f"| {' | '.join(row[column] for column in SHOWN)} |" for row in rows]
-    write_text(
-        folder / "scores.md", "\n".join([*lines, "", *(f"- {note}" for note in footnotes(rows) + problems)]) + "\n"
-    )
+    write_text(folder / "scores.md", "\n".join([*lines, "", *(f"- {note}" for note in notes)]) + "\n")
 
 
-def shown(rows: list[dict[str, str]], problems: list[str]) -> str:
-    """The table for the terminal."""
+def shown(rows: list[dict[str, str]], notes: list[str]) -> str:
+    """The table for the terminal, and the notes."""
     from rich.console import Console
     from rich.table import Table
 
@@ -120,4 +118,4 @@ def shown(rows: list[dict[str, str]], problems: list[str]) -> str:
     console = Console(width=sum(widths) + 2 * len(SHOWN))  # never cut, whatever the terminal's width
     with console.capture() as capture:
         console.print(table)
-    return "\n".join([*(line.rstrip() for line in capture.get().splitlines()), "", *footnotes(rows), *problems])
+    return "\n".join([*(line.rstrip() for line in capture.get().splitlines()), "", *notes])

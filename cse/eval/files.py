@@ -3,7 +3,7 @@
 import gzip
 import hashlib
 import zlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -64,6 +64,11 @@ class DataFolder:
             return None
         finally:
             self.scope = None, None
+
+    def present(self, reads: Mapping[str, Callable[[Any], T]], split: str | None = None) -> dict[str, T]:
+        """What there is of several tasks: of each read(self), without those that are missing; see attempt."""
+        found = {task: self.attempt(read, split, task) for task, read in reads.items()}
+        return {task: data for task, data in found.items() if data is not None}
 
     def _note(self, problem: str) -> None:
         split, task = self.scope

@@ -153,7 +153,9 @@ class Geometry:
         self.histograms: dict[str, dict[str, list[int]]] = {}
 
     def prepare(self) -> None:
-        for split in self.splits if not self.pairs else ():
+        if self.pairs:
+            return
+        for split in self.splits:
             found = [self.folder.attempt(partial(read_stsb, split=part), split) for part in self.parts[split]]
             if present := [pairs for pairs in found if pairs is not None]:
                 self.pairs[split] = joined(present)

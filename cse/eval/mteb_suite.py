@@ -56,7 +56,7 @@ class Mteb:
         if tasks is not None and not listed(tasks):
             raise UserError("eval.mteb.tasks is empty: name at least one, or none for the papers' benchmark")
         self.chosen, self.languages = listed(tasks), None if languages is None else listed(languages)
-        self.benchmark = benchmark if self.chosen else benchmark or PAPERS
+        self.benchmark = None if self.chosen else benchmark or PAPERS
         self.name, self.label, self.cache, self.batch_size = name, label, cache, batch_size
         self.allow_partial = allow_partial
         self.tasks: list[Any] = []
@@ -78,9 +78,9 @@ class Mteb:
             else:
                 tasks = [named(task, self.languages) if isinstance(task, str) else task for task in self.chosen]
         except (KeyError, ValueError) as error:  # no such name; no such language
-            where = f"benchmark={self.benchmark}" if self.benchmark else f"tasks={self.chosen}"
-            of = "" if self.benchmark else f" (languages {self.languages})"
-            raise UserError(f"eval.mteb.{where}: {error}{of}.") from error
+            if self.benchmark is not None:
+                raise UserError(f"eval.mteb.benchmark={self.benchmark}: {error}.") from error
+            raise UserError(f"eval.mteb.tasks={self.chosen}: {error} (languages {self.languages}).") from error
         for task in self.chosen:
             if not isinstance(task, str):
                 self.local[task.metadata.name] = content([loaded(part) for part in parts(task)])
@@ -176,9 +176,10 @@ def named(name: str, languages: list[str] | None) -> Any:
     """
     import mteb
 
-    papers = {task.metadata.name: task for task in mteb.get_benchmark(PAPERS).tasks}
-    if languages == ["eng"] and name in papers:
-        return papers[name]
+    if languages == ["eng"]:
+        papers = {task.metadata.name: task for task in mteb.get_benchmark(PAPERS).tasks}
+        if name in papers:
+            return papers[name]
     task = mteb.get_task(name, languages=languages, exclusive_language_filter=languages is not None)
     return task.filter_eval_splits(["test"]) if "test" in task.eval_splits else task
 
@@ -193,9 +194,9 @@ def rows(task: Any) -> dict[str, int]:
     found: dict[str, int] = {}
     for part in parts(task):
         for split in part.eval_splits:
-            loaded: Any = (part.dataset or {}).get(split)
-            if hasattr(loaded, "num_rows"):
-                found[split] = found.get(split, 0) + loaded.num_rows
+            data: Any = (part.dataset or {}).get(split)
+            if hasattr(data, "num_rows"):
+                found[split] = found.get(split, 0) + data.num_rows
                 continue
             known = (part.metadata.descriptive_stats or {}).get(split, {})
             subsets = known.get("hf_subset_descriptive_stats") or {}

@@ -69,8 +69,7 @@ class Probing:
     def prepare(self) -> None:
         if self.data:
             return
-        found = {task: self.folder.attempt(partial(read, task=task), task=task) for task in self.tasks}
-        self.data = {task: parts for task, parts in found.items() if parts is not None}
+        self.data = self.folder.present({task: partial(read, task=task) for task in self.tasks})
         self.folder.need(self.data)
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:

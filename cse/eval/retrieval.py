@@ -56,9 +56,11 @@ class Retrieval:
         self.found: dict[str, list[tuple[float, str]]] = {}
 
     def prepare(self) -> None:
+        if self.files:
+            return
         searched = self.search if "test" in self.splits else []
         names = dict.fromkeys([*(name for split in self.splits for name in self.parts[split]), *searched])
-        for name in names if not self.files else ():
+        for name in names:
             of = [split for split, part in self.parts.items() if name in part] or ["search"]  # no score rests on that
             found = self.folder.attempt(
                 partial(read_captions, name=name, official=self.rows.get(name)), of[0] if len(of) == 1 else None

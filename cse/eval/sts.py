@@ -161,11 +161,12 @@ class Stsb:
         if self.tasks:
             return
         for split in self.splits:
-            found = {"STS-B": self.folder.attempt(partial(read_stsb, split=split), split, "STS-B")}
+            reads = {"STS-B": partial(read_stsb, split=split)}
             if self.with_sickr:
-                found["SICK-R"] = self.folder.attempt(partial(read_sickr, split=split), split, "SICK-R")
-            if found["STS-B"] is not None:
-                self.tasks[split] = {task: [pairs] for task, pairs in found.items() if pairs is not None}
+                reads["SICK-R"] = partial(read_sickr, split=split)
+            found = self.folder.present(reads, split)
+            if "STS-B" in found:
+                self.tasks[split] = {task: [pairs] for task, pairs in found.items()}
         self.folder.need(self.tasks)
         self.splits = tuple(self.tasks)
 

@@ -36,10 +36,9 @@ class StsbMulti:
         if self.tasks:
             return
         for split in self.splits:
-            found = {language: self.folder.attempt(methodcaller("pairs", language, split), split, language)
-                     for language in self.languages}  # fmt: skip
-            if present := {language: [pairs] for language, pairs in found.items() if pairs is not None}:
-                self.tasks[split] = present
+            reads = {language: methodcaller("pairs", language, split) for language in self.languages}
+            if found := self.folder.present(reads, split):
+                self.tasks[split] = {language: [pairs] for language, pairs in found.items()}
         self.folder.need(self.tasks)
         self.splits = tuple(self.tasks)
 

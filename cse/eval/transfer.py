@@ -75,8 +75,7 @@ class Transfer:
 
     def prepare(self) -> None:
         if not self.data:
-            found = {task: self.folder.attempt(TASKS[task].read, task=task) for task in self.tasks}
-            self.data = {task: parts for task, parts in found.items() if parts is not None}
+            self.data = self.folder.present({task: TASKS[task].read for task in self.tasks})
             self.folder.need(self.data)
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
