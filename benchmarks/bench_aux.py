@@ -21,7 +21,8 @@ import numpy as np
 import torch
 from results import HERE, table, where, write_section
 
-from cse.cli import build, jobs
+from cse.run import build
+from cse.run.composition import composed
 from cse.training import checkpoint
 
 COMMON = ["model=minilm", "data=text", "eval=stsb", "tracker=none", "objective=simcse"]
@@ -81,7 +82,7 @@ def neighbours(arguments: list[str], folder: Path, work: Path) -> dict[str, list
         count = sum(1 for file in (work / name).rglob("*") if file.is_file())
         plain = [*AS_IT_IS[kind], f"batch_size={count}", f"folder={work / name}"]
         changed = [f"aux_modality.data.{change}" for change in plain]
-        config = jobs.composed("train", [a for a in arguments if "aux_modality.data.batch_size" not in a] + changed)
+        config = composed("train", [a for a in arguments if "aux_modality.data.batch_size" not in a] + changed)
         parts = build.build(config)
         views[name] = next(parts.aux.batches(0))
     encoder, aux = parts.encoder.eval(), parts.aux.eval()

@@ -17,8 +17,8 @@ from hydra.utils import instantiate
 from results import table, where, write_section
 from transformers import BertConfig, BertModel
 
-from cse.cli.compose import CONF_DIR
 from cse.model.encoder import Encoder
+from cse.run.composition import CONF_DIR
 from cse.training.step import plain_step
 from cse.types import Batch, Encoded, Tokens
 

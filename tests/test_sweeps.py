@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from cse.cli import jobs
 from cse.report import figures, published
 from cse.report.spec import parse
+from cse.run.composition import composed
+from cse.sweep import jobs
 
 SWEEPS = Path(__file__).resolve().parents[1] / "sweeps"
 
@@ -92,7 +93,7 @@ def test_the_grid_is_the_published_one(name):
     else:
         assert (len(table.searches([])), table.trials) == PUBLISHED[name]
     for job in ends(name):
-        jobs.composed("train" if job.program == "cse-train" else "evaluate", job.arguments)
+        composed("train" if job.program == "cse-train" else "evaluate", job.arguments)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from cse.cli import compose
-from cse.cli.build import make
 from cse.errors import MissingResource, UserError
+from cse.run import composition
+from cse.run.build import make
 
 STATES = ("ok", "hub", "none", "missing")
 
@@ -40,15 +40,15 @@ def composed(overrides: list[str]) -> DictConfig:
 
     beside = [f"+{group}@doctor.{group}.{path.stem}={path.stem}" for group in CHECKS for path in files(group)]
     try:
-        compose.refuse_additions(overrides, "train")
-        with hydra.initialize_config_dir(compose.CONF_DIR, version_base="1.3"):
+        composition.refuse_additions(overrides, "train")
+        with hydra.initialize_config_dir(composition.CONF_DIR, version_base="1.3"):
             return hydra.compose("train", [*beside, *overrides])
     except (HydraException, OmegaConfBaseException) as error:
-        raise UserError(compose.explain(error, overrides, "train")) from error
+        raise UserError(composition.explain(error, overrides, "train")) from error
 
 
 def files(group: str) -> list[Path]:
-    return sorted((Path(compose.CONF_DIR) / group).glob("*.yaml"))
+    return sorted((Path(composition.CONF_DIR) / group).glob("*.yaml"))
 
 
 def choices(cfg: DictConfig, hub: bool) -> list[Finding]:

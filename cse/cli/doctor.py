@@ -43,7 +43,7 @@ def main() -> None:
 
 def examine(overrides: list[str]) -> list[Finding]:
     """Everything. Asks the network for seconds only, downloads nothing."""
-    from cse.cli import startup
+    from cse.run import startup
 
     hub = startup.settle_hub()
     os.environ["HF_HUB_OFFLINE"] = os.environ["HF_DATASETS_OFFLINE"] = "1"  # from here on, only the local cache
@@ -141,7 +141,7 @@ def packages() -> list[Finding]:
 
     from packaging.requirements import Requirement
 
-    from cse.cli.record import installed
+    from cse.run.record import installed
 
     found = []
     for requirement in map(Requirement, requires("cse-lab") or []):

@@ -12,7 +12,7 @@ from cse.cli import compose
 from cse.errors import MissingResource, UserError
 
 if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
-    from cse.cli.subject import Subject
+    from cse.run.subject import Subject
 
 log = logging.getLogger("cse")
 
@@ -44,16 +44,16 @@ def check_folder(folder: Path, key: str) -> None:
 
 def task(cfg: DictConfig) -> None:
     """One Hydra job: build everything, all that is missing said at once, then score."""
-    from cse.cli import startup
+    from cse.run import startup
 
     startup.settle_hub()
     startup.quiet()
-    from cse.cli import build
-    from cse.cli.subject import load, sentences
+    from cse.run import build
+    from cse.run.subject import load, sentences
 
     folder = build.output_folder()
     if cfg.smoke:
-        from cse.cli.smoke import shrink
+        from cse.run.smoke import shrink
 
         shrink(cfg)
     check(cfg)
@@ -95,11 +95,11 @@ def evaluate(
     cfg: DictConfig, folder: Path, subject: "Subject", evaluators: dict[str, Any], sample: list[str] | None
 ) -> None:
     """Score, and write results.json, scores.csv and scores.md."""
-    from cse.cli import scores
-    from cse.cli.build import make
-    from cse.cli.record import Record
-    from cse.cli.subject import whitened
     from cse.eval.score import remembering, score
+    from cse.run import scores
+    from cse.run.build import make
+    from cse.run.record import Record
+    from cse.run.subject import whitened
     from cse.tracking.trackers import Trackers
 
     chosen = {name: [split for split in part.splits if split in splits_of(cfg)] for name, part in evaluators.items()}

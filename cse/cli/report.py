@@ -8,9 +8,11 @@ from typing import Any
 
 import yaml
 
-from cse.cli import compose, jobs
-from cse.cli.compose import CONF_DIR
+from cse.cli import compose
 from cse.errors import RunError, UserError
+from cse.run import composition
+from cse.run.composition import CONF_DIR, composed, nearest
+from cse.sweep import jobs
 
 HELP = """\
 cse-report: what a paper printed, what our runs gave, and what may be said of the difference.
@@ -48,7 +50,7 @@ def settings(arguments: list[str]) -> dict[str, Any]:
     for argument in arguments:
         key, equals, value = argument.partition("=")
         if key not in config:
-            raise UserError(f"{argument}: there is no key {key}{compose.nearest(key, list(config))}")
+            raise UserError(f"{argument}: there is no key {key}{nearest(key, list(config))}")
         if not equals:
             raise UserError(f"{argument}: say {key}=VALUE")
         try:
@@ -116,13 +118,11 @@ def report(config: dict[str, Any]) -> None:
 
 def read_sweep(sweep: str) -> tuple[dict[str, Any], list[dict[str, Any]], str]:
     """(the `report:` block, the axes' values of every planned job, the file's name) of sweeps/<sweep>.yaml."""
-    folder = Path(compose.SWEEPS_DIR)
+    folder = Path(composition.SWEEPS_DIR)
     file = folder / f"{sweep}.yaml"
     if not file.is_file():
         known = sorted(str(path.relative_to(folder).with_suffix("")) for path in folder.glob("*/*.yaml"))
-        raise UserError(
-            f"sweep={sweep} is not a sweep{compose.nearest(sweep, known)}; there are {', '.join(known) or 'none'}"
-        )
+        raise UserError(f"sweep={sweep} is not a sweep{nearest(sweep, known)}; there are {', '.join(known) or 'none'}")
     found, name = jobs.read(sweep), f"sweeps/{sweep}.yaml"
     if found.report is None:
         raise UserError(f"{name} has no `report:` block, which says what its runs are laid beside")
@@ -150,7 +150,7 @@ def departing(runs: list[Any], sweep: str, seed: str) -> list[Any]:
         case = run.get("case")
         if told and (name, case) not in own:
             job = sweeps[name].job([f"case={case}"] if case else [])
-            own[name, case] = jobs.composed("train", job.arguments) if job.program == "cse-train" else None
+            own[name, case] = composed("train", job.arguments) if job.program == "cse-train" else None
         return tuple(o for o in told if own[name, case] is None or differs(run, own[name, case], jobs.key_of(o)))
 
     return [replace(run, departures=departures(run)) if run.overrides else run for run in runs]
@@ -198,8 +198,8 @@ def tell(tables: list[Any], pictures: list[Any], subtitle: str) -> None:
 
 def write(out: Path, title: str, subtitle: str, tables: list[Any], pictures: list[Any], runs: list[Any]) -> None:
     """The four files, each whole or not at all."""
+    from cse.files import write_text
     from cse.report import layout, page
-    from cse.tracking.files import write_text
 
     write_text(out / "report.html", page.to_html(title, subtitle, tables, pictures, runs))
     markdown = [f"# {title}\n\n{subtitle}\n", *map(layout.to_markdown, tables)]

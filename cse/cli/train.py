@@ -17,14 +17,16 @@ def main() -> None:
 
         print(TRAIN)  # noqa: T201
         return
-    from cse.cli import slurm, sweep
+    from cse.run import slurm
+    from cse.sweep import engine
 
-    if sweep.wanted(sys.argv[1:]):
-        sys.exit(sweep.main(sys.argv[1:]))
+    if engine.wanted(sys.argv[1:]):
+        arguments = compose.of_the_only_evaluator(compose.sort_arguments(sys.argv[1:]))
+        sys.exit(compose.exit_code(lambda: engine.main(arguments), "train", lambda: arguments))
     slurm.join()
     code = compose.command("train", task, sys.argv[1:])
     if code == 0 and "RANK" in os.environ:  # after a failure the other processes may be inside a collective
-        from cse.cli.launch import leave
+        from cse.run.launch import leave
 
         leave()
     sys.exit(code)
@@ -32,16 +34,16 @@ def main() -> None:
 
 def task(cfg: DictConfig) -> float | None:
     """One Hydra job. Returns the selection score, for a search."""
-    from cse.cli import launch, startup
+    from cse.run import launch, startup
 
     startup.settle_hub()
     startup.quiet()
-    from cse.cli.build import output_folder
+    from cse.run.build import output_folder
 
     folder = output_folder()
     check_folder(folder, cfg.resume)
     if cfg.smoke:
-        from cse.cli.smoke import shrink
+        from cse.run.smoke import shrink
 
         shrink(cfg)
     return launch.launch(cfg, folder)

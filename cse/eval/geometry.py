@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from cse.errors import UserError
-from cse.eval.senteval_data import SentEvalFolder
+from cse.eval.senteval.folder import SentEvalFolder
 from cse.eval.sts import Pairs, cosines, joined, pair_cosines, read_stsb
 from cse.types import Encode
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from cse.errors import MissingResource, UserError
-from cse.eval.files import listed
+from cse.eval.senteval.files import listed
 from cse.types import Encode
 
 log = logging.getLogger(__name__)

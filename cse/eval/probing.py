@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from cse.errors import UserError
-from cse.eval.files import DataFolder, chosen
-from cse.eval.senteval_data import words
+from cse.eval.senteval.files import DataFolder, chosen
+from cse.eval.senteval.folder import words
+from cse.eval.senteval.transfer_data import Parts, in_sentevals_order
+from cse.eval.senteval.validation import given_split
 from cse.eval.transfer import embed
-from cse.eval.transfer_data import Parts, in_sentevals_order
-from cse.eval.validation import given_split
 from cse.types import Encode
 
 log = logging.getLogger(__name__)

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from cse.errors import UserError
-from cse.eval.files import DataFolder, listed
 from cse.eval.geometry import unit_rows
+from cse.eval.senteval.files import DataFolder, listed
 from cse.types import Encode
 
 log = logging.getLogger(__name__)

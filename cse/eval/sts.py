@@ -16,8 +16,8 @@ import numpy as np
 from scipy.stats import pearsonr, spearmanr
 
 from cse.errors import UserError
-from cse.eval.files import DataFolder
-from cse.eval.senteval_data import SentEvalFolder, words
+from cse.eval.senteval.files import DataFolder
+from cse.eval.senteval.folder import SentEvalFolder, words
 from cse.types import Encode
 
 # Official pairs with a gold score. STS13's SMT is left out, as in SentEval (its licence).

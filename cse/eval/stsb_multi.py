@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from cse.errors import MissingResource, UserError
-from cse.eval.files import DataFolder, chosen
+from cse.eval.senteval.files import DataFolder, chosen
 from cse.eval.sts import STSB_ROWS, Pairs, golds, score_tasks
 from cse.types import Encode
 

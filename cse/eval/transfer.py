@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from cse.errors import UserError
-from cse.eval import transfer_data as data
-from cse.eval.files import chosen
-from cse.eval.senteval_data import SentEvalFolder
-from cse.eval.transfer_data import Examples, Parts
-from cse.eval.validation import cross_validation, given_split, nested_cross_validation
+from cse.eval.senteval import transfer_data as data
+from cse.eval.senteval.files import chosen
+from cse.eval.senteval.folder import SentEvalFolder
+from cse.eval.senteval.transfer_data import Examples, Parts
+from cse.eval.senteval.validation import cross_validation, given_split, nested_cross_validation
 from cse.types import Encode
 
 log = logging.getLogger(__name__)

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from cse.tracking.files import cannot_write, json_line, write_text
+from cse.files import cannot_write, json_line, write_text
 
 log = logging.getLogger(__name__)
 

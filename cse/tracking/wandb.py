@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from cse.tracking.files import write_text
+from cse.files import write_text
 
 log = logging.getLogger(__name__)
 

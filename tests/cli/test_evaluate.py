@@ -248,7 +248,7 @@ def test_trackers_see_the_scores(cse_eval, word_vectors, tmp_path):
 
 
 def test_a_failure_is_recorded(cse_eval, tmp_path, monkeypatch, word_vectors):
-    from cse.eval import vectors
+    from cse.model import vectors
 
     def broken(self, texts):
         raise RuntimeError("no more memory")

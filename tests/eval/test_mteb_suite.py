@@ -139,7 +139,7 @@ def test_local_data_is_scored_kept_and_never_given_to_another_encoder(local_task
 @pytest.mark.slow
 def test_other_rows_are_other_data(local_task, tmp_path, counted):
     """The same name and revision over rows that changed: scored anew, under another checksum; not so those it knows."""
-    from cse.cli.scores import checksum
+    from cse.run.scores import checksum
 
     suite = evaluator(tmp_path, tasks=[local_task])
     before, known = suite(counted, "test"), checksum(suite.provenance())
@@ -258,7 +258,7 @@ def test_minilm_on_stsb_is_the_leaderboards(shared, minilm_encode, tmp_path):
     mteb = pytest.importorskip("mteb", reason="needs mteb (pip install .[mteb])")
     from datasets import Dataset, DatasetDict
 
-    from cse.eval.senteval_data import SentEvalFolder
+    from cse.eval.senteval.folder import SentEvalFolder
     from cse.eval.sts import read_stsb
 
     pairs = read_stsb(SentEvalFolder(str(shared / "data" / "senteval")), "test")

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from eval import one_fit
-from eval.one_fit import FAST, GRID, classifier
+from eval.senteval import one_fit
+from eval.senteval.one_fit import FAST, GRID, classifier
 
 from cse.errors import MissingResource, UserError
 from cse.eval import probing
-from cse.eval.files import DataFolder
 from cse.eval.probing import FILES, Probing, read
+from cse.eval.senteval.files import DataFolder
 
 
 @pytest.fixture

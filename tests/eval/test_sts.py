@@ -9,7 +9,8 @@ import pytest
 from scipy.stats import spearmanr
 
 from cse.errors import MissingResource, UserError
-from cse.eval import senteval_data, sts
+from cse.eval import sts
+from cse.eval.senteval import folder as senteval_folder
 from cse.eval.sts import SICK_FILES, STSB_ROWS, SUBSETS, Sts, Stsb, correlations, cosines
 
 GOLD = [2.1, 2.1, 2.9, 0.6, 4.7, 3.4, 4.1, 4.5, 2.9, 0.2, 3.6, 2.8, 4.1, 2.7, 4.1, 5.0, 1.8, 0.9]
@@ -204,7 +205,7 @@ def test_a_tar_that_breaks_off_leaves_nothing_behind(tmp_path, monkeypatch):
     tar.write_bytes(tar.read_bytes()[:50_000])
     monkeypatch.setattr("huggingface_hub.hf_hub_download", lambda *_, **__: str(tar))
     with pytest.raises(UserError, match=r"senteval\.tar"):
-        senteval_data.SentEvalFolder(None).read("STS/a.txt", "utf-8")
+        senteval_folder.SentEvalFolder(None).read("STS/a.txt", "utf-8")
     assert [path.name for path in tmp_path.iterdir()] == ["senteval.tar"]
 
 

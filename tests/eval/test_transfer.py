@@ -5,14 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from eval import one_fit
-from eval.one_fit import FAST, classifier
+from eval.senteval import one_fit
+from eval.senteval.one_fit import FAST, classifier
 
 from cse.errors import MissingResource, UserError
-from cse.eval import transfer_data
-from cse.eval.relatedness import Relatedness
-from cse.eval.senteval_data import SentEvalFolder
-from cse.eval.sklearn_logreg import SklearnLogisticRegression
+from cse.eval.senteval import transfer_data
+from cse.eval.senteval.folder import SentEvalFolder
+from cse.eval.senteval.relatedness import Relatedness
+from cse.eval.senteval.sklearn_logreg import SklearnLogisticRegression
 from cse.eval.sts import SICK_FILES
 from cse.eval.transfer import SIMCSE_SEVEN, TASKS, Transfer, features
 

@@ -5,7 +5,7 @@ from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
 from torch import nn
 
-from cse.cli.compose import CONF_DIR
+from cse.run.composition import CONF_DIR
 from cse.types import Batch, Encoded, Tokens
 
 DIM, VOCABULARY = 8, 30

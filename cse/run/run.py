@@ -8,8 +8,8 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from cse.cli.build import build, identity, make, precision_of
 from cse.errors import RunError
+from cse.run.build import build, identity, make, precision_of
 
 log = logging.getLogger("cse")
 
@@ -22,8 +22,8 @@ def run(cfg: DictConfig, folder: Path) -> float | None:
     from accelerate import Accelerator
     from accelerate.state import AcceleratorState, PartialState
 
-    from cse.cli.summary import announce, preview
     from cse.data.loader import Batches
+    from cse.run.summary import announce, preview
 
     torch.use_deterministic_algorithms(False)  # an earlier job of a multirun may have asked for it
     if cfg.trainer.deterministic:
@@ -55,7 +55,7 @@ class Job:
     def __init__(
         self, cfg: DictConfig, config: dict[str, Any], parts: Any, batches: Any, accelerator: Any, folder: Path
     ):
-        from cse.cli.record import Record
+        from cse.run.record import Record
         from cse.training.loop import Training
 
         self.cfg, self.config, self.parts, self.folder = cfg, config, parts, folder
@@ -96,9 +96,9 @@ class Job:
         return outcome.best_score
 
     def conclude(self, outcome: Any, metrics: dict[str, float]) -> None:
-        from cse.cli.record import model_card
-        from cse.cli.summary import conclude
-        from cse.tracking.files import write_text
+        from cse.files import write_text
+        from cse.run.record import model_card
+        from cse.run.summary import conclude
 
         assert self.record is not None
         content = self.record.finish(
@@ -113,8 +113,8 @@ class Job:
         """Replace best/ by the encoder as it is. A reader never sees half a folder under that name."""
         from safetensors import SafetensorError
 
-        from cse.cli.record import model_card
         from cse.model.export import save_encoder
+        from cse.run.record import model_card
 
         assert self.record is not None
         temporary, best = self.folder / "best.tmp", self.folder / "best"

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from cse.cli import slurm
+from cse.run import slurm
 
 TASK = {"SLURM_JOB_ID": "4711", "SLURM_STEP_NUM_TASKS": "16", "SLURM_STEP_NODELIST": "gpu[03-04]",
         "SLURM_PROCID": "13", "SLURM_LOCALID": "5", "SLURM_NTASKS": "16"}  # fmt: skip

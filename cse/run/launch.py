@@ -13,7 +13,7 @@ log = logging.getLogger("cse")
 
 def launch(cfg: DictConfig, folder: Path) -> float | None:
     """Run the job on cfg.trainer.devices processes. Raises RunError with the failed process's last words."""
-    from cse.cli.run import run
+    from cse.run.run import run
 
     if "RANK" in os.environ:
         return run(cfg, shared_folder(folder))
@@ -57,8 +57,8 @@ def mention_idle_gpus() -> None:
 
 def worker(config: str, folder: str) -> float | None:
     """One spawned process. An error ends the others too: they may be waiting for this one."""
-    from cse.cli import startup
-    from cse.cli.run import run
+    from cse.run import startup
+    from cse.run.run import run
 
     startup.quiet()
     logging.basicConfig(level=logging.INFO if os.environ["RANK"] == "0" else logging.ERROR, format="%(message)s")
@@ -79,7 +79,7 @@ def shared_folder(folder: Path) -> Path:
     """Rank 0's folder, on every rank: each process composed its own from the clock."""
     from accelerate.state import PartialState
 
-    from cse.cli.run import PATIENCE, not_on_gpu
+    from cse.run.run import PATIENCE, not_on_gpu
     from cse.training.distributed import gather_objects
 
     PartialState(cpu=not_on_gpu(), timeout=PATIENCE)

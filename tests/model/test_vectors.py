@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cse.errors import MissingResource, UserError
-from cse.eval.vectors import WordVectors
+from cse.model.vectors import WordVectors
 
 TABLE = {"the": [0.5, -1.0, 2.0], "cat": [1.0, 0.25, 0.0], "sat": [-3.0, 0.0, 1e-3], ".": [0.0, 0.125, 1.0]}
 GLOVE = "".join(f"{word} {' '.join(map(str, vector))}\n" for word, vector in TABLE.items())

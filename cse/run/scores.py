@@ -6,7 +6,7 @@ import io
 from pathlib import Path
 from typing import Any
 
-from cse.tracking.files import write_text
+from cse.files import write_text
 
 SHOWN = ("score", "value", "rows", "data")  # columns of the terminal and of scores.md; scores.csv has all of them
 COUNTED = ("pairs", "rows", "captions")  # what an evaluator's provenance may count

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cse.cli import jobs, sweep
+from cse.cli import train
+from cse.sweep import engine, jobs
 
 
 def test_smac_maximises_and_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
@@ -25,14 +26,14 @@ def test_smac_maximises_and_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
         assert cfg.case == "eda_0.1"
         return float("nan") if len(asked) == 3 else -abs(cfg.objective.log10_covariance + 3)
 
-    monkeypatch.setattr(sweep, "job", job)
+    monkeypatch.setattr(engine, "job", job)
     arguments = ["sweep=noncontrastive/table1_vicreg", "case=eda_0.1", "model=bert", "hydra.sweeper.batch=2"]
-    assert sweep.main([*arguments, "hydra.sweeper.n_trials=8"]) == 0
+    assert engine.main([*arguments, "hydra.sweeper.n_trials=8"]) == 0
     assert len(asked) == len(set(asked)) == 8
     assert all(-3 <= value <= -1 for value in asked)
     memory = next(tmp_path.rglob(".smac/*.jsonl"))
     assert len(memory.read_text().splitlines()) == 7
-    assert sweep.main([*arguments, "hydra.sweeper.n_trials=14"]) == 0
+    assert engine.main([*arguments, "hydra.sweeper.n_trials=14"]) == 0
     assert len(asked) == 15  # the 7 that are known, and 7 new ones
     assert min(asked[-5:]) < min(asked[:4]) + 1e-6
     assert len(jobs.read("noncontrastive/table1_vicreg").searches([])) == 20
@@ -40,9 +41,10 @@ def test_smac_maximises_and_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
 
 def test_without_smac_one_sentence_names_the_alternative(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["cse-train"])
     monkeypatch.setitem(sys.modules, "smac", None)
-    assert sweep.main(["sweep=noncontrastive/table1_vicreg", "case=eda_0.1", "model=bert"]) == 2
+    monkeypatch.setattr(sys, "argv", ["cse-train", "sweep=noncontrastive/table1_vicreg", "case=eda_0.1", "model=bert"])
+    with pytest.raises(SystemExit, match="2"):
+        train.main()
     err = capsys.readouterr().err.strip()
     assert "pip install" in err
     assert "hydra/sweeper=optuna" in err

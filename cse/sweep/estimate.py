@@ -14,7 +14,8 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from cse.cli import jobs
+from cse.run.composition import composed
+from cse.sweep import jobs
 
 SUSTAINED = 50e12  # floating-point operations a second
 AUX_TOKENS = {"Visual": 197, "Audio": 211}
@@ -31,7 +32,7 @@ def show(sweep: jobs.Sweep, planned: Sequence[jobs.Job], trials: int) -> None:
         if job.program != "cse-train":
             table.add_row(job.name, "only scored", "", "")
             continue
-        found = of(jobs.composed("train", job.arguments))
+        found = of(composed("train", job.arguments))
         hours = found["hours"]
         total += (hours or 0) * trials
         table.add_row(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from cse.errors import UserError
-from cse.eval.senteval_data import SentEvalFolder, words
+from cse.eval.senteval.folder import SentEvalFolder, words
 from cse.eval.sts import SICK_FILES, STSB_ROWS
 
 BINARY = {  # folder: positive file, negative file, rows of both together

@@ -22,8 +22,9 @@ from typing import Any
 from hydra.errors import ConfigCompositionException
 from omegaconf import DictConfig, OmegaConf
 
-from cse.cli import compose, jobs
 from cse.errors import UserError
+from cse.run import composition
+from cse.sweep import jobs
 
 INFORM = ("--cfg", "-c", "--info", "-i", "--shell-completion", "-sc", "--hydra-help", "--version")
 LEDGER = "jobs.jsonl"  # in the sweep's folder: what became of each job since the last start, a line as each ends
@@ -39,32 +40,23 @@ def wanted(arguments: Sequence[str]) -> bool:
 
 
 def main(arguments: list[str]) -> int:
-    """Run a sweep, or show it (dry_run=true). Exit code: 0 done, 1 a job failed, 2 the user's mistake."""
-    from hydra.errors import HydraException
-    from omegaconf.errors import OmegaConfBaseException
-
-    arguments = compose.of_the_only_evaluator(compose.sort_arguments(arguments))
+    """Run a sweep, or show it (dry_run=true). Returns 0, or 1 where a job failed. Raises UserError, Hydra's errors."""
     arguments = [argument for argument in arguments if argument not in ("-m", "--multirun")]
     given = {jobs.key_of(argument): jobs.value_of(argument) for argument in arguments}
-    try:
-        compose.refuse_additions(arguments, "train")
-        sweep = jobs.read(given["sweep"])
-        grid = given.get("hydra/sweeper", sweep.sweeper) == "basic"
-        searches = [[]] if grid else sweep.searches(arguments)
-        planned = sweep.jobs(arguments) if grid else []
-        trials = 1 if grid else int(given.get("hydra.sweeper.n_trials", sweep.trials))
-        if given.get("dry_run", "false").lower() == "true":
-            from cse.cli import estimate
+    composition.refuse_additions(arguments, "train")
+    sweep = jobs.read(given["sweep"])
+    grid = given.get("hydra/sweeper", sweep.sweeper) == "basic"
+    searches = [[]] if grid else sweep.searches(arguments)
+    planned = sweep.jobs(arguments) if grid else []
+    trials = 1 if grid else int(given.get("hydra.sweeper.n_trials", sweep.trials))
+    if given.get("dry_run", "false").lower() == "true":
+        from cse.sweep import estimate
 
-            estimate.show(sweep, planned or [sweep.job(rest(arguments, search)) for search in searches], trials)
-            return 0
-        folder = Path(given.get("hydra.sweep.dir", sweep.place(arguments)))
-        arguments = of_cases(sweep, arguments)
-        more = [*QUIET, *parallel(given), f"hydra.sweep.dir={jobs.quoted(folder)}"]
-    except UserError as error:
-        return compose.complain(str(error), 2)
-    except (HydraException, OmegaConfBaseException) as error:
-        return compose.complain(compose.explain(error, arguments, "train"), 2)
+        estimate.show(sweep, planned or [sweep.job(rest(arguments, search)) for search in searches], trials)
+        return 0
+    folder = Path(given.get("hydra.sweep.dir", sweep.place(arguments)))
+    arguments = of_cases(sweep, arguments)
+    more = [*QUIET, *parallel(given), f"hydra.sweep.dir={jobs.quoted(folder)}"]
     if given.get("hydra/sweeper") == "optuna":
         more.append("hydra.sweeper.direction=maximize")
     folder.mkdir(parents=True, exist_ok=True)
@@ -72,12 +64,9 @@ def main(arguments: list[str]) -> int:
     count = f"jobs: {len(planned)}" if grid else f"searches: {len(searches)} of {trials} trials"
     print(f"{sweep.name}  {count}  folder: {folder}")  # noqa: T201
     cases = [axis for axis in sweep.axes(arguments) if axis.startswith("case=")]
-    code = 0
     for search in searches:
-        code = compose.command("train", job, ["--multirun", *rest([*cases, *arguments], search), *more], additions=True)
-        if code:
-            break
-    return conclude(sweep.name, folder, [one.name for one in planned]) or code
+        composition.start("train", job, ["--multirun", *rest([*cases, *arguments], search), *more])
+    return conclude(sweep.name, folder, [one.name for one in planned])
 
 
 def of_cases(sweep: jobs.Sweep, arguments: list[str]) -> list[str]:
@@ -85,7 +74,7 @@ def of_cases(sweep: jobs.Sweep, arguments: list[str]) -> list[str]:
 
     Raises Hydra's error, or UserError naming the case, for a key that a chosen case does not have.
     """
-    keys = {*compose.valid_keys("train", [f"sweep={sweep.name}"]), "case"}
+    keys = {*composition.valid_keys("train", [f"sweep={sweep.name}"]), "case"}
     own = [a for a in arguments if jobs.key_of(a) not in keys and not re.match(r"hydra[./]", jobs.key_of(a))]
     if not own:
         return arguments
@@ -95,11 +84,11 @@ def of_cases(sweep: jobs.Sweep, arguments: list[str]) -> list[str]:
         one = sweep.job(jobs.expanded([*sweep.axes([*chosen, "case="]), *chosen])[0])
         try:
             if one.program == "cse-train":
-                jobs.composed("train", one.arguments)
+                composition.composed("train", one.arguments)
         except ConfigCompositionException as error:
             if len(cases) < 2:
                 raise
-            why = compose.explain(error, one.arguments, "train")
+            why = composition.explain(error, one.arguments, "train")
             raise UserError(f"{why} (in case={case}; case=a,b picks the cases that a setting is for)") from error
     return [f"++{argument}" if argument in own else argument for argument in arguments]
 
@@ -218,7 +207,7 @@ def differences(one: jobs.Job, results: dict[str, Any]) -> list[str]:
     """`key=before (now after)` of the settings that the finished run does not share with the job as it stands now."""
     if one.program != "cse-train":
         return []
-    now = jobs.settings(jobs.composed("train", one.arguments))
+    now = jobs.settings(composition.composed("train", one.arguments))
     before = jobs.settings(OmegaConf.create(results["config"]))
     return [f"{key}={before[key]} (now {now[key]})" for key in now if key in before and before[key] != now[key]]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cse.eval.logreg import Split
+from cse.eval.senteval.logreg import Split
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,9 @@ import pytest
 from hydra.errors import ConfigCompositionException
 from omegaconf import OmegaConf
 
-from cse.cli import estimate, jobs, sweep
 from cse.errors import UserError
+from cse.run.composition import composed
+from cse.sweep import engine, estimate, jobs
 
 STUB = """
 import json, os, signal, sys
@@ -36,7 +37,7 @@ def table5(tmp_path, monkeypatch):
     folder.mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["cse-train"])
-    config = jobs.composed("train", ["sweep=whitenedcse/table5"])
+    config = composed("train", ["sweep=whitenedcse/table5"])
     whole = OmegaConf.to_container(OmegaConf.masked_copy(config, [k for k in config if k != "hydra"]), resolve=True)
     (folder / "config.json").write_text(json.dumps(whole))
     commands = []
@@ -46,15 +47,15 @@ def table5(tmp_path, monkeypatch):
             commands.append(one.arguments)
             return [sys.executable, "-c", STUB, str(folder), mood]
 
-        monkeypatch.setattr(sweep, "command_of", stub)
-        return sweep.main(["sweep=whitenedcse/table5", "tracker=none", *more])
+        monkeypatch.setattr(engine, "command_of", stub)
+        return engine.main(["sweep=whitenedcse/table5", "tracker=none", *more])
 
     run.folder, run.commands = folder, commands
     return run
 
 
 def ledger(folder: Path) -> dict[str, str]:
-    lines = [json.loads(line) for line in (folder / sweep.LEDGER).read_text().splitlines()]
+    lines = [json.loads(line) for line in (folder / engine.LEDGER).read_text().splitlines()]
     return {line["job"][:3]: line["state"] for line in lines}
 
 
@@ -75,7 +76,7 @@ def starts(folder: Path) -> dict[str, int]:
     ],
 )
 def test_what_is_a_sweep(arguments, is_one):
-    assert sweep.wanted(arguments) == is_one
+    assert engine.wanted(arguments) == is_one
 
 
 def test_a_name_says_what_a_job_runs():
@@ -108,13 +109,13 @@ def test_a_setting_that_only_some_cases_have():
     """Hydra composes the sweep without its cases, where aux_modality is empty."""
     table = jobs.read("nonling/table3")
     given = ["sweep=nonling/table3", "case=visual_bert,visual_roberta", "aux_modality.init=random", "trainer.lr=1e-5"]
-    assert sweep.of_cases(table, given) == [*given[:2], "++aux_modality.init=random", "trainer.lr=1e-5"]
+    assert engine.of_cases(table, given) == [*given[:2], "++aux_modality.init=random", "trainer.lr=1e-5"]
     forced = table.job(["case=visual_bert", "++aux_modality.init=random", "seed=1"])
     assert forced == table.job(["case=visual_bert", "aux_modality.init=random", "seed=1"])
     with pytest.raises(UserError, match=r"no key aux_modality\.init.*in case=simcse_bert"):
-        sweep.of_cases(table, ["sweep=nonling/table3", "aux_modality.init=random"])
+        engine.of_cases(table, ["sweep=nonling/table3", "aux_modality.init=random"])
     with pytest.raises(ConfigCompositionException, match="innit"):
-        sweep.of_cases(table, ["sweep=nonling/table3", "case=visual_bert", "aux_modality.innit=random"])
+        engine.of_cases(table, ["sweep=nonling/table3", "case=visual_bert", "aux_modality.innit=random"])
 
 
 def test_what_a_run_was_told_beyond_its_sweep():
@@ -205,13 +206,13 @@ def test_dry_run_shows_and_starts_nothing(table5, capsys):
     out = capsys.readouterr().out
     assert out.count("15,625") == 4
     assert not table5.commands
-    assert not (table5.folder / sweep.LEDGER).exists()
-    found = estimate.of(jobs.composed("train", ["objective=whitenedcse", "objective.m=5"]))
+    assert not (table5.folder / engine.LEDGER).exists()
+    found = estimate.of(composed("train", ["objective=whitenedcse", "objective.m=5"]))
     hours = 15_625 * 6 * 84_934_656 * (64 * 5 * 32) / 50e12 / 3600
     assert found["hours"] == pytest.approx(hours, rel=1e-3)
     assert f"{hours:.2f}" in out
-    assert estimate.of(jobs.composed("train", ["data=text", "data.path=x"]))["hours"] is None
-    part = estimate.of(jobs.composed("train", ["objective=simcse_sup", "data.limit=0.5", "trainer.chunk=16"]))
+    assert estimate.of(composed("train", ["data=text", "data.path=x"]))["hours"] is None
+    part = estimate.of(composed("train", ["objective=simcse_sup", "data.limit=0.5", "trainer.chunk=16"]))
     assert part["steps"] == 3 * (137_800 // 512)
     assert part["memory"] == 16 * 84_934_656 + 34 * 12 * 768 * 16 * 3 * 32
 
@@ -237,24 +238,26 @@ def test_a_mistake_is_one_sentence(cse_train, capsys, tmp_path, monkeypatch, bad
 def test_wandb_groups_by_sweep():
     cfg = OmegaConf.create({"tracker": {"wandb": {}}})
     one = jobs.read("whitenedcse/table5").jobs([])[0]
-    command = sweep.command_of(one, Path("/a,b/c=d"), cfg)
+    command = engine.command_of(one, Path("/a,b/c=d"), cfg)
     assert "tracker.wandb.group='whitenedcse/table5'" in command
     assert f"tracker.wandb.name='{one.name}'" in command
     assert "hydra.run.dir='/a,b/c=d'" in command
-    assert not [word for word in sweep.command_of(one, Path("x"), OmegaConf.create({"tracker": {}})) if "wandb" in word]
+    assert not [
+        word for word in engine.command_of(one, Path("x"), OmegaConf.create({"tracker": {}})) if "wandb" in word
+    ]
 
 
 def test_jobs_share_the_gpus(monkeypatch):
-    monkeypatch.setenv(sweep.SLOTS, "4,7")
-    with sweep.gpu() as one, sweep.gpu() as other:
+    monkeypatch.setenv(engine.SLOTS, "4,7")
+    with engine.gpu() as one, engine.gpu() as other:
         assert {one["CUDA_VISIBLE_DEVICES"], other["CUDA_VISIBLE_DEVICES"]} == {"4", "7"}
-    monkeypatch.setenv(sweep.SLOTS, "")
-    with sweep.gpu() as environment:
+    monkeypatch.setenv(engine.SLOTS, "")
+    with engine.gpu() as environment:
         assert environment.get("CUDA_VISIBLE_DEVICES") == os.environ.get("CUDA_VISIBLE_DEVICES")
 
 
 def test_a_job_that_scores_a_run_names_what_makes_it(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["cse-train"])
-    assert sweep.main(["sweep=nonling/figure4", "case=audio_bert"]) == 1
+    assert engine.main(["sweep=nonling/figure4", "case=audio_bert"]) == 1
     assert "cse-train sweep=nonling/table2 case=audio_bert" in capsys.readouterr().out

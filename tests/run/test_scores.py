@@ -2,7 +2,7 @@
 
 import pytest
 
-from cse.cli import scores
+from cse.run import scores
 
 
 def test_the_checksum_of_the_hubs_data_follows_their_revisions():

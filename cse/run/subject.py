@@ -24,7 +24,7 @@ class Subject:
 
 def load(cfg: DictConfig) -> Subject:
     """The encoder or word vectors that checkpoint= or model= names."""
-    from cse.eval.vectors import ENDINGS
+    from cse.model.vectors import ENDINGS
 
     one_of("dtype", cfg.dtype, DTYPES)
     if cfg.checkpoint is not None and str(cfg.checkpoint).endswith(ENDINGS):
@@ -46,7 +46,7 @@ def load(cfg: DictConfig) -> Subject:
 
 
 def load_vectors(cfg: DictConfig) -> Subject:
-    from cse.eval.vectors import WordVectors
+    from cse.model.vectors import WordVectors
 
     for key, default in (("pooling", None), ("max_length", None), ("dtype", "fp32")):
         if cfg[key] != default:
@@ -57,8 +57,8 @@ def load_vectors(cfg: DictConfig) -> Subject:
 
 
 def load_model(cfg: DictConfig) -> Any:
-    from cse.cli.build import make
     from cse.model.load import load_encoder
+    from cse.run.build import make
 
     if cfg.checkpoint is None:
         return make(cfg.model)
@@ -72,7 +72,7 @@ def load_model(cfg: DictConfig) -> Any:
 def folder_of(path: Path) -> str:
     """A run's best/, or what was given: a folder of weights or a hub name."""
     if path.is_file():
-        from cse.eval.vectors import ENDINGS
+        from cse.model.vectors import ENDINGS
 
         raise UserError(
             f"checkpoint={path} is a file: give a folder, a hub name, or word vectors ({' '.join(ENDINGS)})"
@@ -101,7 +101,7 @@ def sentences(file: str) -> list[str]:
 
 def whitened(subject: Subject, cfg: DictConfig, sample: list[str]) -> Subject:
     """The same, and then the whitening that its own embeddings of the sample give."""
-    from cse.eval.whitening import Whitening
+    from cse.model.whitening import Whitening
 
     whitening = Whitening(cfg.kind, cfg.components).fit(subject.encode(sample))
     described = f"{subject.described}, {cfg.kind} whitening to {cfg.components or 'all'} components"

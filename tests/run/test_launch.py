@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from omegaconf import OmegaConf
 
-from cse.cli import launch
+from cse.run import launch
 
 BIN = Path(sys.executable).parent
 
@@ -113,7 +113,7 @@ def test_two_tasks_of_srun_are_one_process_and_leave_one_folder(small_run, cse_t
 def test_idle_gpus_are_mentioned(monkeypatch, caplog, tmp_path, visible, advised):
     monkeypatch.delenv("RANK", raising=False)
     monkeypatch.setattr("torch.cuda.device_count", lambda: visible)
-    monkeypatch.setattr("cse.cli.run.run", lambda cfg, folder: 1.0)
+    monkeypatch.setattr("cse.run.run.run", lambda cfg, folder: 1.0)
     with caplog.at_level(logging.INFO, "cse"):
         assert launch.launch(OmegaConf.create({"trainer": {"devices": 1}}), tmp_path) == 1.0
     advice = f"{visible} GPUs are visible and one is used; trainer.devices={visible} uses them all"
@@ -124,7 +124,7 @@ def test_processes_that_others_started_get_no_advice(monkeypatch, caplog, tmp_pa
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setattr("torch.cuda.device_count", lambda: 4)
     monkeypatch.setattr(launch, "shared_folder", lambda folder: folder)
-    monkeypatch.setattr("cse.cli.run.run", lambda cfg, folder: 1.0)
+    monkeypatch.setattr("cse.run.run.run", lambda cfg, folder: 1.0)
     with caplog.at_level(logging.INFO, "cse"):
         launch.launch(OmegaConf.create({"trainer": {"devices": 1}}), tmp_path)
     assert not caplog.messages

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import torch
-from eval import one_fit
-from eval.one_fit import FAST, GRID, TEST, classifier, made_up
+from eval.senteval import one_fit
+from eval.senteval.one_fit import FAST, GRID, TEST, classifier, made_up
 from torch import nn
 
-from cse.eval import logreg
-from cse.eval.logreg import LogisticRegression
+from cse.eval.senteval import logreg
+from cse.eval.senteval.logreg import LogisticRegression
 
 
 def compare(fast: LogisticRegression, settings: dict, x, y, rows: list, l2_SL: np.ndarray) -> None:

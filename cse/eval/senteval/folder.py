@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from cse.errors import MissingResource, UserError
-from cse.eval.files import DataFolder
+from cse.eval.senteval.files import DataFolder
 
 HUB_REPO = "princeton-nlp/datasets-for-simcse"  # SimCSE's own copy of the prepared downstream/ folder
 HUB_FILE = "senteval.tar"

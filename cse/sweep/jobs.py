@@ -21,8 +21,8 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
-from cse.cli.compose import CONF_DIR, nearest
 from cse.errors import UserError
+from cse.run.composition import composed, nearest
 
 OWN_KEYS = ("cases", "report", "same_runs_as", "search_each")
 SLUG = 80  # characters of a name before its 8 of a hash
@@ -154,17 +154,6 @@ def read(name: str) -> Sweep:
     )  # fmt: skip
 
 
-def composed(config_name: str, arguments: list[str]) -> DictConfig:
-    """The config that a process with these arguments would see, with its `hydra` node."""
-    from hydra import compose, initialize_config_dir
-    from hydra.core.global_hydra import GlobalHydra
-
-    if GlobalHydra.instance().is_initialized():  # inside a Hydra job
-        return compose(config_name, arguments, return_hydra_config=True)
-    with initialize_config_dir(CONF_DIR, version_base="1.3"):
-        return compose(config_name, arguments, return_hydra_config=True)
-
-
 def expanded(overrides: Sequence[str]) -> list[list[str]]:
     """Hydra's own product of all `key=a,b` and `key=range(...)`; of a key given twice the last counts."""
     from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
@@ -202,7 +191,7 @@ def quoted(value: object) -> str:
 
 def settings(config: DictConfig) -> dict[str, Any]:
     """What a finished run must share with the job that stands for it now, flat; where it lies and runs may differ."""
-    from cse.cli.build import identity
+    from cse.run.build import identity
 
     parts = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
     where = ("cache_dir", "cache", "workers", "devices")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from cse.errors import UserError
-from cse.eval import whitening
-from cse.eval.whitening import Whitening
+from cse.model import whitening
+from cse.model.whitening import Whitening
 
 # the authors' cosines of rows 0-1, 2-3, 4-5, 6-7 of the sample, by number of components
 REFERENCE = {

@@ -11,7 +11,7 @@ import torch
 from sklearn.model_selection import StratifiedKFold
 from torch import nn
 
-from cse.eval.logreg import LogisticRegression
+from cse.eval.senteval.logreg import LogisticRegression
 
 SEED = 1111
 TEST = dict(optimizer="adam", lr=1e-3, batch_size=64, epoch_size=4, tenacity=5, max_epoch=200)

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from eval import one_fit
-from eval.one_fit import FAST, GRID, TEST, classifier, made_up
+from eval.senteval import one_fit
+from eval.senteval.one_fit import FAST, GRID, TEST, classifier, made_up
 
-from cse.eval.sklearn_logreg import SklearnLogisticRegression
-from cse.eval.validation import cross_validation, given_split, nested_cross_validation
+from cse.eval.senteval.sklearn_logreg import SklearnLogisticRegression
+from cse.eval.senteval.validation import cross_validation, given_split, nested_cross_validation
 
 
 def parts(classes: int, width: int = 10) -> tuple[dict, dict]:

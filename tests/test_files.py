@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from cse.errors import RunError
-from cse.tracking.files import write_json, write_text
+from cse.files import write_json, write_text
 
 
 def test_json_comes_back(tmp_path):

@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from cse.tracking.files import write_json
+from cse.files import write_json
 
 PACKAGES = ("torch", "transformers", "datasets", "accelerate", "sentence-transformers", "numpy", "scipy",
             "scikit-learn", "hydra-core", "mteb")  # fmt: skip

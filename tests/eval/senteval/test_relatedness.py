@@ -8,7 +8,7 @@ import torch
 from scipy.stats import pearsonr, spearmanr
 from torch import nn
 
-from cse.eval.relatedness import Relatedness, label_distribution
+from cse.eval.senteval.relatedness import Relatedness, label_distribution
 
 SETTINGS = dict(lr=1e-3, batch_size=64, epoch_size=5, tenacity=3, max_epoch=60, seed=1111)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from cse.errors import MissingResource, UserError
-from cse.eval.files import DataFolder, chosen, listed
+from cse.eval.senteval.files import DataFolder, chosen, listed
 
 
 @pytest.fixture

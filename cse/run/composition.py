@@ -1,0 +1,100 @@
+"""From words on a command line to a composed config: where conf/ lies, what it gives, and why it does not."""
+
+import difflib
+import os
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+
+from cse.errors import UserError
+
+PACKAGE_DIR = Path(__file__).resolve().parents[1]
+CONF_DIR = str(PACKAGE_DIR / "conf" if (PACKAGE_DIR / "conf").is_dir() else PACKAGE_DIR.parent / "conf")
+SWEEPS_DIR = str(Path(CONF_DIR).parent / "sweeps")
+"""conf/ and sweeps/ beside cse/ in a checkout, inside it in an installed wheel."""
+
+
+def start(config_name: str, task: Callable[[DictConfig], Any], arguments: list[str]) -> None:
+    """Compose `config_name` with Hydra and hand it to `task`, once or (--multirun) once a job.
+
+    Raises Hydra's, OmegaConf's and the task's errors whole: what a person reads is the caller's to write.
+    """
+    import hydra
+
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # or Hydra would print them and exit
+    sys.argv = [sys.argv[0], *arguments]
+    hydra.main(version_base="1.3", config_path=CONF_DIR, config_name=config_name)(task)()
+
+
+def composed(config_name: str, arguments: list[str]) -> DictConfig:
+    """The config that a process with these arguments would see, with its `hydra` node."""
+    from hydra import compose, initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
+
+    if GlobalHydra.instance().is_initialized():  # inside a Hydra job
+        return compose(config_name, arguments, return_hydra_config=True)
+    with initialize_config_dir(CONF_DIR, version_base="1.3"):
+        return compose(config_name, arguments, return_hydra_config=True)
+
+
+def valid_keys(config_name: str, arguments: list[str]) -> list[str]:
+    """Every dotted key of the composed config, and the groups; the arguments that choose from groups are followed."""
+    from hydra import compose, initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
+    from omegaconf import OmegaConf
+
+    groups = {"sweep", *(path.name for path in Path(CONF_DIR).iterdir() if path.is_dir())}
+    chosen = [a for a in arguments if a.partition("=")[0] in groups and "," not in a.partition("[")[0]]
+    GlobalHydra.instance().clear()
+    with initialize_config_dir(CONF_DIR, version_base="1.3"):
+        try:
+            config = compose(config_name, chosen)
+        except Exception:  # a choice that is itself mistyped
+            config = compose(config_name)
+
+    def keys(node: Any, prefix: str = "") -> list[str]:
+        if not isinstance(node, dict):
+            return []
+        return [key for name, child in node.items() for key in (f"{prefix}{name}", *keys(child, f"{prefix}{name}."))]
+
+    return sorted({*keys(OmegaConf.to_container(config, resolve=False)), *groups})
+
+
+def refuse_additions(arguments: list[str], config_name: str) -> None:
+    """`+key=value` adds a key, and no key that is missing is read by anything: it is a typing mistake."""
+    for argument in arguments:
+        if argument.startswith("+"):
+            key = argument.lstrip("+").partition("=")[0].partition("@")[0]
+            keys = valid_keys(config_name, arguments)
+            if not key.startswith("hydra") and key not in keys:
+                raise UserError(f"{argument}: there is no key {key}{nearest(key, keys)}")
+
+
+def explain(error: Exception, arguments: list[str], config_name: str) -> str:
+    """One sentence for an error of Hydra or OmegaConf."""
+    text = str(error)
+    if match := re.search(r"Could not override '([^']+)'", text) or re.search(r"Key '([^']+)' is not in struct", text):
+        key = match.group(1)
+        return f"there is no key {key}{nearest(key, valid_keys(config_name, arguments))}"
+    if match := re.search(r"Could not find '([^']+)'", text):
+        group, _, choice = match.group(1).partition("/")
+        folder = Path(SWEEPS_DIR if group == "sweep" else CONF_DIR, "" if group == "sweep" else group)
+        files = folder.glob("*/*.yaml" if group == "sweep" or "/" in choice else "*.yaml")
+        options = sorted(str(path.relative_to(folder).with_suffix("")) for path in files)
+        return f"{group}={choice} is not a choice{nearest(choice, options)}; the choices: {', '.join(options)}"
+    if match := re.search(r"You must specify '([^']+)'|Missing mandatory value: (\S+)", text):
+        return f"{match.group(1) or match.group(2)} is not set: say {match.group(1) or match.group(2)}=..."
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return "; ".join(lines[:2])
+
+
+def nearest(key: str, keys: list[str]) -> str:
+    """The words `did you mean KEY?` with the closest valid key, or nothing."""
+    last = {known.rpartition(".")[2]: known for known in keys}
+    close = difflib.get_close_matches(key, keys, 1, 0.6)
+    close = close or [last[name] for name in difflib.get_close_matches(key.rpartition(".")[2], list(last), 1, 0.7)]
+    return f"; did you mean {close[0]}?" if close else ""
