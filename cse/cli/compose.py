@@ -7,9 +7,9 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from omegaconf import DictConfig
 
@@ -86,48 +86,44 @@ def words(arguments: list[str]) -> list[str]:
     return following(of_the_only_evaluator(resumed(sort_arguments(arguments))))
 
 
-def command(config_name: str, task: Callable[[DictConfig], Any], arguments: list[str]) -> int:
-    """Compose `config_name` and hand it to `task`. Returns the exit code: 0, 1 (failed run) or 2 (user's mistake)."""
+def command(config_name: str, task: Callable[[DictConfig], object], arguments: list[str]) -> None:
+    """Compose `config_name` and hand it to `task`; exits with 1 after a failed run, with 2 after a user's mistake."""
 
-    def job(cfg: DictConfig) -> Any:
-        try:
+    def job(cfg: DictConfig) -> object:
+        with exit_codes(config_name, arguments):  # inside Hydra's job, or Hydra would print its own lines around them
             return task(cfg)
-        except (UserError, RunError) as error:  # Hydra would print its own lines around them
-            sys.exit(complain(str(error), 2 if isinstance(error, UserError) else 1))
 
-    def work() -> int:
-        nonlocal arguments
+    with exit_codes(config_name, arguments):
         arguments = words(arguments)
         refuse_additions(arguments, config_name)
         start(config_name, job, arguments)
-        return 0
-
-    return exit_code(work, config_name, lambda: arguments)
 
 
-def exit_code(work: Callable[[], int], config_name: str, arguments: Callable[[], list[str]]) -> int:
-    """What `work` returns, or one sentence on stderr and 2 for a user's mistake, 1 for a run that failed."""
+@contextmanager
+def exit_codes(config_name: str, arguments: list[str]) -> Iterator[None]:
+    """An error of ours or of Hydra leaves this block as one sentence on stderr and SystemExit with its code."""
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
     try:
-        return work()
+        yield
     except UserError as error:
-        return complain(str(error), 2)
+        sys.exit(complain(str(error), 2))
     except RunError as error:
-        return complain(str(error), 1)
+        sys.exit(complain(str(error), 1))
     except (HydraException, OmegaConfBaseException) as error:
-        return complain(explain(error, arguments(), config_name), 2)
+        sys.exit(complain(explain(error, arguments, config_name), 2))
     except (PermissionError, NotADirectoryError, FileExistsError) as error:  # the run's folder cannot be made
-        return complain(f"cannot write {error.filename}: {error.strerror}; set hydra.run.dir to a folder of yours", 2)
+        place = f"cannot write {error.filename}: {error.strerror}"
+        sys.exit(complain(f"{place}; set hydra.run.dir to a folder of yours", 2))
     except OSError as error:
         if error.errno not in FULL:
             raise
         where = error.filename or "the run's folder or the cache"
-        return complain(f"cannot write {where}: {error.strerror}; free space and run again with resume=auto", 1)
+        sys.exit(complain(f"cannot write {where}: {error.strerror}; free space and run again with resume=auto", 1))
     except KeyboardInterrupt:
         again = "; cse-train resume=FOLDER goes on from the last checkpoint" if config_name == "train" else ""
-        return complain(f"stopped{again}", 1)
+        sys.exit(complain(f"stopped{again}", 1))
 
 
 def complain(message: str, code: int) -> int:

@@ -32,7 +32,7 @@ def main() -> None:
                 check_folder(Path(argument.partition("=")[2].strip("'\"")), key)
     except UserError as error:
         sys.exit(compose.complain(str(error), 2))
-    sys.exit(compose.command("evaluate", task, sys.argv[1:]))
+    compose.command("evaluate", task, sys.argv[1:])
 
 
 def check_folder(folder: Path, key: str) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from pathlib import Path
 
 from omegaconf import DictConfig
 
@@ -22,17 +21,17 @@ def main() -> None:
 
     if engine.wanted(sys.argv[1:]):
         arguments = compose.of_the_only_evaluator(compose.sort_arguments(sys.argv[1:]))
-        sys.exit(compose.exit_code(lambda: engine.main(arguments), "train", lambda: arguments))
+        with compose.exit_codes("train", arguments):
+            sys.exit(engine.main(arguments))
     slurm.join()
-    code = compose.command("train", task, sys.argv[1:])
-    if code == 0 and "RANK" in os.environ:  # after a failure the other processes may be inside a collective
+    compose.command("train", train, sys.argv[1:])
+    if "RANK" in os.environ:  # not after a failure: the other processes may be inside a collective
         from cse.run.launch import leave
 
         leave()
-    sys.exit(code)
 
 
-def task(cfg: DictConfig) -> float | None:
+def train(cfg: DictConfig) -> float | None:
     """One Hydra job. Returns the selection score, for a search."""
     from cse.run import launch, startup
 
@@ -41,18 +40,13 @@ def task(cfg: DictConfig) -> float | None:
     from cse.run.build import output_folder
 
     folder = output_folder()
-    check_folder(folder, cfg.resume)
+    if (folder / "last").exists() and cfg.resume is None:
+        raise UserError(f"{folder} holds a run: resume=auto goes on with it, hydra.run.dir=ANOTHER starts a new one")
     if cfg.smoke:
         from cse.run.smoke import shrink
 
         shrink(cfg)
     return launch.launch(cfg, folder)
-
-
-def check_folder(folder: Path, resume: str | None) -> None:
-    """Never write over a run: it is resumed, or another folder is used."""
-    if (folder / "last").exists() and resume is None:
-        raise UserError(f"{folder} holds a run: resume=auto goes on with it, hydra.run.dir=ANOTHER starts anew")
 
 
 if __name__ == "__main__":
