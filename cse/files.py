@@ -1,30 +1,107 @@
-"""Files that a reader never sees half written: a temporary name in the same folder, fsync, then one rename."""
+"""Files and folders that a reader never sees half written: a temporary name beside the final one, then one rename."""
 
 import contextlib
 import json
 import math
 import os
-from collections.abc import Iterable
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
+
 from cse.errors import RunError
+
+ADVICE = "make room or name another folder, and run it again"
+
+
+@contextmanager
+def replaced_file(path: Path, advice: str = ADVICE) -> Iterator[Path]:
+    """A temporary path with the suffix of `path`: what the block writes there replaces `path` when the block ends.
+
+    After an error the old file is as it was and the temporary one is gone. Raises RunError, which ends with `advice`,
+    where the disk refuses.
+    """
+    temporary = path.with_name(f".{os.getpid()}.{path.name}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        _flush(temporary)
+        os.replace(temporary, path)
+    except (OSError, SafetensorError) as error:
+        raise cannot_write(path, error, advice) from error
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def replaced_folder(path: Path, advice: str = ADVICE) -> Iterator[Path]:
+    """An empty temporary folder, which replaces the folder `path` when the block ends.
+
+    The old folder is renamed to `path`.old first and removed last, so one of the two is whole at every moment; see
+    `recover_folder` for a kill between the renames. For folders that one process writes. Raises RunError, which ends
+    with `advice`, where the disk refuses.
+    """
+    temporary, old = _beside(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        recover_folder(path)
+        temporary.mkdir()
+        yield temporary
+        for file in temporary.rglob("*"):
+            _flush(file)
+        if path.exists():
+            path.rename(old)
+        temporary.rename(path)
+    except (OSError, SafetensorError) as error:
+        raise cannot_write(path, error, advice) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def recover_folder(path: Path) -> None:
+    """Undo what a kill inside `replaced_folder` left: the old folder gets its name back, leftovers are removed."""
+    temporary, old = _beside(path)
+    if old.exists() and not path.exists():
+        old.rename(path)
+    for leftover in (temporary, old):
+        shutil.rmtree(leftover, ignore_errors=True)
+
+
+def written_once(path: Path, write: Callable[[Path], None], advice: str = ADVICE) -> Path:
+    """The folder `path`, filled by write(temporary folder) unless it exists; the first of several processes wins.
+
+    For caches, whose content depends on their name alone. Raises RunError, which ends with `advice`, where the disk
+    refuses, and whatever `write` raises.
+    """
+    if path.exists():
+        return path
+    temporary = path.with_name(f".{os.getpid()}.{path.name}")
+    try:
+        temporary.mkdir(parents=True)
+        write(temporary)
+        for file in temporary.rglob("*"):
+            _flush(file)
+        try:
+            temporary.rename(path)
+        except OSError:
+            if not path.exists():  # else another process finished first, with the same content
+                raise
+    except (OSError, SafetensorError) as error:
+        raise cannot_write(path, error, advice) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return path
 
 
 def write_text(path: Path, text: str) -> None:
     """Replace `path` by `text` (UTF-8) in one step. Raises RunError where the disk refuses."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with open(temporary, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise cannot_write(path, error) from error
+    with replaced_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -54,6 +131,22 @@ def plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} has no place in JSON: {value!r}")
 
 
-def cannot_write(path: Path, error: OSError) -> RunError:
+def cannot_write(path: Path, error: OSError | SafetensorError, advice: str = ADVICE) -> RunError:
     """The one sentence for a full or read-only disk."""
-    return RunError(f"cannot write {path}: {error.strerror}; make room or name another folder, and run it again")
+    reason = error.strerror if isinstance(error, OSError) else error
+    return RunError(f"cannot write {path}: {reason or error}; {advice}")
+
+
+def _beside(path: Path) -> tuple[Path, Path]:
+    """The names of a folder's successor and predecessor while it is replaced."""
+    return path.with_name(f"{path.name}.tmp"), path.with_name(f"{path.name}.old")
+
+
+def _flush(path: Path) -> None:
+    """Put a file on the disk, so that the rename after it cannot outrun its content; folders need none."""
+    if path.is_file():
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -4,9 +4,10 @@ import os
 import numpy as np
 import pytest
 import torch
+from safetensors import SafetensorError
 
 from cse.errors import RunError
-from cse.files import write_json, write_text
+from cse.files import recover_folder, replaced_file, replaced_folder, write_json, write_text, written_once
 
 
 def test_json_comes_back(tmp_path):
@@ -40,3 +41,81 @@ def test_a_write_that_dies_leaves_the_old_file_and_no_other(tmp_path, monkeypatc
         write_text(tmp_path / "r.json", "new")
     assert (tmp_path / "r.json").read_text() == "old"
     assert os.listdir(tmp_path) == ["r.json"]
+
+
+def test_a_replaced_file_keeps_its_suffix_and_names_the_advice(tmp_path):
+    with replaced_file(tmp_path / "deep" / "a.png") as temporary:
+        assert temporary.suffix == ".png"
+        temporary.write_bytes(b"new")
+        assert not (tmp_path / "deep" / "a.png").exists()
+    assert (tmp_path / "deep" / "a.png").read_bytes() == b"new"
+    with pytest.raises(RunError, match="no room; call home"), replaced_file(tmp_path / "b", "call home"):
+        raise SafetensorError("no room")
+    assert os.listdir(tmp_path) == ["deep"]
+
+
+def test_a_replaced_folder_is_the_old_one_until_the_block_ends(tmp_path):
+    best = tmp_path / "best"
+    for content in ("first", "second"):
+        with replaced_folder(best) as temporary:
+            (temporary / "weights").write_text(content)
+            assert not best.exists() or (best / "weights").read_text() == "first"
+    assert (best / "weights").read_text() == "second"
+    assert os.listdir(tmp_path) == ["best"]
+
+
+def test_a_failed_block_leaves_the_old_folder_and_no_other(tmp_path):
+    best = tmp_path / "best"
+    with replaced_folder(best) as temporary:
+        (temporary / "weights").write_text("old")
+
+    def fail():
+        with replaced_folder(best) as temporary:
+            (temporary / "weights").write_text("new")
+            raise ValueError("NaN")
+
+    with pytest.raises(ValueError, match="NaN"):
+        fail()
+    assert (best / "weights").read_text() == "old"
+    assert os.listdir(tmp_path) == ["best"]
+
+
+def test_a_kill_between_the_renames_is_recovered(tmp_path):
+    (tmp_path / "best.old").mkdir()
+    (tmp_path / "best.old" / "weights").write_text("old")
+    (tmp_path / "best.tmp").mkdir()
+    recover_folder(tmp_path / "best")
+    assert (tmp_path / "best" / "weights").read_text() == "old"
+    assert os.listdir(tmp_path) == ["best"]
+
+
+def test_a_kill_after_the_renames_keeps_the_new_folder(tmp_path):
+    for name in ("best", "best.old"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "weights").write_text(name)
+    recover_folder(tmp_path / "best")
+    assert (tmp_path / "best" / "weights").read_text() == "best"
+    assert os.listdir(tmp_path) == ["best"]
+
+
+def test_a_cache_is_written_once_and_never_half(tmp_path):
+    def fail(folder):
+        (folder / "half").write_text("")
+        raise ValueError("stopped")
+
+    with pytest.raises(ValueError, match="stopped"):
+        written_once(tmp_path / "cache" / "a", fail)
+    assert os.listdir(tmp_path / "cache") == []
+    written_once(tmp_path / "cache" / "a", lambda folder: (folder / "whole").write_text("first"))
+    written_once(tmp_path / "cache" / "a", fail)
+    assert (tmp_path / "cache" / "a" / "whole").read_text() == "first"
+
+
+def test_the_first_of_two_processes_that_write_a_cache_wins(tmp_path):
+    def while_another_finishes(folder):
+        (folder / "whole").write_text("second")
+        (tmp_path / "a").mkdir()
+        (tmp_path / "a" / "whole").write_text("first")
+
+    assert (written_once(tmp_path / "a", while_another_finishes) / "whole").read_text() == "first"
+    assert os.listdir(tmp_path) == ["a"]

@@ -4,8 +4,6 @@ import functools
 import hashlib
 import importlib.util
 import os
-import shutil
-import tempfile
 import warnings
 import zipfile
 from collections.abc import Callable
@@ -13,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cse.errors import MissingResource
+from cse.files import written_once
 
 DEBIAN = Path("/usr/share/wordnet")  # packages wordnet-base and wordnet-sense-index
 FILES = [f"{kind}.{pos}" for kind in ("data", "index") for pos in ("noun", "verb", "adj", "adv")] + [
@@ -55,21 +54,16 @@ def normalised(source: Path, cache_dir: Path) -> Path:
     """
     stat = (source / "data.noun" if source.is_dir() else source).stat()
     version = f"{source.resolve()} {stat.st_size} {stat.st_mtime_ns}"
-    folder = cache_dir / f"wordnet-{hashlib.sha256(version.encode()).hexdigest()[:12]}"
-    if folder.is_dir():
-        return folder
-    cache_dir.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(dir=cache_dir))
-    for name, content in _read(source).items():
-        (temporary / name).write_bytes(content.replace(b"\r\n", b"\n"))
-    (temporary / "lexnames").write_text("".join(f"{i:02d}\tfile{i:02d}\t0\n" for i in range(45)))
-    for path in temporary.iterdir():
-        path.chmod(0o644)  # NLTK reads no file that another account could write
-    try:
-        temporary.rename(folder)
-    except OSError:  # another process was first
-        shutil.rmtree(temporary)
-    return folder
+
+    def write(folder: Path) -> None:
+        for name, content in _read(source).items():
+            (folder / name).write_bytes(content.replace(b"\r\n", b"\n"))
+        (folder / "lexnames").write_text("".join(f"{i:02d}\tfile{i:02d}\t0\n" for i in range(45)))
+        for path in folder.iterdir():
+            path.chmod(0o644)  # NLTK refuses a file that another account could write
+
+    digest = hashlib.sha256(version.encode()).hexdigest()[:12]
+    return written_once(cache_dir / f"wordnet-{digest}", write, "free space or set paths.cache")
 
 
 def _read(source: Path) -> dict[str, bytes]:

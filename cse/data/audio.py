@@ -7,7 +7,6 @@ encoder makes it.
 import hashlib
 import json
 import logging
-import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,6 +19,7 @@ from torch.nn.functional import pad
 
 from cse.data.stream import Stream, check_size, check_unreadable
 from cse.errors import MissingResource, UserError
+from cse.files import replaced_file, write_text
 
 log = logging.getLogger(__name__)
 
@@ -213,10 +213,13 @@ def _compute(store: Path, paths: list[Path], labels: list[int], root: Path) -> N
         raise UserError(
             f"the filter banks of {len(paths)} clips need {needed / 1e9:.1f} GB in {cache}: set paths.cache"
         )
-    partial = [Path(f"{store}.{os.getpid()}.{kind}.npy") for kind in ("fbank", "wave")]
-    try:
-        fbanks = np.lib.format.open_memmap(partial[0], "w+", np.float32, (len(paths), FRAMES, BANDS))
-        waves = np.lib.format.open_memmap(partial[1], "w+", np.int16, (len(paths), SAMPLES))
+    advice = "free space or set paths.cache"
+    with (
+        replaced_file(store.with_suffix(".fbank.npy"), advice) as fbank_file,
+        replaced_file(store.with_suffix(".wave.npy"), advice) as wave_file,
+    ):
+        fbanks = np.lib.format.open_memmap(fbank_file, "w+", np.float32, (len(paths), FRAMES, BANDS))
+        waves = np.lib.format.open_memmap(wave_file, "w+", np.int16, (len(paths), SAMPLES))
 
         def compute(row: int) -> str | None:
             """Fill the row; returns what is wrong with its file, if anything."""
@@ -235,14 +238,7 @@ def _compute(store: Path, paths: list[Path], labels: list[int], root: Path) -> N
         check_unreadable((str(paths[int(row)]) for row in wrong), len(paths), str(root))
         fbanks.flush()
         waves.flush()
-        os.replace(partial[0], store.with_suffix(".fbank.npy"))
-        os.replace(partial[1], store.with_suffix(".wave.npy"))
-    finally:
-        for path in partial:
-            path.unlink(missing_ok=True)
     rows = [row for row in range(len(paths)) if str(row) not in wrong]
     index = {"rows": rows, "labels": [labels[row] for row in rows], "samples": [samples[row] for row in rows],
              "skipped": wrong}  # fmt: skip
-    unfinished = Path(f"{store}.{os.getpid()}.json")
-    unfinished.write_text(json.dumps(index))
-    os.replace(unfinished, store.with_suffix(".json"))
+    write_text(store.with_suffix(".json"), json.dumps(index))  # last: its presence says that the other two are whole

@@ -1,14 +1,14 @@
 """Rows of unequal length in two flat files, memory-mapped: a million sentences cost address space, not memory."""
 
 import json
-import os
-import shutil
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 
-from cse.errors import RunError, UserError
+from cse.errors import UserError
+from cse.files import written_once
 
 
 class Ragged:
@@ -34,8 +34,7 @@ def cached(folder: Path, rows: Iterator[tuple[np.ndarray, ...]], names: list[str
     Written beside its place and renamed when whole, so a killed run leaves no half cache. Raises UserError for a
     damaged cache, RunError for a full disk.
     """
-    if not folder.exists():
-        _write(folder, rows, names, dtype)
+    written_once(folder, lambda temporary: _write(temporary, rows, names, dtype), "free space or set paths.cache")
     try:
         about = json.loads((folder / "about.json").read_text())
         return [Ragged(folder, name, about["dtype"], about["rows"]) for name in names]
@@ -44,13 +43,12 @@ def cached(folder: Path, rows: Iterator[tuple[np.ndarray, ...]], names: list[str
 
 
 def _write(folder: Path, rows: Iterable[tuple[np.ndarray, ...]], names: list[str], dtype: str) -> None:
-    temporary = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
+    """Fill an empty folder, row after row, so that memory holds one row."""
     count = 0
-    try:
-        temporary.mkdir(parents=True)
-        flats = [open(temporary / f"{name}.flat", "wb") for name in names]  # noqa: SIM115 (closed below)
-        offsets = [open(temporary / f"{name}.offsets", "wb") for name in names]  # noqa: SIM115
-        ends = np.zeros(len(names), np.int64)
+    ends = np.zeros(len(names), np.int64)
+    with ExitStack() as stack:
+        flats = [stack.enter_context(open(folder / f"{name}.flat", "wb")) for name in names]
+        offsets = [stack.enter_context(open(folder / f"{name}.offsets", "wb")) for name in names]
         for file in offsets:
             file.write(ends[:1].tobytes())
         for row in rows:
@@ -59,12 +57,4 @@ def _write(folder: Path, rows: Iterable[tuple[np.ndarray, ...]], names: list[str
                 flats[column].write(value.astype(dtype, copy=False).tobytes())
                 ends[column] += len(value)
                 offsets[column].write(ends[column].tobytes())
-        for file in [*flats, *offsets]:
-            file.close()
-        (temporary / "about.json").write_text(json.dumps({"rows": count, "dtype": dtype, "columns": names}))
-        if not folder.exists():  # another run may have been faster
-            temporary.rename(folder)
-    except OSError as error:
-        raise RunError(f"cannot write the cache {folder}: {error.strerror}; free space or set paths.cache") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    (folder / "about.json").write_text(json.dumps({"rows": count, "dtype": dtype, "columns": names}))

@@ -3,7 +3,6 @@
 The older, widely readable layout: module types `sentence_transformers.models.X`, boolean pooling keys, safetensors.
 """
 
-import json
 from pathlib import Path
 
 import torch
@@ -11,6 +10,7 @@ from safetensors.torch import save_file
 from torch import nn
 
 from cse.errors import UserError
+from cse.files import write_json, write_text
 from cse.model.encoder import Encoder
 from cse.model.pooling import TRAINABLE
 
@@ -28,9 +28,11 @@ def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, 
 
     The folder loads with SentenceTransformer(folder) and AutoModel.from_pretrained(folder). A head (linear and tanh)
     is written twice: as 2_Dense for the first, and as the backbone's own pooler for the second (`pooler_output`).
-    card: the text of README.md.
+    card: the text of README.md. Raises FileExistsError for a folder that holds something.
     """
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    if any(folder.iterdir()):
+        raise FileExistsError(f"{folder} is not empty")
     pooler = {} if head is None else {f"pooler.dense.{name}": value for name, value in linear_of(head).items()}
     state = {name: value.detach().cpu().contiguous() for name, value in encoder.backbone.state_dict().items()}
     encoder.backbone.save_pretrained(folder, state_dict=state | pooler)
@@ -63,15 +65,10 @@ def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, 
     write_json(folder / "config_sentence_transformers.json", {
         "__version__": {}, "prompts": {}, "default_prompt_name": None, "similarity_fn_name": "cosine",
     })  # fmt: skip
-    (folder / "README.md").write_text(card, encoding="utf-8")
+    write_text(folder / "README.md", card)
 
 
 def linear_of(head: nn.Module) -> dict[str, torch.Tensor]:
     """weight and bias of a head's only linear layer."""
     (linear,) = [module for module in head.modules() if isinstance(module, nn.Linear)]
     return {name: value.detach().cpu().contiguous() for name, value in linear.state_dict().items()}
-
-
-def write_json(path: Path, content: dict | list) -> None:
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from cse.files import replaced_file, write_text
 from cse.tracking.jsonl import read_events
 
 
@@ -19,8 +20,8 @@ def draw(folder: Path, results: dict[str, Any]) -> dict[str, Path]:
 
     def save(name: str, figure: Any) -> None:
         pictures[name] = folder / "plots" / f"{name}.png"
-        pictures[name].parent.mkdir(exist_ok=True)
-        figure.savefig(pictures[name], dpi=120, bbox_inches="tight")
+        with replaced_file(pictures[name]) as temporary:
+            figure.savefig(temporary, dpi=120, bbox_inches="tight")
         plt.close(figure)
 
     losses = _curve(events, "train/loss")
@@ -76,9 +77,7 @@ def keep_cosines(folder: Path, when: str, evaluators: dict[str, Any], encode: An
         for name, evaluator in evaluators.items()
         if hasattr(evaluator, "cosines")
     }
-    path = folder / "plots" / f"cosines_{when}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(found))
+    write_text(folder / "plots" / f"cosines_{when}.json", json.dumps(found))
 
 
 def _cosines(folder: Path) -> list[tuple[str, str, dict[str, list]]]:

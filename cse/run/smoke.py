@@ -6,15 +6,13 @@ nothing here. Evaluators other than stsb and sts are left out.
 """
 
 import logging
-import os
 import random
-import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from omegaconf import DictConfig, OmegaConf, open_dict
+
+from cse.files import written_once
 
 log = logging.getLogger("cse")
 
@@ -33,12 +31,12 @@ def shrink(cfg: DictConfig) -> None:
         left_out = sorted(set(cfg.eval) - {"stsb", "sts"})
         if left_out:
             log.info("smoke      eval=%s left out", ",".join(left_out))
-        score_sets = made(world / "senteval", write_senteval)
+        score_sets = written_once(world / "senteval", write_senteval)
         known = {"senteval": str(score_sets), "allow_partial": True}
         sts = {"sts": {"_target_": "cse.eval.sts.Sts", **known}} if "sts" in cfg.eval else {}
         cfg.eval = {"stsb": {"_target_": "cse.eval.sts.Stsb", "with_sickr": False, **known}, **sts}
         if "whitening" in cfg and cfg.whitening.kind:
-            sentences = made(world / "text0", lambda folder: write_text(folder, None)) / "text.txt"
+            sentences = written_once(world / "text0", lambda folder: write_text(folder, None)) / "text.txt"
             cfg.whitening.update(fit=str(sentences), components=8)
         if "trainer" in cfg:
             shrink_training(cfg, world)
@@ -47,7 +45,7 @@ def shrink(cfg: DictConfig) -> None:
 def shrink_training(cfg: DictConfig, world: Path) -> None:
     """What only cse-train has: its text, its second modality, its trainer, its projector."""
     columns = cfg.data.get("columns")
-    text = made(world / f"text{len(columns or [])}", lambda folder: write_text(folder, columns))
+    text = written_once(world / f"text{len(columns or [])}", lambda folder: write_text(folder, columns))
     kept = {key: cfg.data.get(key) for key in ("columns", "limit", "limit_seed", "noise", "cache_dir", "preview")}
     cfg.data = {"_target_": "cse.data.text.Text", "name": "smoke", "path": str(next(text.iterdir())), **kept}
     cfg.trainer.update(
@@ -63,29 +61,16 @@ def shrink_training(cfg: DictConfig, world: Path) -> None:
         cfg.aux_modality.update(init="random", weights=None)
         cfg.aux_modality.data.update(batch_size=8, workers=0)
         if "size" in cfg.aux_modality.data:
-            cfg.aux_modality.data.update(folder=str(made(world / "images", write_images)), size=32, files=None)
+            cfg.aux_modality.data.update(folder=str(written_once(world / "images", write_images)), size=32, files=None)
         else:
-            cfg.aux_modality.data.update(folder=str(made(world / "audio", write_audio)))
-
-
-def made(folder: Path, write: Callable[[Path], Any]) -> Path:
-    """The folder, written by `write` where it is not there yet; renamed when whole, since jobs may run side by side."""
-    if not folder.exists():
-        temporary = folder.with_name(f"{folder.name}.{os.getpid()}.tmp")
-        temporary.mkdir(parents=True, exist_ok=True)
-        write(temporary)
-        try:
-            temporary.rename(folder)
-        except OSError:  # another job was faster
-            shutil.rmtree(temporary)
-    return folder
+            cfg.aux_modality.data.update(folder=str(written_once(world / "audio", write_audio)))
 
 
 def encoder(world: Path, name: str) -> str:
     """The folder of a one-layer encoder, as wide as the one of that name."""
     width = 1024 if "large" in name else 384 if "MiniLM" in name or "minilm" in name else 768
     family = "roberta" if "roberta" in name else "bert"
-    return str(made(world / f"{family}{width}", lambda folder: write_encoder(folder, family, width)))
+    return str(written_once(world / f"{family}{width}", lambda folder: write_encoder(folder, family, width)))
 
 
 def write_encoder(folder: Path, family: str, width: int) -> None:
@@ -130,8 +115,8 @@ def write_senteval(folder: Path) -> None:
     rng = random.Random(0)
 
     def pairs() -> list[tuple[str, str, float]]:
-        made = [(sentence(rng, 6), sentence(rng, 6)) for _ in range(PAIRS)]
-        return [(a, b, 5 * len(set(a.split()) & set(b.split())) / 6 + 0.01 * i) for i, (a, b) in enumerate(made)]
+        texts = [(sentence(rng, 6), sentence(rng, 6)) for _ in range(PAIRS)]
+        return [(a, b, 5 * len(set(a.split()) & set(b.split())) / 6 + 0.01 * i) for i, (a, b) in enumerate(texts)]
 
     def write(name: str, lines: list[str]) -> None:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,6 @@ no pickle is read from a user's folder, and a kill at any moment leaves the old 
 """
 
 import json
-import os
 import random
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,8 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from cse.errors import RunError, UserError
+from cse.errors import UserError
+from cse.files import replaced_file
 
 FILE = "last/state.safetensors"
 
@@ -29,7 +29,10 @@ def save(
     random_states: list[dict],
     about: dict,
 ) -> None:
-    """Write last/. random_states: one per process (random_state()). about: JSON-ready counters."""
+    """Write last/. random_states: one per process (random_state()). about: JSON-ready counters.
+
+    Raises RunError where the disk refuses; the old checkpoint stays.
+    """
     tensors: dict[str, Tensor] = {}
     for name, module in modules.items():
         tensors |= {f"{name}/{key}": value for key, value in module.state_dict().items()}
@@ -42,16 +45,8 @@ def save(
     tensors = {key: value.detach().cpu().clone().contiguous() for key, value in tensors.items()}
     about = about | {"python_random": [state["python"] for state in random_states]}
     path = folder / FILE
-    temporary = path.with_suffix(".tmp")
-    try:
-        path.parent.mkdir(exist_ok=True)
+    with replaced_file(path, "free space and run again with resume=auto") as temporary:
         save_file(tensors, temporary, metadata={"about": json.dumps(about)})
-        with open(temporary, "rb") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except (OSError, SafetensorError) as error:
-        temporary.unlink(missing_ok=True)
-        raise RunError(f"cannot write {path}: {error}; free space and run again with resume=auto") from error
 
 
 def read(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -5,12 +5,12 @@ the classification sets PTB-tokenised).
 """
 
 import tarfile
-import tempfile
 from functools import cached_property
 from pathlib import Path
 
 from cse.errors import MissingResource, UserError
 from cse.eval.senteval.files import DataFolder
+from cse.files import written_once
 
 HUB_REPO = "princeton-nlp/datasets-for-simcse"  # SimCSE's own copy of the prepared downstream/ folder
 HUB_FILE = "senteval.tar"
@@ -45,17 +45,12 @@ def _from_hub() -> Path:
             f"The hub's data set {HUB_REPO} ({HUB_FILE}) cannot be fetched ({type(error).__name__}): "
             "give a SentEval downstream/ folder with paths.senteval=DIR (or CSE_SENTEVAL=DIR)."
         ) from error
-    folder = tar.parent / "senteval_unpacked"
-    if not folder.is_dir():
-        with tempfile.TemporaryDirectory(dir=tar.parent) as scratch:
-            try:
-                with tarfile.open(tar) as archive:
-                    archive.extractall(Path(scratch) / "downstream", filter="data")
-            except (tarfile.TarError, OSError) as error:
-                raise UserError(f"{tar} cannot be unpacked ({error}): delete it and start anew.") from error
-            try:  # renamed when whole: a reader never sees half a folder
-                (Path(scratch) / "downstream").rename(folder)
-            except OSError:
-                if not folder.is_dir():  # else another process was sooner
-                    raise
-    return folder
+
+    def unpack(folder: Path) -> None:
+        try:
+            with tarfile.open(tar) as archive:
+                archive.extractall(folder, filter="data")
+        except (tarfile.TarError, OSError) as error:
+            raise UserError(f"{tar} cannot be unpacked ({error}): delete it and run again.") from error
+
+    return written_once(tar.parent / "senteval_unpacked", unpack)
