@@ -19,8 +19,8 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from results import HERE, table, where, write_section
 
+from benchmarks.results import HERE, table, where, write_section
 from cse.run import build
 from cse.run.composition import composed
 from cse.training import checkpoint

@@ -14,9 +14,9 @@ from collections.abc import Callable
 import torch
 from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
-from results import table, where, write_section
 from transformers import BertConfig, BertModel
 
+from benchmarks.results import table, where, write_section
 from cse.model.encoder import Encoder
 from cse.run.composition import CONF_DIR
 from cse.training.step import plain_step

@@ -20,10 +20,10 @@ import torch
 from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
 from omegaconf import DictConfig
-from peers import synchronized
-from results import table, write_section
 from scipy.stats import spearmanr
 
+from benchmarks.peers import synchronized
+from benchmarks.results import table, write_section
 from cse.errors import MissingResource
 from cse.eval import sts, transfer
 from cse.eval.score import remembering, score

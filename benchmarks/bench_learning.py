@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from results import RESULTS, commit, table, write_section
+from benchmarks.results import RESULTS, commit, table, write_section
 
 TITLE = "Every objective learns"
 HEADER = ["objective", "batch x steps", "lr", "loss, first", "loss, last", "dev, step 0", "half", "end", "best gain",

@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from results import table, write_section
+from benchmarks.results import table, write_section
 
 OBJECTIVES = {
     "simcse": ["objective=simcse"],
@@ -33,9 +33,9 @@ def one(objective_name: str, batch: int, layers: int, width: int, chunk: int, li
     import resource
 
     import torch
-    from bench_cost import batch_of, device, objective_of, seconds
     from transformers import BertConfig, BertModel
 
+    from benchmarks.bench_cost import batch_of, device, objective_of, seconds
     from cse.model.encoder import Encoder
     from cse.training.optim import adamw, clip_gradients
     from cse.training.step import chunked_step, plain_step

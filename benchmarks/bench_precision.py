@@ -11,8 +11,9 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from bench_aux import COMMON, spread, train
-from results import table, where, write_section
+
+from benchmarks.bench_aux import COMMON, spread, train
+from benchmarks.results import table, where, write_section
 
 PRECISIONS = ("fp32", "bf16")
 

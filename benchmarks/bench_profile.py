@@ -10,10 +10,11 @@ import tempfile
 from pathlib import Path
 
 import torch
-from bench_cost import SHAPES
-from peers import contestants
-from results import table, where, write_section
 from torch.profiler import ProfilerActivity, profile
+
+from benchmarks.bench_cost import SHAPES
+from benchmarks.peers import contestants
+from benchmarks.results import table, where, write_section
 
 SHOWN = 12
 

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from bench_cost import SHAPES, device, spread
-from peers import contestants, save_model, synchronized
-from results import table, where, write_section
 
+from benchmarks.bench_cost import SHAPES, device, spread
+from benchmarks.peers import contestants, save_model, synchronized
+from benchmarks.results import table, where, write_section
 from cse.run import startup
 
 PLAN = {  # untimed steps, steps a round, rounds; BERT at 256 takes a minute a step, so its first one counts

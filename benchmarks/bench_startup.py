@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from results import table, write_section
+from benchmarks.results import table, write_section
 
 CSE_TRAIN = str(Path(sys.executable).parent / "cse-train")
 

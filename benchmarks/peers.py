@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from bench_cost import SHAPES
 from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
 from torch import Tensor, nn
 
+from benchmarks.bench_cost import SHAPES
 from cse.objective.simcse import info_nce
 from cse.run.composition import CONF_DIR
 
