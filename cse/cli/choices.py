@@ -9,7 +9,7 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from cse.errors import MissingResource, UserError
-from cse.run import composition
+from cse.run import composition, groups
 from cse.run.build import make
 
 STATES = ("ok", "hub", "none", "missing")
@@ -41,14 +41,14 @@ def composed(overrides: list[str]) -> DictConfig:
     beside = [f"+{group}@doctor.{group}.{path.stem}={path.stem}" for group in CHECKS for path in files(group)]
     try:
         composition.refuse_additions(overrides, "train")
-        with hydra.initialize_config_dir(composition.CONF_DIR, version_base="1.3"):
+        with hydra.initialize_config_dir(groups.CONF_DIR, version_base="1.3"):
             return hydra.compose("train", [*beside, *overrides])
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(composition.explain(error, overrides, "train")) from error
 
 
 def files(group: str) -> list[Path]:
-    return sorted((Path(composition.CONF_DIR) / group).glob("*.yaml"))
+    return [Path(groups.CONF_DIR, group, f"{choice}.yaml") for choice in groups.choices(group)]
 
 
 def choices(cfg: DictConfig, hub: bool) -> list[Finding]:

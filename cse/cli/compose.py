@@ -14,7 +14,8 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from cse.errors import RunError, UserError
-from cse.run.composition import CONF_DIR, explain, refuse_additions, start
+from cse.run.composition import explain, refuse_additions, start
+from cse.run.groups import choices
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a disk, a quota, a file's limit
 
@@ -57,7 +58,7 @@ def resumed(arguments: list[str]) -> list[str]:
 
 def of_the_only_evaluator(arguments: list[str]) -> list[str]:
     """`eval=mteb eval.benchmark=NAME` means eval.mteb.benchmark: a key of the one evaluator that is chosen by name."""
-    known = {path.stem for path in Path(CONF_DIR, "eval").glob("*.yaml")}
+    known = choices("eval")
     chosen = [argument.removeprefix("eval=").strip("[]") for argument in arguments if argument.startswith("eval=")]
     if not chosen or chosen[-1] not in known:
         return arguments

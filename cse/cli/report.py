@@ -11,7 +11,8 @@ import yaml
 from cse.cli import compose
 from cse.errors import RunError, UserError
 from cse.run import composition
-from cse.run.composition import CONF_DIR, composed, nearest
+from cse.run.composition import composed, nearest
+from cse.run.groups import CONF_DIR, choices
 from cse.sweep import jobs
 
 HELP = """\
@@ -118,10 +119,8 @@ def report(config: dict[str, Any]) -> None:
 
 def read_sweep(sweep: str) -> tuple[dict[str, Any], list[dict[str, Any]], str]:
     """(the `report:` block, the axes' values of every planned job, the file's name) of sweeps/<sweep>.yaml."""
-    folder = Path(composition.SWEEPS_DIR)
-    file = folder / f"{sweep}.yaml"
-    if not file.is_file():
-        known = sorted(str(path.relative_to(folder).with_suffix("")) for path in folder.glob("*/*.yaml"))
+    known = composition.sweeps()
+    if sweep not in known:
         raise UserError(f"sweep={sweep} is not a sweep{nearest(sweep, known)}; there are {', '.join(known) or 'none'}")
     found, name = jobs.read(sweep), f"sweeps/{sweep}.yaml"
     if found.report is None:
@@ -219,8 +218,8 @@ def log_to(choice: str, out: Path, config: dict[str, Any], tables: list[Any], pi
     from cse.report.layout import grid
     from cse.tracking.trackers import Trackers
 
-    if not (Path(CONF_DIR) / "tracker" / f"{choice}.yaml").is_file():
-        raise UserError(f"tracker={choice} is not a choice: none auto wandb offline tensorboard")
+    if choice not in choices("tracker"):
+        raise UserError(f"tracker={choice} is not a choice: {' '.join(choices('tracker'))}")
     with initialize_config_dir(CONF_DIR, version_base="1.3"):
         chosen = compose_config(f"tracker/{choice}")
     own = {"group": config["sweep"], "name": "report", "job_type": "report"}

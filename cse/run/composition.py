@@ -11,11 +11,7 @@ from typing import Any
 from omegaconf import DictConfig
 
 from cse.errors import UserError
-
-PACKAGE_DIR = Path(__file__).resolve().parents[1]
-CONF_DIR = str(PACKAGE_DIR / "conf" if (PACKAGE_DIR / "conf").is_dir() else PACKAGE_DIR.parent / "conf")
-SWEEPS_DIR = str(Path(CONF_DIR).parent / "sweeps")
-"""conf/ and sweeps/ beside cse/ in a checkout, inside it in an installed wheel."""
+from cse.run.groups import CONF_DIR, SWEEPS_DIR, choices
 
 
 def start(config_name: str, task: Callable[[DictConfig], Any], arguments: list[str]) -> None:
@@ -82,14 +78,18 @@ def explain(error: Exception, arguments: list[str], config_name: str) -> str:
         return f"there is no key {key}{nearest(key, valid_keys(config_name, arguments))}"
     if match := re.search(r"Could not find '([^']+)'", text):
         group, _, choice = match.group(1).partition("/")
-        folder = Path(SWEEPS_DIR if group == "sweep" else CONF_DIR, "" if group == "sweep" else group)
-        files = folder.glob("*/*.yaml" if group == "sweep" or "/" in choice else "*.yaml")
-        options = sorted(str(path.relative_to(folder).with_suffix("")) for path in files)
+        options = sweeps() if group == "sweep" else choices(group)
         return f"{group}={choice} is not a choice{nearest(choice, options)}; the choices: {', '.join(options)}"
     if match := re.search(r"You must specify '([^']+)'|Missing mandatory value: (\S+)", text):
         return f"{match.group(1) or match.group(2)} is not set: say {match.group(1) or match.group(2)}=..."
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return "; ".join(lines[:2])
+
+
+def sweeps() -> list[str]:
+    """PAPER/TABLE of every published sweep."""
+    folder = Path(SWEEPS_DIR)
+    return sorted(str(path.relative_to(folder).with_suffix("")) for path in folder.glob("*/*.yaml"))
 
 
 def nearest(key: str, keys: list[str]) -> str:
