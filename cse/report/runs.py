@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from cse.dotted import flattened
 from cse.errors import UserError
 from cse.tracking.jsonl import read_events
 
@@ -99,16 +100,9 @@ def _yaml(path: Path) -> dict[str, Any]:
 
 def varying(runs: list[Run], seed_key: str) -> list[str]:
     """The dotted config keys, and groups, in which the runs differ, but for the seed: the axes of an unnamed sweep."""
-    rows = [{**_flat(run.config), **run.choices} for run in runs]
+    rows = [{**flattened(run.config), **run.choices} for run in runs]
     keys = dict.fromkeys(key for row in rows for key in row)
     differing = [k for k in keys if len({repr(plain(row.get(k))) for row in rows}) > 1 and k != seed_key]
     groups = {key for key in differing if any(key in run.choices for run in runs)}
     # a group chosen differently brings its values along: the group says it all
     return [key for key in differing if key in groups or not any(key.startswith(f"{group}.") for group in groups)]
-
-
-def _flat(config: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    out: dict[str, Any] = {}
-    for key, value in config.items():
-        out |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
-    return out

@@ -9,6 +9,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from cse.dotted import flattened
 from cse.errors import MissingResource, UserError, one_of
 
 log = logging.getLogger(__name__)
@@ -210,14 +211,9 @@ def identity(cfg: DictConfig) -> dict[str, Any]:
         "data.preview",
     }
 
-    def flat(node: Any, prefix: str) -> dict[str, Any]:
-        if not isinstance(node, dict):
-            return {prefix: node}
-        return {key: value for name, child in node.items() for key, value in flat(child, f"{prefix}.{name}").items()}
-
     whole: dict[str, Any] = OmegaConf.to_container(cfg, resolve=True)  # type: ignore[assignment]
     kept = ("model", "objective", "augmentation", "aux_modality", "data", "trainer", "masking", "seed")
-    settings = {key: value for name in kept for key, value in flat(whole[name], name).items()}
+    settings = flattened({name: whole[name] for name in kept})
     return {key: value for key, value in settings.items() if key not in free}
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from omegaconf import DictConfig
 
+from cse.dotted import flattened
 from cse.errors import UserError
 from cse.run.groups import CONF_DIR, SWEEPS_DIR, choices
 
@@ -52,12 +53,9 @@ def valid_keys(config_name: str, arguments: list[str]) -> list[str]:
         except Exception:  # a choice that is itself mistyped
             config = compose(config_name)
 
-    def keys(node: Any, prefix: str = "") -> list[str]:
-        if not isinstance(node, dict):
-            return []
-        return [key for name, child in node.items() for key in (f"{prefix}{name}", *keys(child, f"{prefix}{name}."))]
-
-    return sorted({*keys(OmegaConf.to_container(config, resolve=False)), *groups})
+    leaves = [key.split(".") for key in flattened(OmegaConf.to_container(config, resolve=False))]  # type: ignore[arg-type]
+    nodes = {".".join(parts[:depth]) for parts in leaves for depth in range(1, len(parts) + 1)}
+    return sorted({*nodes, *map(str, config), *groups})
 
 
 def refuse_additions(arguments: list[str], config_name: str) -> None:

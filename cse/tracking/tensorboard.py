@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from cse.dotted import flattened
+
 
 class Tensorboard:
     """Event files in folder/tensorboard. On resume, TensorBoard hides what was logged after `resume_step`."""
@@ -12,7 +14,7 @@ class Tensorboard:
 
         purge = None if resume_step is None else resume_step + 1
         self.writer = SummaryWriter(str(Path(folder) / "tensorboard"), purge_step=purge)
-        self.hparams = flat(config)
+        self.hparams = hparams_of(config)
         self.step = resume_step or 0
 
     def log(self, metrics: dict[str, float], step: int) -> None:
@@ -37,12 +39,9 @@ class Tensorboard:
         self.writer.close()
 
 
-def flat(config: dict[str, Any], prefix: str = "") -> dict[str, bool | int | float | str]:
+def hparams_of(config: dict[str, Any]) -> dict[str, bool | int | float | str]:
     """{"model": {"dim": 4, "name": None}} -> {"model.dim": 4, "model.name": "None"}: what HParams can hold."""
-    out: dict[str, bool | int | float | str] = {}
-    for key, value in config.items():
-        if isinstance(value, dict):
-            out |= flat(value, f"{prefix}{key}.")
-        else:
-            out[f"{prefix}{key}"] = value if isinstance(value, (bool, int, float, str)) else str(value)
-    return out
+    return {
+        key: value if isinstance(value, (bool, int, float, str)) else str(value)
+        for key, value in flattened(config).items()
+    }

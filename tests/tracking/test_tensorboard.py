@@ -1,7 +1,7 @@
 import matplotlib.pyplot as plt
 import pytest
 
-from cse.tracking.tensorboard import Tensorboard, flat
+from cse.tracking.tensorboard import Tensorboard, hparams_of
 
 
 @pytest.fixture
@@ -41,4 +41,4 @@ def test_a_resumed_run_hides_what_came_after_its_checkpoint(tmp_path, read):
 
 
 def test_flat():
-    assert flat({"a": {"b": 1, "c": [1, 2]}, "d": True}) == {"a.b": 1, "a.c": "[1, 2]", "d": True}
+    assert hparams_of({"a": {"b": 1, "c": [1, 2]}, "d": True}) == {"a.b": 1, "a.c": "[1, 2]", "d": True}
