@@ -52,6 +52,15 @@ class Encoded:
     mlm_nll_B: Tensor | None = None
     mlm_count_B: Tensor | None = None
 
+    def mlm_loss(self) -> Tensor:
+        """The mean of -log p(original token) over the masked tokens of all rows, a scalar; 0 where none is masked.
+
+        Raises ValueError for a view without labels.
+        """
+        if self.mlm_nll_B is None or self.mlm_count_B is None:
+            raise ValueError("this view was not masked, so it has no language-model loss")
+        return self.mlm_nll_B.sum() / self.mlm_count_B.sum().clamp(min=1)
+
 
 @dataclass(frozen=True)
 class Loss:

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from cse.aux_modality.supcon import KINDS, contrast
 from cse.errors import UserError, one_of
+from cse.precision import full_precision
 from cse.types import Loss
 
 log = logging.getLogger(__name__)
@@ -96,6 +97,5 @@ class Modality(nn.Module):
         if self.text_head is None and self.head_mode in ("text_then_own", "shared"):
             raise UserError(f"aux_modality.head_mode={self.head_mode}: no head of the objective was given (bind)")
         features_BD = self.head(pooled_BD if self.text_head is None else self.text_head(pooled_BD))
-        with torch.autocast(features_BD.device.type, enabled=False):
-            view1_BD, view2_BD = features_BD.to(torch.promote_types(features_BD.dtype, torch.float32)).chunk(2)
+        with full_precision(*features_BD.chunk(2)) as (view1_BD, view2_BD):
             return Loss(contrast(view1_BD, view2_BD, labels_B, self.temperature, self.kind))

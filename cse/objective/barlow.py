@@ -10,6 +10,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from cse.precision import full_precision
 from cse.types import Encoded, Loss
 
 
@@ -53,9 +54,8 @@ class Barlow(nn.Module):
 
     def forward(self, views: list[Encoded]) -> Loss:
         z1_BP, z2_BP = (self.head(view.pooled_BD) for view in views[:2])  # one by one: BatchNorm sees one view
-        with torch.autocast(z1_BP.device.type, enabled=False):
-            wide = torch.promote_types(z1_BP.dtype, torch.float32)
-            return barlow_twins(z1_BP.to(wide), z2_BP.to(wide), self.lambd, self.eps)
+        with full_precision(z1_BP, z2_BP) as (z1_BP, z2_BP):
+            return barlow_twins(z1_BP, z2_BP, self.lambd, self.eps)
 
     def test_head(self) -> None:
         return None

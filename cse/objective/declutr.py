@@ -17,6 +17,7 @@ from torch.nn.functional import normalize
 
 from cse.errors import UserError, check_objective
 from cse.objective.rows import by_rows
+from cse.precision import full_precision
 from cse.types import Encoded, Loss
 
 REDUCTIONS = {"mean": Tensor.mean, "sum": Tensor.sum}
@@ -125,15 +126,12 @@ class Declutr(nn.Module):
         anchors, positives = views[:2]
         anchors_ND = self.head(anchors.pooled_BD)
         positives_NPD = self.head(positives.pooled_BD).unflatten(0, (len(anchors_ND), -1))
-        with torch.autocast(anchors_ND.device.type, enabled=False):
-            wide = torch.promote_types(anchors_ND.dtype, torch.float32)
-            contrastive = self.contrast(anchors_ND.to(wide), positives_NPD.to(wide).mean(1))
+        with full_precision(anchors_ND, positives_NPD) as (anchors_ND, positives_NPD):
+            contrastive = self.contrast(anchors_ND, positives_NPD.mean(1))
         total = self.contrastive_weight * contrastive
         if not self.mlm_weight:
             return Loss(total, {"contrastive": contrastive})
-        assert anchors.mlm_nll_B is not None
-        assert anchors.mlm_count_B is not None
-        mlm = anchors.mlm_nll_B.sum() / anchors.mlm_count_B.sum().clamp(min=1)
+        mlm = anchors.mlm_loss()
         return Loss(total + self.mlm_weight * mlm, {"contrastive": contrastive, "mlm": mlm})
 
     def contrast(self, anchors_ND: Tensor, positives_ND: Tensor) -> Tensor:

@@ -18,10 +18,7 @@ class Mlm(nn.Module):
         super().__init__()
 
     def forward(self, views: list[Encoded]) -> Loss:
-        nll_B, count_B = views[0].mlm_nll_B, views[0].mlm_count_B
-        assert nll_B is not None
-        assert count_B is not None
-        mlm = nll_B.sum() / count_B.sum().clamp(min=1)
+        mlm = views[0].mlm_loss()
         return Loss(mlm, {"mlm": mlm})
 
     def test_head(self) -> None:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 
 from cse.objective.rows import by_rows
+from cse.precision import full_precision
 from cse.types import Encoded, Loss
 
 
@@ -67,18 +68,13 @@ class Simcse(nn.Module):
 
     def forward(self, views: list[Encoded]) -> Loss:
         heads = [self.head(view.pooled_BD) for view in views[: self.num_views]]
-        with torch.autocast(heads[0].device.type, enabled=False):
-            wide = torch.promote_types(heads[0].dtype, torch.float32)
-            anchors, positives, *hard = [h.to(wide) for h in heads]
+        with full_precision(*heads) as (anchors, positives, *hard):
             contrastive = info_nce(
                 anchors, positives, self.temperature, hard[0] if hard else None, self.hard_negative_weight
             )
         if not self.mlm_weight:
             return Loss(contrastive, {"contrastive": contrastive})
-        masked = views[-1]
-        assert masked.mlm_nll_B is not None
-        assert masked.mlm_count_B is not None
-        mlm = masked.mlm_nll_B.sum() / masked.mlm_count_B.sum().clamp(min=1)
+        mlm = views[-1].mlm_loss()
         return Loss(contrastive + self.mlm_weight * mlm, {"contrastive": contrastive, "mlm": mlm})
 
     def test_head(self) -> nn.Module | None:

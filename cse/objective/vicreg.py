@@ -9,11 +9,11 @@ I: both views; C: a view's unbiased covariance over the batch. B rows, P project
 
 from collections.abc import Callable
 
-import torch
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from cse.errors import UserError, check_objective
+from cse.precision import full_precision
 from cse.types import Encoded, Loss
 
 NORMS = ("paper", "reference")
@@ -107,10 +107,9 @@ class Vicreg(nn.Module):
 
     def forward(self, views: list[Encoded]) -> Loss:
         z1_BP, z2_BP = (self.head(view.pooled_BD) for view in views[:2])  # one by one: BatchNorm sees one view
-        with torch.autocast(z1_BP.device.type, enabled=False):
-            wide = torch.promote_types(z1_BP.dtype, torch.float32)
+        with full_precision(z1_BP, z2_BP) as (z1_BP, z2_BP):
             weights = self.invariance, self.variance, self.covariance
-            return vicreg(z1_BP.to(wide), z2_BP.to(wide), *weights, self.norm, self.eps)
+            return vicreg(z1_BP, z2_BP, *weights, norm=self.norm, eps=self.eps)
 
     def test_head(self) -> None:
         return None

@@ -17,6 +17,7 @@ from torch.nn.functional import normalize
 from cse.errors import UserError, check_objective
 from cse.objective.rows import by_rows
 from cse.objective.whitening import ShuffledGroupWhitening, check_groups, whiten_views
+from cse.precision import full_precision
 from cse.types import Encoded, Loss
 
 LOSSES = ("L1", "L2_softmin", "L2_hard", "L2_literal")
@@ -122,12 +123,11 @@ class WhitenedCSE(nn.Module):
 
     def forward(self, views: list[Encoded]) -> Loss:
         x_MBD = torch.stack([view.pooled_BD for view in views[: self.num_views]])
-        with torch.autocast(x_MBD.device.type, enabled=False):
-            x_MBD = x_MBD.to(torch.promote_types(x_MBD.dtype, torch.float32))
+        with full_precision(x_MBD) as (x_MBD,):
             z_MBD = self.whitening(x_MBD.expand(self.m, -1, -1))
         h_MBD = self.head(z_MBD.flatten(0, 1)).unflatten(0, (self.m, -1))
-        with torch.autocast(x_MBD.device.type, enabled=False):
-            contrastive = multi_positive(h_MBD.to(x_MBD.dtype), self.temperature, self.weights, self.loss)
+        with full_precision(h_MBD) as (h_MBD,):
+            contrastive = multi_positive(h_MBD, self.temperature, self.weights, self.loss)
         return Loss(contrastive, {"contrastive": contrastive})
 
     @torch.no_grad()

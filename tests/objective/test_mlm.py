@@ -32,5 +32,5 @@ def test_asks_for_one_masked_view_and_no_head():
     module = Mlm(dim=3)
     assert (module.num_views, module.masking, module.test_head()) == (1, "first", None)
     assert list(module.parameters()) == []
-    with pytest.raises(AssertionError):
+    with pytest.raises(ValueError, match="not masked"):
         module([Encoded(torch.zeros(2, 3))])
