@@ -1,7 +1,7 @@
 """The papers' corpora from the Hugging Face hub, as rows of text. Each function is a `rows` of cse.data.text.Text."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,10 +14,11 @@ Rows = Iterator[tuple[str, ...]]
 
 
 class Hub(NamedTuple):
-    """A hub dataset; its file where that is the corpus, and the rows it may have; options that need no hub instead."""
+    """A hub dataset; its file where that is the corpus, its columns and the rows it may have; what needs no hub."""
 
     repo: str
     file: str = ""
+    columns: tuple[str, ...] = ()  # of the file, all of them; (): plain text
     rows: tuple[int, ...] = ()
     instead: str = "data=text data.path=FILE.txt"
 
@@ -27,9 +28,12 @@ TRIPLETS = "data=text data.path=FILE.csv data.columns=[sent0,sent1,hard_neg]"
 PAIRS = "data=text data.path=FILE.csv data.columns=[sent0,sent1]"
 HUB = {
     # A million sentences by its name; SimCSE's training log counts 1,000,001 rows.
-    "wiki1m": Hub(SIMCSE, "wiki1m_for_simcse.txt", (1_000_000, 1_000_001)),
-    "nli": Hub(SIMCSE, "nli_for_simcse.csv", (275_601,), TRIPLETS),
-    "wikiauto": Hub("GEM/wiki_auto_asset_turk", "wiki_auto_asset_turk/train-00000-of-00001.parquet", (483_801,), PAIRS),
+    "wiki1m": Hub(SIMCSE, "wiki1m_for_simcse.txt", (), (1_000_000, 1_000_001)),
+    "nli": Hub(SIMCSE, "nli_for_simcse.csv", ("sent0", "sent1", "hard_neg"), (275_601,), TRIPLETS),
+    "wikiauto": Hub(
+        "GEM/wiki_auto_asset_turk", "wiki_auto_asset_turk/train-00000-of-00001.parquet", ("source", "target"),
+        (483_801,), PAIRS,
+    ),
     "openwebtext": Hub("Skylion007/openwebtext"),
     "wikipedia": Hub("wikimedia/wikipedia"),
 }
@@ -48,22 +52,26 @@ def available(corpus: str) -> None:
         raise _missing(corpus, error) from error
 
 
-def wiki1m(allow_partial: bool = False) -> Rows:
-    """SimCSE's million sentences of English Wikipedia, one column; a blank line is " ", as in SimCSE's code."""
-    lines = ((line or " ",) for _, line in lines_of(_download("wiki1m"), "utf-8"))
+def wiki1m(file: str | None = None, allow_partial: bool = False) -> Rows:
+    """SimCSE's million sentences of English Wikipedia, one column; a blank line is " ", as in SimCSE's code.
+
+    file: a local copy; None: the hub's. allow_partial: accept another number of rows than the published one.
+    """
+    lines = ((line or " ",) for _, line in lines_of(_file("wiki1m", file), "utf-8"))
     return _counted("wiki1m", lines, allow_partial)
 
 
-def nli(allow_partial: bool = False) -> Rows:
-    """SimCSE's triplets of SNLI and MNLI: premise, an entailed and a contradicted hypothesis."""
-    rows = read_rows(_download("nli"), ["sent0", "sent1", "hard_neg"], "utf-8")
-    return _counted("nli", rows, allow_partial)
+def nli(columns: Sequence[str], file: str | None = None, allow_partial: bool = False) -> Rows:
+    """SimCSE's triplets of SNLI and MNLI: premise, an entailed and a contradicted hypothesis; see `wiki1m`.
+
+    columns: which of them, in the order in which a row has them.
+    """
+    return _counted("nli", read_rows(_file("nli", file), list(columns), "utf-8"), allow_partial)
 
 
-def wikiauto(allow_partial: bool = False) -> Rows:
-    """Wiki-Auto's aligned pairs: a sentence of English Wikipedia, its counterpart in Simple English Wikipedia."""
-    rows = read_rows(_download("wikiauto"), ["source", "target"], "utf-8")
-    return _counted("wikiauto", rows, allow_partial)
+def wikiauto(columns: Sequence[str], file: str | None = None, allow_partial: bool = False) -> Rows:
+    """Wiki-Auto's pairs: a sentence of English Wikipedia, its counterpart in Simple English Wikipedia; see `nli`."""
+    return _counted("wikiauto", read_rows(_file("wikiauto", file), list(columns), "utf-8"), allow_partial)
 
 
 def openwebtext(min_units: int, tokenizer: str | None, limit: int | None) -> Rows:
@@ -102,6 +110,10 @@ def stream(corpus: str, config: str | None = None) -> Iterable[dict[str, Any]]:
         raise UserError(f"data={corpus}: {HUB[corpus].repo} has no {config} ({str(error).splitlines()[0]})") from error
     except Exception as error:
         raise _missing(corpus, error) from error
+
+
+def _file(corpus: str, file: str | None) -> Path:
+    return Path(file).expanduser() if file else _download(corpus)
 
 
 def _download(corpus: str) -> Path:

@@ -111,7 +111,7 @@ class Text:
     def _source(self) -> tuple[Iterable[tuple[str, ...]], str]:
         """The rows, not yet read, and a digest of what they will be."""
         if self.rows is not None:
-            return _lazily(self.rows), _digest(self.identity, self.columns)
+            return self._of_corpus(self.rows), _digest(self.identity, self.columns)
         if self.path is None:
             raise UserError("data.path is not set: data=text needs data.path=FILE, FOLDER or a hub dataset's name")
         local = Path(self.path).expanduser()
@@ -121,6 +121,14 @@ class Text:
         iterators = [read_rows(file, self.columns, self.encoding) for file in files]
         contents = [_sha256(file) for file in files]
         return (row for rows in iterators for row in rows), _digest(*contents, self.columns, self.encoding)
+
+    def _of_corpus(self, rows: Rows) -> Iterator[tuple[str, ...]]:
+        """The rows of a published corpus, asked for only when one is read."""
+        wide = self.num_columns
+        for row in rows():
+            if len(row) != wide:
+                raise UserError(f"data.columns={self.columns}: data={self.name} has {len(row)} column")
+            yield row
 
     def _hub(self) -> tuple[Iterable[tuple[str, ...]], str]:
         from datasets import load_dataset
@@ -155,10 +163,6 @@ def _spoiled(rows: Iterable[tuple[str, ...]], noise: Mapping[str, Any]) -> Itera
     for number, row in enumerate(rows):
         rng = np.random.default_rng((noise["seed"], number))
         yield tuple(spoil(cell, noise["delete"], noise["insert"], noise["swap"], rng) for cell in row)
-
-
-def _lazily(rows: Rows) -> Iterator[tuple[str, ...]]:
-    yield from rows()
 
 
 def _digest(*parts: object) -> str:

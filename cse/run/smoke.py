@@ -7,11 +7,13 @@ nothing here. Evaluators other than stsb and sts are left out.
 
 import logging
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from omegaconf import DictConfig, OmegaConf, open_dict
 
+from cse.data.corpora import HUB
 from cse.files import written_once
 
 log = logging.getLogger("cse")
@@ -36,18 +38,14 @@ def shrink(cfg: DictConfig) -> None:
         sts = {"sts": {"_target_": "cse.eval.sts.Sts", **known}} if "sts" in cfg.eval else {}
         cfg.eval = {"stsb": {"_target_": "cse.eval.sts.Stsb", "with_sickr": False, **known}, **sts}
         if "whitening" in cfg and cfg.whitening.kind:
-            sentences = written_once(world / "text0", lambda folder: write_text(folder, None)) / "text.txt"
-            cfg.whitening.update(fit=str(sentences), components=8)
+            cfg.whitening.update(fit=str(text_file(world, ())), components=8)
         if "trainer" in cfg:
             shrink_training(cfg, world)
 
 
 def shrink_training(cfg: DictConfig, world: Path) -> None:
     """What only cse-train has: its text, its second modality, its trainer, its projector."""
-    columns = cfg.data.get("columns")
-    text = written_once(world / f"text{len(columns or [])}", lambda folder: write_text(folder, columns))
-    kept = {key: cfg.data.get(key) for key in ("columns", "limit", "limit_seed", "noise", "cache_dir", "preview")}
-    cfg.data = {"_target_": "cse.data.text.Text", "name": "smoke", "path": str(next(text.iterdir())), **kept}
+    shrink_text(cfg, world)
     cfg.trainer.update(
         batch_size=min(cfg.trainer.batch_size, BATCH), max_length=min(cfg.trainer.max_length, 16), epochs=1,
         max_steps=2, schedule_steps=None, eval_every=2, save_every=None, log_every=1, precision="fp32", workers=0,
@@ -64,6 +62,25 @@ def shrink_training(cfg: DictConfig, world: Path) -> None:
             cfg.aux_modality.data.update(folder=str(written_once(world / "images", write_images)), size=32, files=None)
         else:
             cfg.aux_modality.data.update(folder=str(written_once(world / "audio", write_audio)))
+
+
+def shrink_text(cfg: DictConfig, world: Path) -> None:
+    """A made-up corpus. One that is a published file keeps its reader and its columns: the file alone is made up."""
+    corpus = HUB.get(cfg.data.name)
+    if corpus and corpus.file:
+        file = text_file(world, corpus.columns)
+        cfg.data.update(name="smoke", identity=f"smoke/{cfg.data.name}")
+        cfg.data.rows.update(file=str(file), allow_partial=True)
+        return
+    kept = {key: cfg.data.get(key) for key in ("columns", "limit", "limit_seed", "noise", "cache_dir", "preview")}
+    path = str(text_file(world, cfg.data.get("columns") or ()))
+    cfg.data = {"_target_": "cse.data.text.Text", "name": "smoke", "path": path, **kept}
+
+
+def text_file(world: Path, columns: Sequence[str]) -> Path:
+    """A file of made-up rows with these columns, plain text where there are none; its folder has their names."""
+    folder = written_once(world / "-".join(["text", *columns]), lambda folder: write_text(folder, columns))
+    return next(folder.iterdir())
 
 
 def encoder(world: Path, name: str) -> str:
@@ -101,7 +118,7 @@ def sentence(rng: random.Random, words: int) -> str:
     return " ".join(WORDS[(start + 5 * i) % len(WORDS)] for i in range(words))
 
 
-def write_text(folder: Path, columns: list[str] | None) -> None:
+def write_text(folder: Path, columns: Sequence[str]) -> None:
     rng = random.Random(0)
     rows = [[sentence(rng, WORDS_A_ROW) for _ in columns or [""]] for _ in range(ROWS)]
     lines = [",".join(columns)] * bool(columns) + [",".join(row) for row in rows] if columns else [r[0] for r in rows]

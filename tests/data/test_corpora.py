@@ -75,19 +75,63 @@ ROWS = {
 }
 
 
+def rows_of(name, **options):
+    """The corpus's reader with all of its columns."""
+    columns = corpora.HUB[name].columns
+    return getattr(corpora, name)(**({"columns": columns} if columns else {}), **options)
+
+
 @pytest.mark.parametrize("name", ROWS)
 def test_rows_of_a_file(name, hub):
-    assert list(getattr(corpora, name)(allow_partial=True)) == ROWS[name]
+    assert list(rows_of(name, allow_partial=True)) == ROWS[name]
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_local_copy_needs_no_hub(name, no_hub, tmp_path):
+    copy = write(tmp_path, f"copy{Path(corpora.HUB[name].file).suffix}")
+    assert list(rows_of(name, file=copy, allow_partial=True)) == ROWS[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "columns", "expected"),
+    [
+        ("nli", ["sent0", "sent1"], [("A dog, it runs.", 'It "moves".'), ("a", "b")]),
+        ("nli", ["hard_neg", "sent0"], [("It sleeps.", "A dog, it runs."), ("c", "a")]),
+        ("wikiauto", ["target", "source"], [("One.", "Normal one."), ("Two.", "Normal two.")]),
+    ],
+)
+def test_columns_are_chosen_and_ordered_by_name(name, columns, expected, hub, tmp_path):
+    """The non-contrastive paper's rows "Barlow Twins (NLI)" read two of the three columns."""
+    chosen = config(name, tmp_path, allow_partial=True)
+    chosen.columns = columns
+    text = instantiate(chosen)
+    text.prepare()
+    assert text.num_columns == len(columns)
+    assert [tuple(text.text(i, c) for c in range(len(columns))) for i in range(len(text))] == expected
+
+
+def test_a_column_that_the_corpus_lacks_is_named(hub, tmp_path):
+    chosen = config("nli", tmp_path)
+    chosen.columns = ["sent0", "premise"]
+    with pytest.raises(UserError, match=r"has no column premise; it has sent0, sent1, hard_neg"):
+        instantiate(chosen).prepare()
+
+
+def test_columns_of_a_corpus_that_has_one_text_are_refused(hub, tmp_path):
+    chosen = config("wiki1m", tmp_path)
+    chosen.columns = ["a", "b"]
+    with pytest.raises(UserError, match=r"data.columns=\['a', 'b'\]: data=wiki1m has 1 column"):
+        instantiate(chosen).prepare()
 
 
 @pytest.mark.parametrize("name", ROWS)
 def test_another_number_of_rows_is_an_error_at_the_end(name, hub, monkeypatch):
-    rows = getattr(corpora, name)()
+    rows = rows_of(name)
     assert [next(rows) for _ in ROWS[name]] == ROWS[name]
     with pytest.raises(UserError, match=rf"data={name} has \d rows, but .*allow_partial=true"):
         next(rows)
     monkeypatch.setitem(corpora.HUB, name, corpora.HUB[name]._replace(rows=(1, len(ROWS[name]))))
-    assert list(getattr(corpora, name)()) == ROWS[name]
+    assert list(rows_of(name)) == ROWS[name]
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -152,4 +196,4 @@ def test_reading_without_a_hub_is_missing_too(name, no_hub, tmp_path):
 def test_a_file_in_the_hubs_cache_needs_no_hub(no_hub, hub, monkeypatch, tmp_path):
     monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda *_, **__: write(tmp_path, "nli.csv"))
     corpora.available("nli")
-    assert list(corpora.nli(allow_partial=True)) == ROWS["nli"]
+    assert list(rows_of("nli", allow_partial=True)) == ROWS["nli"]
