@@ -49,6 +49,7 @@ def gather_views(views: list[Encoded], scale: str) -> list[Encoded]:
 
     scale: "exact" gives one process's gradient. "paper" is SimCSE's and DeCLUTR's gathering, where only a process's own
     rows carry gradient: after averaging it is 1 / world of the true one (harmless to Adam, not to clipping or sums).
+    Their language-model loss is each process's own and keeps its size, so on W processes the two stand 1 : W.
     """
     if world_size() == 1:
         return views
@@ -61,17 +62,25 @@ def gather_views(views: list[Encoded], scale: str) -> list[Encoded]:
             view,
             pooled_BD=gather(view.pooled_BD),
             hidden_BTD=None,
-            mlm_nll_B=gather(view.mlm_nll_B),
-            mlm_count_B=gather(view.mlm_count_B),
+            mlm_nll_B=gather(view.mlm_nll_B) if scale == "exact" else view.mlm_nll_B,
+            mlm_count_B=gather(view.mlm_count_B) if scale == "exact" else view.mlm_count_B,
         )
         for view in views
     ]
 
 
-def average_gradients(modules: Iterable[nn.Module]) -> None:
-    """Replace every gradient by its mean over processes, in one message. Parameters without gradient stay so."""
+def average_gradients(modules: Iterable[nn.Module], shrunk: Iterable[nn.Module] = ()) -> None:
+    """Replace every gradient by its mean over processes, in one message. Parameters without gradient stay so.
+
+    shrunk: modules that read gathered rows here but a process's own rows in the papers' code (a head, with
+    gather_scale=paper): their mean is divided by world, as the encoder's then is by the gathering itself.
+    """
     if world_size() == 1:
         return
+    for module in shrunk:
+        for parameter in module.parameters():
+            if parameter.grad is not None:
+                parameter.grad /= dist.get_world_size()
     grads = [parameter.grad for module in modules for parameter in module.parameters() if parameter.grad is not None]
     flat = torch.cat([grad.flatten() for grad in grads])
     dist.all_reduce(flat)

@@ -171,7 +171,8 @@ class Training:
     def _apply(self, name: str, modules: list[nn.Module], lr: float, clip: float | None) -> Tensor:
         """Average over processes, clip, step. Returns the gradient's norm before clipping."""
         optimizer, trainer = self.optimizers[name], self.trainer
-        average_gradients(modules)  # before unscaling: an overflow anywhere is then seen, and skipped, everywhere
+        shrunk = [m for m in modules if m is self.objective and trainer.gather_scale == "paper"]
+        average_gradients(modules, shrunk)  # before unscaling: an overflow anywhere is then seen, and skipped, everywhere
         self.accelerator.unscale_gradients(optimizer)
         norm = optim.clip_gradients(modules, clip)
         optim.set_rates(optimizer.optimizer, self.step, lr, trainer.eps, trainer.bias_correction, self.decays[name])

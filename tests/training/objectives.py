@@ -46,6 +46,7 @@ OBJECTIVES = {
     "whitenedcse_ema": [*WHITENING, "objective.whitening.stats=ema", "objective.whitening.eps=1e-3"],
     "whitenedcse_shared": [*WHITENING, "objective.source=shared_backbone", "objective.loss=L2_softmin"],
     "declutr": ["objective=declutr"],
+    "declutr_relu": ["objective=declutr", "objective.head.kind=relu"],
     "declutr_memory": MEMORY,
     "declutr_memory_pml": [*MEMORY, "objective.memory_kind=pml", "objective.head.kind=relu"],
     "mlm": ["objective=mlm"],

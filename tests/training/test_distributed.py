@@ -10,7 +10,7 @@ import torch.multiprocessing as mp
 from objectives import OBJECTIVES, ToyEncoder, batch_for, make, shard
 
 from cse.training.distributed import average_gradients
-from cse.training.step import chunked_step, plain_step
+from cse.training.step import chunked_step, plain_step, split
 
 ROWS = 16
 
@@ -25,7 +25,7 @@ def one_step(rank: int, world: int, name: str, scale: str, chunk: int | None) ->
         objective.zero_grad()
         batch = shard(batch_for(objective, ROWS, seed), rank, world)
         loss, _ = step(encoder, objective, batch, torch.Tensor.backward, scale, *more)
-        average_gradients([encoder, objective])
+        average_gradients([encoder, objective], [objective] if scale == "paper" else [])
     return loss.total.item(), [p.grad for m in (encoder, objective) for p in m.parameters() if p.grad is not None]
 
 
@@ -37,7 +37,9 @@ def worker(rank: int, port: int, cases: list, results) -> None:
     dist.destroy_process_group()
 
 
-CASES = [(name, "exact", chunk) for name in OBJECTIVES for chunk in (None, 5)] + [("simcse", "paper", None)]
+CASES = [(name, "exact", chunk) for name in OBJECTIVES for chunk in (None, 5)]
+PAPER = [(name, "paper", chunk) for name in ("simcse", "simcse_mlm", "declutr", "declutr_relu") for chunk in (None, 5)]
+CASES += PAPER
 
 
 @pytest.fixture(scope="module")
@@ -62,10 +64,29 @@ def test_two_are_one(two_processes, case):
             torch.testing.assert_close(other, mine, rtol=1e-6, atol=1e-9)
 
 
-def test_the_papers_gathering_is_one_over_world(two_processes):
-    """SimCSE's code: only own rows carry gradient, so after averaging the encoder's is half of one process's."""
-    _, grads = one_step(0, 1, "simcse", "exact", None)
-    _, theirs = two_processes[0][CASES.index(("simcse", "paper", None))]
-    encoder_parameters = 3  # embedding, layer weight and bias; the mlm layer has no gradient here
-    for mine, other in zip(grads[:encoder_parameters], theirs[:encoder_parameters], strict=True):
-        torch.testing.assert_close(other, mine / 2, rtol=1e-6, atol=1e-9)
+def gradient_of(name: str, part: str, shards: int) -> list[torch.Tensor]:
+    """One process's gradient of one part of the loss: the mean over so many shards of the batch, each by itself."""
+    torch.manual_seed(0)
+    encoder, objective = ToyEncoder().double(), make(name)
+    batch = batch_for(objective, ROWS, 1)
+    for rank in range(shards):
+        piece = shard(batch, rank, shards)
+        (objective(split(encoder(piece.tokens), piece.sizes)).parts[part] / shards).backward()
+    parameters = [p for module in (encoder, objective) for p in module.parameters()]
+    return [torch.zeros_like(p) if p.grad is None else p.grad for p in parameters]
+
+
+@pytest.mark.parametrize("case", PAPER, ids=str)
+def test_the_papers_gathering(two_processes, case):
+    """Spec of DeCLUTR, section 2, and of NonLing-CSE, section 1: on W processes the contrastive gradient is 1/W of one
+    process's, in the encoder and in the head; the language model's is the mean of the processes' own, in full."""
+    name = case[0]
+    weight = make(name).mlm_weight
+    expected = [grad / 2 for grad in gradient_of(name, "contrastive", 1)]
+    if weight:
+        expected = [c + weight * m for c, m in zip(expected, gradient_of(name, "mlm", 2), strict=True)]
+    expected = [grad for grad in expected if grad.any()]
+    for rank in range(2):
+        _, theirs = two_processes[rank][CASES.index(case)]
+        for mine, other in zip(expected, theirs, strict=True):
+            torch.testing.assert_close(other, mine, rtol=1e-6, atol=1e-9)
