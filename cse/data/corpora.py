@@ -31,8 +31,11 @@ HUB = {
     "wiki1m": Hub(SIMCSE, "wiki1m_for_simcse.txt", (), (1_000_000, 1_000_001)),
     "nli": Hub(SIMCSE, "nli_for_simcse.csv", ("sent0", "sent1", "hard_neg"), (275_601,), TRIPLETS),
     "wikiauto": Hub(
-        "GEM/wiki_auto_asset_turk", "wiki_auto_asset_turk/train-00000-of-00001.parquet", ("source", "target"),
-        (483_801,), PAIRS,
+        "GEM/wiki_auto_asset_turk",
+        "wiki_auto_asset_turk/train-00000-of-00001.parquet",
+        ("source", "target"),
+        (483_801,),
+        PAIRS,
     ),
     "openwebtext": Hub("Skylion007/openwebtext"),
     "wikipedia": Hub("wikimedia/wikipedia"),

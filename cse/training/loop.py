@@ -172,7 +172,8 @@ class Training:
         """Average over processes, clip, step. Returns the gradient's norm before clipping."""
         optimizer, trainer = self.optimizers[name], self.trainer
         shrunk = [m for m in modules if m is self.objective and trainer.gather_scale == "paper"]
-        average_gradients(modules, shrunk)  # before unscaling: an overflow anywhere is then seen, and skipped, everywhere
+        # before unscaling: an overflow anywhere is then seen, and skipped, everywhere
+        average_gradients(modules, shrunk)
         self.accelerator.unscale_gradients(optimizer)
         norm = optim.clip_gradients(modules, clip)
         optim.set_rates(optimizer.optimizer, self.step, lr, trainer.eps, trainer.bias_correction, self.decays[name])

@@ -1,4 +1,4 @@
-"""A smoke run's text: a published corpus keeps its reader and its columns, and corpora do not share each other's file."""
+"""A smoke run's text: a published corpus keeps its reader and its columns, and has a file of its own."""
 
 import pytest
 from hydra.utils import instantiate
