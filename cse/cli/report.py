@@ -3,10 +3,12 @@
 import math
 import sys
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
+from omegaconf import DictConfig
 
 from cse.cli import compose
 from cse.errors import RunError, UserError
@@ -14,6 +16,11 @@ from cse.run import composition
 from cse.run.composition import composed, nearest
 from cse.run.groups import CONF_DIR, choices
 from cse.sweep import jobs
+
+if TYPE_CHECKING:  # numpy and scipy are imported when there is work: --help answers at once
+    from cse.report.page import Picture, Report
+    from cse.report.runs import Run
+    from cse.report.spec import Spec
 
 HELP = """\
 cse-report: what a paper printed, what our runs gave, and what may be said of the difference.
@@ -60,61 +67,84 @@ def settings(arguments: list[str]) -> dict[str, Any]:
             raise UserError(f"{argument}: {value!r} cannot be read as a value or a [list]") from error
     for key in ("runs", "metrics"):
         config[key] = config[key] if isinstance(config[key], list) else [config[key]] if config[key] else []
+    check(config)
+    return config
+
+
+def check(config: dict[str, Any]) -> None:
+    """Raise UserError for settings that no report can have."""
     if not config["sweep"] and not config["runs"]:
         raise UserError("nothing to report: say sweep=PAPER/TABLE or runs=FOLDER (cse-report --help)")
-    for key, most in (("confidence", 1), ("tolerance", math.inf), ("seed_sd", math.inf)):
-        value = config[key]
-        if not isinstance(value, (int, float)) or not 0 <= value < most or (key == "confidence" and value == 0):
-            raise UserError(f"{key}={value} must be a number {'between 0 and 1' if most == 1 else 'of at least 0'}")
+    if not isinstance(config["confidence"], (int, float)) or not 0 < config["confidence"] < 1:
+        raise UserError(f"confidence={config['confidence']} must be a number between 0 and 1")
+    for key in ("tolerance", "seed_sd"):
+        if not isinstance(config[key], (int, float)) or not 0 <= config[key] < math.inf:
+            raise UserError(f"{key}={config[key]} must be a number of at least 0")
     if config["interval"] not in ("t", "bootstrap"):
         raise UserError(f"interval={config['interval']} is neither t nor bootstrap")
-    return config
 
 
 def report(config: dict[str, Any]) -> None:
     """Read, lay side by side, draw, show, write."""
-    from cse.report import figures, page, published
+    folders = [Path(folder) for folder in config["runs"]]
+    out = Path(config["out"] or f"reports/{config['sweep'] or folders[0].resolve().name}")
+    made = of_sweep(config, folders, out) if config["sweep"] else of_folders(config, folders)
+    tell(made)
+    write(made, out)
+    if config["tracker"] != "none":
+        log_to(config["tracker"], made, out, config)
+
+
+def of_sweep(config: dict[str, Any], folders: list[Path], out: Path) -> "Report":
+    """A sweep's runs beside the paper's table, or surveyed if its report names none, and its figures."""
+    from cse.report import figures, published
+    from cse.report.page import Report
     from cse.report.runs import read_runs
     from cse.report.spec import parse
+    from cse.report.statistics import Intervals
     from cse.report.survey import survey
     from cse.report.table import build
 
-    sweep = config["sweep"]
-    block, expected, where = read_sweep(sweep) if sweep else ({}, [], "")
-    folders = [Path(folder) for folder in config["runs"] or [jobs.read(sweep).place([])]]
-    out = Path(config["out"] or f"reports/{sweep or folders[0].resolve().name}")
-    pictures: list[page.Picture] = []
-    if sweep:
-        table = published.table(block["paper"], block["table"]) if block.get("table") else None
-        spec = parse(block, table, where, config["tolerance"], config["seed_sd"])
-        for wanted in spec.figures:
-            figures.check(wanted, where)
-        shown_figures = [figures.showing(wanted, config["score"]) for wanted in spec.figures]
-        runs = read_runs(folders) if config["runs"] or folders[0].is_dir() else []
-        runs = departing(runs, sweep, spec.seed)
-        shown = [wanted[key] for wanted in shown_figures for key in "yz" if key in wanted]
-        if table:
-            tables = [build(spec, table, runs, expected, config["confidence"], config["interval"])]
-        else:
-            tables = survey(runs, shown, spec.seed, expected)
-        pictures = [draw(wanted, spec, runs, out) for wanted in shown_figures]
-        title, subtitle = sweep, published.read(spec.paper)["paper"]
+    block, expected, where = read_sweep(config["sweep"])
+    printed = published.table(block["paper"], block["table"]) if block.get("table") else None
+    spec = parse(block, printed, where, tolerance=config["tolerance"], seed_sd=config["seed_sd"])
+    for figure in spec.figures:
+        figures.check(figure, where)
+    shown = [figures.showing(figure, config["score"]) for figure in spec.figures]
+    if not folders:  # where `cse-train sweep=...` puts them, if it ever ran
+        folders = [jobs.read(config["sweep"]).place([])]
+    runs = read_runs(folders) if config["runs"] or folders[0].is_dir() else []
+    runs = departing(runs, config["sweep"], spec.seed)
+    if printed:
+        tables = [build(spec, printed, runs, expected, Intervals(config["confidence"], config["interval"]))]
     else:
-        runs = read_runs(folders)
-        if not runs:
-            raise UserError(f"runs={', '.join(map(str, folders))} holds no run (no results.json in it)")
-        tables = survey(runs, config["metrics"], config["seed"], [])
-        if config["metrics"] and not tables:
-            raise UserError(f"metrics={config['metrics']} are scores of none of the {len(runs)} runs")
-        title, subtitle = ", ".join(map(str, folders)), ""
+        metrics = [figure[axis] for figure in shown for axis in "yz" if axis in figure]
+        tables = survey(runs, metrics, spec.seed, expected)
+    pictures = [draw(figure, spec, runs, out) for figure in shown]
+    paper = published.read(spec.paper)["paper"]
+    return Report(config["sweep"], f"{paper}. {progress(runs, folders)}", tables, pictures, runs)
+
+
+def of_folders(config: dict[str, Any], folders: list[Path]) -> "Report":
+    """Any runs: a row for each setting."""
+    from cse.report.page import Report
+    from cse.report.runs import read_runs
+    from cse.report.survey import survey
+
+    runs = read_runs(folders)
+    title = ", ".join(map(str, folders))
+    if not runs:
+        raise UserError(f"runs={title} holds no run (no results.json in it)")
+    tables = survey(runs, config["metrics"], config["seed"], [])
+    if config["metrics"] and not tables:
+        raise UserError(f"metrics={config['metrics']} are scores of none of the {len(runs)} runs")
+    return Report(title, progress(runs, folders), tables, [], runs)
+
+
+def progress(runs: list["Run"], folders: list[Path]) -> str:
+    """How many of the runs are done, in a sentence."""
     done = sum(run.status == "done" for run in runs)
-    subtitle = (
-        f"{subtitle + '. ' if subtitle else ''}{done} of {len(runs)} runs in {', '.join(map(str, folders))} are done."
-    )
-    tell(tables, pictures, subtitle)
-    write(out, title, subtitle, tables, pictures, runs)
-    if config["tracker"] != "none":
-        log_to(config["tracker"], out, config, tables, pictures)
+    return f"{done} of {len(runs)} runs in {', '.join(map(str, folders))} are done."
 
 
 def read_sweep(sweep: str) -> tuple[dict[str, Any], list[dict[str, Any]], str]:
@@ -136,26 +166,26 @@ def planned(sweep: jobs.Sweep) -> list[dict[str, Any]]:
     return [{jobs.key_of(axis): yaml.safe_load(jobs.value_of(axis)) for axis in job} for job in found if job]
 
 
-def departing(runs: list[Any], sweep: str, seed: str) -> list[Any]:
-    """The runs with what they were told otherwise than their sweep says; seeds may be added to any."""
-    sweeps: dict[str, jobs.Sweep] = {}
-    own: dict[tuple[str, str | None], Any] = {}  # (sweep, case): its configuration
+def departing(runs: list["Run"], sweep: str, seed: str) -> list["Run"]:
+    """The runs with those of their overrides that contradict their sweep; seeds may be added to any."""
+    read, own = cache(jobs.read), cache(configuration)
 
-    def departures(run: Any) -> tuple[str, ...]:
+    def departures(run: "Run") -> tuple[str, ...]:
         name = next((jobs.value_of(o) for o in run.overrides if o.startswith("sweep=")), sweep)
-        if name not in sweeps:
-            sweeps[name] = jobs.read(name)
-        told = [o for o in sweeps[name].departures(run.overrides) if jobs.key_of(o) != seed]
-        case = run.get("case")
-        if told and (name, case) not in own:
-            job = sweeps[name].job([f"case={case}"] if case else [])
-            own[name, case] = composed("train", job.arguments) if job.program == "cse-train" else None
-        return tuple(o for o in told if own[name, case] is None or differs(run, own[name, case], jobs.key_of(o)))
+        overrides = [o for o in read(name).departures(run.overrides) if jobs.key_of(o) != seed]
+        config = own(name, run.get("case")) if overrides else None
+        return tuple(o for o in overrides if config is None or differs(run, config, jobs.key_of(o)))
 
-    return [replace(run, departures=departures(run)) if run.overrides else run for run in runs]
+    return [replace(run, departures=departures(run)) for run in runs]
 
 
-def differs(run: Any, config: Any, key: str) -> bool:
+def configuration(sweep: str, case: str | None) -> DictConfig | None:
+    """What the sweep itself says for a case (None: a sweep without cases); None for a case that trains nothing."""
+    job = jobs.read(sweep).job([f"case={case}"] if case else [])
+    return composed("train", job.arguments) if job.program == "cse-train" else None
+
+
+def differs(run: "Run", config: DictConfig, key: str) -> bool:
     """Whether the run has another value, or another choice of a group, than the configuration."""
     from omegaconf import OmegaConf
 
@@ -165,7 +195,7 @@ def differs(run: Any, config: Any, key: str) -> bool:
     return not same(run.get(key), OmegaConf.select(config, key) if chosen is None else chosen)
 
 
-def draw(wanted: dict[str, Any], spec: Any, runs: list[Any], out: Path) -> Any:
+def draw(wanted: dict[str, Any], spec: "Spec", runs: list["Run"], out: Path) -> "Picture":
     """A figure as a file under out/figures, with the paper's claims about it."""
     from cse.report import figures, page
 
@@ -183,34 +213,35 @@ def draw(wanted: dict[str, Any], spec: Any, runs: list[Any], out: Path) -> Any:
     return page.Picture(wanted["name"], path, claims)
 
 
-def tell(tables: list[Any], pictures: list[Any], subtitle: str) -> None:
+def tell(made: "Report") -> None:
+    """The report on the terminal."""
     from rich.console import Console
 
     from cse.report import page
 
     console = Console(width=None if sys.stdout.isatty() else 200)
-    page.show(tables, console)
-    for picture in pictures:
+    page.show(made.tables, console)
+    for picture in made.pictures:
         console.print(f"{picture.name}: {picture.path or picture.why_not}", style="dim")
-    console.print(subtitle, style="dim")
+    console.print(made.subtitle, style="dim")
 
 
-def write(out: Path, title: str, subtitle: str, tables: list[Any], pictures: list[Any], runs: list[Any]) -> None:
-    """The four files, each whole or not at all."""
+def write(made: "Report", out: Path) -> None:
+    """The four files, each whole or not at all. Raises RunError where the disk refuses."""
     from cse.files import write_text
     from cse.report import layout, page
 
-    write_text(out / "report.html", page.to_html(title, subtitle, tables, pictures, runs))
-    markdown = [f"# {title}\n\n{subtitle}\n", *map(layout.to_markdown, tables)]
-    markdown += [f"![{p.name}](figures/{p.path.name})\n" for p in pictures if p.path]
+    write_text(out / "report.html", page.to_html(made))
+    markdown = [f"# {made.title}\n\n{made.subtitle}\n", *map(layout.to_markdown, made.tables)]
+    markdown += [f"![{picture.name}](figures/{picture.path.name})\n" for picture in made.pictures if picture.path]
     write_text(out / "report.md", "\n".join(markdown))
-    write_text(out / "report.csv", layout.to_csv(tables))
-    write_text(out / "report.tex", "\n".join(map(layout.to_latex, tables)))
+    write_text(out / "report.csv", layout.to_csv(made.tables))
+    write_text(out / "report.tex", "\n".join(map(layout.to_latex, made.tables)))
     print(f"{out / 'report.html'}  (also report.md, report.csv, report.tex)")  # noqa: T201
 
 
-def log_to(choice: str, out: Path, config: dict[str, Any], tables: list[Any], pictures: list[Any]) -> None:
-    """The table and the figures to a tracker, in the group of the sweep's own runs."""
+def log_to(choice: str, made: "Report", out: Path, config: dict[str, Any]) -> None:
+    """The tables and the figures to a tracker, in the group of the sweep's own runs."""
     from hydra import compose as compose_config
     from hydra import initialize_config_dir
     from hydra.utils import instantiate
@@ -225,11 +256,11 @@ def log_to(choice: str, out: Path, config: dict[str, Any], tables: list[Any], pi
     own = {"group": config["sweep"], "name": "report", "job_type": "report"}
     builds = [instantiate(tracker, **(own if name == "wandb" else {})) for name, tracker in chosen.tracker.items()]
     trackers = Trackers(out, config, builds)
-    for number, table in enumerate(tables):
+    for number, table in enumerate(made.tables):
         found = grid(table)
         header = [name or f"column {place}" for place, name in enumerate(found.header)]
         trackers.table(f"report/{number}" if number else "report", header, found.lines)
-    for picture in pictures:
+    for picture in made.pictures:
         if picture.path:
             trackers.image(f"report/{picture.name}", picture.path, 0)
     trackers.finish(0, {})

@@ -6,12 +6,15 @@ paper, one fact a line, under the paper's own columns.
 
 import csv
 import io
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import accumulate
 
+from cse.report.published import Value
+from cse.report.statistics import Interval, Summary
 from cse.report.table import Cell, Table
 
-FACTS = ("published", "ours", "difference", "interval", "gain", "its interval", "gain as printed", "p Student",
-         "p Welch", "verdict")  # fmt: skip
 PLUS_MINUS = "±"
 
 
@@ -24,66 +27,88 @@ class Grid:
     first: set[int]
 
 
-def grid(table: Table) -> Grid:
-    """The table's lines, without facts that no cell has."""
-    used = [fact for fact in FACTS if any(text(c, fact, table) for row in table.cells.values() for c in row.values())]
-    split = "" if table.split == "none" else f" ({table.split})"
-    lines: list[list[str]] = []
-    first = set()
-    if len(table.columns) <= 2:
-        for row, cells in table.cells.items():
-            first.add(len(lines))
-            for column, cell in cells.items():
-                lines.append([row, f"{column}{split}", *(text(cell, fact, table) for fact in used)])
-        return Grid(["", "score", *used], lines, first)
-    for row, cells in table.cells.items():
-        first.add(len(lines))
-        for fact in used:
-            texts = [text(cell, fact, table) for cell in cells.values()]
-            if any(texts):
-                name = row if len(lines) in first else ""
-                lines.append([name, fact, *texts])
-    return Grid(["", "", *(f"{column}{split}" for column in table.columns)], lines, first)
-
-
-def text(cell: Cell, fact: str, table: Table) -> str:
-    """One fact of one cell, or "" where there is none."""
-    digits = table.decimals
-    if fact == "published" and cell.published:
-        return spread(cell.published.mean, cell.published.sd, cell.published.n, digits) + "*" * bool(
-            cell.published.note
-        )
-    if fact == "ours" and cell.ours:
-        return spread(cell.ours.mean, cell.ours.sd, cell.ours.n, digits) + count(cell)
-    changes = {"difference": cell.difference, "gain": cell.gain, "gain as printed": cell.gain_published}
-    if (change := changes.get(fact)) is not None:
-        return signed(change, digits)
-    if interval := {"interval": cell.interval, "its interval": cell.gain_interval}.get(fact):
-        return f"[{signed(interval[0], digits)}, {signed(interval[1], digits)}]"
-    if fact in ("p Student", "p Welch"):
-        p = cell.p_student if fact == "p Student" else cell.p_welch
-        return "" if p is None or p != p else "<.0001" if p < 1e-4 else f"{p:.4f}".lstrip("0")
-    return cell.verdict if fact == "verdict" else ""
-
-
 def number(value: float, digits: int | None) -> str:
+    """A number with so many decimals; None: as many as it takes."""
     return f"{value:g}" if digits is None else f"{value:.{digits}f}"
 
 
-def spread(mean: float, sd: float | None, n: int, digits: int | None) -> str:
-    """mean +- sd (n); the bare number where there is one value."""
-    return number(mean, digits) + (f" {PLUS_MINUS} {number(sd, digits)} ({n})" if sd is not None else "")
-
-
-def count(cell: Cell) -> str:
-    """What a statistic is of, and how many runs are still missing."""
-    over = f" {cell.aggregate} of {len(cell.runs)}" if len(cell.runs) > len(cell.values) else ""
-    missing = f" [{len(cell.runs)} of {cell.expected} runs]" if cell.expected and len(cell.runs) < cell.expected else ""
-    return over + missing
-
-
-def signed(value: float, digits: int | None) -> str:
+def signed(value: float | None, digits: int | None) -> str:
+    """A difference with its sign; "" for None."""
+    if value is None:
+        return ""
     return f"{value:+g}" if digits is None else f"{value:+.{digits}f}"
+
+
+def bounds(interval: Interval | None, digits: int | None) -> str:
+    """[low, high]; "" for None."""
+    return f"[{signed(interval[0], digits)}, {signed(interval[1], digits)}]" if interval else ""
+
+
+def spread(value: Summary | Value, digits: int | None) -> str:
+    """mean +- sd (n); only the mean if there is one value."""
+    mean = number(value.mean, digits)
+    return mean if value.sd is None else f"{mean} {PLUS_MINUS} {number(value.sd, digits)} ({value.n})"
+
+
+def probability(p: float | None) -> str:
+    """A p value without its leading zero; "" for None and NaN."""
+    if p is None or math.isnan(p):
+        return ""
+    return "<.0001" if p < 1e-4 else f"{p:.4f}".lstrip("0")
+
+
+def _published(cell: Cell, digits: int | None) -> str:
+    """The printed number, with a * if the paper's text garbles it."""
+    if cell.published is None:
+        return ""
+    return spread(cell.published, digits) + ("*" if cell.published.note else "")
+
+
+def _ours(cell: Cell, digits: int | None) -> str:
+    """Our number, what a statistic is of, and how many runs are still missing."""
+    if cell.ours is None:
+        return ""
+    of = f" {cell.aggregate} of {len(cell.runs)}" if len(cell.runs) > len(cell.values) else ""
+    missing = f" [{len(cell.runs)} of {cell.expected} runs]" if len(cell.runs) < (cell.expected or 0) else ""
+    return spread(cell.ours, digits) + of + missing
+
+
+FACTS: dict[str, Callable[[Cell, int | None], str]] = {
+    "published": _published,
+    "ours": _ours,
+    "difference": lambda cell, digits: signed(cell.difference, digits),
+    "interval": lambda cell, digits: bounds(cell.interval, digits),
+    "gain": lambda cell, digits: signed(cell.gain, digits),
+    "its interval": lambda cell, digits: bounds(cell.gain_interval, digits),
+    "gain as printed": lambda cell, digits: signed(cell.gain_published, digits),
+    "p Student": lambda cell, _: probability(cell.p_student),
+    "p Welch": lambda cell, _: probability(cell.p_welch),
+    "verdict": lambda cell, _: cell.verdict,
+}
+
+
+def grid(table: Table) -> Grid:
+    """The table's lines, without facts that no cell has."""
+    facts = [fact for fact, text in FACTS.items() if any(text(cell, table.decimals) for cell in table.all_cells)]
+    split = "" if table.split == "none" else f" ({table.split})"
+    names = [f"{column}{split}" for column in table.columns]
+    layout, header = (_side_by_side, ["", "score", *facts]) if len(names) <= 2 else (_stacked, ["", "", *names])
+    blocks = [layout(row, dict(zip(names, cells.values(), strict=True)), facts, table.decimals)
+              for row, cells in table.cells.items()]  # fmt: skip
+    starts = accumulate(map(len, blocks[:-1]), initial=0)
+    return Grid(header, [line for block in blocks for line in block], set(starts))
+
+
+def _side_by_side(row: str, cells: dict[str, Cell], facts: list[str], digits: int | None) -> list[list[str]]:
+    """A row of the paper: a line for each of its cells, facts side by side."""
+    return [[row, name, *(FACTS[fact](cell, digits) for fact in facts)] for name, cell in cells.items()]
+
+
+def _stacked(row: str, cells: dict[str, Cell], facts: list[str], digits: int | None) -> list[list[str]]:
+    """A row of the paper: a line for each fact that any of its cells has."""
+    lines = [[fact, *(FACTS[fact](cell, digits) for cell in cells.values())] for fact in facts]
+    filled = [line for line in lines if any(line[1:])]
+    return [["" if place else row, *line] for place, line in enumerate(filled)]
 
 
 def remarks(table: Table) -> list[str]:
@@ -97,34 +122,52 @@ def remarks(table: Table) -> list[str]:
     ]
 
 
-CSV = ["row", "column", "split", "published", "published_sd", "published_n", "ours", "ours_sd", "seeds", "runs",
-       "expected_runs", "difference", "difference_low", "difference_high", "gain", "gain_low", "gain_high",
-       "gain_published", "p_student", "p_welch", "verdict", "published_note", "values"]  # fmt: skip
-
-
 def to_csv(tables: list[Table]) -> str:
     """One line for each cell, numbers unrounded."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(CSV)
-    for split, cell in (
-        (table.split, cell) for table in tables for row in table.cells.values() for cell in row.values()
-    ):
-        printed, ours = cell.published, cell.ours
-        numbers = [
-            *((printed.mean, printed.sd, printed.n) if printed else (None,) * 3),
-            *((ours.mean, ours.sd) if ours else (None,) * 2),
-            len(cell.values), len(cell.runs), cell.expected, cell.difference, *(cell.interval or (None, None)),
-            cell.gain, *(cell.gain_interval or (None, None)), cell.gain_published, cell.p_student, cell.p_welch,
-        ]  # fmt: skip
-        note = printed.note if printed else ""
-        each = " ".join(map(repr, cell.values))
-        writer.writerow([cell.row, cell.column, split, *map(_bare, numbers), cell.verdict, note, each])
+    writer.writerow(_csv_row(Cell("", "", None), ""))
+    for table in tables:
+        writer.writerows([map(_bare, _csv_row(cell, table.split).values()) for cell in table.all_cells])
     return out.getvalue()
 
 
-def _bare(value: float | None) -> str:
-    return "" if value is None or value != value else repr(value)
+def _csv_row(cell: Cell, split: str) -> dict[str, str | float | None]:
+    printed, ours = cell.published, cell.ours
+    low, high = cell.interval or (None, None)
+    gain_low, gain_high = cell.gain_interval or (None, None)
+    return {
+        "row": cell.row,
+        "column": cell.column,
+        "split": split,
+        "published": printed.mean if printed else None,
+        "published_sd": printed.sd if printed else None,
+        "published_n": printed.n if printed else None,
+        "ours": ours.mean if ours else None,
+        "ours_sd": ours.sd if ours else None,
+        "seeds": len(cell.values),
+        "runs": len(cell.runs),
+        "expected_runs": cell.expected,
+        "difference": cell.difference,
+        "difference_low": low,
+        "difference_high": high,
+        "gain": cell.gain,
+        "gain_low": gain_low,
+        "gain_high": gain_high,
+        "gain_published": cell.gain_published,
+        "p_student": cell.p_student,
+        "p_welch": cell.p_welch,
+        "verdict": cell.verdict,
+        "published_note": printed.note if printed else "",
+        "values": " ".join(map(repr, cell.values)),
+    }
+
+
+def _bare(value: str | float | None) -> str:
+    """Unrounded; "" for None and NaN."""
+    if isinstance(value, str):
+        return value
+    return "" if value is None or math.isnan(value) else repr(value)
 
 
 def to_markdown(table: Table) -> str:

@@ -25,6 +25,17 @@ class Picture:
     why_not: str = ""
 
 
+@dataclass
+class Report:
+    """Everything a report shows: tables, pictures, and the runs behind them."""
+
+    title: str
+    subtitle: str
+    tables: list[Table]
+    pictures: list[Picture]
+    runs: list[Run]
+
+
 def show(tables: list[Table], console: Any) -> None:
     """The tables and their remarks on a rich console."""
     from rich.table import Table as RichTable
@@ -60,14 +71,16 @@ img { max-width: min(100%, 60em) } figure { margin: 1em 0 }
 """
 
 
-def to_html(title: str, subtitle: str, tables: list[Table], pictures: list[Picture], runs: list[Run]) -> str:
-    parts = [f"<h1>{html.escape(title)}</h1><p class=dim>{html.escape(subtitle)}</p>", LEGEND if tables else ""]
-    for table in tables:
+def to_html(report: Report) -> str:
+    """The whole page; pictures are inside it."""
+    title = html.escape(report.title)
+    parts = [f"<h1>{title}</h1><p class=dim>{html.escape(report.subtitle)}</p>", LEGEND if report.tables else ""]
+    for table in report.tables:
         notes = "".join(f"<li>{html.escape(remark)}</li>" for remark in remarks(table))
         parts.append(f"<h2>{html.escape(table.title)}</h2><div class=wide>{html_table(table)}</div><ul>{notes}</ul>")
-    parts += [html_picture(picture) for picture in pictures]
-    parts.append(html_runs(runs))
-    head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title>'
+    parts += [html_picture(picture) for picture in report.pictures]
+    parts.append(html_runs(report.runs))
+    head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
     return f"{head}<style>{STYLE}</style><body>{''.join(parts)}</body></html>\n"
 
 

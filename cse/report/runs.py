@@ -98,6 +98,14 @@ def _yaml(path: Path) -> dict[str, Any]:
     return (yaml.safe_load(path.read_text(encoding="utf-8")) or {}) if path.exists() else {}
 
 
+def grouped(runs: Iterable[Run], key: str) -> dict[str, list[Run]]:
+    """The runs by their value at a dotted config key, as text, in the order in which the values come up."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(str(run.get(key)), []).append(run)
+    return groups
+
+
 def varying(runs: list[Run], seed_key: str) -> list[str]:
     """The dotted config keys, and groups, in which the runs differ, but for the seed: the axes of an unnamed sweep."""
     rows = [{**flattened(run.config), **run.choices} for run in runs]

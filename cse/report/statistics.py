@@ -5,11 +5,14 @@ t interval says so by its width; the bootstrap's is too narrow there (it never l
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from scipy import stats
+
+Interval = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -21,11 +24,24 @@ class Summary:
     n: int
 
 
+@dataclass(frozen=True)
+class Intervals:
+    """How intervals over seeds are made. confidence: their level, between 0 and 1."""
+
+    confidence: float
+    kind: Literal["t", "bootstrap"]
+
+    def of_mean(self, values: Sequence[float]) -> Interval:
+        """Of the mean of two values or more."""
+        make = t_interval if self.kind == "t" else bootstrap_interval
+        return make(values, self.confidence)
+
+
 def summary(values: Sequence[float]) -> Summary:
     return Summary(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None, len(values))
 
 
-def t_interval(values: Sequence[float], confidence: float) -> tuple[float, float]:
+def t_interval(values: Sequence[float], confidence: float) -> Interval:
     """Of the mean: mean -+ t_{n-1} sd / sqrt n. Needs two values or more."""
     sample = summary(values)
     assert sample.sd is not None
@@ -33,7 +49,7 @@ def t_interval(values: Sequence[float], confidence: float) -> tuple[float, float
     return float(sample.mean - reach), float(sample.mean + reach)
 
 
-def bootstrap_interval(values: Sequence[float], confidence: float, statistic=np.mean) -> tuple[float, float]:
+def bootstrap_interval(values: Sequence[float], confidence: float, statistic: Callable = np.mean) -> Interval:
     """Of any statistic, by percentiles of 9,999 resamples (the same ones each time). Needs two values or more."""
     found = stats.bootstrap(
         (np.asarray(values),), statistic, confidence_level=confidence, method="percentile", rng=np.random.default_rng(0)
@@ -60,7 +76,7 @@ def _test(ours: Summary, base: Summary, equal_var: bool) -> float:
     )
 
 
-def welch_interval(ours: Sequence[float], base: Sequence[float], confidence: float) -> tuple[float, float]:
+def welch_interval(ours: Sequence[float], base: Sequence[float], confidence: float) -> Interval:
     """Of the difference of two means, variances not assumed equal. Needs two values or more in each group."""
     found = stats.ttest_ind(ours, base, equal_var=False).confidence_interval(confidence)
     return float(found.low), float(found.high)

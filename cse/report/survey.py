@@ -1,37 +1,46 @@
 """A table for runs that belong to no paper's table: a row for each setting that differs, a column for each score."""
 
 from fnmatch import fnmatch
-from typing import Any
 
+from cse.report.notes import deviations, missing_jobs, retrieved
 from cse.report.runs import Run, Where, varying
-from cse.report.table import Cell, Table, deviations, missing_jobs, retrieved
+from cse.report.table import Cell, Table
 
 
 def survey(runs: list[Run], patterns: list[str], seed: str, expected: list[Where]) -> list[Table]:
-    """One table for each split, mean over seeds. patterns: which metrics (`test/sts/*`); all where there is none."""
-    keys = varying(runs, seed)
+    """One table for each split, mean over seeds. patterns: which metrics (`test/sts/*`); all if it is empty."""
     done = [run for run in runs if run.status == "done"]
-    names = [n for n in dict.fromkeys(k for run in done for k in run.metrics)
-             if not patterns or any(fnmatch(n, p) for p in patterns)]  # fmt: skip
-    splits: dict[str, list[str]] = {}
-    for name in names:
-        splits.setdefault(name.partition("/")[0], []).append(name)
+    rows = _by_setting(done, varying(runs, seed))
     tables = []
-    for split, metrics in splits.items():
-        columns = [name.partition("/")[2] for name in metrics]
-        table = Table(f"Scores on {split}", split, columns, {}, 2, absent=missing_jobs(runs, expected))
-        table.deviations = deviations({}, done)
-        groups = _by_setting(done, keys)
-        if split == "test":
-            table.notes += retrieved({label: group[-1] for label, group in groups.items()})
-        for label, group in groups.items():
-            table.cells[label] = {}
-            for column, metric in zip(columns, metrics, strict=True):
-                having = [run for run in group if metric in run.metrics]
-                values = [run.metrics[metric] for run in having]
-                table.cells[label][column] = Cell(label, column, None, "", values, having)
-        tables.append(table)
+    for split, metrics in _by_split(done, patterns).items():
+        tables.append(Table(
+            title=f"Scores on {split}",
+            split=split,
+            columns=[name.partition("/")[2] for name in metrics],
+            cells={row: {name.partition("/")[2]: _cell(row, name, group) for name in metrics}
+                   for row, group in rows.items()},
+            decimals=2,
+            deviations=deviations({}, done),
+            absent=missing_jobs(runs, expected),
+            notes=retrieved({row: group[-1] for row, group in rows.items()}) if split == "test" else [],
+        ))  # fmt: skip
     return tables
+
+
+def _by_split(runs: list[Run], patterns: list[str]) -> dict[str, list[str]]:
+    """{split: the names of its metrics that fit a pattern}, in the order of the runs' results."""
+    splits: dict[str, list[str]] = {}
+    for name in dict.fromkeys(name for run in runs for name in run.metrics):
+        if not patterns or any(fnmatch(name, pattern) for pattern in patterns):
+            splits.setdefault(name.partition("/")[0], []).append(name)
+    return splits
+
+
+def _cell(row: str, metric: str, runs: list[Run]) -> Cell:
+    """The metric of a row's runs, one value a run."""
+    measured = [run for run in runs if metric in run.metrics]
+    values = [run.metrics[metric] for run in measured]
+    return Cell(row, metric.partition("/")[2], published=None, verdict="", values=values, runs=measured)
 
 
 def _by_setting(runs: list[Run], keys: list[str]) -> dict[str, list[Run]]:
@@ -41,5 +50,5 @@ def _by_setting(runs: list[Run], keys: list[str]) -> dict[str, list[Run]]:
     return groups
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     return str(value).rpartition("/")[2] if isinstance(value, str) else str(value)

@@ -1,19 +1,18 @@
 """The paper's table beside ours: what is printed, what our runs gave, how far apart, and what may be said of it."""
 
 import math
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from cse.report import statistics
+from cse.report.notes import deviations, missing_jobs, retrieved
 from cse.report.published import Published, Value
-from cse.report.runs import Run, Where, same
+from cse.report.runs import Run, Where, grouped, same
 from cse.report.spec import Metric, Spec, metric_of
+from cse.report.statistics import Interval, Intervals
 
-SINGLY = 12  # missing jobs that are named one by one
 NOT_RUN, PUBLISHED_ONLY, OTHER_SETTING = "NOT RUN", "PUBLISHED ONLY", "OTHER SETTING"
 
 WITHIN_A_SEED: dict[str, Callable[[list[float]], float]] = {
@@ -22,8 +21,7 @@ WITHIN_A_SEED: dict[str, Callable[[list[float]], float]] = {
     "q75": lambda scores: float(np.quantile(scores, 0.75)),
     "q50": lambda scores: float(np.quantile(scores, 0.5)),
 }
-
-Interval = tuple[float, float]
+QUARTILES = {"q75": 0.75, "q50": 0.5}
 
 
 @dataclass
@@ -48,6 +46,7 @@ class Cell:
 
     @property
     def ours(self) -> statistics.Summary | None:
+        """Mean, deviation and number of `values`; None without any."""
         return statistics.summary(self.values) if self.values else None
 
 
@@ -65,65 +64,103 @@ class Table:
     absent: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
+    @property
+    def all_cells(self) -> list[Cell]:
+        """Every cell, row after row."""
+        return [cell for row in self.cells.values() for cell in row.values()]
 
-def build(
-    spec: Spec, published: Published, runs: list[Run], expected: list[Where], confidence: float, kind: str
-) -> Table:
-    """Fill the published table from runs. expected: every job's axes, as the sweep plans them. kind: t or bootstrap."""
-    table = Table(published.title, published.split, published.columns, {}, published.decimals, spec.baselines,
-                  notes=list(published.notes))  # fmt: skip
-    for row, printed in published.cells.items():
-        table.cells[row] = {column: Cell(row, column, printed[column]) for column in published.columns}
-        for column, cell in table.cells[row].items():
-            if row in spec.rows and column in spec.columns:
-                fill(cell, spec, runs, expected, table)
-                judge(cell, spec, confidence, kind)
-            elif column not in spec.columns and row in spec.rows:
-                cell.verdict = ""  # no run measures it, e.g. a number of parameters
-            elif row in published.others:
-                cell.verdict = PUBLISHED_ONLY
+    @property
+    def runs(self) -> list[Run]:
+        """The runs of every cell; one that fills several stands there as often."""
+        return [run for cell in self.all_cells for run in cell.runs]
+
+
+def build(spec: Spec, published: Published, runs: list[Run], expected: list[Where], intervals: Intervals) -> Table:
+    """Fill the published table from runs. expected: every job's axes, as the sweep plans them."""
+    table = Table(
+        title=published.title,
+        split=published.split,
+        columns=published.columns,
+        cells={
+            row: {column: Cell(row, column, printed[column]) for column in published.columns}
+            for row, printed in published.cells.items()
+        },
+        decimals=published.decimals,
+        baselines=spec.baselines,
+    )
+    for cell in table.all_cells:
+        if cell.row in spec.rows and cell.column in spec.columns:
+            table.absent += fill(cell, spec, runs, expected)
+            judge(cell, spec, intervals)
+        elif cell.row in spec.rows:
+            cell.verdict = ""  # no run measures this column, e.g. a number of parameters
+        elif cell.row in published.others:
+            cell.verdict = PUBLISHED_ONLY
     for row, base in spec.baselines.items():
         for column in published.columns:
-            compare(table.cells[row][column], table.cells[base][column], confidence)
+            compare(table.cells[row][column], table.cells[base][column], intervals.confidence)
     table.absent += missing_jobs(runs, expected)
-    done = [run for run in runs if run.status == "done"]
-    table.notes += retrieved({row: run for row, line in spec.rows.items() for run in done if run.matches(line.where)})
-    if any(
-        cell.difference is not None and len(cell.values) == 1 for row in table.cells.values() for cell in row.values()
-    ):
-        table.notes.append(f"Where one seed is all there is, seeds are taken to vary by sd {spec.seed_sd:g}.")
-    table.notes.append(f"PASS: within {spec.tolerance:g}. Intervals: {confidence:.0%}, {kind} over seeds.")
-    if any(line.aggregate in ("q75", "q50") for line in spec.rows.values()):
-        table.notes.append("A quartile of one seed has a bootstrap interval over that seed's runs; a maximum has none.")
-    table.deviations = deviations(
-        spec.setting, [r for row in table.cells.values() for c in row.values() for r in c.runs]
-    )
+    table.notes = [*published.notes, *notes(table, spec, runs, intervals)]
+    table.deviations = deviations(spec.setting, table.runs)
     return table
 
 
-def fill(cell: Cell, spec: Spec, runs: list[Run], expected: list[Where], table: Table) -> None:
-    """The cell's runs, and one value for each of their seeds."""
+def notes(table: Table, spec: Spec, runs: list[Run], intervals: Intervals) -> list[str]:
+    """How the table's intervals and verdicts were made, and what its runs retrieved."""
+    done = [run for run in runs if run.status == "done"]
+    lines = retrieved({row: run for row, line in spec.rows.items() for run in done if run.matches(line.where)})
+    if any(cell.difference is not None and len(cell.values) == 1 for cell in table.all_cells):
+        lines.append(f"Where there is only one seed, seeds are assumed to vary by sd {spec.seed_sd:g}.")
+    lines.append(
+        f"PASS: within {spec.tolerance:g}. Intervals: {intervals.confidence:.0%}, {intervals.kind} over seeds."
+    )
+    if any(line.aggregate in QUARTILES for line in spec.rows.values()):
+        lines.append("A quartile of one seed has a bootstrap interval over that seed's runs; a maximum has none.")
+    return lines
+
+
+def fill(cell: Cell, spec: Spec, runs: list[Run], expected: list[Where]) -> list[str]:
+    """Give the cell its runs and one value for each of their seeds. Returns a line if finished runs lack its metric."""
     row, column = spec.rows[cell.row], spec.columns[cell.column]
     where = {**row.where, **column.where}
-    cell.aggregate = "best" if column.config else column.aggregate or row.aggregate or spec.aggregate
-    planned = [job for job in expected if all(same(job[key], value) for key, value in where.items() if key in job)]
-    cell.expected = len(planned) if expected and set(where) <= set(expected[0]) else None
     metric = metric_of(spec, cell.row, cell.column)
-    found = as_planned([run for run in runs if run.status == "done" and run.matches(where)], spec)
-    cell.runs = [run for run in found if column.config or score(run, metric) is not None]
-    if len(cell.runs) < len(found):
-        lacking = f"{cell.row}, {cell.column}: {len(found) - len(cell.runs)} finished run(s) did not measure {metric}"
-        table.absent.append(lacking)
-    by_seed: dict[Any, list[Run]] = {}
-    for run in cell.runs:
-        by_seed.setdefault(run.get(spec.seed), []).append(run)
-    for group in by_seed.values():
-        if cell.aggregate == "best":
-            best = max(group, key=lambda run: run.metrics.get(spec.select or "", -math.inf))
-            value = best.get(column.config) if column.config else score(best, metric)
-            cell.values.append(float(value))  # type: ignore[arg-type]
-        else:
-            cell.values.append(WITHIN_A_SEED[cell.aggregate]([score(run, metric) for run in group]))  # type: ignore[misc]
+    finished = finished_runs(where, spec, runs)
+    cell.expected = number_of_jobs(where, expected)
+    cell.runs = [run for run in finished if column.config or score(run, metric) is not None]
+    seeds = grouped(cell.runs, spec.seed).values()
+    if column.config:
+        cell.aggregate = "best"
+        cell.values = [float(best_run(group, spec).get(column.config)) for group in seeds]
+    else:
+        cell.aggregate = column.aggregate or row.aggregate or spec.aggregate
+        cell.values = [value_of(group, metric, cell.aggregate, spec) for group in seeds]
+    lacking = len(finished) - len(cell.runs)
+    return [f"{cell.row}, {cell.column}: {lacking} finished run(s) did not measure {metric}"] if lacking else []
+
+
+def finished_runs(where: Where, spec: Spec, runs: list[Run]) -> list[Run]:
+    """The finished runs of a cell. Runs of the sweep as it stands never mix with trials of other settings."""
+    finished = [run for run in runs if run.status == "done" and run.matches(where)]
+    return [run for run in finished if not run.departures and run.matches(spec.setting)] or finished
+
+
+def value_of(runs: list[Run], metric: Metric | None, aggregate: str, spec: Spec) -> float:
+    """One value of the runs of one seed, all of which have the metric."""
+    if aggregate == "best":
+        return scores([best_run(runs, spec)], metric)[0]
+    return WITHIN_A_SEED[aggregate](scores(runs, metric))
+
+
+def best_run(runs: list[Run], spec: Spec) -> Run:
+    """The run with the highest selection score."""
+    return max(runs, key=lambda run: run.metrics.get(spec.select or "", -math.inf))
+
+
+def number_of_jobs(where: Where, expected: list[Where]) -> int | None:
+    """How many planned jobs belong to a cell; None if the sweep's axes do not say."""
+    if not expected or not set(where) <= set(expected[0]):
+        return None
+    return sum(all(same(job[key], value) for key, value in where.items()) for job in expected)
 
 
 def score(run: Run, metric: Metric | None) -> float | None:
@@ -134,36 +171,45 @@ def score(run: Run, metric: Metric | None) -> float | None:
     return run.metrics.get(metric or "")
 
 
-def judge(cell: Cell, spec: Spec, confidence: float, kind: str) -> None:
+def scores(runs: list[Run], metric: Metric | None) -> list[float]:
+    """`score` of every run that has it."""
+    return [value for run in runs if (value := score(run, metric)) is not None]
+
+
+def judge(cell: Cell, spec: Spec, intervals: Intervals) -> None:
     """The difference from the printed number, its interval, and the verdict."""
     ours, column = cell.ours, spec.columns[cell.column]
     if ours is None or cell.published is None:
         cell.verdict = NOT_RUN if ours is None else ""
         return
     cell.difference = ours.mean - cell.published.mean
-    if (interval := interval_of(cell, spec, confidence, kind)) is not None:
+    if (interval := interval_of(cell, spec, intervals)) is not None:
         cell.interval = interval[0] - cell.published.mean, interval[1] - cell.published.mean
     if any(run.departures or not run.matches(spec.setting) for run in cell.runs):
         cell.verdict = OTHER_SETTING
     elif column.config:
         cell.verdict = "PASS" if same(ours.mean, cell.published.mean) else "DIFFERS"
     else:
-        tolerance = spec.tolerance if column.tolerance is None else column.tolerance
-        seed_sd = spec.seed_sd if column.seed_sd is None else column.seed_sd
-        cell.verdict = statistics.verdict(ours, cell.published.mean, cell.published.n, tolerance, seed_sd, confidence)
+        cell.verdict = statistics.verdict(
+            ours,
+            published=cell.published.mean,
+            published_n=cell.published.n,
+            tolerance=spec.tolerance if column.tolerance is None else column.tolerance,
+            seed_sd=spec.seed_sd if column.seed_sd is None else column.seed_sd,
+            confidence=intervals.confidence,
+        )
 
 
-def interval_of(cell: Cell, spec: Spec, confidence: float, kind: str) -> Interval | None:
+def interval_of(cell: Cell, spec: Spec, intervals: Intervals) -> Interval | None:
     """Of our value: over seeds; with one seed, a quartile's over that seed's runs (a maximum's has no honest one)."""
     if len(cell.values) > 1:
-        return (statistics.t_interval if kind == "t" else statistics.bootstrap_interval)(cell.values, confidence)
-    if cell.aggregate in ("q75", "q50") and len(cell.runs) > 1:
-        scores = [score(run, metric_of(spec, cell.row, cell.column)) for run in cell.runs]
-        level = {"q75": 0.75, "q50": 0.5}[cell.aggregate]
+        return intervals.of_mean(cell.values)
+    if cell.aggregate in QUARTILES and len(cell.runs) > 1:
+        level = QUARTILES[cell.aggregate]
         return statistics.bootstrap_interval(
-            scores,  # type: ignore[arg-type]
-            confidence,
-            lambda x, axis: np.quantile(x, level, axis=axis),
+            scores(cell.runs, metric_of(spec, cell.row, cell.column)),
+            intervals.confidence,
+            statistic=lambda x, axis: np.quantile(x, level, axis=axis),
         )
     return None
 
@@ -179,60 +225,3 @@ def compare(cell: Cell, base: Cell, confidence: float) -> None:
     if ours.n > 1 and theirs.n > 1:
         cell.gain_interval = statistics.welch_interval(cell.values, base.values, confidence)
         cell.p_student, cell.p_welch = statistics.student(ours, theirs), statistics.welch(ours, theirs)
-
-
-def as_planned(runs: list[Run], spec: Spec) -> list[Run]:
-    """The runs of the sweep as it stands, where there are any: trials with other settings never mix with them."""
-    return [run for run in runs if not run.departures and run.matches(spec.setting)] or runs
-
-
-def retrieved(runs: dict[str, Run]) -> list[str]:
-    """Model beside model, the nearest captions of each query (NonLing-CSE's Table C.1), where runs kept them."""
-    tops = {row: run.results.get("data", {}).get("retrieval", {}).get("top", {}) for row, run in runs.items()}
-    queries = dict.fromkeys(query for top in tops.values() for query in top)
-    return [
-        f"{query}, nearest #{place + 1}: "
-        + " | ".join(f"{row}: {top[query][place][1]}" for row, top in tops.items() if len(top.get(query, [])) > place)
-        for query in queries
-        for place in range(max(len(top.get(query, [])) for top in tops.values()))
-    ]
-
-
-def missing_jobs(runs: list[Run], expected: list[Where]) -> list[str]:
-    """A line for each planned job without a finished run (for each value of the first axis, where there are many)."""
-    lines, groups = [], Counter[str]()
-    runs = [run for run in runs if not run.departures] or runs
-    for job in expected:
-        states = {run.status for run in runs if run.matches(job)}
-        if "done" not in states:
-            state = {"failed": "failed", "running": "not finished", "broken": "its results.json is damaged"}
-            why = next((state[s] for s in ("running", "failed", "broken") if s in states), "not started")
-            said = [f"{key}={shown(value)}" for key, value in job.items()]
-            lines.append(f"{', '.join(said)}: {why}")
-            groups[f"{said[0]}: {{}} jobs {why}"] += 1
-    if len(lines) > SINGLY:
-        lines = [group.format(count) for group, count in groups.items()]
-    if not expected:
-        lines += [f"{run.folder.name}: {run.status}" for run in runs if run.status != "done"]
-    return lines
-
-
-def shown(value: Any) -> str:
-    """A value as the command line writes it."""
-    return (
-        {True: "true", False: "false", None: "null"}[value] if value is None or isinstance(value, bool) else str(value)
-    )
-
-
-def deviations(setting: Where, runs: list[Run]) -> list[str]:
-    """How the runs that fill the table differ from what the paper held fixed, and from their sweep."""
-    unique = {run.folder: run for run in runs}.values()
-    found = {
-        f"{key}={shown(run.get(key))} (paper: {shown(wanted)})"
-        for run in unique
-        for key, wanted in setting.items()
-        if not same(run.get(key), wanted)
-    }
-    told = {line.partition(" ")[0] for line in found}
-    more = {override for run in unique for override in run.departures} - told
-    return sorted(found) + [f"{override} (not in the sweep)" for override in sorted(more)]

@@ -115,7 +115,7 @@ class Checked(HTMLParser):
 def test_html_is_whole_and_needs_no_other_file(narrow, wide, tmp_path):
     (tmp_path / "f.png").write_bytes(b"\x89PNG")
     pictures = [page.Picture("f", tmp_path / "f.png", ["x < y"]), page.Picture("g", None, [], "Not drawn: no run.")]
-    text = page.to_html("A & B", "sub", [narrow, wide], pictures, [run(tmp_path)])
+    text = page.to_html(page.Report("A & B", "sub", [narrow, wide], pictures, [run(tmp_path)]))
     parser = Checked()
     parser.feed(text)
     assert parser.open == ["html"] or not parser.open

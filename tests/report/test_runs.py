@@ -1,8 +1,8 @@
 import pytest
 
 from cse.errors import UserError
+from cse.report.notes import missing_jobs
 from cse.report.runs import read_runs, same, varying
-from cse.report.table import missing_jobs
 
 
 def test_runs_come_back_with_their_state(leave, tmp_path):

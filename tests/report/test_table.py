@@ -12,6 +12,7 @@ from cse.errors import UserError
 from cse.report import published
 from cse.report.runs import read_runs
 from cse.report.spec import parse
+from cse.report.statistics import Intervals
 from cse.report.table import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY, build
 
 
@@ -22,7 +23,7 @@ def spec_of(text):
 
 
 def built(text, folder, expected=(), confidence=0.95, kind="t"):
-    return build(*spec_of(text), read_runs([folder / "runs"]), list(expected), confidence, kind)
+    return build(*spec_of(text), read_runs([folder / "runs"]), list(expected), Intervals(confidence, kind))
 
 
 TABLE3 = """
@@ -271,9 +272,9 @@ def test_a_trial_with_other_settings_never_mixes_with_the_sweeps_own_runs(table3
     spec, printed = spec_of(TABLE3)
     runs = read_runs([tmp_path / "runs"])
     small = [replace(run, departures=("trainer.max_steps=60",)) for run in runs[:4]]
-    alone = build(spec, printed, small, [], 0.95, "t").cells["SimCSE-BERT-base"]["Avg."]
+    alone = build(spec, printed, small, [], Intervals(0.95, "t")).cells["SimCSE-BERT-base"]["Avg."]
     assert (len(alone.runs), alone.verdict) == (4, OTHER_SETTING)
-    beside = build(spec, printed, [*small, *runs[4:5]], [{"seed": 0}], 0.95, "t")
+    beside = build(spec, printed, [*small, *runs[4:5]], [{"seed": 0}], Intervals(0.95, "t"))
     assert beside.cells["SimCSE-BERT-base"]["Avg."].values == SIMCSE[4:]
     assert "seed=0: not started" in beside.absent
     assert not beside.deviations

@@ -1,0 +1,69 @@
+"""Lines that a reader needs beside a table's numbers: missing jobs, other settings, retrieved captions."""
+
+from collections import Counter
+
+from cse.report.runs import Run, Where, same
+
+SINGLY = 12  # missing jobs that are named one by one
+STATES = {  # of several runs of one job, the first of these counts
+    "done": "done",
+    "running": "not finished",
+    "failed": "failed",
+    "broken": "its results.json is damaged",
+}
+
+
+def missing_jobs(runs: list[Run], expected: list[Where]) -> list[str]:
+    """A line for each planned job without a finished run (for each value of the first axis, where there are many)."""
+    own = [run for run in runs if not run.departures] or runs
+    if not expected:
+        return [f"{run.folder.name}: {run.status}" for run in own if run.status != "done"]
+    states = [(job, state_of(job, own)) for job in expected]
+    missing = [(job, state) for job, state in states if state != "done"]
+    if len(missing) > SINGLY:
+        groups = Counter((_settings(job)[0], state) for job, state in missing)
+        return [f"{setting}: {count} jobs {state}" for (setting, state), count in groups.items()]
+    return [f"{', '.join(_settings(job))}: {state}" for job, state in missing]
+
+
+def state_of(job: Where, runs: list[Run]) -> str:
+    """How far a planned job got: "done", or why it is missing."""
+    states = {run.status for run in runs if run.matches(job)}
+    return next((text for state, text in STATES.items() if state in states), "not started")
+
+
+def _settings(job: Where) -> list[str]:
+    return [f"{key}={shown(value)}" for key, value in job.items()]
+
+
+def deviations(setting: Where, runs: list[Run]) -> list[str]:
+    """How the runs that fill the table differ from what the paper held fixed, and from their sweep."""
+    unique = {run.folder: run for run in runs}.values()
+    from_paper = {
+        f"{key}={shown(run.get(key))} (paper: {shown(value)})"
+        for run in unique
+        for key, value in setting.items()
+        if not same(run.get(key), value)
+    }
+    said = {line.partition(" ")[0] for line in from_paper}
+    from_sweep = {override for run in unique for override in run.departures} - said
+    return sorted(from_paper) + [f"{override} (not in the sweep)" for override in sorted(from_sweep)]
+
+
+def retrieved(runs: dict[str, Run]) -> list[str]:
+    """The nearest captions of each query, model beside model (NonLing-CSE's Table C.1), from runs that stored them."""
+    tops = {row: run.results.get("data", {}).get("retrieval", {}).get("top", {}) for row, run in runs.items()}
+    lines = []
+    for query in dict.fromkeys(query for top in tops.values() for query in top):
+        captions = {row: [caption for _, caption in top[query]] for row, top in tops.items() if query in top}
+        for place in range(max(map(len, captions.values()))):
+            beside = " | ".join(f"{row}: {texts[place]}" for row, texts in captions.items() if len(texts) > place)
+            lines.append(f"{query}, nearest #{place + 1}: {beside}")
+    return lines
+
+
+def shown(value: object) -> str:
+    """A value as the command line writes it."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "null" if value is None else str(value)
