@@ -10,16 +10,17 @@ import logging
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from cse.data.stream import Stream, check_size, check_unreadable
+from cse.data.stream import Stream, check_size
+from cse.data.usable import check_classes, check_share
 from cse.errors import MissingResource, UserError
-from cse.files import replaced_file, write_text
+from cse.files import checksum, replaced_file, write_text
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +28,7 @@ RATE = 16_000  # LibriSpeech's
 FRAMES, BANDS = 1024, 128  # what the authors feed the encoder (Appendix B: B x 1024 x 128)
 SAMPLES = 400 + (FRAMES - 1) * 160  # the samples under 1024 frames of 25 ms every 10 ms; the rest is cut off
 SILENCE = 1e-4  # a clip whose loudest sample is below this (-80 dB) holds nothing
+STORED = (".fbank.npy", ".wave.npy")  # a cache's arrays, beside its .json
 SSAST_MEAN, SSAST_STD = -4.2677393, 4.5689974  # AudioSet's, with which SSAST normalises
 
 
@@ -64,6 +66,7 @@ class Speech(Stream):
         self.labels = np.array(index["labels"], dtype=np.int64)
         log.info("audio      %d clips of %d speakers, from %s", len(self), len(set(index["labels"])), root)
         check_size(len(self), batch_size, "aux_modality.data", str(root))
+        check_classes(self.labels, "clips", str(root))
         self.mixup, self.mixup_beta, self.normalize = mixup, mixup_beta, normalize
         self.frequency_mask, self.time_mask = frequency_mask, time_mask
 
@@ -184,14 +187,40 @@ def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> Path:
     paths = [path for group in files.values() for path in group]
     labels = [label for label, group in enumerate(files.values()) for _ in group]
     with ThreadPoolExecutor() as pool:
-        digests = pool.map(lambda path: hashlib.sha256(path.read_bytes()).hexdigest(), paths)
+        digests = pool.map(_digest, paths)
         content = json.dumps(["skipped", RATE, FRAMES, BANDS, list(zip(digests, labels, strict=True))])
     store = cache / hashlib.sha256(content.encode()).hexdigest()[:16]
-    if store.with_suffix(".json").exists():
-        _name(json.loads(store.with_suffix(".json").read_text())["skipped"], paths)
-    else:
+    index = _whole(store)
+    if index is None:
         _compute(store, paths, labels, root)
+    else:
+        _name(index["skipped"], paths)
     return store
+
+
+def _digest(path: Path) -> str:
+    """The sha256 of a clip's file; of one that the system refuses to read, its name: it is skipped later, by name."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return str(path)
+
+
+def _whole(store: Path) -> dict[str, Any] | None:
+    """The index of a cache whose checksums hold; None, with a warning, for a damaged one, and where there is none."""
+    index_file = store.with_suffix(".json")
+    if not index_file.exists():
+        return None
+    try:
+        index = json.loads(index_file.read_text(encoding="utf-8"))
+        wrong = [suffix for suffix in STORED if checksum(store.with_suffix(suffix)) != index["checksums"][suffix]]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        wrong = [f"{type(error).__name__}: {error}"]
+    if wrong:
+        log.warning("audio      the cache %s is damaged (%s): computing it again", store, ", ".join(wrong))
+        index_file.unlink()
+        return None
+    return index
 
 
 def _name(skipped: dict[str, str], paths: list[Path]) -> None:
@@ -203,7 +232,7 @@ def _name(skipped: dict[str, str], paths: list[Path]) -> None:
 
 
 def _compute(store: Path, paths: list[Path], labels: list[int], root: Path) -> None:
-    """Write the three files of `store`."""
+    """Write the three files of `store`. Raises UserError where the disk has no room, or many clips are unusable."""
     cache = store.parent
     log.info("audio      computing filter banks of %d clips into %s", len(paths), cache)
     cache.mkdir(parents=True, exist_ok=True)
@@ -235,10 +264,11 @@ def _compute(store: Path, paths: list[Path], labels: list[int], root: Path) -> N
         with ThreadPoolExecutor() as pool:
             wrong = {str(row): reason for row, reason in enumerate(pool.map(compute, range(len(paths)))) if reason}
         _name(wrong, paths)
-        check_unreadable((str(paths[int(row)]) for row in wrong), len(paths), str(root))
+        check_share(len(wrong), len(paths), "clips", str(root), str(paths[int(min(wrong, key=int, default="0"))]))
         fbanks.flush()
         waves.flush()
     rows = [row for row in range(len(paths)) if str(row) not in wrong]
     index = {"rows": rows, "labels": [labels[row] for row in rows], "samples": [samples[row] for row in rows],
-             "skipped": wrong}  # fmt: skip
+             "skipped": wrong,
+             "checksums": {suffix: checksum(store.with_suffix(suffix)) for suffix in STORED}}  # fmt: skip
     write_text(store.with_suffix(".json"), json.dumps(index))  # last: its presence says that the other two are whole

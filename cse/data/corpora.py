@@ -108,10 +108,19 @@ def stream(corpus: str, config: str | None = None) -> Iterable[dict[str, Any]]:
 
     available(corpus)
     try:
-        return load_dataset(HUB[corpus].repo, config, split="train", streaming=True)
+        rows = load_dataset(HUB[corpus].repo, config, split="train", streaming=True)
     except ValueError as error:  # no such config; the message lists those that there are
         raise UserError(f"data={corpus}: {HUB[corpus].repo} has no {config} ({str(error).splitlines()[0]})") from error
     except Exception as error:
+        raise _missing(corpus, error) from error
+    return _to_the_end(corpus, rows)
+
+
+def _to_the_end(corpus: str, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The rows; a connection that breaks off is said as what it is, and not as a cache that cannot be written."""
+    try:
+        yield from rows
+    except Exception as error:  # the hub's client, its HTTP library and the file format each raise their own
         raise _missing(corpus, error) from error
 
 

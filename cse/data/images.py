@@ -15,7 +15,8 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from cse.data.stream import Stream, check_size, check_unreadable
+from cse.data.stream import Stream, check_size
+from cse.data.usable import check_classes, check_share
 from cse.errors import MissingResource, UserError, one_of
 
 log = logging.getLogger(__name__)
@@ -81,6 +82,7 @@ class Images(Stream):
         self.kept = kept
         log.info("images     %d of %d classes, from %s", len(kept), self.labels.max() + 1, self.where)
         check_size(len(kept), batch_size, "aux_modality.data", self.where)
+        check_classes(self.labels, "images", self.where)
         self.size, self.resize, self.normalize = size, resize, normalize
         self.crop = v2.RandomResizedCrop(size, scale=tuple(crop_scale))
         self.jitter = v2.ColorJitter(*jitter)
@@ -116,7 +118,7 @@ class Images(Stream):
             for name in sorted(set(batch.skipped) - self.skipped):
                 log.warning("images     skipped %s", name)
             self.skipped |= set(batch.skipped)
-            check_unreadable(self.skipped, len(self), self.where)
+            check_share(len(self.skipped), len(self), "images", self.where, min(self.skipped, default=""))
             yield batch
 
     def views(self, batch: ImageBatch, device: torch.device) -> Tensor:
@@ -137,7 +139,7 @@ class Images(Stream):
                 return row, self._decoded(row)
             except Exception as error:  # a broken file makes a decoder raise nearly anything
                 skipped[self.names[row]] = str(error) or type(error).__name__
-                check_unreadable(skipped, len(self), self.where)
+                check_share(len(skipped), len(self), "images", self.where, min(skipped))
                 row = (row + 1) % len(self)
 
     def _decoded(self, row: int) -> Tensor:

@@ -1,24 +1,36 @@
 """Rows of text from a user's file: .txt, .csv, .tsv, .jsonl (each also .gz), .parquet, or a folder of them.
 
-Every reader yields tuples of str, one item a column, and raises UserError naming the file and the line.
+Every reader yields tuples of str, one item a column. Whatever a library says about a file that it cannot read becomes
+one UserError with the file, the line (for Parquet the row) and what to do.
 """
 
 import csv
 import gzip
 import json
+import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from cse.errors import MissingResource, UserError
 
 KINDS = (".txt", ".csv", ".tsv", ".jsonl", ".parquet")
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+LONGEST_CELL = 10_000_000  # characters: far more than a document, far less than a file behind a quote left open
+EMPTY = " "  # what SimCSE's code makes of an empty cell
+
+Rows = Iterator[tuple[str, ...]]
 
 
 def files_of(path: Path) -> list[Path]:
-    """The file, or the readable files of a folder in order of name. Raises UserError where there is none."""
+    """The file, or the readable files of a folder in order of name.
+
+    Raises MissingResource where nothing is at `path`, UserError where there is no file to read or one is empty.
+    """
     if not path.exists():
         raise MissingResource(f"data.path={path}: there is no such file or folder")
-    files = sorted(file for file in path.rglob("*") if kind(file) in KINDS) if path.is_dir() else [path]
+    inside = path.rglob("*") if path.is_dir() else [path]
+    files = sorted(file for file in inside if file.is_file() and (kind(file) in KINDS or file == path))
     if not files:
         raise UserError(f"data.path={path}: no {', '.join(KINDS)} file (or .gz of one) is in this folder")
     for file in files:
@@ -30,29 +42,41 @@ def files_of(path: Path) -> list[Path]:
 
 
 def kind(file: Path) -> str:
+    """The ending that says how to read a file, without .gz."""
     return Path(file.stem).suffix if file.suffix == ".gz" else file.suffix
 
 
-def read_rows(file: Path, columns: list[str] | None, encoding: str) -> Iterator[tuple[str, ...]]:
-    """The rows of one file. Blank lines of .txt are skipped; an empty cell becomes " ", as in SimCSE's code."""
+def read_rows(file: Path, columns: list[str] | None, encoding: str) -> Rows:
+    """The rows of one file. Blank lines of .txt are skipped; an empty cell becomes " ", as in SimCSE's code.
+
+    Raises UserError at once for columns that the file does not have, and while rows are read for a damaged one.
+    """
     if kind(file) == ".txt":
         if columns is not None:
             raise UserError(f"data.columns={columns}: {file} is plain text and has no columns")
         return ((line,) for _, line in lines_of(file, encoding) if line)
+    header = columns_of(file, encoding)
     if columns is None:
-        raise UserError(f"data.columns is not set: {file} has columns {', '.join(columns_of(file, encoding))}")
-    missing = [name for name in columns if name not in columns_of(file, encoding)]
-    if missing:
-        there = ", ".join(columns_of(file, encoding))
-        raise UserError(f"data.columns={columns}: {file} has no column {', '.join(missing)}; it has {there}")
+        raise UserError(f"data.columns is not set: {file} has columns {', '.join(header)}")
+    if missing := [name for name in columns if name not in header]:
+        raise UserError(
+            f"data.columns={columns}: {file} has no column {', '.join(missing)}; it has {', '.join(header)}"
+        )
+    if repeated := [name for name in columns if header.count(name) > 1]:
+        raise UserError(f"data.columns={columns}: {file} has more than one column {', '.join(repeated)}")
     return {".csv": _csv, ".tsv": _csv, ".jsonl": _jsonl, ".parquet": _parquet}[kind(file)](file, columns, encoding)
 
 
 def lines_of(file: Path, encoding: str) -> Iterator[tuple[int, str]]:
-    """(line number, text without its end). Raises UserError at the first line that is not in the encoding."""
+    """(line number, text without its end) of a plain or gzipped file.
+
+    Raises UserError for an encoding that does not exist or cannot be cut at line ends, for a file that cannot be read,
+    and at the first line that is not in the encoding.
+    """
+    check_encoding(file, encoding)
     number = 0
     try:
-        with gzip.open(file, "rb") if file.suffix == ".gz" else open(file, "rb") as lines:
+        with reading(file), gzip.open(file) if file.suffix == ".gz" else open(file, "rb") as lines:
             for number, line in enumerate(lines, 1):
                 yield number, line.decode(encoding).strip("\r\n\ufeff" if number == 1 else "\r\n")
     except UnicodeDecodeError as error:
@@ -60,59 +84,149 @@ def lines_of(file: Path, encoding: str) -> Iterator[tuple[int, str]]:
         raise UserError(
             f"{file}, line {number}: byte 0x{byte:02x} is not {encoding}; convert the file or set data.encoding"
         ) from error
-    except (gzip.BadGzipFile, EOFError) as error:
-        raise UserError(f"{file}, after line {number}: the gzip file is damaged ({error})") from error
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise UserError(
+            f"{file}, after line {number}: the gzip file is damaged ({error}); copy or compress it again"
+        ) from error
+
+
+def check_encoding(file: Path, encoding: str) -> None:
+    """Raise UserError for an encoding that Python lacks, and for those that write a line end as other than \\n."""
+    try:
+        newline = "\n".encode(encoding)
+    except LookupError as error:
+        raise UserError(f"data.encoding={encoding}: {error}; utf-8 and latin-1 are the usual ones") from error
+    if newline != b"\n":
+        raise UserError(
+            f"data.encoding={encoding}: only encodings that keep ASCII as it is can be read; convert {file} with "
+            f"iconv -f {encoding} -t utf-8"
+        )
+
+
+@contextmanager
+def reading(file: Path) -> Iterator[None]:
+    """A block that reads the file. Raises UserError where the system refuses: no permission, a disk that fails."""
+    try:
+        yield
+    except gzip.BadGzipFile:
+        raise
+    except OSError as error:
+        raise UserError(f"{file} cannot be read: {error.strerror or error}") from error
 
 
 def columns_of(file: Path, encoding: str) -> list[str]:
-    """The column names that a file announces."""
+    """The column names that a file announces. Raises UserError where it announces none."""
     if kind(file) == ".parquet":
         import pyarrow.parquet as pq
 
-        try:
+        with _parquet_errors(file, "its header"):
             return pq.read_schema(file).names
-        except (OSError, ValueError) as error:
-            raise UserError(f"{file} is not a Parquet file: {error}") from error
-    _, first = next(lines_of(file, encoding))
+    number, first = next(lines_of(file, encoding), (0, ""))
+    if not number:
+        raise UserError(f"{file} is empty")
     if kind(file) == ".jsonl":
         return list(_json_object(file, 1, first))
-    return next(csv.reader([first], delimiter="\t" if kind(file) == ".tsv" else ","))
+    return next(_Table(file, encoding))
 
 
-def _csv(file: Path, columns: list[str], encoding: str) -> Iterator[tuple[str, ...]]:
-    lines = (line + "\n" for _, line in lines_of(file, encoding))
-    table = csv.reader(lines, delimiter="\t" if kind(file) == ".tsv" else ",")
+class _Table:
+    """The rows of a .csv or .tsv file, its header first.
+
+    Quotes are parsed strictly: a quote that is opened and not closed would otherwise swallow all rows after it.
+    """
+
+    def __init__(self, file: Path, encoding: str):
+        self.file, self.line = file, 0
+        csv.field_size_limit(LONGEST_CELL)
+        lines = (line + "\n" for _, line in lines_of(file, encoding))
+        self.reader = csv.reader(lines, delimiter=DELIMITERS[kind(file)], strict=True)
+
+    def __iter__(self) -> Iterator[list[str]]:
+        return self
+
+    def __next__(self) -> list[str]:
+        """The next row; `line` is then the line that it begins on. Raises UserError for a row that is not CSV."""
+        self.line = self.reader.line_num + 1
+        try:
+            return next(self.reader)
+        except csv.Error as error:
+            raise UserError(
+                f"{self.file}, line {self.line}: {error}: a quoted cell must be closed, and a quote inside it doubled"
+            ) from error
+
+
+def _csv(file: Path, columns: list[str], encoding: str) -> Rows:
+    table = _Table(file, encoding)
     header = next(table)
     places = [header.index(name) for name in columns]
     for row in table:
         if len(row) != len(header):
-            raise UserError(f"{file}, line {table.line_num}: {len(row)} fields, but the header has {len(header)}")
-        yield tuple(row[place] or " " for place in places)
+            raise UserError(f"{file}, line {table.line}: {len(row)} fields, but the header has {len(header)}")
+        yield tuple(row[place] or EMPTY for place in places)
 
 
-def _jsonl(file: Path, columns: list[str], encoding: str) -> Iterator[tuple[str, ...]]:
+def _jsonl(file: Path, columns: list[str], encoding: str) -> Rows:
     for number, line in lines_of(file, encoding):
         if line.strip():
             row = _json_object(file, number, line)
-            missing = [name for name in columns if name not in row]
-            if missing:
+            if missing := [name for name in columns if name not in row]:
                 raise UserError(f"{file}, line {number}: the object has no {', '.join(missing)}")
-            yield tuple(str(row[name]) if row[name] not in (None, "") else " " for name in columns)
+            yield tuple(text_of(row[name], f"{file}, line {number}: {name}") for name in columns)
 
 
-def _json_object(file: Path, number: int, line: str) -> dict:
+def _json_object(file: Path, number: int, line: str) -> dict[str, object]:
     try:
         row = json.loads(line)
     except json.JSONDecodeError as error:
         raise UserError(f"{file}, line {number}: not JSON ({error.msg} at column {error.colno})") from error
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets thousands deep
+        raise UserError(f"{file}, line {number}: not JSON that can be read ({error})") from error
     if not isinstance(row, dict):
-        raise UserError(f"{file}, line {number}: a JSON object is wanted, one a line")
+        raise UserError(f"{file}, line {number}: not a JSON object; every line must be one")
     return row
 
 
-def _parquet(file: Path, columns: list[str], encoding: str) -> Iterator[tuple[str, ...]]:
+def _parquet(file: Path, columns: list[str], encoding: str) -> Rows:
     import pyarrow.parquet as pq
 
-    for batch in pq.ParquetFile(file).iter_batches(columns=columns):
-        for row in zip(*(batch.column(name).to_pylist() for name in columns), strict=True):
-            yield tuple(str(cell) if cell not in (None, "") else " " for cell in row)
+    number = 0
+    with _parquet_errors(file, "its header"):
+        batches = pq.ParquetFile(file).iter_batches(columns=columns)
+    while True:
+        with _parquet_errors(file, f"after row {number}"):
+            batch = next(batches, None)
+            if batch is None:
+                return
+            cells = [batch.column(name).to_pylist() for name in columns]
+        for row in zip(*cells, strict=True):
+            number += 1
+            places = (f"{file}, row {number}: {name}" for name in columns)
+            yield tuple(text_of(cell, place) for cell, place in zip(row, places, strict=True))
+
+
+@contextmanager
+def _parquet_errors(file: Path, place: str) -> Iterator[None]:
+    """pyarrow's errors as one sentence."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise UserError(f"{file} is not a whole Parquet file ({place}: {reason}); copy or write it again") from error
+
+
+def text_of(value: object, place: str) -> str:
+    """A cell of a typed format, " " for an empty one. place: the file, the row and the column, for messages.
+
+    Raises UserError for anything but text (a number, a list, an object), and for half a surrogate pair.
+    """
+    if value is None or value == "":
+        return EMPTY
+    if not isinstance(value, str):
+        raise UserError(f"{place} holds {repr(value)[:40]}, not text")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise UserError(f"{place} holds half a character (\\u{ord(value[error.start]):04x})") from error
+    return value

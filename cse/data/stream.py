@@ -3,7 +3,7 @@
 import logging
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from typing import Any
@@ -16,7 +16,6 @@ from cse.types import seeded
 
 log = logging.getLogger(__name__)
 
-UNREADABLE_SHARE = 0.01  # more than this of the files unreadable is a broken data set, not a few broken files
 MOST_WORKERS = 8
 
 
@@ -90,13 +89,3 @@ def check_size(items: int, batch_size: int, key: str, where: str) -> None:
     """Raise UserError where the items do not fill one batch."""
     if items < batch_size:
         raise UserError(f"{where} has {items} items, fewer than {key}.batch_size={batch_size}: lower it, or add data")
-
-
-def check_unreadable(names: Iterable[str], items: int, where: str) -> None:
-    """Raise UserError where more than 1 % of the items cannot be used."""
-    names = sorted(names)
-    if len(names) > UNREADABLE_SHARE * items:
-        raise UserError(
-            f"{len(names)} of the {items} files of {where} cannot be used, more than the "
-            f"{UNREADABLE_SHARE:.0%} that is skipped (the first: {names[0]}): repair or delete them"
-        )

@@ -11,7 +11,8 @@ import numpy as np
 from cse.data.corpora import HUB, available
 from cse.data.noise import spoil
 from cse.data.ragged import Ragged, cached
-from cse.data.readers import files_of, read_rows
+from cse.data.readers import files_of, read_rows, reading, text_of
+from cse.data.usable import TextRows, report
 from cse.errors import MissingResource, UserError
 
 log = logging.getLogger(__name__)
@@ -61,15 +62,22 @@ class Text:
         self.digest = ""
 
     def prepare(self) -> None:
-        """Read the source, or find it in the cache. Raises UserError or MissingResource before anything is written."""
+        """Read the source, or its form in the cache.
+
+        Raises MissingResource for a source that cannot be had, and UserError for one that cannot be read, that has
+        fewer than two rows, or of which more than 1 % cannot be used (cse.data.usable); a cache is then not left.
+        """
         source, self.digest = self._source()
         if self.noise:
             source, self.digest = _spoiled(source, self.noise), _digest(self.digest, sorted(self.noise.items()))
         if self.name in HUB and not (self.cache / self.digest).exists():
             available(self.name)  # a stream may run for hours before the next part is found missing
         names = self.columns or ["text"]
-        encoded = (tuple(np.frombuffer(cell.encode(), np.uint8) for cell in row) for row in source)
-        self.texts = cached(self.cache / self.digest, encoded, [f"text_{name}" for name in names], "uint8")
+        rows = TextRows(self.name)
+        encoded = (tuple(np.frombuffer(cell.encode(), np.uint8) for cell in row) for row in rows.counted(source))
+        files = [f"text_{name}" for name in names]
+        self.texts, notes = cached(self.cache / self.digest, encoded, files, "uint8", rows.notes)
+        report(notes, self.name)
         self.chosen = chosen_rows(len(self.texts[0]), self.limit, self.limit_seed)
         if len(self) < 2:
             raise UserError(f"data={self.name} ({self.path or self.identity}) has {len(self)} row; two are the least")
@@ -87,7 +95,7 @@ class Text:
             for block in self._blocks(AT_ONCE)
             for row in zip(*(tokenizer(c, max_length) for c in block), strict=True)
         )
-        self.token_ids = cached(folder, rows, [f"ids_{name}" for name in names], dtype)
+        self.token_ids = cached(folder, rows, [f"ids_{name}" for name in names], dtype).columns
 
     def __len__(self) -> int:
         return len(self.chosen)
@@ -144,7 +152,10 @@ class Text:
         missing = [name for name in names if name not in table.column_names]
         if missing:
             raise UserError(f"data.columns={names}: {self.path} has columns {', '.join(table.column_names)}")
-        rows = (tuple(str(row[name] or " ") for name in names) for row in table)
+        rows = (
+            tuple(text_of(row[name], f"{self.path}, row {number}: {name}") for name in names)
+            for number, row in enumerate(table, 1)
+        )
         return rows, _digest(table._fingerprint, self.columns)
 
 
@@ -170,5 +181,5 @@ def _digest(*parts: object) -> str:
 
 
 def _sha256(file: Path) -> str:
-    with open(file, "rb") as content:
+    with reading(file), open(file, "rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()

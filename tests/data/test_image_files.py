@@ -49,7 +49,7 @@ def test_a_broken_file_is_skipped_named_and_counted(flawed, workers, caplog):
 @pytest.mark.parametrize("workers", [0, 1])
 def test_more_than_one_percent_broken_is_an_error_in_one_sentence(flawed, workers):
     stream = images(flawed(3), batch_size=24, workers=workers)
-    with pytest.raises(UserError, match=r"of the 120 files of .*cannot be used, more than the 1%.*00\.png") as caught:
+    with pytest.raises(UserError, match=r"of the 120 images of .*cannot be used, more than 1%.*00\.png") as caught:
         list(islice(stream.batches(0), 5))
     assert "Traceback" not in str(caught.value)
 

@@ -126,24 +126,6 @@ def test_a_killed_reader_leaves_no_cache(tmp_path):
     assert not list((tmp_path / "text").iterdir())
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "told"),
-    [
-        ("a.csv", "first,second\none,two\nthree\n", r"a.csv, line 3: 1 fields, but the header has 2"),
-        ("a.jsonl", '{"first": "a", "second": "b"}\n{"first": }\n', r"a.jsonl, line 2: not JSON"),
-        ("a.jsonl", '{"first": "a", "second": "b"}\n{"first": "c"}\n', r"a.jsonl, line 2: the object has no second"),
-        ("a.jsonl", '["a"]\n', r"a.jsonl, line 1: a JSON object is wanted"),
-        ("a.parquet", "no parquet", r"a.parquet is not a Parquet file"),
-    ],
-)
-def test_broken_rows_are_named(tmp_path, name, content, told):
-    path = tmp_path / name
-    path.write_text(content)
-    with pytest.raises(UserError, match=told):
-        text(tmp_path, path, columns=["first", "second"]).prepare()
-    assert not list((tmp_path / "cache").rglob("*.flat"))
-
-
 def test_a_missing_file_and_a_missing_dataset(tmp_path):
     with pytest.raises(MissingResource, match="no such file"):
         text(tmp_path, tmp_path / "no.txt").prepare()
