@@ -110,14 +110,13 @@ def test_the_file_opens_with_its_command_and_names_published_rows(name):
     spec = parse(block, table, str(file), 0.1, 0.9)
     cases = set(sweep(name).cases)
     lines = [*spec.rows.values(), *spec.columns.values()]
-    wheres = [line.where for line in lines] + [w for f in spec.figures if isinstance(f.get("series"), dict)
-                                               for w in f["series"].values()]  # fmt: skip
+    wheres = [line.where for line in lines] + [w for f in spec.figures if isinstance(f.series, dict)
+                                               for w in f.series.values()]  # fmt: skip
     assert {where["case"] for where in wheres if "case" in where} <= cases
     for figure in spec.figures:
-        figures.check(figure, str(file))
         overlay = figures.overlay(figure, spec.paper)
         if overlay is not None:
-            figures.check_split(figure, overlay["split"])
+            figure.check_split(overlay.split)
 
 
 def test_cases_that_share_a_folder_are_the_same_runs():

@@ -69,8 +69,8 @@ class Job:
 
     def run(self) -> float | None:
         """Train and score. A failure is in results.json and in every tracker before it is raised."""
+        from cse.eval.cosines import keep_cosines
         from cse.eval.score import remembering, score
-        from cse.report.run_plots import keep_cosines
 
         training, evaluators = self.training, self.parts.evaluators
         metrics: dict[str, float] = {}

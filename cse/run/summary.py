@@ -46,7 +46,7 @@ def conclude(content: dict[str, Any], outcome: Any, trackers: Any, folder: Path)
 
     before = outcome.curve[0][1] if outcome.curve else {}
     rows = [[name, before.get(name, math.nan), value] for name, value in content["metrics"].items()]
-    for name, path in draw(folder, content).items():
+    for name, path in draw(folder, content["config"]["trainer"]["select"], content["best_step"]).items():
         trackers.image(f"plots/{name}", path, outcome.steps)
     trackers.table("scores", ["score", "step 0", f"step {content['best_step']}"], rows)
     trackers.finish(0, content["metrics"] | {"best_step": content["best_step"]})

@@ -149,9 +149,9 @@ def test_the_same_model_has_the_same_numbers_in_two_tables():
 
 def test_figures_take_their_points_from_tables():
     found = published.figure("noncontrastive", "figure3")
-    assert len(found["points"]) == 14
-    assert {"x": -2.62, "y": 0.21, "label": "BERT SimCSE"} in found["points"]
-    assert published.figure("nonling", "figure2")["points"][0]["y"] == 81.57
+    assert len(found.points) == 14
+    assert {"x": -2.62, "y": 0.21, "label": "BERT SimCSE"} in found.points
+    assert published.figure("nonling", "figure2").points[0]["y"] == 81.57
 
 
 def test_a_wrong_name_is_one_sentence():
