@@ -57,6 +57,7 @@ def build(cfg: DictConfig) -> Parts:
         works = " (what works without a hub: cse-train experiment=demo)" if len(missing) > 1 else ""
         raise MissingResource("; and ".join(missing) + works)
     check_views(augmentation, objective)
+    check_dropout(cfg.model.name, encoder, augmentation, text, objective)
     mask = make(cfg.masking)
     for part in (augmentation, mask):
         if hasattr(part, "bind"):
@@ -138,9 +139,28 @@ def check_views(augmentation: Any, objective: Any) -> None:
         raise UserError(f"{name} wants {objective.num_views} views, but spans are two: anchors and positives")
 
 
+def check_dropout(name: str, encoder: Any, augmentation: Any, text: Any, objective: Any) -> None:
+    """Refuse views that would be equal: the same text, unchanged, through an encoder without dropout."""
+    from cse.augmentation.dropout import Dropout
+    from cse.augmentation.none import Identity
+
+    unchanged = isinstance(augmentation, Dropout | Identity) and text.num_columns == 1
+    if unchanged and objective.num_views > 1 and encoder.dropout == 0:
+        key = "p" if isinstance(augmentation, Dropout) else "model_dropout"
+        raise UserError(
+            f"model.name={name} trains without dropout, so {objective.num_views} views of a sentence would be equal: "
+            f"set augmentation.{key}=0.1, or choose an augmentation that changes the text (augmentation=shuffle)"
+        )
+
+
 def build_aux(cfg: DictConfig, encoder: Any, objective: Any) -> Any:
     if not cfg.aux_modality or "_target_" not in cfg.aux_modality:
         return None
+    if not encoder.takes_embeddings:
+        raise UserError(
+            f"model.name={cfg.model.name}: images and sound cannot enter its layers, which do not take embeddings as "
+            "wide as their own: use another model, or aux_modality=none"
+        )
     aux = make(cfg.aux_modality, dim=encoder.dim)
     if hasattr(aux, "bind"):
         aux.bind(text_head=getattr(objective, "head", None))
