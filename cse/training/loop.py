@@ -69,10 +69,10 @@ class Training:
         self.schedule_steps = trainer.schedule_steps or self.planned
         joint = aux is not None and aux.optimizer == "joint"
         trained = [m for name, m in self.modules.items() if name != "aux" or joint]
-        self.optimizers = {"optimizer": self._adamw(trained, trainer.weight_decay)}
+        self.optimizers = {"optimizer": self._adamw(trained, trainer.weight_decay, trainer.no_decay)}
         self.decays = {"optimizer": [g["weight_decay"] for g in self.optimizers["optimizer"].param_groups]}
         if aux is not None and not joint:  # NonLing-CSE: two AdamW objects, each with its own moments of the encoder
-            self.optimizers["aux_optimizer"] = self._adamw([self.encoder, aux], aux.weight_decay)
+            self.optimizers["aux_optimizer"] = self._adamw([self.encoder, aux], aux.weight_decay, aux.no_decay)
             self.decays["aux_optimizer"] = [g["weight_decay"] for g in self.optimizers["aux_optimizer"].param_groups]
         self.step, self.best_step = 0, 0
         self.best_score: float | None = None
@@ -250,9 +250,9 @@ class Training:
             self.encoding = self.step, remembering(lambda texts: self.encoder.encode(texts, head=head))
         return self.encoding[1]
 
-    def _adamw(self, modules: list[nn.Module], weight_decay: float):
+    def _adamw(self, modules: list[nn.Module], weight_decay: float, no_decay: list[str]):
         trainer = self.trainer
-        optimizer = optim.adamw(modules, trainer.lr, trainer.betas, trainer.eps, weight_decay, trainer.no_decay)
+        optimizer = optim.adamw(modules, trainer.lr, trainer.betas, trainer.eps, weight_decay, no_decay)
         return self.accelerator.prepare(optimizer)
 
     def _clocks(self) -> tuple[float, int, float]:
