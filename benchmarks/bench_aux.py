@@ -19,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from accelerate import Accelerator
 
 from benchmarks.results import HERE, table, where, write_section
 from cse.run import build
@@ -83,8 +84,8 @@ def neighbours(arguments: list[str], folder: Path, work: Path) -> dict[str, list
         plain = [*AS_IT_IS[kind], f"batch_size={count}", f"folder={work / name}"]
         changed = [f"aux_modality.data.{change}" for change in plain]
         config = composed("train", [a for a in arguments if "aux_modality.data.batch_size" not in a] + changed)
-        parts = build.build(config)
-        views[name] = next(parts.aux.batches(0))
+        parts = build.build(config, Accelerator())
+        views[name] = next(parts.aux.batches(0, rank=0, world=1))
     encoder, aux = parts.encoder.eval(), parts.aux.eval()
 
     def embedded(name: str) -> tuple[torch.Tensor, torch.Tensor]:

@@ -53,7 +53,7 @@ def one(objective_name: str, batch: int, layers: int, width: int, chunk: int, li
     backbone = BertModel(config, add_pooling_layer=False)
     encoder: Any = Encoder(backbone, None, "cls", packed=True).train().to(device())  # type: ignore[arg-type]
     objective = objective_of(OBJECTIVES[objective_name], encoder.dim, max(batch, 2))
-    optimizer = adamw([encoder, objective], 3e-5, (0.9, 0.999), 1e-8, 0.0, [])
+    optimizer = adamw([encoder, objective], 3e-5, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, no_decay=[])
     took = 0.0
     if batch:
         rows = batch_of(batch, 2)

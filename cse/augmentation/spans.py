@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from cse.errors import UserError, one_of
+from cse.types import Augmentation, Rows
 
 log = logging.getLogger(__name__)
 
@@ -98,7 +99,7 @@ def _integer(rng: Any, low: int, high: int) -> int:
     return int((rng.integers if isinstance(rng, np.random.Generator) else rng.randint)(low, high))
 
 
-class Spans:
+class Spans(Augmentation):
     """Views of a document: its A anchors, and its A*P positives, as texts.
 
     strategy      all | adjacent | subsuming
@@ -108,6 +109,9 @@ class Spans:
     anchor_start  jitter (anywhere in its block) | block_start (the code of v1's time)
     adjacent_bug  the authors' `> 0` for `>= 0`
     """
+
+    level = "text"
+    most_views = 2  # anchors and positives
 
     def __init__(
         self,
@@ -145,7 +149,7 @@ class Spans:
         """Give the encoder's Hugging Face tokenizer; only unit=wordpieces uses it."""
         self._tokenizer = tokenizer
 
-    def usable_rows(self, text: Any) -> np.ndarray:
+    def usable_rows(self, text: Rows) -> np.ndarray:
         """The numbers of the documents that `views` can use, after a count of them all; text has len and text(i)."""
         lengths = [self.length(text.text(row)) for row in range(len(text))]
         counts = self.check(lengths)

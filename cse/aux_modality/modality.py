@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -10,19 +10,18 @@ from torch import Tensor, nn
 from cse.aux_modality.supcon import KINDS, contrast
 from cse.errors import UserError, one_of
 from cse.precision import full_precision
-from cse.types import Loss
+from cse.types import AuxModality, Loss
 
 log = logging.getLogger(__name__)
 
 HEAD_MODES = ("own", "text_then_own", "shared", "none")
 
 
-class Modality(nn.Module):
+class Modality(AuxModality):
     """Base of Visual and Audio, which add `tokens`. Every value is explained in conf/aux_modality.
 
     width: of the modality's own tokens; a linear layer takes them to the encoder's `dim` only where the two differ.
-    data: gives `batches(first)`. The loop reads weight (omega), order, optimizer, lr, weight_decay,
-    no_decay, schedule, clip.
+    data: gives `batches(first)`. The loop reads weight (omega), order, optimizer, lr, weight_decay, schedule, clip.
     """
 
     def __init__(
@@ -35,11 +34,10 @@ class Modality(nn.Module):
         head: Callable[[int], nn.Module] | None,
         head_mode: str,
         weight: float,
-        order: str,
-        optimizer: str,
+        order: Literal["aux_first", "text_first"],
+        optimizer: Literal["separate", "joint"],
         lr: float,
         weight_decay: float,
-        no_decay: list[str],
         schedule: str,
         clip: float | None,
     ):
@@ -62,8 +60,7 @@ class Modality(nn.Module):
         self.data, self.kind, self.temperature = data, loss, temperature
         self.make_head, self.head_mode = head, head_mode
         self.weight, self.order, self.optimizer = weight, order, optimizer
-        self.lr, self.schedule, self.clip = lr, schedule, clip
-        self.weight_decay, self.no_decay = weight_decay, list(no_decay)
+        self.lr, self.weight_decay, self.schedule, self.clip = lr, weight_decay, schedule, clip
 
     def bind(self, text_head: nn.Module | None) -> None:
         """Take the objective's head, where head_mode uses it; before the optimizers are made.

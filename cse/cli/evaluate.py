@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from cse.cli import compose
 from cse.errors import MissingResource, UserError
@@ -96,45 +96,36 @@ def evaluate(
 ) -> None:
     """Score, and write results.json, scores.csv and scores.md."""
     from cse.eval.score import remembering, score
-    from cse.run import scores
-    from cse.run.build import make
+    from cse.run import build, scores
     from cse.run.record import Record
     from cse.run.subject import whitened
-    from cse.tracking.trackers import Trackers
 
     chosen = {name: [split for split in part.splits if split in splits_of(cfg)] for name, part in evaluators.items()}
     if not any(chosen.values()):
         raise UserError(f"splits={cfg.splits} leaves nothing to score: {', '.join(evaluators)} have other splits")
     for name in (name for name, splits in chosen.items() if not splits):
         log.warning("%s has only the split %s, which is not asked for", name, ", ".join(evaluators[name].splits))
-    config: dict[str, Any] = OmegaConf.to_container(cfg, resolve=True)  # type: ignore[assignment]
-    record = Record(folder, config, subject.device)
-    trackers = Trackers(folder, config, [make(node) for node in cfg.tracker.values()])
-    metrics: dict[str, float] = {}
-    try:
+    with Record(
+        folder,
+        build.resolved(cfg),
+        device=subject.device,
+        trackers=[build.make(node) for node in cfg.tracker.values()],
+    ) as record:
         if sample is not None:
             subject = whitened(subject, cfg.whitening, sample)
-        log.info(
-            "encoder    %s\ndevice     %s, %s\nfolder     %s", subject.described, subject.device, cfg.dtype, folder
-        )
-        score(evaluators, chosen, remembering(subject.encode), into=metrics)
+        log.info(f"encoder    {subject.described}\ndevice     {subject.device}, {cfg.dtype}\nfolder     {folder}")
+        score(evaluators, chosen, remembering(subject.encode), into=record.metrics)
         data = {name: evaluators[name].provenance() for name in chosen if chosen[name]}
-    except BaseException as error:
-        record.finish("failed", error=f"{type(error).__name__}: {error}", metrics=metrics)
-        if metrics:
-            log.warning("what was scored before that stands in %s", record.path)
-        trackers.finish(1, {})
-        raise
-    for source in data.values():
-        source |= {"sha256": scores.checksum(source), "dtype": cfg.dtype}
-    content = record.finish("done", metrics=metrics, data=data, encoder=subject.described, dtype=cfg.dtype)
-    rows = scores.rows_of(content)
-    problems = [line for name, source in data.items() for line in scores.notes_on(name, source)]
-    notes = scores.footnotes(rows) + problems
-    scores.write(folder, rows, notes)
-    trackers.log(metrics, 0)
-    trackers.table("scores", list(rows[0]), [list(row.values()) for row in rows])
-    trackers.finish(0, metrics)
+        for source in data.values():
+            source |= {"sha256": scores.checksum(source), "dtype": cfg.dtype}
+        content = record.conclude("done", metrics=record.metrics, data=data, encoder=subject.described, dtype=cfg.dtype)
+        rows = scores.rows_of(content)
+        problems = [line for name, source in data.items() for line in scores.notes_on(name, source)]
+        notes = scores.footnotes(rows) + problems
+        scores.write(folder, rows, notes)
+        record.trackers.log(record.metrics, 0)
+        record.trackers.table("scores", list(rows[0]), [list(row.values()) for row in rows])
+        record.trackers.finish(0, record.metrics)
     log.info("\n%s", scores.shown(rows, notes))
 
 

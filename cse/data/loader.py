@@ -6,17 +6,20 @@ nothing depends on workers, processes or on where a run was resumed.
 
 import os
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
+from cse.data.text import Text
 from cse.errors import UserError
-from cse.types import Batch, seeded
+from cse.types import Augmentation, Batch, Tokenizer, seeded
 
 Sequence = tuple[np.ndarray, np.ndarray | None]
 """Ids, and per position the id to predict (-100: none), or None where nothing is masked."""
+
+Mask = Callable[[np.ndarray, np.random.Generator], tuple[np.ndarray, np.ndarray]]
+"""One row's ids -> (ids with some hidden, labels)."""
 
 MASKING = 2**31  # a stream of its own, so that masking never shares draws with the augmentation
 
@@ -24,33 +27,33 @@ MASKING = 2**31  # a stream of its own, so that masking never shares draws with 
 class Batches(Dataset):
     """The batches of a whole run, numbered by step from 0.
 
-    text: a prepared cse.data.text.Text. augmentation, num_views: see cse.types. mask: (ids, rng) -> (ids, labels);
-    masking: "none", "first" or "copies" (cse.types.Objective). batch_size: rows of the global batch; this process
-    makes the rows rank of world. rows: the row numbers to train on, all by default.
+    text: prepared, and tokenised for an augmentation of tokens. num_views, masking: the objective's. mask: None
+    where masking is "none". batch_size: rows of the global batch, of which this process makes part
+    `rank` of `world`. `rows`: the numbers of the rows to train on.
     """
 
     def __init__(
         self,
-        text: Any,
-        tokenizer: Any,
-        augmentation: Any,
+        text: Text,
+        tokenizer: Tokenizer,
+        augmentation: Augmentation,
+        *,
         num_views: int,
         masking: str,
-        mask: Callable[[np.ndarray, np.random.Generator], tuple[np.ndarray, np.ndarray]],
+        mask: Mask | None,
         batch_size: int,
         max_length: int,
         drop_last: bool,
         seed: int,
-        rank: int = 0,
-        world: int = 1,
+        rank: int,
+        world: int,
     ):
         self.text, self.tokenizer, self.augmentation = text, tokenizer, augmentation
         self.num_views, self.masking, self.mask = num_views, masking, mask
         self.batch_size, self.max_length, self.seed = batch_size, max_length, seed
         self.rank, self.world = rank, world
-        self.text_level = hasattr(augmentation, "views")
         self.columns = _columns_of_views(text, num_views)
-        self.rows = augmentation.usable_rows(text) if hasattr(augmentation, "usable_rows") else np.arange(len(text))
+        self.rows = augmentation.usable_rows(text)
         if batch_size > len(self.rows):
             raise UserError(
                 f"trainer.batch_size={batch_size} is larger than the data ({len(self.rows)} rows of data={text.name})"
@@ -76,7 +79,7 @@ class Batches(Dataset):
     def views(self, row: int, epoch: int) -> list[list[np.ndarray]]:
         """The views of one row, each a list of id sequences (one sentence, or DeCLUTR's spans)."""
         streams = [np.random.default_rng((self.seed, epoch, row, view)) for view in range(self.num_views)]
-        if not self.text_level:
+        if self.augmentation.level == "tokens":
             pairs = zip(self.columns, streams, strict=True)
             return [[self.augmentation.tokens(np.asarray(self.text.ids(row, c)), rng)] for c, rng in pairs]
         if self.text.num_columns == 1:
@@ -107,12 +110,12 @@ class Batches(Dataset):
         """The views of one row with what its masked sequences have to predict."""
         views = self.views(row, epoch)
         plain: list[list[Sequence]] = [[(ids, None) for ids in view] for view in views]
-        rng = np.random.default_rng((self.seed, epoch, row, MASKING))
+        if self.masking == "none" or self.mask is None:
+            return plain
+        rng, mask = np.random.default_rng((self.seed, epoch, row, MASKING)), self.mask
         if self.masking == "first":
-            return [[self.mask(ids, rng) for ids in views[0]], *plain[1:]]
-        if self.masking == "copies":
-            return [*plain, [self.mask(ids, rng) for view in views for ids in view]]
-        return plain
+            return [[mask(ids, rng) for ids in views[0]], *plain[1:]]
+        return [*plain, [mask(ids, rng) for view in views for ids in view]]
 
     def _permutation(self, epoch: int) -> np.ndarray:
         if self._order[0] != epoch:
@@ -121,7 +124,7 @@ class Batches(Dataset):
         return self._order[1]
 
 
-def _columns_of_views(text: Any, num_views: int) -> list[int]:
+def _columns_of_views(text: Text, num_views: int) -> list[int]:
     """Which column each view is made from: plain text gives all views, several columns give one view each."""
     if text.num_columns == 1:
         return [0] * num_views

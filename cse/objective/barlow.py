@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from cse.precision import full_precision
-from cse.types import Encoded, Loss
+from cse.types import Encoded, Loss, Objective
 
 
 def standardize(z_BP: Tensor, eps: float) -> Tensor:
@@ -40,15 +40,14 @@ def barlow_twins(z1_BP: Tensor, z2_BP: Tensor, lambd: float, eps: float = 1e-5) 
     return Loss(invariance + lambd * redundancy, {"invariance": invariance, "redundancy": redundancy})
 
 
-class Barlow(nn.Module):
+class Barlow(Objective):
     """Barlow Twins on the projections of two views. head: partial of the projector, called with `dim`."""
 
     num_views = 2
-    masking = "none"
 
     def __init__(self, dim: int, head: Callable[[int], nn.Module], lambd: float, eps: float):
         super().__init__()
-        self.head = head(dim)
+        self.head: nn.Module = head(dim)
         self.lambd = lambd
         self.eps = eps
 
@@ -56,6 +55,3 @@ class Barlow(nn.Module):
         z1_BP, z2_BP = (self.head(view.pooled_BD) for view in views[:2])  # one by one: BatchNorm sees one view
         with full_precision(z1_BP, z2_BP) as (z1_BP, z2_BP):
             return barlow_twins(z1_BP, z2_BP, self.lambd, self.eps)
-
-    def test_head(self) -> None:
-        return None

@@ -18,7 +18,7 @@ from torch.nn.functional import normalize
 from cse.errors import UserError, check_objective
 from cse.objective.rows import by_rows
 from cse.precision import full_precision
-from cse.types import Encoded, Loss
+from cse.types import Encoded, Loss, Objective
 
 REDUCTIONS = {"mean": Tensor.mean, "sum": Tensor.sum}
 MEMORY_KINDS = ("paper_literal", "pml", "v1_labels")
@@ -79,7 +79,7 @@ def nt_xent_against_memory(
     return REDUCTIONS[reduction](negative_log((logits_RQ - logits_RQ.logaddexp(negatives_R1))[positive_RQ], log_floor))
 
 
-class Declutr(nn.Module):
+class Declutr(Objective):
     """Contrast of spans and, on the same masked pass of the anchors, the masked-language-model loss.
 
     head: partial of a module called with `dim`, applied to each span before positives are averaged, dropped at test.
@@ -89,6 +89,7 @@ class Declutr(nn.Module):
     """
 
     num_views = 2
+    averages_positives = True
 
     def __init__(
         self,
@@ -107,8 +108,7 @@ class Declutr(nn.Module):
         check_objective("reduction", reduction, REDUCTIONS)
         check_objective("memory_kind", memory_kind, MEMORY_KINDS)
         self.masking = "first" if mlm_weight else "none"
-        self.averages_positives = True
-        self.head = head(dim)
+        self.head: nn.Module = head(dim)
         self.temperature = temperature
         self.reduction = reduction
         self.log_floor = log_floor
@@ -155,6 +155,3 @@ class Declutr(nn.Module):
             rows_RD, labels_R, self.memory_QD[held_Q], self.labels_Q[held_Q], self.temperature, self.memory_own_copy,
             self.reduction, self.log_floor,
         )  # fmt: skip
-
-    def test_head(self) -> None:
-        return None

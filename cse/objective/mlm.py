@@ -3,12 +3,10 @@
 L = sum over all masked tokens of -log p(original token) / number of masked tokens of the batch
 """
 
-from torch import nn
-
-from cse.types import Encoded, Loss
+from cse.types import Encoded, Loss, Objective
 
 
-class Mlm(nn.Module):
+class Mlm(Objective):
     """Masks and reads view 0; there is no head and no other view."""
 
     num_views = 1
@@ -20,6 +18,3 @@ class Mlm(nn.Module):
     def forward(self, views: list[Encoded]) -> Loss:
         mlm = views[0].mlm_loss()
         return Loss(mlm, {"mlm": mlm})
-
-    def test_head(self) -> None:
-        return None

@@ -14,7 +14,7 @@ from torch.nn.functional import cross_entropy, normalize
 
 from cse.objective.rows import by_rows
 from cse.precision import full_precision
-from cse.types import Encoded, Loss
+from cse.types import Encoded, Loss, Objective
 
 
 def info_nce(
@@ -39,7 +39,7 @@ def info_nce(
     return by_rows(losses, len(anchors_BD), len(others_CD)).mean()
 
 
-class Simcse(nn.Module):
+class Simcse(Objective):
     """SimCSE, unsupervised (two views) and supervised (pairs, or pairs with hard negatives).
 
     head: partial of a module called with `dim`, applied in training; keep_head: whether it stays at test time
@@ -61,7 +61,7 @@ class Simcse(nn.Module):
         self.num_views = num_views
         self.masking = "copies" if mlm_weight else "none"
         self.temperature = temperature
-        self.head = head(dim)
+        self.head: nn.Module = head(dim)
         self.keep_head = keep_head
         self.hard_negative_weight = hard_negative_weight
         self.mlm_weight = mlm_weight

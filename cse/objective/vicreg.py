@@ -14,7 +14,7 @@ from torch.nn.functional import relu
 
 from cse.errors import UserError, check_objective
 from cse.precision import full_precision
-from cse.types import Encoded, Loss
+from cse.types import Encoded, Loss, Objective
 
 NORMS = ("paper", "reference")
 
@@ -74,7 +74,7 @@ def vicreg(
     return Loss(total, terms)
 
 
-class Vicreg(nn.Module):
+class Vicreg(Objective):
     """VICReg on the projections of two views. head: partial of the projector, called with `dim`, dropped at test.
 
     log10_variance, log10_covariance: the weights as powers of ten, for a search that is uniform in them; where one is
@@ -82,7 +82,6 @@ class Vicreg(nn.Module):
     """
 
     num_views = 2
-    masking = "none"
 
     def __init__(
         self,
@@ -98,7 +97,7 @@ class Vicreg(nn.Module):
     ):
         super().__init__()
         check_objective("norm", norm, NORMS)
-        self.head = head(dim)
+        self.head: nn.Module = head(dim)
         self.invariance = invariance
         self.variance = variance if log10_variance is None else 10**log10_variance
         self.covariance = covariance if log10_covariance is None else 10**log10_covariance
@@ -110,6 +109,3 @@ class Vicreg(nn.Module):
         with full_precision(z1_BP, z2_BP) as (z1_BP, z2_BP):
             weights = self.invariance, self.variance, self.covariance
             return vicreg(z1_BP, z2_BP, *weights, norm=self.norm, eps=self.eps)
-
-    def test_head(self) -> None:
-        return None

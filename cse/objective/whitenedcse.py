@@ -18,7 +18,7 @@ from cse.errors import UserError, check_objective
 from cse.objective.rows import by_rows
 from cse.objective.whitening import ShuffledGroupWhitening, check_groups, whiten_views
 from cse.precision import full_precision
-from cse.types import Encoded, Loss
+from cse.types import Encoded, Loss, Objective
 
 LOSSES = ("L1", "L2_softmin", "L2_hard", "L2_literal")
 
@@ -73,7 +73,7 @@ def multi_positive(
     return -(log_weights_P1 - sim_PB - log_z_PB).logsumexp(0).mean()
 
 
-class WhitenedCSE(nn.Module):
+class WhitenedCSE(Objective):
     """The pooled embedding, whitened anew for each of m views, through the head, into the multi-positive loss.
 
     head: partial of a module called with `dim`. whitening: partial of ShuffledGroupWhitening.
@@ -106,9 +106,8 @@ class WhitenedCSE(nn.Module):
         check_objective("pooler", pooler, ("cls_before_mlp", "mlp_no_whitening", "mlp_whitening"))
         self.num_views = m if source == "dropout" else 1
         self.masking = "none"
-        self.head = head(dim)
+        self.head: nn.Module = head(dim)
         self.whitening = whitening(dim, track=pooler == "mlp_whitening")
-        self.whitening.warn_of_copies(m)
         self.m = m
         self.loss = loss
         self.weights = weights and list(weights)

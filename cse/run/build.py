@@ -1,41 +1,37 @@
 """From a composed config to live parts. Every part is tried before any work; all that is missing is said at once."""
 
+from __future__ import annotations
+
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from omegaconf import DictConfig, OmegaConf
 
-from cse.dotted import flattened
 from cse.errors import MissingResource, UserError, one_of
+
+if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
+    from accelerate import Accelerator
+
+    from cse.model.encoder import Encoder
+    from cse.training.settings import Parts
+    from cse.types import Augmentation, AuxModality, Objective
 
 log = logging.getLogger(__name__)
 
-
-@dataclass
-class Parts:
-    """What a training run is made of; see cse.types for the contracts."""
-
-    trainer: Any
-    encoder: Any
-    objective: Any
-    text: Any
-    augmentation: Any
-    mask: Any
-    aux: Any
-    evaluators: dict[str, Any]
+T = TypeVar("T")
 
 
-def build(cfg: DictConfig) -> Parts:
+def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
     """Instantiate and prepare everything. Raises UserError, or one MissingResource for all that cannot be had."""
     from accelerate.utils import set_seed
 
+    from cse.data.loader import Batches
     from cse.model.export import check_exportable
+    from cse.training.settings import Parts
 
-    check_trainer(cfg.trainer)
     if cfg.model.pooling is not None:
         check_exportable(cfg.model.pooling)
     missing: list[str] = []
@@ -43,37 +39,64 @@ def build(cfg: DictConfig) -> Parts:
 
     set_seed(cfg.seed)  # new weights (heads, projectors, patch embeddings) are the same in every process
     trainer = make(cfg.trainer)
-    augmentation = attempt(lambda: make(cfg.augmentation))
-    dropout = getattr(augmentation, "model_dropout", None)
-    mlm = wants_mlm(cfg.objective)
-    encoder = attempt(lambda: trainable(make(cfg.model, dropout=dropout, mlm=mlm), cfg.model.name))
+    augmentation: Augmentation = attempt(lambda: make(cfg.augmentation))
+    pair = attempt(lambda: encoder_and_objective(cfg, augmentation))
     text = attempt(lambda: prepared(make(cfg.data)))
-    evaluators = attempt(lambda: build_evaluators(cfg.eval)) or {}
-    objective = aux = None
-    if encoder is not None:
-        objective = make(cfg.objective, dim=encoder.dim)
-        aux = attempt(lambda: build_aux(cfg, encoder, objective))
+    evaluators = attempt(lambda: build_evaluators(cfg.eval))
+    aux = attempt(lambda: build_aux(cfg, *pair)) if pair is not None else None
     if missing:
         works = " (what works without a hub: cse-train experiment=demo)" if len(missing) > 1 else ""
         raise MissingResource("; and ".join(missing) + works)
+    encoder, objective = pair
     check_views(augmentation, objective)
-    check_dropout(cfg.model.name, encoder, augmentation, text, objective)
     mask = make(cfg.masking)
-    for part in (augmentation, mask):
-        if hasattr(part, "bind"):
-            part.bind(encoder.tokenizer.hf)
-    if not hasattr(augmentation, "views"):
-        text.tokenize(encoder.tokenizer, cfg.trainer.max_length)
-    return Parts(trainer, encoder, objective, text, augmentation, mask, aux, evaluators)
+    if objective.masking != "none":
+        mask.bind(encoder.tokenizer.hf)
+    augmentation.bind(encoder.tokenizer.hf)
+    if augmentation.level == "tokens":
+        text.tokenize(encoder.tokenizer, trainer.max_length)
+    batches = Batches(
+        text,
+        encoder.tokenizer,
+        augmentation,
+        num_views=objective.num_views,
+        masking=objective.masking,
+        mask=mask.masked,
+        batch_size=trainer.batch_size,
+        max_length=trainer.max_length,
+        drop_last=trainer.drop_last,
+        seed=cfg.seed,
+        rank=accelerator.process_index,
+        world=accelerator.num_processes,
+    )
+    return Parts(trainer, encoder, objective, augmentation, batches, aux, evaluators)
 
 
-def attempted(missing: list[str], part: Callable[[], Any]) -> Any:
-    """What `part()` gives; None where it cannot be had, with the reason added to `missing`."""
+def encoder_and_objective(cfg: DictConfig, augmentation: Augmentation | None) -> tuple[Encoder, Objective]:
+    """The two that need each other: an objective its encoder's width, an encoder its objective's word on masking.
+
+    Where the objective masks, both are made a second time, the encoder now with its language-model head.
+    """
+    from accelerate.utils import set_seed
+
+    dropout = None if augmentation is None else augmentation.model_dropout
+    encoder = trainable(make(cfg.model, dropout=dropout, mlm=False), cfg.model.name)
+    objective = make(cfg.objective, dim=encoder.dim)
+    if objective.masking == "none":
+        return encoder, objective
+    set_seed(cfg.seed)
+    encoder = trainable(make(cfg.model, dropout=dropout, mlm=True), cfg.model.name)
+    return encoder, make(cfg.objective, dim=encoder.dim)
+
+
+def attempted(missing: list[str], part: Callable[[], T]) -> T:
+    """What `part()` gives. Where it cannot be had the reason is added to `missing`, and None stands in for it until
+    the caller, having tried everything, raises."""
     try:
         return part()
     except MissingResource as error:
         missing.append(str(error))
-        return None
+        return cast(T, None)
 
 
 def make(node: DictConfig, **more: Any) -> Any:
@@ -126,50 +149,28 @@ def build_evaluators(cfg: DictConfig | None, splits: tuple[str, ...] | None = No
     return evaluators
 
 
-def check_views(augmentation: Any, objective: Any) -> None:
-    """Refuse spans where an objective pairs rows one with one, or wants more views than spans have."""
-    positives = getattr(augmentation, "positives", 1)
+def check_views(augmentation: Augmentation, objective: Objective) -> None:
+    """Refuse spans where an objective pairs rows one with one, or more views than the augmentation can make."""
     name = type(objective).__name__
-    if positives > 1 and objective.num_views > 1 and not getattr(objective, "averages_positives", False):
+    if augmentation.positives > 1 and objective.num_views > 1 and not objective.averages_positives:
         raise UserError(
-            f"{name} pairs one text with one, but augmentation.positives={positives} spans go with each anchor: "
-            "set augmentation.positives=1"
+            f"{name} pairs one text with one, but augmentation.positives={augmentation.positives} spans go with each "
+            "anchor: set augmentation.positives=1"
         )
-    if hasattr(augmentation, "anchors") and objective.num_views > 2:
-        raise UserError(f"{name} wants {objective.num_views} views, but spans are two: anchors and positives")
-
-
-def check_dropout(name: str, encoder: Any, augmentation: Any, text: Any, objective: Any) -> None:
-    """Refuse views that would be equal: the same text, unchanged, through an encoder without dropout."""
-    from cse.augmentation.dropout import Dropout
-    from cse.augmentation.none import Identity
-
-    unchanged = isinstance(augmentation, Dropout | Identity) and text.num_columns == 1
-    if unchanged and objective.num_views > 1 and encoder.dropout == 0:
-        key = "p" if isinstance(augmentation, Dropout) else "model_dropout"
+    most = augmentation.most_views
+    if most is not None and objective.num_views > most:
         raise UserError(
-            f"model.name={name} trains without dropout, so {objective.num_views} views of a sentence would be equal: "
-            f"set augmentation.{key}=0.1, or choose an augmentation that changes the text (augmentation=shuffle)"
+            f"{name} wants {objective.num_views} views of a row, and {type(augmentation).__name__.lower()} makes {most}"
         )
 
 
-def build_aux(cfg: DictConfig, encoder: Any, objective: Any) -> Any:
+def build_aux(cfg: DictConfig, encoder: Encoder, objective: Objective) -> AuxModality | None:
+    """The second modality, with the objective's head where it shares it; None for text alone."""
     if not cfg.aux_modality or "_target_" not in cfg.aux_modality:
         return None
-    if not encoder.takes_embeddings:
-        raise UserError(
-            f"model.name={cfg.model.name}: images and sound cannot enter its layers, which do not take embeddings as "
-            "wide as their own: use another model, or aux_modality=none"
-        )
     aux = make(cfg.aux_modality, dim=encoder.dim)
-    if hasattr(aux, "bind"):
-        aux.bind(text_head=getattr(objective, "head", None))
+    aux.bind(text_head=objective.head)
     return aux
-
-
-def wants_mlm(objective: DictConfig) -> bool:
-    """Whether the encoder needs its language-model head."""
-    return bool(objective.get("mlm_weight", 0)) or objective.get("_target_", "").endswith(".Mlm")
 
 
 def check_trainer(trainer: DictConfig) -> None:
@@ -218,27 +219,13 @@ def precision_of(name: str) -> str:
     return "no" if name == "fp32" else name
 
 
-def identity(cfg: DictConfig) -> dict[str, Any]:
-    """The settings that a resumed run shares with the run it continues, flat. Where it logs and stops may change."""
-    free = {
-        "trainer.max_steps",
-        "trainer.workers",
-        "trainer.log_every",
-        "trainer.save_every",
-        "aux_modality.data.workers",
-        "aux_modality.data.cache",
-        "data.cache_dir",
-        "data.preview",
-    }
-
-    whole: dict[str, Any] = OmegaConf.to_container(cfg, resolve=True)  # type: ignore[assignment]
-    kept = ("model", "objective", "augmentation", "aux_modality", "data", "trainer", "masking", "seed")
-    settings = flattened({name: whole[name] for name in kept})
-    return {key: value for key, value in settings.items() if key not in free}
-
-
 def output_folder() -> Path:
     """The folder that Hydra made for this job."""
     from hydra.core.hydra_config import HydraConfig
 
     return Path(HydraConfig.get().runtime.output_dir)
+
+
+def resolved(cfg: DictConfig) -> dict[str, Any]:
+    """The config as plain Python values, every interpolation filled in."""
+    return {str(key): value for key, value in OmegaConf.to_container(cfg, resolve=True).items()}  # type: ignore[union-attr]

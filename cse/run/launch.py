@@ -77,10 +77,11 @@ def leave() -> None:
 
 def shared_folder(folder: Path) -> Path:
     """Rank 0's folder, on every rank: each process composed its own from the clock."""
+    import torch
     from accelerate.state import PartialState
 
-    from cse.run.run import PATIENCE, not_on_gpu
+    from cse.run.run import PATIENCE
     from cse.training.distributed import gather_objects
 
-    PartialState(cpu=not_on_gpu(), timeout=PATIENCE)
+    PartialState(cpu=not torch.cuda.is_available(), timeout=PATIENCE)
     return Path(gather_objects(str(folder))[0])

@@ -4,25 +4,41 @@ import shlex
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from cse.files import write_json
+from cse.tracking.trackers import Tracker, Trackers
 
 PACKAGES = ("torch", "transformers", "datasets", "accelerate", "sentence-transformers", "numpy", "scipy",
             "scikit-learn", "hydra-core", "mteb")  # fmt: skip
 
 
 class Record:
-    """Writes results.json at the start (status running) and at the end (done, failed).
+    """results.json and the trackers of one run, as a context: a failure is in all of them when it leaves.
 
-    precision: of the arithmetic in training (fp32, bf16, fp16); weights and evaluation are fp32.
+    precision: of the arithmetic in training (fp32, bf16, fp16); weights and evaluation are fp32. trackers: what builds
+    each of them. resumed_at: the step of the checkpoint that the run goes on from; None for a new run. writes: False on
+    all processes but the first, where every method does nothing.
     """
 
-    def __init__(self, folder: Path, config: dict[str, Any], device: str, precision: str = "fp32"):
-        self.path = folder / "results.json"
-        self.started = time.time()
+    def __init__(
+        self,
+        folder: Path,
+        config: dict[str, Any],
+        *,
+        device: str,
+        precision: str = "fp32",
+        trackers: Iterable[Callable[..., Tracker]],
+        resumed_at: int | None = None,
+        writes: bool = True,
+    ):
+        self.folder, self.path, self.writes = folder, folder / "results.json", writes
+        self.resumed_at, self.builders = resumed_at, trackers
+        self.step = resumed_at or 0
+        self.metrics: dict[str, float] = {}
         self.content: dict[str, Any] = {
             "status": "running",
             "config": config,
@@ -34,9 +50,28 @@ class Record:
             "precision": precision,
             "metrics": {},
         }
-        write_json(self.path, self.content)
 
-    def finish(self, status: str, **more: Any) -> dict[str, Any]:
+    def __enter__(self) -> "Record":
+        self.started = time.time()
+        if self.writes:
+            self.trackers = Trackers(self.folder, self.content["config"], self.builders, self.resumed_at)
+            write_json(self.path, self.content)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if self.writes and error is not None:
+            said = f"{type(error).__name__}: {error}"
+            self.conclude("failed", error=said, steps=self.step, metrics=self.metrics)
+            self.trackers.finish(1, {})
+
+    def log(self, step: int, metrics: dict[str, float]) -> None:
+        """Hand a step's numbers to every tracker."""
+        if self.writes:
+            self.step = step
+            self.trackers.log(metrics, step)
+
+    def conclude(self, status: str, **more: Any) -> dict[str, Any]:
+        """Write results.json with its last status (done, failed) and what else is known; returns its content."""
         self.content |= {"status": status, "wall_seconds": round(time.time() - self.started, 1), **more}
         write_json(self.path, self.content)
         return self.content

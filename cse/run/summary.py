@@ -2,31 +2,39 @@
 
 import logging
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cse.data.loader import Batches
+from cse.files import write_text
+from cse.report.run_plots import draw
+from cse.run.record import Record, model_card
+from cse.training.loop import Training
+from cse.training.settings import Outcome, Parts
+from cse.types import Evaluator
 
 log = logging.getLogger("cse")
 
 
-def announce(config: dict[str, Any], parts: Any, batches: Batches, accelerator: Any, folder: Path) -> None:
+def announce(config: dict[str, Any], parts: Parts, training: Training) -> None:
     """The run in a few lines: what, on what, how long, where."""
-    trainer, encoder = config["trainer"], parts.encoder
+    trainer, encoder, accelerator = parts.trainer, parts.encoder, training.accelerator
     millions = sum(p.numel() for p in encoder.parameters()) / 1e6
-    planned = max(1, round(trainer["epochs"] * (batches.steps_per_epoch // trainer["accumulate"])))
-    steps = min(trainer["max_steps"] or planned, planned)
     aux = f" + {type(parts.aux).__name__}" if parts.aux is not None else ""
-    log.info("objective  %s%s, %s", type(parts.objective).__name__, aux, type(parts.augmentation).__name__.lower())
-    log.info("encoder    %s, %s pooling, %.1fM parameters", config["model"]["name"], encoder.pooling, millions)
-    log.info("data       %s, %s rows", config["data"]["name"], f"{len(batches.rows):,}")
-    log.info("schedule   %s of %s steps, batch %d, %s from lr %g", f"{steps:,}", f"{planned:,}", trainer["batch_size"],
-             trainer["schedule"], trainer["lr"])  # fmt: skip
+    steps, planned, rows = f"{training.steps:,}", f"{training.planned:,}", f"{len(parts.batches.rows):,}"
     precision = "fp32" if accelerator.mixed_precision == "no" else accelerator.mixed_precision
-    log.info("device     %s, %s, %d process(es)", accelerator.device, precision, accelerator.num_processes)
-    log.info("folder     %s", folder)
+    schedule = f"batch {trainer.batch_size}, {trainer.schedule} from lr {trainer.lr:g}"
+    lines = {
+        "objective": f"{type(parts.objective).__name__}{aux}, {type(parts.augmentation).__name__.lower()}",
+        "encoder": f"{config['model']['name']}, {encoder.pooling} pooling, {millions:.1f}M parameters",
+        "data": f"{config['data']['name']}, {rows} rows",
+        "schedule": f"{steps} of {planned} steps, {schedule}",
+        "device": f"{accelerator.device}, {precision}, {accelerator.num_processes} process(es)",
+        "folder": training.folder,
+    }
+    for name, line in lines.items():
+        log.info("%-10s %s", name, line)
 
 
 def preview(batches: Batches, rows: int) -> None:
@@ -40,16 +48,25 @@ def preview(batches: Batches, rows: int) -> None:
                 print(f"          ids  {' '.join(map(str, ids))}")  # noqa: T201
 
 
-def conclude(content: dict[str, Any], outcome: Any, trackers: Any, folder: Path) -> None:
-    """The table before and after, the plots, the last words to every tracker, and how to load the encoder."""
-    from cse.report.run_plots import draw
-
+def conclude(record: Record, evaluators: dict[str, Evaluator], outcome: Outcome) -> None:
+    """Everything a finished run leaves but its encoder: results.json, the model card, plots, the last words."""
+    best_step = outcome.best_step or outcome.steps
+    content = record.conclude(
+        "done",
+        metrics=record.metrics,
+        steps=outcome.steps,
+        best_step=best_step,
+        seconds=round(outcome.seconds, 1),
+        tokens_per_second=round(outcome.tokens_per_second, 1),
+        data={name: evaluator.provenance() for name, evaluator in evaluators.items()},
+    )
+    write_text(record.folder / "best" / "README.md", model_card(content, best_step, record.metrics))
     before = outcome.curve[0][1] if outcome.curve else {}
-    rows = [[name, before.get(name, math.nan), value] for name, value in content["metrics"].items()]
-    for name, path in draw(folder, content["config"]["trainer"]["select"], content["best_step"]).items():
-        trackers.image(f"plots/{name}", path, outcome.steps)
-    trackers.table("scores", ["score", "step 0", f"step {content['best_step']}"], rows)
-    trackers.finish(0, content["metrics"] | {"best_step": content["best_step"]})
+    rows = [[name, before.get(name, math.nan), value] for name, value in record.metrics.items()]
+    for name, path in draw(record.folder, content).items():
+        record.trackers.image(f"plots/{name}", path, outcome.steps)
+    record.trackers.table("scores", ["score", "step 0", f"step {best_step}"], rows)
+    record.trackers.finish(0, record.metrics | {"best_step": best_step})
     show(rows, ["score", "before", "after", "gain"])
     if content["config"]["note"]:
         log.info("\n%s", content["config"]["note"])
@@ -57,13 +74,13 @@ def conclude(content: dict[str, Any], outcome: Any, trackers: Any, folder: Path)
     if outcome.best_score is not None and outcome.best_score <= untrained:
         log.warning("no step was better than the untrained encoder")
     log.info(
-        "\nfolder     %s\nbest step  %d of %d, %.0f s of training, %s tokens/s\nload it with\n"
+        f"\nfolder     {record.folder}\n"
+        f"best step  {best_step} of {outcome.steps}, {outcome.seconds:.0f} s of training, "
+        f"{outcome.tokens_per_second:,.0f} tokens/s\nload it with\n"
         "    from sentence_transformers import SentenceTransformer\n"
-        '    model = SentenceTransformer("%s")\n'
-        '    vectors = model.encode(["A sentence.", "Another one."])',
-        folder, content["best_step"], outcome.steps, outcome.seconds, f"{outcome.tokens_per_second:,.0f}",
-        folder / "best",
-    )  # fmt: skip
+        f'    model = SentenceTransformer("{record.folder / "best"}")\n'
+        '    vectors = model.encode(["A sentence.", "Another one."])'
+    )
 
 
 def show(rows: list[list[Any]], columns: list[str]) -> None:

@@ -191,8 +191,9 @@ def quoted(value: object) -> str:
 
 def settings(config: DictConfig) -> dict[str, Any]:
     """What a finished run must share with the job that stands for it now, flat; where it lies and runs may differ."""
-    from cse.run.build import identity
+    from cse.run.build import resolved
+    from cse.training.checkpoint import identity
 
     parts = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
     where = ("cache_dir", "cache", "workers", "devices")
-    return {key: value for key, value in identity(parts).items() if key.split(".")[-1] not in where}
+    return {key: value for key, value in identity(resolved(parts)).items() if key.split(".")[-1] not in where}

@@ -16,10 +16,22 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from cse.dotted import flattened
 from cse.errors import UserError
 from cse.files import replaced_file
 
 FILE = "last/state.safetensors"
+DECISIVE = ("model", "objective", "augmentation", "aux_modality", "data", "trainer", "masking", "seed")
+FREE = {
+    "trainer.max_steps",
+    "trainer.workers",
+    "trainer.log_every",
+    "trainer.save_every",
+    "aux_modality.data.workers",
+    "aux_modality.data.cache",
+    "data.cache_dir",
+    "data.preview",
+}
 
 
 def save(
@@ -35,8 +47,7 @@ def save(
     """
     tensors: dict[str, Tensor] = {}
     for name, module in modules.items():
-        frozen = frozen_names(module)
-        tensors |= {f"{name}/{key}": value for key, value in module.state_dict().items() if key not in frozen}
+        tensors |= {f"{name}/{key}": value for key, value in module.state_dict().items()}
     for name, optimizer in optimizers.items():
         for index, moments in optimizer.state_dict()["state"].items():
             tensors |= {f"{name}/{index}/{key}": value for key, value in moments.items()}
@@ -67,10 +78,8 @@ def restore(
 ) -> None:
     """Put saved tensors back into modules and optimizers. Raises UserError if they are another experiment's."""
     for name, module in modules.items():
-        frozen = frozen_names(module)
-        state = {key: value for key, value in module.state_dict().items() if key in frozen}
         try:
-            module.load_state_dict(state | _under(tensors, name))
+            module.load_state_dict(_under(tensors, name))
         except RuntimeError as error:
             reason = str(error).splitlines()[-1].strip()
             raise UserError(f"the checkpoint in {path} is of another experiment ({name}: {reason})") from error
@@ -82,9 +91,21 @@ def restore(
         optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
 
 
-def frozen_names(module: nn.Module) -> set[str]:
-    """The parameters that are not trained (all but the adapter, with model.lora): `last/` does not hold them."""
-    return {name for name, p in module.named_parameters(remove_duplicate=False) if not p.requires_grad}
+def identity(config: dict[str, Any]) -> dict[str, object]:
+    """The settings that a resumed run shares with the run it continues, by dotted key.
+
+    Where a run logs, how it is started and when it stops early may change. config: as composed and resolved.
+    """
+    settings = flattened({group: config[group] for group in DECISIVE})
+    return {key: value for key, value in settings.items() if key not in FREE}
+
+
+def refuse_others(folder: Path, before: dict[str, object], now: dict[str, object]) -> None:
+    """Raise UserError, naming each key, where a run's settings are not those that its checkpoint was made with."""
+    changed = sorted(key for key in now if before.get(key) != now[key])
+    if changed:
+        was = ", ".join(f"{key}={before.get(key)} (now {now[key]})" for key in changed)
+        raise UserError(f"{folder} was run with {was}: resume with the same settings, or use a new folder")
 
 
 def random_state() -> dict[str, Any]:

@@ -9,9 +9,14 @@ from torch.optim import AdamW
 
 
 def adamw(
-    modules: Iterable[nn.Module], lr: float, betas: tuple[float, float], eps: float, weight_decay: float,
+    modules: Iterable[nn.Module],
+    lr: float,
+    *,
+    betas: tuple[float, float],
+    eps: float,
+    weight_decay: float,
     no_decay: Iterable[str],
-) -> AdamW:  # fmt: skip
+) -> AdamW:
     """AdamW over all parameters of the modules. Names that contain an entry of no_decay are not decayed."""
     decayed: list[nn.Parameter] = []
     kept: list[nn.Parameter] = []

@@ -1,9 +1,11 @@
-"""What a run is told, and what it tells."""
+"""What a run is told (Trainer), what it is made of (Parts) and what comes of it (Outcome)."""
 
 from dataclasses import dataclass
 
+from cse.data.loader import Batches
 from cse.errors import UserError
-from cse.types import Evaluator
+from cse.model.encoder import Encoder
+from cse.types import Augmentation, AuxModality, Evaluator, Objective
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,19 @@ class Trainer:
     workers: int
     deterministic: bool
     devices: int
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a training run is made of; cse.types says what is asked of each. aux is None for text alone."""
+
+    trainer: Trainer
+    encoder: Encoder
+    objective: Objective
+    augmentation: Augmentation
+    batches: Batches
+    aux: AuxModality | None
+    evaluators: dict[str, Evaluator]
 
 
 @dataclass(frozen=True)

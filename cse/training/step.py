@@ -12,7 +12,9 @@ from cse.types import Batch, Encoded, Loss, Tokens
 Backward = Callable[[Tensor], None]
 
 
-def plain_step(encoder: nn.Module, objective: nn.Module, batch: Batch, backward: Backward, scale: str) -> tuple:
+def plain_step(
+    encoder: nn.Module, objective: nn.Module, batch: Batch, backward: Backward, scale: str
+) -> tuple[Loss, list[Encoded]]:
     """All views through the encoder in one forward, then the objective. Returns (Loss, views of this process)."""
     views = split(encoder(batch.tokens), batch.sizes)
     loss = objective(gather_views(views, scale))

@@ -11,7 +11,7 @@ def test_ids_stay_and_the_encoder_gets_the_dropout(augmentation):
     ids = np.array([101, 7, 8, 102])
     assert augmentation.tokens(ids, np.random.default_rng(0)).tolist() == [101, 7, 8, 102]
     assert augmentation.model_dropout == 0.2
-    assert not hasattr(augmentation, "views")  # token level
+    assert augmentation.level == "tokens"
 
 
 def test_none_leaves_the_checkpoints_dropout():

@@ -154,7 +154,7 @@ def test_views_are_edited_apart_and_repeat_with_the_seed(eda):
     assert views[0] != views[1]
     assert views == augmentation.views(" ".join(WORDS), 2, rng(0))
     assert augmentation.model_dropout == 0.0
-    assert not hasattr(augmentation, "tokens")  # text level
+    assert augmentation.level == "text"
 
 
 @pytest.mark.parametrize("text", ["", " ", "1984.", "中文。"])

@@ -30,7 +30,7 @@ def slow_adamw(p, grads, lr, beta1, beta2, eps, decay, correction) -> float:
 def test_adamw_variants(correction, eps):
     module = nn.Linear(1, 1, bias=False).double()
     start = module.weight.item()
-    optimizer = adamw([module], 0.1, (0.9, 0.999), eps, 0.05, [])
+    optimizer = adamw([module], 0.1, betas=(0.9, 0.999), eps=eps, weight_decay=0.05, no_decay=[])
     grads = [0.3, -0.2, 0.7, 0.01, -0.5]
     for step, grad in enumerate(grads):
         module.weight.grad = torch.full_like(module.weight, grad)
@@ -42,13 +42,15 @@ def test_adamw_variants(correction, eps):
 
 def test_names_without_decay():
     module = nn.Sequential(nn.Linear(2, 2), nn.LayerNorm(2))
-    optimizer = adamw([module], 1e-3, (0.9, 0.999), 1e-8, 0.1, ["bias", "1.weight"])
+    optimizer = adamw([module], 1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.1, no_decay=["bias", "1.weight"])
     assert [(len(g["params"]), g["weight_decay"]) for g in optimizer.param_groups] == [(1, 0.1), (3, 0.0)]
 
 
 def test_shared_parameters_are_updated_once():
     module = nn.Linear(2, 2)
-    optimizer = adamw([module, nn.Sequential(module)], 1e-3, (0.9, 0.999), 1e-8, 0.0, [])
+    optimizer = adamw(
+        [module, nn.Sequential(module)], 1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, no_decay=[]
+    )
     assert sum(len(group["params"]) for group in optimizer.param_groups) == 2
 
 

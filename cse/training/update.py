@@ -1,0 +1,136 @@
+"""One step: the text's update and, before it, after it or in it, the second modality's."""
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+from torch import Tensor, nn
+
+from cse.eval.geometry import alignment, effective_rank, uniformity
+from cse.training import optim
+from cse.training.distributed import average_gradients
+from cse.training.settings import Parts
+from cse.training.step import chunked_step, plain_step
+from cse.types import AuxModality, Batch, Encoded, Loss
+
+Metrics = dict[str, Tensor | float]
+"""What a step tells, by name. Tensors stay on their device: reading a number would wait for it."""
+
+
+class Update:
+    """The optimizers of a run and the two kinds of update that use them; `modules` are already on their device.
+
+    steps: the length of the schedules. NonLing-CSE's separate updates are two AdamW objects, each with moments of its
+    own for the encoder.
+    """
+
+    def __init__(self, parts: Parts, modules: dict[str, nn.Module], accelerator: Accelerator, steps: int):
+        self.trainer, self.aux = parts.trainer, parts.aux
+        self.encoder, self.objective = parts.encoder, parts.objective
+        self.modules, self.accelerator, self.steps = modules, accelerator, steps
+        self.joint = self.aux is not None and self.aux.optimizer == "joint"
+        self.trained = [module for name, module in modules.items() if name != "aux" or self.joint]
+        self.optimizers = {"optimizer": self._adamw(self.trained, self.trainer.weight_decay)}
+        if self.aux is not None and not self.joint:
+            self.optimizers["aux_optimizer"] = self._adamw([self.encoder, self.aux], self.aux.weight_decay)
+        self.decays = {
+            name: [group["weight_decay"] for group in optimizer.param_groups]
+            for name, optimizer in self.optimizers.items()
+        }
+
+    def __call__(
+        self, step: int, batches: Iterator[Batch], aux_batches: Iterator[Any]
+    ) -> tuple[Metrics, list[Encoded]]:
+        """Update number `step` (from 0): its metrics, and the views of this process's last batch."""
+        separate = None if self.joint else self.aux
+        metrics: Metrics = {}
+        if separate is not None and separate.order == "aux_first":
+            metrics |= self.aux_update(separate, step, next(aux_batches))
+        views: list[Encoded] = []
+        for _ in range(self.trainer.accumulate):
+            loss, views = self.text_backward(next(batches))
+            for name, part in {"loss": loss.total, **loss.parts}.items():
+                metrics[name] = metrics.get(name, 0.0) + part.detach() / self.trainer.accumulate
+        if self.joint and self.aux is not None:
+            metrics |= self.aux_backward(self.aux, next(aux_batches))
+        schedule, warmup = self.trainer.schedule, self.trainer.warmup
+        lr = optim.learning_rate(schedule, self.trainer.lr, step, self.steps, warmup)
+        norm = self.apply("optimizer", self.trained, step=step, lr=lr, clip=self.trainer.clip)
+        if separate is not None and separate.order == "text_first":
+            metrics |= self.aux_update(separate, step, next(aux_batches))
+        return metrics | {"lr": lr, "grad_norm": norm}, views
+
+    def text_backward(self, batch: Batch) -> tuple[Loss, list[Encoded]]:
+        """The loss of one batch, its gradient added to what is there, and the views of this process."""
+        trainer = self.trainer
+
+        def backward(total: Tensor) -> None:
+            self.accelerator.backward(total / trainer.accumulate)
+
+        with self.accelerator.autocast():
+            if trainer.chunk:
+                return chunked_step(
+                    self.encoder, self.objective, batch, backward, scale=trainer.gather_scale, chunk=trainer.chunk
+                )
+            return plain_step(self.encoder, self.objective, batch, backward, scale=trainer.gather_scale)
+
+    def aux_backward(self, aux: AuxModality, batch: Any) -> Metrics:
+        """Images or sound through the encoder. The loss is this process's own, as published: nothing is gathered."""
+        with self.accelerator.autocast():
+            x_BTD, labels_B = aux.tokens(batch)
+            loss = aux.loss(self.encoder(x_BTD=x_BTD).pooled_BD, labels_B)
+        self.accelerator.backward(loss.total * aux.weight)
+        return {f"aux/{name}": part.detach() for name, part in {"loss": loss.total, **loss.parts}.items()}
+
+    def aux_update(self, aux: AuxModality, step: int, batch: Any) -> Metrics:
+        """The second modality's own update, with an optimizer and a schedule of its own."""
+        metrics = self.aux_backward(aux, batch)
+        lr = optim.learning_rate(aux.schedule, aux.lr, step, self.steps, 0)
+        norm = self.apply("aux_optimizer", [self.encoder, aux], step=step, lr=lr, clip=aux.clip)
+        return metrics | {"aux/lr": lr, "aux/grad_norm": norm}
+
+    def apply(self, name: str, modules: list[nn.Module], *, step: int, lr: float, clip: float | None) -> Tensor:
+        """Average gradients over processes, clip, update. Returns the gradient's norm before clipping."""
+        optimizer, trainer = self.optimizers[name], self.trainer
+        shrunk = [module for module in modules if module is self.objective and trainer.gather_scale == "paper"]
+        # before unscaling: an overflow anywhere is then seen, and skipped, everywhere
+        average_gradients(modules, shrunk)
+        self.accelerator.unscale_gradients(optimizer)
+        norm = optim.clip_gradients(modules, clip)
+        optim.set_rates(
+            optimizer.optimizer, step, lr, eps=trainer.eps, correction=trainer.bias_correction, decays=self.decays[name]
+        )
+        optimizer.step()
+        for module in self.modules.values():
+            module.zero_grad(set_to_none=True)
+        return norm
+
+    def plain_optimizers(self) -> dict[str, torch.optim.Optimizer]:
+        """The optimizers under accelerate's wrappers, as checkpoints hold them."""
+        return {name: optimizer.optimizer for name, optimizer in self.optimizers.items()}
+
+    def _adamw(self, modules: list[nn.Module], weight_decay: float) -> Any:
+        trainer = self.trainer
+        return self.accelerator.prepare(
+            optim.adamw(
+                modules,
+                trainer.lr,
+                betas=trainer.betas,
+                eps=trainer.eps,
+                weight_decay=weight_decay,
+                no_decay=trainer.no_decay,
+            )
+        )
+
+
+def geometry(views: list[Encoded]) -> dict[str, float]:
+    """Alignment of the first two views, uniformity and effective rank of the first."""
+    first_BD = views[0].pooled_BD.detach().float()
+    if not first_BD.isfinite().all():
+        return {"effective_rank": math.nan}
+    metrics = {"uniformity": float(uniformity(first_BD)), "effective_rank": effective_rank(first_BD)}
+    if len(views) > 1 and len(views[1].pooled_BD) == len(first_BD):
+        metrics["alignment"] = float(alignment(first_BD, views[1].pooled_BD.detach()))
+    return metrics
