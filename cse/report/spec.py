@@ -5,7 +5,7 @@
       table: table4                   # one of its tables; left out where the sweep draws figures only
       rows: objective.num_groups      # a config key whose value names the row ("32"), or each published row's name and
       rows:                           # what a run's config, or the YAML chosen in a group, must say to belong to it
-        VisualCSE-BERT-base: {experiment: visualcse_bert}
+        VisualCSE-BERT-base: {case: visual_bert}
         Barlow Twins BERT q75: {where: {objective: barlow, model: bert}, aggregate: q75}
       columns:                        # each published column's name and
         STS-B: test/sts/STSB/spearman                               # the metric that fills it,

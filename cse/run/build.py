@@ -166,8 +166,11 @@ def check_views(augmentation: Augmentation, objective: Objective) -> None:
 
 def build_aux(cfg: DictConfig, encoder: Encoder, objective: Objective) -> AuxModality | None:
     """The second modality, with the objective's head where it shares it; None for text alone."""
-    if not cfg.aux_modality or "_target_" not in cfg.aux_modality:
+    if not cfg.aux_modality:
         return None
+    if "_target_" not in cfg.aux_modality:  # a variant such as experiment=released without what it varies
+        given = ", ".join(f"aux_modality.{key}" for key in cfg.aux_modality)
+        raise UserError(f"{given} is set, but aux_modality=none reads nothing: choose aux_modality=visual or audio")
     aux = make(cfg.aux_modality, dim=encoder.dim)
     aux.bind(text_head=objective.head)
     return aux

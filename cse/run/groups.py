@@ -24,4 +24,4 @@ def first_comment(group: str, choice: str) -> str:
             words.append(line.lstrip("# "))
             if line.endswith("."):
                 break
-    return " ".join(words)
+    return " ".join(words).removesuffix(".")

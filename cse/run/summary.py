@@ -27,6 +27,7 @@ def announce(config: dict[str, Any], parts: Parts, training: Training) -> None:
     schedule = f"batch {trainer.batch_size}, {trainer.schedule} from lr {trainer.lr:g}"
     lines = {
         "objective": f"{type(parts.objective).__name__}{aux}, {type(parts.augmentation).__name__.lower()}",
+        "recipe": ("\n" + 11 * " ").join(config["sources"]),
         "encoder": f"{config['model']['name']}, {encoder.pooling} pooling, {millions:.1f}M parameters",
         "data": f"{config['data']['name']}, {rows} rows",
         "schedule": f"{steps} of {planned} steps, {schedule}",

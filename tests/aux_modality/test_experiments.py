@@ -1,92 +1,89 @@
-"""The named runs compose to the values of Table A.1 and of the authors' logs."""
-
-from pathlib import Path
+"""VisualCSE and AudioCSE compose to the values of Table A.1 and of the authors' logs, however they are typed."""
 
 import pytest
 from hydra import compose, initialize_config_dir
 
-CONF = Path(__file__).parents[2] / "conf"
-# text batch, text lr, epochs, aux lr, omega, aux temperature, head
+from cse.run.groups import CONF_DIR
+
+# (aux_modality, objective, model): text batch, text lr, epochs, aux lr, omega, aux temperature, head
 VALUES = {
-    "visualcse_bert": (64, 3e-5, 1, 1e-6, 0.05, 0.07, "own"),
-    "visualcse_roberta": (128, 2e-5, 1, 1e-7, 0.2, 0.07, "own"),
-    "visualcse_roberta_large": (256, 1e-5, 1, 5e-7, 0.05, 0.07, "own"),
-    "visualcse_sup_bert": (128, 3e-5, 3, 1e-7, 100, 0.05, "text_then_own"),
-    "audiocse_bert": (64, 3e-5, 1, 2e-7, 0.01, 0.07, "own"),
-    "audiocse_roberta": (128, 2e-5, 1, 2e-7, 0.02, 0.07, "own"),
-    "audiocse_roberta_large": (256, 1e-5, 1, 5e-6, 0.01, 0.07, "own"),
-    "audiocse_sup_bert": (128, 3e-5, 3, 1e-7, 100, 0.05, "text_then_own"),
+    ("visual", "simcse", "bert"): (64, 3e-5, 1, 1e-6, 0.05, 0.07, "own"),
+    ("visual", "simcse", "roberta"): (128, 2e-5, 1, 1e-7, 0.2, 0.07, "own"),
+    ("visual", "simcse", "roberta_large"): (256, 1e-5, 1, 5e-7, 0.05, 0.07, "own"),
+    ("visual", "simcse_sup", "bert"): (128, 3e-5, 3, 1e-7, 100, 0.05, "text_then_own"),
+    ("audio", "simcse", "bert"): (64, 3e-5, 1, 2e-7, 0.01, 0.07, "own"),
+    ("audio", "simcse", "roberta"): (128, 2e-5, 1, 2e-7, 0.02, 0.07, "own"),
+    ("audio", "simcse", "roberta_large"): (256, 1e-5, 1, 5e-6, 0.01, 0.07, "own"),
+    ("audio", "simcse_sup", "bert"): (128, 3e-5, 3, 1e-7, 100, 0.05, "text_then_own"),
 }
-VARIANTS = sorted(path.stem for path in (CONF / "experiment").glob("*cse_*_*.yaml"))
 
 
 def composed(*overrides: str):
-    with initialize_config_dir(str(CONF), version_base="1.3"):
+    with initialize_config_dir(CONF_DIR, version_base="1.3"):
         return compose("train", list(overrides))
+
+
+def experiment(aux: str, objective: str, variant: str = "") -> str:
+    """`experiment=` for one of VALUES, with a variant composed over it."""
+    name = f"{aux}cse{'_sup' if objective == 'simcse_sup' else ''}"
+    return f"experiment=[{name},{variant}]" if variant else f"experiment={name}"
 
 
 def values(cfg) -> tuple:
     aux = cfg.aux_modality
-    return (
-        cfg.trainer.batch_size, cfg.trainer.lr, cfg.trainer.epochs, aux.lr, aux.weight, aux.temperature, aux.head_mode,
-    )  # fmt: skip
+    text = cfg.trainer.batch_size, cfg.trainer.lr, cfg.trainer.epochs
+    return *text, aux.lr, aux.weight, aux.temperature, aux.head_mode
 
 
-@pytest.mark.parametrize("name", VALUES)
-def test_published_values(name):
-    cfg = composed(f"experiment={name}")
-    assert values(cfg) == VALUES[name]
-    aux = cfg.aux_modality
-    assert (aux.loss, aux.order, aux.optimizer, aux.schedule, aux.clip) == (
-        "supcon",
-        "aux_first",
-        "separate",
-        "cosine",
-        1,
-    )
-    assert (aux.weight_decay, aux.data.batch_size) == (0, 48)
+@pytest.mark.parametrize("key", VALUES, ids="_".join)
+def test_published_values(key):
+    aux, objective, model = key
+    cfg = composed(experiment(aux, objective), f"model={model}")
+    assert values(cfg) == VALUES[key]
+    fixed = (cfg.aux_modality.loss, cfg.aux_modality.order, cfg.aux_modality.optimizer, cfg.aux_modality.schedule)
+    assert fixed == ("supcon", "aux_first", "separate", "cosine")
+    assert (cfg.aux_modality.clip, cfg.aux_modality.weight_decay, cfg.aux_modality.data.batch_size) == (1, 0, 48)
     assert cfg.objective._target_ == "cse.objective.simcse.Simcse"
-    assert cfg.objective.num_views == (3 if "sup" in name else 2)
-    assert cfg.data.name == ("nli" if "sup" in name else "wiki1m")
+    assert cfg.objective.num_views == (3 if objective == "simcse_sup" else 2)
+    assert cfg.data.name == ("nli" if objective == "simcse_sup" else "wiki1m")
 
 
-@pytest.mark.parametrize("name", VALUES)
-def test_the_released_preset_changes_only_the_loss(name):
-    cfg = composed(f"experiment={name}")
-    kind, _, model = name.partition("_")
-    released = composed(f"experiment={kind}_released_{model}")
-    assert released.aux_modality.loss == "rank_ce"
-    released.aux_modality.loss = "supcon"
-    assert released == cfg
+@pytest.mark.parametrize("key", VALUES, ids="_".join)
+def test_choosing_the_parts_composes_the_same_run(key):
+    aux, objective, model = key
+    named = composed(experiment(aux, objective), f"model={model}")
+    assert composed(f"aux_modality={aux}", f"objective={objective}", f"model={model}") == named
 
 
-def test_the_simclr_and_cifar_runs():
-    for name in (
-        "visualcse_simclr_bert",
-        "visualcse_simclr_roberta",
-        "audiocse_simclr_bert",
-        "audiocse_simclr_roberta",
-    ):
-        cfg = composed(f"experiment={name}")
-        assert cfg.aux_modality.loss == "simclr"
-        assert values(cfg) == VALUES[name.replace("_simclr", "")]
-    for name in ("visualcse_cifar_bert", "visualcse_cifar_roberta"):
-        cfg = composed(f"experiment={name}", "paths.images=/imagenet")
-        assert cfg.aux_modality.data.folder is None  # an ImageNet folder in the environment must not become CIFAR
-        assert (cfg.aux_modality.data.hub, cfg.aux_modality.data.resize) == ("uoft-cs/cifar10", 224)
-        assert values(cfg) == VALUES[name.replace("_cifar", "")]
+@pytest.mark.parametrize("variant", ["released", "simclr"])
+@pytest.mark.parametrize("key", VALUES, ids="_".join)
+def test_a_variant_changes_only_the_loss(key, variant):
+    aux, objective, model = key
+    changed = composed(experiment(aux, objective, variant), f"model={model}")
+    assert changed.aux_modality.loss == {"released": "rank_ce", "simclr": "simclr"}[variant]
+    changed.aux_modality.loss = "supcon"
+    assert changed == composed(experiment(aux, objective), f"model={model}")
 
 
-@pytest.mark.parametrize("name", sorted({*VALUES, *VARIANTS}))
-def test_a_run_opens_with_its_own_command(name):
-    lines = (CONF / "experiment" / f"{name}.yaml").read_text().splitlines()
-    assert lines[:2] == ["# @package _global_", f"# cse-train experiment={name}"]
+@pytest.mark.parametrize("model", ["bert", "roberta"])
+def test_cifar_changes_only_the_images(model):
+    cfg = composed("experiment=[visualcse,cifar]", f"model={model}", "paths.images=/imagenet")
+    assert cfg.aux_modality.data.folder is None  # an ImageNet folder in the environment must not become CIFAR
+    assert (cfg.aux_modality.data.hub, cfg.aux_modality.data.resize) == ("uoft-cs/cifar10", 224)
+    assert values(cfg) == VALUES["visual", "simcse", model]
 
 
 def test_the_command_line_has_the_last_word():
-    cfg = composed("experiment=visualcse_bert", "model=roberta", "aux_modality.loss=simclr", "trainer.lr=1e-4")
+    cfg = composed("experiment=visualcse", "model=roberta", "aux_modality.loss=simclr", "trainer.lr=1e-4")
     assert (cfg.model.name, cfg.aux_modality.loss, cfg.trainer.lr) == ("roberta-base", "simclr", 1e-4)
 
 
 def test_none_is_empty():
     assert not composed().aux_modality
+
+
+def test_a_variant_without_what_it_varies_is_refused(small_run, cse_train, capsys):
+    assert cse_train([*small_run, "experiment=released"]) == 2
+    err = capsys.readouterr().err.strip().splitlines()
+    assert len(err) == 1
+    assert "aux_modality=visual" in err[0]
