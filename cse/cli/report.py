@@ -114,6 +114,8 @@ def of_sweep(config: dict[str, Any], folders: list[Path], out: Path) -> "Report"
     if not folders:  # where `cse-train sweep=...` puts them, if it ever ran
         folders = [jobs.read(config["sweep"]).place([])]
     runs = read_runs(folders) if config["runs"] or folders[0].is_dir() else []
+    cases = jobs.read(config["sweep"]).cases
+    runs = [run for run in runs if not cases or run.get("case") in (None, *cases)]  # the folder may hold other tables'
     runs = departing(runs, config["sweep"], spec.seed)
     if printed:
         tables = [build(spec, printed, runs, expected, Intervals(config["confidence"], config["interval"]))]
@@ -168,12 +170,15 @@ def planned(sweep: jobs.Sweep) -> list[dict[str, Any]]:
 
 def departing(runs: list["Run"], sweep: str, seed: str) -> list["Run"]:
     """The runs with those of their overrides that contradict their sweep; seeds may be added to any."""
-    read, own = cache(jobs.read), cache(configuration)
+    read, own, known = cache(jobs.read), cache(configuration), composition.sweeps()
 
     def departures(run: "Run") -> tuple[str, ...]:
         name = next((jobs.value_of(o) for o in run.overrides if o.startswith("sweep=")), sweep)
+        if name not in known:
+            return (f"sweep={name}",)
         overrides = [o for o in read(name).departures(run.overrides) if jobs.key_of(o) != seed]
-        config = own(name, run.get("case")) if overrides else None
+        case = run.get("case")
+        config = own(name, case) if overrides and (case is None or case in read(name).cases) else None
         return tuple(o for o in overrides if config is None or differs(run, config, jobs.key_of(o)))
 
     return [replace(run, departures=departures(run)) for run in runs]

@@ -9,6 +9,7 @@ import io
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 
 from cse.report.published import Value
@@ -16,6 +17,7 @@ from cse.report.statistics import Interval, Summary
 from cse.report.table import Cell, Table
 
 PLUS_MINUS = "±"
+Texts = dict[str, Callable[[Cell], str]]  # a fact's name: how a cell shows it
 
 
 @dataclass
@@ -81,6 +83,7 @@ FACTS: dict[str, Callable[[Cell, int | None], str]] = {
     "gain": lambda cell, digits: signed(cell.gain, digits),
     "its interval": lambda cell, digits: bounds(cell.gain_interval, digits),
     "gain as printed": lambda cell, digits: signed(cell.gain_published, digits),
+    "p as printed": lambda cell, _: cell.p_published,
     "p Student": lambda cell, _: probability(cell.p_student),
     "p Welch": lambda cell, _: probability(cell.p_welch),
     "verdict": lambda cell, _: cell.verdict,
@@ -89,24 +92,30 @@ FACTS: dict[str, Callable[[Cell, int | None], str]] = {
 
 def grid(table: Table) -> Grid:
     """The table's lines, without facts that no cell has."""
-    facts = [fact for fact, text in FACTS.items() if any(text(cell, table.decimals) for cell in table.all_cells)]
+    facts = [
+        fact for fact, text in FACTS.items() if any(text(cell, table.digits(cell.column)) for cell in table.all_cells)
+    ]
     split = "" if table.split == "none" else f" ({table.split})"
     names = [f"{column}{split}" for column in table.columns]
     layout, header = (_side_by_side, ["", "score", *facts]) if len(names) <= 2 else (_stacked, ["", "", *names])
-    blocks = [layout(row, dict(zip(names, cells.values(), strict=True)), facts, table.decimals)
-              for row, cells in table.cells.items()]  # fmt: skip
+    texts = {fact: partial(_text, fact=fact, table=table) for fact in facts}
+    blocks = [layout(row, dict(zip(names, cells.values(), strict=True)), texts) for row, cells in table.cells.items()]
     starts = accumulate(map(len, blocks[:-1]), initial=0)
     return Grid(header, [line for block in blocks for line in block], set(starts))
 
 
-def _side_by_side(row: str, cells: dict[str, Cell], facts: list[str], digits: int | None) -> list[list[str]]:
+def _text(cell: Cell, fact: str, table: Table) -> str:
+    return FACTS[fact](cell, table.digits(cell.column))
+
+
+def _side_by_side(row: str, cells: dict[str, Cell], texts: Texts) -> list[list[str]]:
     """A row of the paper: a line for each of its cells, facts side by side."""
-    return [[row, name, *(FACTS[fact](cell, digits) for fact in facts)] for name, cell in cells.items()]
+    return [[row, name, *(text(cell) for text in texts.values())] for name, cell in cells.items()]
 
 
-def _stacked(row: str, cells: dict[str, Cell], facts: list[str], digits: int | None) -> list[list[str]]:
+def _stacked(row: str, cells: dict[str, Cell], texts: Texts) -> list[list[str]]:
     """A row of the paper: a line for each fact that any of its cells has."""
-    lines = [[fact, *(FACTS[fact](cell, digits) for cell in cells.values())] for fact in facts]
+    lines = [[fact, *(text(cell) for cell in cells.values())] for fact, text in texts.items()]
     filled = [line for line in lines if any(line[1:])]
     return [["" if place else row, *line] for place, line in enumerate(filled)]
 
@@ -155,6 +164,7 @@ def _csv_row(cell: Cell, split: str) -> dict[str, str | float | None]:
         "gain_low": gain_low,
         "gain_high": gain_high,
         "gain_published": cell.gain_published,
+        "p_published": cell.p_published,
         "p_student": cell.p_student,
         "p_welch": cell.p_welch,
         "verdict": cell.verdict,

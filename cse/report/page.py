@@ -12,7 +12,7 @@ from cse.report.runs import Run
 from cse.report.table import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY, Table
 
 COLOURS = {"PASS": "green", "WITHIN SEED NOISE": "yellow", "DIFFERS": "red", OTHER_SETTING: "magenta",
-           NOT_RUN: "bright_black", PUBLISHED_ONLY: "bright_black"}  # fmt: skip
+           "ONE SEED": "bright_black", NOT_RUN: "bright_black", PUBLISHED_ONLY: "bright_black"}  # fmt: skip
 
 
 @dataclass
@@ -65,7 +65,7 @@ th:nth-child(-n+2), td:nth-child(-n+2) { text-align: left }
 tr.first td { border-top: 1px solid #ccc } tr.first td:first-child { font-weight: 600 }
 td:first-child { position: sticky; left: 0; background: #fff }
 .PASS { background: #d8f0d8 } .WITHIN { background: #fff3c4 } .DIFFERS { background: #f8d0cc }
-.OTHER { background: #e8d8f0 } .NOT, .PUBLISHED { color: #888 }
+.OTHER { background: #e8d8f0 } .NOT, .PUBLISHED, .ONE { color: #888 }
 img { max-width: min(100%, 60em) } figure { margin: 1em 0 }
 .runs td, .runs th { text-align: left; white-space: normal; font-size: .85em }
 """
@@ -86,7 +86,8 @@ def to_html(report: Report) -> str:
 
 LEGEND = (
     "<p class=dim>PASS: the means agree within the tolerance. WITHIN SEED NOISE: the printed number lies where further "
-    "runs of ours would be expected. DIFFERS: it does not. OTHER SETTING: our runs are not the paper's experiment "
+    "runs of ours would be expected. DIFFERS: it does not. ONE SEED: one run alone, and "
+    "nothing tells how seeds vary. OTHER SETTING: our runs are not the paper's experiment "
     "(how, is named below the table), so the numbers are not compared. Intervals in brackets; ± is the sample standard "
     "deviation over (n) seeds; * marks a printed number that the paper's text garbles.</p>"
 )

@@ -8,13 +8,15 @@
                                      # {mean, sd, n}: printed with its spread over n seeds
         others: [row, ...]           # other groups' models: shown as published only, never run here
         decimals: 2                  # as printed (2 where left out)
+        column_decimals: {column: 2} # of columns that are printed otherwise
         averages:                    # column: what it is the mean of, [a, b] in the list counting as one
           Avg.: {of: [...], table: where those columns are (here), weights: {column: weight} in place of `of`}
         category_means: {table, rows, of}   # of this table's rows, column by column, printed in another table
         differences: {column: {of: column, from: row, sign}}
         exceptions: [{row, column, computed, reason}]     # printed averages that do not agree with what they average
-        unreadable: [{row, columns, printed, read}]       # cells that the paper's text garbles, and how they were read
-        tests: [{row, baseline, p}]
+        unreadable: [{row, columns, printed, read}]       # cells that the paper's text garbles, and how they were read;
+                                     # columns: [] where only something beside the row's numbers is garbled
+        tests: [{row, baseline, column, p}]               # or p_below, where the text gives a bound
     figures:
       figure1: {title, split, x, y, points: [{x, y, label}], lines: [{y, label}], points_of: {table, x, y}, claims}
 
@@ -56,6 +58,10 @@ class Published:
     cells: dict[str, dict[str, Value | None]]
     others: frozenset[str]
     decimals: int | None
+    column_decimals: dict[str, int] = field(default_factory=dict)
+    p_values: dict[tuple[str, str], str] = field(
+        default_factory=dict
+    )  # (row, column): as printed, against its baseline
     notes: list[str] = field(default_factory=list)
 
 
@@ -85,8 +91,10 @@ def table(paper: str, name: str) -> Published:
     return Published(
         paper=paper, name=name, title=raw["title"], split=raw["split"], columns=raw["columns"], cells=cells,
         others=frozenset(raw.get("others", [])), decimals=raw.get("decimals", 2),
-        notes=[f"* {u['row']}, {', '.join(u['columns'])}: the text prints {u['printed']}; read as {u['read']}"
-               for u in raw.get("unreadable", [])],
+        column_decimals=raw.get("column_decimals", {}),
+        p_values={(test["row"], test["column"]): _printed_p(test) for test in raw.get("tests", [])},
+        notes=[f"{'* ' * bool(u['columns'])}{', '.join([u['row'], *u['columns']])}: the text prints {u['printed']}; "
+               f"read as {u['read']}" for u in raw.get("unreadable", [])],
     )  # fmt: skip
 
 
@@ -109,6 +117,10 @@ def _entry(paper: str, kind: str, name: str) -> dict[str, Any]:
         hint = f"; did you mean {close[0]}?" if close else f"; there are {', '.join(entries)}"
         raise UserError(f"{paper} has no {kind[:-1]} {name!r}{hint}")
     return entries[name]
+
+
+def _printed_p(test: dict[str, Any]) -> str:
+    return f"{test['p']:.4f}".lstrip("0") if "p" in test else f"<{test['p_below']:.4f}".replace("<0", "<")
 
 
 def _value(printed: Any, garbled: dict[str, Any] | None) -> Value | None:

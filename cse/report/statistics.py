@@ -82,7 +82,13 @@ def welch_interval(ours: Sequence[float], base: Sequence[float], confidence: flo
     return float(found.low), float(found.high)
 
 
-def reach_of_noise(ours: Summary, published_n: int, seed_sd: float, confidence: float) -> float:
+def pooled_sd(groups: Sequence[Sequence[float]]) -> float:
+    """The deviation within groups of two values or more, each about its own mean."""
+    freedom = sum(len(values) - 1 for values in groups)
+    return math.sqrt(sum(float(np.var(values, ddof=1)) * (len(values) - 1) for values in groups) / freedom)
+
+
+def reach_of_noise(ours: Summary, published_n: int, seed_sd: float | None, confidence: float) -> float:
     """How far the mean of `published_n` further runs may lie from ours by seeds alone: a prediction interval.
 
     t_{n-1} sd sqrt(1/n + 1/published_n); with one run of ours its sd is not known, and `seed_sd` with the normal
@@ -90,15 +96,21 @@ def reach_of_noise(ours: Summary, published_n: int, seed_sd: float, confidence: 
     """
     spread = math.sqrt(1 / ours.n + 1 / published_n)
     if ours.sd is None:
+        assert seed_sd is not None
         return float(stats.norm.ppf((1 + confidence) / 2) * seed_sd * spread)
     return float(stats.t.ppf((1 + confidence) / 2, ours.n - 1) * ours.sd * spread)
 
 
 def verdict(
-    ours: Summary, published: float, published_n: int, tolerance: float, seed_sd: float, confidence: float
+    ours: Summary, published: float, published_n: int, tolerance: float, seed_sd: float | None, confidence: float
 ) -> str:
-    """PASS: the means are within `tolerance`. WITHIN SEED NOISE: within the reach of seeds alone. Else DIFFERS."""
+    """PASS: the means are within `tolerance`. WITHIN SEED NOISE: within the reach of seeds alone. Else DIFFERS.
+
+    ONE SEED: neither can be said, as there is one run and no `seed_sd`.
+    """
     distance = abs(ours.mean - published)
     if distance <= tolerance + 1e-9:
         return "PASS"
+    if ours.sd is None and seed_sd is None:
+        return "ONE SEED"
     return "WITHIN SEED NOISE" if distance <= reach_of_noise(ours, published_n, seed_sd, confidence) else "DIFFERS"

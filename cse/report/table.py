@@ -43,6 +43,7 @@ class Cell:
     gain_published: float | None = None
     p_student: float | None = None
     p_welch: float | None = None
+    p_published: str = ""
 
     @property
     def ours(self) -> statistics.Summary | None:
@@ -63,6 +64,11 @@ class Table:
     deviations: list[str] = field(default_factory=list)
     absent: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    column_decimals: dict[str, int] = field(default_factory=dict)
+
+    def digits(self, column: str) -> int | None:
+        """How many decimals the paper prints in a column."""
+        return self.column_decimals.get(column, self.decimals)
 
     @property
     def all_cells(self) -> list[Cell]:
@@ -82,22 +88,30 @@ def build(spec: Spec, published: Published, runs: list[Run], expected: list[Wher
         split=published.split,
         columns=published.columns,
         cells={
-            row: {column: Cell(row, column, printed[column]) for column in published.columns}
+            row: {
+                column: Cell(row, column, printed[column], p_published=published.p_values.get((row, column), ""))
+                for column in published.columns
+            }
             for row, printed in published.cells.items()
         },
         decimals=published.decimals,
+        column_decimals=published.column_decimals,
         baselines=spec.baselines,
     )
     for cell in table.all_cells:
         if cell.row in spec.rows and cell.column in spec.columns:
             table.absent += fill(cell, spec, runs, expected)
-            judge(cell, spec, intervals)
         elif cell.row in spec.rows:
             cell.verdict = ""  # no run measures this column, e.g. a number of parameters
         elif cell.row in published.others:
             cell.verdict = PUBLISHED_ONLY
+    for column in spec.columns:
+        filled = [row[column] for row in table.cells.values() if row[column].values]
+        seed_sd = seed_sd_of(column, spec, filled)
+        for cell in (table.cells[row][column] for row in spec.rows):
+            judge(cell, spec, seed_sd, intervals)
     for row, base in spec.baselines.items():
-        for column in published.columns:
+        for column in (name for name, line in spec.columns.items() if not line.config):
             compare(table.cells[row][column], table.cells[base][column], intervals.confidence)
     table.absent += missing_jobs(runs, expected)
     table.notes = [*published.notes, *notes(table, spec, runs, intervals)]
@@ -110,9 +124,14 @@ def notes(table: Table, spec: Spec, runs: list[Run], intervals: Intervals) -> li
     done = [run for run in runs if run.status == "done"]
     lines = retrieved({row: run for row, line in spec.rows.items() for run in done if run.matches(line.where)})
     if any(cell.difference is not None and len(cell.values) == 1 for cell in table.all_cells):
-        lines.append(f"Where there is only one seed, seeds are assumed to vary by sd {spec.seed_sd:g}.")
+        lines.append(
+            "Where a cell has one seed, seeds are taken to vary as those of its column's other cells do; where there "
+            f"are none, STS scores by sd {spec.seed_sd:g}, and other scores are not judged (ONE SEED)."
+        )
+    own = {column: line.tolerance for column, line in spec.columns.items() if line.tolerance is not None}
+    others = "".join(f", {column} within {tolerance:g}" for column, tolerance in own.items())
     lines.append(
-        f"PASS: within {spec.tolerance:g}. Intervals: {intervals.confidence:.0%}, {intervals.kind} over seeds."
+        f"PASS: within {spec.tolerance:g}{others}. Intervals: {intervals.confidence:.0%}, {intervals.kind} over seeds."
     )
     if any(line.aggregate in QUARTILES for line in spec.rows.values()):
         lines.append("A quartile of one seed has a bootstrap interval over that seed's runs; a maximum has none.")
@@ -176,8 +195,25 @@ def scores(runs: list[Run], metric: Metric | None) -> list[float]:
     return [value for run in runs if (value := score(run, metric)) is not None]
 
 
-def judge(cell: Cell, spec: Spec, intervals: Intervals) -> None:
-    """The difference from the printed number, its interval, and the verdict."""
+def seed_sd_of(column: str, spec: Spec, filled: list[Cell]) -> float | None:
+    """How much seeds vary in a column, for cells with one: said by the sweep, else pooled over the column's cells with
+    several, else, of STS scores alone, `spec.seed_sd`; None where nothing tells."""
+    if spec.columns[column].seed_sd is not None:
+        return spec.columns[column].seed_sd
+    several = [cell.values for cell in filled if len(cell.values) > 1]
+    if several:
+        return statistics.pooled_sd(several)
+    metrics = {str(metric_of(spec, cell.row, column)) for cell in filled}
+    return spec.seed_sd if all(is_sts(metric) for metric in metrics) else None
+
+
+def is_sts(metric: str) -> bool:
+    """Whether a metric is a Spearman correlation of cosines with human scores, times 100."""
+    return metric.partition("/")[2].startswith(("sts/", "stsb/", "stsb_multi/"))
+
+
+def judge(cell: Cell, spec: Spec, seed_sd: float | None, intervals: Intervals) -> None:
+    """The difference from the printed number, its interval, and the verdict. seed_sd: see `seed_sd_of`."""
     ours, column = cell.ours, spec.columns[cell.column]
     if ours is None or cell.published is None:
         cell.verdict = NOT_RUN if ours is None else ""
@@ -195,7 +231,7 @@ def judge(cell: Cell, spec: Spec, intervals: Intervals) -> None:
             published=cell.published.mean,
             published_n=cell.published.n,
             tolerance=spec.tolerance if column.tolerance is None else column.tolerance,
-            seed_sd=spec.seed_sd if column.seed_sd is None else column.seed_sd,
+            seed_sd=seed_sd,
             confidence=intervals.confidence,
         )
 

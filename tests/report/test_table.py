@@ -278,3 +278,59 @@ def test_a_trial_with_other_settings_never_mixes_with_the_sweeps_own_runs(table3
     assert beside.cells["SimCSE-BERT-base"]["Avg."].values == SIMCSE[4:]
     assert "seed=0: not started" in beside.absent
     assert not beside.deviations
+
+
+TABLE2 = """
+paper: noncontrastive
+table: table2
+rows:
+  BERT SimCSE: {case: simcse}
+  BERT Barlow Twins (shuffle 0.5): {case: barlow}
+columns:
+  STS: test/mteb/STS/average
+  Avg.: test/mteb/average
+  uniformity: {metric: test/geometry/uniformity, tolerance: 0.05}
+baseline: BERT SimCSE
+"""
+
+
+def test_a_column_is_judged_by_its_own_spread(leave, tmp_path):
+    """One seed of uniformity -2.5 is no seed noise about -3.08, for .9 points of an STS average say nothing of it; the
+    other row's seeds do."""
+    scores = {"test/mteb/STS/average": 74.0, "test/mteb/average": 46.0, "test/geometry/uniformity": -2.5}
+    leave("barlow", {"case": "barlow", "seed": 0}, scores)
+    cells = built(TABLE2, tmp_path).cells["BERT Barlow Twins (shuffle 0.5)"]
+    assert {cell.verdict for cell in cells.values() if cell.values} == {"ONE SEED"}
+    for seed, uniformity in enumerate((-2.60, -2.62, -2.64)):
+        leave(f"simcse{seed}", {"case": "simcse", "seed": seed}, {"test/geometry/uniformity": uniformity})
+    table = built(TABLE2, tmp_path)
+    assert table.cells["BERT Barlow Twins (shuffle 0.5)"]["uniformity"].verdict == "DIFFERS"  # sd .02 of SimCSE's seeds
+    assert table.cells["BERT SimCSE"]["uniformity"].verdict == "PASS"
+    assert table.cells["BERT SimCSE"]["STS"].verdict == NOT_RUN
+    assert (table.digits("uniformity"), table.digits("STS")) == (2, 1)
+    assert "PASS: within 0.1, uniformity within 0.05" in " ".join(table.notes)
+
+
+def test_what_no_run_measures_has_no_gain(leave, tmp_path):
+    """Numbers of parameters and widths have no gain, as printed or ours."""
+    block = """
+paper: declutr
+table: table1
+rows:
+  Transformer-small: {case: transformer}
+  DeCLUTR-small: {case: declutr}
+columns: {Avg.: test/declutr/average}
+baseline: {DeCLUTR-small: Transformer-small}
+"""
+    row = built(block, leave("declutr", {"case": "declutr"}).parents[1]).cells["DeCLUTR-small"]
+    assert row["Avg."].gain_published == pytest.approx(75.32 - 73.48)
+    assert row["Parameters (M)"].gain_published is None
+    assert row["Embed. dim."].gain_published is None
+
+
+def test_printed_p_values_stand_in_their_cells(table3, tmp_path):
+    """Table 3's garbled second printing concerns the p, so neither mean is starred."""
+    cells = built(TABLE3, tmp_path).cells
+    assert cells["VisualCSE-BERT-base"]["Avg."].p_published == ".0235"
+    assert cells["VisualCSE-RoBERTa-base"]["Avg."].p_published == "<.0001"
+    assert not any(cell.published.note for row in cells.values() for cell in row.values())

@@ -1,0 +1,88 @@
+"""Sweeps that share a folder (same_runs_as): each is reported from the runs of all of them."""
+
+import json
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+import yaml
+from omegaconf import OmegaConf
+
+from cse.cli import report as command
+from cse.report import published
+from cse.report.runs import Run
+from cse.report.spec import parse
+from cse.report.table import metric_of
+from cse.run import composition
+from cse.run.composition import composed
+from cse.sweep import jobs
+
+SEARCHED = ["objective.log10_covariance=-2", "objective.log10_variance=2", "trainer.lr=1e-5"]
+FEW = 4  # jobs left of a sweep that has many
+
+
+def sharing() -> dict[Path, list[str]]:
+    """{folder: the sweeps whose runs lie in it}, of folders with several; read from the files as they are."""
+    folders = defaultdict(list)
+    for name in composition.sweeps():
+        raw = yaml.safe_load((Path(composition.SWEEPS_DIR) / f"{name}.yaml").read_text())
+        folders[Path(raw.get("same_runs_as", name))].append(name)
+    return {folder: names for folder, names in folders.items() if len(names) > 1}
+
+
+SHARED = sharing()
+
+
+def some_jobs(sweep: jobs.Sweep) -> list[jobs.Job]:
+    planned = sweep.jobs([]) if sweep.sweeper == "basic" else [sweep.job([*s, *SEARCHED]) for s in sweep.searches([])]
+    return planned if len(planned) < 30 else planned[:FEW]
+
+
+def leave(job: jobs.Job, folder: Path, metrics: dict[str, float]) -> None:
+    """A finished run of the job, as cse-train and cse-eval leave it."""
+    config = composed("train" if job.program == "cse-train" else "evaluate", job.arguments)
+    choices = OmegaConf.to_container(config.hydra.runtime.choices)
+    plain = {key: value for key, value in config.items_ex(resolve=False) if key != "hydra"}
+    (folder / ".hydra").mkdir(parents=True)
+    (folder / ".hydra" / "overrides.yaml").write_text(yaml.safe_dump(job.arguments))
+    results = {"status": "done", "config": OmegaConf.to_container(OmegaConf.create(plain)), "choices": choices,
+               "metrics": metrics}  # fmt: skip
+    (folder / "results.json").write_text(json.dumps(results, default=str))
+
+
+def metrics_of(sweep: jobs.Sweep) -> set[str]:
+    """Every score that the sweep's report reads."""
+    block = sweep.report
+    printed = published.table(block["paper"], block["table"]) if block.get("table") else None
+    spec = parse(block, printed, sweep.name, tolerance=0.1, seed_sd=0.9)
+    cells = {str(metric_of(spec, row, column)) for row in spec.rows for column in spec.columns}
+    return cells | {metric for plot in spec.figures for metric in plot.metrics}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("folder", SHARED, ids=str)
+def test_every_report_reads_a_folder_with_the_runs_of_all(folder, tmp_path, monkeypatch, capsys):
+    """It ends well, fills its own rows, finds no job of its own missing and takes no other sweep's run for a trial."""
+    monkeypatch.chdir(tmp_path)
+    sweeps = [jobs.read(name) for name in SHARED[folder]]
+    metrics = {metric: 50.0 + place for place, metric in enumerate(sorted(set().union(*map(metrics_of, sweeps))))}
+    for sweep in sweeps:
+        for job in some_jobs(sweep):
+            if not (Path("runs") / folder / job.name).exists():
+                leave(job, Path("runs") / folder / job.name, metrics)
+    for sweep in sweeps:
+        monkeypatch.setattr("sys.argv", ["cse-report", f"sweep={sweep.name}", f"out=reports/{sweep.name}"])
+        try:
+            command.main()
+        except SystemExit as stop:
+            pytest.fail(f"{sweep.name} ended with {stop.code}: {capsys.readouterr().err}")
+        out = capsys.readouterr().out
+        assert "not in the sweep" not in out, sweep.name
+        if len(some_jobs(sweep)) != FEW and sweep.sweeper == "basic":
+            assert "not started" not in out, sweep.name
+
+
+def test_a_run_of_a_sweep_that_is_gone_is_a_departure():
+    gone = Run(Path("run"), "done", {}, {}, {}, {}, overrides=("sweep=nonling/table9", "seed=3"))
+    (run,) = command.departing([gone], "nonling/table1", "seed")
+    assert run.departures == ("sweep=nonling/table9",)
