@@ -7,7 +7,7 @@ paper, one fact a line, under the paper's own columns.
 import csv
 import io
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
@@ -17,7 +17,7 @@ from cse.report.statistics import Interval, Summary
 from cse.report.table import Cell, Table
 
 PLUS_MINUS = "±"
-Texts = dict[str, Callable[[Cell], str]]  # a fact's name: how a cell shows it
+Texts = Mapping[str, Callable[[Cell], str]]  # a fact's name: how a cell shows it
 
 
 @dataclass
