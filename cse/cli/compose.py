@@ -14,7 +14,7 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from cse.errors import RunError, UserError
-from cse.run.composition import explain, refuse_additions, start
+from cse.run.composition import explain, program, refuse_additions
 from cse.run.groups import choices
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a disk, a quota, a file's limit
@@ -97,7 +97,7 @@ def command(config_name: str, task: Callable[[DictConfig], object], arguments: l
     with exit_codes(config_name, arguments):
         arguments = words(arguments)
         refuse_additions(arguments, config_name)
-        start(config_name, job, arguments)
+        program(config_name, job, arguments)()
 
 
 @contextmanager

@@ -15,16 +15,16 @@ from cse.errors import UserError
 from cse.run.groups import CONF_DIR, SWEEPS_DIR, choices
 
 
-def start(config_name: str, task: Callable[[DictConfig], Any], arguments: list[str]) -> None:
-    """Compose `config_name` with Hydra and hand it to `task`, once or (--multirun) once a job.
+def program(config_name: str, task: Callable[[DictConfig], Any], arguments: list[str]) -> Callable[[], None]:
+    """A call that composes `config_name` with Hydra and hands it to `task`, once or (--multirun) once a job.
 
-    Raises Hydra's, OmegaConf's and the task's errors whole: what a person reads is the caller's to write.
+    The call raises Hydra's, OmegaConf's and the task's errors whole: what a person reads is the caller's to write.
     """
     import hydra
 
     os.environ["HYDRA_FULL_ERROR"] = "1"  # or Hydra would print them and exit
     sys.argv = [sys.argv[0], *arguments]
-    hydra.main(version_base="1.3", config_path=CONF_DIR, config_name=config_name)(task)()
+    return hydra.main(version_base="1.3", config_path=CONF_DIR, config_name=config_name)(task)
 
 
 def composed(config_name: str, arguments: list[str]) -> DictConfig:

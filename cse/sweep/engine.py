@@ -65,7 +65,7 @@ def main(arguments: list[str]) -> int:
     print(f"{sweep.name}  {count}  folder: {folder}")  # noqa: T201
     cases = [axis for axis in sweep.axes(arguments) if axis.startswith("case=")]
     for search in searches:
-        composition.start("train", job, ["--multirun", *rest([*cases, *arguments], search), *more])
+        composition.program("train", job, ["--multirun", *rest([*cases, *arguments], search), *more])()
     return conclude(sweep.name, folder, [one.name for one in planned])
 
 

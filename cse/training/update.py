@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,7 +14,7 @@ from cse.training import optim
 from cse.training.distributed import average_gradients
 from cse.training.settings import Parts
 from cse.training.step import chunked_step, plain_step
-from cse.types import AuxModality, Batch, Encoded, Loss
+from cse.types import AuxModality, Batch, Encoded
 
 Metrics = dict[str, Tensor | float]
 """What a step tells, by name. Tensors stay on their device: reading a number would wait for it."""
@@ -30,6 +31,8 @@ class Update:
         self.trainer, self.aux = parts.trainer, parts.aux
         self.encoder, self.objective = parts.encoder, parts.objective
         self.modules, self.accelerator, self.steps = modules, accelerator, steps
+        scale, chunk = self.trainer.gather_scale, self.trainer.chunk
+        self.text_step = partial(chunked_step, scale=scale, chunk=chunk) if chunk else partial(plain_step, scale=scale)
         self.joint = self.aux is not None and self.aux.optimizer == "joint"
         self.trained = [module for name, module in modules.items() if name != "aux" or self.joint]
         self.optimizers = {"optimizer": self._adamw(self.trained, self.trainer.weight_decay)}
@@ -50,7 +53,9 @@ class Update:
             metrics |= self.aux_update(separate, step, next(aux_batches))
         views: list[Encoded] = []
         for _ in range(self.trainer.accumulate):
-            loss, views = self.text_backward(next(batches))
+            batch = next(batches)
+            with self.accelerator.autocast():
+                loss, views = self.text_step(self.encoder, self.objective, batch, self.backward)
             for name, part in {"loss": loss.total, **loss.parts}.items():
                 metrics[name] = metrics.get(name, 0.0) + part.detach() / self.trainer.accumulate
         if self.joint and self.aux is not None:
@@ -62,19 +67,9 @@ class Update:
             metrics |= self.aux_update(separate, step, next(aux_batches))
         return metrics | {"lr": lr, "grad_norm": norm}, views
 
-    def text_backward(self, batch: Batch) -> tuple[Loss, list[Encoded]]:
-        """The loss of one batch, its gradient added to what is there, and the views of this process."""
-        trainer = self.trainer
-
-        def backward(total: Tensor) -> None:
-            self.accelerator.backward(total / trainer.accumulate)
-
-        with self.accelerator.autocast():
-            if trainer.chunk:
-                return chunked_step(
-                    self.encoder, self.objective, batch, backward, scale=trainer.gather_scale, chunk=trainer.chunk
-                )
-            return plain_step(self.encoder, self.objective, batch, backward, scale=trainer.gather_scale)
+    def backward(self, total: Tensor) -> None:
+        """Add the gradient of one of the update's batches to what is there."""
+        self.accelerator.backward(total / self.trainer.accumulate)
 
     def aux_backward(self, aux: AuxModality, batch: Any) -> Metrics:
         """Images or sound through the encoder. The loss is this process's own, as published: nothing is gathered."""
