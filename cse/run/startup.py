@@ -6,8 +6,14 @@ import socket
 import warnings
 from urllib.parse import urlsplit
 
+from cse.hub import is_offline
+
 HUB = "https://huggingface.co"
 PATIENCE = 2.0  # seconds
+TALKATIVE = (
+    *("accelerate", "datasets", "filelock", "gensim", "httpcore", "httpcore2", "httpx", "httpx2", "huggingface_hub"),
+    *("matplotlib", "peft", "sentence_transformers", "smart_open", "torch", "transformers", "urllib3"),
+)
 
 
 def quiet() -> None:
@@ -16,8 +22,7 @@ def quiet() -> None:
     os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     warnings.filterwarnings("ignore")
-    for name in ("accelerate", "datasets", "filelock", "gensim", "httpx", "huggingface_hub", "matplotlib", "smart_open",
-                 "sentence_transformers", "transformers", "urllib3", "torch"):  # fmt: skip
+    for name in TALKATIVE:
         logging.getLogger(name).setLevel(logging.ERROR)
     from transformers.utils import logging as transformers_logging
 
@@ -28,9 +33,10 @@ def quiet() -> None:
 def settle_hub() -> bool:
     """Ask once, for two seconds, whether the hub answers; if not, all libraries look in the local cache only.
 
-    Returns whether the hub can be used. A proxy or HF_HUB_OFFLINE in the environment is the user's word and is kept.
+    Returns whether the hub can be used. A proxy in the environment is the user's word that it can, and
+    HF_HUB_OFFLINE=1 (or on, yes, true, as the hub's client reads it) that it cannot.
     """
-    if os.environ.get("HF_HUB_OFFLINE"):
+    if is_offline(os.environ):
         return False
     if any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
         return True

@@ -1,0 +1,299 @@
+"""What is asked of the Hugging Face hub: single files, whole models, datasets; and what its refusals mean."""
+
+import errno
+import logging
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from tqdm import tqdm
+
+from cse.errors import MissingResource
+
+if TYPE_CHECKING:  # importing datasets takes seconds
+    from datasets import Dataset, IterableDataset
+
+log = logging.getLogger(__name__)
+
+PATIENCE = 10  # seconds for the hub's answer to a question
+WEIGHTS = (".safetensors", ".bin")
+NOT_LOADED = ("training_args.bin", "optimizer.bin", "scheduler.bin", "consolidated.safetensors")
+SETTINGS = (".json", ".txt", ".model", ".vocab", ".bpe", ".codes", ".jinja")  # and tokenizers
+ROOTS = ("", "1_", "2_", "3_")  # folders of a sentence-transformers model: 1_Pooling, 2_Dense, ...
+
+
+@dataclass(frozen=True)
+class Repo:
+    """A repository, and what a message needs to say about it.
+
+    asked: the setting that asks for it (data=wiki1m). instead: what works without it. revision: a commit, or None for
+    the newest.
+    """
+
+    name: str
+    kind: Literal["model", "dataset"]
+    asked: str
+    instead: str
+    revision: str | None = None
+
+    @property
+    def page(self) -> str:
+        from huggingface_hub import constants
+
+        return f"{constants.ENDPOINT}/{'datasets/' if self.kind == 'dataset' else ''}{self.name}"
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A file of a repository and its bytes (0 where the hub does not say)."""
+
+    path: str
+    size: int
+
+
+def file(repo: Repo, path: str) -> Path:
+    """The local copy of one file: from the cache without asking the hub, or downloaded. Raises MissingResource."""
+    known = cached(repo, path)
+    if known is not None:
+        return known
+    (local,) = downloaded(repo, [_named(repo, path, listing(repo))])
+    return local
+
+
+def cached(repo: Repo, path: str) -> Path | None:
+    """The local copy of a file, or None."""
+    from huggingface_hub import try_to_load_from_cache
+
+    known = try_to_load_from_cache(repo.name, path, repo_type=repo.kind, revision=repo.revision)
+    return Path(known) if isinstance(known, str) else None
+
+
+def listing(repo: Repo) -> list[RemoteFile]:
+    """The files of a repository. Raises MissingResource."""
+    from huggingface_hub import HfApi
+
+    with refusals(repo):
+        api = HfApi()
+        ask = api.model_info if repo.kind == "model" else api.dataset_info
+        info = ask(repo.name, revision=repo.revision, files_metadata=True, timeout=PATIENCE)
+    return [RemoteFile(sibling.rfilename, sibling.size or 0) for sibling in info.siblings or []]
+
+
+def downloaded(repo: Repo, files: list[RemoteFile]) -> Iterator[Path]:
+    """The local copies of files, each when it is there. What an interrupted download left is continued.
+
+    Says what is fetched and how large, then shows a bar on a terminal, a line every 10 % elsewhere. Raises
+    MissingResource, before anything is fetched where the disk is too small.
+    """
+    from huggingface_hub import hf_hub_download
+
+    missing = [one for one in files if cached(repo, one.path) is None]
+    total = sum(one.size for one in missing)
+    if missing:
+        check_space(repo, total)
+        names = missing[0].path if len(missing) == 1 else f"{len(missing)} files"
+        log.info("hub        %s: fetching %s, %s", repo.name, names, size_of(total))
+    with Progress(repo.name, total) as progress, refusals(repo):
+        for one in files:
+            yield cached(repo, one.path) or Path(
+                hf_hub_download(
+                    repo.name,
+                    one.path,
+                    repo_type=repo.kind,
+                    revision=repo.revision,
+                    tqdm_class=progress.of_a_file(),
+                )
+            )
+
+
+def model(repo: Repo) -> Path:
+    """A folder with a model's weights, configuration and tokenizer, newest on the hub; the cached one where the hub
+    cannot be asked. Raises MissingResource."""
+    try:
+        files = files_of_model(listing(repo))
+    except MissingResource:
+        known = cached(repo, "config.json")
+        if known is None or not any(path.suffix in WEIGHTS for path in known.parent.iterdir()):
+            raise
+        return known.parent
+    _named(repo, "config.json", files)
+    local = {one.path: path for one, path in zip(files, downloaded(repo, files), strict=True)}
+    return local["config.json"].parent
+
+
+def files_of_model(files: list[RemoteFile]) -> list[RemoteFile]:
+    """Those that loading needs: settings, tokenizer, and weights in one format, safetensors where they exist."""
+    mine = [
+        one
+        for one in files
+        if (folder := one.path.rpartition("/")[0]) in ROOTS or (one.path.count("/") == 1 and folder[:2] in ROOTS)
+    ]
+    weights = [one for one in mine if one.path.endswith(WEIGHTS) and one.path not in NOT_LOADED]
+    safe = [one for one in weights if one.path.endswith(".safetensors")]
+    has_safe = any("/" not in one.path for one in safe)
+    chosen = safe if has_safe else weights
+    return [one for one in mine if one.path.endswith(SETTINGS)] + chosen
+
+
+def dataset(repo: Repo, config: str | None = None, split: str = "train") -> "Dataset":
+    """A split of a dataset, downloaded and kept by `datasets`. Raises MissingResource."""
+    from datasets import load_dataset
+
+    with refusals(repo):
+        return load_dataset(repo.name, config, split=split, revision=repo.revision)
+
+
+def stream(repo: Repo, config: str | None = None, split: str = "train") -> "IterableDataset":
+    """A split of a dataset, downloaded while it is read and not kept. Raises MissingResource."""
+    from datasets import load_dataset
+
+    with refusals(repo):
+        return load_dataset(repo.name, config, split=split, revision=repo.revision, streaming=True)
+
+
+@contextmanager
+def refusals(repo: Repo) -> Iterator[None]:
+    """Inside, whatever the hub's clients raise becomes a MissingResource that says what the hub said."""
+    try:
+        yield
+    except MissingResource:
+        raise
+    except Exception as error:  # the hub's client, its HTTP library and `datasets` share no base class
+        said = refusal(repo, error)
+        raise MissingResource(f"{repo.asked}: the {repo.kind} {repo.name} {said}; {repo.instead}") from error
+
+
+def refusal(repo: Repo, error: BaseException) -> str:
+    """What an error of a hub client means, as the end of a sentence about the repository."""
+    from httpx2 import TransportError  # of the library that the hub's client speaks through
+    from huggingface_hub import constants, errors
+
+    chain = list(_chain(error))
+    for one in chain:
+        if isinstance(one, errors.GatedRepoError) or "gated dataset" in str(one):
+            return f"is gated: accept its terms at {repo.page} and log in (hf auth login, or HF_TOKEN)"
+        if isinstance(one, errors.RevisionNotFoundError):
+            return f"has no revision {repo.revision}"
+        if isinstance(one, errors.RemoteEntryNotFoundError):
+            return f"has no such file ({_first_line(one)})"
+        if isinstance(one, errors.RepositoryNotFoundError) or "doesn't exist on the Hub" in str(one):
+            return "does not exist on the hub, or is private (then log in: hf auth login, or HF_TOKEN)"
+        if isinstance(one, errors.HfHubHTTPError) and (said := _status(one)):
+            return said
+        if isinstance(one, OSError) and one.errno == errno.ENOSPC:
+            return f"does not fit on the disk of {constants.HF_HUB_CACHE}: free space, or set HF_HOME=FOLDER"
+        if "Dataset scripts are no longer supported" in str(one):
+            return f"needs a script, which no client runs any more ({_first_line(one)}): use its parquet files"
+    if any(isinstance(one, errors.OfflineModeIsEnabled) for one in chain) or is_offline(os.environ):
+        return (
+            f"is not in the cache {constants.HF_HUB_CACHE}, and {constants.ENDPOINT} is not asked: it did not answer, "
+            "or HF_HUB_OFFLINE is set"
+        )
+    if any(isinstance(one, ConnectionError | TransportError | errors.LocalEntryNotFoundError) for one in chain):
+        return f"is not in the cache {constants.HF_HUB_CACHE}, and {constants.ENDPOINT} cannot be reached"
+    return f"cannot be had ({type(error).__name__}: {_first_line(error)})"
+
+
+def _status(error: BaseException) -> str | None:
+    from huggingface_hub.errors import HfHubHTTPError
+
+    code = error.response.status_code if isinstance(error, HfHubHTTPError) else 0
+    if code == 429:
+        return "is refused for now: the hub's rate limit is reached; wait some minutes, or log in (hf auth login)"
+    if code in (401, 403):
+        return f"is refused ({code}): log in with a token that may read it (hf auth login, or HF_TOKEN)"
+    if code >= 500:
+        return f"cannot be had now: the hub has trouble of its own ({code}); run again later"
+    return None
+
+
+def check_space(repo: Repo, size: int) -> None:
+    """Raise MissingResource where the cache's disk has less room than `size` bytes."""
+    from huggingface_hub import constants
+
+    cache = Path(constants.HF_HUB_CACHE)
+    disk = next(folder for folder in (cache, *cache.absolute().parents) if folder.exists())
+    free = shutil.disk_usage(disk).free
+    if free < size:
+        raise MissingResource(
+            f"{repo.asked}: the {repo.kind} {repo.name} needs {size_of(size)}, and {cache} has {size_of(free)} free: "
+            f"set HF_HOME=FOLDER; {repo.instead}"
+        )
+
+
+class Progress:
+    """Bytes of one download, of however many files: a bar on a terminal, elsewhere a line every 10 %."""
+
+    def __init__(self, name: str, total: int):
+        self.name, self.total, self.done, self.told = name, total, 0, 0
+        self.bar = tqdm(total=total, unit="B", unit_scale=True, desc=name, disable=not (total and sys.stderr.isatty()))
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.close()
+
+    def add(self, size: int) -> None:
+        self.done += size
+        self.bar.update(size)
+        tenths = 10 * self.done // self.total if self.total else 0
+        if self.bar.disable and tenths > self.told:
+            self.told = tenths
+            log.info("hub        %s: %d %% of %s", self.name, min(10 * tenths, 100), size_of(self.total))
+
+    def of_a_file(self) -> type[tqdm]:
+        """The class of bar that the hub's client makes for each file: it shows nothing and counts here."""
+        whole = self
+
+        class Counter(tqdm):
+            def __init__(self, *_: object, initial: int = 0, desc: str = "", **__: object):
+                super().__init__(disable=True)
+                self.counts = (
+                    "downloading bytes" not in desc
+                )  # Xet counts a file twice: as received and as put together
+                self.update(initial)
+
+            def update(self, n: float | None = 1) -> None:
+                if self.counts and n:
+                    whole.add(int(n))
+
+        return Counter
+
+
+def size_of(size: float) -> str:
+    """440 MB"""
+    for unit in ("B", "KB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
+
+
+def is_offline(environment: Mapping[str, str]) -> bool:
+    """Whether HF_HUB_OFFLINE, as the hub's client reads it, forbids asking: 0, no, off and nothing do not."""
+    return environment.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _first_line(error: BaseException) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+def _named(repo: Repo, path: str, files: list[RemoteFile]) -> RemoteFile:
+    named = [one for one in files if one.path == path]
+    if not named:
+        raise MissingResource(f"{repo.asked}: the {repo.kind} {repo.name} has no file {path}; {repo.instead}")
+    return named[0]

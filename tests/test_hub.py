@@ -1,0 +1,160 @@
+"""The hub, asked by the real clients: first time, from the cache, broken off, refused."""
+
+import io
+import logging
+from pathlib import Path
+from types import SimpleNamespace
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from cse import hub
+from cse.errors import MissingResource
+
+TEXTS = {"lines.txt": b"a line\n" * 1000, "README.md": b"# about\n"}
+
+
+def corpus(name: str = "lab/corpus", **more) -> hub.Repo:
+    return hub.Repo(name, "dataset", "data=corpus", "use data=text", **more)
+
+
+def parquet(**columns) -> bytes:
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table(columns), file)
+    return file.getvalue()
+
+
+def test_first_time_then_from_the_cache_then_offline(toy_hub, monkeypatch, caplog):
+    from huggingface_hub import constants
+
+    caplog.set_level(logging.INFO)
+    toy_hub.add("datasets/lab/corpus", TEXTS)
+    first = hub.file(corpus(), "lines.txt")
+    assert first.read_bytes() == TEXTS["lines.txt"]
+    assert "hub        lab/corpus: fetching lines.txt, 7 KB" in caplog.text
+    assert "100 % of 7 KB" in caplog.text
+    asked = len(toy_hub.requests)
+    caplog.clear()
+    assert hub.file(corpus(), "lines.txt") == first
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert hub.file(corpus(), "lines.txt") == first
+    assert len(toy_hub.requests) == asked
+    assert not caplog.text
+
+
+def test_a_break_in_the_middle_is_continued(toy_hub, monkeypatch):
+    """What came before the break is not fetched again: the second request asks for the rest."""
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    content = bytes(range(256)) * 100_000  # the client writes in blocks of 10 MB
+    toy_hub.add("datasets/lab/corpus", {"big.bin": content})
+    toy_hub.breaks = 1
+    assert hub.file(corpus(), "big.bin").read_bytes() == content
+    assert [line.split()[-1] for line in toy_hub.requests if line.startswith("GET /datasets")] == ["200", "206"]
+
+
+def test_a_killed_download_is_continued_by_the_next_run(toy_hub, monkeypatch):
+    content = bytes(range(256)) * 4000
+    toy_hub.add("datasets/lab/corpus", {"big.bin": content})
+    toy_hub.breaks = 9
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    with pytest.raises(MissingResource, match=r"cannot be (reached|had)"):
+        hub.file(corpus(), "big.bin")
+    toy_hub.breaks = 0
+    assert hub.file(corpus(), "big.bin").read_bytes() == content
+
+
+def test_what_the_hub_says_is_said(toy_hub, monkeypatch):
+    from huggingface_hub import constants
+
+    toy_hub.add("datasets/lab/corpus", TEXTS)
+    toy_hub.add("datasets/lab/gated", TEXTS)
+    toy_hub.gated.add("datasets/lab/gated")
+
+    def told(repo: hub.Repo, path: str = "lines.txt") -> str:
+        with pytest.raises(MissingResource) as raised:
+            hub.file(repo, path)
+        message = str(raised.value)
+        assert message.startswith(f"data=corpus: the dataset {repo.name} ")
+        assert message.endswith("; use data=text")
+        return message
+
+    assert "does not exist on the hub, or is private" in told(corpus("lab/nothing"))
+    gated = told(corpus("lab/gated"))
+    assert f"is gated: accept its terms at {toy_hub.url}/datasets/lab/gated and log in" in gated
+    assert "has no file other.txt" in told(corpus(), "other.txt")
+    for status, words in ((429, "rate limit is reached"), (503, "trouble of its own (503)"), (403, "log in")):
+        toy_hub.status = status
+        assert words in told(corpus())
+    toy_hub.status = None
+    monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=10))
+    assert "needs 7 KB, and" in told(corpus())
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert "HF_HUB_OFFLINE is set" in told(corpus())
+
+
+def test_a_full_disk_is_named():
+    repo = corpus()
+    said = hub.refusal(repo, OSError(28, "No space left on device"))
+    assert "does not fit on the disk" in said
+    assert "HF_HOME" in said
+
+
+def test_a_hub_that_is_gone(toy_hub, monkeypatch):
+    from huggingface_hub import constants
+
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(MissingResource, match=r"http://127\.0\.0\.1:9 cannot be reached"):
+        hub.file(corpus(), "lines.txt")
+
+
+def test_datasets_come_through_datasets(toy_hub):
+    toy_hub.add("datasets/lab/table", {"data/train-0.parquet": parquet(text=["one", "two", "three"])})
+    assert list(hub.dataset(corpus("lab/table"))["text"]) == ["one", "two", "three"]
+    assert [row["text"] for row in hub.stream(corpus("lab/table"))] == ["one", "two", "three"]
+
+
+def test_datasets_that_are_refused(toy_hub):
+    toy_hub.add("datasets/lab/script", {"script.py": b"x = 1\n", "README.md": b"# about\n"})
+    with pytest.raises(MissingResource, match="the dataset lab/script needs a script, which no client runs any more"):
+        hub.dataset(corpus("lab/script"))
+    with pytest.raises(MissingResource, match="the dataset lab/nothing does not exist on the hub"):
+        hub.dataset(corpus("lab/nothing"))
+    toy_hub.add("datasets/lab/gated", {"data/train-0.parquet": parquet(text=["one"])})
+    toy_hub.gated.add("datasets/lab/gated")
+    with pytest.raises(MissingResource, match="the dataset lab/gated is gated: accept its terms"):
+        hub.dataset(corpus("lab/gated"))
+
+
+def model(name: str = "lab/tiny-bert") -> hub.Repo:
+    return hub.Repo(name, "model", f"model.name={name}", "use model=minilm")
+
+
+def test_a_model_comes_in_one_format_and_without_extras(toy_hub, tiny_bert):
+    toy_hub.add("models/lab/tiny-bert", Path(tiny_bert))
+    extras = {"pytorch_model.bin": b"x", "onnx/model.onnx": b"x", "tf_model.h5": b"x", "onnx/config.json": b"{}"}
+    toy_hub.repos["models/lab/tiny-bert"] |= extras
+    folder = hub.model(model())
+    assert {p.name for p in folder.iterdir()} == {p.name for p in Path(tiny_bert).iterdir()}
+    asked = len(toy_hub.downloads())
+    assert hub.model(model()) == folder
+    assert len(toy_hub.downloads()) == asked
+
+
+def test_a_model_offline_comes_from_the_cache(toy_hub, tiny_bert, monkeypatch):
+    from huggingface_hub import constants
+
+    toy_hub.add("models/lab/tiny-bert", Path(tiny_bert))
+    folder = hub.model(model())
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    assert hub.model(model()) == folder
+    with pytest.raises(MissingResource, match="lab/other is not in the cache"):
+        hub.model(model("lab/other"))
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(MissingResource, match="is not in the cache"):
+        hub.model(model())
+
+
+@pytest.mark.parametrize(("value", "offline"), [("1", True), ("true", True), ("0", False), ("no", False), ("", False)])
+def test_words_for_offline(value, offline):
+    assert hub.is_offline({"HF_HUB_OFFLINE": value}) == offline
