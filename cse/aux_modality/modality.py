@@ -21,7 +21,8 @@ class Modality(AuxModality):
     """Base of Visual and Audio, which add `tokens`. Every value is explained in conf/aux_modality.
 
     width: of the modality's own tokens; a linear layer takes them to the encoder's `dim` only where the two differ.
-    data: gives `batches(first)`. The loop reads weight (omega), order, optimizer, lr, weight_decay, schedule, clip.
+    data: gives `batches(first)`. The loop reads weight (omega), order, optimizer, lr, weight_decay,
+    no_decay, schedule, clip.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class Modality(AuxModality):
         optimizer: Literal["separate", "joint"],
         lr: float,
         weight_decay: float,
+        no_decay: list[str],
         schedule: str,
         clip: float | None,
     ):
@@ -60,7 +62,8 @@ class Modality(AuxModality):
         self.data, self.kind, self.temperature = data, loss, temperature
         self.make_head, self.head_mode = head, head_mode
         self.weight, self.order, self.optimizer = weight, order, optimizer
-        self.lr, self.weight_decay, self.schedule, self.clip = lr, weight_decay, schedule, clip
+        self.lr, self.schedule, self.clip = lr, schedule, clip
+        self.weight_decay, self.no_decay = weight_decay, list(no_decay)
 
     def bind(self, text_head: nn.Module | None) -> None:
         """Take the objective's head, where head_mode uses it; before the optimizers are made.

@@ -19,6 +19,7 @@ from cse.sweep import jobs
 
 if TYPE_CHECKING:  # numpy and scipy are imported when there is work: --help answers at once
     from cse.report.page import Picture, Report
+    from cse.report.plot import Plot
     from cse.report.runs import Run
     from cse.report.spec import Spec
 
@@ -97,7 +98,7 @@ def report(config: dict[str, Any]) -> None:
 
 def of_sweep(config: dict[str, Any], folders: list[Path], out: Path) -> "Report":
     """A sweep's runs beside the paper's table, or surveyed if its report names none, and its figures."""
-    from cse.report import figures, published
+    from cse.report import published
     from cse.report.page import Report
     from cse.report.runs import read_runs
     from cse.report.spec import parse
@@ -108,9 +109,7 @@ def of_sweep(config: dict[str, Any], folders: list[Path], out: Path) -> "Report"
     block, expected, where = read_sweep(config["sweep"])
     printed = published.table(block["paper"], block["table"]) if block.get("table") else None
     spec = parse(block, printed, where, tolerance=config["tolerance"], seed_sd=config["seed_sd"])
-    for figure in spec.figures:
-        figures.check(figure, where)
-    shown = [figures.showing(figure, config["score"]) for figure in spec.figures]
+    shown = [plot.showing(config["score"]) for plot in spec.figures]
     if not folders:  # where `cse-train sweep=...` puts them, if it ever ran
         folders = [jobs.read(config["sweep"]).place([])]
     runs = read_runs(folders) if config["runs"] or folders[0].is_dir() else []
@@ -120,9 +119,9 @@ def of_sweep(config: dict[str, Any], folders: list[Path], out: Path) -> "Report"
     if printed:
         tables = [build(spec, printed, runs, expected, Intervals(config["confidence"], config["interval"]))]
     else:
-        metrics = [figure[axis] for figure in shown for axis in "yz" if axis in figure]
+        metrics = [metric for plot in shown for metric in plot.metrics]
         tables = survey(runs, metrics, spec.seed, expected)
-    pictures = [draw(figure, spec, runs, out) for figure in shown]
+    pictures = [draw(plot, spec, runs, out) for plot in shown]
     paper = published.read(spec.paper)["paper"]
     return Report(config["sweep"], f"{paper}. {progress(runs, folders)}", tables, pictures, runs)
 
@@ -200,22 +199,20 @@ def differs(run: "Run", config: DictConfig, key: str) -> bool:
     return not same(run.get(key), OmegaConf.select(config, key) if chosen is None else chosen)
 
 
-def draw(wanted: dict[str, Any], spec: "Spec", runs: list["Run"], out: Path) -> "Picture":
-    """A figure as a file under out/figures, with the paper's claims about it."""
+def draw(plot: "Plot", spec: "Spec", runs: list["Run"], out: Path) -> "Picture":
+    """A figure as a file under out/figures, with the paper's claims about it. Raises RunError if the disk refuses."""
+    from cse.files import replaced_file
     from cse.report import figures, page
 
-    printed = figures.overlay(wanted, spec.paper)
-    claims = printed["claims"] if printed else []
-    drawn = figures.draw(wanted, spec, runs)
-    if drawn is None:
-        return page.Picture(wanted["name"], None, claims, "Not drawn: no finished run has what it shows.")
-    path = out / "figures" / f"{wanted['name']}.png"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        drawn.savefig(path, dpi=150)
-    except OSError as error:
-        raise RunError(f"cannot write {path}: {error.strerror}") from error
-    return page.Picture(wanted["name"], path, claims)
+    printed = figures.overlay(plot, spec.paper)
+    claims = printed.claims if printed else []
+    figure = figures.draw(plot, spec, runs)
+    if figure is None:
+        return page.Picture(plot.name, None, claims, "Not drawn: no finished run has what it shows.")
+    path = out / "figures" / f"{plot.name}.png"
+    with replaced_file(path) as temporary:
+        figure.savefig(temporary, dpi=150)
+    return page.Picture(plot.name, path, claims)
 
 
 def tell(made: "Report") -> None:

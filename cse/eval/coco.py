@@ -22,7 +22,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from cse.errors import MissingResource, UserError
-from cse.types import Encode
+from cse.types import Encode, Evaluator
 
 CAPTIONS = 5  # an image's first five
 PARTS = {"train": "train.pkl", "dev": "valid.pkl", "test": "test.pkl"}
@@ -34,7 +34,7 @@ class Images:
     captions: list[str]
 
 
-class Coco:
+class Coco(Evaluator):
     """Recall at 1, 5 and 10 in percent and median rank, `i2t/...` and `t2i/...`; `average` of the six recalls.
 
     folder: SentEval's downstream/COCO with train.pkl, valid.pkl and test.pkl. The pickles are opened as they are:

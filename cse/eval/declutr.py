@@ -28,7 +28,7 @@ DOWNSTREAM = {
 PROBING = {task: ([f"probing/{task}/accuracy"], [f"probing/{task}/dev_accuracy"]) for task in FILES}
 
 
-class Declutr:
+class Declutr(Evaluator):
     """On test every score of the parts, and `downstream`, `probing`, `average`, `all`; on dev these four.
 
     parts: evaluators by name (transfer, sts, probing, coco), None to leave one out. An average that lacks tasks names

@@ -17,13 +17,13 @@ from scipy.stats import spearmanr
 
 from cse.errors import MissingResource, UserError
 from cse.eval.sts import cosines
-from cse.types import Encode
+from cse.types import Encode, Evaluator
 
 LEE_DOCUMENTS = 50
 WORD_PAIRS = {"simlex": ("simlex999.txt", 999), "wordsim": ("wordsim353.tsv", 353)}
 
 
-class Demo:
+class Demo(Evaluator):
     """Spearman x100 of cosines with human scores on each set, and their plain average."""
 
     splits = ("dev",)

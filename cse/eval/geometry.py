@@ -19,9 +19,10 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from cse.errors import UserError
+from cse.eval.cosines import by_gold
 from cse.eval.senteval.folder import SentEvalFolder
 from cse.eval.sts import Pairs, cosines, joined, pair_cosines, read_stsb
-from cse.types import Encode
+from cse.types import Encode, Evaluator
 
 CHUNK = 4096  # rows a block; a (4096, 4096) float32 block takes 64 MiB
 
@@ -107,22 +108,18 @@ def mean_cosine(x_ND: Tensor | np.ndarray, chunk: int = CHUNK) -> float:
 def cosine_histograms(
     cosines_N: np.ndarray, gold_N: np.ndarray, gold_edges: list[float], bins: int = 50
 ) -> dict[str, list[int]]:
-    """Counts of the pairs' cosines in `bins` equal bins over [-1, 1], for each bucket of the gold score.
+    """Counts of the pairs' cosines in `bins` equal bins over [-1, 1], for each bucket "a-b" of the gold score.
 
-    Bucket "a-b" holds a <= gold < b, the last one also gold = b (noncontrastive paper, Figure 4: unit buckets).
+    Buckets are those of `by_gold` (noncontrastive paper, Figure 4: unit buckets).
     """
-    last = gold_edges[-1]
+    buckets = by_gold(cosines_N, gold_N, gold_edges)
     return {
-        f"{low:g}-{high:g}": np.histogram(
-            cosines_N[(low <= gold_N) & ((gold_N < high) | ((gold_N == high) & (high == last)))],
-            bins=bins,
-            range=(-1, 1),
-        )[0].tolist()
-        for low, high in pairwise(gold_edges)
+        f"{low:g}-{high:g}": np.histogram(bucket, bins=bins, range=(-1, 1))[0].tolist()
+        for (low, high), bucket in zip(pairwise(gold_edges), buckets, strict=True)
     }
 
 
-class Geometry:
+class Geometry(Evaluator):
     """The sphere that STS-B's sentences lie on, split by split.
 
     parts: the files that make a split (SimCSE's authors: the whole STS-B). Positives are pairs with gold > threshold,

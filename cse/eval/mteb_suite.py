@@ -16,7 +16,7 @@ import numpy as np
 
 from cse.errors import MissingResource, UserError
 from cse.eval.senteval.files import listed
-from cse.types import Encode
+from cse.types import Encode, Evaluator
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ PAPER_METRIC = {"PairClassification": "cosine_ap"}
 PROBES = ["A sentence.", "The cat sat on the mat.", "Stocks fell sharply on Monday.", " ".join(map(str, range(700)))]
 
 
-class Mteb:
+class Mteb(Evaluator):
     """`<task>/<metric>` x100, `<category>/average`, and `average` over all datasets ("Mean (Task)").
 
     benchmark: a benchmark of mteb's (None: the papers'), or tasks: names or mteb task objects (a custom task over

@@ -18,7 +18,7 @@ from cse.eval.senteval.folder import words
 from cse.eval.senteval.transfer_data import Parts, in_sentevals_order
 from cse.eval.senteval.validation import given_split
 from cse.eval.transfer import embed
-from cse.types import Encode
+from cse.types import Encode, Evaluator
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ PARTS = {"tr": "train", "va": "dev", "te": "test"}
 ROWS = {"train": 100_000, "dev": 10_000, "test": 10_000}
 
 
-class Probing:
+class Probing(Evaluator):
     """Accuracy in percent, `<task>/accuracy` and `<task>/dev_accuracy`; `average` over the ten tasks if all are there.
 
     folder: SentEval's probing/ folder; None is the one beside paths.senteval, where SentEval keeps it.

@@ -18,14 +18,14 @@ from torch import Tensor
 from cse.errors import UserError
 from cse.eval.geometry import unit_rows
 from cse.eval.senteval.files import DataFolder, listed
-from cse.types import Encode
+from cse.types import Encode, Evaluator
 
 log = logging.getLogger(__name__)
 
 SCORES = 2**26  # cosines held at once: 256 MiB
 
 
-class Retrieval:
+class Retrieval(Evaluator):
     """`recall@<k>` in percent and `median_rank` of each split; the queries' captions go to the provenance.
 
     captions: the folder of `image TAB index TAB caption` files (.tsv or .tsv.gz). rows: the official number of captions

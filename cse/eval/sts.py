@@ -18,7 +18,7 @@ from scipy.stats import pearsonr, spearmanr
 from cse.errors import UserError
 from cse.eval.senteval.files import DataFolder
 from cse.eval.senteval.folder import SentEvalFolder, words
-from cse.types import Encode
+from cse.types import Encode, Evaluator
 
 # Official pairs with a gold score. STS13's SMT is left out, as in SentEval (its licence).
 SUBSETS = {
@@ -144,7 +144,7 @@ def score_tasks(encode: Encode, tasks: dict[str, list[Pairs]]) -> dict[str, floa
     return scores
 
 
-class Stsb:
+class Stsb(Evaluator):
     """STS-B dev (selects the checkpoint in every paper but DeCLUTR's) or test.
 
     with_sickr adds SICK-R's trial or test split and their mean, which SimCSE logs in training and never selects by.
@@ -194,7 +194,7 @@ class Stsb:
         }
 
 
-class Sts:
+class Sts(Evaluator):
     """The seven tasks of SimCSE's tables: STS12..16 (all, mean, wmean), STS-B and SICK-R test, and their average."""
 
     splits = ("test",)

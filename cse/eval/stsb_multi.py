@@ -11,13 +11,13 @@ import numpy as np
 from cse.errors import MissingResource, UserError
 from cse.eval.senteval.files import DataFolder, chosen
 from cse.eval.sts import STSB_ROWS, Pairs, golds, score_tasks
-from cse.types import Encode
+from cse.types import Encode, Evaluator
 
 LANGUAGES = ("de", "en", "es", "fr", "it", "nl", "pl", "pt", "ru", "zh")
 HUB = ("mteb/stsb_multi_mt", "29afa2569dcedaaa2fe6a3dcfebab33d28b82e8c")  # the copy and revision that MTEB scores
 
 
-class StsbMulti:
+class StsbMulti(Evaluator):
     """Spearman and Pearson x100, `<language>/spearman`, and the Spearman average over the languages.
 
     stsb_multi: the folder of stsb-<language>-<split>.csv (sentence, sentence, score; no header), or None: the hub's.

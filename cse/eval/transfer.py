@@ -18,7 +18,7 @@ from cse.eval.senteval.files import chosen
 from cse.eval.senteval.folder import SentEvalFolder
 from cse.eval.senteval.transfer_data import Examples, Parts
 from cse.eval.senteval.validation import cross_validation, given_split, nested_cross_validation
-from cse.types import Encode
+from cse.types import Encode, Evaluator
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ TASKS = {
 SIMCSE_SEVEN = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC")  # SimCSE, Table 9: "Avg."
 
 
-class Transfer:
+class Transfer(Evaluator):
     """Accuracy in percent of each task, `<task>/accuracy` on test and `<task>/dev_accuracy` where it was chosen.
 
     mode names one of `classifiers`: SentEval's own procedure (test, fast), or scikit-learn's, whose scores are keyed

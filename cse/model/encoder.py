@@ -3,7 +3,8 @@
 B rows, T tokens, D width, V vocabulary.
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -12,9 +13,13 @@ from torch.nn.functional import cross_entropy, normalize
 
 from cse.errors import UserError
 from cse.model import packing
-from cse.model.pooling import TRAINABLE, pool
+from cse.model.architecture import hidden_of_embeddings, takes_embeddings
+from cse.model.pooling import pool
 from cse.model.tokenizer import Tokenizer
 from cse.types import Encoded, Tokens
+
+if TYPE_CHECKING:  # importing transformers takes seconds
+    from transformers import PreTrainedModel
 
 KEPT = 200_000  # texts whose token ids encode() keeps; the corpora of MTEB's retrieval have millions
 
@@ -22,41 +27,55 @@ KEPT = 200_000  # texts whose token ids encode() keeps; the corpora of MTEB's re
 class Encoder(nn.Module):
     """A Hugging Face encoder with its pooling.
 
-    backbone: a BERT-like model built without its pooler (an `embeddings` module and an `encoder` stack).
-    pooling: cls | mean | avg_top2 | avg_first_last | avg_first_last_0 (cse.model.pooling).
-    mlm_head: hidden (n, D) -> logits (n, V), or None where no objective asks for a masked-language-model loss.
-    head: the trained head that stays on at test time (supervised SimCSE), or None. unit_length: whether `encode`
-    returns vectors of length 1, as some published sentence-transformers folders ask. packed: leave out padding and
-    what the pooling does not read, on a CPU (cse.model.packing); the same function, faster.
+    backbone: what AutoModel loads, without a pooler. pooling: cls | mean | last | avg_top2 | avg_first_last |
+    avg_first_last_0 (cse.model.pooling). mlm_head: hidden (n, D) -> logits (n, V), or None where no objective asks for
+    a masked-language-model loss. head: the trained head that stays on at test time (supervised SimCSE), or None.
+    unit_length: whether `encode` returns vectors of length 1, as some published sentence-transformers folders ask.
+    packed: leave out padding and what the pooling does not read, on a CPU (cse.model.packing); the same function,
+    faster. dropout: the largest dropout probability in training, adapters' included. own_dropout: the checkpoint's own
+    probabilities by the configuration's names; they are what `best/` records. lora: whether only an adapter is trained.
     """
 
     def __init__(
         self,
-        backbone: Any,
+        backbone: "PreTrainedModel",
         tokenizer: Tokenizer,
         pooling: str,
+        *,
         mlm_head: nn.Module | None = None,
         head: nn.Module | None = None,
         unit_length: bool = False,
         packed: bool = False,
+        dropout: float = 0.0,
+        own_dropout: Mapping[str, float] | None = None,
+        lora: bool = False,
     ):
         super().__init__()
-        self.backbone: Any = backbone
+        self.backbone = backbone
         self.tokenizer = tokenizer
         self.pooling = pooling
         self.mlm_head = mlm_head
         self.head = head
         self.unit_length = unit_length
         self.packed = packed
+        self.dropout = dropout
+        self.own_dropout = dict(own_dropout or {})
+        self.lora = lora
         self._token_ids: dict[str, np.ndarray] = {}  # of texts that encode() has seen, KEPT at most
 
     @property
     def dim(self) -> int:
+        """D, the width of the hidden states and of the embeddings."""
         return self.backbone.config.hidden_size
 
     @property
     def device(self) -> torch.device:
         return self.backbone.device
+
+    @property
+    def takes_embeddings(self) -> bool:
+        """Whether images and sound can enter the layers (`from_embeddings`)."""
+        return takes_embeddings(self.backbone)
 
     @property
     def _packs(self) -> bool:
@@ -72,7 +91,7 @@ class Encoder(nn.Module):
             return self.from_embeddings(x_BTD, mask_BT)
         if self._packs and self.pooling == "cls" and tokens.labels_BT is None:
             return Encoded(packing.pooled_cls(self.backbone, tokens))
-        if self._packs and self.pooling in TRAINABLE:
+        if self._packs and not self.pooling.startswith("avg"):
             last_BTD, layers = packing.hidden_states(self.backbone, tokens), None
         else:
             output = self.backbone(
@@ -82,16 +101,24 @@ class Encoder(nn.Module):
             )
             last_BTD, layers = output.last_hidden_state, output.hidden_states
         nll_B, count_B = self._mlm(last_BTD, tokens.labels_BT)
-        return Encoded(pool(self.pooling, last_BTD, layers, tokens.mask_BT), last_BTD, nll_B, count_B)
+        pooled_BD = self._wide(pool(self.pooling, last_BTD, layers, tokens.mask_BT))
+        return Encoded(pooled_BD, last_BTD, nll_B, count_B)
 
     def from_embeddings(self, x_BTD: Tensor, mask_BT: Tensor | None = None) -> Encoded:
-        """Image or audio tokens enter the layers here: word, position and type embeddings, their LayerNorm and
-        dropout are bypassed (NonLing-CSE). Without mask_BT every position is attended to."""
+        """Image or audio tokens enter the layers here (cse.model.architecture.hidden_of_embeddings): CLS comes first,
+        and is what is pooled; a decoder's last position, which alone sees every token. Without mask_BT every position
+        is attended to."""
         if mask_BT is None and self._packs:
             return Encoded(packing.pooled_cls_of(self.backbone, x_BTD))
-        attention = None if mask_BT is None else mask_BT[:, None, None, :].bool()
-        hidden_BTD = self.backbone.encoder(x_BTD, attention_mask=attention).last_hidden_state
-        return Encoded(hidden_BTD[:, 0], hidden_BTD)
+        hidden_BTD = hidden_of_embeddings(self.backbone, x_BTD.to(self.backbone.dtype), mask_BT)
+        if self.pooling != "last":
+            return Encoded(self._wide(hidden_BTD[:, 0]), hidden_BTD)
+        mask_BT = hidden_BTD.new_ones(hidden_BTD.shape[:2]) if mask_BT is None else mask_BT
+        return Encoded(self._wide(pool("last", hidden_BTD, None, mask_BT)), hidden_BTD)
+
+    def _wide(self, pooled_BD: Tensor) -> Tensor:
+        """Heads and losses compute in float32 beside weights in bfloat16."""
+        return pooled_BD.float() if self.backbone.dtype in (torch.bfloat16, torch.float16) else pooled_BD
 
     def _mlm(self, hidden_BTD: Tensor, labels_BT: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
         """Per row: the sum of -log p(original token) over masked tokens, and their number."""

@@ -3,16 +3,22 @@
 The older, widely readable layout: module types `sentence_transformers.models.X`, boolean pooling keys, safetensors.
 """
 
+import json
 from pathlib import Path
 
 import torch
+from huggingface_hub import save_torch_state_dict
 from safetensors.torch import save_file
 from torch import nn
 
 from cse.errors import UserError
 from cse.files import write_json, write_text
+from cse.model.architecture import has_optional_pooler
 from cse.model.encoder import Encoder
+from cse.model.lora import merged, save_adapter
 from cse.model.pooling import TRAINABLE
+
+PROMPT = "default"  # the name under which a prefix is recorded
 
 
 def check_exportable(pooling: str) -> None:
@@ -27,15 +33,15 @@ def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, 
     """Write the encoder, its tokenizer, its pooling and, if it stays at test time, its head.
 
     The folder loads with SentenceTransformer(folder) and AutoModel.from_pretrained(folder). A head (linear and tanh)
-    is written twice: as 2_Dense for the first, and as the backbone's own pooler for the second (`pooler_output`).
-    card: the text of README.md. Raises FileExistsError for a folder that holds something.
+    is written twice: as 2_Dense for the first, and as the backbone's own pooler for the second (`pooler_output`), where
+    the architecture has one. An adapter is merged into the weights, and stands alone in adapter/. The configuration
+    has the checkpoint's own dropout, not the run's. card: the text of README.md.
+    Raises FileExistsError for a folder that holds something.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
         raise FileExistsError(f"{folder} is not empty")
-    pooler = {} if head is None else {f"pooler.dense.{name}": value for name, value in linear_of(head).items()}
-    state = {name: value.detach().cpu().contiguous() for name, value in encoder.backbone.state_dict().items()}
-    encoder.backbone.save_pretrained(folder, state_dict=state | pooler)
+    write_weights(encoder, folder, head)
     encoder.tokenizer.hf.save_pretrained(folder)
     modules = ["Transformer", "Pooling"]
     write_json(folder / "1_Pooling/config.json", {
@@ -44,6 +50,8 @@ def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, 
         "pooling_mode_mean_tokens": encoder.pooling == "mean",
         "pooling_mode_max_tokens": False,
         "pooling_mode_mean_sqrt_len_tokens": False,
+        "pooling_mode_weightedmean_tokens": False,
+        "pooling_mode_lasttoken": encoder.pooling == "last",
     })  # fmt: skip
     if head is not None:
         modules.append("Dense")
@@ -63,9 +71,28 @@ def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, 
         folder / "sentence_bert_config.json", {"max_seq_length": encoder.tokenizer.longest, "do_lower_case": False}
     )
     write_json(folder / "config_sentence_transformers.json", {
-        "__version__": {}, "prompts": {}, "default_prompt_name": None, "similarity_fn_name": "cosine",
+        "__version__": {}, "prompts": {PROMPT: encoder.tokenizer.prefix} if encoder.tokenizer.prefix else {},
+        "default_prompt_name": PROMPT if encoder.tokenizer.prefix else None, "similarity_fn_name": "cosine",
     })  # fmt: skip
     write_text(folder / "README.md", card)
+
+
+def write_weights(encoder: Encoder, folder: Path, head: nn.Module | None) -> None:
+    """config.json and model.safetensors, and adapter/ where there is one."""
+    backbone = encoder.backbone
+    weights = merged(backbone) if encoder.lora else backbone.state_dict()
+    state = {name: value.detach().cpu().contiguous() for name, value in weights.items()}
+    if head is not None and has_optional_pooler(backbone.config):
+        state |= {f"pooler.dense.{name}": value for name, value in linear_of(head).items()}
+    if encoder.lora:  # with an adapter save_pretrained writes the adapter alone
+        backbone.config.architectures = [type(backbone).__name__]
+        backbone.config.save_pretrained(folder)
+        save_torch_state_dict(state, folder)
+        save_adapter(backbone, folder / "adapter")
+    else:
+        backbone.save_pretrained(folder, state_dict=state)
+    config = json.loads((folder / "config.json").read_text())
+    write_json(folder / "config.json", config | encoder.own_dropout)
 
 
 def linear_of(head: nn.Module) -> dict[str, torch.Tensor]:

@@ -1,24 +1,30 @@
 """From hidden states to one vector a row. mask_BT is 1 for real tokens, special tokens included."""
 
+import torch
 from torch import Tensor
 
 from cse.errors import UserError
 
-TRAINABLE = ("cls", "mean")  # what the sentence-transformers layout can carry
+TRAINABLE = ("cls", "mean", "last")  # what the sentence-transformers layout can carry
 POOLERS = (*TRAINABLE, "avg_top2", "avg_first_last", "avg_first_last_0")
 
 
 def pool(kind: str, last_BTD: Tensor, layers: tuple[Tensor, ...] | None, mask_BT: Tensor) -> Tensor:
     """The row vectors, (B, D).
 
-    cls: last layer at position 0. mean: last layer. avg_top2: mean of the last two layers. avg_first_last: mean of
-    the first and the last layer (SimCSE's released code); avg_first_last_0: of the embedding output and the last
-    layer (NonLing-CSE, early SimCSE). layers: the embedding output and every layer's output, for avg_*.
+    cls: last layer at position 0. mean: last layer. last: last layer at the last real token, whichever side is padded
+    (decoders). avg_top2: mean of the last two layers. avg_first_last: mean of the first and the last layer (SimCSE's
+    released code); avg_first_last_0: of the embedding output and the last layer (NonLing-CSE, early SimCSE).
+    layers: the embedding output and every layer's output, for avg_*. Raises UserError for another kind.
     """
     if kind == "cls":
         return last_BTD[:, 0]
     if kind == "mean":
         return mean(last_BTD, mask_BT)
+    if kind == "last":
+        places_T = torch.arange(mask_BT.shape[1], device=mask_BT.device)
+        last_B = (places_T * mask_BT).argmax(1)
+        return last_BTD[torch.arange(len(last_B), device=last_B.device), last_B]
     if layers is None or kind not in POOLERS:
         raise UserError(f"pooling={kind} is not one of {', '.join(POOLERS)}")
     other = {"avg_top2": -2, "avg_first_last": 1, "avg_first_last_0": 0}[kind]

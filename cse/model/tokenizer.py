@@ -3,24 +3,36 @@
 import hashlib
 import json
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from cse.types import Tokens
 
+if TYPE_CHECKING:  # importing transformers takes seconds
+    from transformers import PreTrainedTokenizerBase
+
 
 class Tokenizer:
-    """hf: a fast Hugging Face tokenizer. longest: the most tokens its encoder can read, special tokens included."""
+    """hf: a fast Hugging Face tokenizer. longest: the most tokens its encoder can read, special tokens included.
 
-    def __init__(self, hf, longest: int):
+    prefix: put before every text, as instruction-tuned encoders ask ("query: "). A tokenizer without a padding token
+    (decoders) pads with its end token; padding is masked wherever it is read.
+    """
+
+    def __init__(self, hf: "PreTrainedTokenizerBase", longest: int, prefix: str = ""):
         self.hf = hf
+        if hf.pad_token_id is None:
+            hf.pad_token = hf.eos_token
         self.longest = min(longest, hf.model_max_length)
+        self.prefix = prefix
 
     def __call__(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]:
         """Ids with special tokens at both ends, cut to max_length tokens (and to `longest`), one int32 array a text."""
         max_length = min(max_length, self.longest)
-        batch = self.hf(list(texts), truncation=True, max_length=max_length, return_attention_mask=False)
+        prefixed = [self.prefix + text for text in texts]
+        batch = self.hf(prefixed, truncation=True, max_length=max_length, return_attention_mask=False)
         return [np.asarray(ids, dtype=np.int32) for ids in batch["input_ids"]]
 
     def collate(self, rows: list[np.ndarray], labels: list[np.ndarray | None] | None = None) -> Tokens:
@@ -42,4 +54,6 @@ class Tokenizer:
         rules = json.loads(self.hf.backend_tokenizer.to_str())
         rules.pop("truncation", None)
         rules.pop("padding", None)
+        if self.prefix:
+            rules["prefix"] = self.prefix
         return hashlib.sha256(json.dumps(rules, sort_keys=True).encode()).hexdigest()

@@ -108,6 +108,7 @@ class WhitenedCSE(Objective):
         self.masking = "none"
         self.head: nn.Module = head(dim)
         self.whitening = whitening(dim, track=pooler == "mlp_whitening")
+        self.whitening.warn_of_copies(m)
         self.m = m
         self.loss = loss
         self.weights = weights and list(weights)

@@ -8,11 +8,15 @@ B rows of the batch, D width, M views, k groups, s channels of a group. k is a c
 All views and groups are whitened at once; covariances and eigenvalues are float64, whatever x is.
 """
 
+import logging
+
 import torch
 from torch import Tensor, nn
 
 from cse.errors import RunError, UserError
 from cse.types import seeded
+
+log = logging.getLogger(__name__)
 
 FLOOR = 1e-7  # smallest eigenvalue, as a share of its group's largest
 TINY = 1e-30  # smallest variance: a group that is constant over the batch becomes 0, not nan
@@ -176,6 +180,7 @@ class ShuffledGroupWhitening(nn.Module):
         self.dim, self.kind, self.num_groups, self.layout, self.stats = dim, kind, num_groups, layout, stats
         self.beta, self.eps, self.grad, self.seed = beta, eps, grad, seed
         self.shuffle = shuffle and num_groups > 1  # as in the code; one group has nothing to shuffle
+        self.batch_size = batch_size
         self.track = track or stats == "ema"
         self.step = 0  # in the state dict, yet no buffer: reading one would wait for the GPU
         self.mean_D: Tensor
@@ -187,6 +192,17 @@ class ShuffledGroupWhitening(nn.Module):
     def diversifies(self) -> bool:
         """Whether two whitenings of one view differ. ZCA of whole groups, or of single channels, sees no shuffle."""
         return self.kind != "none" and self.shuffle and self.num_groups < self.dim and self.layout == "per_view"
+
+    def warn_of_copies(self, views: int) -> None:
+        """Log where a chunk, B / views sentences each `views` times, has too few sentences for a group's channels."""
+        size, sentences = self.dim // self.num_groups, self.batch_size / views
+        if self.kind != "none" and self.layout == "chunked" and self.stats == "batch" and size > sentences - 1:
+            log.warning(
+                "objective.whitening.layout=chunked: groups of %d channels are whitened over about %d sentences, whose "
+                "dropout copies alone fill the other directions: noise is scaled up to signal. Use more groups or rows",
+                size,
+                sentences,
+            )
 
     def forward(self, x_MBD: Tensor) -> Tensor:
         if self.kind == "none":

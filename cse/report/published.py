@@ -65,6 +65,17 @@ class Published:
     notes: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class PublishedFigure:
+    """What the text gives of a figure: points (x, y and label of each), lines (y and label of each), claims."""
+
+    title: str
+    split: str
+    points: list[dict[str, Any]]
+    lines: list[dict[str, Any]]
+    claims: list[str]
+
+
 def papers() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
@@ -98,8 +109,8 @@ def table(paper: str, name: str) -> Published:
     )  # fmt: skip
 
 
-def figure(paper: str, name: str) -> dict[str, Any]:
-    """A figure by its key, with its points taken from a table where it says so."""
+def figure(paper: str, name: str) -> PublishedFigure:
+    """A figure by its key, with its points taken from a table where it says so. Raises UserError for an unknown one."""
     raw = _entry(paper, "figures", name)
     points = list(raw.get("points", []))
     if source := raw.get("points_of"):
@@ -107,7 +118,7 @@ def figure(paper: str, name: str) -> dict[str, Any]:
             x, y = cells[source["x"]], cells[source["y"]]
             if x and y:
                 points.append({"x": x.mean, "y": y.mean, "label": row})
-    return {"lines": [], "claims": [], **raw, "points": points}
+    return PublishedFigure(raw["title"], raw["split"], points, raw.get("lines", []), raw.get("claims", []))
 
 
 def _entry(paper: str, kind: str, name: str) -> dict[str, Any]:

@@ -2,117 +2,102 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
-from cse.files import replaced_file, write_text
-from cse.tracking.jsonl import read_events
+import numpy as np
+from matplotlib.figure import Figure
 
+from cse.files import replaced_file
+from cse.report.drawing import histograms, new
+from cse.tracking.jsonl import Event, read_events
 
-def draw(folder: Path, results: dict[str, Any]) -> dict[str, Path]:
-    """Draw what there is data for into folder/plots. Returns the pictures by name."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    events = [event for event in read_events(folder / "metrics.jsonl") if event["event"] == "metrics"]
-    pictures = {}
-
-    def save(name: str, figure: Any) -> None:
-        pictures[name] = folder / "plots" / f"{name}.png"
-        with replaced_file(pictures[name]) as temporary:
-            figure.savefig(temporary, dpi=120, bbox_inches="tight")
-        plt.close(figure)
-
-    losses = _curve(events, "train/loss")
-    if losses:
-        figure, axes = plt.subplots(figsize=(6, 3.5))
-        axes.plot(*zip(*losses, strict=True))
-        axes.set(xlabel="step", ylabel="training loss", title="Loss")
-        if beside := _curve(events, "train/aux/loss"):  # images or sound: another unit, another axis
-            axes.set(ylabel="training loss, text")
-            right = axes.twinx()
-            right.plot(*zip(*beside, strict=True), color="tab:orange")
-            right.set_ylabel("training loss, second modality", color="tab:orange")
-        save("loss", figure)
-    names = [
-        n
-        for n in dict.fromkeys(k for e in events for k in e)
-        if n.startswith("dev/") and "spearman" in n.split("/")[-1]
-    ]
-    select = results["config"]["trainer"]["select"]
-    shown = [name for name in dict.fromkeys([select, *names]) if name and _curve(events, name)]
-    if shown:
-        figure, axes = plt.subplots(figsize=(6, 3.5))
-        for name in shown:
-            axes.plot(*zip(*_curve(events, name), strict=True), marker="o", markersize=3, label=name)
-        axes.axvline(results["best_step"], color="grey", linestyle=":", label="kept")
-        axes.set(xlabel="step", ylabel="score", title="Scores on dev; step 0 is the untrained encoder")
-        axes.legend(fontsize=7)
-        save("scores", figure)
-    path = [(e["step"], e["train/alignment"], e["train/uniformity"]) for e in events if "train/alignment" in e]
-    if path:
-        steps, align, uniform = zip(*path, strict=True)
-        figure, axes = plt.subplots(figsize=(5, 4))
-        axes.plot(uniform, align, color="lightgrey", zorder=0)
-        dots = axes.scatter(uniform, align, c=steps, s=14)
-        figure.colorbar(dots, label="step")
-        axes.set(xlabel="uniformity of a batch (lower is better)", ylabel="alignment of its views (lower is better)")
-        save("alignment_uniformity", figure)
-    for name, split, when in _cosines(folder):
-        save(f"cosines_{name}_{split}", _histograms(plt, name, split, when))
-    return pictures
+BUCKETS = 5  # of the gold score
 
 
-def keep_cosines(folder: Path, when: str, evaluators: dict[str, Any], encode: Any) -> None:
-    """Keep the cosines and gold scores of every evaluator that has pairs, as folder/plots/cosines_<when>.json.
+def draw(folder: Path, select: str | None, best_step: int) -> dict[str, Path]:
+    """Draw what there is data for into folder/plots. Returns the pictures' files by name.
 
-    Before training only of the first split: it is about to be scored anyway, the others would cost encoder passes.
+    select: the selection metric, drawn first; best_step: the step that was kept. Raises RunError where the disk
+    refuses.
     """
-    found = {
-        name: {
-            split: [list(map(float, part)) for part in evaluator.cosines(encode, split)]
-            for split in (evaluator.splits[:1] if when == "before" else evaluator.splits)
-        }
-        for name, evaluator in evaluators.items()
-        if hasattr(evaluator, "cosines")
+    events = [event for event in read_events(folder / "metrics.jsonl") if event["event"] == "metrics"]
+    figures = {
+        "loss": loss(events),
+        "scores": scores(events, select, best_step),
+        "alignment_uniformity": alignment_uniformity(events),
+        **cosines(folder),
     }
-    write_text(folder / "plots" / f"cosines_{when}.json", json.dumps(found))
+    drawn = {name: figure for name, figure in figures.items() if figure is not None}
+    files = {name: folder / "plots" / f"{name}.png" for name in drawn}
+    for name, figure in drawn.items():
+        with replaced_file(files[name]) as temporary:
+            figure.savefig(temporary, dpi=120)
+    return files
 
 
-def _cosines(folder: Path) -> list[tuple[str, str, dict[str, list]]]:
-    """(evaluator, split, {before: [cosines, gold], after: [cosines, gold]}) for every set of pairs."""
-    files = {when: folder / "plots" / f"cosines_{when}.json" for when in ("before", "after")}
-    if not all(file.exists() for file in files.values()):
-        return []
-    found = {when: json.loads(file.read_text()) for when, file in files.items()}
-    return [
-        (name, split, {when: found[when][name][split] for when in files})
-        for name, splits in found["before"].items()
-        for split in splits
-    ]
-
-
-def _histograms(plt: Any, name: str, split: str, when: dict[str, list]) -> Any:
-    """Cosines in five buckets of the gold score, before and after training (as the papers' Figure 4)."""
-    figure, grid = plt.subplots(5, 2, figsize=(7, 7), sharex=True, sharey="row")
-    for column, (label, (cosines, gold)) in enumerate(when.items()):
-        low, high = min(gold), max(gold)
-        edges = [low + (high - low) * i / 5 for i in range(6)]
-        for row in range(5):
-            last = row == 4
-            inside = [c for c, g in zip(cosines, gold, strict=True)
-                      if edges[row] <= g < edges[row + 1] or (last and g == high)]  # fmt: skip
-            grid[row, column].hist(inside, bins=40, range=(-0.2, 1.0))
-            grid[row, column].set_yticks([])
-            if column == 0:
-                grid[row, 0].set_ylabel(f"{edges[row]:.1f}-{edges[row + 1]:.1f}", rotation=0, ha="right")
-        grid[0, column].set_title(f"{label} training")
-        grid[4, column].set_xlabel("cosine")
-    figure.suptitle(f"{name} {split}: cosines by gold score")
+def loss(events: list[Event]) -> Figure | None:
+    """The training loss, and that of a second modality on an axis of its own: it has another unit."""
+    text, second = curve(events, "train/loss"), curve(events, "train/aux/loss")
+    if not text:
+        return None
+    figure, axes = new(6, 3.5)
+    axes.plot(*zip(*text, strict=True))
+    axes.set(xlabel="step", ylabel="training loss, text" if second else "training loss", title="Loss")
+    if second:
+        right = axes.twinx()
+        right.plot(*zip(*second, strict=True), color="tab:orange")
+        right.set_ylabel("training loss, second modality", color="tab:orange")
     return figure
 
 
-def _curve(events: list[dict[str, Any]], name: str) -> list[tuple[int, float]]:
+def scores(events: list[Event], select: str | None, best_step: int) -> Figure | None:
+    """The selection metric and every Spearman score on dev, step by step."""
+    names = dict.fromkeys(name for event in events for name in event)
+    spearman = [name for name in names if name.startswith("dev/") and "spearman" in name.split("/")[-1]]
+    curves = {name: curve(events, name) for name in dict.fromkeys([select or "", *spearman])}
+    if not any(curves.values()):
+        return None
+    figure, axes = new(6, 3.5)
+    for name, points in curves.items():
+        if points:
+            axes.plot(*zip(*points, strict=True), marker="o", markersize=3, label=name)
+    axes.axvline(best_step, color="grey", linestyle=":", label="kept")
+    axes.set(xlabel="step", ylabel="score", title="Scores on dev; step 0 is the untrained encoder")
+    axes.legend(fontsize=7)
+    return figure
+
+
+def alignment_uniformity(events: list[Event]) -> Figure | None:
+    """The way of the training batches through the plane of alignment and uniformity."""
+    path = [(e["step"], e["train/alignment"], e["train/uniformity"]) for e in events if "train/alignment" in e]
+    if not path:
+        return None
+    steps, alignment, uniformity = zip(*path, strict=True)
+    figure, axes = new(5, 4)
+    axes.plot(uniformity, alignment, color="lightgrey", zorder=0)
+    dots = axes.scatter(uniformity, alignment, c=steps, s=14)
+    figure.colorbar(dots, label="step")
+    axes.set(xlabel="uniformity of a batch (lower is better)", ylabel="alignment of its views (lower is better)")
+    return figure
+
+
+def cosines(folder: Path) -> dict[str, Figure | None]:
+    """Cosines by gold score before and after training, a figure for each evaluator and split that has both."""
+    files = {when: folder / "plots" / f"cosines_{when}.json" for when in ("before", "after")}
+    if not all(file.exists() for file in files.values()):
+        return {}
+    stored = {f"{when} training": json.loads(file.read_text(encoding="utf-8")) for when, file in files.items()}
+    figures: dict[str, Figure | None] = {}
+    for name, splits in stored["before training"].items():
+        for split in splits:
+            columns = {title: evaluators[name][split] for title, evaluators in stored.items()}
+            _, gold = columns["before training"]
+            edges = np.linspace(min(gold), max(gold), BUCKETS + 1).tolist()
+            figure = histograms(columns, edges, "cosine", low=-0.2)
+            figure.suptitle(f"{name} {split}: cosines by gold score")
+            figures[f"cosines_{name}_{split}"] = figure
+    return figures
+
+
+def curve(events: list[Event], name: str) -> list[tuple[int, float]]:
     """(step, value) of every event that has the metric."""
     return [(event["step"], event[name]) for event in events if event.get(name) is not None]

@@ -13,7 +13,7 @@ import yaml
 
 from cse.dotted import flattened
 from cse.errors import UserError
-from cse.tracking.jsonl import read_events
+from cse.tracking.jsonl import Event, read_events
 
 Where = dict[str, Any]
 """Dotted config keys (or groups) and the value, or list of values, that a run must have there."""
@@ -40,9 +40,11 @@ class Run:
         return self.choices.get(key) if node is None or isinstance(node, dict) else node
 
     def matches(self, where: Where) -> bool:
+        """Whether the run has these values."""
         return all(same(self.get(key), value) for key, value in where.items())
 
-    def events(self) -> list[dict[str, Any]]:
+    def events(self) -> list[Event]:
+        """The metric events of metrics.jsonl, in order."""
         return [e for e in read_events(self.folder / "metrics.jsonl") if e.get("event") == "metrics"]
 
 

@@ -22,7 +22,7 @@
                                       # more than the sweep says, get no verdict but OTHER SETTING
       tolerance: 0.1                  # PASS: so near; seed_sd: the deviation assumed where one run is all there is.
       seed_sd: 0.9                    #   Both also in a column ({metric, tolerance, seed_sd}); else conf/report.yaml's
-      figures:                        # see cse/report/figures.py for kinds
+      figures:                        # see cse/report/plot.py for kinds
         - {kind: curve, name: figure1, x: objective.lambd, y: dev/stsb/spearman, statistics: [max, q75], log: true}
 
 A metric's first word is its split; a column whose metric is of another split than the published table is refused.
@@ -32,6 +32,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cse.errors import UserError
+from cse.report import plot
+from cse.report.plot import Plot
 from cse.report.published import Published
 from cse.report.runs import Where
 
@@ -70,7 +72,7 @@ class Spec:
     setting: Where
     tolerance: float
     seed_sd: float
-    figures: list[dict[str, Any]]
+    figures: list[Plot]
 
 
 def parse(raw: dict[str, Any], published: Published | None, where: str, tolerance: float, seed_sd: float) -> Spec:
@@ -95,7 +97,7 @@ def parse(raw: dict[str, Any], published: Published | None, where: str, toleranc
         setting=raw.get("setting") or {},
         tolerance=raw.get("tolerance", tolerance),
         seed_sd=raw.get("seed_sd", seed_sd),
-        figures=raw.get("figures") or [],
+        figures=[plot.parse(figure, where) for figure in raw.get("figures") or []],
     )
     for row, base in spec.baselines.items():
         if missing := [name for name in (row, base) if name not in spec.rows]:

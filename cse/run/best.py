@@ -1,12 +1,14 @@
 """best/: the encoder of the best step, exported as the run goes on, read back at its end and scored."""
 
+from typing import Literal
+
 import torch
 
+from cse.eval.cosines import keep_cosines
 from cse.eval.score import remembering, score
 from cse.files import replaced_folder
 from cse.model.export import save_encoder
 from cse.model.load import load_encoder
-from cse.report.run_plots import keep_cosines
 from cse.run.record import Record, model_card
 from cse.training.settings import Parts
 from cse.types import Encode
@@ -33,6 +35,6 @@ class Best:
         score(evaluators, splits, encode, into=self.record.metrics)
         self.keep_cosines("after", encode)
 
-    def keep_cosines(self, when: str, encode: Encode) -> None:
+    def keep_cosines(self, when: Literal["before", "after"], encode: Encode) -> None:
         """Keep the cosines of scored pairs "before" or "after" training, for the run's pictures."""
         keep_cosines(self.record.folder, when, self.parts.evaluators, encode)

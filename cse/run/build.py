@@ -49,6 +49,7 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
         raise MissingResource("; and ".join(missing) + works)
     encoder, objective = pair
     check_views(augmentation, objective)
+    check_dropout(cfg.model.name, encoder, augmentation, text, objective)
     mask = make(cfg.masking)
     if objective.masking != "none":
         mask.bind(encoder.tokenizer.hf)
@@ -164,6 +165,20 @@ def check_views(augmentation: Augmentation, objective: Objective) -> None:
         )
 
 
+def check_dropout(name: str, encoder: Any, augmentation: Any, text: Any, objective: Any) -> None:
+    """Refuse views that would be equal: the same text, unchanged, through an encoder without dropout."""
+    from cse.augmentation.dropout import Dropout
+    from cse.augmentation.none import Identity
+
+    unchanged = isinstance(augmentation, Dropout | Identity) and text.num_columns == 1
+    if unchanged and objective.num_views > 1 and encoder.dropout == 0:
+        key = "p" if isinstance(augmentation, Dropout) else "model_dropout"
+        raise UserError(
+            f"model.name={name} trains without dropout, so {objective.num_views} views of a sentence would be equal: "
+            f"set augmentation.{key}=0.1, or choose an augmentation that changes the text (augmentation=shuffle)"
+        )
+
+
 def build_aux(cfg: DictConfig, encoder: Encoder, objective: Objective) -> AuxModality | None:
     """The second modality, with the objective's head where it shares it; None for text alone."""
     if not cfg.aux_modality:
@@ -171,6 +186,11 @@ def build_aux(cfg: DictConfig, encoder: Encoder, objective: Objective) -> AuxMod
     if "_target_" not in cfg.aux_modality:  # a variant such as experiment=released without what it varies
         given = ", ".join(f"aux_modality.{key}" for key in cfg.aux_modality)
         raise UserError(f"{given} is set, but aux_modality=none reads nothing: choose aux_modality=visual or audio")
+    if not encoder.takes_embeddings:
+        raise UserError(
+            f"model.name={cfg.model.name}: images and sound cannot enter its layers, which do not take embeddings as "
+            "wide as their own: use another model, or aux_modality=none"
+        )
     aux = make(cfg.aux_modality, dim=encoder.dim)
     aux.bind(text_head=objective.head)
     return aux

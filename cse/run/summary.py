@@ -64,7 +64,7 @@ def conclude(record: Record, evaluators: dict[str, Evaluator], outcome: Outcome)
     write_text(record.folder / "best" / "README.md", model_card(content, best_step, record.metrics))
     before = outcome.curve[0][1] if outcome.curve else {}
     rows = [[name, before.get(name, math.nan), value] for name, value in record.metrics.items()]
-    for name, path in draw(record.folder, content).items():
+    for name, path in draw(record.folder, content["config"]["trainer"]["select"], best_step).items():
         record.trackers.image(f"plots/{name}", path, outcome.steps)
     record.trackers.table("scores", ["score", "step 0", f"step {best_step}"], rows)
     record.trackers.finish(0, record.metrics | {"best_step": best_step})

@@ -27,21 +27,31 @@ def show(sweep: jobs.Sweep, planned: Sequence[jobs.Job], trials: int) -> None:
     from rich.table import Table
 
     table = Table("job", "steps", "GPU-hours", "memory", box=None, header_style="bold")
-    total = 0.0
+    hours_of: list[float | None] = []
     for job in planned:
         if job.program != "cse-train":
             table.add_row(job.name, "only scored", "", "")
             continue
         found = of(composed("train", job.arguments))
         hours = found["hours"]
-        total += (hours or 0) * trials
+        hours_of.append(hours)
         table.add_row(
             job.name, f"{found['steps']:,}" if found["steps"] else "?", "?" if hours is None else f"{hours:.2f}",
             f"{found['memory'] / 2**30:.1f} GiB",
         )  # fmt: skip
     Console(width=160, soft_wrap=True).print(table)
     times = f" x {trials} trials" if trials > 1 else ""
-    print(f"{sweep.name}: {len(planned)} jobs{times}, about {total:.1f} GPU-hours, in runs/{sweep.folder}")  # noqa: T201
+    print(f"{sweep.name}: {len(planned)} jobs{times}, {summed(hours_of, trials)}, in runs/{sweep.folder}")  # noqa: T201
+
+
+def summed(hours: Sequence[float | None], trials: int) -> str:
+    """The sum in words; what is not known is said, not counted as nothing."""
+    known = [found for found in hours if found is not None]
+    if not known and hours:
+        return "GPU-hours not known before the text is read"
+    rest = len(hours) - len(known)
+    more = f" and {rest} jobs more whose text is counted only when it is read" if rest else ""
+    return f"about {sum(known) * trials:.1f} GPU-hours{more}"
 
 
 def of(cfg: DictConfig) -> dict[str, Any]:

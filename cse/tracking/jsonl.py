@@ -16,6 +16,9 @@ from cse.files import cannot_write, json_line, write_text
 
 log = logging.getLogger(__name__)
 
+Event = dict[str, Any]
+"""A line of metrics.jsonl; see above."""
+
 
 class Jsonl:
     """folder: the run's. resume_step: the checkpoint's step, later lines are forgotten; None starts the file anew."""
@@ -50,7 +53,7 @@ class Jsonl:
             raise cannot_write(self.path, error) from error
 
 
-def read_events(path: Path) -> list[dict[str, Any]]:
+def read_events(path: Path) -> list[Event]:
     """The file's events in order; a line cut short by a killed run is left out with a warning. [] where no file is."""
     events = []
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []

@@ -47,7 +47,8 @@ def save(
     """
     tensors: dict[str, Tensor] = {}
     for name, module in modules.items():
-        tensors |= {f"{name}/{key}": value for key, value in module.state_dict().items()}
+        frozen = frozen_names(module)
+        tensors |= {f"{name}/{key}": value for key, value in module.state_dict().items() if key not in frozen}
     for name, optimizer in optimizers.items():
         for index, moments in optimizer.state_dict()["state"].items():
             tensors |= {f"{name}/{index}/{key}": value for key, value in moments.items()}
@@ -78,8 +79,10 @@ def restore(
 ) -> None:
     """Put saved tensors back into modules and optimizers. Raises UserError if they are another experiment's."""
     for name, module in modules.items():
+        frozen = frozen_names(module)
+        state = {key: value for key, value in module.state_dict().items() if key in frozen}
         try:
-            module.load_state_dict(_under(tensors, name))
+            module.load_state_dict(state | _under(tensors, name))
         except RuntimeError as error:
             reason = str(error).splitlines()[-1].strip()
             raise UserError(f"the checkpoint in {path} is of another experiment ({name}: {reason})") from error
@@ -89,6 +92,11 @@ def restore(
             index, _, field = key.partition("/")
             moments.setdefault(int(index), {})[field] = value
         optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+def frozen_names(module: nn.Module) -> set[str]:
+    """The parameters that are not trained (all but the adapter, with model.lora): `last/` does not hold them."""
+    return {name for name, p in module.named_parameters(remove_duplicate=False) if not p.requires_grad}
 
 
 def identity(config: dict[str, Any]) -> dict[str, object]:

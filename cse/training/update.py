@@ -35,9 +35,10 @@ class Update:
         self.text_step = partial(chunked_step, scale=scale, chunk=chunk) if chunk else partial(plain_step, scale=scale)
         self.joint = self.aux is not None and self.aux.optimizer == "joint"
         self.trained = [module for name, module in modules.items() if name != "aux" or self.joint]
-        self.optimizers = {"optimizer": self._adamw(self.trained, self.trainer.weight_decay)}
+        self.optimizers = {"optimizer": self._adamw(self.trained, self.trainer.weight_decay, self.trainer.no_decay)}
         if self.aux is not None and not self.joint:
-            self.optimizers["aux_optimizer"] = self._adamw([self.encoder, self.aux], self.aux.weight_decay)
+            both: list[nn.Module] = [self.encoder, self.aux]
+            self.optimizers["aux_optimizer"] = self._adamw(both, self.aux.weight_decay, self.aux.no_decay)
         self.decays = {
             name: [group["weight_decay"] for group in optimizer.param_groups]
             for name, optimizer in self.optimizers.items()
@@ -106,7 +107,7 @@ class Update:
         """The optimizers under accelerate's wrappers, as checkpoints hold them."""
         return {name: optimizer.optimizer for name, optimizer in self.optimizers.items()}
 
-    def _adamw(self, modules: list[nn.Module], weight_decay: float) -> Any:
+    def _adamw(self, modules: list[nn.Module], weight_decay: float, no_decay: list[str]) -> Any:
         trainer = self.trainer
         return self.accelerator.prepare(
             optim.adamw(
@@ -115,7 +116,7 @@ class Update:
                 betas=trainer.betas,
                 eps=trainer.eps,
                 weight_decay=weight_decay,
-                no_decay=trainer.no_decay,
+                no_decay=no_decay,
             )
         )
 

@@ -10,11 +10,11 @@ VALUES = {
     ("visual", "simcse", "bert"): (64, 3e-5, 1, 1e-6, 0.05, 0.07, "own"),
     ("visual", "simcse", "roberta"): (128, 2e-5, 1, 1e-7, 0.2, 0.07, "own"),
     ("visual", "simcse", "roberta_large"): (256, 1e-5, 1, 5e-7, 0.05, 0.07, "own"),
-    ("visual", "simcse_sup", "bert"): (128, 3e-5, 3, 1e-7, 100, 0.05, "text_then_own"),
+    ("visual", "simcse_sup", "bert"): (128, 3e-5, 3, 1e-7, 100, 0.07, "text_then_own"),
     ("audio", "simcse", "bert"): (64, 3e-5, 1, 2e-7, 0.01, 0.07, "own"),
     ("audio", "simcse", "roberta"): (128, 2e-5, 1, 2e-7, 0.02, 0.07, "own"),
     ("audio", "simcse", "roberta_large"): (256, 1e-5, 1, 5e-6, 0.01, 0.07, "own"),
-    ("audio", "simcse_sup", "bert"): (128, 3e-5, 3, 1e-7, 100, 0.05, "text_then_own"),
+    ("audio", "simcse_sup", "bert"): (128, 3e-5, 3, 1e-7, 100, 0.07, "text_then_own"),
 }
 
 
@@ -43,6 +43,7 @@ def test_published_values(key):
     fixed = (cfg.aux_modality.loss, cfg.aux_modality.order, cfg.aux_modality.optimizer, cfg.aux_modality.schedule)
     assert fixed == ("supcon", "aux_first", "separate", "cosine")
     assert (cfg.aux_modality.clip, cfg.aux_modality.weight_decay, cfg.aux_modality.data.batch_size) == (1, 0, 48)
+    assert cfg.aux_modality.no_decay == ["bias", "LayerNorm.weight"]  # the released trainer's, whatever the text decays
     assert cfg.objective._target_ == "cse.objective.simcse.Simcse"
     assert cfg.objective.num_views == (3 if objective == "simcse_sup" else 2)
     assert cfg.data.name == ("nli" if objective == "simcse_sup" else "wiki1m")
@@ -63,6 +64,14 @@ def test_a_variant_changes_only_the_loss(key, variant):
     assert changed.aux_modality.loss == {"released": "rank_ce", "simclr": "simclr"}[variant]
     changed.aux_modality.loss = "supcon"
     assert changed == composed(experiment(aux, objective), f"model={model}")
+
+
+@pytest.mark.parametrize("aux", ["visual", "audio"])
+def test_the_supervised_rows_were_made_with_another_temperature_too(aux):
+    changed = composed(experiment(aux, "simcse_sup", "released_sup"), "model=bert")
+    assert changed.aux_modality.temperature == 0.05
+    changed.aux_modality.temperature = 0.07
+    assert changed == composed(experiment(aux, "simcse_sup", "released"), "model=bert")
 
 
 @pytest.mark.parametrize("model", ["bert", "roberta"])

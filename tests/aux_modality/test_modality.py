@@ -13,7 +13,7 @@ from cse.model.heads import MLPHead
 
 SETTINGS = {
     "loss": "supcon", "temperature": 0.07, "head": MLPHead, "head_mode": "own", "weight": 0.05, "order": "aux_first",
-    "optimizer": "separate", "lr": 1e-6, "weight_decay": 0.0, "schedule": "cosine", "clip": 1.0,
+    "optimizer": "separate", "lr": 1e-6, "weight_decay": 0.0, "no_decay": ["bias"], "schedule": "cosine", "clip": 1.0,
 }  # fmt: skip
 LABELS = torch.tensor([0, 1, 1, 2])
 

@@ -5,7 +5,7 @@ import pytest
 import yaml
 
 from cse.errors import UserError
-from cse.report import figures
+from cse.report import drawing, figures, plot
 from cse.report.runs import read_runs
 from cse.report.spec import parse
 
@@ -15,9 +15,7 @@ def spec(paper="noncontrastive", **more):
 
 
 def draw(text, runs, paper="noncontrastive", **more):
-    wanted = yaml.safe_load(text)
-    figures.check(wanted, "sweeps/it.yaml")
-    return figures.draw(wanted, spec(paper, **more), runs)
+    return figures.draw(plot.parse(yaml.safe_load(text), "sweeps/it.yaml"), spec(paper, **more), runs)
 
 
 def points(line):
@@ -52,16 +50,16 @@ def test_score_against_lambda_maximum_and_quartile(grid):
 
 
 def test_bins_hold_what_lies_in_them():
-    middles = figures.middle_of_bin([1.0, 2.0, 9.0, 10.0, 95.0, 100.0], 2, log=True)
+    middles = drawing.middle_of_bin([1.0, 2.0, 9.0, 10.0, 95.0, 100.0], 2, log=True)
     assert np.allclose(middles, [10**0.5] * 3 + [10**1.5] * 3)
-    assert figures.middle_of_bin([0.0, 4.0, 6.0, 10.0], 2, log=False) == [2.5, 2.5, 7.5, 7.5]
+    assert drawing.middle_of_bin([0.0, 4.0, 6.0, 10.0], 2, log=False) == [2.5, 2.5, 7.5, 7.5]
 
 
 def test_at_each_x_by_hand():
     pairs = [(1.0, 70.0), (1.0, 72.0), (2.0, 80.0)]
-    assert figures.at_each_x(pairs, "mean", None, False) == [(1.0, 71.0, pytest.approx(2**0.5)), (2.0, 80.0, 0.0)]
-    assert figures.at_each_x(pairs, "max", None, False)[0][:2] == (1.0, 72.0)
-    assert figures.at_each_x([], "max", 3, True) == []
+    assert drawing.at_each_x(pairs, "mean", None, False) == [(1.0, 71.0, pytest.approx(2**0.5)), (2.0, 80.0, 0.0)]
+    assert drawing.at_each_x(pairs, "max", None, False)[0][:2] == (1.0, 72.0)
+    assert drawing.at_each_x([], "max", 3, True) == []
 
 
 def test_nli_size_with_the_papers_point_and_line(leave, tmp_path):
@@ -131,20 +129,20 @@ def test_a_distribution_over_a_grid(leave, tmp_path):
 def test_nothing_finished_draws_nothing(kind, leave, tmp_path):
     leave("a", {"l": 1.0}, {}, choices={"objective": "simcse"})
     needs = {"x": "l", "y": "dev/a", "z": "dev/a", "evaluator": "stsb", "split": "dev", "edges": [0, 1]}
-    wanted = {"kind": kind, "name": "it", **{key: needs[key] for key in figures.NEEDED[kind]}}
-    figures.check(wanted, "sweeps/it.yaml")
-    assert figures.draw(wanted, spec(), read_runs([tmp_path / "runs"])) is None
-    assert figures.draw(wanted, spec(), []) is None
+    raw = {"kind": kind, "name": "it", **{key: needs[key] for key in plot.REQUIRED[kind]}}
+    it = plot.parse(raw, "sweeps/it.yaml")
+    assert figures.draw(it, spec(), read_runs([tmp_path / "runs"])) is None
+    assert figures.draw(it, spec(), []) is None
 
 
 def test_mistakes():
-    for wanted, message in [
+    for raw, message in [
         ({"kind": "pie", "name": "a"}, "a kind"),
         ({"kind": "curve", "name": "a b", "x": "l", "y": "m"}, "becomes a file's"),
         ({"kind": "curve", "name": "a", "x": "l"}, "figure a does not say y"),
         ({"kind": "path", "name": "a", "x": "l", "y": "b", "bins": 3}, "figure a has no key 'bins'"),
     ]:
         with pytest.raises(UserError, match=message):
-            figures.check(wanted, "sweeps/it.yaml")
+            plot.parse(raw, "sweeps/it.yaml")
     with pytest.raises(UserError, match="it shows test scores, the paper's shows dev"):
         draw("{kind: curve, name: figure1, x: l, y: test/sts/average}", [])

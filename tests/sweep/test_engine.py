@@ -139,7 +139,7 @@ def test_an_evaluation_finds_the_run_it_scores():
     assert "eval.transfer.tasks=[CR]" in scored[0].arguments
     assert not [a for a in scored[0].arguments if a.startswith(("trainer", "model", "seed"))]
     # plain encoders are the same whatever the seed: one job, not three
-    assert len(jobs.read("declutr/table_s1").jobs(["seed=1,2,3"])) == 6
+    assert len(jobs.read("declutr/table_s1").jobs(["seed=1,2,3"])) == 8
 
 
 def test_jobs_run_once(table5, capsys):
@@ -212,6 +212,10 @@ def test_dry_run_shows_and_starts_nothing(table5, capsys):
     assert found["hours"] == pytest.approx(hours, rel=1e-3)
     assert f"{hours:.2f}" in out
     assert estimate.of(composed("train", ["data=text", "data.path=x"]))["hours"] is None
+    assert estimate.summed([None, None], 1) == "GPU-hours not known before the text is read"
+    assert estimate.summed([1.0, None, 2.0], 2).startswith("about 6.0 GPU-hours and 1 jobs more")
+    assert estimate.summed([], 1) == "about 0.0 GPU-hours"  # every job only scores
+    assert estimate.of(composed("train", ["objective=declutr", "model=roberta"]))["steps"] == 30_952  # its appendix's
     part = estimate.of(composed("train", ["objective=simcse_sup", "data.limit=0.5", "trainer.chunk=16"]))
     assert part["steps"] == 3 * (137_800 // 512)
     assert part["memory"] == 16 * 84_934_656 + 34 * 12 * 768 * 16 * 3 * 32

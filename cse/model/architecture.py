@@ -1,0 +1,140 @@
+"""What differs between the architectures that AutoModel loads, by `config.model_type`.
+
+An architecture without an entry is treated as the library treats it: embeddings enter through `inputs_embeds`, and the
+language-model head is the one submodule beside the stack.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, cast
+
+import torch
+from torch import Tensor, nn
+
+from cse.errors import UserError
+
+if TYPE_CHECKING:  # importing transformers takes seconds
+    from transformers import PretrainedConfig, PreTrainedModel
+
+DROPOUTS = (  # the configurations' names for dropout inside the stack; classifiers' and poolers' have others
+    *("hidden_dropout_prob", "attention_probs_dropout_prob"),  # BERT, RoBERTa, MPNet, ALBERT, ELECTRA, DeBERTa, Nomic
+    *("dropout", "attention_dropout"),  # DistilBERT; of these EuroBERT and most decoders have the second only
+    *("embedding_dropout", "mlp_dropout"),  # ModernBERT
+    *("hidden_dropout", "resid_dropout", "embed_dropout", "resid_pdrop", "embd_pdrop", "attn_pdrop"),
+)
+POSITIONS_AFTER_PADDING = ("roberta", "xlm-roberta", "camembert", "mpnet")  # position 0 is row pad_token_id + 1
+MLM_HEADS = {  # submodules in the order in which they are applied, where there are several
+    "distilbert": ("vocab_transform", "activation", "vocab_layer_norm", "vocab_projector"),
+    "electra": ("generator_predictions", "generator_lm_head"),
+    "modernbert": ("head", "decoder"),
+}
+Stack = Callable[["PreTrainedModel", Tensor, Tensor | None], Tensor]
+
+
+def dropout_of(config: PretrainedConfig) -> dict[str, float]:
+    """The dropout probabilities of the stack by the configuration's names. Empty where the architecture has none."""
+    fields = config.to_dict()
+    return {name: float(fields[name] or 0) for name in DROPOUTS if name in fields}
+
+
+def keep_layers(config: PretrainedConfig, layers: int) -> None:
+    """Shorten the configuration to the first layers, and with it the list that gives each layer its attention."""
+    config.num_hidden_layers = layers
+    kinds = config.to_dict().get("layer_types")
+    if kinds is not None:
+        config.layer_types = kinds[:layers]
+
+
+def longest_input(config: PretrainedConfig) -> int:
+    """The most tokens for which there are positions."""
+    unread = config.pad_token_id + 1 if config.model_type in POSITIONS_AFTER_PADDING else 0
+    return config.max_position_embeddings - unread
+
+
+def is_decoder(config: PretrainedConfig) -> bool:
+    """Whether the architecture is a causal language model, whose tokens see only what stands before them."""
+    from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_MASKED_LM_MAPPING
+
+    return type(config) in MODEL_FOR_CAUSAL_LM_MAPPING and type(config) not in MODEL_FOR_MASKED_LM_MAPPING
+
+
+def has_optional_pooler(config: PretrainedConfig) -> bool:
+    """Whether AutoModel's class for this configuration takes `add_pooling_layer`."""
+    from transformers import MODEL_MAPPING
+
+    if type(config) not in MODEL_MAPPING:
+        return False
+    model = cast(type, MODEL_MAPPING[type(config)])
+    return "add_pooling_layer" in inspect.signature(model).parameters
+
+
+def mlm_head(whole: PreTrainedModel) -> nn.Module:
+    """The language-model head of an AutoModelForMaskedLM: hidden (n, D) -> logits (n, V).
+
+    Raises UserError for an architecture whose head is not one chain of submodules.
+    """
+    kind = whole.config.model_type
+    if kind in MLM_HEADS:
+        return nn.Sequential(*(whole.get_submodule(name) for name in MLM_HEADS[kind]))
+    heads = [child for child in whole.children() if child is not whole.base_model]
+    if len(heads) != 1:
+        raise UserError(f"cse does not know the language-model head of {kind}: set objective.mlm_weight=0")
+    return heads[0]
+
+
+def takes_embeddings(backbone: PreTrainedModel) -> bool:
+    """Whether vectors as wide as the hidden states can enter the layers (images and sound)."""
+    if backbone.config.model_type in STACKS:
+        return True
+    words = backbone.get_input_embeddings()
+    width = words.weight.shape[1] if isinstance(words, nn.Embedding) else 0
+    forward = inspect.signature(backbone.forward).parameters
+    return "inputs_embeds" in forward and width == backbone.config.hidden_size
+
+
+def hidden_of_embeddings(backbone: PreTrainedModel, x_BTD: Tensor, mask_BT: Tensor | None) -> Tensor:
+    """The last layer, (B, T, D), of vectors that stand where token embeddings would.
+
+    Where the stack is a module of its own, the embedding layer's positions, LayerNorm and dropout are bypassed, as in
+    NonLing-CSE's BERT; elsewhere `inputs_embeds` passes through what follows the word embeddings (ModernBERT:
+    LayerNorm and dropout; decoders: nothing).
+    """
+    stack = STACKS.get(backbone.config.model_type)
+    if stack is not None:
+        return stack(backbone, x_BTD, mask_BT)
+    if mask_BT is None:
+        mask_BT = torch.ones(x_BTD.shape[:2], dtype=torch.long, device=x_BTD.device)
+    return backbone(inputs_embeds=x_BTD, attention_mask=mask_BT).last_hidden_state
+
+
+def _attention_mask(backbone: PreTrainedModel, x_BTD: Tensor, mask_BT: Tensor | None) -> Tensor | None:
+    from transformers.masking_utils import create_bidirectional_mask
+
+    if mask_BT is None:
+        return None
+    mask = create_bidirectional_mask(config=backbone.config, inputs_embeds=x_BTD, attention_mask=mask_BT)
+    return cast("Tensor | None", mask)
+
+
+def _encoder(backbone: PreTrainedModel, x_BTD: Tensor, mask_BT: Tensor | None) -> Tensor:
+    mask = _attention_mask(backbone, x_BTD, mask_BT)
+    return backbone.get_submodule("encoder")(x_BTD, attention_mask=mask, return_dict=True).last_hidden_state
+
+
+def _deberta_encoder(backbone: PreTrainedModel, x_BTD: Tensor, mask_BT: Tensor | None) -> Tensor:
+    mask = torch.ones(x_BTD.shape[:2], dtype=torch.long, device=x_BTD.device) if mask_BT is None else mask_BT
+    return backbone.get_submodule("encoder")(x_BTD, mask, output_hidden_states=False).last_hidden_state
+
+
+def _transformer(backbone: PreTrainedModel, x_BTD: Tensor, mask_BT: Tensor | None) -> Tensor:
+    mask = _attention_mask(backbone, x_BTD, mask_BT)
+    return backbone.get_submodule("transformer")(x_BTD, attention_mask=mask).last_hidden_state
+
+
+STACKS: dict[str, Stack] = {
+    **dict.fromkeys(("bert", "roberta", "xlm-roberta", "camembert", "mpnet", "electra"), _encoder),
+    **dict.fromkeys(("deberta", "deberta-v2"), _deberta_encoder),
+    "distilbert": _transformer,
+}

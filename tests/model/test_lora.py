@@ -1,0 +1,79 @@
+"""Low-rank adapters: only they are trained, and merged weights are what base and adapter compute together."""
+
+import numpy as np
+import pytest
+import torch
+
+from cse.errors import UserError
+from cse.model.export import save_encoder
+from cse.model.load import load_encoder
+from cse.training.checkpoint import frozen_names
+
+pytest.importorskip("peft", reason="needs peft (pip install -e '.[lora]')")
+TEXTS = ["kadan lofel", "migor", "perzu stamon triler nudan kafel"]
+LORA = {"r": 4, "alpha": 8, "dropout": 0.2}
+
+
+def trained(folder: str, kind: str, **settings):
+    """An encoder whose adapter is not zero, as after some steps."""
+    encoder = load_encoder(folder, "last" if kind == "qwen3" else "mean", lora=LORA, **settings)
+    torch.manual_seed(3)
+    with torch.no_grad():
+        for name, parameter in encoder.named_parameters():
+            if "lora_B" in name:
+                parameter.normal_(std=0.3)
+    return encoder
+
+
+@pytest.mark.parametrize("kind", ["bert", "modernbert", "qwen3", "gemma"])
+def test_only_the_adapter_is_trained_and_its_dropout_counts(tiny, kind):
+    encoder = load_encoder(tiny(kind), "mean", dropout=0.0, lora=LORA)
+    assert encoder.dropout == 0.2
+    names = {name for name, p in encoder.named_parameters() if p.requires_grad}
+    assert names
+    assert all("lora_" in name for name in names)
+    assert not names & frozen_names(encoder)
+    tokens = encoder.tokenizer.collate(encoder.tokenizer(TEXTS, 32))
+    with torch.no_grad():
+        for name, parameter in encoder.named_parameters():
+            if "lora_B" in name:
+                parameter.fill_(0.1)
+    assert not torch.equal(encoder(tokens).pooled_BD, encoder(tokens).pooled_BD)
+
+
+@pytest.mark.parametrize("kind", ["bert", "modernbert", "qwen3", "mistral"])
+def test_merged_model_and_adapter_are_exported(tiny, tmp_path, kind):
+    from peft import PeftModel
+    from sentence_transformers import SentenceTransformer
+    from transformers import AutoModel
+
+    encoder = trained(tiny(kind), kind)
+    expected = encoder.encode(TEXTS)
+    assert np.abs(expected - load_encoder(tiny(kind), encoder.pooling).encode(TEXTS)).max() > 0.01
+    save_encoder(encoder, tmp_path / "best")
+    np.testing.assert_array_equal(encoder.encode([*TEXTS, "kadan"])[:3], expected)  # exporting left it as it was
+    np.testing.assert_allclose(load_encoder(str(tmp_path / "best"), None).encode(TEXTS), expected, atol=1e-5)
+    st = SentenceTransformer(str(tmp_path / "best"), device="cpu")
+    np.testing.assert_allclose(st.encode(TEXTS), expected, atol=1e-5)
+    base = AutoModel.from_pretrained(tiny(kind)).eval()
+    adapted = PeftModel.from_pretrained(base, str(tmp_path / "best" / "adapter")).eval()
+    tokens = encoder.tokenizer.collate(encoder.tokenizer(TEXTS, 32))
+    with torch.no_grad():
+        hidden = adapted(input_ids=tokens.ids_BT, attention_mask=tokens.mask_BT).last_hidden_state
+        ours = encoder.eval()(tokens).hidden_BTD
+    real = tokens.mask_BT.bool()
+    torch.testing.assert_close(ours[real], hidden[real], atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("lora", "message"),
+    [
+        ({"rank": 4, "alpha": 8}, r"model\.lora\.r: Field required"),
+        ({"r": 0, "alpha": 8}, r"model\.lora\.r: Input should be greater than 0"),
+        ({"r": 4, "alpha": 8, "dropout": 1}, r"model\.lora\.dropout: Input should be less than 1"),
+        ({"r": 4, "alpha": 8, "targets": ["q_proj"]}, r"model\.lora\.targets=\['q_proj'\]"),
+    ],
+)
+def test_refusals(tiny, lora, message):
+    with pytest.raises(UserError, match=message):
+        load_encoder(tiny("bert"), "cls", lora=lora)

@@ -1,0 +1,113 @@
+"""A table of runs: every architecture with every kind of training, resumed, chunked and exported."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from made_up import WORDS
+from safetensors.torch import load_file
+from tiny_encoders import BIDIRECTIONAL
+
+KINDS = (*BIDIRECTIONAL, "qwen3", "gemma")
+TEXTS = ["kadan lofel", "perzu stamon triler nudan kafel"]
+HEAD = ["objective.head.hidden=64", "objective.head.out=64"]
+RUNS = {
+    "simcse": ["augmentation.p=0.1"],
+    "barlow, shuffle": [
+        "objective=barlow",
+        "augmentation=shuffle",
+        "objective.head.hidden=64",
+        "objective.head.out=64",
+    ],
+    "whitenedcse": ["objective=whitenedcse", "objective.whitening.num_groups=16", "augmentation.p=0.1"],
+    "declutr, MLM": ["objective=declutr", "augmentation.min_length=4", "augmentation.max_length=8"],
+    "chunked": ["augmentation.p=0.1", "trainer.chunk=3"],
+    "LoRA": ["augmentation.p=0.0", "model.lora={r:4,alpha:8,dropout:0.2}"],
+}
+
+
+@pytest.fixture(scope="module")
+def documents(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("documents") / "documents.txt"
+    path.write_text("\n".join(" ".join(WORDS[(i + 3 * j) % len(WORDS)] for j in range(80)) for i in range(60)) + "\n")
+    return path
+
+
+def arguments(small_run: list[str], folder: str, kind: str, steps: int, out: Path) -> list[str]:
+    replaced = ("model.name", "trainer.max_steps", "trainer.eval_every", "hydra.run.dir")
+    kept = [argument for argument in small_run if not argument.startswith(replaced)]
+    pooling = "cls" if kind in BIDIRECTIONAL else "last"
+    return [*kept, f"model.name={folder}", f"model.pooling={pooling}", f"trainer.max_steps={steps}",
+            "trainer.eval_every=2", "trainer.lr=1e-3", "trainer.max_length=32", f"hydra.run.dir={out}"]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_architecture_trains_and_exports(tiny, small_run, cse_train, documents, tmp_path, kind, run):
+    from sentence_transformers import SentenceTransformer
+    from transformers import AutoModel
+
+    from cse.model.load import load_encoder
+
+    more = RUNS[run]
+    if run == "declutr, MLM":
+        more = [*more, f"data.path={documents}", *([] if kind in BIDIRECTIONAL else ["objective.mlm_weight=0"])]
+    if run == "LoRA":
+        pytest.importorskip("peft", reason="needs peft (pip install -e '.[lora]')")
+    assert cse_train([*arguments(small_run, tiny(kind), kind, 2, tmp_path / "run"), *more]) == 0
+    best = tmp_path / "run" / "best"
+    before, after = load_encoder(tiny(kind), "mean").backbone, load_encoder(str(best), None)
+    pairs = zip(before.parameters(), after.backbone.parameters(), strict=True)
+    assert any(not torch.equal(a, b) for a, b in pairs)
+    vectors = SentenceTransformer(str(best), device="cpu").encode(TEXTS)
+    np.testing.assert_allclose(vectors, after.encode(TEXTS), atol=1e-5)
+    AutoModel.from_pretrained(best)
+    if run == "LoRA":
+        names = load_file(tmp_path / "run" / "last" / "state.safetensors").keys()
+        weights = [name for name in names if name.startswith("encoder/")]
+        assert weights
+        assert all("lora_" in name for name in weights)
+        assert (best / "adapter" / "adapter_model.safetensors").is_file()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lora", ["all weights", "LoRA"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_architecture_resumes_where_it_stopped(tiny, small_run, cse_train, tmp_path, kind, lora):
+    if lora == "LoRA":
+        pytest.importorskip("peft", reason="needs peft (pip install -e '.[lora]')")
+    more = RUNS["LoRA" if lora == "LoRA" else "simcse"]
+    straight, paused = tmp_path / "straight", tmp_path / "paused"
+    for out, steps, resume in ((straight, 4, []), (paused, 2, []), (paused, 4, ["resume=auto"])):
+        assert cse_train([*arguments(small_run, tiny(kind), kind, steps, out), *more, *resume]) == 0
+    states = [load_file(out / "last" / "state.safetensors") for out in (straight, paused)]
+    assert states[0].keys() == states[1].keys()
+    for name, tensor in states[0].items():
+        assert torch.equal(tensor, states[1][name]), name
+    results = [json.loads((out / "results.json").read_text())["metrics"] for out in (straight, paused)]
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("kind", ["modernbert", "qwen3"])
+def test_equal_views_are_refused(tiny, small_run, cse_train, tmp_path, capsys, kind):
+    """ModernBERT, Nomic, EuroBERT and decoders come without dropout, and SimCSE's views differ by nothing else."""
+    assert cse_train(arguments(small_run, tiny(kind), kind, 4, tmp_path / "run")) == 2
+    err = capsys.readouterr().err
+    assert "trains without dropout, so 2 views of a sentence would be equal" in err
+    assert "set augmentation.p=0.1" in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_images_beside_an_architecture_that_cannot_take_them(tiny, small_run, cse_train, images, tmp_path, capsys):
+    assert cse_train([*arguments(small_run, tiny("albert"), "albert", 4, tmp_path / "run"), *images]) == 2
+    assert "images and sound cannot enter its layers" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "albert"])
+def test_every_architecture_beside_images(tiny, small_run, cse_train, images, tmp_path, kind):
+    line = [*arguments(small_run, tiny(kind), kind, 2, tmp_path / "run"), *images, "augmentation.p=0.1"]
+    assert cse_train(line) == 0

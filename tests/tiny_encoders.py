@@ -1,0 +1,48 @@
+"""Encoders of two layers for every architecture that the tests try, with new weights and a made-up vocabulary."""
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoConfig, AutoModel, AutoModelForMaskedLM, PreTrainedTokenizerFast
+
+SMALL: dict[str, Any] = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 64,
+    "max_position_embeddings": 70,
+    "pad_token_id": 0,
+}
+GROUPED = {"num_key_value_heads": 1, "head_dim": 16, "bos_token_id": 2, "eos_token_id": 3}
+BIDIRECTIONAL: dict[str, dict[str, Any]] = {
+    "bert": {},
+    "modernbert": {"global_attn_every_n_layers": 2, "local_attention": 8},
+    "deberta": {"pos_att_type": ["p2c", "c2p"], "relative_attention": True},
+    "deberta-v2": {"pos_att_type": ["p2c", "c2p"], "relative_attention": True, "share_att_key": True,
+                   "norm_rel_ebd": "layer_norm", "position_buckets": 16, "position_biased_input": False},
+    "electra": {"embedding_size": 16},
+    "distilbert": {"dim": 32, "n_layers": 2, "n_heads": 2, "hidden_dim": 64},
+    "nomic_bert": {"head_dim": 16, "num_key_value_heads": 2},
+    "eurobert": {"num_key_value_heads": 1, "head_dim": 16, "bos_token_id": 2, "eos_token_id": 3},
+    "mpnet": {},
+    "albert": {"embedding_size": 16, "hidden_dropout_prob": 0.1},
+    "xlm-roberta": {},
+    "camembert": {},
+}  # fmt: skip
+DECODERS: dict[str, dict[str, Any]] = {"qwen3": GROUPED, "llama": GROUPED, "gemma": GROUPED, "mistral": GROUPED}
+ARCHITECTURES = BIDIRECTIONAL | DECODERS
+
+
+def save_tiny(folder: Path, kind: str, tokenizer: PreTrainedTokenizerFast) -> str:
+    """Write the encoder, with its language-model head where it is bidirectional. Returns the folder."""
+    torch.manual_seed(0)
+    settings = SMALL | ARCHITECTURES[kind]
+    if kind == "distilbert":
+        for name in ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size"):
+            del settings[name]
+    config = AutoConfig.for_model(kind, vocab_size=len(tokenizer), initializer_range=0.1, **settings)
+    factory = AutoModelForMaskedLM if kind in BIDIRECTIONAL else AutoModel
+    factory.from_config(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
