@@ -23,13 +23,17 @@ from omegaconf import DictConfig
 
 @dataclass
 class SmacConf:
-    """n_trials: jobs of a search. batch: jobs that SMAC proposes before it is told a result. seed: of the search."""
+    """n_trials: jobs of a search. batch: jobs that SMAC proposes before it is told a result. seed: of the search.
+
+    memory: the name under which its trials are kept; null: a hash of the search's arguments.
+    """
 
     _target_: str = "hydra_plugins.cse_smac.SmacSweeper"
     n_trials: int = 50
     batch: int = 1
     initial_share: float = 0.25
     seed: int = 0
+    memory: str | None = None
     params: dict[str, str] | None = None
 
 
@@ -39,8 +43,11 @@ ConfigStore.instance().store(group="hydra/sweeper", name="smac", node=SmacConf, 
 class SmacSweeper(Sweeper):
     """Searches `key=interval(a,b)` (uniform) and `key=choice(...)`, and maximises what the job returns."""
 
-    def __init__(self, n_trials: int, batch: int, initial_share: float, seed: int, params: DictConfig | None):
+    def __init__(
+        self, n_trials: int, batch: int, initial_share: float, seed: int, memory: str | None, params: DictConfig | None
+    ):
         self.n_trials, self.batch, self.initial_share, self.seed = n_trials, batch, initial_share, seed
+        self.memory = memory
         self.params = dict(params or {})
 
     def setup(self, *, hydra_context: Any, task_function: Any, config: DictConfig) -> None:
@@ -55,17 +62,21 @@ class SmacSweeper(Sweeper):
         assert self.launcher is not None
         words = [f"{key}={values}" for key, values in self.params.items()]
         parser = OverridesParser.create(config_loader=self.hydra_context.config_loader)
-        overrides = {override.get_key_element(): override for override in parser.parse_overrides([*words, *arguments])}
+        overrides = {override.key_or_group: override for override in parser.parse_overrides([*words, *arguments])}
         searched = {key: override for key, override in overrides.items() if override.is_sweep_override()}
-        fixed = [f"{key}={o.get_value_element_as_str()}" for key, o in overrides.items() if key not in searched]
+        fixed = [str(override.input_line) for key, override in overrides.items() if key not in searched]
         optimiser = self.optimiser(searched)
-        name = hashlib.sha1(" ".join([*sorted(words), *sorted(arguments), str(self.seed)]).encode()).hexdigest()[:8]
-        memory = Path(self.config.hydra.sweep.dir, ".smac", f"{name}.jsonl")
+        decisive = " ".join([*sorted(words), *sorted(arguments), str(self.seed)])
+        name = self.memory or hashlib.sha1(decisive.encode()).hexdigest()[:8]
+        memory = Path(self.config.hydra.sweep.dir, ".smac", f"{name}-{self.seed}.jsonl")
         memory.parent.mkdir(parents=True, exist_ok=True)
         count = remembered(optimiser, memory)
         while count < self.n_trials:
             trials = [optimiser.ask() for _ in range(min(self.batch, self.n_trials - count))]
-            jobs = [[*(f"{key}={spelled(trial.config[key])}" for key in searched), *fixed] for trial in trials]
+            jobs = [
+                [*(f"{o.get_key_element()}={spelled(trial.config[key])}" for key, o in searched.items()), *fixed]
+                for trial in trials
+            ]
             self.validate_batch_is_legal(jobs)
             for trial, outcome in zip(trials, self.launcher.launch(jobs, initial_job_idx=count), strict=True):
                 score = float(outcome.return_value)
@@ -85,15 +96,14 @@ class SmacSweeper(Sweeper):
         except ImportError as error:
             from cse.errors import MissingResource
 
-            raise MissingResource(
-                "hydra/sweeper=smac needs the package smac (pip install smac); hydra/sweeper=optuna searches without it"
-            ) from error
+            raise MissingResource("hydra/sweeper=smac needs the package smac: pip install 'cse-lab[smac]'") from error
         logging.getLogger("smac").setLevel(logging.WARNING)
         space = ConfigurationSpace(seed=self.seed)
         for key, override in searched.items():
             value = override.value()
             if isinstance(value, IntervalSweep):
-                space.add(Float(key, (value.start, value.end)))  # type: ignore[arg-type]
+                bounds = (value.start, value.end)
+                space.add(Float(key, bounds, log="log" in value.tags))  # type: ignore[arg-type]
             else:
                 space.add(Categorical(key, list(override.sweep_string_iterator())))
         scenario = Scenario(

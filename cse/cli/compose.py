@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NoReturn
 
 from omegaconf import DictConfig
 
@@ -85,6 +86,15 @@ def following(arguments: list[str]) -> list[str]:
 def words(arguments: list[str]) -> list[str]:
     """What a person typed, as Hydra wants it."""
     return following(of_the_only_evaluator(resumed(sort_arguments(arguments))))
+
+
+def many(config_name: str, arguments: list[str]) -> NoReturn:
+    """Run the jobs of a line with -m or sweep=; exits with 1 where one failed, with 2 after a user's mistake."""
+    from cse.sweep import engine
+
+    with exit_codes(config_name, arguments):
+        arguments = of_the_only_evaluator(sort_arguments(arguments))
+        sys.exit(engine.main(arguments, "cse-train" if config_name == "train" else "cse-eval"))
 
 
 def command(config_name: str, task: Callable[[DictConfig], object], arguments: list[str]) -> None:

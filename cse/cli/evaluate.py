@@ -26,20 +26,22 @@ def main() -> None:
 
         print(EVALUATE)  # noqa: T201
         return
+    from cse.sweep import engine
+
+    if engine.wanted(sys.argv[1:]):
+        compose.many("evaluate", sys.argv[1:])
     try:  # before Hydra writes its own files there
-        for key in ("hydra.run.dir", "hydra.sweep.dir"):
-            for argument in [argument for argument in sys.argv if argument.startswith(f"{key}=")][-1:]:
-                check_folder(Path(argument.partition("=")[2].strip("'\"")), key)
+        for argument in [argument for argument in sys.argv if argument.startswith("hydra.run.dir=")][-1:]:
+            check_folder(Path(argument.partition("=")[2].strip("'\"")))
     except UserError as error:
         sys.exit(compose.complain(str(error), 2))
     compose.command("evaluate", task, sys.argv[1:])
 
 
-def check_folder(folder: Path, key: str) -> None:
-    """Never write over a run or over scores; those of several jobs lie in folders of hydra.sweep.dir."""
-    places = [folder] if key == "hydra.run.dir" else [path for path in folder.glob("*") if path.is_dir()]
-    if any((place / name).exists() for place in places for name in ("best", "last", "scores.csv")):
-        raise UserError(f"{folder} holds a run or its scores: {key}=ANOTHER keeps them")
+def check_folder(folder: Path) -> None:
+    """Raise UserError for a folder that holds a run or scores: they are never written over."""
+    if any((folder / name).exists() for name in ("best", "last", "scores.csv")):
+        raise UserError(f"{folder} holds a run or its scores: hydra.run.dir=ANOTHER keeps them")
 
 
 def task(cfg: DictConfig) -> None:

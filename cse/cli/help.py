@@ -8,7 +8,7 @@ cse-train: train a sentence encoder as a paper did, or as you like.
   cse-train objective=barlow model=roberta        that row of the paper, with that row's hyper-parameters
   cse-train objective=declutr model=distilroberta data=text data.path=documents.txt
   cse-train sweep=whitenedcse/table4              a paper's table; run again, it goes on where it stopped
-  cse-train objective=simcse -m seed=1,2,3        the same for three seeds
+  cse-train -m objective=barlow,vicreg seed=1,2   every combination; the same line again goes on where it stopped
 
 Choose                                            (cse-train GROUP=? lists the choices of a group)
   model=          bert bert_large roberta roberta_large distilroberta german_bert french_bert rubert chinese_bert minilm
@@ -30,7 +30,8 @@ Shorter, larger, elsewhere
   trainer.chunk=64                any batch size in the memory of 64 rows, same loss and gradient
   trainer.precision=bf16          fp32, bf16, fp16; auto by default
   dry_run=true                    print what would run, and stop
-  hydra.run.dir=FOLDER            where the run goes (outputs/DATE/TIME by default)
+  hydra.run.dir=FOLDER            where the run goes (outputs/DATE/TIME by default; of -m: hydra.sweep.dir=FOLDER)
+  jobs.parallel=2                 of -m and sweep=: jobs at the same time; jobs.fail_fast=true: none after a failure
   resume=FOLDER                   go on with that run, bit for bit, from its last checkpoint
 
 Look before you run
@@ -46,7 +47,7 @@ cse-eval: score any encoder.
   cse-eval model=minilm eval=stsb                                                    a configured encoder
   cse-eval checkpoint=bert-base-uncased pooling=avg_first_last eval=sts              a plain encoder: say its pooling
   cse-eval checkpoint=glove.840B.300d.txt eval=sts                                   averaged word vectors
-  cse-eval -m checkpoint=FOLDER,FOLDER eval=sts                                      several, one after the other
+  cse-eval -m checkpoint=FOLDER,FOLDER eval=sts                                      several, and a table of them
 
 Encoder     pooling=cls mean avg_top2 avg_first_last avg_first_last_0 pooler    null: as the checkpoint records it
             dtype=fp32 bf16 fp16      max_length=N      batch_size=N     lowercase=true (vectors of lower-case words)

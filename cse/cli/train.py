@@ -20,9 +20,7 @@ def main() -> None:
     from cse.sweep import engine
 
     if engine.wanted(sys.argv[1:]):
-        arguments = compose.of_the_only_evaluator(compose.sort_arguments(sys.argv[1:]))
-        with compose.exit_codes("train", arguments):
-            sys.exit(engine.main(arguments))
+        compose.many("train", sys.argv[1:])
     slurm.join()
     compose.command("train", train, sys.argv[1:])
     if "RANK" in os.environ:  # not after a failure: the other processes may be inside a collective

@@ -32,10 +32,19 @@ def composed(config_name: str, arguments: list[str]) -> DictConfig:
     from hydra import compose, initialize_config_dir
     from hydra.core.global_hydra import GlobalHydra
 
-    if GlobalHydra.instance().is_initialized():  # inside a Hydra job
-        return compose(config_name, arguments, return_hydra_config=True)
-    with initialize_config_dir(CONF_DIR, version_base="1.3"):
-        return compose(config_name, arguments, return_hydra_config=True)
+    outer = GlobalHydra.instance().hydra  # inside a Hydra job, its own
+    GlobalHydra.instance().clear()
+    try:
+        with initialize_config_dir(CONF_DIR, version_base="1.3"):
+            return compose(config_name, arguments, return_hydra_config=True)
+    finally:
+        GlobalHydra.instance().hydra = outer
+
+
+def is_group(key: str) -> bool:
+    """Whether a key chooses from a folder of conf/, or a sweep."""
+    root = key.partition("@")[0].partition("/")[0]
+    return root == "sweep" or Path(CONF_DIR, root).is_dir()
 
 
 def valid_keys(config_name: str, arguments: list[str]) -> list[str]:

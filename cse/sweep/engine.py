@@ -1,96 +1,152 @@
-"""cse-train sweep=PAPER/TABLE: a paper's table. Each job is a fresh process in a folder named by what it runs.
+"""Many jobs from one line: cse-train sweep=PAPER/TABLE, cse-train -m KEY=A,B and cse-eval -m KEY=A,B.
 
-Hydra expands the axes and launches them: here one after the other, on several GPUs (hydra/launcher=joblib), on a
-cluster (hydra/launcher=submitit_slurm), or as a search proposes them (hydra/sweeper=smac or optuna). What it launches
-is `job`: nothing if its folder says that it is done, else a process that starts there, or goes on where it was killed.
+Each job is a fresh process in a folder named by what it runs. Hydra's launchers start them: one after the other,
+several at a time (jobs.parallel=N, hydra/launcher=joblib), on a cluster (hydra/launcher=submitit_slurm), or as a search
+proposes them (hydra/sweeper=smac). What they start is cse.sweep.worker.job, with the number of a row of the plan.
 """
 
-import fcntl
-import json
-import math
 import os
 import re
-import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
-from hydra.errors import ConfigCompositionException
-from omegaconf import DictConfig, OmegaConf
+from hydra.errors import HydraException
+from omegaconf.errors import OmegaConfBaseException
 
-from cse.errors import UserError
+from cse.errors import MissingResource, UserError
 from cse.run import composition
-from cse.sweep import jobs
+from cse.sweep import jobs, multirun, plan, worker
 
+MULTI = ("-m", "--multirun")
 INFORM = ("--cfg", "-c", "--info", "-i", "--shell-completion", "-sc", "--hydra-help", "--version")
-LEDGER = "jobs.jsonl"  # in the sweep's folder: what became of each job since the last start, a line as each ends
-SLOTS = "CSE_SWEEP_SLOTS"  # the GPU of each job that runs at the same time, joined by commas; it crosses processes
+OWN = re.compile(r"sweep|dry_run|jobs\..*|hydra/(launcher|sweeper)|hydra\.(launcher|sweeper|sweep|mode|run)(\..*)?")
+"""The keys that say how jobs are started; all others are the jobs' own."""
+PASSED = re.compile(r"hydra/launcher|hydra\.(launcher|sweeper)\.(?!n_trials).*")
+"""Those of them that Hydra's launcher and sweeper read as they stand."""
 QUIET = ["hydra/job_logging=none", "hydra/hydra_logging=none", "hydra.output_subdir=null", "hydra.sweep.subdir=."]
+TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+STOPPED = 130  # as a shell says it of Ctrl-C
+PLUGINS = {
+    ("hydra/launcher", "joblib"): ("hydra_joblib_launcher", "pip install 'cse-lab[launchers]'"),
+    ("hydra/launcher", "submitit"): ("hydra_submitit_launcher", "pip install 'cse-lab[launchers]'"),
+    ("hydra/sweeper", "optuna"): (
+        "hydra_optuna_sweeper",
+        "hydra/sweeper=smac (pip install 'cse-lab[smac]') is the search that this project keeps; "
+        "pip install hydra-optuna-sweeper brings optuna 2.10, as it refuses optuna 3 and later",
+    ),
+}
 
 
 def wanted(arguments: Sequence[str]) -> bool:
-    """Whether these are the arguments of a sweep, and not of one of its jobs or of a look at the config."""
-    names = [jobs.value_of(argument) for argument in arguments if argument.startswith("sweep=")]
+    """Whether these are the arguments of many jobs, and not of one of them or of a look at the config."""
+    sweeps = [jobs.value_of(argument) for argument in arguments if argument.startswith("sweep=")]
     single = "hydra.mode=RUN" in arguments or any(argument in INFORM for argument in arguments)
-    return bool(names) and names[-1] not in ("null", "") and not single
+    several = any(argument in MULTI for argument in arguments)
+    return not single and (several or is_named(sweeps[-1] if sweeps else None))
 
 
-def main(arguments: list[str]) -> int:
-    """Run a sweep, or show it (dry_run=true). Returns 0, or 1 where a job failed. Raises UserError, Hydra's errors."""
-    arguments = [argument for argument in arguments if argument not in ("-m", "--multirun")]
+def main(arguments: list[str], program: str = "cse-train") -> int:
+    """Run the jobs, or show them (dry_run=true). Returns 0, 1 where a job failed, or STOPPED after Ctrl-C.
+
+    Raises UserError for a mistake in any job's settings before the first one starts.
+    """
+    arguments = [argument for argument in arguments if argument not in MULTI]
     given = {jobs.key_of(argument): jobs.value_of(argument) for argument in arguments}
-    composition.refuse_additions(arguments, "train")
-    sweep = jobs.read(given["sweep"])
-    grid = given.get("hydra/sweeper", sweep.sweeper) == "basic"
-    searches = [[]] if grid else sweep.searches(arguments)
-    planned = sweep.jobs(arguments) if grid else []
-    trials = 1 if grid else int(given.get("hydra.sweeper.n_trials", sweep.trials))
-    if given.get("dry_run", "false").lower() == "true":
+    check_start(given)
+    dry_run, fail_fast = switch(given, "dry_run"), switch(given, "jobs.fail_fast")
+    told = [argument for argument in arguments if not OWN.fullmatch(jobs.key_of(argument))]
+    table = jobs.read(given["sweep"]) if is_named(given.get("sweep")) else multirun.of_line(program, told)
+    sweeper, trials = given.get("hydra/sweeper", table.sweeper), given.get("hydra.sweeper.n_trials", table.trials)
+    rows = rows_of(table, told, sweeper)
+    planned = [table.job(jobs.sampled(row)) for row in rows]
+    check_keys(planned)
+    folder, title = Path(given.get("hydra.sweep.dir", table.place(told))), table.name or program
+    if dry_run:
         from cse.sweep import estimate
 
-        estimate.show(sweep, planned or [sweep.job(rest(arguments, search)) for search in searches], trials)
+        estimate.show(title, folder, planned, 1 if sweeper == "basic" else int(trials))
         return 0
-    folder = Path(given.get("hydra.sweep.dir", sweep.place(arguments)))
-    arguments = of_cases(sweep, arguments)
-    more = [*QUIET, *parallel(given), f"hydra.sweep.dir={jobs.quoted(folder)}"]
-    if given.get("hydra/sweeper") == "optuna":
-        more.append("hydra.sweeper.direction=maximize")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / LEDGER).write_text("")
-    count = f"jobs: {len(planned)}" if grid else f"searches: {len(searches)} of {trials} trials"
-    print(f"{sweep.name}  {count}  folder: {folder}")  # noqa: T201
-    cases = [axis for axis in sweep.axes(arguments) if axis.startswith("case=")]
-    for search in searches:
-        composition.program("train", job, ["--multirun", *rest([*cases, *arguments], search), *more])()
-    return conclude(sweep.name, folder, [one.name for one in planned])
+    path = plan.Plan(program, table.name, list(table.keys), rows, fail_fast).write(folder)
+    if sweeper == "basic":
+        names, count, starts = [one.name for one in planned], f"jobs: {len(rows)}", [[f"row=range({len(rows)})"]]
+    else:
+        names, count = [], f"searches: {len(rows)} of {trials} trials"
+        starts = [search(number, row, sweeper, trials) for number, row in enumerate(rows)]
+    print(f"{title}  {count}  folder: {folder}")  # noqa: T201
+    report = f"cse-report sweep={table.name}" if table.name else f"cse-report runs={folder}"
+    hydra = [f"plan={jobs.quoted(path)}", f"hydra.sweep.dir={jobs.quoted(folder)}", *launcher(arguments, given)]
+    try:
+        for start in starts:
+            launch([*start, *hydra])
+    except KeyboardInterrupt:
+        plan.conclude(title, path, names, report)
+        print("stopped; the same line again goes on", file=sys.stderr)  # noqa: T201
+        return STOPPED
+    return plan.conclude(title, path, names, report)
 
 
-def of_cases(sweep: jobs.Sweep, arguments: list[str]) -> list[str]:
-    """The arguments, with ++ before keys that only cases have: Hydra composes the sweep itself without its cases.
+def is_named(sweep: str | None) -> bool:
+    """Whether the value of `sweep=`, None where the line has none, names a sweep."""
+    return sweep not in (None, "null", "")
 
-    Raises Hydra's error, or UserError naming the case, for a key that a chosen case does not have.
-    """
-    keys = {*composition.valid_keys("train", [f"sweep={sweep.name}"]), "case"}
-    own = [a for a in arguments if jobs.key_of(a) not in keys and not re.match(r"hydra[./]", jobs.key_of(a))]
-    if not own:
-        return arguments
-    cases = next((jobs.value_of(a).split(",") for a in arguments if a.startswith("case=")), list(sweep.cases))
-    for case in cases or [""]:
-        chosen = [a for a in arguments if jobs.key_of(a) != "case"] + ([f"case={case}"] if case else [])
-        one = sweep.job(jobs.expanded([*sweep.axes([*chosen, "case="]), *chosen])[0])
+
+def rows_of(table: jobs.Sweep | multirun.Multirun, told: Sequence[str], sweeper: str) -> list[list[str]]:
+    """The overrides of each job of a grid, equal jobs (a cse-eval that no axis changes) once; or of each search."""
+    line = jobs.merged([*table.axes(told), *told])
+    if sweeper == "basic":
+        return list({table.job(row).name: row for row in jobs.expanded(line)}.values())
+    return [rest(line, fixed) for fixed in table.searches(told)]
+
+
+def search(number: int, row: Sequence[str], sweeper: str, trials: int | str) -> list[str]:
+    """Hydra's arguments for the search of one row: its axes, which the sweeper chooses values of."""
+    axes = [f"++{override}" for override in row if jobs.is_axis(override)]
+    memory = jobs.digest(filter(jobs.decides, row))
+    own = {"optuna": ["hydra.sweeper.direction=maximize"], "smac": [f"hydra.sweeper.memory='{memory}'"]}
+    return [
+        f"row={number}",
+        *axes,
+        f"hydra/sweeper={sweeper}",
+        f"hydra.sweeper.n_trials={trials}",
+        *own.get(sweeper, []),
+    ]
+
+
+def check_start(given: dict[str, str]) -> None:
+    """Raise UserError for a line that cannot start jobs, MissingResource for a launcher that is not installed."""
+    if "RANK" in os.environ:
+        raise UserError("-m and sweep= start processes of their own: run them without torchrun, accelerate or srun")
+    if given.get("resume", "null") not in ("auto", "null", ""):
+        raise UserError(f"resume={given['resume']} goes on with one run; many go on when the same line is given again")
+    if number_of(given) > 1 and given.get("hydra/launcher", "joblib") != "joblib":
+        raise UserError(
+            f"jobs.parallel={given['jobs.parallel']} is for jobs on this machine, and hydra/launcher="
+            f"{given['hydra/launcher']} is not: hydra.launcher.array_parallelism=N bounds a cluster's"
+        )
+    chosen = given | ({"hydra/launcher": "joblib"} if number_of(given) > 1 else {})
+    for (key, start), (module, advice) in PLUGINS.items():
+        if chosen.get(key, "").startswith(start) and find_spec(f"hydra_plugins.{module}") is None:
+            raise MissingResource(f"{key}={chosen[key]} is not installed: {advice}")
+
+
+def check_keys(planned: Sequence[jobs.Job]) -> None:
+    """Compose the config of each kind of job. Raises UserError for a key or a choice that it does not have."""
+    kinds = set()
+    for one in planned:
+        keys = {jobs.key_of(argument) for argument in one.arguments}
+        choices = {argument for argument in one.arguments if composition.is_group(jobs.key_of(argument))}
+        kind = (one.program, frozenset(keys), frozenset(choices))
+        if kind in kinds:
+            continue
+        kinds.add(kind)
+        name = worker.CONFIGS[one.program]
         try:
-            if one.program == "cse-train":
-                composition.composed("train", one.arguments)
-        except ConfigCompositionException as error:
-            if len(cases) < 2:
-                raise
-            why = composition.explain(error, one.arguments, "train")
-            raise UserError(f"{why} (in case={case}; case=a,b picks the cases that a setting is for)") from error
-    return [f"++{argument}" if argument in own else argument for argument in arguments]
+            composition.composed(name, one.arguments)
+        except (HydraException, OmegaConfBaseException) as error:
+            why = composition.explain(error, one.arguments, name)
+            raise UserError(f"{why} (in the job {one.name})" if len(planned) > 1 else why) from error
 
 
 def rest(arguments: Sequence[str], search: Sequence[str]) -> list[str]:
@@ -99,150 +155,46 @@ def rest(arguments: Sequence[str], search: Sequence[str]) -> list[str]:
     return [*search, *(argument for argument in arguments if jobs.key_of(argument) not in fixed)]
 
 
-def parallel(given: dict[str, str]) -> list[str]:
-    """Launcher arguments for jobs.parallel=N and hydra/launcher=joblib, and the slots of GPUs in the environment."""
-    said = given.get("jobs.parallel", "1")
-    if not said.isdecimal() or int(said) < 1:
-        raise UserError(f"jobs.parallel={said} must be a whole number of at least 1")
-    number = int(said)
+def launch(arguments: list[str]) -> None:
+    """Hand the rows of a plan to Hydra's launcher, under a config that has no other keys."""
+    import hydra
+    from hydra.core.config_store import ConfigStore
+
+    ConfigStore.instance().store(name="jobs", node={"plan": "", "row": 0})
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # or Hydra would print errors and exit
+    sys.argv = [sys.argv[0], "--multirun", *QUIET, *arguments]
+    hydra.main(version_base="1.3", config_path=None, config_name="jobs")(worker.job)()
+
+
+def launcher(arguments: list[str], given: dict[str, str]) -> list[str]:
+    """Those of the arguments that are for Hydra's launcher; the GPUs that jobs share go into the environment."""
+    passed = [argument for argument in arguments if PASSED.fullmatch(jobs.key_of(argument))]
+    os.environ.pop(worker.SLOTS, None)
+    number = number_of(given)
     if number == 1 and given.get("hydra/launcher") != "joblib":
-        os.environ.pop(SLOTS, None)
-        return []
+        return passed
     import torch
 
     gpus = [str(gpu) for gpu in range(torch.cuda.device_count())]
     if gpus and "CUDA_VISIBLE_DEVICES" in os.environ:
         gpus = os.environ["CUDA_VISIBLE_DEVICES"].split(",")
     number = int(given.get("hydra.launcher.n_jobs", max(number, len(gpus) if number == 1 else 1)))
-    os.environ[SLOTS] = ",".join(gpus[i % len(gpus)] for i in range(number)) if gpus else ""
-    return ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={number}"]
+    os.environ[worker.SLOTS] = ",".join(gpus[i % len(gpus)] for i in range(number)) if gpus else ""
+    others = [argument for argument in passed if jobs.key_of(argument) != "hydra/launcher"]
+    return ["hydra/launcher=joblib", *others, f"hydra.launcher.n_jobs={number}"]
 
 
-def job(cfg: DictConfig) -> float:
-    """What Hydra launches: one job, whatever becomes of it. Returns its score for a search, NaN where it has none."""
-    from hydra.core.hydra_config import HydraConfig
-
-    hydra: Any = HydraConfig.get()
-    one = jobs.read(hydra.runtime.choices.sweep).job(hydra.overrides.task)
-    sweep_folder = Path(hydra.runtime.cwd, hydra.sweep.dir).resolve()
-    started = time.time()
-    state, score, why = run(one, sweep_folder / one.name, cfg)
-    line = {"job": one.name, "state": state, "score": score, "seconds": round(time.time() - started), "why": why}
-    with open(sweep_folder / LEDGER, "a", encoding="utf-8") as ledger:
-        ledger.write(json.dumps(line) + "\n")
-    shown = "" if score is None else f"{score:.2f}"
-    print(f"{time.strftime('%H:%M:%S')}  {state:11}  {shown:>6}  {one.name}  {why}".rstrip(), flush=True)  # noqa: T201
-    return math.nan if score is None else score
+def number_of(given: dict[str, str]) -> int:
+    """Jobs at the same time. Raises UserError unless jobs.parallel is a whole number of at least 1."""
+    value = given.get("jobs.parallel", "1")
+    if not value.isdecimal() or int(value) < 1:
+        raise UserError(f"jobs.parallel={value} must be a whole number of at least 1")
+    return int(value)
 
 
-def run(one: jobs.Job, folder: Path, cfg: DictConfig) -> tuple[str, float | None, str]:
-    """(state, score, why it failed) of one job, after it has been run where that was needed."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / ".lock", "w") as lock:  # its child holds it too, so an orphan is not joined by a second
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return "elsewhere", None, "another process is at it"
-        results = results_of(folder)
-        if results.get("status") == "done":
-            other = differences(one, results) if not cfg.smoke else []
-            if other:
-                return (
-                    "failed",
-                    None,
-                    f"{folder} is done, with {', '.join(other[:3])}: move it away to run the job anew",
-                )
-            return "done before", score_of(results), ""
-        if one.scores and results_of(one.scores[0]).get("status") != "done":
-            made_by = " ".join(a for a in one.scores[1].arguments if a.startswith(("sweep=", "case=")))
-            return "failed", None, f"it scores {one.scores[0]}, which is not done: cse-train {made_by}"
-        with gpu() as environment, open(folder / "job.log", "ab") as log:
-            code = subprocess.run(
-                command_of(one, folder, cfg), stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT,
-                env=environment, pass_fds=[lock.fileno()],
-            ).returncode  # fmt: skip
-    results = results_of(folder)
-    if code == 0 and results.get("status") == "done":
-        return "done", score_of(results), ""
-    if code < 0:
-        return "killed", None, f"by signal {-code}; the same line again goes on from its last checkpoint"
-    said = (folder / "job.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    return "failed", None, f"{said[-1] if said else 'without a word'} ({folder / 'job.log'})"
-
-
-def command_of(one: jobs.Job, folder: Path, cfg: DictConfig) -> list[str]:
-    """The process: its own name stands in its results and its model card."""
-    module = {"cse-train": "cse.cli.train", "cse-eval": "cse.cli.evaluate"}[one.program]
-    start = f"import sys; sys.argv[0] = {one.program!r}; from {module} import main; main()"
-    names = []
-    if (
-        one.program == "cse-train" and "wandb" in cfg.tracker
-    ):  # the sweep is the group, so a dashboard compares its jobs
-        group = jobs.value_of(one.arguments[0])
-        names = [f"tracker.wandb.group={jobs.quoted(group)}", f"tracker.wandb.name={jobs.quoted(one.name)}"]
-    return [sys.executable, "-c", start, *one.arguments, *names, f"hydra.run.dir={jobs.quoted(folder)}"]
-
-
-@contextmanager
-def gpu() -> Iterator[dict[str, str]]:
-    """An environment with one of the GPUs that jobs share, for as long as the job runs; waits until one is free."""
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    slots = os.environ.get(SLOTS)
-    if not slots:
-        yield environment
-        return
-    while True:
-        for slot, device in enumerate(slots.split(",")):
-            with open(Path(tempfile.gettempdir(), f"cse-{os.getuid()}-slot-{slot}-gpu-{device}"), "w") as lock:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    continue
-                yield environment | {"CUDA_VISIBLE_DEVICES": device}
-                return
-        time.sleep(1)
-
-
-def differences(one: jobs.Job, results: dict[str, Any]) -> list[str]:
-    """`key=before (now after)` of the settings that the finished run does not share with the job as it stands now."""
-    if one.program != "cse-train":
-        return []
-    now = jobs.settings(composition.composed("train", one.arguments))
-    before = jobs.settings(OmegaConf.create(results["config"]))
-    return [f"{key}={before[key]} (now {now[key]})" for key in now if key in before and before[key] != now[key]]
-
-
-def results_of(folder: Path) -> dict[str, Any]:
-    try:
-        return json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-
-
-def score_of(results: dict[str, Any]) -> float | None:
-    """The selection score; where nothing selects, the first average."""
-    metrics = results["metrics"]
-    chosen = (results["config"].get("trainer") or {}).get("select")
-    return metrics.get(chosen, next((value for key, value in metrics.items() if key.endswith("average")), None))
-
-
-def conclude(name: str, folder: Path, planned: list[str]) -> int:
-    """The table of all jobs. Returns 1 if one failed, else 0."""
-    from rich.console import Console
-    from rich.table import Table
-
-    told = [json.loads(line) for line in (folder / LEDGER).read_text(encoding="utf-8").splitlines()]
-    ends = {line["job"]: line for line in told}
-    table = Table("job", "state", "score", "time", "", box=None, header_style="bold")
-    for job_name in dict.fromkeys([*planned, *ends]):
-        end = ends.get(job_name, {"state": "not run", "score": None, "seconds": None, "why": ""})
-        score = "" if end["score"] is None else f"{end['score']:.2f}"
-        table.add_row(
-            job_name, end["state"], score, "" if end["seconds"] is None else f"{end['seconds']} s", end["why"]
-        )
-    Console(width=None if sys.stdout.isatty() else 200, soft_wrap=True).print(table)
-    bad = sum(end["state"] in ("failed", "killed") for end in ends.values())
-    done = sum(end["state"] in ("done", "done before") for end in ends.values())
-    rest = f", {bad} failed" if bad else ""
-    print(f"{name}: {done} of {max(len(planned), len(ends))} done{rest}, in {folder}; cse-report sweep={name}")  # noqa: T201
-    return 1 if bad else 0
+def switch(given: dict[str, str], key: str) -> bool:
+    """What the line says of a switch, False where nothing. Raises UserError for anything but a word for truth."""
+    value = given.get(key, "false").lower()
+    if value not in TRUTH:
+        raise UserError(f"{key}={given[key]} must be true or false")
+    return TRUTH[value]

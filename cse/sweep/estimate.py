@@ -10,6 +10,7 @@ Wrong by a factor of two or so; evaluation comes on top. Images or sound add 197
 """
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
@@ -21,7 +22,7 @@ SUSTAINED = 50e12  # floating-point operations a second
 AUX_TOKENS = {"Visual": 197, "Audio": 211}
 
 
-def show(sweep: jobs.Sweep, planned: Sequence[jobs.Job], trials: int) -> None:
+def show(title: str, folder: Path, planned: Sequence[jobs.Job], trials: int) -> None:
     """Print a line for each job, and the sum. trials: the jobs that stand behind each line (of a search)."""
     from rich.console import Console
     from rich.table import Table
@@ -41,7 +42,7 @@ def show(sweep: jobs.Sweep, planned: Sequence[jobs.Job], trials: int) -> None:
         )  # fmt: skip
     Console(width=160, soft_wrap=True).print(table)
     times = f" x {trials} trials" if trials > 1 else ""
-    print(f"{sweep.name}: {len(planned)} jobs{times}, {summed(hours_of, trials)}, in runs/{sweep.folder}")  # noqa: T201
+    print(f"{title}: {len(planned)} jobs{times}, {summed(hours_of, trials)}, in {folder}")  # noqa: T201
 
 
 def summed(hours: Sequence[float | None], trials: int) -> str:

@@ -14,7 +14,7 @@ A sweep's YAML (sweeps/<paper>/<table>.yaml, the config group `sweep`) holds set
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,11 @@ class Sweep:
     trials: int  # of each search
     own_keys: list[str]
     report: dict[str, Any] | None
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The keys of its axes."""
+        return tuple(self.params)
 
     def place(self, arguments: Sequence[str]) -> Path:
         """Where its jobs go, relative to where it is started. A smoke test's scores never lie among real ones."""
@@ -130,13 +135,7 @@ class Sweep:
         place = {key: place for place, key in enumerate(dict.fromkeys(["case", *self.params, "seed"]))}
         shown = [override for override in readable if key_of(override) == "case" or decides(override)]
         shown.sort(key=lambda override: (place.get(key_of(override), len(place)), key_of(override)))
-        lasts = [key_of(override).split(".")[-1] for override in shown]
-        values = [value_of(override).rpartition("/")[2] for override in shown]  # of a path its end says enough
-        words = [value if last == "case" else f"{last if lasts.count(last) == 1 else key_of(o)}_{value}"
-                 for last, value, o in zip(lasts, values, shown, strict=True)]  # fmt: skip
-        text = re.sub(r"[^\w.+-]+", "_", "-".join(words)) or "run"
-        decisive = " ".join(sorted(filter(decides, arguments)))
-        return f"{text[:SLUG]}-{hashlib.sha1(decisive.encode()).hexdigest()[:8]}"
+        return short_name(shown, filter(decides, arguments))
 
 
 def read(name: str) -> Sweep:
@@ -152,6 +151,46 @@ def read(name: str) -> Sweep:
         [key for key in OWN_KEYS if key in config],
         OmegaConf.to_container(config.report) if "report" in config else None,  # type: ignore[arg-type]
     )  # fmt: skip
+
+
+def short_name(shown: Sequence[str], decisive: Iterable[str], first: str = "") -> str:
+    """A folder's name: `first`, the overrides `shown` in few words, and a hash of all that decides what is run."""
+    lasts = [key_of(override).split(".")[-1] for override in shown]
+    words = [first] if first else []
+    for last, override in zip(lasts, shown, strict=True):
+        value = value_of(override).rpartition("/")[2]  # of a path its end says enough
+        key = last if lasts.count(last) == 1 else key_of(override)
+        words.append(value if last == "case" else f"{key}_{value}")
+    text = re.sub(r"[^\w.+-]+", "_", "-".join(words)) or "run"
+    return f"{text[:SLUG]}-{digest(decisive)}"
+
+
+def digest(overrides: Iterable[str]) -> str:
+    """Eight hexadecimal digits of overrides, whatever their order."""
+    return hashlib.sha1(" ".join(sorted(overrides)).encode()).hexdigest()[:8]
+
+
+def is_axis(override: str) -> bool:
+    """Whether it gives a key several values (a,b  range(...)  interval(...)  glob(...))."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    return OverridesParser.create().parse_override(override).is_sweep_override()
+
+
+def sampled(overrides: Sequence[str]) -> list[str]:
+    """The overrides with the first of its values for each axis."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.core.override_parser.types import IntervalSweep
+
+    sample = []
+    for override in OverridesParser.create().parse_overrides(list(overrides)):
+        if not override.is_sweep_override():
+            sample.append(override.input_line or "")
+            continue
+        value = override.value()
+        first = value.start if isinstance(value, IntervalSweep) else next(override.sweep_string_iterator())
+        sample.append(f"{override.get_key_element()}={first}")
+    return sample
 
 
 def expanded(overrides: Sequence[str]) -> list[list[str]]:

@@ -7,12 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from hydra.errors import ConfigCompositionException
 from omegaconf import OmegaConf
 
 from cse.errors import UserError
 from cse.run.composition import composed
-from cse.sweep import engine, estimate, jobs
+from cse.sweep import engine, estimate, jobs, plan, worker
 
 STUB = """
 import json, os, signal, sys
@@ -43,11 +42,11 @@ def table5(tmp_path, monkeypatch):
     commands = []
 
     def run(*more: str, mood: str = "") -> int:
-        def stub(one, folder, cfg):
+        def stub(one, folder):
             commands.append(one.arguments)
             return [sys.executable, "-c", STUB, str(folder), mood]
 
-        monkeypatch.setattr(engine, "command_of", stub)
+        monkeypatch.setattr(worker, "command_of", stub)
         return engine.main(["sweep=whitenedcse/table5", "tracker=none", *more])
 
     run.folder, run.commands = folder, commands
@@ -55,8 +54,9 @@ def table5(tmp_path, monkeypatch):
 
 
 def ledger(folder: Path) -> dict[str, str]:
-    lines = [json.loads(line) for line in (folder / engine.LEDGER).read_text().splitlines()]
-    return {line["job"][:3]: line["state"] for line in lines}
+    """What became of each job in the last start."""
+    last = max((folder / plan.FOLDER).glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
+    return {job[:3]: end["state"] for job, end in plan.ends(last).items()}
 
 
 def starts(folder: Path) -> dict[str, int]:
@@ -70,7 +70,9 @@ def starts(folder: Path) -> dict[str, int]:
         (["-m", "sweep=a/b", "seed=1"], True),
         (["sweep=null"], False),
         (["objective=barlow"], False),
-        (["-m", "seed=1,2"], False),
+        (["-m", "seed=1,2"], True),
+        (["--multirun", "seed=1"], True),
+        (["-m", "seed=1,2", "--cfg", "job"], False),
         (["sweep=a/b", "hydra.mode=RUN"], False),
         (["sweep=a/b", "--cfg", "job"], False),
     ],
@@ -106,16 +108,18 @@ def test_the_command_line_replaces_axes_and_beats_cases():
 
 
 def test_a_setting_that_only_some_cases_have():
-    """Hydra composes the sweep without its cases, where aux_modality is empty."""
+    """A config of each kind of job is composed before the first one starts."""
     table = jobs.read("nonling/table3")
-    given = ["sweep=nonling/table3", "case=visual_bert,visual_roberta", "aux_modality.init=random", "trainer.lr=1e-5"]
-    assert engine.of_cases(table, given) == [*given[:2], "++aux_modality.init=random", "trainer.lr=1e-5"]
+    more = ["aux_modality.init=random", "trainer.lr=0.5"]
+    both = table.jobs(["case=visual_bert,visual_roberta", "seed=1", *more])
+    assert all(set(more) <= set(job.arguments) for job in both)
+    engine.check_keys(both)
     forced = table.job(["case=visual_bert", "++aux_modality.init=random", "seed=1"])
     assert forced == table.job(["case=visual_bert", "aux_modality.init=random", "seed=1"])
-    with pytest.raises(UserError, match=r"no key aux_modality\.init.*in case=simcse_bert"):
-        engine.of_cases(table, ["sweep=nonling/table3", "aux_modality.init=random"])
-    with pytest.raises(ConfigCompositionException, match="innit"):
-        engine.of_cases(table, ["sweep=nonling/table3", "case=visual_bert", "aux_modality.innit=random"])
+    with pytest.raises(UserError, match=r"no key aux_modality\.init.*in the job simcse_bert"):
+        engine.check_keys(table.jobs(["aux_modality.init=random"]))
+    with pytest.raises(UserError, match="innit"):
+        engine.check_keys(table.jobs(["case=visual_bert", "aux_modality.innit=random"]))
 
 
 def test_what_a_run_was_told_beyond_its_sweep():
@@ -206,7 +210,7 @@ def test_dry_run_shows_and_starts_nothing(table5, capsys):
     out = capsys.readouterr().out
     assert out.count("15,625") == 4
     assert not table5.commands
-    assert not (table5.folder / engine.LEDGER).exists()
+    assert not (table5.folder / plan.FOLDER).exists()
     found = estimate.of(composed("train", ["objective=whitenedcse", "objective.m=5"]))
     hours = 15_625 * 6 * 84_934_656 * (64 * 5 * 32) / 50e12 / 3600
     assert found["hours"] == pytest.approx(hours, rel=1e-3)
@@ -240,23 +244,21 @@ def test_a_mistake_is_one_sentence(cse_train, capsys, tmp_path, monkeypatch, bad
 
 
 def test_wandb_groups_by_sweep():
-    cfg = OmegaConf.create({"tracker": {"wandb": {}}})
-    one = jobs.read("whitenedcse/table5").jobs([])[0]
-    command = engine.command_of(one, Path("/a,b/c=d"), cfg)
+    one = jobs.read("whitenedcse/table5").jobs(["tracker=wandb"])[0]
+    command = worker.command_of(one, Path("/a,b/c=d"))
     assert "tracker.wandb.group='whitenedcse/table5'" in command
     assert f"tracker.wandb.name='{one.name}'" in command
     assert "hydra.run.dir='/a,b/c=d'" in command
-    assert not [
-        word for word in engine.command_of(one, Path("x"), OmegaConf.create({"tracker": {}})) if "wandb" in word
-    ]
+    without = jobs.read("whitenedcse/table5").jobs(["tracker=none"])[0]
+    assert not [word for word in worker.command_of(without, Path("x")) if "wandb" in word]
 
 
 def test_jobs_share_the_gpus(monkeypatch):
-    monkeypatch.setenv(engine.SLOTS, "4,7")
-    with engine.gpu() as one, engine.gpu() as other:
+    monkeypatch.setenv(worker.SLOTS, "4,7")
+    with worker.gpu() as one, worker.gpu() as other:
         assert {one["CUDA_VISIBLE_DEVICES"], other["CUDA_VISIBLE_DEVICES"]} == {"4", "7"}
-    monkeypatch.setenv(engine.SLOTS, "")
-    with engine.gpu() as environment:
+    monkeypatch.setenv(worker.SLOTS, "")
+    with worker.gpu() as environment:
         assert environment.get("CUDA_VISIBLE_DEVICES") == os.environ.get("CUDA_VISIBLE_DEVICES")
 
 

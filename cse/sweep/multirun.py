@@ -1,0 +1,57 @@
+"""`cse-train -m KEY=A,B ...` and `cse-eval -m ...`: jobs that the command line alone names, without a sweep's YAML.
+
+They go to multirun/AXES-SETTINGS-HASH, whose hash is of the axes' keys and of every other setting. So another value on
+an axis (seed=1,2 becomes seed=1,2,3) stays in the same folder, and the jobs that are done there are not run again.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cse.sweep.jobs import Job, decides, expanded, is_axis, key_of, merged, short_name
+
+
+@dataclass(frozen=True)
+class Multirun:
+    """The jobs of one line. program: cse-train or cse-eval. keys: of its axes, in order."""
+
+    program: str
+    keys: tuple[str, ...]
+    name: str = ""
+    sweeper: str = "basic"
+    trials: int = 50  # of a search, where hydra.sweeper.n_trials says nothing
+
+    def place(self, arguments: Sequence[str]) -> Path:
+        """The folder of its jobs, relative to where it is started."""
+        fixed = [a for a in merged(arguments) if key_of(a) not in self.keys and decides(a)]
+        words = "+".join(key.split(".")[-1].split("/")[-1] for key in self.keys)
+        shown = sorted(fixed, key=key_of)
+        return Path("multirun") / short_name(shown, [self.program, *self.keys, *fixed], first=words)
+
+    def axes(self, arguments: Sequence[str]) -> list[str]:
+        """None beside those on the line."""
+        return []
+
+    def jobs(self, arguments: Sequence[str]) -> list[Job]:
+        """Every combination, in order; equal ones once."""
+        jobs = [self.job(overrides) for overrides in expanded(arguments)]
+        return list({job.name: job for job in jobs}.values())
+
+    def searches(self, arguments: Sequence[str]) -> list[list[str]]:
+        """One search of all axes, which keeps nothing else fixed."""
+        return [[]]
+
+    def job(self, overrides: Sequence[str]) -> Job:
+        """The job of one combination."""
+        arguments = merged([re.sub(r"^\++", "", override) for override in overrides])
+        values = {key_of(argument): argument for argument in arguments}
+        shown = [values[key] for key in self.keys if key in values] or list(filter(decides, arguments))
+        own = [*arguments, "hydra.mode=RUN", *(["resume=auto"] if self.program == "cse-train" else [])]
+        return Job(short_name(shown, [self.program, *filter(decides, arguments)]), self.program, own)
+
+
+def of_line(program: str, arguments: Sequence[str]) -> Multirun:
+    """The jobs of a command line's arguments, flags left out."""
+    keys = dict.fromkeys(key_of(argument) for argument in arguments if is_axis(argument))
+    return Multirun(program, tuple(keys))

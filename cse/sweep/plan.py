@@ -1,0 +1,85 @@
+"""One start of many jobs, on disk: what is to be run, and what became of each job, a line as each ends."""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from cse.files import json_line, write_json
+from cse.sweep import jobs
+from cse.sweep.multirun import Multirun
+
+FOLDER = ".starts"  # in the folder of the jobs
+FAILED, DONE = ("failed", "killed"), ("done", "done before")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """sweep: its name, "" for a line with -m of `program` over `keys`. rows: the overrides of each job, or of each
+    search, with the ranges that it searches. fail_fast: no job is started after one that failed."""
+
+    program: str
+    sweep: str
+    keys: list[str]
+    rows: list[list[str]]
+    fail_fast: bool
+
+    def write(self, folder: Path) -> Path:
+        """A new file for this start, below the jobs' folder; raises RunError where it cannot be written."""
+        path = folder / FOLDER / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.json"
+        write_json(path, asdict(self))
+        ledger_of(path).touch()
+        return path.absolute()
+
+    def table(self) -> "jobs.Sweep | Multirun":
+        """What names the jobs and gives their arguments."""
+        return jobs.read(self.sweep) if self.sweep else Multirun(self.program, tuple(self.keys))
+
+
+def read(path: Path) -> Plan:
+    """The plan that `write` left at `path`."""
+    return Plan(**json.loads(path.read_text(encoding="utf-8")))
+
+
+def ledger_of(path: Path) -> Path:
+    """The file beside a plan that tells what became of its jobs."""
+    return path.with_suffix(".jsonl")
+
+
+def enter(path: Path, job: str, state: str, score: float | None, seconds: float, why: str) -> None:
+    """Add a job's end to the ledger of the plan at `path`, and say it on the terminal."""
+    line = {"job": job, "state": state, "score": score, "seconds": round(seconds), "why": why}
+    with open(ledger_of(path), "a", encoding="utf-8") as ledger:
+        ledger.write(json_line(line))
+    shown = "" if score is None else f"{score:.2f}"
+    print(f"{time.strftime('%H:%M:%S')}  {state:11}  {shown:>6}  {job}  {why}".rstrip(), flush=True)  # noqa: T201
+
+
+def ends(path: Path) -> dict[str, dict[str, Any]]:
+    """The last line of each job in the ledger of the plan at `path`, by the job's name."""
+    lines = map(json.loads, ledger_of(path).read_text(encoding="utf-8").splitlines())
+    return {line["job"]: line for line in lines}
+
+
+def conclude(title: str, path: Path, planned: Sequence[str], report: str) -> int:
+    """Print the table of all jobs and the line that compares them. Returns 1 if a job failed, else 0."""
+    from rich.console import Console
+    from rich.table import Table
+
+    ended = ends(path)
+    table = Table("job", "state", "score", "time", "", box=None, header_style="bold")
+    for name in dict.fromkeys([*planned, *ended]):
+        end = ended.get(name, {"state": "not run", "score": None, "seconds": None, "why": ""})
+        score = "" if end["score"] is None else f"{end['score']:.2f}"
+        seconds = "" if end["seconds"] is None else f"{end['seconds']} s"
+        table.add_row(name, end["state"], score, seconds, end["why"])
+    Console(width=None if sys.stdout.isatty() else 200, soft_wrap=True, markup=False).print(table)
+    failed = sum(end["state"] in FAILED for end in ended.values())
+    done = sum(end["state"] in DONE for end in ended.values())
+    count = f"{done} of {max(len(planned), len(ended))} done" + (f", {failed} failed" if failed else "")
+    print(f"{title}: {count}; {report}")  # noqa: T201
+    return 1 if failed else 0

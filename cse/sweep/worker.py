@@ -1,0 +1,139 @@
+"""What a launcher starts for each job: nothing if its folder says that it is done, else a process that starts there.
+
+A process that was killed goes on from its last checkpoint; one job's failure is a line in the ledger and ends no other.
+"""
+
+import fcntl
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig, OmegaConf
+
+from cse.run.composition import composed
+from cse.sweep import jobs, plan
+
+SLOTS = "CSE_SWEEP_SLOTS"  # the GPU of each job that runs at the same time, joined by commas; it crosses processes
+CONFIGS = {"cse-train": "train", "cse-eval": "evaluate"}
+
+
+def job(cfg: DictConfig) -> float:
+    """Hydra's task: one job of the plan. Returns its score for a search, NaN where it has none."""
+    from hydra.core.hydra_config import HydraConfig
+
+    path, started = Path(cfg.plan), time.time()
+    this = plan.read(path)
+    proposed = [o for o in HydraConfig.get().overrides.task if jobs.key_of(o) not in ("plan", "row")]
+    one = this.table().job(jobs.merged([*this.rows[cfg.row], *proposed]))
+    failure = next((end["job"] for end in plan.ends(path).values() if end["state"] in plan.FAILED), None)
+    if this.fail_fast and failure:
+        plan.enter(path, one.name, "not run", None, 0, f"jobs.fail_fast=true, and {failure} failed")
+        return math.nan
+    state, score, why = run(one, path.parent.parent / one.name)
+    plan.enter(path, one.name, state, score, time.time() - started, why)
+    return math.nan if score is None else score
+
+
+def run(one: jobs.Job, folder: Path) -> tuple[str, float | None, str]:
+    """(state, score, why it failed) of one job, after it has been run where that was needed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / ".lock", "w") as lock:  # its child holds it too, so an orphan is not joined by a second
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return "elsewhere", None, "another process is running it"
+        before = results_of(folder)
+        if before.get("status") == "done":
+            changes = differences(one, before)
+            if not changes:
+                return "done before", score_of(before), ""
+            return "failed", None, f"{folder} is done, with {', '.join(changes[:3])}: move it away to run the job again"
+        if one.scores and results_of(one.scores[0]).get("status") != "done":
+            maker = " ".join(a for a in one.scores[1].arguments if a.startswith(("sweep=", "case=")))
+            return "failed", None, f"it scores {one.scores[0]}, which is not done: cse-train {maker}"
+        with gpu() as environment, open(folder / "job.log", "ab") as log:
+            code = subprocess.run(
+                command_of(one, folder),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                pass_fds=[lock.fileno()],
+            ).returncode
+    results = results_of(folder)
+    if code == 0 and results.get("status") == "done":
+        return "done", score_of(results), ""
+    if code < 0:
+        return "killed", None, f"by signal {-code}; the same line again goes on from its last checkpoint"
+    lines = (folder / "job.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    last = lines[-1].removeprefix(f"{one.program}: ") if lines else "without a word"
+    return "failed", None, f"{last} ({folder / 'job.log'})"
+
+
+def command_of(one: jobs.Job, folder: Path) -> list[str]:
+    """The process: its own name stands in its results and its model card, its group and name on a W&B dashboard."""
+    module = {"cse-train": "cse.cli.train", "cse-eval": "cse.cli.evaluate"}[one.program]
+    start = f"import sys; sys.argv[0] = {one.program!r}; from {module} import main; main()"
+    names = []
+    config = composed(CONFIGS[one.program], one.arguments)
+    if "wandb" in config.tracker:
+        group = config.hydra.runtime.choices.get("sweep") or folder.parent.name
+        names = [f"tracker.wandb.group={jobs.quoted(group)}", f"tracker.wandb.name={jobs.quoted(one.name)}"]
+        names = [name for name in names if jobs.key_of(name) not in map(jobs.key_of, one.arguments)]
+    return [sys.executable, "-c", start, *one.arguments, *names, f"hydra.run.dir={jobs.quoted(folder)}"]
+
+
+@contextmanager
+def gpu() -> Iterator[dict[str, str]]:
+    """An environment with one of the GPUs that jobs share, for as long as the job runs; waits until one is free."""
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    slots = os.environ.get(SLOTS)
+    if not slots:
+        yield environment
+        return
+    while True:
+        for slot, device in enumerate(slots.split(",")):
+            with open(Path(tempfile.gettempdir(), f"cse-{os.getuid()}-slot-{slot}-gpu-{device}"), "w") as lock:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    continue
+                yield environment | {"CUDA_VISIBLE_DEVICES": device}
+                return
+        time.sleep(1)
+
+
+def differences(one: jobs.Job, results: dict[str, Any]) -> list[str]:
+    """`key=before (now after)` of the settings that the finished run does not share with the job as it stands now."""
+    if one.program != "cse-train":
+        return []
+    config = composed("train", one.arguments)
+    if config.smoke:  # its settings were shrunk
+        return []
+    now = jobs.settings(config)
+    before = jobs.settings(OmegaConf.create(results["config"]))
+    return [f"{key}={before[key]} (now {now[key]})" for key in now if key in before and before[key] != now[key]]
+
+
+def results_of(folder: Path) -> dict[str, Any]:
+    """A run's results.json; {} where there is none, or none that can be read."""
+    try:
+        return json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+
+
+def score_of(results: dict[str, Any]) -> float | None:
+    """The selection score; where nothing selects, the first average, else the first score."""
+    metrics = results["metrics"]
+    selected = (results["config"].get("trainer") or {}).get("select")
+    averages = (value for key, value in metrics.items() if key.endswith("average"))
+    return metrics.get(selected, next(averages, next(iter(metrics.values()), None)))
