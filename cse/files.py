@@ -38,6 +38,12 @@ def replaced_file(path: Path, advice: str = ADVICE) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
+def remove_leftovers(path: Path) -> None:
+    """Remove what kills inside `replaced_file` left beside `path`; for files that one process writes."""
+    for leftover in path.parent.glob(f".[0-9]*.{path.name}"):
+        leftover.unlink(missing_ok=True)
+
+
 @contextmanager
 def replaced_folder(path: Path, advice: str = ADVICE) -> Iterator[Path]:
     """An empty temporary folder, which replaces the folder `path` when the block ends.

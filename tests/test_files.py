@@ -7,7 +7,15 @@ import torch
 from safetensors import SafetensorError
 
 from cse.errors import RunError
-from cse.files import recover_folder, replaced_file, replaced_folder, write_json, write_text, written_once
+from cse.files import (
+    recover_folder,
+    remove_leftovers,
+    replaced_file,
+    replaced_folder,
+    write_json,
+    write_text,
+    written_once,
+)
 
 
 def test_json_comes_back(tmp_path):
@@ -119,3 +127,10 @@ def test_the_first_of_two_processes_that_write_a_cache_wins(tmp_path):
 
     assert (written_once(tmp_path / "a", while_another_finishes) / "whole").read_text() == "first"
     assert os.listdir(tmp_path) == ["a"]
+
+
+def test_the_temporary_file_of_a_killed_write_is_removed(tmp_path):
+    for name in (".123.state", "state", ".123.other"):
+        (tmp_path / name).write_text(name)
+    remove_leftovers(tmp_path / "state")
+    assert sorted(os.listdir(tmp_path)) == [".123.other", "state"]

@@ -18,7 +18,7 @@ from torch.optim import Optimizer
 
 from cse.dotted import flattened
 from cse.errors import UserError
-from cse.files import replaced_file
+from cse.files import remove_leftovers, replaced_file
 
 FILE = "last/state.safetensors"
 DECISIVE = ("model", "objective", "augmentation", "aux_modality", "data", "trainer", "masking", "seed")
@@ -58,6 +58,7 @@ def save(
     tensors = {key: value.detach().cpu().clone().contiguous() for key, value in tensors.items()}
     about = about | {"python_random": [state["python"] for state in random_states]}
     path = folder / FILE
+    remove_leftovers(path)
     with replaced_file(path, "free space and run again with resume=auto") as temporary:
         save_file(tensors, temporary, metadata={"about": json.dumps(about)})
 
