@@ -156,11 +156,13 @@ def test_what_was_scored_is_kept_when_the_next_one_fails(cse_eval, word_vectors,
 def test_with_m_no_scores_are_written_over(cse_eval, word_vectors, tmp_path, capsys):
     several = ["-m", f"checkpoint={word_vectors}", f"hydra.sweep.dir='{tmp_path}/sweep'"]
     assert cse_eval(*several) == 0
-    kept = tmp_path / "sweep" / "0" / ".hydra" / "overrides.yaml"
-    before = kept.read_text()
-    assert cse_eval(*several, "splits=dev") == 2
-    assert "hydra.sweep.dir=ANOTHER keeps them" in capsys.readouterr().err
-    assert kept.read_text() == before
+    (scores,) = (tmp_path / "sweep").glob("*/scores.csv")
+    before = scores.stat().st_mtime_ns
+    assert cse_eval(*several) == 0
+    assert cse_eval(*several, "splits=dev") == 0
+    assert "done before" in capsys.readouterr().out
+    assert scores.stat().st_mtime_ns == before
+    assert len(list((tmp_path / "sweep").glob("*/scores.csv"))) == 2
 
 
 def test_splits_are_chosen(cse_eval, word_vectors, tmp_path):
@@ -234,7 +236,7 @@ def test_max_length_and_dtype_reach_the_encoder(cse_eval, tiny_bert, tmp_path):
 
 
 def test_several_at_once(cse_eval, word_vectors, tiny_bert, tmp_path):
-    several = [f"checkpoint={word_vectors},{word_vectors}", "-m", f"hydra.sweep.dir={tmp_path}/sweep"]
+    several = [f"checkpoint={word_vectors}", "lowercase=true,false", "-m", f"hydra.sweep.dir={tmp_path}/sweep"]
     assert cse_eval(*several) == 0
     assert len(list((tmp_path / "sweep").rglob("scores.csv"))) == 2
 

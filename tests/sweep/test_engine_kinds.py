@@ -59,7 +59,7 @@ def test_a_sweep_killed_whole_goes_on(tmp_path, small_run):
             "objective.whitening.num_groups=16", "trainer.epochs=8", "trainer.eval_every=4"]  # fmt: skip
     process = subprocess.Popen(line, cwd=tmp_path, start_new_session=True, stdout=subprocess.DEVNULL)
     deadline = time.time() + 120
-    while time.time() < deadline and not list(tmp_path.glob("runs/*/*/m_2*/last/*.safetensors")):
+    while time.time() < deadline and not list(tmp_path.glob("runs/*/*/m_2*/last/state.safetensors")):
         time.sleep(0.02)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
