@@ -38,7 +38,7 @@ def one(objective_name: str, batch: int, layers: int, width: int, chunk: int, li
     from benchmarks.bench_cost import batch_of, device, objective_of, seconds
     from cse.model.encoder import Encoder
     from cse.training.optim import adamw, clip_gradients
-    from cse.training.step import chunked_step, plain_step
+    from cse.training.step import Chunks, chunked_step, plain_step
 
     gpu = torch.cuda.is_available()
     limit = limit or 0.8 * (torch.cuda.mem_get_info()[0] if gpu else available())
@@ -61,7 +61,7 @@ def one(objective_name: str, batch: int, layers: int, width: int, chunk: int, li
         def step() -> None:
             with torch.autocast(device(), torch.bfloat16, enabled=gpu):
                 if chunk:
-                    chunked_step(encoder, objective, rows, torch.Tensor.backward, "exact", chunk)
+                    chunked_step(encoder, objective, rows, torch.Tensor.backward, "exact", chunks=Chunks(rows=chunk))
                 else:
                     plain_step(encoder, objective, rows, torch.Tensor.backward, "exact")
             clip_gradients([encoder, objective], 1.0)

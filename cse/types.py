@@ -15,17 +15,38 @@ Encode = Callable[[list[str]], np.ndarray]
 """n texts -> (n, D) float32, eval mode, the embedding that is used at test time."""
 
 
+def to_device(x: Tensor, device: torch.device) -> Tensor:
+    """x on `device`, copied from pinned memory where that is a GPU: the host does not wait for the copy."""
+    if device.type == "cuda" and x.device.type == "cpu" and not x.is_pinned():
+        x = x.pin_memory()
+    return x.to(device, non_blocking=True)
+
+
 @dataclass(frozen=True)
 class Tokens:
     """One view of a batch, padded to its longest row.
 
     ids_BT int64; mask_BT 1 for a real token, 0 for padding; labels_BT the original id where a token was masked
-    for the MLM loss and -100 elsewhere, or None where the view is not masked.
+    for the MLM loss and -100 elsewhere, or None where the view is not masked. masked_N: the masked tokens' places among
+    the B * T cells, counted by `to` while the labels are still in the host's memory.
     """
 
     ids_BT: Tensor
     mask_BT: Tensor
     labels_BT: Tensor | None = None
+    masked_N: Tensor | None = None
+
+    def to(self, device: torch.device) -> "Tokens":
+        """The same on `device`. What is copied to a GPU goes from pinned memory, so that nothing waits for it."""
+        masked_N = self.masked_N
+        if masked_N is None and self.labels_BT is not None:
+            masked_N = (self.labels_BT != -100).flatten().nonzero()[:, 0]
+        return Tokens(
+            to_device(self.ids_BT, device),
+            to_device(self.mask_BT, device),
+            None if self.labels_BT is None else to_device(self.labels_BT, device),
+            None if masked_N is None else to_device(masked_N, device),
+        )
 
 
 @dataclass(frozen=True)

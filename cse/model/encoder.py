@@ -78,7 +78,7 @@ class Encoder(nn.Module):
         return takes_embeddings(self.backbone)
 
     @property
-    def _packs(self) -> bool:
+    def packs(self) -> bool:
         """On a CPU only: the shapes depend on the data, which a GPU would have to wait for."""
         return self.packed and self.device.type == "cpu"
 
@@ -89,9 +89,9 @@ class Encoder(nn.Module):
         if tokens is None:
             assert x_BTD is not None
             return self.from_embeddings(x_BTD, mask_BT)
-        if self._packs and self.pooling == "cls" and tokens.labels_BT is None:
+        if self.packs and self.pooling == "cls" and tokens.labels_BT is None:
             return Encoded(packing.pooled_cls(self.backbone, tokens))
-        if self._packs and not self.pooling.startswith("avg"):
+        if self.packs and not self.pooling.startswith("avg"):
             last_BTD, layers = packing.hidden_states(self.backbone, tokens), None
         else:
             output = self.backbone(
@@ -100,7 +100,7 @@ class Encoder(nn.Module):
                 output_hidden_states=self.pooling.startswith("avg"),
             )
             last_BTD, layers = output.last_hidden_state, output.hidden_states
-        nll_B, count_B = self._mlm(last_BTD, tokens.labels_BT)
+        nll_B, count_B = self.masked_losses(last_BTD, tokens)
         pooled_BD = self._wide(pool(self.pooling, last_BTD, layers, tokens.mask_BT))
         return Encoded(pooled_BD, last_BTD, nll_B, count_B)
 
@@ -108,7 +108,7 @@ class Encoder(nn.Module):
         """Image or audio tokens enter the layers here (cse.model.architecture.hidden_of_embeddings): CLS comes first,
         and is what is pooled; a decoder's last position, which alone sees every token. Without mask_BT every position
         is attended to."""
-        if mask_BT is None and self._packs:
+        if mask_BT is None and self.packs:
             return Encoded(packing.pooled_cls_of(self.backbone, x_BTD))
         hidden_BTD = hidden_of_embeddings(self.backbone, x_BTD.to(self.backbone.dtype), mask_BT)
         if self.pooling != "last":
@@ -120,17 +120,19 @@ class Encoder(nn.Module):
         """Heads and losses compute in float32 beside weights in bfloat16."""
         return pooled_BD.float() if self.backbone.dtype in (torch.bfloat16, torch.float16) else pooled_BD
 
-    def _mlm(self, hidden_BTD: Tensor, labels_BT: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
-        """Per row: the sum of -log p(original token) over masked tokens, and their number."""
+    def masked_losses(self, hidden_BTD: Tensor, tokens: Tokens) -> tuple[Tensor | None, Tensor | None]:
+        """Per row: the sum of -log p(original token) over masked tokens, and their number; None without labels."""
+        labels_BT, masked_N = tokens.labels_BT, tokens.masked_N
         if labels_BT is None:
             return None, None
         if self.mlm_head is None:
             raise ValueError("labels were given to an encoder that was loaded without its language-model head")
-        masked_BT = labels_BT != -100
-        logits_nV = self.mlm_head(hidden_BTD[masked_BT])
-        nll_n = cross_entropy(logits_nV.float(), labels_BT[masked_BT], reduction="none")
-        nll_B = nll_n.new_zeros(len(labels_BT)).index_add(0, masked_BT.nonzero()[:, 0], nll_n)
-        return nll_B, masked_BT.sum(1)
+        if masked_N is None:
+            masked_N = (labels_BT != -100).flatten().nonzero()[:, 0]
+        logits_NV = self.mlm_head(hidden_BTD.flatten(0, 1)[masked_N])
+        nll_N = cross_entropy(logits_NV.float(), labels_BT.flatten()[masked_N], reduction="none")
+        nll_B = nll_N.new_zeros(len(labels_BT)).index_add(0, masked_N // labels_BT.shape[1], nll_N)
+        return nll_B, (labels_BT != -100).sum(1)
 
     @torch.no_grad()
     def encode(self, texts: list[str], batch_size: int = 128, head: nn.Module | None = None) -> np.ndarray:

@@ -215,6 +215,7 @@ def check_trainer(trainer: DictConfig) -> None:
         "max_length",
         "max_steps",
         "chunk",
+        "chunk_tokens",
         "save_every",
         "schedule_steps",
     ):
@@ -224,6 +225,11 @@ def check_trainer(trainer: DictConfig) -> None:
     for key in ("lr", "epochs"):
         if not isinstance(trainer[key], (int, float)) or trainer[key] <= 0:
             raise UserError(f"trainer.{key}={trainer[key]} must be a number above 0")
+    if trainer.chunk is not None and trainer.chunk_tokens is not None:
+        raise UserError(
+            "trainer.chunk and trainer.chunk_tokens: a batch is cut by one of the two, leave the other null"
+        )
+    one_of("trainer.compile", str(trainer.compile).lower(), ("auto", "true", "false"))
     if trainer.accumulate > 1:
         log.warning(
             "trainer.accumulate=%d averages %d batches: it adds no negatives or batch statistics; trainer.chunk does",

@@ -14,12 +14,12 @@ from torch import nn
 
 from cse.errors import RunError, UserError
 from cse.eval.score import remembering, score
-from cse.training import checkpoint
+from cse.training import checkpoint, fast
 from cse.training.distributed import gather_objects, world_size
 from cse.training.progress import Progress
 from cse.training.settings import Outcome, Parts, watched
 from cse.training.update import Metrics, Update, geometry
-from cse.types import Batch, Encode, Tokens
+from cse.types import Batch, Encode
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +50,10 @@ class Training:
             raise UserError(f"trainer.accumulate={trainer.accumulate}: an epoch has {batches.steps_per_epoch} batches")
         self.planned = max(1, round(trainer.epochs * self.epoch_steps))
         self.steps = min(trainer.max_steps or self.planned, self.planned)
-        self.update = Update(parts, self.modules, accelerator, trainer.schedule_steps or self.planned)
+        chosen = fast.plan(trainer.compile, parts.encoder, self.steps, trainer.deterministic)
+        self.update = Update(
+            parts, self.modules, accelerator, steps=trainer.schedule_steps or self.planned, plan=chosen
+        )
         self.watched = watched(trainer, parts.evaluators)
         self.step, self.best_step = 0, 0
         self.best_score: float | None = None
@@ -118,14 +121,12 @@ class Training:
         return self.encoding[1]
 
     def _batches(self) -> Iterator[Batch]:
-        """The batches from this step on, on the device; their real tokens are counted."""
+        """The batches from this step on, in the host's memory; their real tokens are counted."""
         first, last = self.step * self.trainer.accumulate, self.steps * self.trainer.accumulate
         pin = self.accelerator.device.type == "cuda"
         for batch in self.parts.batches.loader(first, last, self.trainer.workers, pin):
             self.tokens += int(batch.tokens.mask_BT.sum()) * world_size()
-            columns = [batch.tokens.ids_BT, batch.tokens.mask_BT, batch.tokens.labels_BT]
-            moved = [None if x is None else x.to(self.accelerator.device, non_blocking=True) for x in columns]
-            yield Batch(Tokens(*moved), batch.sizes)  # type: ignore[arg-type]
+            yield batch
 
     def _aux_batches(self) -> Iterator[Any]:
         """The second modality's batches from this step on, a part for each process."""

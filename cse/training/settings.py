@@ -1,6 +1,7 @@
 """What a run is told (Trainer), what it is made of (Parts) and what comes of it (Outcome)."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from cse.data.loader import Batches
 from cse.errors import UserError
@@ -18,6 +19,7 @@ class Trainer:
     batch_size: int
     accumulate: int
     chunk: int | None
+    chunk_tokens: int | None
     drop_last: bool
     max_length: int
     lr: float
@@ -39,6 +41,7 @@ class Trainer:
     stop_on_collapse: bool
     workers: int
     deterministic: bool
+    compile: bool | Literal["auto"]
     devices: int
 
 

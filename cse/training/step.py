@@ -1,55 +1,95 @@
 """One step's loss and gradient: plain, or in chunks for batches larger than memory (GradCache, arXiv:2101.06983)."""
 
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor, nn
 
 from cse.training.distributed import gather_views
-from cse.types import Batch, Encoded, Loss, Tokens
+from cse.types import Batch, Encoded, Loss, Tokens, to_device
 
 Backward = Callable[[Tensor], None]
+
+
+WIDTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
+"""The widths, in tokens, that blocks are padded to where shapes have to repeat."""
+
+
+def width_of(longest: int) -> int:
+    """The next of WIDTHS; beyond them, the length itself."""
+    return next((width for width in WIDTHS if width >= longest), longest)
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """How a batch larger than memory is cut: into so many `rows` in their order, or into rows of like length whose
+    padded block has at most so many `tokens` (one row at least). One of the two is given."""
+
+    rows: int | None = None
+    tokens: int | None = None
+
+    def cut(self, lengths_B: Tensor) -> list[Tensor]:
+        """The row numbers of every chunk; together they are 0..B-1. lengths_B: real tokens of each row, on the CPU."""
+        if self.rows is not None:
+            return list(torch.arange(len(lengths_B)).split(self.rows))
+        assert self.tokens is not None
+        order_B = lengths_B.argsort(descending=True, stable=True)
+        lengths = lengths_B[order_B].tolist()
+        pieces, start = [], 0
+        while start < len(lengths):
+            size = max(1, self.tokens // width_of(lengths[start]))  # the longest of a piece is its first
+            pieces.append(order_B[start : start + size])
+            start += size
+        return pieces
 
 
 def plain_step(
     encoder: nn.Module, objective: nn.Module, batch: Batch, backward: Backward, scale: str
 ) -> tuple[Loss, list[Encoded]]:
     """All views through the encoder in one forward, then the objective. Returns (Loss, views of this process)."""
-    views = split(encoder(batch.tokens), batch.sizes)
+    views = split(encoder(batch.tokens.to(device_of(encoder))), batch.sizes)
     loss = objective(gather_views(views, scale))
     backward(loss.total)
     return loss, views
 
 
 def chunked_step(
-    encoder: nn.Module, objective: nn.Module, batch: Batch, backward: Backward, scale: str, chunk: int
+    encoder: nn.Module, objective: nn.Module, batch: Batch, backward: Backward, scale: str, *, chunks: Chunks
 ) -> tuple[Loss, list[Encoded]]:
-    """The same loss and gradient in the memory of `chunk` rows: embed without a graph, take the loss's gradient with
-    respect to the embeddings, then replay each chunk with the random state it had and push that gradient through."""
-    pieces = [_rows(batch.tokens, i, i + chunk) for i in range(0, len(batch.tokens.ids_BT), chunk)]
+    """The same loss and gradient in the memory of one chunk: embed without a graph, take the loss's gradient with
+    respect to the embeddings, then replay each chunk with the random state it had and push that gradient through.
+
+    The batch is cut where it was made, on the CPU: a GPU is never asked for a length.
+    """
+    device = device_of(encoder)
+    rows = chunks.cut(batch.tokens.mask_BT.sum(1).cpu())
+    pieces = [rows_of(batch.tokens, numbers).to(device) for numbers in rows]
+    order_B = torch.cat(rows)
+    sizes = [len(numbers) for numbers in rows]
     states, encoded = [], []
     with torch.no_grad():
         for piece in pieces:
-            states.append(_random_state(piece.ids_BT.device))
+            states.append(_random_state(device))
             encoded.append(encoder(piece))
-    after = _random_state(batch.tokens.ids_BT.device)
+    after = _random_state(device)
+    place_B = to_device(order_B.argsort(), device)
     leaf = Encoded(**{
-        name: torch.cat([getattr(e, name) for e in encoded]) for name in ("pooled_BD", "mlm_nll_B", "mlm_count_B")
-        if getattr(encoded[0], name) is not None
+        name: torch.cat([getattr(e, name) for e in encoded])[place_B]
+        for name in ("pooled_BD", "mlm_nll_B", "mlm_count_B") if getattr(encoded[0], name) is not None
     })  # fmt: skip
     live = [x.requires_grad_() for x in (leaf.pooled_BD, leaf.mlm_nll_B) if x is not None]
     views = split(leaf, batch.sizes)
     loss = objective(gather_views(views, scale))
     backward(loss.total)
-    grads = [torch.zeros_like(x) if x.grad is None else x.grad for x in live]
-    for i, (piece, state) in enumerate(zip(pieces, states, strict=True)):
-        _set_random_state(state, piece.ids_BT.device)
+    order_B = to_device(order_B, device)
+    grads = [(torch.zeros_like(x) if x.grad is None else x.grad)[order_B].split(sizes) for x in live]
+    for piece, state, *mine in zip(pieces, states, *grads, strict=True):
+        _set_random_state(state, device)
         again = encoder(piece)
         outputs = [x for x in (again.pooled_BD, again.mlm_nll_B) if x is not None]
-        mine = [grad[i * chunk : (i + 1) * chunk].to(x.dtype) for grad, x in zip(grads, outputs, strict=True)]
-        torch.autograd.backward(outputs, mine)
-    _set_random_state(after, batch.tokens.ids_BT.device)
+        torch.autograd.backward(outputs, [grad.to(x.dtype) for grad, x in zip(mine, outputs, strict=True)])
+    _set_random_state(after, device)
     return loss, views
 
 
@@ -61,10 +101,14 @@ def split(encoded: Encoded, sizes: tuple[int, ...]) -> list[Encoded]:
     return [Encoded(**{name: parts[i] for name, parts in columns.items()}) for i in range(len(sizes))]
 
 
-def _rows(tokens: Tokens, start: int, stop: int) -> Tokens:
-    """Rows start..stop-1 without the padding that only longer rows needed."""
-    longest = int(tokens.mask_BT[start:stop].sum(1).max())
-    cut = [None if x is None else x[start:stop, :longest] for x in (tokens.ids_BT, tokens.mask_BT, tokens.labels_BT)]
+def device_of(module: nn.Module) -> torch.device:
+    return next(module.parameters()).device
+
+
+def rows_of(tokens: Tokens, numbers_b: Tensor) -> Tokens:
+    """Those rows without the padding that only longer rows needed."""
+    longest = int(tokens.mask_BT[numbers_b].sum(1).max())
+    cut = [None if x is None else x[numbers_b, :longest] for x in (tokens.ids_BT, tokens.mask_BT, tokens.labels_BT)]
     return Tokens(*cut)  # type: ignore[arg-type]
 
 

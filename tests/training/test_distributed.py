@@ -10,7 +10,7 @@ import torch.multiprocessing as mp
 from objectives import OBJECTIVES, ToyEncoder, batch_for, make, shard
 
 from cse.training.distributed import average_gradients
-from cse.training.step import chunked_step, plain_step, split
+from cse.training.step import Chunks, chunked_step, plain_step, split
 
 ROWS = 16
 
@@ -19,12 +19,12 @@ def one_step(rank: int, world: int, name: str, scale: str, chunk: int | None) ->
     """The second of two steps, so that memory banks and running moments hold what the first left."""
     torch.manual_seed(0)
     encoder, objective = ToyEncoder().double(), make(name)
-    step, more = (chunked_step, (chunk,)) if chunk else (plain_step, ())
+    step, more = (chunked_step, {"chunks": Chunks(rows=chunk)}) if chunk else (plain_step, {})
     for seed in (0, 1):
         encoder.zero_grad()
         objective.zero_grad()
         batch = shard(batch_for(objective, ROWS, seed), rank, world)
-        loss, _ = step(encoder, objective, batch, torch.Tensor.backward, scale, *more)
+        loss, _ = step(encoder, objective, batch, torch.Tensor.backward, scale, **more)
         average_gradients([encoder, objective], [objective] if scale == "paper" else [])
     return loss.total.item(), [p.grad for m in (encoder, objective) for p in m.parameters() if p.grad is not None]
 

@@ -1,11 +1,13 @@
 """Chunked steps are plain steps: same loss, same gradient, for every objective."""
 
+import json
+
 import pytest
 import torch
 from objectives import OBJECTIVES, ToyEncoder, batch_for, make
 
 from cse.model.load import load_encoder
-from cse.training.step import chunked_step, plain_step
+from cse.training.step import Chunks, chunked_step, plain_step
 from cse.types import Encoded, Tokens
 
 
@@ -13,17 +15,20 @@ def gradients(*modules):
     return [p.grad.clone() for module in modules for p in module.parameters() if p.grad is not None]
 
 
-@pytest.mark.parametrize("chunk", [1, 5, 64])
+WAYS = [Chunks(rows=1), Chunks(rows=5), Chunks(rows=64), Chunks(tokens=1), Chunks(tokens=17), Chunks(tokens=4096)]
+
+
+@pytest.mark.parametrize("chunks", WAYS, ids=str)
 @pytest.mark.parametrize("name", OBJECTIVES)
-def test_chunked_equals_plain(name, chunk):
+def test_chunked_equals_plain(name, chunks):
     torch.manual_seed(0)
     encoder = ToyEncoder().double()
     results = []
     for step in (plain_step, chunked_step):
         objective = make(name)
         encoder.zero_grad()
-        more = (chunk,) if step is chunked_step else ()
-        loss, _ = step(encoder, objective, batch_for(objective, 16), torch.Tensor.backward, "exact", *more)
+        more = {"chunks": chunks} if step is chunked_step else {}
+        loss, _ = step(encoder, objective, batch_for(objective, 16), torch.Tensor.backward, "exact", **more)
         results.append((loss.total.item(), gradients(encoder, objective)))
     assert results[0][0] == pytest.approx(results[1][0], rel=1e-9)
     for plain, chunked in zip(results[0][1], results[1][1], strict=True):
@@ -38,7 +43,7 @@ def test_chunks_replay_their_dropout(name):
     objective = make(name)
     batch = batch_for(objective, 16)
     torch.manual_seed(7)
-    loss, _ = chunked_step(encoder, objective, batch, torch.Tensor.backward, "exact", 5)
+    loss, _ = chunked_step(encoder, objective, batch, torch.Tensor.backward, "exact", chunks=Chunks(rows=5))
     chunked = gradients(encoder, objective)
     state = torch.get_rng_state()
 
@@ -67,8 +72,9 @@ def test_chunks_replay_their_dropout(name):
     assert torch.equal(state, torch.get_rng_state()), "the chunked step has to draw as often as the forward alone"
 
 
+@pytest.mark.parametrize("chunks", [Chunks(rows=5), Chunks(tokens=17)], ids=str)
 @pytest.mark.parametrize("name", OBJECTIVES)
-def test_chunked_equals_plain_through_the_packed_encoder(name, tiny_bert):
+def test_chunked_equals_plain_through_the_packed_encoder(name, chunks, tiny_bert):
     """Chunks are padded to lengths of their own, and the real encoder leaves padding out."""
     objective = make(name, 32)
     encoder = load_encoder(tiny_bert, "cls", dropout=0.0, mlm=objective.masking != "none").double()
@@ -76,16 +82,17 @@ def test_chunked_equals_plain_through_the_packed_encoder(name, tiny_bert):
     for step in (plain_step, chunked_step):
         objective = make(name, 32)
         encoder.zero_grad()
-        more = (5,) if step is chunked_step else ()
-        loss, _ = step(encoder, objective, batch, torch.Tensor.backward, "exact", *more)
+        more = {"chunks": chunks} if step is chunked_step else {}
+        loss, _ = step(encoder, objective, batch, torch.Tensor.backward, "exact", **more)
         results.append((loss.total.item(), gradients(encoder, objective)))
     assert results[0][0] == pytest.approx(results[1][0], rel=1e-9)
     for plain, chunked in zip(results[0][1], results[1][1], strict=True):
         torch.testing.assert_close(plain, chunked, rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.parametrize("chunks", [Chunks(rows=5), Chunks(tokens=17)], ids=str)
 @pytest.mark.parametrize("name", OBJECTIVES)
-def test_chunked_equals_plain_under_bf16(name, tiny_bert):
+def test_chunked_equals_plain_under_bf16(name, chunks, tiny_bert):
     """The loss and each gradient to what bfloat16's eight bits leave, in every direction of every weight."""
     objective = make(name, 32)
     encoder = load_encoder(tiny_bert, "cls", dropout=0.0, mlm=objective.masking != "none")
@@ -93,10 +100,33 @@ def test_chunked_equals_plain_under_bf16(name, tiny_bert):
     for step in (plain_step, chunked_step):
         objective = make(name, 32).float()
         encoder.zero_grad()
-        more = (5,) if step is chunked_step else ()
+        more = {"chunks": chunks} if step is chunked_step else {}
         with torch.autocast("cpu", torch.bfloat16):
-            loss, _ = step(encoder, objective, batch, torch.Tensor.backward, "exact", *more)
+            loss, _ = step(encoder, objective, batch, torch.Tensor.backward, "exact", **more)
         results.append((loss.total.item(), torch.cat([g.flatten() for g in gradients(encoder, objective)])))
     (plain, plain_gradient), (chunked, chunked_gradient) = results
     assert chunked == pytest.approx(plain, rel=1e-3)
     assert (chunked_gradient - plain_gradient).norm() < 0.02 * plain_gradient.norm()
+
+
+@pytest.mark.parametrize("tokens", [1, 7, 30, 1000])
+def test_chunks_of_tokens_hold_every_row_once_within_their_size(tokens):
+    lengths_B = torch.tensor([3, 9, 1, 9, 4, 4, 2])
+    pieces = Chunks(tokens=tokens).cut(lengths_B)
+    assert sorted(torch.cat(pieces).tolist()) == list(range(len(lengths_B)))
+    assert all(len(rows) == 1 or len(rows) * lengths_B[rows].max() <= tokens for rows in pieces)
+    assert len(pieces) < len(lengths_B) or tokens < 8
+
+
+def test_a_run_in_chunks_of_tokens_is_the_run_in_one(small_run, cse_train, tmp_path, monkeypatch):
+    """The same losses, without dropout; and one sentence for both ways of cutting at once."""
+    common = [*small_run, "augmentation=shuffle", "augmentation.model_dropout=0.0", "trainer.select=null"]
+    losses = []
+    for more in ("trainer.chunk_tokens=null", "trainer.chunk_tokens=40"):
+        folder = tmp_path / more
+        assert cse_train([*common, more, f"hydra.run.dir='{folder}'"]) == 0
+        events = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
+        losses.append([event["train/loss"] for event in events if "train/loss" in event])
+    assert len(losses[0]) == 6
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+    assert cse_train([*small_run, "trainer.chunk=4", "trainer.chunk_tokens=40"]) == 2

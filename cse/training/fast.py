@@ -1,0 +1,208 @@
+"""The fast path of a step: the encoder's forward and backward compiled at few shapes, and held to the plain encoder.
+
+At batch 64 and 32 tokens a GPU waits for Python between its kernels. torch.compile fuses them and replays them as one
+CUDA graph for each shape, so batches are padded to one of WIDTHS. Dropout stays torch's own (`fallback_random`): its
+generator, its state in checkpoints, its draws, on the compiled path as on the plain one.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import pad
+
+from cse.errors import RunError
+from cse.model.encoder import Encoder
+from cse.training.step import WIDTHS, width_of
+from cse.types import Encoded, Tokens
+
+log = logging.getLogger("cse")
+
+MOST_SHAPES = 24  # each costs a compilation; a batch of yet another shape takes the plain path
+BREAK_EVEN = 2_000
+"""Steps from which trainer.compile=auto compiles. About 40 seconds a shape to compile, over about 20 ms that a step of
+batch 64 saves: an estimate, to be replaced by what `python -m benchmarks.gpu --parts recipes` measures on a card."""
+BOUNDS = {"no": (1e-4, 1e-4), "bf16": (0.03, 0.1), "fp16": (0.01, 0.05)}
+"""By precision: how far the compiled encoder's rows and its gradient may lie from the plain one's, relative to them."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Whether to compile, and why (printed at the start of training)."""
+
+    compiles: bool
+    why: str
+
+
+def plan(setting: str | bool, encoder: Encoder, steps: int, deterministic: bool) -> Plan:
+    """setting: trainer.compile, "auto", True or False. steps: of the whole run."""
+    if setting != "auto":
+        return Plan(bool(setting), f"trainer.compile={str(setting).lower()}")
+    if encoder.device.type != "cuda":
+        return Plan(False, "auto: only on a GPU")
+    if deterministic:
+        return Plan(False, "auto: not with trainer.deterministic")
+    if encoder.backbone.is_gradient_checkpointing:
+        return Plan(False, "auto: not with model.gradient_checkpointing")
+    compiles = steps >= BREAK_EVEN
+    return Plan(compiles, f"auto: {steps:,} steps, compiling pays from {BREAK_EVEN:,}")
+
+
+class Compiled(nn.Module):
+    """The encoder's own call, compiled for text; images and sound take the plain path, as do shapes beyond the most.
+
+    backend: torch.compile's. From here on the encoder keeps its padding (`packed` is off): its shapes must repeat.
+    """
+
+    def __init__(self, encoder: Encoder, backend: str = "inductor"):
+        super().__init__()
+        self.encoder = encoder
+        encoder.packed = False
+        self.shapes: set[torch.Size] = set()
+        options: dict[str, str | int | bool | Callable] = {
+            "fallback_random": True,
+            "triton.cudagraphs": encoder.device.type == "cuda",
+        }
+        self.compiled = torch.compile(
+            self._last_layer, backend=backend, dynamic=False, fullgraph=True,
+            options=options if backend == "inductor" else None,
+        )  # fmt: skip
+        torch._dynamo.config.recompile_limit = 4 * MOST_SHAPES  # with and without a graph, in training and not
+
+    def forward(
+        self, tokens: Tokens | None = None, x_BTD: Tensor | None = None, mask_BT: Tensor | None = None
+    ) -> Encoded:
+        """As Encoder.forward."""
+        if tokens is None:
+            return self.encoder(x_BTD=x_BTD, mask_BT=mask_BT)
+        longest = tokens.ids_BT.shape[1]
+        wide = widened(tokens, self.encoder.tokenizer.hf.pad_token_id)
+        if wide.ids_BT.shape not in self.shapes:
+            if len(self.shapes) >= MOST_SHAPES:
+                return self.encoder(tokens)
+            self.shapes.add(wide.ids_BT.shape)
+        torch.compiler.cudagraph_mark_step_begin()
+        pooled_BD, last_BTD = self.compiled(wide.ids_BT, wide.mask_BT, tokens.labels_BT is not None)
+        pooled_BD = pooled_BD.clone()  # the next replay of the graph writes over what it returned
+        if last_BTD is None:
+            return Encoded(pooled_BD)
+        nll_B, count_B = self.encoder.masked_losses(last_BTD[:, :longest], tokens)
+        return Encoded(pooled_BD, None, nll_B, count_B)
+
+    def _last_layer(self, ids_BT: Tensor, mask_BT: Tensor, keep_hidden: bool) -> tuple[Tensor, Tensor | None]:
+        encoded = self.encoder(Tokens(ids_BT, mask_BT))
+        return encoded.pooled_BD, encoded.hidden_BTD if keep_hidden else None
+
+
+def widened(tokens: Tokens, pad_id: int) -> Tokens:
+    """The ids and the mask, padded to the next of WIDTHS."""
+    longest = tokens.ids_BT.shape[1]
+    more = (0, width_of(longest) - longest)
+    return Tokens(pad(tokens.ids_BT, more, value=pad_id), pad(tokens.mask_BT, more))
+
+
+def fast_encoder(
+    encoder: Encoder, chosen: Plan, tokens: Tokens, precision: str, backend: str = "inductor"
+) -> nn.Module:
+    """The encoder that steps call: compiled and compared with the plain one on the run's first tokens, or itself.
+
+    precision: Accelerate's name. With trainer.compile=auto an encoder that cannot be compiled here is used as it is.
+    Raises RunError where it cannot and was told to, and where the compiled one computes something else.
+    """
+    attention = encoder.backbone.config._attn_implementation
+    if not chosen.compiles:
+        packing = "rows packed without padding" if encoder.packs else "rows padded"
+        log.info("fast path  not compiled (%s); attention %s, %s", chosen.why, attention, packing)
+        return encoder
+    packed = encoder.packed
+    compiled = Compiled(encoder, backend)
+    try:
+        wide = widened(tokens, encoder.tokenizer.hf.pad_token_id)  # or dropout would draw for other shapes
+        rows, gradient = compare(encoder, compiled, wide, BOUNDS[precision])
+    except (torch._dynamo.exc.TorchDynamoException, torch._inductor.exc.InductorError) as error:
+        encoder.packed = packed
+        reason = f"{type(error).__name__}: {str(error).splitlines()[0]}"
+        if not chosen.why.startswith("auto"):
+            raise RunError(
+                f"trainer.compile=true: torch.compile failed ({reason}); use trainer.compile=false"
+            ) from error
+        log.info("fast path  not compiled (torch.compile failed: %s); attention %s", reason, attention)
+        return encoder
+    log.info(
+        "fast path  compiled (%s); attention %s, rows padded to %s tokens; on the first batch its rows differ from the "
+        "plain encoder's by %.1e, its gradient by %.1e", chosen.why, attention,
+        ", ".join(map(str, WIDTHS)), rows, gradient,
+    )  # fmt: skip
+    return compiled
+
+
+def compare(plain: nn.Module, compiled: nn.Module, tokens: Tokens, bounds: tuple[float, float]) -> tuple[float, float]:
+    """How far the compiled rows and the gradient of their sum lie from the plain ones, relative to those.
+
+    Random states and gradients are left as they were. In training first, with the same draws of dropout; where a
+    backend draws in another order, without dropout, and then its draws must differ from call to call. Raises RunError
+    beyond the bounds.
+    """
+    with untouched(plain):
+        apart = distance(plain, compiled, tokens)
+        if not within(apart, bounds):
+            alive = not torch.equal(pooled(compiled, tokens), pooled(compiled, tokens))
+            plain.eval()
+            apart = distance(plain, compiled, tokens)
+            plain.train()
+            if not alive:
+                raise RunError("trainer.compile: the compiled encoder repeats its dropout; use trainer.compile=false")
+    if not within(apart, bounds):
+        raise RunError(
+            f"trainer.compile: on the first batch the compiled encoder's rows differ from the plain one's by "
+            f"{apart[0]:.1e} and its gradient by {apart[1]:.1e}, at most {bounds[0]:g} and {bounds[1]:g} are allowed; "
+            "use trainer.compile=false"
+        )
+    return apart
+
+
+def within(apart: tuple[float, float], bounds: tuple[float, float]) -> bool:
+    return apart[0] <= bounds[0] and apart[1] <= bounds[1]
+
+
+def distance(plain: nn.Module, compiled: nn.Module, tokens: Tokens) -> tuple[float, float]:
+    """Relative distance of the pooled rows and of their weighted sum's gradient, from the same random state."""
+    rows, gradients = [], []
+    cpu, gpu = torch.get_rng_state(), torch.cuda.get_rng_state() if torch.cuda.is_available() else None
+    for encoder in (plain, compiled):
+        torch.set_rng_state(cpu)
+        if gpu is not None:
+            torch.cuda.set_rng_state(gpu)
+        plain.zero_grad()
+        pooled_BD = encoder(tokens).pooled_BD
+        generator = torch.Generator().manual_seed(0)
+        weight_BD = torch.randn(pooled_BD.shape, generator=generator).to(pooled_BD)
+        (pooled_BD * weight_BD).sum().backward()
+        rows.append(pooled_BD.detach().float())
+        gradients.append([p.grad.float().clone() for p in plain.parameters() if p.grad is not None])
+    apart = torch.stack([(a - b).square().sum() for a, b in zip(*gradients, strict=True)]).sum().sqrt()
+    whole = torch.stack([a.square().sum() for a in gradients[0]]).sum().sqrt()
+    return float((rows[0] - rows[1]).norm() / rows[0].norm()), float(apart / whole)
+
+
+@torch.no_grad()
+def pooled(encoder: nn.Module, tokens: Tokens) -> Tensor:
+    return encoder(tokens).pooled_BD
+
+
+@contextmanager
+def untouched(module: nn.Module) -> Iterator[None]:
+    """What happens inside leaves random states and gradients as they were."""
+    cpu, gpu = torch.get_rng_state(), torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
+    gradients = [parameter.grad for parameter in module.parameters()]
+    module.zero_grad()
+    try:
+        yield
+    finally:
+        torch.set_rng_state(cpu)
+        torch.cuda.set_rng_state_all(gpu)
+        for parameter, gradient in zip(module.parameters(), gradients, strict=True):
+            parameter.grad = gradient
