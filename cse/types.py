@@ -11,6 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+Config = dict[str, Any]
+"""A composed configuration as plain values: groups are dictionaries of the same kind."""
+
+Json = dict[str, Any]
+"""What JSON holds: an event, results.json, where a score comes from."""
+
 Encode = Callable[[list[str]], np.ndarray]
 """n texts -> (n, D) float32, eval mode, the embedding that is used at test time."""
 
@@ -127,22 +133,30 @@ class Rows(Protocol):
     """What an augmentation asks of the prepared text: its rows, by number and column."""
 
     @property
-    def num_columns(self) -> int: ...
+    def num_columns(self) -> int:
+        """Columns of a row; plain text has one."""
+        ...
 
     def __len__(self) -> int: ...
 
-    def text(self, i: int, column: int = 0) -> str: ...
+    def text(self, i: int, column: int = 0) -> str:
+        """The text of row i in that column."""
+        ...
 
 
-class Tokenizer(Protocol):
+class TextTokenizer(Protocol):
     """Text to rows of ids, and rows of ids to one padded batch."""
 
     hf: Any
     """The Hugging Face tokenizer behind it."""
 
-    def __call__(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]: ...
+    def __call__(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]:
+        """Ids with special tokens, at most max_length of them, one int32 array a text."""
+        ...
 
-    def collate(self, rows: list[np.ndarray], labels: list[np.ndarray | None] | None = None) -> Tokens: ...
+    def collate(self, rows: list[np.ndarray], labels: list[np.ndarray | None] | None = None) -> Tokens:
+        """Rows of ids, and the ids to predict, padded to the longest row."""
+        ...
 
 
 class Augmentation:
@@ -236,7 +250,7 @@ class Evaluator:
         """(cosines_N, gold_N) of a split's N pairs, for pictures; None by default."""
         return None
 
-    def provenance(self) -> dict[str, Any]:
+    def provenance(self) -> Json:
         """What a score rests on: protocol, files with sha256, rows. JSON-ready."""
         raise NotImplementedError
 

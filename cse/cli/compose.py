@@ -138,5 +138,6 @@ def exit_codes(config_name: str, arguments: list[str]) -> Iterator[None]:
 
 
 def complain(message: str, code: int) -> int:
+    """Print one sentence on stderr and return the exit code that goes with it."""
     print(f"{Path(sys.argv[0]).name}: {message}", file=sys.stderr)  # noqa: T201
     return code

@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from cse.data.text import Text
 from cse.errors import UserError
-from cse.types import Augmentation, Batch, Tokenizer, seeded
+from cse.types import Augmentation, Batch, TextTokenizer, seeded
 
 Sequence = tuple[np.ndarray, np.ndarray | None]
 """Ids, and per position the id to predict (-100: none), or None where nothing is masked."""
@@ -35,7 +35,7 @@ class Batches(Dataset):
     def __init__(
         self,
         text: Text,
-        tokenizer: Tokenizer,
+        tokenizer: TextTokenizer,
         augmentation: Augmentation,
         *,
         num_views: int,

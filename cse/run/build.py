@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -17,11 +17,22 @@ if TYPE_CHECKING:  # torch is imported when there is work: --help answers at onc
 
     from cse.model.encoder import Encoder
     from cse.training.settings import Parts
-    from cse.types import Augmentation, AuxModality, Objective
+    from cse.types import Augmentation, AuxModality, Config, Evaluator, Objective
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+
+class Prepares(Protocol):
+    """A part that has data to find before any work."""
+
+    def prepare(self) -> None:
+        """Raise MissingResource or UserError where the data cannot be had or is wrong."""
+        ...
+
+
+P = TypeVar("P", bound=Prepares)
 
 
 def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
@@ -70,7 +81,15 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
         rank=accelerator.process_index,
         world=accelerator.num_processes,
     )
-    return Parts(trainer, encoder, objective, augmentation, batches, aux, evaluators)
+    return Parts(
+        trainer=trainer,
+        encoder=encoder,
+        objective=objective,
+        augmentation=augmentation,
+        batches=batches,
+        aux=aux,
+        evaluators=evaluators,
+    )
 
 
 def encoder_and_objective(cfg: DictConfig, augmentation: Augmentation | None) -> tuple[Encoder, Objective]:
@@ -113,7 +132,7 @@ def make(node: DictConfig, **more: Any) -> Any:
         raise
 
 
-def trainable(encoder: Any, name: str) -> Any:
+def trainable(encoder: Encoder, name: str) -> Encoder:
     """The encoder, as best/ can carry it. Raises UserError for one with a head that no objective would train."""
     if encoder.head is not None:
         raise UserError(
@@ -124,19 +143,20 @@ def trainable(encoder: Any, name: str) -> Any:
     return encoder
 
 
-def prepared(part: Any) -> Any:
+def prepared(part: P) -> P:
+    """The part, after it has found and read its data."""
     part.prepare()
     return part
 
 
-def build_evaluators(cfg: DictConfig | None, splits: tuple[str, ...] | None = None) -> dict[str, Any]:
+def build_evaluators(cfg: DictConfig | None, splits: tuple[str, ...] | None = None) -> dict[str, Evaluator]:
     """The evaluators by config key, data found and checked; what is missing of all of them in one message.
 
     splits: those that are asked for. An evaluator that has none of them is left as it is, without its data.
     """
 
-    def built(node: DictConfig) -> Any:
-        part = make(node)
+    def built(node: DictConfig) -> Evaluator:
+        part: Evaluator = make(node)
         asked = tuple(split for split in part.splits if splits is None or split in splits)
         if not asked:
             return part
@@ -255,6 +275,6 @@ def output_folder() -> Path:
     return Path(HydraConfig.get().runtime.output_dir)
 
 
-def resolved(cfg: DictConfig) -> dict[str, Any]:
+def resolved(cfg: DictConfig) -> Config:
     """The config as plain Python values, every interpolation filled in."""
-    return {str(key): value for key, value in OmegaConf.to_container(cfg, resolve=True).items()}  # type: ignore[union-attr]
+    return cast(dict[str, Any], OmegaConf.to_container(cfg, resolve=True))

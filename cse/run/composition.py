@@ -6,7 +6,6 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from omegaconf import DictConfig
 
@@ -15,7 +14,7 @@ from cse.errors import UserError
 from cse.run.groups import CONF_DIR, SWEEPS_DIR, choices
 
 
-def program(config_name: str, task: Callable[[DictConfig], Any], arguments: list[str]) -> Callable[[], None]:
+def program(config_name: str, task: Callable[[DictConfig], object], arguments: list[str]) -> Callable[[], None]:
     """A call that composes `config_name` with Hydra and hands it to `task`, once or (--multirun) once a job.
 
     The call raises Hydra's, OmegaConf's and the task's errors whole: what a person reads is the caller's to write.

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable, Iterable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 from cse.files import write_json
 from cse.tracking.trackers import Tracker, Trackers
+from cse.types import Config, Json
 
 PACKAGES = ("torch", "transformers", "datasets", "accelerate", "sentence-transformers", "numpy", "scipy",
             "scikit-learn", "hydra-core", "mteb")  # fmt: skip
@@ -27,7 +27,7 @@ class Record:
     def __init__(
         self,
         folder: Path,
-        config: dict[str, Any],
+        config: Config,
         *,
         device: str,
         precision: str = "fp32",
@@ -39,7 +39,7 @@ class Record:
         self.resumed_at, self.builders = resumed_at, trackers
         self.step = resumed_at or 0
         self.metrics: dict[str, float] = {}
-        self.content: dict[str, Any] = {
+        self.content: Json = {
             "status": "running",
             "config": config,
             "seed": config.get("seed"),
@@ -70,7 +70,7 @@ class Record:
             self.step = step
             self.trackers.log(metrics, step)
 
-    def conclude(self, status: str, **more: Any) -> dict[str, Any]:
+    def conclude(self, status: str, **more: object) -> Json:
         """Write results.json with its last status (done, failed) and what else is known; returns its content."""
         self.content |= {"status": status, "wall_seconds": round(time.time() - self.started, 1), **more}
         write_json(self.path, self.content)
@@ -78,6 +78,7 @@ class Record:
 
 
 def command_line() -> str:
+    """What was typed, as a shell takes it again."""
     return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
 
 
@@ -94,13 +95,14 @@ def git_commit() -> str | None:
 
 
 def installed(name: str) -> str | None:
+    """The version of an installed package, or None."""
     try:
         return version(name)
     except PackageNotFoundError:
         return None
 
 
-def model_card(record: dict[str, Any], step: int, scores: dict[str, float]) -> str:
+def model_card(record: Json, step: int, scores: dict[str, float]) -> str:
     """README.md of `best/`: what it is, what made it, what it scores, how to load it."""
     config = record["config"]
     base, data = config["model"]["name"], config["data"]["name"]

@@ -2,7 +2,6 @@
 
 import logging
 import math
-from typing import Any
 
 import numpy as np
 
@@ -12,12 +11,12 @@ from cse.report.run_plots import draw
 from cse.run.record import Record, model_card
 from cse.training.loop import Training
 from cse.training.settings import Outcome, Parts
-from cse.types import Evaluator
+from cse.types import Config, Evaluator
 
 log = logging.getLogger("cse")
 
 
-def announce(config: dict[str, Any], parts: Parts, training: Training) -> None:
+def announce(config: Config, parts: Parts, training: Training) -> None:
     """The run in a few lines: what, on what, how long, where."""
     trainer, encoder, accelerator = parts.trainer, parts.encoder, training.accelerator
     millions = sum(p.numel() for p in encoder.parameters()) / 1e6
@@ -63,10 +62,10 @@ def conclude(record: Record, evaluators: dict[str, Evaluator], outcome: Outcome)
     )
     write_text(record.folder / "best" / "README.md", model_card(content, best_step, record.metrics))
     before = outcome.curve[0][1] if outcome.curve else {}
-    rows = [[name, before.get(name, math.nan), value] for name, value in record.metrics.items()]
+    rows = [(name, before.get(name, math.nan), value) for name, value in record.metrics.items()]
     for name, path in draw(record.folder, content["config"]["trainer"]["select"], best_step).items():
         record.trackers.image(f"plots/{name}", path, outcome.steps)
-    record.trackers.table("scores", ["score", "step 0", f"step {best_step}"], rows)
+    record.trackers.table("scores", ["score", "step 0", f"step {best_step}"], [list(row) for row in rows])
     record.trackers.finish(0, record.metrics | {"best_step": best_step})
     show(rows, ["score", "before", "after", "gain"])
     if content["config"]["note"]:
@@ -84,7 +83,7 @@ def conclude(record: Record, evaluators: dict[str, Evaluator], outcome: Outcome)
     )
 
 
-def show(rows: list[list[Any]], columns: list[str]) -> None:
+def show(rows: list[tuple[str, float, float]], columns: list[str]) -> None:
     """A table on the terminal, and in the log as plain lines."""
     from rich.console import Console
     from rich.table import Table

@@ -19,6 +19,7 @@ from torch.optim import Optimizer
 from cse.dotted import flattened
 from cse.errors import UserError
 from cse.files import remove_leftovers, replaced_file
+from cse.types import Config, Json
 
 FILE = "last/state.safetensors"
 DECISIVE = ("model", "objective", "augmentation", "aux_modality", "data", "trainer", "masking", "seed")
@@ -38,8 +39,8 @@ def save(
     folder: Path,
     modules: dict[str, nn.Module],
     optimizers: dict[str, Optimizer],
-    random_states: list[dict],
-    about: dict,
+    random_states: list[Json],
+    about: Json,
 ) -> None:
     """Write last/. random_states: one per process (random_state()). about: JSON-ready counters.
 
@@ -63,7 +64,7 @@ def save(
         save_file(tensors, temporary, metadata={"about": json.dumps(about)})
 
 
-def read(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def read(folder: Path) -> tuple[dict[str, Tensor], Json]:
     """(tensors, about) of last/. Raises UserError for a damaged file."""
     path = folder / FILE
     try:
@@ -100,7 +101,7 @@ def frozen_names(module: nn.Module) -> set[str]:
     return {name for name, p in module.named_parameters(remove_duplicate=False) if not p.requires_grad}
 
 
-def identity(config: dict[str, Any]) -> dict[str, object]:
+def identity(config: Config) -> dict[str, object]:
     """The settings that a resumed run shares with the run it continues, by dotted key.
 
     Where a run logs, how it is started and when it stops early may change. config: as composed and resolved.
@@ -117,7 +118,7 @@ def refuse_others(folder: Path, before: dict[str, object], now: dict[str, object
         raise UserError(f"{folder} was run with {was}: resume with the same settings, or use a new folder")
 
 
-def random_state() -> dict[str, Any]:
+def random_state() -> Json:
     """This process's random states: torch on CPU and GPU, numpy's global generator, Python's."""
     tensors = {"torch": torch.get_rng_state()}
     if torch.cuda.is_available():
@@ -127,7 +128,7 @@ def random_state() -> dict[str, Any]:
     return {"tensors": tensors, "python": [random.getstate(), legacy[2], legacy[3], legacy[4]]}
 
 
-def set_random_state(tensors: dict[str, Tensor], about: dict[str, Any], rank: int) -> None:
+def set_random_state(tensors: dict[str, Tensor], about: Json, rank: int) -> None:
     """The inverse of random_state() for this process. Raises UserError if the run had fewer processes."""
     mine = _under(tensors, f"random/{rank}")
     if not mine:

@@ -11,7 +11,7 @@ serves all of them; what is given up is the overlap of that message with the bac
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
 import torch.distributed as dist
@@ -23,6 +23,7 @@ T = TypeVar("T")
 
 
 def world_size() -> int:
+    """The number of processes that share the run; 1 where it was started alone."""
     return dist.get_world_size() if dist.is_initialized() else 1
 
 
@@ -54,8 +55,8 @@ def gather_views(views: list[Encoded], scale: str) -> list[Encoded]:
     if world_size() == 1:
         return views
 
-    def gather(x: Tensor | None) -> Any:
-        return None if x is None else _Gather.apply(x, scale)
+    def gather(x: T) -> T:
+        return _Gather.apply(x, scale) if isinstance(x, Tensor) else x
 
     return [
         replace(

@@ -111,7 +111,14 @@ class Training:
                 if self.step % (trainer.save_every or trainer.eval_every) == 0 or self.step == self.steps:
                     self._save()
         rate = self.tokens / self.seconds if self.seconds else 0.0
-        return Outcome(self.step, self.best_step, self.best_score, self.seconds, rate, self.curve)
+        return Outcome(
+            steps=self.step,
+            best_step=self.best_step,
+            best_score=self.best_score,
+            seconds=self.seconds,
+            tokens_per_second=rate,
+            curve=self.curve,
+        )
 
     def encode(self) -> Encode:
         """The encoder as it is at this step, with the head that it is tested with; each text is encoded once."""
