@@ -61,24 +61,24 @@ def load_encoder(
 
     Raises MissingResource if the weights cannot be had, UserError if they do not fit.
     """
-    from safetensors import SafetensorError
     from transformers import AutoConfig, AutoTokenizer
+
+    from cse.model import integrity
 
     one_of("model.dtype", dtype, DTYPES)
     adapter = lora_settings(lora)
     source = locate(name)
-    try:
-        config = AutoConfig.from_pretrained(source)
+    with integrity.loading(name, WORKS_HERE):
+        config = AutoConfig.from_pretrained(source, trust_remote_code=False)
         end = ending(name, source, pooling)
         own_dropout = configure(config, name, dropout=dropout, num_layers=num_layers, bidirectional=bidirectional)
-        tokenizer = Tokenizer(AutoTokenizer.from_pretrained(source), LONGEST, end.prefix if prefix is None else prefix)
+        hf_tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
+        tokenizer = Tokenizer(hf_tokenizer, LONGEST, end.prefix if prefix is None else prefix)
         weights = {"dtype": DTYPES[dtype], "attn_implementation": attention}
-        backbone, mlm_head, pooler = read_weights(source, config, mlm, pooling == OWN, weights)
-    except (OSError, ValueError, ImportError, SafetensorError) as error:  # not there, not JSON, half a file, no FA2
-        reason = str(error).splitlines()[0]
-        if not Path(source).is_dir() and "connect" in reason:
-            reason = "it is in no local cache, and the hub cannot be reached"
-        raise MissingResource(f"model.name={name} could not be loaded: {reason}; {WORKS_HERE}") from error
+        backbone, mlm_head, pooler = read_weights(
+            source, config, mlm, pooling == OWN, weights, fewer_layers=num_layers is not None
+        )
+        integrity.check_tokenizer(name, hf_tokenizer, backbone)
     kind = "cls" if end.pooling == OWN else end.pooling
     check_direction(name, backbone, kind, bidirectional)
     tokenizer.longest = min(tokenizer.longest, architecture.longest_input(config), end.longest or LONGEST)
@@ -130,22 +130,27 @@ def configure(
 
 
 def read_weights(
-    source: str, config: PretrainedConfig, mlm: bool, pooler: bool, weights: Mapping
+    source: str, config: PretrainedConfig, mlm: bool, pooler: bool, weights: Mapping, *, fewer_layers: bool
 ) -> tuple[PreTrainedModel, nn.Module | None, nn.Module | None]:
     """(backbone without a pooler, language-model head or None, the checkpoint's own pooler or None).
 
-    weights: dtype and attn_implementation, as from_pretrained takes them. Raises UserError for a pooler or a
-    language-model head that the architecture does not have.
+    weights: dtype and attn_implementation, as from_pretrained takes them. fewer_layers: the configuration leaves out
+    layers of the checkpoint. Raises UserError for a pooler or a language-model head that the architecture does not
+    have, and for a checkpoint that is not whole (cse.model.integrity).
     """
     from transformers import MODEL_FOR_MASKED_LM_MAPPING, AutoModel, AutoModelForMaskedLM
 
+    from cse.model import integrity
+
+    options = {"output_loading_info": True, "ignore_mismatched_sizes": True, "trust_remote_code": False, **weights}
     optional_pooler = architecture.has_optional_pooler(config)
     if mlm:
         if type(config) not in MODEL_FOR_MASKED_LM_MAPPING:
             raise UserError(
                 f"{source}: {config.model_type} has no masked-language-model head: set objective.mlm_weight=0"
             )
-        whole, keys = AutoModelForMaskedLM.from_pretrained(source, config=config, output_loading_info=True, **weights)
+        whole, keys = AutoModelForMaskedLM.from_pretrained(source, config=config, **options)
+        integrity.check_weights(source, whole, keys, fewer_layers=fewer_layers, head_is_new=True)
         backbone = whole.base_model
         if optional_pooler:
             backbone.pooler = None
@@ -156,11 +161,12 @@ def read_weights(
     if pooler and not optional_pooler:
         raise UserError(f"model.pooling={OWN}: {config.model_type} has no pooler")
     more = {"add_pooling_layer": pooler} if optional_pooler else {}
-    backbone, keys = AutoModel.from_pretrained(source, config=config, output_loading_info=True, **weights, **more)
+    backbone, keys = AutoModel.from_pretrained(source, config=config, **options, **more)
+    if pooler and any(key.startswith("pooler.") for key in keys["missing_keys"]):
+        raise UserError(f"model.pooling={OWN}: {source} has no pooler of its own")
+    integrity.check_weights(source, backbone, keys, fewer_layers=fewer_layers, head_is_new=False)
     if not pooler:
         return backbone, None, None
-    if any(key.startswith("pooler.") for key in keys["missing_keys"]):
-        raise UserError(f"model.pooling={OWN}: {source} has no pooler of its own")
     (linear,) = [module for module in backbone.pooler.modules() if isinstance(module, nn.Linear)]
     head, backbone.pooler = nn.Sequential(linear, nn.Tanh()), None
     return backbone, None, head

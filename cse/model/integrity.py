@@ -1,0 +1,108 @@
+"""Whether a checkpoint is whole: every tensor there, of the right shape and finite, and a tokenizer that knows words.
+
+transformers fills what a checkpoint lacks with random weights, and makes a tokenizer of five special tokens where its
+files are missing. Both would be scored without a word.
+"""
+
+import logging
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import chain
+from pathlib import Path
+from pickle import UnpicklingError
+
+from torch import nn
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from cse.errors import MissingResource, RunError, UserError
+
+log = logging.getLogger(__name__)
+
+SHOWN = 3  # names in a message
+BUFFERS = re.compile(r"(position_ids|token_type_ids|inv_freq)$")  # older transformers saved what is computed
+HEADS = re.compile(
+    r"cls\.|lm_head\.|pooler\.|classifier\.|pre_classifier\.|score\.|qa_outputs\.|vocab_|predictions\.|sop_classifier\.|"
+    r"(generator|discriminator|lm|mask)_(predictions|lm_head)\.|generator_lm_head\.|head\.|decoder\.|pred_layer\."
+)
+
+
+@contextmanager
+def loading(name: str, advice: str) -> Iterator[None]:
+    """A block in which libraries read a checkpoint: what they raise becomes one sentence.
+
+    Raises MissingResource, which ends with `advice`; errors of ours pass as they are.
+    """
+    try:
+        yield
+    except (UserError, RunError):
+        raise
+    except UnpicklingError as error:
+        raise UserError(
+            f"model.name={name}: its .bin file holds more than weights and is not opened; save it as safetensors"
+        ) from error
+    except Exception as error:  # transformers, tokenizers, safetensors and json each raise their own for a bad file
+        reason = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+        if "connect" in reason and not Path(name).is_dir():
+            reason = "it is in no local cache, and the hub cannot be reached"
+        raise MissingResource(f"model.name={name} could not be loaded: {reason}; {advice}") from error
+
+
+def check_weights(source: str, model: PreTrainedModel, keys: Mapping, *, fewer_layers: bool, head_is_new: bool) -> None:
+    """Compare a checkpoint's tensors with the model that was made from its configuration.
+
+    model: loaded with ignore_mismatched_sizes, or transformers raises before all are known; keys: its loading info.
+    fewer_layers: the checkpoint's other layers are left out on purpose. head_is_new: accept a missing head on top of
+    the base model; a missing pooler is always accepted, for its use is the caller's question. Heads that the checkpoint
+    has beyond the model are not used, and accepted. Raises UserError with the names of tensors that are missing, have
+    another shape, belong to layers that the configuration does not have, or hold NaN or infinity.
+    """
+    prefix = f"{model.base_model_prefix}."
+    missing = [
+        key
+        for key in sorted(keys["missing_keys"])
+        if (key.startswith(prefix) or not head_is_new) and not key.removeprefix(prefix).startswith("pooler.")
+    ]
+    shapes = [f"{key} {tuple(stored)} for {tuple(own)}" for key, stored, own in keys["mismatched_keys"]]
+    others = [key for key in sorted(keys["unexpected_keys"]) if not BUFFERS.search(key)]
+    stack = dict(model.base_model.named_children())
+    beyond = [key for key in others if key.removeprefix(prefix).partition(".")[0] in stack and not fewer_layers]
+    problems = {"has no": missing, "has another shape of": shapes, "has, beyond its configuration,": beyond}
+    if told := [f"{problem} {some(names)}" for problem, names in problems.items() if names]:
+        raise UserError(
+            f"model.name={source} {', and '.join(told)}: it is damaged, or its config.json is another model's"
+        )
+    if unused := [key for key in others if key not in beyond and not HEADS.match(key.removeprefix(prefix))]:
+        log.warning("%s has %s, which nothing uses", source, some(unused))
+    check_finite(source, [model])
+
+
+def check_finite(source: str, modules: Iterable[nn.Module]) -> None:
+    """Raise UserError with the names of weights that hold NaN or infinity."""
+    named = chain.from_iterable(module.named_parameters() for module in modules)
+    broken = [name for name, value in named if not math.isfinite(value.detach().float().sum().item())]
+    if broken:
+        raise UserError(f"model.name={source} has NaN or infinity in {some(broken)}: take another copy")
+
+
+def check_tokenizer(source: str, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel) -> None:
+    """Raise UserError for a tokenizer that knows special tokens only, or more tokens than the model embeds."""
+    vocabulary = tokenizer.get_vocab()
+    if not set(vocabulary) - set(tokenizer.all_special_tokens):
+        raise UserError(
+            f"model.name={source} has no tokenizer files (tokenizer.json, vocab.txt, ...): copy them beside its weights"
+        )
+    (weight_VD,) = model.get_input_embeddings().parameters()
+    rows = len(weight_VD)
+    if max(vocabulary.values()) >= rows:
+        raise UserError(
+            f"model.name={source}: its tokenizer has {max(vocabulary.values()) + 1:,} tokens, but the model embeds "
+            f"{rows:,}: they are of different models"
+        )
+
+
+def some(names: list[str]) -> str:
+    """The first names, and how many more there are."""
+    more = len(names) - SHOWN
+    return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
