@@ -3,7 +3,7 @@
 Shapes are in the names: B rows of a batch, T tokens, D embedding width, M views of a sentence.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -174,6 +174,10 @@ class Augmentation:
     most_views: int | None = None
     """The most views that it can make of a row; None: any number."""
 
+    def on_hand(self) -> str:
+        """What it reads on this machine, in a few words, for cse-doctor."""
+        return "needs nothing"
+
     def bind(self, tokenizer: Any) -> None:
         """Take what it needs from the encoder's Hugging Face tokenizer; called once, before any view is made."""
 
@@ -204,6 +208,16 @@ class AuxModality(nn.Module):
     """Parameters whose names contain one of these are not decayed."""
     schedule: str
     clip: float | None
+
+    @classmethod
+    def num_tokens(cls, settings: Mapping[str, Any]) -> int:
+        """Tokens of one view of an image or a clip, from the values of the YAML, for estimates."""
+        raise NotImplementedError
+
+    @classmethod
+    def weights_of(cls, settings: Mapping[str, Any]) -> str | None:
+        """The folder or hub name of the weights that it starts from, from the values of the YAML; None for new ones."""
+        return None
 
     @property
     def seconds_waited(self) -> float:
@@ -241,6 +255,15 @@ class Evaluator:
     def prepare(self) -> None:
         """Find and check the data before any work; raise MissingResource or UserError."""
         raise NotImplementedError
+
+    def on_hand(self) -> str:
+        """What of its data is on this machine, for cse-doctor. By default all of it is read and counted.
+
+        Raises MissingResource, from a cause where only the network failed.
+        """
+        self.prepare()
+        source = self.provenance().get("source")
+        return f"complete in {source}" if source else "complete"
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         """Every score of a split, by name."""

@@ -102,7 +102,12 @@ class Eda(Augmentation):
         one_of("augmentation.clean", clean, ("reference", "none"))
         self.alpha, self.ops, self.clean = alpha, ops, clean
         self.model_dropout = model_dropout
-        self.synonyms: Lookup = Synonyms(find_wordnet(wordnet_dir), Path(cache_dir))
+        self.wordnet = find_wordnet(wordnet_dir)
+        self.synonyms: Lookup = Synonyms(self.wordnet, Path(cache_dir))
+
+    def on_hand(self) -> str:
+        """Where WordNet was found."""
+        return f"WordNet in {self.wordnet}"
 
     def views(self, text: str, num_views: int, rng: np.random.Generator) -> list[str | list[str]]:
         """num_views edited copies of a text; the text itself where it has no word."""

@@ -5,6 +5,7 @@ code makes them; the released code uses none of SSAST's weights and no position 
 """
 
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,11 @@ class Audio(Modality):
         )
         super().__init__(dim, patches.width, data, **settings)
         self.patches = patches
+
+    @classmethod
+    def num_tokens(cls, settings: Mapping[str, Any]) -> int:
+        """The patches of one clip, and CLS."""
+        return (BANDS // settings["patch"]) * (FRAMES // settings["patch"]) + 1
 
     def tokens(self, batch: Any) -> tuple[Tensor, Tensor]:
         """(x_BTD, labels_B): 2B rows of 211 tokens. Both views are the same; only the encoder's dropout differs."""

@@ -5,6 +5,7 @@ embeddings would. None of ViT's layers is used.
 """
 
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -18,6 +19,7 @@ log = logging.getLogger(__name__)
 # By the encoder's width, as the authors edited their code to: base for 768, large for 1024.
 VIT = {1024: "google/vit-large-patch16-224-in21k"}
 VIT_BASE = "google/vit-base-patch16-224-in21k"
+PATCH = 16  # pixels; ViT's, with random weights too
 
 
 class Visual(Modality):
@@ -40,6 +42,16 @@ class Visual(Modality):
             raise UserError(f"aux_modality.data.size={data.size}: these weights take images of {patches.image_size[0]}")
         super().__init__(dim, patches.cls_token.shape[-1], data, **settings)
         self.patches = patches
+
+    @classmethod
+    def num_tokens(cls, settings: Mapping[str, Any]) -> int:
+        """The patches of one image, and CLS."""
+        return (settings["data"]["size"] // PATCH) ** 2 + 1
+
+    @classmethod
+    def weights_of(cls, settings: Mapping[str, Any]) -> str | None:
+        """The ViT whose patch embedding is taken; the base model's where the encoder's width decides."""
+        return (settings["weights"] or VIT_BASE) if settings["init"] == "vit" else None
 
     def tokens(self, batch: Any) -> tuple[Tensor, Tensor]:
         """(x_BTD, labels_B): 2B rows of 197 tokens, view 1 then view 2."""

@@ -5,12 +5,17 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
 from cse.errors import MissingResource, UserError
 from cse.run import composition, groups
 from cse.run.build import make
+
+if TYPE_CHECKING:
+    from cse.data.stream import Stream
+    from cse.types import AuxModality
 
 STATES = ("ok", "hub", "none", "missing")
 
@@ -87,8 +92,9 @@ def paths(cfg: DictConfig, found: list[Finding]) -> list[Finding]:
             users = [one for one in found if any((one.group, one.name) == (p.parent.name, p.stem) for p in reads)]
             good = " ".join(f"{one.group}={one.name}" for one in users if one.state == "ok")
             rest = " ".join(f"{one.group}={one.name}" for one in users if one.state != "ok")
-            note = f"; complete for {good}" * bool(good) + f"; see {rest}" * bool(rest)
-            rows.append(Finding("paths", str(key), "ok", place + note * (key != "cache")))
+            words = [place, f"complete for {good}" if good else "", f"see {rest}" if rest else ""]
+            note = place if key == "cache" else "; ".join(filter(None, words))
+            rows.append(Finding("paths", str(key), "ok", note))
     return rows
 
 
@@ -139,63 +145,26 @@ def data(node: DictConfig) -> list[Check]:
 
 
 def augmentation(node: DictConfig) -> list[Check]:
-    def wordnet() -> str:
-        from cse.augmentation.wordnet import find_wordnet
-
-        return f"WordNet in {find_wordnet(node.wordnet_dir)}"
-
-    return [wordnet] if "wordnet_dir" in node else []
+    """What it reads, WordNet for one; the part itself says so."""
+    return [lambda: make(node).on_hand()]
 
 
 def evaluator(node: DictConfig) -> list[Check]:
-    """Its data is read and counted; MTEB's many sets are not."""
-
-    def benchmark() -> str:
-        if find_spec("mteb") is None:
-            raise MissingResource("pip install 'cse-lab[mteb]'")
-        return "mteb is installed; each task's data comes from the hub when first used"
-
-    def scored() -> str:
-        part = make(node, **{"allow_partial": False} if "allow_partial" in node else {})
-        part.prepare()
-        source = part.provenance().get("source")
-        return f"complete in {source}" if source else "complete"
-
-    if node._target_.endswith(".Declutr"):  # made of others
-        return [check for part in node.parts.values() if part is not None for check in evaluator(part)]
-    return [benchmark if node._target_.endswith(".Mteb") else scored]
+    """Its data, as the part itself looks for it."""
+    return [lambda: make(node).on_hand()]
 
 
 def aux_modality(node: DictConfig) -> list[Check]:
-    if node.get("_target_", "").endswith(".Visual"):
-        from cse.aux_modality.visual import VIT_BASE
+    """The weights that it starts from, and its images or sound; nothing where there is no second modality."""
+    from hydra.utils import get_class
 
-        vit = partial(weights, node.weights or VIT_BASE, "aux_modality.weights=FOLDER, or aux_modality.init=random")
-        return [*[vit] * (node.init == "vit"), partial(images, node.data)]
-    return [partial(speech, node.data)] if "_target_" in node else []
-
-
-def images(node: DictConfig) -> str:
-    if node.folder is None:
-        raise MissingResource(
-            f"no images: paths.images=FOLDER, one folder a class; or {node.hub}, whose licence is accepted on the hub"
-        ) from LookupError(node.hub)
-    classes = sum(path.is_dir() for path in Path(node.folder).iterdir()) if Path(node.folder).is_dir() else 0
-    if not classes:
-        raise MissingResource(f"paths.images={node.folder} holds no folders; it should hold one of images per class")
-    return f"{classes} classes in {node.folder}"
-
-
-def speech(node: DictConfig) -> str:
-    from cse.data.audio import files_of_speakers
-
-    if node.folder is None and not (Path(node.cache) / "LibriSpeech" / node.split).is_dir():
-        raise MissingResource(
-            f"no speech: paths.audio=FOLDER, one folder a speaker; or LibriSpeech {node.split}, which is downloaded"
-        ) from LookupError(node.split)
-    root = Path(node.folder or Path(node.cache) / "LibriSpeech" / node.split)
-    speakers = files_of_speakers(root, None)
-    return f"{sum(map(len, speakers.values()))} clips of {len(speakers)} speakers in {root}"
+    if "_target_" not in node:
+        return []
+    kind: type[AuxModality] = get_class(node._target_)
+    stream: type[Stream] = get_class(node.data._target_)
+    name = kind.weights_of(node)
+    start = [partial(weights, name, "aux_modality.weights=FOLDER, or aux_modality.init=random")] if name else []
+    return [*start, partial(stream.on_hand, node.data)]
 
 
 CHECKS: dict[str, Callable[[DictConfig], list[Check]]] = {

@@ -8,6 +8,7 @@ import hashlib
 import json
 import logging
 import shutil
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -69,6 +70,19 @@ class Speech(Stream):
         check_classes(self.labels, "clips", str(root))
         self.mixup, self.mixup_beta, self.normalize = mixup, mixup_beta, normalize
         self.frequency_mask, self.time_mask = frequency_mask, time_mask
+
+    @classmethod
+    def on_hand(cls, settings: Mapping[str, Any]) -> str:
+        """How many clips and speakers the folder has."""
+        downloaded = Path(settings["cache"]) / "LibriSpeech" / settings["split"]
+        if settings["folder"] is None and not downloaded.is_dir():
+            raise MissingResource(
+                f"no speech: paths.audio=FOLDER, one folder a speaker; or LibriSpeech {settings['split']}, which is "
+                "downloaded"
+            ) from LookupError(settings["split"])
+        root = Path(settings["folder"] or downloaded)
+        speakers = files_of_speakers(root, None)
+        return f"{sum(map(len, speakers.values()))} clips of {len(speakers)} speakers in {root}"
 
     def __len__(self) -> int:
         return len(self.rows_in_store)

@@ -6,7 +6,7 @@ uint8; colours change in `views`, for the whole batch at once and on any device.
 
 import io
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -89,6 +89,20 @@ class Images(Stream):
         self.flip_probability, self.jitter_probability = flip_probability, jitter_probability
         self.gray_probability = gray_probability
         self.skipped: set[str] = set()
+
+    @classmethod
+    def on_hand(cls, settings: Mapping[str, Any]) -> str:
+        """How many classes the folder has."""
+        if settings["folder"] is None:
+            raise MissingResource(
+                f"no images: paths.images=FOLDER, one folder a class; or {settings['hub']}, whose licence is accepted "
+                "on the hub"
+            ) from LookupError(settings["hub"])
+        folder = Path(settings["folder"])
+        classes = sum(path.is_dir() for path in folder.iterdir()) if folder.is_dir() else 0
+        if not classes:
+            raise MissingResource(f"paths.images={folder} holds no folders; it should hold one of images per class")
+        return f"{classes} classes in {folder}"
 
     def __len__(self) -> int:
         return len(self.kept)

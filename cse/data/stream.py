@@ -3,7 +3,7 @@
 import logging
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count
 from typing import Any
@@ -31,6 +31,14 @@ class Stream(Dataset):
         self.workers = min(MOST_WORKERS, cores) if workers is None else workers
         self.seed = seed
         self.seconds_waited = 0.0  # time that the consumer of `batches` has stood waiting
+
+    @classmethod
+    def on_hand(cls, settings: Mapping[str, Any]) -> str:
+        """What of its data is on this machine, from the values of the YAML, for cse-doctor.
+
+        Decodes and downloads nothing. Raises MissingResource or UserError, from a cause where only the network failed.
+        """
+        raise NotImplementedError
 
     def __len__(self) -> int:
         """Items in one pass."""

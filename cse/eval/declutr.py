@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cse.errors import UserError
+from cse.errors import MissingResource, UserError
 from cse.eval.probing import FILES
 from cse.eval.sts import SUBSETS
 from cse.types import Encode, Evaluator
@@ -48,6 +48,20 @@ class Declutr(Evaluator):
             except UserError as error:  # the part's own key lies deeper here
                 said = str(error).replace(f"eval.{name}.", f"eval.declutr.parts.{name}.")
                 raise type(error)(f"{said} (eval.declutr.parts.{name}=null leaves it out)") from error
+
+    def on_hand(self) -> str:
+        """What of each part's data is here; what is missing of all of them in one message."""
+        notes, failures = [], []
+        for part in self.parts.values():
+            try:
+                notes.append(part.on_hand())
+            except UserError as error:
+                failures.append(error)
+        if not failures:
+            return "; ".join(dict.fromkeys(notes))
+        only_network = all(error.__cause__ is not None for error in failures)
+        cause = failures[0].__cause__ if only_network else None
+        raise MissingResource("; ".join(dict.fromkeys(map(str, failures)))) from cause
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         if self.last[0] is not encode:  # SentEval's fits give both splits at once

@@ -86,6 +86,12 @@ class Mteb(Evaluator):
                 self.local[task.metadata.name] = content([loaded(part) for part in parts(task)])
         self.tasks = tasks
 
+    def on_hand(self) -> str:
+        """Whether mteb is installed; its many data sets are not looked for."""
+        if importlib.util.find_spec("mteb") is None:
+            raise MissingResource("pip install 'cse-lab[mteb]'")
+        return "mteb is installed; each task's data comes from the hub when first used"
+
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         self.prepare()
         self.revision = "-".join(filter(None, (self.label, digest(encode))))

@@ -11,15 +11,17 @@ Wrong by a factor of two or so; evaluation comes on top. Images or sound add 197
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from omegaconf import DictConfig, OmegaConf
 
 from cse.run.composition import composed
 from cse.sweep import jobs
 
+if TYPE_CHECKING:  # an estimate of text alone needs no torch
+    from cse.types import AuxModality
+
 SUSTAINED = 50e12  # floating-point operations a second
-AUX_TOKENS = {"Visual": 197, "Audio": 211}
 
 
 def show(title: str, folder: Path, planned: Sequence[jobs.Job], trials: int) -> None:
@@ -63,8 +65,7 @@ def of(cfg: DictConfig) -> dict[str, Any]:
     encoder, projector = 12 * layers * width**2, width * hidden + hidden**2 + hidden * out
     views = views_of(cfg)
     tokens = cfg.trainer.batch_size * views * cfg.trainer.max_length
-    aux = AUX_TOKENS.get(str(cfg.aux_modality.get("_target_", "")).rpartition(".")[2], 0)
-    aux_tokens = 2 * cfg.aux_modality.data.batch_size * aux if aux else 0
+    aux_tokens = aux_tokens_of(cfg.aux_modality)
     rows = rows_of(cfg.data)
     steps = None
     if rows is not None:
@@ -86,6 +87,16 @@ def shape(model: DictConfig) -> tuple[int, int]:
     name = str(model.name).lower()
     layers, width = (24, 1024) if "large" in name else (6, 384) if "minilm" in name else (12, 768)
     return model.num_layers or (6 if "distil" in name else layers), width
+
+
+def aux_tokens_of(node: DictConfig) -> int:
+    """Tokens of images or sound that the encoder reads in a step: two views of each; 0 without a second modality."""
+    from hydra.utils import get_class
+
+    if "_target_" not in node:
+        return 0
+    kind: type[AuxModality] = get_class(node._target_)
+    return 2 * node.data.batch_size * kind.num_tokens(node)
 
 
 def views_of(cfg: DictConfig) -> int:
