@@ -155,6 +155,24 @@ def sentences(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def documents(tmp_path_factory) -> Path:
+    """A text file of 60 documents of 80 nonsense words."""
+    path = tmp_path_factory.mktemp("documents") / "documents.txt"
+    path.write_text("\n".join(" ".join(WORDS[(i + 3 * j) % len(WORDS)] for j in range(80)) for i in range(60)) + "\n")
+    return path
+
+
+@pytest.fixture(scope="session")
+def triplets(tmp_path_factory) -> Path:
+    """60 rows of three columns of made-up sentences, named as SimCSE's NLI file names them."""
+    path = tmp_path_factory.mktemp("triplets") / "triplets.csv"
+    columns = [made_up_sentences(60, seed) for seed in (1, 2, 3)]
+    rows = "\n".join(",".join(row) for row in zip(*columns, strict=True))
+    path.write_text(f"sent0,sent1,hard_neg\n{rows}\n")
+    return path
+
+
+@pytest.fixture(scope="session")
 def senteval(tmp_path_factory) -> Path:
     """A SentEval folder whose STS-B has 40 made-up pairs a split, scored by the words they share."""
     folder = tmp_path_factory.mktemp("senteval")

@@ -47,6 +47,11 @@ MEASURED = {
 }
 
 
+def toy(dim):
+    """For tests of every augmentation (tests/toys.py): spans of short documents."""
+    return ["augmentation.min_length=4", "augmentation.max_length=8"]
+
+
 def spans(**changes):
     options = {
         "anchors": 2,

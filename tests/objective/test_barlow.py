@@ -10,6 +10,13 @@ from cse.model.heads import Projector
 from cse.objective.barlow import Barlow, barlow_twins, squared_correlations, squared_correlations_gram, standardize
 from cse.types import Encoded
 
+MORE_TOYS = {"barlow_narrow": ["objective=barlow", "objective.head.hidden=9", "objective.head.out=9"]}
+
+
+def toy(dim):
+    """For tests of every objective (tests/toys.py): a projector wider than their batches, which is the Gram form."""
+    return ["objective.head.hidden=24", "objective.head.out=24"]
+
 
 def views():
     rng = np.random.default_rng(20231017)

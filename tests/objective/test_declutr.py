@@ -13,6 +13,13 @@ from cse.types import Encoded
 
 TINY = {torch.float64: 2.2250738585072014e-308, torch.float32: 1.1754943508222875e-38}  # the smallest normal numbers
 
+MEMORY = ["objective=declutr", "objective.memory_size=70"]
+MORE_TOYS = {  # for tests of every objective (tests/toys.py)
+    "declutr_relu": ["objective=declutr", "objective.head.kind=relu"],
+    "declutr_memory": MEMORY,
+    "declutr_memory_pml": [*MEMORY, "objective.memory_kind=pml", "objective.head.kind=relu"],
+}
+
 
 def spans(kind):
     """8 anchors and 2 positives each, as leaves: (8, 32), (16, 32)."""

@@ -11,6 +11,11 @@ from cse.model.heads import MLPHead
 from cse.objective.simcse import Simcse, info_nce
 from cse.types import Encoded
 
+MORE_TOYS = {  # for tests of every objective (tests/toys.py)
+    "simcse_sup": ["objective=simcse_sup", "objective.hard_negative_weight=1.0"],
+    "simcse_mlm": ["objective=simcse", "objective.mlm_weight=0.1"],
+}
+
 
 def draws(*shapes_scales) -> list[torch.Tensor]:
     """The reference's inputs: a fresh generator, standard normals times a scale, float32, then float64."""

@@ -12,6 +12,11 @@ from cse.objective.vicreg import Vicreg, squared_covariances, squared_covariance
 from cse.types import Encoded
 
 
+def toy(dim):
+    """For tests of every objective (tests/toys.py): a projector wider than their batches, which is the Gram form."""
+    return ["objective.head.hidden=24", "objective.head.out=24"]
+
+
 def views():
     rng = np.random.default_rng(20231017)
     a = rng.standard_normal((16, 24))

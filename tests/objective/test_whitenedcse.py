@@ -13,6 +13,18 @@ from cse.objective.whitenedcse import WhitenedCSE, multi_positive
 from cse.objective.whitening import ShuffledGroupWhitening, whiten_views
 from cse.types import Encoded
 
+MORE_TOYS = {
+    "whitenedcse_through": ["objective=whitenedcse", "objective.whitening.grad=through"],
+    "whitenedcse_ema": ["objective=whitenedcse", "objective.whitening.stats=ema", "objective.whitening.eps=1e-3"],
+    "whitenedcse_shared": ["objective=whitenedcse", "objective.source=shared_backbone", "objective.loss=L2_softmin"],
+}
+
+
+def toy(dim):
+    """For tests of every objective (tests/toys.py): groups of two channels, since a small batch has to hold a group."""
+    return [f"objective.whitening.num_groups={dim // 2}"]
+
+
 B, D, M, TEMPERATURE = 16, 48, 3, 0.05
 
 # (k, layout, shuffle): L1 with lambda (1, 1) and (1, 0.8); L2 softmin, hard, hard with (1, 0.8), literal;

@@ -1,11 +1,10 @@
 """Every objective at toy size, and batches for it: for tests that hold for all of them."""
 
 import torch
-from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
 from torch import nn
+from toys import composed, objectives
 
-from cse.run.composition import CONF_DIR
 from cse.types import Batch, Encoded, Tokens
 
 DIM, VOCABULARY = 8, 30
@@ -34,32 +33,12 @@ class ToyEncoder(nn.Module):
         return Encoded(pooled_BD, hidden_BTD, (nll_BT * masked_BT).sum(1), masked_BT.sum(1))
 
 
-PROJECTOR = ["objective.head.hidden=24", "objective.head.out=24"]  # wider than the batch: the Gram form
-WHITENING = ["objective=whitenedcse", "objective.whitening.num_groups=4", "objective.whitening.batch_size=16"]
-MEMORY = ["objective=declutr", "objective.memory_size=70"]
-OBJECTIVES = {
-    "simcse": ["objective=simcse"],
-    "simcse_sup": ["objective=simcse_sup", "objective.hard_negative_weight=1.0"],
-    "simcse_mlm": ["objective=simcse", "objective.mlm_weight=0.1"],
-    "whitenedcse": WHITENING,
-    "whitenedcse_through": [*WHITENING, "objective.whitening.grad=through"],
-    "whitenedcse_ema": [*WHITENING, "objective.whitening.stats=ema", "objective.whitening.eps=1e-3"],
-    "whitenedcse_shared": [*WHITENING, "objective.source=shared_backbone", "objective.loss=L2_softmin"],
-    "declutr": ["objective=declutr"],
-    "declutr_relu": ["objective=declutr", "objective.head.kind=relu"],
-    "declutr_memory": MEMORY,
-    "declutr_memory_pml": [*MEMORY, "objective.memory_kind=pml", "objective.head.kind=relu"],
-    "mlm": ["objective=mlm"],
-    "barlow": ["objective=barlow", *PROJECTOR],
-    "barlow_narrow": ["objective=barlow", "objective.head.hidden=9", "objective.head.out=9"],
-    "vicreg": ["objective=vicreg", *PROJECTOR],
-}
+OBJECTIVES = objectives(DIM)
 
 
 def make(name: str, dim: int = DIM) -> nn.Module:
     """The objective as conf/ builds it, in float64, with the same new weights every time."""
-    with initialize_config_dir(CONF_DIR, version_base="1.3"):
-        config = compose("train", ["data=text", *OBJECTIVES[name]])
+    config = composed("data=text", "trainer.batch_size=16", *OBJECTIVES[name])
     torch.manual_seed(5)
     return instantiate(config.objective, dim=dim).double()
 
@@ -68,7 +47,7 @@ def batch_for(objective: nn.Module, rows: int, seed: int = 0) -> Batch:
     """Random tokens for every view of `rows` rows; with labels where the objective masks."""
     generator = torch.Generator().manual_seed(seed)
     sizes = [rows] * objective.num_views
-    if getattr(objective, "averages_positives", False):
+    if objective.averages_positives:
         sizes[1] = 2 * rows
     if objective.masking == "copies":
         sizes.append(sum(sizes))

@@ -1,0 +1,74 @@
+"""Every choice of a group at toy size: tests for all of a group find a new one by its file in conf/.
+
+A part's own test file, tests/GROUP/test_MODULE.py, may say what the tests for all need to know of it:
+
+    def toy(dim): overrides that shrink it for an encoder `dim` wide
+    MORE_TOYS = {name: overrides}: more settings to hold to the same tests; the name of a choice replaces the plain one
+"""
+
+import functools
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+
+from hydra import compose, initialize_config_dir
+from hydra.utils import instantiate
+from omegaconf import DictConfig
+
+from cse.run.groups import CONF_DIR, choices
+
+TESTS = Path(__file__).parent
+COLUMNS = ["sent0", "sent1", "hard_neg"]  # of the fixture `triplets`
+
+
+def composed(*overrides: str) -> DictConfig:
+    """cse-train's config, with its `hydra` node."""
+    with initialize_config_dir(CONF_DIR, version_base="1.3"):
+        return compose("train", list(overrides), return_hydra_config=True)
+
+
+@functools.cache
+def own_tests(group: str, choice: str) -> ModuleType | None:
+    """The test file of the module that a choice's YAML names, or None."""
+    named = re.search(rf"_target_: cse\.{group}\.(\w+)\.", Path(CONF_DIR, group, f"{choice}.yaml").read_text())
+    path = TESTS / group / f"test_{named[1]}.py" if named else TESTS / "none"
+    if not path.exists():
+        return None
+    spec = importlib.util.spec_from_file_location(f"{group}_{path.stem}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def toy(group: str, choice: str, dim: int) -> list[str]:
+    """The overrides that shrink one choice."""
+    module = own_tests(group, choice)
+    return module.toy(dim) if hasattr(module, "toy") else []
+
+
+def objectives(dim: int) -> dict[str, list[str]]:
+    """Every objective of conf/ and MORE_TOYS: the overrides of each."""
+    cases = {choice: [f"objective={choice}", *toy("objective", choice, dim)] for choice in choices("objective")}
+    for choice in choices("objective"):
+        more = getattr(own_tests("objective", choice), "MORE_TOYS", {})
+        cases |= {name: [*toy("objective", choice, dim), *overrides] for name, overrides in more.items()}
+    return cases
+
+
+def run_of(objective: str, augmentation: str | None, dim: int, documents: Path, triplets: Path) -> list[str]:
+    """Overrides for a whole run of cse-train: an objective with an augmentation (None: the one that its YAML picks).
+
+    Its text is the documents, or columns of the triplets: as many as the objective's own data has, or, where nothing
+    makes views of one text, as many as it needs.
+    """
+    overrides = [f"objective={objective}", *toy("objective", objective, dim)]
+    own = composed(*overrides)
+    chosen = augmentation or own.hydra.runtime.choices.augmentation
+    columns = own.data.get("columns") or []
+    if chosen == "none" and not columns:
+        columns = COLUMNS[: instantiate(own.objective, dim=dim).num_views]
+    overrides += [f"augmentation={chosen}", *toy("augmentation", chosen, dim), "data=text"]
+    if len(columns) < 2:
+        return [*overrides, f"data.path={documents}"]
+    return [*overrides, f"data.path={triplets}", f"data.columns=[{','.join(columns)}]"]
