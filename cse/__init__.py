@@ -1,1 +1,20 @@
-"""cse: the laboratory for contrastive sentence embeddings."""
+"""cse: the laboratory for contrastive sentence embeddings.
+
+The commands are functions too: `cse.train`, `cse.evaluate`, `cse.load` and `cse.compose` (cse/api.py). Importing cse
+imports nothing heavy; the libraries come when a function is called.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cse.api import Run, compose, evaluate, load, train
+
+__all__ = ["Run", "compose", "evaluate", "load", "train"]
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module 'cse' has no attribute {name!r}; it has {', '.join(__all__)}")
+    from cse import api
+
+    return vars(api)[name]

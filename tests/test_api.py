@@ -1,0 +1,89 @@
+"""The commands as functions: cse.train, cse.load, cse.evaluate, cse.compose."""
+
+import json
+import logging
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import yaml
+
+import cse
+from cse.errors import UserError
+
+
+@pytest.fixture
+def words(small_run):
+    """The small run's words, without a folder."""
+    return [word for word in small_run if not word.startswith("hydra.run.dir=")]
+
+
+def test_a_run_gives_its_folder_scores_encoder_and_curve(words, tmp_path):
+    run = cse.train(*words, "trainer.max_steps=2", seed=3, folder=tmp_path / "first")
+    assert run.folder == tmp_path / "first"
+    assert run.scores == json.loads((run.folder / "results.json").read_text())["metrics"]
+    assert [step for step, _ in run.curve] == [0, 2]
+    assert run.results["seed"] == 3
+    assert run.results["command"].startswith("cse-train ")
+    vectors = run.encoder().encode(["One sentence.", "Another one."])
+    assert vectors.shape == (2, run.encoder().dim)
+    assert "seed=3" in yaml.safe_load((run.folder / ".hydra" / "overrides.yaml").read_text())
+    assert "best step" in (run.folder / "train.log").read_text()
+
+
+def test_twice_in_one_process_gives_the_same_and_leaves_logging_alone(words, tmp_path):
+    handlers = list(logging.getLogger("cse").handlers)
+    runs = [cse.train(*words, "trainer.max_steps=1", folder=tmp_path / name) for name in ("a", "b")]
+    assert runs[0].scores == runs[1].scores
+    assert logging.getLogger("cse").handlers == handlers
+
+
+def test_any_encode_can_be_evaluated(senteval, tiny_bert):
+    told = [f"paths.senteval={senteval}", "allow_partial=true"]
+    encoder = cse.load(tiny_bert, pooling="cls")
+    by_object = cse.evaluate(encoder, ["stsb"], *told, splits=["dev"])
+    assert set(by_object) == {"dev/stsb/spearman", "dev/stsb/pearson"}
+    assert cse.evaluate(encoder.encode, "stsb", *told, splits=["dev"]) == by_object
+
+    class Peer:
+        def encode(self, sentences, **options) -> np.ndarray:
+            return encoder.encode(list(sentences))
+
+    assert cse.evaluate(Peer(), "stsb", *told, splits=["dev"]) == by_object
+
+
+def test_compose_gives_the_commands_configuration():
+    config = cse.compose("objective=barlow", model="roberta", seed=5)
+    assert config.objective._target_ == "cse.objective.barlow.Barlow"
+    assert config.seed == 5
+    assert "hydra" not in config
+    assert "checkpoint" in cse.compose(command="evaluate")
+
+
+@pytest.mark.parametrize(
+    ("mistake", "told"),
+    [
+        ({"objektive": "simcse"}, "did you mean objective"),
+        ({"objective": "simsce"}, "did you mean simcse"),
+        ({"sweep": "whitenedcse/table4"}, "command line"),
+    ],
+)
+def test_a_mistake_is_the_command_lines_sentence_as_an_exception(mistake, told):
+    with pytest.raises(UserError, match=told):
+        cse.train(**mistake)
+
+
+def test_a_folder_without_a_run_is_named(tmp_path):
+    from cse.api import read
+
+    with pytest.raises(UserError, match="holds no run"):
+        read(tmp_path)
+
+
+def test_importing_cse_is_quick_and_loads_nothing_heavy():
+    code = "import sys, cse; sys.exit(any(name in sys.modules for name in ('torch', 'hydra', 'numpy', 'omegaconf')))"
+    started = time.perf_counter()
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+    assert time.perf_counter() - started < 5  # 0.2 s on an idle machine, most of it Python's own start
