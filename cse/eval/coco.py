@@ -11,7 +11,6 @@ B captions of a batch, C contrasts.
 """
 
 import hashlib
-import pickle
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from cse.errors import MissingResource, UserError
+from cse.eval.senteval.pickles import read_pickle
 from cse.types import Encode, Evaluator
 
 CAPTIONS = 5  # an image's first five
@@ -37,8 +37,8 @@ class Images:
 class Coco(Evaluator):
     """Recall at 1, 5 and 10 in percent and median rank, `i2t/...` and `t2i/...`; `average` of the six recalls.
 
-    folder: SentEval's downstream/COCO with train.pkl, valid.pkl and test.pkl. The pickles are opened as they are:
-    take them only from whom you trust.
+    folder: SentEval's downstream/COCO with train.pkl, valid.pkl and test.pkl. The pickles may hold arrays and text, and
+    no code (cse.eval.senteval.pickles).
     """
 
     splits = ("test",)
@@ -179,16 +179,18 @@ def read_images(folder: str | None, name: str) -> tuple[Images, str]:
             f"SentEval's COCO features ({name} of downstream/COCO) {where}: its get_transfer_data.bash fetches them."
         )
     data = (Path(folder) / name).read_bytes()
+    content: Any = read_pickle(data, Path(folder) / name)
     try:
-        content: dict[str, Any] = pickle.loads(data, encoding="latin-1")
         captions = [
             " ".join(f"{content['captions'][key]['cleaned_caption']} .".split())
             for image in range(len(content["features"]))
             for key in content["image_to_caption_ids"][image][:CAPTIONS]
         ]
         features_IF = np.asarray(content["features"], np.float32)
-    except (pickle.UnpicklingError, EOFError, KeyError, ValueError) as error:
-        raise UserError(f"{Path(folder) / name} is not SentEval's COCO pickle ({error!r}): fetch it anew.") from error
+    except (LookupError, ValueError, TypeError, AttributeError) as error:  # other keys, or other things under them
+        raise UserError(f"{Path(folder) / name} is not SentEval's COCO pickle ({error!r}): fetch it again.") from error
+    if features_IF.ndim != 2 or not np.isfinite(features_IF).all():
+        raise UserError(f"{Path(folder) / name} has features that are not rows of finite numbers: fetch it again.")
     if len(captions) != CAPTIONS * len(features_IF):
-        raise UserError(f"{Path(folder) / name} has images with fewer than {CAPTIONS} captions: fetch it anew.")
+        raise UserError(f"{Path(folder) / name} has images with fewer than {CAPTIONS} captions: fetch it again.")
     return Images(features_IF, captions), hashlib.sha256(data).hexdigest()

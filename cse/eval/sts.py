@@ -36,6 +36,7 @@ SUBSETS = {
 }
 STSB_ROWS = {"train": 5749, "dev": 1500, "test": 1379}
 SICK_FILES = {"train": ("SICK_train", 4500), "dev": ("SICK_trial", 500), "test": ("SICK_test_annotated", 4927)}
+HIGHEST = 5  # of the human scores of STS, STS-B and SICK
 
 
 @dataclass(frozen=True)
@@ -89,13 +90,17 @@ def _pairs(folder: SentEvalFolder, name: str, rows: list[tuple[str, ...]], offic
 
 
 def golds(folder: DataFolder, name: str, cells: list[str]) -> np.ndarray:
-    """Human scores (N,). Raises UserError for one that is no finite number."""
+    """Human scores (N,). Raises UserError, with how many there are, for those that are not numbers from 0 to 5."""
     try:
         gold_N = np.array([float(cell) for cell in cells])
     except ValueError as error:
         raise UserError(f"{folder.root / name} holds a score that is no number ({error}): restore it.") from error
-    if not np.isfinite(gold_N).all():
-        raise UserError(f"{folder.root / name} holds a score that is not finite: restore it.")
+    outside = np.flatnonzero(~((gold_N >= 0) & (gold_N <= HIGHEST)))  # NaN is outside too
+    if len(outside):
+        raise UserError(
+            f"{folder.root / name} holds {len(outside)} of {len(gold_N)} scores outside 0 to {HIGHEST} (the first: "
+            f"{cells[outside[0]]} in row {outside[0] + 1}): restore it."
+        )
     return gold_N
 
 

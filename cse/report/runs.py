@@ -4,7 +4,8 @@ Nothing here but files is read: results.json, .hydra/hydra.yaml (which YAML was 
 """
 
 import json
-from collections.abc import Iterable
+import logging
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ import yaml
 from cse.dotted import flattened
 from cse.errors import UserError
 from cse.tracking.jsonl import Event, read_events
+
+log = logging.getLogger(__name__)
 
 Where = dict[str, Any]
 """Dotted config keys (or groups) and the value, or list of values, that a run must have there."""
@@ -68,7 +71,10 @@ def plain(value: Any) -> Any:
 
 
 def read_runs(folders: Iterable[Path]) -> list[Run]:
-    """Every run at or below the folders, in the order of their names. Raises UserError where a folder is not there."""
+    """Every run at or below the folders, in the order of their names; what cannot be read is named in a warning.
+
+    Raises UserError where a folder is not there.
+    """
     found = set()
     for folder in folders:
         if not folder.is_dir():
@@ -79,25 +85,56 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
 
 
 def read_run(folder: Path) -> Run:
-    """A run; without results.json it was killed before its first line of work."""
-    try:
-        results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-        assert isinstance(results, dict)
-    except FileNotFoundError:
-        results = {"status": "running"}
-    except (ValueError, AssertionError):
-        results = {"status": "broken"}
-    metrics = {k: float(v) for k, v in results.get("metrics", {}).items() if isinstance(v, (int, float))}
-    config = results.get("config") or _yaml(folder / ".hydra" / "config.yaml")
-    choices = results.get("choices") or (
-        _yaml(folder / ".hydra" / "hydra.yaml").get("hydra", {}).get("runtime", {}).get("choices", {})
+    """A run; without results.json it was killed before its first line of work.
+
+    Of files that are half, empty or another program's, what fits is taken: a run whose results.json does not is
+    "broken", and so left out of every table. Each is named in a warning.
+    """
+    results = {"status": "running"}
+    if (folder / "results.json").exists():
+        results = _mapping(folder / "results.json", json.loads)
+        if not results:
+            log.warning("%s: the run is left out, for its results.json holds no results", folder)
+            results = {"status": "broken"}
+    status, scores = results.get("status"), _dict(results.get("metrics"))
+    metrics = {key: float(value) for key, value in scores.items() if isinstance(value, int | float)}
+    config = _dict(results.get("config")) or _mapping(folder / ".hydra" / "config.yaml", yaml.safe_load)
+    hydra = _dict(_mapping(folder / ".hydra" / "hydra.yaml", yaml.safe_load).get("hydra"))
+    choices = _dict(results.get("choices")) or _dict(_dict(hydra.get("runtime")).get("choices"))
+    overrides = _read(folder / ".hydra" / "overrides.yaml", yaml.safe_load)
+    return Run(
+        folder,
+        status if isinstance(status, str) else "broken",
+        config,
+        {str(group): choice if isinstance(choice, str) else str(choice) for group, choice in choices.items()},
+        metrics,
+        results,
+        tuple(map(str, overrides)) if isinstance(overrides, list) else (),
     )
-    overrides = tuple(_yaml(folder / ".hydra" / "overrides.yaml"))
-    return Run(folder, results.get("status", "broken"), config, choices, metrics, results, overrides)
 
 
-def _yaml(path: Path) -> dict[str, Any]:
-    return (yaml.safe_load(path.read_text(encoding="utf-8")) or {}) if path.exists() else {}
+def _mapping(path: Path, parse: Callable[[str], Any]) -> dict[str, Any]:
+    """A file's mapping; empty, with a warning, for a file that holds anything else."""
+    content = _read(path, parse)
+    if content is not None and not isinstance(content, dict):
+        log.warning("%s holds a %s, not a mapping: it is left out", path, type(content).__name__)
+    return _dict(content)
+
+
+def _read(path: Path, parse: Callable[[str], Any]) -> Any:
+    """A file's content; None where there is no file, and with a warning where it cannot be read."""
+    try:
+        return parse(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
+        log.warning("%s cannot be read (%s): it is left out", path, " ".join(str(error).split()))
+        return None
+
+
+def _dict(value: Any) -> dict[str, Any]:
+    """The value, or an empty dict for anything else."""
+    return value if isinstance(value, dict) else {}
 
 
 def grouped(runs: Iterable[Run], key: str) -> dict[str, list[Run]]:

@@ -54,12 +54,19 @@ class Jsonl:
 
 
 def read_events(path: Path) -> list[Event]:
-    """The file's events in order; a line cut short by a killed run is left out with a warning. [] where no file is."""
-    events = []
+    """The file's events in order, [] where there is no file.
+
+    A line that is no event (cut short by a killed run, or another program's) is left out with a warning.
+    """
+    events: list[Event] = []
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
     for number, line in enumerate(lines, 1):
         try:
-            events.append(json.loads(line))
-        except json.JSONDecodeError:
+            event = json.loads(line)
+        except (ValueError, RecursionError):
+            event = None
+        if isinstance(event, dict) and isinstance(event.get("step"), int) and "event" in event:
+            events.append(event)
+        else:
             log.warning("%s, line %d is cut short (a killed run?) and left out", path, number)
     return events

@@ -9,6 +9,7 @@ import torch
 
 from cse.errors import MissingResource, UserError
 from cse.eval.coco import CAPTIONS, Coco, recalls
+from cse.eval.senteval.pickles import read_pickle
 
 COLOURS = ["red", "blue", "green", "black", "white", "brown", "pink", "grey"]
 
@@ -112,3 +113,30 @@ def test_missing_and_damaged_pickles_are_named(folder):
         (folder / "valid.pkl").write_bytes(damaged)
         with pytest.raises(UserError, match=r"valid\.pkl"):
             evaluator(folder).prepare()
+
+
+def test_a_pickle_runs_no_code(folder, tmp_path):
+    class Evil:
+        def __reduce__(self):
+            return (Path.touch, (tmp_path / "ran",))
+
+    (folder / "valid.pkl").write_bytes(pickle.dumps({"features": [Evil()]}))
+    with pytest.raises(UserError, match=r"valid\.pkl is not a pickle of arrays and text \(it asks for pathlib"):
+        evaluator(folder).prepare()
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("protocol", [0, 2, 3, 4, 5])
+def test_arrays_text_and_scalars_are_admitted(tmp_path, protocol):
+    content = {"a": np.arange(6.0).reshape(2, 3), "b": [np.float32(2), "text", b"bytes", 3, None, (True,)]}
+    back = read_pickle(pickle.dumps(content, protocol=protocol), tmp_path)
+    assert np.array_equal(back["a"], content["a"])
+    assert back["b"] == content["b"]
+
+
+def test_features_that_are_not_finite_are_refused(folder):
+    content = pickle.loads((folder / "valid.pkl").read_bytes())
+    content["features"][2][0] = np.nan
+    (folder / "valid.pkl").write_bytes(pickle.dumps(content))
+    with pytest.raises(UserError, match=r"valid\.pkl has features that are not rows of finite numbers"):
+        evaluator(folder).prepare()

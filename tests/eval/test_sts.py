@@ -1,6 +1,7 @@
 """STS: the three ways of joining subsets, SentEval's files, damaged data, and the published scores of MiniLM."""
 
 import io
+import shutil
 import tarfile
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from scipy.stats import spearmanr
 from cse.errors import MissingResource, UserError
 from cse.eval import sts
 from cse.eval.senteval import folder as senteval_folder
-from cse.eval.sts import SICK_FILES, STSB_ROWS, SUBSETS, Sts, Stsb, correlations, cosines
+from cse.eval.senteval.folder import SentEvalFolder
+from cse.eval.sts import SICK_FILES, STSB_ROWS, SUBSETS, Sts, Stsb, correlations, cosines, read_stsb
 
 GOLD = [2.1, 2.1, 2.9, 0.6, 4.7, 3.4, 4.1, 4.5, 2.9, 0.2, 3.6, 2.8, 4.1, 2.7, 4.1, 5.0, 1.8, 0.9]
 
@@ -268,3 +270,14 @@ def test_the_official_counts():
     }
     assert list(STSB_ROWS.values()) == [5749, 1500, 1379]
     assert [rows for _, rows in SICK_FILES.values()] == [4500, 500, 4927]
+
+
+@pytest.mark.parametrize("score", ["5.1", "-0.2", "nan", "inf"])
+def test_scores_outside_the_scale_are_counted_and_refused(tmp_path, senteval, score):
+    shutil.copytree(senteval, tmp_path / "copy")
+    path = tmp_path / "copy" / "STS" / "STSBenchmark" / "sts-dev.csv"
+    rows = [line.split("\t") for line in path.read_text().splitlines()]
+    rows[6][4] = score
+    path.write_text("\n".join("\t".join(row) for row in rows))
+    with pytest.raises(UserError, match=rf"sts-dev\.csv holds 1 of 40 scores outside 0 to 5 .*{score} in row 7"):
+        read_stsb(SentEvalFolder(str(tmp_path / "copy"), allow_partial=True), "dev")

@@ -21,7 +21,7 @@ def folder(tmp_path, monkeypatch) -> Path:
                 for i in range(n):
                     shared = "猫" * i if language == "zh" else "ab" * i
                     csv.writer(file).writerow(
-                        [f"{shared}, \u201equoted\u201c", f'{shared}"{rng.integers(10, 99)}', i / 2]
+                        [f"{shared}, \u201equoted\u201c", f'{shared}"{rng.integers(10, 99)}', i % 11 / 2]
                     )
     return tmp_path
 

@@ -66,3 +66,28 @@ def test_varying_names_the_axes_but_not_the_seed(leave, tmp_path):
 def test_many_missing_jobs_are_counted():
     jobs = [{"case": case, "seed": seed} for case in ("a", "b") for seed in range(7)]
     assert missing_jobs([], jobs) == ["case=a: 7 jobs not started", "case=b: 7 jobs not started"]
+
+
+@pytest.mark.parametrize("name", ["results.json", ".hydra/config.yaml", ".hydra/hydra.yaml", ".hydra/overrides.yaml",
+                                  "metrics.jsonl"])  # fmt: skip
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"[]", b"[1, 2]", b"null", b"5", b'"text"', b"{", b"{]", b"\xff\xfe", b"a: b: c", b"- a\n- {b: [",
+     b"[" * 50_000, b'{"status": 5, "metrics": [1], "config": "x", "choices": [2], "event": "metrics", "step": "one"}',
+     b'{"status": "done", "metrics": {"a": "b", "c": {}}, "event": "metrics", "step": 1, "train/loss": "x"}'],
+)  # fmt: skip
+def test_damaged_files_leave_the_other_runs(leave, tmp_path, caplog, name, content):
+    """Half, empty, lists, another program's: the run is left out or read in part, and every other one is whole."""
+    leave("whole", {"seed": 1}, {"test/x": 70.0})
+    folder = leave("damaged", {"seed": 2}, {"test/x": 60.0}, events=[{"train/loss": 1.0}])
+    (folder / name).write_bytes(content)
+    damaged, whole = read_runs([tmp_path / "runs"])
+    assert whole.metrics == {"test/x": 70.0}
+    assert whole.get("seed") == 1
+    assert isinstance(damaged.get("seed"), int | None)
+    assert all(isinstance(value, float) for value in damaged.metrics.values())
+    assert varying([damaged, whole], "seed") is not None
+    damaged.events()
+    if name == "results.json" and not content.startswith(b'{"status"'):
+        assert damaged.status == "broken"
+        assert f"{folder}: the run is left out" in caplog.text

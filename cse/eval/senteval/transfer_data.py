@@ -48,6 +48,16 @@ def in_sentevals_order(rows: list[tuple[Any, ...]]) -> Examples:
     return Examples(tuple(list(column) for column in sentences), np.array(labels))
 
 
+def labelled(folder: SentEvalFolder, name: str, rows: list[tuple[Any, ...]]) -> Examples:
+    """The rows in SentEval's order. Raises UserError where all have one label: nothing can be learnt from them."""
+    examples = in_sentevals_order(rows)
+    if len(set(examples.labels_N)) == 1:
+        raise UserError(
+            f"{folder.root / name}: all {len(rows)} rows have the label {examples.labels_N[0]}; restore it."
+        )
+    return examples
+
+
 def _read(
     folder: SentEvalFolder, name: str, encoding: str, official: int, convert: Callable[[str], tuple], header: int = 0
 ) -> Examples:
@@ -61,7 +71,7 @@ def _read(
         except (ValueError, KeyError, IndexError) as error:
             raise UserError(f"{folder.root / name}, line {number}: {line[:60]!r} is damaged; restore it.") from error
     folder.expect(name, len(rows), official)
-    return in_sentevals_order(rows)
+    return labelled(folder, name, rows)
 
 
 def read_binary(folder: SentEvalFolder, task: str) -> Parts:
@@ -71,7 +81,7 @@ def read_binary(folder: SentEvalFolder, task: str) -> Parts:
     for name, label in ((positive, 1), (negative, 0)):
         rows += [(words(line), label) for line in folder.read(f"{task}/{name}", "latin-1").splitlines()]
     folder.expect(f"{task}/{positive} + {negative}", len(rows), official)
-    return {"all": in_sentevals_order(rows)}
+    return {"all": labelled(folder, f"{task}/{positive} + {negative}", rows)}
 
 
 def read_sst2(folder: SentEvalFolder) -> Parts:

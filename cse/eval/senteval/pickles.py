@@ -1,0 +1,41 @@
+"""Reading the pickles that SentEval's authors publish, without running what a pickle can ask for.
+
+A pickle names functions, and unpickling calls them. Here it may name numpy's arrays and scalars and nothing else, so
+that a file can hold dicts, lists, text, numbers and arrays, and no code.
+"""
+
+import io
+import pickle
+from pathlib import Path
+
+from cse.errors import UserError
+
+ADMITTED = {
+    *((f"numpy.{core}.multiarray", name) for core in ("core", "_core") for name in ("_reconstruct", "scalar")),
+    *((f"numpy.{core}.numeric", "_frombuffer") for core in ("core", "_core")),
+    ("numpy", "ndarray"),
+    ("numpy", "dtype"),
+    ("_codecs", "encode"),  # bytes, as Python 3 writes them for Python 2
+}
+
+
+class ArraysOnly(pickle.Unpickler):
+    """An unpickler that refuses every name but numpy's arrays."""
+
+    def find_class(self, module: str, name: str) -> object:
+        """Raises UnpicklingError for a name that is not admitted."""
+        if (module, name) not in ADMITTED:
+            raise pickle.UnpicklingError(f"it asks for {module}.{name}, which is neither an array nor text")
+        return super().find_class(module, name)
+
+
+def read_pickle(data: bytes, path: Path) -> object:
+    """The dicts, lists, text, numbers and arrays of a pickle. Raises UserError for a damaged one, and for any other.
+
+    data: the content of the file `path`, which is for messages.
+    """
+    try:
+        return ArraysOnly(io.BytesIO(data), encoding="latin-1").load()
+    except Exception as error:  # a damaged pickle makes Python raise nearly anything
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise UserError(f"{path} is not a pickle of arrays and text ({reason}): fetch it again.") from error
