@@ -51,12 +51,14 @@ class SmacSweeper(Sweeper):
         self.params = dict(params or {})
 
     def setup(self, *, hydra_context: Any, task_function: Any, config: DictConfig) -> None:
+        """Hydra's call before `sweep`: the launcher that its config names."""
         self.hydra_context, self.config = hydra_context, config
         self.launcher = Plugins.instance().instantiate_launcher(
             hydra_context=hydra_context, task_function=task_function, config=config
         )
 
     def sweep(self, arguments: list[str]) -> None:
+        """Ask, launch and tell until n_trials scores are known, those of earlier starts among them."""
         assert self.hydra_context is not None
         assert self.config is not None
         assert self.launcher is not None
@@ -73,10 +75,7 @@ class SmacSweeper(Sweeper):
         count = remembered(optimiser, memory)
         while count < self.n_trials:
             trials = [optimiser.ask() for _ in range(min(self.batch, self.n_trials - count))]
-            jobs = [
-                [*(f"{o.get_key_element()}={spelled(trial.config[key])}" for key, o in searched.items()), *fixed]
-                for trial in trials
-            ]
+            jobs = [[*proposal(searched, trial.config), *fixed] for trial in trials]
             self.validate_batch_is_legal(jobs)
             for trial, outcome in zip(trials, self.launcher.launch(jobs, initial_job_idx=count), strict=True):
                 score = float(outcome.return_value)
@@ -114,6 +113,11 @@ class SmacSweeper(Sweeper):
         return Facade(
             scenario, lambda config, seed: math.nan, initial_design=design, overwrite=True, logging_level=False
         )
+
+
+def proposal(searched: dict[str, Override], config: Any) -> list[str]:
+    """SMAC's values of the searched keys, as overrides."""
+    return [f"{override.get_key_element()}={spelled(config[key])}" for key, override in searched.items()]
 
 
 def remembered(optimiser: Any, memory: Path) -> int:

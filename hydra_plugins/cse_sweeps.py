@@ -18,25 +18,32 @@ class SweepSource(file_config_source.FileConfigSource):
 
     @staticmethod
     def scheme() -> str:
+        """The word before :// in hydra.searchpath."""
         return "sweeps"
 
     def available(self) -> bool:
+        """Whether the folder is there."""
         return super().is_group("")
 
     def load_config(self, config_path: str):
+        """The config of sweep/PAPER/TABLE."""
         return super().load_config(config_path.removeprefix(f"{GROUP}/"))
 
     def is_group(self, config_path: str) -> bool:
+        """Whether it is sweep or a folder below it."""
         return config_path == GROUP or (inside(config_path) and super().is_group(config_path.removeprefix(f"{GROUP}/")))
 
     def is_config(self, config_path: str) -> bool:
+        """Whether it is a file below sweep."""
         return inside(config_path) and super().is_config(config_path.removeprefix(f"{GROUP}/"))
 
     def list(self, config_path: str, results_filter):
+        """The names right below a folder."""
         if not inside(f"{config_path}/"):
             return [] if config_path else [GROUP]
         return super().list(config_path.removeprefix(GROUP).removeprefix("/"), results_filter)
 
 
 def inside(config_path: str) -> bool:
+    """Whether it is below sweep."""
     return config_path.startswith(f"{GROUP}/")

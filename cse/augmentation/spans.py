@@ -58,7 +58,15 @@ def sample_spans(
         del blocks[max(0, index - 1) : index + 2]
         anchor_spans.append((int(start), int(start) + length))
         positive_spans += [
-            _positive(num_units, anchor_spans[-1], strategy, rng, min_length, max_length, adjacent_bug)
+            _positive(
+                num_units,
+                anchor_spans[-1],
+                rng,
+                strategy=strategy,
+                min_length=min_length,
+                max_length=max_length,
+                adjacent_bug=adjacent_bug,
+            )
             for _ in range(positives)
         ]
     return anchor_spans, positive_spans
@@ -70,7 +78,7 @@ def units_needed(anchors: int, max_length: int) -> int:
 
 
 def _positive(
-    num_units: int, anchor: Span, strategy: str, rng: Any, min_length: int, max_length: int, adjacent_bug: bool
+    num_units: int, anchor: Span, rng: Any, *, strategy: str, min_length: int, max_length: int, adjacent_bug: bool
 ) -> Span:
     anchor_start, anchor_end = anchor
     if strategy == "subsuming":
@@ -198,10 +206,10 @@ class Spans(Augmentation):
             self.positives,
             self.strategy,
             rng,
-            self.min_length,
-            max_length,
-            self.anchor_start,
-            self.adjacent_bug,
+            min_length=self.min_length,
+            max_length=max_length,
+            anchor_start=self.anchor_start,
+            adjacent_bug=self.adjacent_bug,
         )
         return [[self._join(units[start:end]) for start, end in spans] for spans in (anchors, positives)]
 

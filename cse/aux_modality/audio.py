@@ -37,6 +37,7 @@ class Patches(nn.Module):
             nn.init.trunc_normal_(self.positions, std=0.02)
 
     def forward(self, fbank_BTF: Tensor) -> Tensor:
+        """(B, 1 + patches, width) tokens of B clips' filter banks."""
         patches_BTD = self.conv(fbank_BTF.transpose(1, 2)[:, None]).flatten(2).transpose(1, 2)
         x_BTD = torch.cat([self.cls_token.expand(len(patches_BTD), -1, -1), patches_BTD], dim=1)
         return x_BTD if self.positions is None else x_BTD + self.positions

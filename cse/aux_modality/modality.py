@@ -93,6 +93,7 @@ class Modality(AuxModality):
 
     @property
     def device(self) -> torch.device:
+        """Where its weights are."""
         return next(self.parameters()).device
 
     def loss(self, pooled_BD: Tensor, labels_B: Tensor) -> Loss:

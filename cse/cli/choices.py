@@ -53,18 +53,19 @@ def composed(overrides: list[str]) -> DictConfig:
 
 
 def files(group: str) -> list[Path]:
+    """The YAML of each choice of a group."""
     return [Path(groups.CONF_DIR, group, f"{choice}.yaml") for choice in groups.choices(group)]
 
 
 def choices(cfg: DictConfig, hub: bool) -> list[Finding]:
     """One finding a choice. Asks no network; hub: whether it answers."""
-    found = []
+    findings = []
     for group, checks in CHECKS.items():
         for name, node in cfg.doctor[group].items():
             tried = [attempt(check, hub) for check in checks(node)] or [("ok", "needs nothing")]
             state = max((state for state, _ in tried), key=STATES.index)
-            found.append(Finding(group, str(name), state, "; ".join(dict.fromkeys(note for _, note in tried))))
-    return found
+            findings.append(Finding(group, str(name), state, "; ".join(dict.fromkeys(note for _, note in tried))))
+    return findings
 
 
 def attempt(check: Check, hub: bool) -> tuple[str, str]:
@@ -79,7 +80,7 @@ def attempt(check: Check, hub: bool) -> tuple[str, str]:
         return "missing", f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
 
 
-def paths(cfg: DictConfig, found: list[Finding]) -> list[Finding]:
+def paths(cfg: DictConfig, findings: list[Finding]) -> list[Finding]:
     """Each of `paths`, the choices for which what lies there is complete, and the others that read it."""
     rows = []
     for key, place in cfg.paths.items():
@@ -88,14 +89,20 @@ def paths(cfg: DictConfig, found: list[Finding]) -> list[Finding]:
         elif key != "cache" and not Path(place).exists():
             rows.append(Finding("paths", str(key), "missing", f"{place}: there is no such folder"))
         else:
-            reads = {path for group in CHECKS for path in files(group) if f"${{paths.{key}}}" in path.read_text()}
-            users = [one for one in found if any((one.group, one.name) == (p.parent.name, p.stem) for p in reads)]
-            good = " ".join(f"{one.group}={one.name}" for one in users if one.state == "ok")
-            rest = " ".join(f"{one.group}={one.name}" for one in users if one.state != "ok")
-            words = [place, f"complete for {good}" if good else "", f"see {rest}" if rest else ""]
-            note = place if key == "cache" else "; ".join(filter(None, words))
+            note = place if key == "cache" else f"{place}{readers(f'${{paths.{key}}}', findings)}"
             rows.append(Finding("paths", str(key), "ok", note))
     return rows
+
+
+def readers(reference: str, findings: list[Finding]) -> str:
+    """The choices whose YAML names `reference`: those that are complete, and those to look at."""
+    yamls = {
+        (path.parent.name, path.stem) for group in CHECKS for path in files(group) if reference in path.read_text()
+    }
+    users = [one for one in findings if (one.group, one.name) in yamls]
+    complete = " ".join(f"{one.group}={one.name}" for one in users if one.state == "ok")
+    others = " ".join(f"{one.group}={one.name}" for one in users if one.state != "ok")
+    return (f"; complete for {complete}" if complete else "") + (f"; see {others}" if others else "")
 
 
 def weights(name: str, instead: str) -> str:
@@ -116,10 +123,13 @@ def weights(name: str, instead: str) -> str:
 
 
 def model(node: DictConfig) -> list[Check]:
+    """The encoder's weights."""
     return [partial(weights, node.name, "model=minilm, or model.name=FOLDER for a local copy")]
 
 
 def data(node: DictConfig) -> list[Check]:
+    """The text, in a package, in the hub's cache, or read before."""
+
     def corpus() -> str:
         from cse.data.corpora import HUB, available
 

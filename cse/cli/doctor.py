@@ -10,7 +10,7 @@ import time
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from omegaconf import DictConfig
 
@@ -18,8 +18,11 @@ from cse.cli import compose
 from cse.cli.choices import Finding, choices, composed, paths
 from cse.errors import UserError
 
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
+
 WAIT = 10  # seconds for the two processes to find each other
-SCARCE = 5e9  # bytes: one run of BERT base keeps 2.2 GB (best/ and last/), and writes them anew before the old ones go
+SCARCE = 5e9  # bytes: one run of BERT base keeps 2.2 GB (best/ and last/), and for a moment the new ones beside the old
 
 
 def main() -> None:
@@ -55,12 +58,13 @@ def examine(overrides: list[str]) -> list[Finding]:
         store = (f"{folder}/store",)
         pair = torch.multiprocessing.start_processes(all_reduce, store, nprocs=2, join=False, start_method=method)
         cfg = composed(overrides)
-        found = choices(cfg, hub)
+        chosen = choices(cfg, hub)
         together = two_processes(pair)
-    return [*machine(cfg, hub), together, *packages(), *paths(cfg, found), *found]
+    return [*machine(cfg, hub), together, *packages(), *paths(cfg, chosen), *chosen]
 
 
 def machine(cfg: DictConfig, hub: bool) -> list[Finding]:
+    """Python, processors, disks, hub and W&B. hub: whether it answers."""
     import torch
     from huggingface_hub import get_token
     from huggingface_hub.constants import HF_HUB_CACHE
@@ -77,31 +81,34 @@ def machine(cfg: DictConfig, hub: bool) -> list[Finding]:
         *gpus(),
         *(disk(name, Path(place)) for name, place in (("disk, runs", "."), ("disk, cache", cfg.paths.cache))),
         of("hub", hub, f"{'answers' if hub else 'does not answer'}; {'with' if get_token() else 'no'} token; "
-                       f"cache {HF_HUB_CACHE} ({held(Path(HF_HUB_CACHE))} models and data sets)"),
+                       f"cache {HF_HUB_CACHE} ({num_cached(Path(HF_HUB_CACHE))} models and data sets)"),
         of("W&B", not (why := no_way_online(ask_server=True)), why or "a key, and the server answers"),
     ]  # fmt: skip
 
 
 def gpus() -> list[Finding]:
+    """One finding a GPU; one that says so where there is none."""
     import torch
 
-    found = []
+    findings = []
     for index in range(torch.cuda.device_count()):
         properties = torch.cuda.get_device_properties(index)
         with torch.cuda.device(index):
             precision = "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "no bf16: fp16 or fp32"
         note = f"{properties.name}, {properties.total_memory / 2**30:.0f} GiB, {precision}"
-        found.append(Finding("machine", f"gpu {index}", "ok", note))
-    return found or [Finding("machine", "gpu", "none", "everything runs on the CPU, in fp32")]
+        findings.append(Finding("machine", f"gpu {index}", "ok", note))
+    return findings or [Finding("machine", "gpu", "none", "everything runs on the CPU, in fp32")]
 
 
 def disk(name: str, place: Path) -> Finding:
-    there = next(folder for folder in (place.resolve(), *place.resolve().parents) if folder.exists())
-    free = shutil.disk_usage(there).free
+    """What is free on the disk of `place`, which need not exist yet."""
+    folder = next(folder for folder in (place.resolve(), *place.resolve().parents) if folder.exists())
+    free = shutil.disk_usage(folder).free
     return Finding("machine", name, "ok" if free > SCARCE else "missing", f"{free / 1e9:.0f} GB free in {place}")
 
 
-def held(cache: Path) -> int:
+def num_cached(cache: Path) -> int:
+    """Models and data sets in the hub's cache."""
     return sum(1 for kind in ("models", "datasets") for _ in cache.glob(f"{kind}--*"))
 
 
@@ -141,23 +148,33 @@ def packages() -> list[Finding]:
 
     from packaging.requirements import Requirement
 
+    return [
+        package(requirement.name, requirement, extras)
+        for requirement in map(Requirement, requires("cse-lab") or [])
+        if (extras := extras_of(requirement)) or not requirement.marker
+    ]
+
+
+def extras_of(requirement: "Requirement") -> list[str]:
+    """The extras of cse-lab that bring it, of those that a user may want."""
+    if not requirement.marker:
+        return []
+    return [extra for extra in ("demo", "mteb", "eda", "launchers") if requirement.marker.evaluate({"extra": extra})]
+
+
+def package(name: str, requirement: "Requirement", extras: list[str]) -> Finding:
+    """The installed version, and how to install one that fits where it does not."""
     from cse.run.record import installed
 
-    found = []
-    for requirement in map(Requirement, requires("cse-lab") or []):
-        extras = [extra for extra in ("demo", "mteb", "eda", "launchers")
-                  if requirement.marker and requirement.marker.evaluate({"extra": extra})]  # fmt: skip
-        if requirement.marker and not extras:
-            continue
-        version = installed(requirement.name)
-        good = version is not None and requirement.specifier.contains(version, prereleases=True)
-        wanted = f"pip install 'cse-lab[{extras[0]}]'" if extras else f"pip install '{requirement}'"
-        found.append(Finding("packages", requirement.name, "ok" if good else "missing",
-                             f"{version or 'not installed'}{'' if good else f'; {wanted}'}"))  # fmt: skip
-    return found
+    version = installed(name)
+    advice = f"pip install 'cse-lab[{extras[0]}]'" if extras else f"pip install '{requirement}'"
+    if version is not None and requirement.specifier.contains(version, prereleases=True):
+        return Finding("packages", name, "ok", version)
+    return Finding("packages", name, "missing", f"{version or 'not installed'}; {advice}")
 
 
 def show_json(findings: list[Finding]) -> None:
+    """Print {group: {name: {state, note}}}."""
     groups: dict[str, dict[str, Any]] = {}
     for finding in findings:
         fields = asdict(finding)
@@ -166,6 +183,7 @@ def show_json(findings: list[Finding]) -> None:
 
 
 def show(findings: list[Finding]) -> None:
+    """Print a table for each group."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text

@@ -26,9 +26,9 @@ def main() -> None:
 
         print(EVALUATE)  # noqa: T201
         return
-    from cse.sweep import engine
+    from cse.sweep import line
 
-    if engine.wanted(sys.argv[1:]):
+    if line.is_many(sys.argv[1:]):
         compose.many("evaluate", sys.argv[1:])
     try:  # before Hydra writes its own files there
         for argument in [argument for argument in sys.argv if argument.startswith("hydra.run.dir=")][-1:]:

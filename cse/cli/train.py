@@ -17,9 +17,9 @@ def main() -> None:
         print(TRAIN)  # noqa: T201
         return
     from cse.run import slurm
-    from cse.sweep import engine
+    from cse.sweep import line
 
-    if engine.wanted(sys.argv[1:]):
+    if line.is_many(sys.argv[1:]):
         compose.many("train", sys.argv[1:])
     slurm.join()
     compose.command("train", train, sys.argv[1:])

@@ -52,6 +52,7 @@ class Barlow(Objective):
         self.eps = eps
 
     def forward(self, views: list[Encoded]) -> Loss:
+        """The loss of the first two views' projections, and its unweighted terms."""
         z1_BP, z2_BP = (self.head(view.pooled_BD) for view in views[:2])  # one by one: BatchNorm sees one view
         with full_precision(z1_BP, z2_BP) as (z1_BP, z2_BP):
             return barlow_twins(z1_BP, z2_BP, self.lambd, self.eps)

@@ -9,7 +9,7 @@ the memory bank.
 """
 
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -123,6 +123,7 @@ class Declutr(Objective):
         self.register_buffer("labels_Q", torch.full((memory_size,), -1))  # -1: not filled yet
 
     def forward(self, views: list[Encoded]) -> Loss:
+        """Anchors are view 0, all positives of anchor after anchor view 1; each term unweighted in parts."""
         anchors, positives = views[:2]
         anchors_ND = self.head(anchors.pooled_BD)
         positives_NPD = self.head(positives.pooled_BD).unflatten(0, (len(anchors_ND), -1))
@@ -135,8 +136,13 @@ class Declutr(Objective):
         return Loss(total + self.mlm_weight * mlm, {"contrastive": contrastive, "mlm": mlm})
 
     def contrast(self, anchors_ND: Tensor, positives_ND: Tensor) -> Tensor:
+        """Eq. 1, with the memory bank where there is one, which it updates.
+
+        Raises UserError for a bank that cannot hold one batch where the authors' kinds need it to.
+        """
+        sums: dict[str, Any] = {"reduction": self.reduction, "log_floor": self.log_floor}
         if not self.memory_size:
-            return nt_xent(anchors_ND, positives_ND, self.temperature, None, self.reduction, self.log_floor)
+            return nt_xent(anchors_ND, positives_ND, self.temperature, **sums)
         rows_RD = torch.cat([anchors_ND, positives_ND])
         first = 0 if self.memory_kind == "v1_labels" else self.labels_Q.max() + 1
         labels_R = (first + torch.arange(len(anchors_ND), device=rows_RD.device)).repeat(2)
@@ -144,7 +150,7 @@ class Declutr(Objective):
         self.memory_QD = torch.cat([self.memory_QD, rows_RD.detach()])[-self.memory_size :]
         self.labels_Q = torch.cat([self.labels_Q, labels_R])[-self.memory_size :]
         if self.memory_kind == "paper_literal":
-            return nt_xent(anchors_ND, positives_ND, self.temperature, older_QD, self.reduction, self.log_floor)
+            return nt_xent(anchors_ND, positives_ND, self.temperature, older_QD, **sums)
         if self.memory_size < len(rows_RD):
             raise UserError(
                 f"objective.memory_size={self.memory_size} cannot hold one batch's {len(rows_RD)} embeddings, as "
@@ -152,6 +158,11 @@ class Declutr(Objective):
             )
         held_Q = self.labels_Q >= 0
         return nt_xent_against_memory(
-            rows_RD, labels_R, self.memory_QD[held_Q], self.labels_Q[held_Q], self.temperature, self.memory_own_copy,
-            self.reduction, self.log_floor,
-        )  # fmt: skip
+            rows_RD,
+            labels_R,
+            self.memory_QD[held_Q],
+            self.labels_Q[held_Q],
+            temperature=self.temperature,
+            own_copy=self.memory_own_copy,
+            **sums,
+        )

@@ -16,5 +16,6 @@ class Mlm(Objective):
         super().__init__()
 
     def forward(self, views: list[Encoded]) -> Loss:
+        """The mean over view 0's masked tokens. Raises ValueError for a view that was not masked."""
         mlm = views[0].mlm_loss()
         return Loss(mlm, {"mlm": mlm})

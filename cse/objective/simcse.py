@@ -67,6 +67,7 @@ class Simcse(Objective):
         self.mlm_weight = mlm_weight
 
     def forward(self, views: list[Encoded]) -> Loss:
+        """Eq. 4 of two views, Eq. 5 of three, plus the weighted MLM loss of the masked copies, the last view."""
         heads = [self.head(view.pooled_BD) for view in views[: self.num_views]]
         with full_precision(*heads) as (anchors, positives, *hard):
             contrastive = info_nce(
@@ -78,4 +79,5 @@ class Simcse(Objective):
         return Loss(contrastive + self.mlm_weight * mlm, {"contrastive": contrastive, "mlm": mlm})
 
     def test_head(self) -> nn.Module | None:
+        """The head where keep_head says so, else None."""
         return self.head if self.keep_head else None

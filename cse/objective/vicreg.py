@@ -105,6 +105,7 @@ class Vicreg(Objective):
         self.eps = eps
 
     def forward(self, views: list[Encoded]) -> Loss:
+        """The loss of the first two views' projections, and its unweighted terms."""
         z1_BP, z2_BP = (self.head(view.pooled_BD) for view in views[:2])  # one by one: BatchNorm sees one view
         with full_precision(z1_BP, z2_BP) as (z1_BP, z2_BP):
             weights = self.invariance, self.variance, self.covariance

@@ -40,7 +40,7 @@ def shuffled_group_whitening(
     """
     check_groups(num_groups, x_BD.shape[1], len(x_BD), eps)
     permutations_1D = None if permutation is None else permutation[None]
-    return whiten_views(x_BD[None], num_groups, permutations_1D, eps, kind, grad)[0]
+    return whiten_views(x_BD[None], num_groups, permutations_1D, eps=eps, kind=kind, grad=grad)[0]
 
 
 def multi_positive(
@@ -123,6 +123,7 @@ class WhitenedCSE(Objective):
             raise UserError("objective.pooler=mlp_whitening needs a whitening; use objective.pooler=mlp_no_whitening.")
 
     def forward(self, views: list[Encoded]) -> Loss:
+        """Whiten the views, then the head, then the multi-positive loss. Raises RunError for collapsed embeddings."""
         x_MBD = torch.stack([view.pooled_BD for view in views[: self.num_views]])
         with full_precision(x_MBD) as (x_MBD,):
             z_MBD = self.whitening(x_MBD.expand(self.m, -1, -1))
@@ -133,6 +134,7 @@ class WhitenedCSE(Objective):
 
     @torch.no_grad()
     def test_head(self) -> nn.Module | None:
+        """What `pooler` names: None, the head, or the head with the running whitening folded in."""
         if self.pooler == "cls_before_mlp":
             return None
         if self.pooler == "mlp_no_whitening":

@@ -24,6 +24,7 @@ SINGULAR_EPS = 1e-3  # from this shrinkage on, a covariance of too few rows can 
 
 
 def identity(size: int, like: Tensor) -> Tensor:
+    """(size, size), of like's dtype and device."""
     return torch.eye(size, dtype=like.dtype, device=like.device)
 
 
@@ -36,6 +37,7 @@ class InverseSqrt(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx, c_ss: Tensor) -> Tensor:
+        """C^(-1/2), (..., s, s)."""
         values_s, u_ss = floored_eigh(c_ss)
         a_s = values_s.sqrt()
         ctx.save_for_backward(a_s, u_ss)
@@ -43,6 +45,7 @@ class InverseSqrt(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx, *grads: Tensor) -> Tensor:
+        """dC, (..., s, s), of the gradient of C^(-1/2)."""
         (grad_ss,) = grads
         a_s, u_ss = ctx.saved_tensors
         row_s1, column_1s = a_s[..., :, None], a_s[..., None, :]
@@ -205,6 +208,10 @@ class ShuffledGroupWhitening(nn.Module):
             )
 
     def forward(self, x_MBD: Tensor) -> Tensor:
+        """(M, B, D), whitened; in training it counts the step and updates the running moments.
+
+        Raises UserError for groups that B rows cannot span, RunError for a covariance that cannot be decomposed.
+        """
         if self.kind == "none":
             return x_MBD
         views, rows, _ = x_MBD.shape
@@ -216,8 +223,9 @@ class ShuffledGroupWhitening(nn.Module):
             self.update_moments(x_MBD.detach())
         keys = [(self.seed, self.step, view) for view in range(views)]
         moments = (self.mean_D, self.covariance_DD) if self.stats == "ema" else None
+        permutations_MD = self.permutations(keys, x_MBD)
         z_MBD = whiten_views(
-            x_MBD, self.num_groups, self.permutations(keys, x_MBD), self.eps, self.kind, self.grad, moments
+            x_MBD, self.num_groups, permutations_MD, eps=self.eps, kind=self.kind, grad=self.grad, moments=moments
         )
         self.step += self.training
         return z_MBD.reshape(rows, views, -1).transpose(0, 1) if self.layout == "chunked" else z_MBD
@@ -247,7 +255,9 @@ class ShuffledGroupWhitening(nn.Module):
         ], self.mean_D
 
     def get_extra_state(self) -> Tensor:
+        """The step, for the state dict."""
         return torch.tensor(self.step)
 
     def set_extra_state(self, state: Tensor) -> None:
+        """The step of a state dict: permutations go on where they were."""
         self.step = int(state)

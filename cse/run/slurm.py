@@ -27,6 +27,6 @@ def join() -> None:
 
 def first_host(nodes: str) -> str:
     """The first of SLURM's node list: gpu[003-005,9]-ib,cpu1 gives gpu003-ib."""
-    found = re.match(r"([^,\[]*)(?:\[(\w+)[^\]]*\]([^,]*))?", nodes)
-    assert found is not None  # it matches the empty string
-    return "".join(part or "" for part in found.groups())
+    parts = re.match(r"([^,\[]*)(?:\[(\w+)[^\]]*\]([^,]*))?", nodes)
+    assert parts is not None  # it matches the empty string
+    return "".join(part or "" for part in parts.groups())

@@ -72,9 +72,9 @@ def shrink_text(cfg: DictConfig, world: Path) -> None:
         cfg.data.update(name="smoke", identity=f"smoke/{cfg.data.name}")
         cfg.data.rows.update(file=str(file), allow_partial=True)
         return
-    kept = {key: cfg.data.get(key) for key in ("columns", "limit", "limit_seed", "noise", "cache_dir", "preview")}
+    others = {key: cfg.data.get(key) for key in ("columns", "limit", "limit_seed", "noise", "cache_dir", "preview")}
     path = str(text_file(world, cfg.data.get("columns") or ()))
-    cfg.data = {"_target_": "cse.data.text.Text", "name": "smoke", "path": path, **kept}
+    cfg.data = {"_target_": "cse.data.text.Text", "name": "smoke", "path": path, **others}
 
 
 def text_file(world: Path, columns: Sequence[str]) -> Path:
@@ -91,6 +91,7 @@ def encoder(world: Path, name: str) -> str:
 
 
 def write_encoder(folder: Path, family: str, width: int) -> None:
+    """A BERT or RoBERTa of one layer with new weights, and a tokenizer of the made-up words."""
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedTokenizerFast, set_seed
 
@@ -119,9 +120,10 @@ def sentence(rng: random.Random, words: int) -> str:
 
 
 def write_text(folder: Path, columns: Sequence[str]) -> None:
+    """ROWS made-up sentences as text.txt, or rows of them as text.csv with these columns."""
     rng = random.Random(0)
     rows = [[sentence(rng, WORDS_A_ROW) for _ in columns or [""]] for _ in range(ROWS)]
-    lines = [",".join(columns)] * bool(columns) + [",".join(row) for row in rows] if columns else [r[0] for r in rows]
+    lines = [",".join(row) for row in ([columns, *rows] if columns else rows)]
     (folder / ("text.csv" if columns else "text.txt")).write_text("\n".join(lines) + "\n")
 
 
@@ -151,6 +153,7 @@ def write_senteval(folder: Path) -> None:
 
 
 def write_images(folder: Path) -> None:
+    """16 pictures of noise in 4 classes."""
     from PIL import Image
 
     rng = np.random.default_rng(0)
@@ -161,6 +164,7 @@ def write_images(folder: Path) -> None:
 
 
 def write_audio(folder: Path) -> None:
+    """16 clips of half a second of noise by 4 speakers."""
     import soundfile
 
     rng = np.random.default_rng(0)

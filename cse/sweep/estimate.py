@@ -35,13 +35,11 @@ def show(title: str, folder: Path, planned: Sequence[jobs.Job], trials: int) -> 
         if job.program != "cse-train":
             table.add_row(job.name, "only scored", "", "")
             continue
-        found = of(composed("train", job.arguments))
-        hours = found["hours"]
+        estimate = of(composed("train", job.arguments))
+        steps, hours, memory = estimate["steps"], estimate["hours"], estimate["memory"]
         hours_of.append(hours)
-        table.add_row(
-            job.name, f"{found['steps']:,}" if found["steps"] else "?", "?" if hours is None else f"{hours:.2f}",
-            f"{found['memory'] / 2**30:.1f} GiB",
-        )  # fmt: skip
+        steps_shown, hours_shown = f"{steps:,}" if steps else "?", "?" if hours is None else f"{hours:.2f}"
+        table.add_row(job.name, steps_shown, hours_shown, f"{memory / 2**30:.1f} GiB")
     Console(width=160, soft_wrap=True).print(table)
     times = f" x {trials} trials" if trials > 1 else ""
     print(f"{title}: {len(planned)} jobs{times}, {summed(hours_of, trials)}, in {folder}")  # noqa: T201
@@ -49,7 +47,7 @@ def show(title: str, folder: Path, planned: Sequence[jobs.Job], trials: int) -> 
 
 def summed(hours: Sequence[float | None], trials: int) -> str:
     """The sum in words; what is not known is said, not counted as nothing."""
-    known = [found for found in hours if found is not None]
+    known = [value for value in hours if value is not None]
     if not known and hours:
         return "GPU-hours not known before the text is read"
     rest = len(hours) - len(known)
@@ -74,11 +72,12 @@ def of(cfg: DictConfig) -> dict[str, Any]:
     elif cfg.trainer.max_steps:
         steps = cfg.trainer.max_steps
     work = 6 * (encoder * (tokens * cfg.trainer.accumulate + aux_tokens) + projector * cfg.trainer.batch_size * views)
-    held = min(cfg.trainer.chunk or cfg.trainer.batch_size, cfg.trainer.batch_size) * views * cfg.trainer.max_length
+    chunk = min(cfg.trainer.chunk or cfg.trainer.batch_size, cfg.trainer.batch_size)
+    chunk_tokens = chunk * views * cfg.trainer.max_length
     return {
         "steps": steps,
         "hours": None if steps is None else steps * work / SUSTAINED / 3600,
-        "memory": 16 * (encoder + projector) + 34 * layers * width * max(held, aux_tokens),
+        "memory": 16 * (encoder + projector) + 34 * layers * width * max(chunk_tokens, aux_tokens),
     }
 
 

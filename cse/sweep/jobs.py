@@ -25,6 +25,7 @@ from cse.errors import UserError
 from cse.run.composition import composed, nearest
 
 OWN_KEYS = ("cases", "report", "same_runs_as", "search_each")
+SHARED = {"model", "paths", "smoke", "tracker", "allow_partial"}  # keys of cse-eval that are its run's too
 SLUG = 80  # characters of a name before its 8 of a hash
 
 # What may change between two starts of the same job: where it logs, how it is started, how fast it goes.
@@ -112,16 +113,11 @@ class Sweep:
         if run is None:
             arguments = merged([*bundle, *mine])
             return Job(self.slug(mine, arguments), "cse-eval", arguments)
-        _, name, case = run.split(":")
-        shared = {"model", "paths", "smoke", "tracker", "allow_partial"}  # what the training was told too
-        told = [override for override in overrides if root_of(override) not in keys - shared]
-        sweep = read(name)
-        trained = sweep.job([f"case={case}", *told])
+        folder, trained = run_of(run, [override for override in overrides if root_of(override) not in keys - SHARED])
         arguments = merged([*bundle, *(override for override in mine if root_of(override) != "model")])
-        name_it = [argument.replace(run, f"run:{trained.name}") for argument in arguments]
-        folder = (sweep.place(told) / trained.name).absolute()
+        renamed = [argument.replace(run, f"run:{trained.name}") for argument in arguments]
         whole = [f"checkpoint={quoted(folder)}" if key_of(a) == "checkpoint" else a for a in arguments]
-        return Job(self.slug(overrides, name_it), "cse-eval", whole, (folder, trained))
+        return Job(self.slug(overrides, renamed), "cse-eval", whole, (folder, trained))
 
     def departures(self, overrides: Sequence[str]) -> list[str]:
         """Those of a run's overrides that decide what it runs and that neither the axes nor the cases hold."""
@@ -138,19 +134,29 @@ class Sweep:
         return short_name(shown, filter(decides, arguments))
 
 
+def run_of(reference: str, overrides: Sequence[str]) -> tuple[Path, Job]:
+    """The folder and the job of run:SWEEP:CASE with these overrides. Raises UserError for a case that is not there."""
+    _, name, case = reference.split(":")
+    sweep = read(name)
+    trained = sweep.job([f"case={case}", *overrides])
+    return (sweep.place(overrides) / trained.name).absolute(), trained
+
+
 def read(name: str) -> Sweep:
     """The sweep of that name. Raises UserError where there is none."""
     config = composed("train", [f"sweep={name}"])
     cases = OmegaConf.to_container(config.get("cases") or OmegaConf.create({}))
     return Sweep(
-        name, Path(config.get("same_runs_as") or name),
-        {key: str(values) for key, values in (config.hydra.sweeper.params or {}).items()},
-        {str(case): [str(override) for override in bundle] for case, bundle in cases.items()},  # type: ignore[union-attr]
-        list(config.get("search_each") or []), config.hydra.runtime.choices["hydra/sweeper"],
-        config.hydra.sweeper.get("n_trials", 1),
-        [key for key in OWN_KEYS if key in config],
-        OmegaConf.to_container(config.report) if "report" in config else None,  # type: ignore[arg-type]
-    )  # fmt: skip
+        name=name,
+        folder=Path(config.get("same_runs_as") or name),
+        params={key: str(values) for key, values in (config.hydra.sweeper.params or {}).items()},
+        cases={str(case): [str(override) for override in bundle] for case, bundle in cases.items()},  # type: ignore[union-attr]
+        search_each=list(config.get("search_each") or []),
+        sweeper=config.hydra.runtime.choices["hydra/sweeper"],
+        trials=config.hydra.sweeper.get("n_trials", 1),
+        own_keys=[key for key in OWN_KEYS if key in config],
+        report=OmegaConf.to_container(config.report) if "report" in config else None,  # type: ignore[arg-type]
+    )
 
 
 def short_name(shown: Sequence[str], decisive: Iterable[str], first: str = "") -> str:
@@ -212,14 +218,17 @@ def decides(override: str) -> bool:
 
 
 def key_of(override: str) -> str:
+    """`trainer.lr` of `trainer.lr=1e-5`, `++trainer.lr=1e-5` and `~trainer.lr`."""
     return override.partition("=")[0].lstrip("+~")
 
 
 def root_of(override: str) -> str:
+    """`trainer` of `trainer.lr=1e-5`."""
     return key_of(override).partition(".")[0]
 
 
 def value_of(override: str) -> str:
+    """`1e-5` of `trainer.lr=1e-5`, without quotes around it."""
     return override.partition("=")[2].strip("'\"")
 
 

@@ -30,7 +30,7 @@ class Plan:
 
     def write(self, folder: Path) -> Path:
         """A new file for this start, below the jobs' folder; raises RunError where it cannot be written."""
-        path = folder / FOLDER / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.json"
+        path = folder / FOLDER / f"{time.strftime('%Y%m%d-%H%M%S')}-{time.time_ns() % 10**9:09}-{os.getpid()}.json"
         write_json(path, asdict(self))
         ledger_of(path).touch()
         return path.absolute()
@@ -50,7 +50,7 @@ def ledger_of(path: Path) -> Path:
     return path.with_suffix(".jsonl")
 
 
-def enter(path: Path, job: str, state: str, score: float | None, seconds: float, why: str) -> None:
+def enter(path: Path, job: str, state: str, *, score: float | None = None, seconds: float = 0.0, why: str = "") -> None:
     """Add a job's end to the ledger of the plan at `path`, and say it on the terminal."""
     line = {"job": job, "state": state, "score": score, "seconds": round(seconds), "why": why}
     with open(ledger_of(path), "a", encoding="utf-8") as ledger:

@@ -35,10 +35,10 @@ def job(cfg: DictConfig) -> float:
     one = this.table().job(jobs.merged([*this.rows[cfg.row], *proposed]))
     failure = next((end["job"] for end in plan.ends(path).values() if end["state"] in plan.FAILED), None)
     if this.fail_fast and failure:
-        plan.enter(path, one.name, "not run", None, 0, f"jobs.fail_fast=true, and {failure} failed")
+        plan.enter(path, one.name, "not run", why=f"jobs.fail_fast=true, and {failure} failed")
         return math.nan
     state, score, why = run(one, path.parent.parent / one.name)
-    plan.enter(path, one.name, state, score, time.time() - started, why)
+    plan.enter(path, one.name, state, score=score, seconds=time.time() - started, why=why)
     return math.nan if score is None else score
 
 

@@ -26,22 +26,26 @@ class Jsonl:
     def __init__(self, folder: str | Path, resume_step: int | None = None):
         self.path = Path(folder) / "metrics.jsonl"
         self.step = resume_step or 0
-        kept = [] if resume_step is None else [e for e in read_events(self.path) if e["step"] <= resume_step]
-        write_text(self.path, "".join(json_line(event) for event in kept))
+        events = [] if resume_step is None else [e for e in read_events(self.path) if e["step"] <= resume_step]
+        write_text(self.path, "".join(json_line(event) for event in events))
         self.file = open(self.path, "a", encoding="utf-8")  # noqa: SIM115 (open as long as the run)
 
     def log(self, metrics: dict[str, float], step: int) -> None:
+        """Metrics of one step, by name. This and the methods below raise RunError where the disk refuses."""
         self.step = step
         self._write("metrics", **metrics)
 
     def image(self, name: str, path: Path, step: int) -> None:
+        """Where a picture was written."""
         self.step = step
         self._write("image", name=name, path=str(path))
 
     def table(self, name: str, columns: list[str], rows: list[list[Any]]) -> None:
+        """A table; each row has a value for each column."""
         self._write("table", name=name, columns=columns, rows=rows)
 
     def finish(self, exit_code: int, summary: dict[str, Any]) -> None:
+        """The last line: 0 for a run that is done, and its scores by name."""
         self._write("finish", exit_code=exit_code, summary=summary)
         self.file.close()
 

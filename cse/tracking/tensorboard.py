@@ -18,16 +18,19 @@ class Tensorboard:
         self.step = resume_step or 0
 
     def log(self, metrics: dict[str, float], step: int) -> None:
+        """Metrics of one step, by name."""
         self.step = step
         for name, value in metrics.items():
             self.writer.add_scalar(name, value, step)
 
     def image(self, name: str, path: Path, step: int) -> None:
+        """A picture in a PNG file."""
         from matplotlib.image import imread
 
         self.writer.add_image(name, imread(path), step, dataformats="HWC")
 
     def table(self, name: str, columns: list[str], rows: list[list[Any]]) -> None:
+        """A table; each row has a value for each column."""
         lines = [columns, ["---"] * len(columns), *rows]
         self.writer.add_text(name, "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines), self.step)
 

@@ -89,15 +89,19 @@ class Wandb:
         return f"wandb sync {shlex.quote(str(Path(self.run.dir).parent))}" if offline else str(self.run.url)
 
     def log(self, metrics: dict[str, float], step: int) -> None:
+        """Metrics of one step, by name."""
         self.run.log({**metrics, "train/step": step})
 
     def image(self, name: str, path: Path, step: int) -> None:
+        """A picture in a PNG file."""
         self.run.log({name: self.wandb.Image(str(path)), "train/step": step})
 
     def table(self, name: str, columns: list[str], rows: list[list[Any]]) -> None:
+        """A table; each row has a value for each column."""
         self.run.log({name: self.wandb.Table(columns=list(columns), data=rows)})
 
     def finish(self, exit_code: int, summary: dict[str, Any]) -> None:
+        """Close the run with its scores; waits at most finish_timeout for the upload."""
         self.run.summary.update(summary)
         self.run.finish(exit_code=exit_code)
 

@@ -11,7 +11,7 @@ from omegaconf import OmegaConf
 
 from cse.errors import UserError
 from cse.run.composition import composed
-from cse.sweep import engine, estimate, jobs, plan, worker
+from cse.sweep import engine, estimate, jobs, line, plan, worker
 
 STUB = """
 import json, os, signal, sys
@@ -78,7 +78,7 @@ def starts(folder: Path) -> dict[str, int]:
     ],
 )
 def test_what_is_a_sweep(arguments, is_one):
-    assert engine.wanted(arguments) == is_one
+    assert line.is_many(arguments) == is_one
 
 
 def test_a_name_says_what_a_job_runs():

@@ -10,6 +10,7 @@ import pytest
 
 from cse.errors import UserError
 from cse.sweep import engine, multirun, plan, worker
+from cse.sweep import line as line_of_jobs
 from cse.sweep.jobs import is_axis, sampled
 
 STUB = """
@@ -122,7 +123,7 @@ def test_several_evaluations(many):
     ],
 )
 def test_a_line_that_cannot_start_is_refused_before_anything_is_written(many, tmp_path, monkeypatch, line, sentence):
-    monkeypatch.setattr(engine, "find_spec", lambda name: None)
+    monkeypatch.setattr(line_of_jobs, "find_spec", lambda name: None)
     with pytest.raises(UserError, match=sentence):
         many(line)
     assert os.listdir(tmp_path) == []
