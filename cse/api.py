@@ -147,7 +147,7 @@ def evaluate(
     to (n, D). eval: the evaluators. words, settings: other settings of cse-eval, such as splits=["test"] or
     "paths.senteval=FOLDER". Raises UserError, or MissingResource naming all data that cannot be had.
     """
-    from cse.eval.score import remembering, score
+    from cse.eval.score import Remembering, score
     from cse.run import startup
     from cse.run.build import build_evaluators
 
@@ -161,7 +161,7 @@ def evaluate(
     part = load(encoder) if isinstance(encoder, str | Path) else encoder
     encode = part.encode if isinstance(part, Encodes) else part
     asked = {name: [split for split in one.splits if split in splits] for name, one in evaluators.items()}
-    return score(evaluators, asked, remembering(encode), logging.DEBUG)
+    return score(evaluators, asked, Remembering(encode), logging.DEBUG)
 
 
 def _overrides(words: Sequence[str], settings: dict[str, object]) -> list[str]:

@@ -4,7 +4,7 @@ import logging
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
@@ -13,6 +13,7 @@ from cse.errors import MissingResource, UserError
 
 if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
     from cse.run.subject import Subject
+    from cse.types import Evaluator
 
 log = logging.getLogger("cse")
 
@@ -94,19 +95,15 @@ def splits_of(cfg: DictConfig) -> tuple[str, ...]:
 
 
 def evaluate(
-    cfg: DictConfig, folder: Path, subject: "Subject", evaluators: dict[str, Any], sample: list[str] | None
+    cfg: DictConfig, folder: Path, subject: "Subject", evaluators: dict[str, "Evaluator"], sample: list[str] | None
 ) -> None:
-    """Score, and write results.json, scores.csv and scores.md."""
-    from cse.eval.score import remembering, score
+    """Score, and write results.json, scores.csv and scores.md. sample: sentences to fit the whitening on."""
+    from cse.eval.score import Remembering, score
     from cse.run import build, scores
     from cse.run.record import Record
     from cse.run.subject import whitened
 
-    chosen = {name: [split for split in part.splits if split in splits_of(cfg)] for name, part in evaluators.items()}
-    if not any(chosen.values()):
-        raise UserError(f"splits={cfg.splits} leaves nothing to score: {', '.join(evaluators)} have other splits")
-    for name in (name for name, splits in chosen.items() if not splits):
-        log.warning("%s has only the split %s, which is not asked for", name, ", ".join(evaluators[name].splits))
+    chosen = chosen_splits(cfg, evaluators)
     with Record(
         folder,
         build.resolved(cfg),
@@ -116,19 +113,29 @@ def evaluate(
         if sample is not None:
             subject = whitened(subject, cfg.whitening, sample)
         log.info(f"encoder    {subject.described}\ndevice     {subject.device}, {cfg.dtype}\nfolder     {folder}")
-        score(evaluators, chosen, remembering(subject.encode), into=record.metrics)
-        data = {name: evaluators[name].provenance() for name in chosen if chosen[name]}
-        for source in data.values():
-            source |= {"sha256": scores.checksum(source), "dtype": cfg.dtype}
-        content = record.conclude("done", metrics=record.metrics, data=data, encoder=subject.described, dtype=cfg.dtype)
-        rows = scores.rows_of(content)
-        problems = [line for name, source in data.items() for line in scores.notes_on(name, source)]
-        notes = scores.footnotes(rows) + problems
+        score(evaluators, chosen, Remembering(subject.encode), into=record.metrics)
+        sources = {name: scores.source(evaluators[name].provenance(), cfg.dtype) for name in chosen}
+        content = record.conclude(
+            "done", metrics=record.metrics, data=sources, encoder=subject.described, dtype=cfg.dtype
+        )
+        rows = scores.rows_of(record.metrics, sources, subject.described, content["versions"])
+        notes = [*scores.footnotes(rows), *scores.problems(sources)]
         scores.write(folder, rows, notes)
         record.trackers.log(record.metrics, 0)
         record.trackers.table("scores", list(rows[0]), [list(row.values()) for row in rows])
         record.trackers.finish(0, record.metrics)
     log.info("\n%s", scores.shown(rows, notes))
+
+
+def chosen_splits(cfg: DictConfig, evaluators: dict[str, "Evaluator"]) -> dict[str, list[str]]:
+    """The splits of each evaluator that are asked for. Raises UserError where no evaluator has any of them."""
+    asked = splits_of(cfg)
+    chosen = {name: [split for split in part.splits if split in asked] for name, part in evaluators.items()}
+    if not any(chosen.values()):
+        raise UserError(f"splits={cfg.splits} leaves nothing to score: {', '.join(evaluators)} have other splits")
+    for name in (name for name, splits in chosen.items() if not splits):
+        log.warning("%s has only the split %s, which is not asked for", name, ", ".join(evaluators[name].splits))
+    return {name: splits for name, splits in chosen.items() if splits}
 
 
 if __name__ == "__main__":

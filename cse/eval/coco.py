@@ -22,7 +22,7 @@ from torch.nn.functional import normalize
 
 from cse.errors import MissingResource, UserError
 from cse.eval.senteval.pickles import read_pickle
-from cse.types import Encode, Evaluator
+from cse.types import DataFile, Encode, Evaluator, Provenance
 
 CAPTIONS = 5  # an image's first five
 PARTS = {"train": "train.pkl", "dev": "valid.pkl", "test": "test.pkl"}
@@ -62,7 +62,7 @@ class Coco(Evaluator):
         self.fold_images, self.seed = fold_images, seed
         self.device = device if device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
         self.data: dict[str, Images] = {}
-        self.files: dict[str, dict[str, Any]] = {}
+        self.files: dict[str, DataFile] = {}
 
     def prepare(self) -> None:
         if not self.data:
@@ -114,10 +114,10 @@ class Coco(Evaluator):
             one.load_state_dict(state)
         return maps, best
 
-    def provenance(self) -> dict[str, Any]:
+    def provenance(self) -> Provenance:
         return {
             "protocol": f"SentEval's COCO ranking, folds of {self.fold_images} images, captions in their images' order",
-            "captions": {part: len(images.captions) for part, images in self.data.items()},
+            "rows": {part: len(images.captions) for part, images in self.data.items()},
             "source": self.folder,
             "files": self.files,
         }

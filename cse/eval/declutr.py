@@ -6,18 +6,18 @@ Dev: the accuracy on dev, of MRPC too; SICK-R and STS-B Pearson; STS12..16 as on
 all 28, which the authors' script prints beside the papers' average. An empty sentence is encoded as ".", as there.
 """
 
-from typing import Any
-
 import numpy as np
 
 from cse.errors import MissingResource, UserError
 from cse.eval.probing import FILES
 from cse.eval.sts import SUBSETS
-from cse.types import Encode, Evaluator
+from cse.types import Encode, Evaluator, Provenance
 
-# Task of Table S3: the scores it counts by on test and on dev; of several, their mean.
+Counted = tuple[list[str], list[str]]
+"""The scores that a task counts by, on test and on dev; of several, their mean."""
+
 ACCURACY = ("CR", "MR", "MPQA", "SUBJ", "SST2", "SST5", "TREC", "SNLI", "SICK-E")
-DOWNSTREAM = {
+DOWNSTREAM: dict[str, Counted] = {  # the tasks of Table S3
     **{task: ([f"transfer/{task}/accuracy"], [f"transfer/{task}/dev_accuracy"]) for task in ACCURACY},
     "MRPC": (["transfer/MRPC/accuracy", "transfer/MRPC/f1"], ["transfer/MRPC/dev_accuracy"]),
     "SICK-R": (["transfer/SICKRelatedness/spearman"], ["transfer/SICKRelatedness/dev_pearson"]),
@@ -25,7 +25,7 @@ DOWNSTREAM = {
     "CapRet": (["coco/average"], ["coco/dev_average"]),
     **{year: ([f"sts/{year}/spearman_mean"], [f"sts/{year}/spearman_mean"]) for year in SUBSETS},
 }
-PROBING = {task: ([f"probing/{task}/accuracy"], [f"probing/{task}/dev_accuracy"]) for task in FILES}
+PROBING: dict[str, Counted] = {task: ([f"probing/{task}/accuracy"], [f"probing/{task}/dev_accuracy"]) for task in FILES}
 
 
 class Declutr(Evaluator):
@@ -66,18 +66,18 @@ class Declutr(Evaluator):
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         if self.last[0] is not encode:  # SentEval's fits give both splits at once
             words = full_stops(encode)
-            found = {name: part(words, "test") for name, part in self.parts.items()}
-            self.last = encode, {f"{name}/{key}": value for name, part in found.items() for key, value in part.items()}
+            parts = {name: part(words, "test") for name, part in self.parts.items()}
+            self.last = encode, {f"{name}/{key}": value for name, part in parts.items() for key, value in part.items()}
         scores = self.last[1]
         return scores | averages(scores, split) if split == "test" else averages(scores, split)
 
-    def provenance(self) -> dict[str, Any]:
-        found = {name: part.provenance() for name, part in self.parts.items()}
+    def provenance(self) -> Provenance:
+        parts = {name: part.provenance() for name, part in self.parts.items()}
         return {
             "protocol": "DeCLUTR: mean of Downstream (18 tasks) and Probing (10 tasks)",
-            "parts": found,
-            "files": {file: entry for part in found.values() for file, entry in part.get("files", {}).items()},
-            "partial": any(part.get("partial", False) for part in found.values()),
+            "parts": parts,
+            "files": {file: entry for part in parts.values() for file, entry in part.get("files", {}).items()},
+            "partial": any(part.get("partial", False) for part in parts.values()),
         }
 
 
@@ -88,25 +88,34 @@ def full_stops(encode: Encode) -> Encode:
 
 def averages(scores: dict[str, float], split: str) -> dict[str, float]:
     """Downstream, Probing, (D + P) / 2 and the mean of all tasks of a split, of `<part>/<task>/<statistic>` scores."""
-    found: dict[str, float] = {}
-    column = ("test", "dev").index(split)
-    means, values, missing = [], [], []
-    for name, tasks in (("downstream", DOWNSTREAM), ("probing", PROBING)):
-        there = {task: keys[column] for task, keys in tasks.items() if all(key in scores for key in keys[column])}
-        lacking = [task for task in tasks if task not in there]
-        counts = {task: float(np.mean([scores[key] for key in keys])) for task, keys in there.items()}
-        values += list(counts.values())
-        if counts:
-            means.append(float(np.mean(list(counts.values()))))
-            found[_named(name, lacking)] = means[-1]
-        if name == "downstream" and not lacking:  # Table S6
-            found["downstream_without_SNLI"] = float(np.mean([counts[task] for task in counts if task != "SNLI"]))
-        missing += lacking
-    if len(means) == 2:
-        found[_named("average", missing)] = sum(means) / 2
-        found[_named("all", missing)] = float(np.mean(values))
-    return found
+    downstream, probing = (task_scores(scores, tasks, split) for tasks in (DOWNSTREAM, PROBING))
+    missing_downstream, missing_probing = set(DOWNSTREAM) - set(downstream), set(PROBING) - set(probing)
+    result: dict[str, float] = {}
+    if downstream:
+        result[_named("downstream", missing_downstream)] = mean(downstream)
+    if not missing_downstream:  # Table S6
+        result["downstream_without_SNLI"] = mean({task: downstream[task] for task in downstream if task != "SNLI"})
+    if probing:
+        result[_named("probing", missing_probing)] = mean(probing)
+    if downstream and probing:
+        missing = missing_downstream | missing_probing
+        result[_named("average", missing)] = (mean(downstream) + mean(probing)) / 2
+        result[_named("all", missing)] = mean(downstream | probing)
+    return result
 
 
-def _named(name: str, missing: list[str]) -> str:
-    return f"{name}_without_{'_'.join(missing)}" if missing else name
+def task_scores(scores: dict[str, float], tasks: dict[str, Counted], split: str) -> dict[str, float]:
+    """The number that each task counts by, of the tasks that have all their scores."""
+    keys = {task: by_split[("test", "dev").index(split)] for task, by_split in tasks.items()}
+    return {task: mean({key: scores[key] for key in own}) for task, own in keys.items() if set(own) <= set(scores)}
+
+
+def mean(values: dict[str, float]) -> float:
+    """Mean of the values."""
+    return float(np.mean(list(values.values())))
+
+
+def _named(name: str, missing: set[str]) -> str:
+    """The name of an average with the tasks it lacks, in the order of the tables."""
+    lacking = [task for task in (*DOWNSTREAM, *PROBING) if task in missing]
+    return f"{name}_without_{'_'.join(lacking)}" if lacking else name

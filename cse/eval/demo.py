@@ -10,14 +10,13 @@ Small, and words are not sentences: good to see that training moves, not to comp
 import hashlib
 import importlib.util
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from scipy.stats import spearmanr
 
 from cse.errors import MissingResource, UserError
 from cse.eval.sts import cosines
-from cse.types import Encode, Evaluator
+from cse.types import DataFile, Encode, Evaluator, Provenance
 
 LEE_DOCUMENTS = 50
 WORD_PAIRS = {"simlex": ("simlex999.txt", 999), "wordsim": ("wordsim353.tsv", 353)}
@@ -31,7 +30,7 @@ class Demo(Evaluator):
     def __init__(self) -> None:
         self.texts: list[str] = []
         self.sets: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}  # name -> left, right, gold
-        self.files: dict[str, dict[str, Any]] = {}
+        self.files: dict[str, DataFile] = {}
 
     def prepare(self) -> None:
         if self.sets:
@@ -68,10 +67,10 @@ class Demo(Evaluator):
         vectors_ND = encode(self.texts[:LEE_DOCUMENTS])
         return cosines(vectors_ND[left], vectors_ND[right]), gold_N
 
-    def provenance(self) -> dict[str, Any]:
+    def provenance(self) -> Provenance:
         return {
             "protocol": "Spearman x100 of cosines with human scores; average of 3",
-            "pairs": {name: len(gold) for name, (_, _, gold) in self.sets.items()},
+            "rows": {name: len(gold) for name, (_, _, gold) in self.sets.items()},
             "source": "gensim/test/test_data",
             "files": self.files,
         }

@@ -11,7 +11,6 @@ import math
 from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import torch
@@ -22,7 +21,7 @@ from cse.errors import UserError
 from cse.eval.cosines import by_gold
 from cse.eval.senteval.folder import SentEvalFolder
 from cse.eval.sts import Pairs, cosines, joined, pair_cosines, read_stsb
-from cse.types import Encode, Evaluator
+from cse.types import Encode, Evaluator, Provenance
 
 CHUNK = 4096  # rows a block; a (4096, 4096) float32 block takes 64 MiB
 
@@ -119,6 +118,12 @@ def cosine_histograms(
     }
 
 
+class GeometryProvenance(Provenance):
+    """cosine_histograms: the bins and their range, then counts by split and bucket of gold scores."""
+
+    cosine_histograms: dict[str, object]
+
+
 class Geometry(Evaluator):
     """The sphere that STS-B's sentences lie on, split by split.
 
@@ -145,16 +150,17 @@ class Geometry(Evaluator):
         self.threshold, self.inclusive, self.duplicates = threshold, inclusive, duplicates
         self.gold_edges, self.bins = gold_edges, bins
         self.pairs: dict[str, Pairs] = {}
-        # of each split: positive pairs, which alignment rests on, and the sentences that the other scores rest on
-        self.rows: dict[str, Any] = {"alignment": {}}
+        # of each split, once scored: positive pairs, which alignment rests on, and sentences for the other scores
+        self.positives: dict[str, int] = {}
+        self.rows: dict[str, int] = {}
         self.histograms: dict[str, dict[str, list[int]]] = {}
 
     def prepare(self) -> None:
         if self.pairs:
             return
         for split in self.splits:
-            found = [self.folder.attempt(partial(read_stsb, split=part), split) for part in self.parts[split]]
-            if present := [pairs for pairs in found if pairs is not None]:
+            parts = [self.folder.attempt(partial(read_stsb, split=part), split) for part in self.parts[split]]
+            if present := [pairs for pairs in parts if pairs is not None]:
                 self.pairs[split] = joined(present)
                 if not self._positive(self.pairs[split]).any():
                     raise UserError(f"eval.geometry.threshold={self.threshold}: no pair of {split} is scored so high")
@@ -172,7 +178,7 @@ class Geometry(Evaluator):
         self.histograms[split] = cosine_histograms(cosines_N, pairs.gold_N, self.gold_edges, self.bins)
         place = {text: row for row, text in enumerate(sentences)}
         cloud_ND = vectors_ND if self.duplicates else vectors_ND[list(place.values())]
-        self.rows["alignment"][split], self.rows[split] = int(positive_N.sum()), len(cloud_ND)
+        self.positives[split], self.rows[split] = int(positive_N.sum()), len(cloud_ND)
         return {
             "alignment": float(alignment(first_ND[positive_N], second_ND[positive_N])),
             "uniformity": float(uniformity(cloud_ND)),
@@ -190,12 +196,12 @@ class Geometry(Evaluator):
         self.prepare()
         return pair_cosines(encode, self.pairs[split]), self.pairs[split].gold_N
 
-    def provenance(self) -> dict[str, Any]:
+    def provenance(self) -> GeometryProvenance:
         sign = ">=" if self.inclusive else ">"
         return {
             "protocol": f"positives: STS-B gold {sign} {self.threshold:g}; sentences "
             + ("with duplicates" if self.duplicates else "each once"),
-            "rows": self.rows,
+            "rows": {"alignment": dict(self.positives), **self.rows},
             "cosine_histograms": {"bins": self.bins, "range": [-1, 1], **self.histograms},
             **self.folder.provenance(),
         }

@@ -6,17 +6,23 @@ encoder's own vectors of a few fixed sentences: two encoders, or two steps of on
 lies here has no revision that tells one version from another: its own digest is added.
 """
 
+from __future__ import annotations
+
 import hashlib
 import importlib.util
 import json
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cse.errors import MissingResource, UserError
 from cse.eval.senteval.files import listed
-from cse.types import Encode, Evaluator
+from cse.types import Encode, Evaluator, Problem, Provenance
+
+if TYPE_CHECKING:  # mteb takes 20 s to import
+    from mteb.abstasks import AbsTask
+    from mteb.models import EncoderProtocol
 
 log = logging.getLogger(__name__)
 
@@ -26,6 +32,13 @@ PAPERS = "MTEB(eng, v1)"  # the benchmark that the papers report
 PAPER_METRIC = {"PairClassification": "cosine_ap"}
 # the last is longer than any encoder's limit, so that encoders that cut at another length differ
 PROBES = ["A sentence.", "The cat sat on the mat.", "Stocks fell sharply on Monday.", " ".join(map(str, range(700)))]
+
+
+class MtebProvenance(Provenance):
+    """model: the name and revision under which mteb keeps the results; tasks: the data and the metric of each."""
+
+    model: dict[str, str]
+    tasks: dict[str, dict[str, object]]
 
 
 class Mteb(Evaluator):
@@ -59,10 +72,10 @@ class Mteb(Evaluator):
         self.benchmark = None if self.chosen else benchmark or PAPERS
         self.name, self.label, self.cache, self.batch_size = name, label, cache, batch_size
         self.allow_partial = allow_partial
-        self.tasks: list[Any] = []
+        self.tasks: list[AbsTask] = []
         self.local: dict[str, str] = {}  # sha256 of the data of tasks that are given as objects
         self.revision = ""  # of the encoder scored last
-        self.problems: list[dict[str, str | None]] = []
+        self.problems: list[Problem] = []
 
     def prepare(self) -> None:
         """Find the tasks. Their data is loaded by mteb when a task's turn comes."""
@@ -107,15 +120,16 @@ class Mteb(Evaluator):
                 self.problems.append({"split": None, "task": task.metadata.name, "problem": reason})
         if self.problems and not (self.allow_partial and scores):
             first = "; ".join(f"{one['task']}: {one['problem']}" for one in self.problems[:3])
-            kept = f"; the other {len(scores)} are kept in {self.cache} and will not run again" * bool(scores)
+            others = f"; the other {len(scores)} are kept in {self.cache} and will not run again" if scores else ""
+            partial = ", or with allow_partial=true" if scores else ""
             raise MissingResource(
-                f"{len(self.problems)} of {len(self.tasks)} MTEB tasks could not be scored ({first}){kept}. "
-                "Run again where the data can be reached" + ", or with allow_partial=true" * bool(scores)
+                f"{len(self.problems)} of {len(self.tasks)} MTEB tasks could not be scored ({first}){others}. "
+                f"Run again where the data can be reached{partial}"
             )
         return {f"{task.metadata.name}/{metric(task)}": scores[task.metadata.name]
                 for task in self.tasks if task.metadata.name in scores} | self._averages(scores)  # fmt: skip
 
-    def _score(self, task: Any, encode: Encode) -> float:
+    def _score(self, task: AbsTask, encode: Encode) -> float:
         """100 x the metric's mean over splits and subsets.
 
         Six decimals, as mteb files them: a resumed run must not differ from one in one go.
@@ -150,10 +164,10 @@ class Mteb(Evaluator):
             groups.setdefault(f"{task.metadata.type}/average", []).append(task.metadata.name)
         return groups | {"average": [task.metadata.name for task in self.tasks]}
 
-    def provenance(self) -> dict[str, Any]:
+    def provenance(self) -> MtebProvenance:
         import mteb
 
-        counts: dict[str, Any] = {task.metadata.name: rows(task) for task in self.tasks}
+        counts = {task.metadata.name: rows(task) for task in self.tasks}
         sums = {key: sum(sum(counts[name].values()) for name in names) for key, names in self._groups().items()}
         return {
             "protocol": f"mteb {mteb.__version__}, {self.benchmark or 'chosen tasks'}",
@@ -169,13 +183,17 @@ class Mteb(Evaluator):
                 }
                 for task in self.tasks
             },
-            "rows": counts | sums,
+            "rows": {**{name: {**samples} for name, samples in counts.items()}, **sums},
+            "revisions": {
+                task.metadata.name: self.local.get(task.metadata.name) or str(task.metadata.dataset.get("revision"))
+                for task in self.tasks
+            },
             "partial": bool(self.problems),
             "problems": self.problems,
         }
 
 
-def named(name: str, languages: list[str] | None) -> Any:
+def named(name: str, languages: list[str] | None) -> AbsTask:
     """mteb's task on its test split, in these languages alone: of STS22 en, not de-en.
 
     English ones as the papers' benchmark has them, which leaves out a subset that the filter of languages keeps.
@@ -190,29 +208,36 @@ def named(name: str, languages: list[str] | None) -> Any:
     return task.filter_eval_splits(["test"]) if "test" in task.eval_splits else task
 
 
-def parts(task: Any) -> list[Any]:
+def parts(task: AbsTask) -> list[AbsTask]:
     """The tasks that an aggregate (CQADupstack) is made of, or the task itself."""
-    return getattr(task.metadata, "tasks", None) or [task]
+    from mteb.abstasks.aggregated_task import AbsTaskAggregate
+
+    return task.tasks if isinstance(task, AbsTaskAggregate) else [task]
 
 
-def rows(task: Any) -> dict[str, int]:
-    """Samples of each scored split: of loaded pairs those there are, else what mteb counts at that revision."""
-    found: dict[str, int] = {}
+def rows(task: AbsTask) -> dict[str, int]:
+    """Samples of each scored split: those that are loaded, or else what mteb counts at that revision."""
+    from datasets import Dataset
+
+    counts: dict[str, int] = {}
     for part in parts(task):
         for split in part.eval_splits:
-            data: Any = (part.dataset or {}).get(split)
-            if hasattr(data, "num_rows"):
-                found[split] = found.get(split, 0) + data.num_rows
-                continue
-            known = (part.metadata.descriptive_stats or {}).get(split, {})
-            subsets = known.get("hf_subset_descriptive_stats") or {}
-            counts = [subsets[name] for name in part.hf_subsets if name in subsets] or [known]
-            found[split] = found.get(split, 0) + sum(count.get("num_samples", 0) for count in counts)
-    return found
+            data: object = (part.dataset or {}).get(split)
+            samples = data.num_rows if isinstance(data, Dataset) else described_rows(part, split)
+            counts[split] = counts.get(split, 0) + samples
+    return counts
 
 
-def loaded(task: Any) -> Any:
-    """The data of a task of one's own, in memory."""
+def described_rows(task: AbsTask, split: str) -> int:
+    """Samples of a split in the chosen subsets, from mteb's own statistics; 0 where it has none."""
+    statistics: dict[str, Any] = dict((task.metadata.descriptive_stats or {}).get(split, {}))
+    subsets = statistics.get("hf_subset_descriptive_stats") or {}
+    counts = [subsets[name] for name in task.hf_subsets if name in subsets] or [statistics]
+    return sum(count.get("num_samples", 0) for count in counts)
+
+
+def loaded(task: AbsTask) -> object:
+    """The data of a task of one's own, in memory. Raises MissingResource or UserError where it cannot be had."""
     name = task.metadata.name
     if not task.data_loaded:
         try:
@@ -225,16 +250,18 @@ def loaded(task: Any) -> Any:
     return task.dataset
 
 
-def content(data: Any) -> str:
+def content(data: object) -> str:
     """sha256 of tasks' data: lists and nested dicts of data sets (or of plain values), by their keys."""
+    from datasets import Dataset
+
     sha256 = hashlib.sha256()
 
-    def feed(node: Any) -> None:
+    def feed(node: object) -> None:
         if isinstance(node, dict):
             for key in sorted(node, key=str):
                 sha256.update(f"{key}:".encode())
                 feed(node[key])
-        elif isinstance(node, list) or hasattr(node, "column_names"):
+        elif isinstance(node, list | Dataset):
             for item in node:
                 feed(item)
         else:
@@ -244,7 +271,8 @@ def content(data: Any) -> str:
     return sha256.hexdigest()
 
 
-def metric(task: Any) -> str:
+def metric(task: AbsTask) -> str:
+    """The name of the score that the papers report of a task."""
     return PAPER_METRIC.get(task.metadata.type, task.metadata.main_score)
 
 
@@ -253,7 +281,7 @@ def digest(encode: Encode) -> str:
     return hashlib.sha256(np.ascontiguousarray(encode(PROBES), np.float32).tobytes()).hexdigest()[:16]
 
 
-def _adapter(encode: Encode, name: str, revision: str) -> Any:
+def _adapter(encode: Encode, name: str, revision: str) -> EncoderProtocol:
     """`encode` as mteb wants its models."""
     from mteb.models.abs_encoder import AbsEncoder
     from mteb.models.model_meta import ModelMeta

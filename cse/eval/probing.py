@@ -15,10 +15,10 @@ import numpy as np
 from cse.errors import UserError
 from cse.eval.senteval.files import DataFolder, chosen
 from cse.eval.senteval.folder import words
+from cse.eval.senteval.suite import Suite, embedded
 from cse.eval.senteval.transfer_data import Parts, in_sentevals_order
 from cse.eval.senteval.validation import given_split
-from cse.eval.transfer import embed
-from cse.types import Encode, Evaluator
+from cse.types import Encode, Provenance
 
 log = logging.getLogger(__name__)
 
@@ -38,13 +38,13 @@ PARTS = {"tr": "train", "va": "dev", "te": "test"}
 ROWS = {"train": 100_000, "dev": 10_000, "test": 10_000}
 
 
-class Probing(Evaluator):
+class Probing(Suite):
     """Accuracy in percent, `<task>/accuracy` and `<task>/dev_accuracy`; `average` over the ten tasks if all are there.
 
     folder: SentEval's probing/ folder; None is the one beside paths.senteval, where SentEval keeps it.
     """
 
-    splits = ("test",)
+    averaged = tuple(FILES)
 
     def __init__(
         self,
@@ -56,15 +56,11 @@ class Probing(Evaluator):
         allow_partial: bool = False,
     ):
         self.tasks = chosen("eval.probing.tasks", tasks, FILES)
-        if mode not in classifiers:
-            raise UserError(f"eval.probing.mode={mode}: choose from {', '.join(classifiers)}.")
+        super().__init__("eval.probing", mode, classifiers)
         if folder is None and senteval is not None:
             folder = str(Path(senteval).parent / "probing")
         what = "the folder data/probing of facebookresearch/SentEval"
         self.folder = DataFolder(folder, "eval.probing.folder", what, allow_partial)
-        self.mode, self.settings = mode, classifiers[mode]
-        self.suffix = "_sklearn" if mode == "sklearn" else ""
-        self.data: dict[str, Parts] = {}
 
     def prepare(self) -> None:
         if self.data:
@@ -77,26 +73,17 @@ class Probing(Evaluator):
         scores: dict[str, float] = {}
         for task, parts in self.data.items():  # one task at a time: each holds 120k sentences of its own
             start = time.perf_counter()
-            vectors = embed(encode, list(parts.values()))
-            x = {part: vectors(examples.sentences[0]) for part, examples in parts.items()}
+            vectors = embedded(encode, parts.values())
+            x = {part: np.asarray(vectors(examples.sentences[0]), np.float32) for part, examples in parts.items()}
             y = {part: examples.labels_N for part, examples in parts.items()}
             outcome = given_split(x, y, self.settings["fit"])
             scores[f"{task}/accuracy{self.suffix}"] = outcome.test
             scores[f"{task}/dev_accuracy{self.suffix}"] = outcome.dev
             log.info("%s %.2f (%.0f s)", task, outcome.test, time.perf_counter() - start)
-        if all(task in self.data for task in FILES):
-            for statistic in (f"accuracy{self.suffix}", f"dev_accuracy{self.suffix}"):
-                name = statistic.replace("accuracy", "average")
-                scores[name] = float(np.mean([scores[f"{task}/{statistic}"] for task in FILES]))
-        return scores
+        return scores | self.averages(scores)
 
-    def provenance(self) -> dict[str, Any]:
-        kind = "scikit-learn, not the papers' classifier" if self.suffix else "SentEval's torch logistic regression"
-        return {
-            "protocol": f"{kind}, mode {self.mode}",
-            "rows": {task: {part: len(e.labels_N) for part, e in parts.items()} for task, parts in self.data.items()},
-            **self.folder.provenance(),
-        }
+    def provenance(self) -> Provenance:
+        return {"protocol": self.protocol(), "rows": self.rows(), **self.folder.provenance()}
 
 
 def read(folder: DataFolder, task: str) -> Parts:

@@ -8,8 +8,8 @@ N captions, D embedding width, Q queries, B queries of a chunk. Scores are held 
 """
 
 import logging
+from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
@@ -18,11 +18,18 @@ from torch import Tensor
 from cse.errors import UserError
 from cse.eval.geometry import unit_rows
 from cse.eval.senteval.files import DataFolder, listed
-from cse.types import Encode, Evaluator
+from cse.types import Encode, Evaluator, Provenance
 
 log = logging.getLogger(__name__)
 
 SCORES = 2**26  # cosines held at once: 256 MiB
+
+
+class RetrievalProvenance(Provenance):
+    """searched: captions that were searched; top: [cosine, caption] of the nearest, best first, by query."""
+
+    searched: int
+    top: dict[str, list[list[float | str]]]
 
 
 class Retrieval(Evaluator):
@@ -53,7 +60,7 @@ class Retrieval(Evaluator):
         self.parts = {split: listed(names) for split, names in parts.items()}
         self.rows, self.splits, self.top_k = rows, tuple(parts), top_k
         self.files: dict[str, tuple[np.ndarray, list[str]]] = {}  # image of each caption, captions
-        self.found: dict[str, list[tuple[float, str]]] = {}
+        self.hits: dict[str, list[tuple[float, str]]] = {}  # of each query, nearest first
 
     def prepare(self) -> None:
         if self.files:
@@ -61,25 +68,24 @@ class Retrieval(Evaluator):
         searched = self.search if "test" in self.splits else []
         names = dict.fromkeys([*(name for split in self.splits for name in self.parts[split]), *searched])
         for name in names:
-            of = [split for split, part in self.parts.items() if name in part] or ["search"]  # no score rests on that
-            found = self.folder.attempt(
-                partial(read_captions, name=name, official=self.rows.get(name)), of[0] if len(of) == 1 else None
-            )
-            if found is not None:
-                self.files[name] = found
-        self.splits = tuple(split for split in self.splits if self._there(self.parts[split]))
+            users = [split for split, part in self.parts.items() if name in part] or ["search"]  # no score rests on it
+            read = partial(read_captions, name=name, official=self.rows.get(name))
+            content = self.folder.attempt(read, users[0] if len(users) == 1 else None)
+            if content is not None:
+                self.files[name] = content
+        self.splits = tuple(split for split in self.splits if self._present(self.parts[split]))
         self.folder.need(self.splits)
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         self.prepare()
         images, captions = self._joined(self.parts[split])
-        if split == "test" and self._there(self.search) and self.queries:
+        if split == "test" and self._present(self.search) and self.queries:
             _, haystack = self._joined(self.search)
             texts = list(dict.fromkeys(haystack))  # the same caption twice is one hit
             vectors_ND = encode([*captions, *texts, *self.queries])
             rest_ND = vectors_ND[len(captions) :]
-            self.found = top_k(rest_ND[len(texts) :], rest_ND[: len(texts)], self.queries, texts, self.top_k)
-            for query, hits in self.found.items():
+            self.hits = top_k(rest_ND[len(texts) :], rest_ND[: len(texts)], self.queries, texts, self.top_k)
+            for query, hits in self.hits.items():
                 log.info("%s", "\n".join([query, *(f"  {value:.3f}  {caption}" for value, caption in hits)]))
         else:
             vectors_ND = encode(captions)
@@ -87,23 +93,23 @@ class Retrieval(Evaluator):
         scores = {f"recall@{k}": 100 * float((ranks <= k).mean()) for k in self.ks}
         return scores | {"median_rank": float(np.median(ranks))}
 
-    def provenance(self) -> dict[str, Any]:
+    def provenance(self) -> RetrievalProvenance:
         return {
             "protocol": "cosine; a caption's positives are the other captions of its image, ties count against it",
-            "captions": {split: self._count(names) for split, names in self.parts.items()},
+            "rows": {split: self._count(names) for split, names in self.parts.items()},
             "searched": self._count(self.search),
-            "top": {query: [[score, caption] for score, caption in hits] for query, hits in self.found.items()},
+            "top": {query: [[score, caption] for score, caption in hits] for query, hits in self.hits.items()},
             **self.folder.provenance(),
         }
 
-    def _there(self, names: list[str]) -> list[str]:
+    def _present(self, names: list[str]) -> list[str]:
         return [name for name in names if name in self.files]
 
     def _count(self, names: list[str]) -> int:
-        return sum(len(self.files[name][1]) for name in self._there(names))
+        return sum(len(self.files[name][1]) for name in self._present(names))
 
     def _joined(self, names: list[str]) -> tuple[np.ndarray, list[str]]:
-        names = self._there(names)
+        names = self._present(names)
         images = np.concatenate([self.files[name][0] for name in names])
         return images, [caption for name in names for caption in self.files[name][1]]
 
@@ -127,8 +133,8 @@ def top_k(
     for start, cosines_BN in _chunks(unit_rows(queries_QD), corpus_DN):
         values_BK, rows_BK = cosines_BN.topk(min(k, len(corpus)))
         for row, query in enumerate(queries[start : start + len(values_BK)]):
-            found = zip(values_BK[row].tolist(), rows_BK[row].tolist(), strict=True)
-            hits[query] = [(value, corpus[index]) for value, index in found]
+            nearest = zip(values_BK[row].tolist(), rows_BK[row].tolist(), strict=True)
+            hits[query] = [(value, corpus[index]) for value, index in nearest]
     return hits
 
 
@@ -147,7 +153,7 @@ def ranks_of_same_image(vectors_ND: np.ndarray, images: np.ndarray) -> np.ndarra
     return torch.cat(ranks).numpy()
 
 
-def _chunks(queries_QD: Tensor, corpus_DN: Tensor):
+def _chunks(queries_QD: Tensor, corpus_DN: Tensor) -> Iterator[tuple[int, Tensor]]:
     """(first row, cosines of a chunk of queries with the whole corpus)."""
     size = max(1, SCORES // corpus_DN.shape[1])
     for start in range(0, len(queries_QD), size):

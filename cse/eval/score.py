@@ -1,39 +1,65 @@
-"""All evaluators of a finished encoder: each text is encoded once, each score named by its split and evaluator."""
+"""All evaluators of one encoder: each text is encoded once, each score named by its split and evaluator."""
 
 import logging
 import time
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+from pydantic import TypeAdapter, ValidationError
 
-from cse.types import Encode
+from cse.errors import UserError
+from cse.types import Encode, Evaluator, Provenance
 
 log = logging.getLogger("cse")
 
 REMEMBERED = 200_000  # texts: the seven STS tasks have 29,469, all SentEval transfer tasks about 130,000
 
 
-def remembering(encode: Encode) -> Encode:
-    """The same function of an encoder that stays as it is, which encodes a text once for all evaluators and pictures.
+class Remembering:
+    """`encode` of an encoder that stays as it is: each distinct text is encoded once.
 
-    Large sets (MTEB, probing) are encoded as they come and not kept.
+    most: texts that are remembered; sets beyond that (MTEB, probing) are encoded as they come. None: no limit.
     """
-    rows: dict[str, np.ndarray] = {}
 
-    def encode_new(texts: list[str]) -> np.ndarray:
-        if len(rows) + len(texts) > REMEMBERED:
-            return encode(texts)
-        new = [text for text in dict.fromkeys(texts) if text not in rows]
-        if new:
-            rows.update(zip(new, encode(new), strict=True))
-        return np.stack([rows[text] for text in texts])
+    def __init__(self, encode: Encode, most: int | None = REMEMBERED):
+        self.encode, self.most = encode, most
+        self.rows: dict[str, np.ndarray] = {}
 
-    return encode_new
+    def __call__(self, texts: list[str]) -> np.ndarray:
+        """n texts -> (n, D), as `encode` gives them."""
+        if self.most is not None and len(self.rows) + len(texts) > self.most:
+            return self.encode(texts)
+        self.add(texts)
+        return np.stack([self.rows[text] for text in texts])
+
+    def add(self, texts: Iterable[str]) -> None:
+        """Encode all of these texts that are not yet known, in one call."""
+        unknown = [text for text in dict.fromkeys(texts) if text not in self.rows]
+        if unknown:
+            self.rows.update(zip(unknown, self.encode(unknown), strict=True))
+
+
+def check(name: str, evaluator: object) -> None:
+    """Raise UserError for a prepared evaluator that is not as cse.types says, before any score can be lost by it."""
+    cls = f"{type(evaluator).__module__}.{type(evaluator).__qualname__}"
+    if not isinstance(evaluator, Evaluator):
+        raise UserError(f"eval.{name}: {cls} must inherit cse.types.Evaluator")
+    provenance = evaluator.provenance()
+    try:
+        TypeAdapter(Provenance).validate_python(provenance)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(["provenance()", *(str(key) for key in first["loc"] if key != "int" and "[" not in str(key))])
+        given = "" if first["type"] == "missing" else f"={first['input']!r}"
+        message = f"eval.{name}: {cls}: {place}{given}: {first['msg']}; see cse.types.Provenance"
+        raise UserError(message) from error
+    if not {"rows", "parts"} & set(provenance):
+        raise UserError(f"eval.{name}: {cls}: provenance() names neither rows nor parts; see cse.types.Provenance")
 
 
 def score(
-    evaluators: dict[str, Any],
-    splits: dict[str, list[str]],
+    evaluators: Mapping[str, Evaluator],
+    splits: Mapping[str, Sequence[str]],
     encode: Encode,
     level: int = logging.INFO,
     into: dict[str, float] | None = None,
@@ -46,7 +72,7 @@ def score(
     for name, chosen in splits.items():
         for split in chosen:
             started = time.perf_counter()
-            found = evaluators[name](encode, split)
-            metrics |= {f"{split}/{name}/{key}": float(value) for key, value in found.items()}
+            scores = evaluators[name](encode, split)
+            metrics |= {f"{split}/{name}/{key}": float(value) for key, value in scores.items()}
             log.log(level, "%-10s %s, %.1f s", name, split, time.perf_counter() - started)
     return metrics

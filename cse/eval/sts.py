@@ -10,7 +10,6 @@ to two decimals (SimCSE's print_table).
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from scipy.stats import pearsonr, spearmanr
@@ -18,7 +17,7 @@ from scipy.stats import pearsonr, spearmanr
 from cse.errors import UserError
 from cse.eval.senteval.files import DataFolder
 from cse.eval.senteval.folder import SentEvalFolder, words
-from cse.types import Encode, Evaluator
+from cse.types import Encode, Evaluator, Provenance
 
 # Official pairs with a gold score. STS13's SMT is left out, as in SentEval (its licence).
 SUBSETS = {
@@ -188,10 +187,10 @@ class Stsb(Evaluator):
         (pairs,) = self.tasks[split]["STS-B"]
         return pair_cosines(encode, pairs), pairs.gold_N
 
-    def provenance(self) -> dict[str, Any]:
+    def provenance(self) -> Provenance:
         return {
             "protocol": "Spearman and Pearson x100 of cosines with gold scores",
-            "pairs": {
+            "rows": {
                 split: {task: len(sets[0].gold_N) for task, sets in tasks.items()}
                 for split, tasks in self.tasks.items()
             },
@@ -225,9 +224,9 @@ class Sts(Evaluator):
             scores["average"] = float(np.mean([round(scores[f"{task}/spearman"], 2) for task in self.tasks]))
         return scores
 
-    def provenance(self) -> dict[str, Any]:
+    def provenance(self) -> Provenance:
         return {
             "protocol": "Spearman and Pearson x100 of cosines; headline `all`; average of 7 rounded to 2 decimals",
-            "pairs": {task: sum(len(pairs.gold_N) for pairs in subsets) for task, subsets in self.tasks.items()},
+            "rows": {task: sum(len(pairs.gold_N) for pairs in subsets) for task, subsets in self.tasks.items()},
             **self.folder.provenance(),
         }

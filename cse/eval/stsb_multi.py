@@ -4,14 +4,13 @@ import csv
 import hashlib
 from operator import methodcaller
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from cse.errors import MissingResource, UserError
 from cse.eval.senteval.files import DataFolder, chosen
 from cse.eval.sts import STSB_ROWS, Pairs, golds, score_tasks
-from cse.types import Encode, Evaluator
+from cse.types import Encode, Evaluator, Provenance
 
 LANGUAGES = ("de", "en", "es", "fr", "it", "nl", "pl", "pt", "ru", "zh")
 HUB = ("mteb/stsb_multi_mt", "29afa2569dcedaaa2fe6a3dcfebab33d28b82e8c")  # the copy and revision that MTEB scores
@@ -49,10 +48,10 @@ class StsbMulti(Evaluator):
             scores["average"] = float(np.mean([scores[f"{language}/spearman"] for language in self.languages]))
         return scores
 
-    def provenance(self) -> dict[str, Any]:
+    def provenance(self) -> Provenance:
         return {
             "protocol": "Spearman and Pearson x100 of cosines with STS-B's human scores",
-            "pairs": {
+            "rows": {
                 split: {language: len(sets[0].gold_N) for language, sets in tasks.items()}
                 for split, tasks in self.tasks.items()
             },

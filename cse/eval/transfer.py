@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from cse.errors import UserError
 from cse.eval.senteval import transfer_data as data
 from cse.eval.senteval.files import chosen
 from cse.eval.senteval.folder import SentEvalFolder
-from cse.eval.senteval.transfer_data import Examples, Parts
+from cse.eval.senteval.suite import Suite, embedded
+from cse.eval.senteval.transfer_data import Parts
 from cse.eval.senteval.validation import cross_validation, given_split, nested_cross_validation
-from cse.types import Encode, Evaluator
+from cse.types import Encode, Provenance
 
 log = logging.getLogger(__name__)
 
@@ -46,14 +46,21 @@ TASKS = {
 SIMCSE_SEVEN = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC")  # SimCSE, Table 9: "Avg."
 
 
-class Transfer(Evaluator):
+class TransferProvenance(Provenance):
+    """classifier: its settings; folds: the accuracy of each outer fold, by task."""
+
+    classifier: dict[str, object]
+    folds: dict[str, list[float]]
+
+
+class Transfer(Suite):
     """Accuracy in percent of each task, `<task>/accuracy` on test and `<task>/dev_accuracy` where it was chosen.
 
     mode names one of `classifiers`: SentEval's own procedure (test, fast), or scikit-learn's, whose scores are keyed
     `accuracy_sklearn`. `average` is over SimCSE's seven tasks and appears when all seven were scored.
     """
 
-    splits = ("test",)
+    averaged = SIMCSE_SEVEN
 
     def __init__(
         self,
@@ -65,12 +72,8 @@ class Transfer(Evaluator):
         allow_partial: bool = False,
     ):
         self.tasks = chosen("eval.transfer.tasks", tasks, TASKS)
-        if mode not in classifiers:
-            raise UserError(f"eval.transfer.mode={mode}: choose from {', '.join(classifiers)}.")
-        self.folder = SentEvalFolder(senteval, allow_partial)
-        self.mode, self.settings, self.regression = mode, classifiers[mode], regression
-        self.suffix = "_sklearn" if mode == "sklearn" else ""
-        self.data: dict[str, Parts] = {}
+        super().__init__("eval.transfer", mode, classifiers)
+        self.folder, self.regression = SentEvalFolder(senteval, allow_partial), regression
         self.folds: dict[str, list[float]] = {}  # accuracy of each outer fold, of the encoder scored last
 
     def prepare(self) -> None:
@@ -80,22 +83,21 @@ class Transfer(Evaluator):
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         self.prepare()
-        vectors = embed(encode, [examples for parts in self.data.values() for examples in parts.values()])
+        vectors = embedded(encode, [examples for parts in self.data.values() for examples in parts.values()])
         scores: dict[str, float] = {}
         for task, parts in self.data.items():
             start = time.perf_counter()
-            found = self._score(task, parts, vectors)
-            log.info("%s %s (%.0f s)", task, found, time.perf_counter() - start)
-            scores |= {f"{task}/{statistic}": value for statistic, value in found.items()}
-        if all(task in self.data for task in SIMCSE_SEVEN):
-            for statistic in (f"accuracy{self.suffix}", f"dev_accuracy{self.suffix}"):
-                name = statistic.replace("accuracy", "average")
-                scores[name] = float(np.mean([scores[f"{task}/{statistic}"] for task in SIMCSE_SEVEN]))
-        return scores
+            statistics = self._score(task, parts, vectors)
+            log.info("%s %s (%.0f s)", task, statistics, time.perf_counter() - start)
+            scores |= {f"{task}/{statistic}": value for statistic, value in statistics.items()}
+        return scores | self.averages(scores)
 
-    def _score(self, name: str, parts: Parts, vectors: Callable[[list[str]], np.ndarray]) -> dict[str, float]:
+    def _score(self, name: str, parts: Parts, vectors: Encode) -> dict[str, float]:
         task = TASKS[name]
-        x = {part: features([vectors(texts) for texts in e.sentences], task.scheme) for part, e in parts.items()}
+        x = {
+            part: features([np.asarray(vectors(texts), np.float32) for texts in e.sentences], task.scheme)
+            for part, e in parts.items()
+        }
         y = {part: examples.labels_N for part, examples in parts.items()}
         if task.scheme == "regression":
             return self.regression.run(x, y)
@@ -116,28 +118,17 @@ class Transfer(Evaluator):
             scores[f"f1{self.suffix}"] = round(100 * float(f1_score(y["test"], outcome.predicted_N)), 2)
         return scores
 
-    def provenance(self) -> dict[str, Any]:
-        kind = "scikit-learn, not the papers' classifier" if self.suffix else "SentEval's torch logistic regression"
-        rows: dict[str, Any] = {
-            task: {part: len(e.labels_N) for part, e in parts.items()} for task, parts in self.data.items()
-        }
-        if all(task in rows for task in SIMCSE_SEVEN):
-            rows[f"average{self.suffix}"] = {task: rows[task] for task in SIMCSE_SEVEN}
+    def provenance(self) -> TransferProvenance:
+        rows = self.rows()
+        if set(self.averaged) <= set(rows):
+            rows[f"average{self.suffix}"] = {task: rows[task] for task in self.averaged}
         return {
-            "protocol": f"{kind}, mode {self.mode}",
+            "protocol": self.protocol(),
             "classifier": dataclasses.asdict(self.settings["fit"]) | {"kfold": self.settings["kfold"]},
             "folds": self.folds,
             "rows": rows,
             **self.folder.provenance(),
         }
-
-
-def embed(encode: Encode, sets: list[Examples]) -> Callable[[list[str]], np.ndarray]:
-    """Encode every distinct sentence of all sets in one call; returns a lookup, texts -> (n, D) float32."""
-    distinct = list(dict.fromkeys(text for examples in sets for texts in examples.sentences for text in texts))
-    vectors_ND = np.asarray(encode(distinct), np.float32)
-    row = {text: index for index, text in enumerate(distinct)}
-    return lambda texts: vectors_ND[[row[text] for text in texts]]
 
 
 def features(vectors: list[np.ndarray], scheme: str) -> np.ndarray:

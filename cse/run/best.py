@@ -5,7 +5,7 @@ from typing import Literal
 import torch
 
 from cse.eval.cosines import keep_cosines
-from cse.eval.score import remembering, score
+from cse.eval.score import Remembering, score
 from cse.files import replaced_folder
 from cse.model.export import save_encoder
 from cse.model.load import load_encoder
@@ -29,7 +29,7 @@ class Best:
 
     def score(self, device: torch.device) -> None:
         """Score what a user will load, every evaluator on all its splits, into the record's metrics."""
-        encode = remembering(load_encoder(str(self.folder), pooling=None).to(device).encode)
+        encode = Remembering(load_encoder(str(self.folder), pooling=None).to(device).encode)
         evaluators = self.parts.evaluators
         splits = {name: list(evaluator.splits) for name, evaluator in evaluators.items()}
         score(evaluators, splits, encode, into=self.record.metrics)

@@ -154,17 +154,21 @@ def build_evaluators(cfg: DictConfig | None, splits: tuple[str, ...] | None = No
 
     splits: those that are asked for. An evaluator that has none of them is left as it is, without its data.
     """
+    from cse.eval.score import check
 
-    def built(node: DictConfig) -> Evaluator:
+    def built(name: str, node: DictConfig) -> Evaluator:
         part: Evaluator = make(node)
         asked = tuple(split for split in part.splits if splits is None or split in splits)
         if not asked:
             return part
         part.splits = asked
-        return prepared(part)
+        part.prepare()
+        check(name, part)
+        return part
 
     missing: list[str] = []
-    evaluators = {str(name): attempted(missing, lambda: built(node)) for name, node in (cfg or {}).items()}  # noqa: B023
+    nodes = {str(name): node for name, node in (cfg or {}).items()}
+    evaluators = {name: attempted(missing, partial(built, name, node)) for name, node in nodes.items()}
     if missing:
         raise MissingResource("; and ".join(dict.fromkeys(missing)))
     return evaluators

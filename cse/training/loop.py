@@ -13,7 +13,7 @@ from accelerate.utils import set_seed
 from torch import nn
 
 from cse.errors import RunError, UserError
-from cse.eval.score import remembering, score
+from cse.eval.score import Remembering, score
 from cse.training import checkpoint, fast
 from cse.training.distributed import gather_objects, world_size
 from cse.training.progress import Progress
@@ -124,7 +124,7 @@ class Training:
         """The encoder as it is at this step, with the head that it is tested with; each text is encoded once."""
         if self.encoding is None or self.encoding[0] != self.step:
             head = self.parts.objective.test_head()
-            self.encoding = self.step, remembering(lambda texts: self.parts.encoder.encode(texts, head=head))
+            self.encoding = self.step, Remembering(lambda texts: self.parts.encoder.encode(texts, head=head))
         return self.encoding[1]
 
     def _batches(self) -> Iterator[Batch]:

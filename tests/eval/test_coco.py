@@ -99,7 +99,7 @@ def test_captions_and_images_that_belong_together_are_found(folder, bag_of_lette
     assert 0 < scores["dev_average"] <= 100
     assert suite(bag_of_letters, "test") == scores  # the same seed, the same fit
     provenance = suite.provenance()
-    assert provenance["captions"] == {"train": 300, "dev": 80, "test": 80}
+    assert provenance["rows"] == {"train": 300, "dev": 80, "test": 80}
     assert len(provenance["files"]["valid.pkl"]["sha256"]) == 64
 
 

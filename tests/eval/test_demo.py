@@ -30,7 +30,7 @@ def test_the_sets_are_whole_and_each_lee_pair_counts_once(evaluator):
     row = [evaluator.texts[i] for i in left].index("tiger")
     assert (evaluator.texts[right[row]], gold[row]) == ("cat", 7.35)
     provenance = evaluator.provenance()
-    assert provenance["pairs"] == {"lee": 1225, "simlex": 999, "wordsim": 353}
+    assert provenance["rows"] == {"lee": 1225, "simlex": 999, "wordsim": 353}
     assert all(len(file["sha256"]) == 64 for file in provenance["files"].values())
 
 

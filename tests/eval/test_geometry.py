@@ -201,7 +201,7 @@ def test_the_switches_of_the_evaluator(stsb, bag_of_letters):
         found.prepare()
         found.pairs["dev"].gold_N[10] = found.threshold
         found(bag_of_letters, "dev")
-        counts[inclusive] = found.rows["alignment"]["dev"]
+        counts[inclusive] = found.positives["dev"]
     assert counts == {False: 1, True: 2}
     whole = evaluator(stsb, parts={"test": ["train", "dev", "test"]})
     assert whole.splits == ("test",)

@@ -90,7 +90,7 @@ def test_recall_of_each_split_and_the_table_of_the_search(folder, bag_of_letters
     assert len(calls[1]) == 8 + 26 + 2
     assert test["recall@5"] > 0
     provenance = found.provenance()
-    assert (provenance["captions"], provenance["searched"]) == ({"dev": 18, "test": 8}, 26)
+    assert (provenance["rows"], provenance["searched"]) == ({"dev": 18, "test": 8}, 26)
     assert [len(hits) for hits in provenance["top"].values()] == [2, 2]
 
 

@@ -101,7 +101,7 @@ def test_the_suite_reads_every_file_in_one_call_and_averages_rounded_scores(suit
         f"{kind}{suffix}" for kind in ("spearman", "pearson") for suffix in ("", "_mean", "_wmean")
     }
     found = evaluator.provenance()
-    assert found["pairs"]["STS12"] == sum(range(6, 11))
+    assert found["rows"]["STS12"] == sum(range(6, 11))
     assert found["partial"] is False
     assert len(found["files"]["SICK/SICK_test_annotated.txt"]["sha256"]) == 64
 
@@ -111,7 +111,7 @@ def test_dev_and_test_are_scored_apart_and_sick_is_logged_beside(suite, bag_of_l
     dev, test = evaluator(bag_of_letters, "dev"), evaluator(bag_of_letters, "test")
     assert dev["pearson"] != test["pearson"]
     assert dev["average"] == (dev["spearman"] + dev["SICK-R/spearman"]) / 2
-    assert evaluator.provenance()["pairs"]["dev"] == {"STS-B": 9, "SICK-R": 8}
+    assert evaluator.provenance()["rows"]["dev"] == {"STS-B": 9, "SICK-R": 8}
 
 
 def cut_last_line(path: Path) -> None:

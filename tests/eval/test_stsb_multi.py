@@ -33,7 +33,7 @@ def test_each_language_and_split_apart(folder, bag_of_letters):
     assert dev["average"] == (dev["de/spearman"] + dev["zh/spearman"]) / 2
     assert dev["de/pearson"] != test["de/pearson"]
     assert evaluator.tasks["dev"]["zh"][0].first[2] == "猫猫, \u201equoted\u201c"
-    assert evaluator.provenance()["pairs"]["test"] == {"de": 9, "zh": 9}
+    assert evaluator.provenance()["rows"]["test"] == {"de": 9, "zh": 9}
 
 
 def test_the_hubs_rows_give_the_same_scores(folder, bag_of_letters, monkeypatch):

@@ -4,9 +4,11 @@ import pytest
 
 from cse.run import scores
 
+ABOUT = {"sha256": "", "protocol": "", "dtype": "fp32"}
+
 
 def test_the_checksum_of_the_hubs_data_follows_their_revisions():
-    first, second = ({"tasks": {"STS12": {"revision": revision}}} for revision in ("a1", "b2"))
+    first, second = ({"revisions": {"STS12": revision}} for revision in ("a1", "b2"))
     assert scores.checksum(first) != scores.checksum(second)
     assert scores.checksum({"files": {}}) == ""
     # printf 'aa  x.txt\nbb  y.txt\n' | sha256sum
@@ -35,15 +37,14 @@ def test_the_checksum_of_the_hubs_data_follows_their_revisions():
         ({"A": {"dev": 4}, "B": {"dev": 2}, "average": 4}, "average", "test", 4),
         ({}, "average", "test", ""),
         ({"parts": {"transfer": {"rows": {"MR": {"all": 9}}}}}, "transfer/MR/accuracy", "test", 9),
-        ({"parts": {"sts": {"pairs": {"STS12": 3, "STS13": 4}}}}, "sts/average", "test", 7),
-        ({"parts": {"sts": {"pairs": {"STS12": 3, "STS13": 4}}}}, "downstream", "test", ""),
+        ({"parts": {"sts": {"rows": {"STS12": 3, "STS13": 4}}}}, "sts/average", "test", 7),
+        ({"parts": {"sts": {"rows": {"STS12": 3, "STS13": 4}}}}, "downstream", "test", ""),
     ],
 )
 def test_the_rows_behind_a_score(counts, score, split, expected):
-    source = counts if "parts" in counts else {"rows" if "MR" in counts else "pairs": counts}
-    content = {"metrics": {f"{split}/x/{score}": 1.0}, "versions": {}, "dtype": "fp32", "encoder": "e",
-               "data": {"x": {**source, "sha256": "", "protocol": ""}}}  # fmt: skip
-    assert scores.rows_of(content)[0]["rows"] == str(expected)
+    source = {**(counts if "parts" in counts else {"rows": counts}), **ABOUT}
+    (row,) = scores.rows_of({f"{split}/x/{score}": 1.0}, {"x": source}, "an encoder", {})
+    assert row["rows"] == str(expected)
 
 
 def test_a_problem_marks_the_rows_that_it_concerns():
@@ -62,10 +63,9 @@ def test_a_problem_marks_the_rows_that_it_concerns():
 def test_an_average_is_marked_by_its_own_tasks():
     rows = {"MR": {"all": 9}, "SST5": {"test": 3}, "average": {"MR": {"all": 9}}}
     problems = [{"split": None, "task": "SST5", "problem": "x"}]
-    content = {"metrics": {f"test/x/{score}": 1.0 for score in ("average", "MR/accuracy", "SST5/accuracy")},
-               "versions": {}, "dtype": "fp32", "encoder": "e",
-               "data": {"x": {"rows": rows, "problems": problems, "sha256": "", "protocol": ""}}}  # fmt: skip
-    assert [row["data"] for row in scores.rows_of(content)] == ["whole", "whole", "partial"]
+    metrics = {f"test/x/{score}": 1.0 for score in ("average", "MR/accuracy", "SST5/accuracy")}
+    found = scores.rows_of(metrics, {"x": {"rows": rows, "problems": problems, **ABOUT}}, "an encoder", {})
+    assert [row["data"] for row in found] == ["whole", "whole", "partial"]
 
 
 def test_a_long_name_cuts_no_value():

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from cse.errors import MissingResource, UserError
+from cse.types import DataFile, DataSources, Problem
 
 T = TypeVar("T")
 
@@ -36,8 +37,8 @@ class DataFolder:
 
     def __init__(self, path: str | None, key: str, what: str, allow_partial: bool = False):
         self.path, self.key, self.what, self.allow_partial = path, key, what, allow_partial
-        self.files: dict[str, dict[str, Any]] = {}
-        self.problems: list[dict[str, str | None]] = []
+        self.files: dict[str, DataFile] = {}
+        self.problems: list[Problem] = []
         self.scope: tuple[str | None, str | None] = (None, None)  # split and task of what is read now
 
     @cached_property
@@ -103,14 +104,16 @@ class DataFolder:
         self.files.setdefault(name, {})["rows"] = rows
         if rows and official in (rows, None):
             return
-        problem = f"{self.root / name} holds {rows} usable rows" + f", not the official {official}" * bool(official)
+        problem = f"{self.root / name} holds {rows} usable rows"
+        if official is not None:
+            problem += f", not the official {official}"
         if not rows:
             raise MissingResource(f"{problem}: restore the file.")
         if not self.allow_partial:
             raise UserError(f"{problem}: restore the file (allow_partial=true scores it anyway and marks it).")
         self._note(problem)
 
-    def provenance(self) -> dict[str, Any]:
+    def provenance(self) -> DataSources:
         """Source, sha256 and rows of every file that was read, and what is wrong with them."""
         return {
             "source": self.path,

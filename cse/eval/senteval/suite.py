@@ -1,0 +1,59 @@
+"""What SentEval's two suites of linear classifiers share: modes, rows, averages, and one pass through the encoder."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from cse.errors import UserError
+from cse.eval.score import Remembering
+from cse.eval.senteval.transfer_data import Examples, Parts
+from cse.types import Encode, Evaluator, RowCounts
+
+
+class Suite(Evaluator):
+    """Base of Transfer and Probing. mode names one of `classifiers`, {"fit": classifier, "kfold": folds, ...}.
+
+    key: the evaluator's own in the config, for messages.
+    """
+
+    splits = ("test",)
+    averaged: tuple[str, ...]
+    """The tasks of the average, which appears when all of them were scored."""
+
+    def __init__(self, key: str, mode: str, classifiers: dict[str, dict[str, Any]]):
+        if mode not in classifiers:
+            raise UserError(f"{key}.mode={mode}: choose from {', '.join(classifiers)}.")
+        self.mode, self.settings = mode, classifiers[mode]
+        self.suffix = "_sklearn" if mode == "sklearn" else ""
+        self.data: dict[str, Parts] = {}
+
+    def averages(self, scores: dict[str, float]) -> dict[str, float]:
+        """`average` and `dev_average` of the accuracies of `averaged`; {} if one of these tasks has no data."""
+        if not set(self.averaged) <= set(self.data):
+            return {}
+        return {
+            f"{part}average{self.suffix}": float(
+                np.mean([scores[f"{task}/{part}accuracy{self.suffix}"] for task in self.averaged])
+            )
+            for part in ("", "dev_")
+        }
+
+    def rows(self) -> RowCounts:
+        """Rows of each part of each task."""
+        return {
+            task: {part: len(examples.labels_N) for part, examples in parts.items()}
+            for task, parts in self.data.items()
+        }
+
+    def protocol(self) -> str:
+        """Whose classifier it is, in words."""
+        kind = "scikit-learn, not the papers' classifier" if self.suffix else "SentEval's torch logistic regression"
+        return f"{kind}, mode {self.mode}"
+
+
+def embedded(encode: Encode, examples: Iterable[Examples]) -> Remembering:
+    """`encode` after one call for every distinct sentence of all the examples."""
+    vectors = Remembering(encode, most=None)
+    vectors.add(text for one in examples for texts in one.sentences for text in texts)
+    return vectors
