@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup demo test test-fast check bench clean
+.PHONY: help setup demo test test-fast check readme bench clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -32,6 +32,9 @@ test: check ## Everything that CI runs: check, then every test
 
 test-fast: $(READY) ## Only the tests of seconds
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadscope -m 'not slow'
+
+readme: $(READY) ## Write the table of choices in README.md from conf/
+	$(BIN)/python -m cse.cli.help README.md
 
 bench: $(READY) ## Every benchmark; each writes its part of benchmarks/RESULTS.md
 	for file in benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done

@@ -5,7 +5,7 @@ A link conf/sweep would do the same, where links survive being copied; archives 
 
 from hydra._internal.core_plugins import file_config_source
 
-from cse.run import composition
+from cse.run import groups
 
 GROUP = "sweep"
 
@@ -14,7 +14,7 @@ class SweepSource(file_config_source.FileConfigSource):
     """`sweeps://` in hydra.searchpath: sweep/PAPER/TABLE is SWEEPS_DIR/PAPER/TABLE.yaml, and nothing else is here."""
 
     def __init__(self, provider: str, path: str):
-        super().__init__(provider, f"sweeps://{composition.SWEEPS_DIR}")
+        super().__init__(provider, f"sweeps://{groups.SWEEPS_DIR}")
 
     @staticmethod
     def scheme() -> str:

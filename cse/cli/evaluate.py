@@ -22,10 +22,10 @@ SPLITS = ("dev", "test")
 
 def main() -> None:
     """The console script. Exit codes: 0 done, 1 the run failed, 2 the user's mistake."""
-    if any(argument in ("-h", "--help") for argument in sys.argv[1:]):
-        from cse.cli.help import EVALUATE
+    from cse.cli.help import EVALUATE, answer
 
-        print(EVALUATE)  # noqa: T201
+    if (help_text := answer("evaluate", EVALUATE, sys.argv[1:])) is not None:
+        print(help_text)  # noqa: T201
         return
     from cse.sweep import line
 

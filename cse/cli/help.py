@@ -1,4 +1,17 @@
-"""The help texts: by task, with lines to copy. No import, so that --help answers at once."""
+"""The help texts: by task, with lines to copy. What can be chosen is read from conf/; nothing slow is imported.
+
+`python -m cse.cli.help README.md` (make readme) writes the table of choices into README.md.
+"""
+
+import re
+import sys
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+
+from cse.run.groups import choices, first_comment, groups
+
+WIDTH = 120
 
 TRAIN = """\
 cse-train: train a sentence encoder as a paper did, or as you like.
@@ -10,15 +23,8 @@ cse-train: train a sentence encoder as a paper did, or as you like.
   cse-train sweep=whitenedcse/table4              a paper's table; run again, it goes on where it stopped
   cse-train -m objective=barlow,vicreg seed=1,2   every combination; the same line again goes on where it stopped
 
-Choose                                            (cse-train GROUP=? lists the choices of a group)
-  model=          bert bert_large roberta roberta_large distilroberta german_bert french_bert rubert chinese_bert minilm
-  objective=      simcse simcse_sup whitenedcse declutr barlow vicreg mlm
-  augmentation=   dropout shuffle eda spans none
-  aux_modality=   none visual audio
-  data=           wiki1m nli wikiauto openwebtext wikipedia text demo
-  eval=[...]      stsb sts transfer probing declutr mteb geometry retrieval stsb_multi coco demo
-  tracker=        auto wandb offline tensorboard none
-  experiment=, sweep=    a whole named run; a whole table
+Choose                                            (cse-train GROUP=? says what each choice is)
+CHOICES
 
 Your own text
   data=text data.path=FILE        .txt .csv .tsv .jsonl (also .gz) .parquet, a folder of them, or a hub dataset
@@ -53,7 +59,8 @@ Encoder     pooling=cls mean avg_top2 avg_first_last avg_first_last_0 pooler    
             dtype=fp32 bf16 fp16      max_length=N      batch_size=N     lowercase=true (vectors of lower-case words)
 Afterwards  whitening.kind=pca whitening.components=256 whitening.fit=FILE    whitened by a file of sentences
 Data        paths.senteval=FOLDER (or CSE_SENTEVAL) reads SentEval's files; without it the hub's datasets are used
-Choose      eval=[...]: stsb sts transfer probing declutr mteb geometry retrieval stsb_multi coco demo    splits=[test]
+Choose      splits=[test], and                    (cse-eval GROUP=? says what each choice is)
+CHOICES
 Output      a table, and results.json, scores.csv and scores.md in the run's folder; tracker=wandb shows them there too
 Exit codes: 0 done, 1 the run failed, 2 a mistake on the command line or in the data.
 """
@@ -67,3 +74,47 @@ cse-doctor: what this machine has, and which choices of every config group work 
 
 Exit codes: 0 done, whatever it found; 2 a mistake on the command line.
 """
+
+
+def answer(config_name: str, text: str, arguments: Sequence[str]) -> str | None:
+    """What --help or GROUP=? asks for; None where the arguments ask for neither."""
+    offered = {group: choices(group) for group in groups(config_name)}
+    asked = [argument.removesuffix("=?") for argument in arguments if argument.endswith("=?")]
+    if asked and asked[0] in offered:
+        return described(asked[0])
+    if not {"-h", "--help"} & {*arguments}:
+        return None
+    offered["sweep"] = ["PAPER/TABLE"] * ("sweep" in offered)
+    lines = [
+        textwrap.fill(" ".join(names), WIDTH, initial_indent=f"  {group + '=':<16}", subsequent_indent=" " * 18)
+        for group, names in offered.items()
+        if names and names != ["default"]
+    ]
+    return text.replace("CHOICES", "\n".join(lines))
+
+
+def described(group: str) -> str:
+    """A line for each choice of a group: what its YAML says first."""
+    width = max(map(len, choices(group))) + 2
+    return "\n".join(
+        textwrap.fill(
+            first_comment(group, choice), WIDTH, initial_indent=f"{choice:<{width}}", subsequent_indent=" " * width
+        )
+        for choice in choices(group)
+    )
+
+
+def table() -> str:
+    """README's table of what cse-train chooses from."""
+    rows = [
+        f"| `{group}=` | {comment} | {' '.join(f'`{choice}`' for choice in choices(group))} |"
+        for group, comment in groups("train").items()
+        if choices(group) != ["default"] and group != "sweep"
+    ]
+    return "\n".join(["| group | what it is | choices |", "|---|---|---|", *rows]) + "\n"
+
+
+if __name__ == "__main__":
+    readme = Path(sys.argv[1])
+    text = readme.read_text(encoding="utf-8")
+    readme.write_text(re.sub(r"\| group \|.*?\n(?!\|)", lambda _: table(), text, count=1, flags=re.DOTALL))

@@ -12,7 +12,6 @@ from omegaconf import DictConfig
 
 from cse.cli import compose
 from cse.errors import RunError, UserError
-from cse.run import composition
 from cse.run.composition import composed, nearest
 from cse.run.groups import CONF_DIR, choices
 from cse.sweep import jobs
@@ -150,7 +149,7 @@ def progress(runs: list["Run"], folders: list[Path]) -> str:
 
 def read_sweep(sweep: str) -> tuple[dict[str, Any], list[dict[str, Any]], str]:
     """(the `report:` block, the axes' values of every planned job, the file's name) of sweeps/<sweep>.yaml."""
-    known = composition.sweeps()
+    known = choices("sweep")
     if sweep not in known:
         raise UserError(f"sweep={sweep} is not a sweep{nearest(sweep, known)}; there are {', '.join(known) or 'none'}")
     found, name = jobs.read(sweep), f"sweeps/{sweep}.yaml"
@@ -169,7 +168,7 @@ def planned(sweep: jobs.Sweep) -> list[dict[str, Any]]:
 
 def departing(runs: list["Run"], sweep: str, seed: str) -> list["Run"]:
     """The runs with those of their overrides that contradict their sweep; seeds may be added to any."""
-    read, own, known = cache(jobs.read), cache(configuration), composition.sweeps()
+    read, own, known = cache(jobs.read), cache(configuration), choices("sweep")
 
     def departures(run: "Run") -> tuple[str, ...]:
         name = next((jobs.value_of(o) for o in run.overrides if o.startswith("sweep=")), sweep)

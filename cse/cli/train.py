@@ -11,10 +11,10 @@ from cse.errors import UserError
 
 def main() -> None:
     """The console script. Exit codes: 0 done, 1 the run failed, 2 the user's mistake."""
-    if any(argument in ("-h", "--help") for argument in sys.argv[1:]):
-        from cse.cli.help import TRAIN
+    from cse.cli.help import TRAIN, answer
 
-        print(TRAIN)  # noqa: T201
+    if (help_text := answer("train", TRAIN, sys.argv[1:])) is not None:
+        print(help_text)  # noqa: T201
         return
     from cse.run import slurm
     from cse.sweep import line

@@ -11,7 +11,7 @@ from omegaconf import DictConfig
 
 from cse.dotted import flattened
 from cse.errors import UserError
-from cse.run.groups import CONF_DIR, SWEEPS_DIR, choices
+from cse.run.groups import CONF_DIR, choices
 
 
 def program(config_name: str, task: Callable[[DictConfig], object], arguments: list[str]) -> Callable[[], None]:
@@ -84,18 +84,12 @@ def explain(error: Exception, arguments: list[str], config_name: str) -> str:
         return f"there is no key {key}{nearest(key, valid_keys(config_name, arguments))}"
     if match := re.search(r"Could not find '([^']+)'", text):
         group, _, choice = match.group(1).partition("/")
-        options = sweeps() if group == "sweep" else choices(group)
+        options = choices(group)
         return f"{group}={choice} is not a choice{nearest(choice, options)}; the choices: {', '.join(options)}"
     if match := re.search(r"You must specify '([^']+)'|Missing mandatory value: (\S+)", text):
         return f"{match.group(1) or match.group(2)} is not set: say {match.group(1) or match.group(2)}=..."
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return "; ".join(lines[:2])
-
-
-def sweeps() -> list[str]:
-    """PAPER/TABLE of every published sweep."""
-    folder = Path(SWEEPS_DIR)
-    return sorted(str(path.relative_to(folder).with_suffix("")) for path in folder.glob("*/*.yaml"))
 
 
 def nearest(key: str, keys: list[str]) -> str:

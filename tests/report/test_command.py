@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cse.cli import report as command
-from cse.run import composition
+from cse.run import groups
 from cse.sweep import jobs
 
 SWEEP = """# @package _global_
@@ -40,7 +40,7 @@ def cse_report(tmp_path, monkeypatch):
     sweeps = tmp_path / "sweeps"
     (sweeps / "whitenedcse").mkdir(parents=True)
     (sweeps / "whitenedcse" / "table4.yaml").write_text(SWEEP)
-    monkeypatch.setattr(composition, "SWEEPS_DIR", str(sweeps))
+    monkeypatch.setattr(groups, "SWEEPS_DIR", str(sweeps))
     monkeypatch.chdir(tmp_path)
 
     def run(*words):

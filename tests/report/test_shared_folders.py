@@ -13,8 +13,8 @@ from cse.report import published
 from cse.report.runs import Run
 from cse.report.spec import parse
 from cse.report.table import metric_of
-from cse.run import composition
 from cse.run.composition import composed
+from cse.run.groups import SWEEPS_DIR, choices
 from cse.sweep import jobs
 
 SEARCHED = ["objective.log10_covariance=-2", "objective.log10_variance=2", "trainer.lr=1e-5"]
@@ -24,8 +24,8 @@ FEW = 4  # jobs left of a sweep that has many
 def sharing() -> dict[Path, list[str]]:
     """{folder: the sweeps whose runs lie in it}, of folders with several; read from the files as they are."""
     folders = defaultdict(list)
-    for name in composition.sweeps():
-        raw = yaml.safe_load((Path(composition.SWEEPS_DIR) / f"{name}.yaml").read_text())
+    for name in choices("sweep"):
+        raw = yaml.safe_load((Path(SWEEPS_DIR) / f"{name}.yaml").read_text())
         folders[Path(raw.get("same_runs_as", name))].append(name)
     return {folder: names for folder, names in folders.items() if len(names) > 1}
 

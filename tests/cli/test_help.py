@@ -1,0 +1,59 @@
+"""--help, GROUP=? and README's table say what conf/ offers."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cse.cli.help import EVALUATE, TRAIN, answer, table
+from cse.run.groups import CONF_DIR, choices, first_comment, groups
+
+README = Path(__file__).resolve().parents[2] / "README.md"
+
+
+@pytest.mark.parametrize(("command", "text"), [("train", TRAIN), ("evaluate", EVALUATE)])
+def test_help_names_every_choice(command, text):
+    lines = answer(command, text, ["objective=barlow", "--help"])
+    assert max(map(len, lines.splitlines())) <= 120
+    for group in set(groups(command)) - {"paths", "trainer", "sweep"}:
+        offered = lines.partition(f"  {group}=")[2].split()
+        assert offered[: len(choices(group))] == choices(group)
+
+
+def test_a_question_mark_says_what_each_choice_of_a_group_is():
+    lines = answer("train", TRAIN, ["objective=?"])
+    assert [line.split()[0] for line in lines.splitlines()] == choices("objective")
+    assert "DeCLUTR (arXiv:2006.03659v1): spans of one document are alike" in lines
+    assert "whitenedcse/table4" in answer("train", TRAIN, ["sweep=?"])
+    assert answer("train", TRAIN, ["objective=barlow"]) is None
+    assert answer("train", TRAIN, ["nonsense=?"]) is None
+
+
+def test_every_choice_begins_with_what_it_is():
+    for group in set(groups("train")) - {"paths", "trainer"}:
+        for choice in choices(group):
+            assert first_comment(group, choice), f"conf/{group}/{choice}.yaml opens with no comment"
+
+
+def test_every_group_is_in_the_help():
+    folders = {path.name for path in Path(CONF_DIR).iterdir() if path.is_dir()}
+    assert folders == {*groups("train"), "recipe"} - {"sweep"}
+
+
+def test_readmes_table_is_true():
+    """Every line as `make readme` writes it; a choice that was added since may be missing."""
+    written = {line.split(" | ")[0]: line for line in table().splitlines()}
+    rows = re.findall(r"^\| `\w+=` \|.*$", README.read_text(), re.MULTILINE)
+    assert [row.split(" | ")[0] for row in rows] == list(written)[2:]
+    for row in rows:
+        group, what, names = row.strip("| ").split(" | ")
+        assert f"{group} | {what} |" in written[f"| {group}"]
+        assert set(names.split()) <= set(written[f"| {group}"].split()), f"{group}: run make readme"
+
+
+def test_help_imports_nothing_slow():
+    code = "import sys, cse.cli.help; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"torch", "hydra", "omegaconf", "yaml", "numpy"} & set(loaded)
