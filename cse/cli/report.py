@@ -30,8 +30,9 @@ cse-report: what a paper printed, what our runs gave, and what may be said of th
   cse-report runs=FOLDER metrics=[test/sts/*]         any runs: a row for each setting, mean and deviation over seeds
 
 Reads       results.json of every run at or below the folder; runs nothing
-Shows       score=dev/stsb/spearman: a sweep's figures with this score instead of the paper's
-Writes      report.html (one file, figures inside), report.md, report.csv (unrounded), report.tex, figures/*.png
+Shows       score=dev/stsb/spearman: a sweep's table, figures and claims with this score instead of the paper's
+Writes      report.html (one file, figures inside), report.md, report.csv (unrounded), report.tex, figures/*.png and
+            claims.csv (what the paper claims from the table, and what the runs say of it)
             into out=FOLDER (reports/PAPER/TABLE by default)
 Compares    confidence=0.95  interval=t|bootstrap  tolerance=0.1 (points that pass)  seed_sd=0.9 (where n is 1)
 Logs        tracker=auto|wandb|offline|tensorboard: the table and the figures there too
@@ -98,9 +99,11 @@ def report(config: dict[str, Any]) -> None:
 def of_sweep(config: dict[str, Any], folders: list[Path], out: Path) -> "Report":
     """A sweep's runs beside the paper's table, or surveyed if its report names none, and its figures."""
     from cse.report import published
+    from cse.report.claims import judged
+    from cse.report.claims import parse as parse_claims
     from cse.report.page import Report
     from cse.report.runs import read_runs
-    from cse.report.spec import parse
+    from cse.report.spec import parse, scored_by
     from cse.report.statistics import Intervals
     from cse.report.survey import survey
     from cse.report.table import build
@@ -108,6 +111,7 @@ def of_sweep(config: dict[str, Any], folders: list[Path], out: Path) -> "Report"
     block, expected, where = read_sweep(config["sweep"])
     printed = published.table(block["paper"], block["table"]) if block.get("table") else None
     spec = parse(block, printed, where, tolerance=config["tolerance"], seed_sd=config["seed_sd"])
+    claims = parse_claims(block.get("claims", []), spec, where)
     shown = [plot.showing(config["score"]) for plot in spec.figures]
     if not folders:  # where `cse-train sweep=...` puts them, if it ever ran
         folders = [jobs.read(config["sweep"]).place([])]
@@ -115,6 +119,10 @@ def of_sweep(config: dict[str, Any], folders: list[Path], out: Path) -> "Report"
     cases = jobs.read(config["sweep"]).cases
     runs = [run for run in runs if not cases or run.get("case") in (None, *cases)]  # the folder may hold other tables'
     runs = departing(runs, config["sweep"], spec.seed)
+    if config["score"]:
+        spec = scored_by(spec, config["score"])
+        claims = [claim.scored_by(config["score"]) for claim in claims]
+        runs = [replace(run, departures=(*run.departures, f"score={config['score']}")) for run in runs]
     if printed:
         tables = [build(spec, printed, runs, expected, Intervals(config["confidence"], config["interval"]))]
     else:
@@ -122,7 +130,8 @@ def of_sweep(config: dict[str, Any], folders: list[Path], out: Path) -> "Report"
         tables = survey(runs, metrics, spec.seed, expected)
     pictures = [draw(plot, spec, runs, out) for plot in shown]
     paper = published.read(spec.paper)["paper"]
-    return Report(config["sweep"], f"{paper}. {progress(runs, folders)}", tables, pictures, runs)
+    findings = judged(claims, spec, tables[0] if printed else None, runs, config["confidence"])
+    return Report(config["sweep"], f"{paper}. {progress(runs, folders)}", tables, pictures, runs, findings)
 
 
 def of_folders(config: dict[str, Any], folders: list[Path]) -> "Report":
@@ -222,23 +231,26 @@ def tell(made: "Report") -> None:
 
     console = Console(width=None if sys.stdout.isatty() else 200)
     page.show(made.tables, console)
+    page.show_claims(made.findings, console)
     for picture in made.pictures:
         console.print(f"{picture.name}: {picture.path or picture.why_not}", style="dim")
     console.print(made.subtitle, style="dim")
 
 
 def write(made: "Report", out: Path) -> None:
-    """The four files, each whole or not at all. Raises RunError where the disk refuses."""
+    """The files, each whole or not at all. Raises RunError where the disk refuses."""
     from cse.files import write_text
-    from cse.report import layout, page
+    from cse.report import findings, layout, page
 
     write_text(out / "report.html", page.to_html(made))
     markdown = [f"# {made.title}\n\n{made.subtitle}\n", *map(layout.to_markdown, made.tables)]
+    markdown += [findings.to_markdown(made.findings)] if made.findings else []
     markdown += [f"![{picture.name}](figures/{picture.path.name})\n" for picture in made.pictures if picture.path]
     write_text(out / "report.md", "\n".join(markdown))
     write_text(out / "report.csv", layout.to_csv(made.tables))
+    write_text(out / "claims.csv", findings.to_csv(made.findings))
     write_text(out / "report.tex", "\n".join(map(layout.to_latex, made.tables)))
-    print(f"{out / 'report.html'}  (also report.md, report.csv, report.tex)")  # noqa: T201
+    print(f"{out / 'report.html'}  (also report.md, report.csv, claims.csv, report.tex)")  # noqa: T201
 
 
 def log_to(choice: str, made: "Report", out: Path, config: dict[str, Any]) -> None:

@@ -181,10 +181,13 @@ def _bare(value: str | float | None) -> str:
 
 
 def to_markdown(table: Table) -> str:
-    found = grid(table)
+    notes = "".join(f"- {line}\n" for line in remarks(table))
+    return f"### {table.title}\n\n{grid_to_markdown(grid(table))}\n\n{notes}"
+
+
+def grid_to_markdown(found: Grid) -> str:
     lines = [found.header, ["---"] * len(found.header), *found.lines]
-    rows = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
-    return f"### {table.title}\n\n{rows}\n\n" + "".join(f"- {line}\n" for line in remarks(table))
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
 LATEX = str.maketrans({"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}", "<": "$<$",

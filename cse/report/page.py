@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cse.report.layout import grid, remarks
+from cse.report import findings
+from cse.report.claims import CONTRADICTED, HOLDS, NOT_SEEN, Finding
+from cse.report.layout import Grid, grid, remarks
 from cse.report.runs import Run
 from cse.report.table import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY, Table
 
 COLOURS = {"PASS": "green", "WITHIN SEED NOISE": "yellow", "DIFFERS": "red", OTHER_SETTING: "magenta",
+           HOLDS: "green", NOT_SEEN: "yellow", CONTRADICTED: "red",
            "ONE SEED": "bright_black", NOT_RUN: "bright_black", PUBLISHED_ONLY: "bright_black"}  # fmt: skip
 
 
@@ -34,6 +37,7 @@ class Report:
     tables: list[Table]
     pictures: list[Picture]
     runs: list[Run]
+    findings: list[Finding] = field(default_factory=list)
 
 
 def show(tables: list[Table], console: Any) -> None:
@@ -55,6 +59,18 @@ def show(tables: list[Table], console: Any) -> None:
             console.print(Text(remark, style="dim"))
 
 
+def show_claims(found: list[Finding], console: Any) -> None:
+    """The claims on a rich console, a short line each and its numbers below."""
+    from rich.text import Text
+
+    for finding in found:
+        told = findings.facts(finding)
+        verdict = Text(f"{finding.verdict:12}", style=COLOURS.get(finding.verdict, ""))
+        console.print(Text.assemble(verdict, " ", finding.claim.says, (f"  ({finding.claim.source})", "dim")))
+        numbers = "; ".join(f"{name} {value}" for name, value in told.items() if value)
+        console.print(Text(f"             {numbers}", style="dim"))
+
+
 STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 110em; padding: 0 1em; color: #222 }
 h1 { font-size: 1.5em } h2 { font-size: 1.15em; margin-top: 2em } .dim { color: #666 }
@@ -64,10 +80,10 @@ th { border-bottom: 2px solid #888; background: #fff; position: sticky; top: 0; 
 th:nth-child(-n+2), td:nth-child(-n+2) { text-align: left }
 tr.first td { border-top: 1px solid #ccc } tr.first td:first-child { font-weight: 600 }
 td:first-child { position: sticky; left: 0; background: #fff }
-.PASS { background: #d8f0d8 } .WITHIN { background: #fff3c4 } .DIFFERS { background: #f8d0cc }
+.PASS, .HOLDS { background: #d8f0d8 } .WITHIN { background: #fff3c4 } .DIFFERS, .CONTRADICTED { background: #f8d0cc }
 .OTHER { background: #e8d8f0 } .NOT, .PUBLISHED, .ONE { color: #888 }
 img { max-width: min(100%, 60em) } figure { margin: 1em 0 }
-.runs td, .runs th { text-align: left; white-space: normal; font-size: .85em }
+.runs td, .runs th, .claims td, .claims th { text-align: left; white-space: normal; font-size: .85em }
 """
 
 
@@ -78,6 +94,9 @@ def to_html(report: Report) -> str:
     for table in report.tables:
         notes = "".join(f"<li>{html.escape(remark)}</li>" for remark in remarks(table))
         parts.append(f"<h2>{html.escape(table.title)}</h2><div class=wide>{html_table(table)}</div><ul>{notes}</ul>")
+    if report.findings:
+        claims = html_grid(findings.grid(report.findings))
+        parts.append(f"<h2>What the paper claims</h2><div class='wide claims'>{claims}</div>{CLAIMS_LEGEND}")
     parts += [html_picture(picture) for picture in report.pictures]
     parts.append(html_runs(report.runs))
     head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{title}</title>'
@@ -93,8 +112,19 @@ LEGEND = (
 )
 
 
+CLAIMS_LEGEND = (
+    "<p class=dim>HOLDS: seeds tell that it is as claimed. CONTRADICTED: they tell that it is the other way round. NOT "
+    "SEEN: they cannot tell. printed: the paper's own difference (of several parts the weakest), and whether it says "
+    "so. ours: positive as claimed; where two are claimed to be alike, the difference itself. p: two-sided, corrected "
+    "by Holm over the table's claims.</p>"
+)
+
+
 def html_table(table: Table) -> str:
-    found = grid(table)
+    return html_grid(grid(table))
+
+
+def html_grid(found: Grid) -> str:
     head = "".join(f"<th>{html.escape(name)}</th>" for name in found.header)
     body = ""
     for index, line in enumerate(found.lines):

@@ -22,13 +22,15 @@
                                       # more than the sweep says, get no verdict but OTHER SETTING
       tolerance: 0.1                  # PASS: so near; seed_sd: the deviation assumed where one run is all there is.
       seed_sd: 0.9                    #   Both also in a column ({metric, tolerance, seed_sd}); else conf/report.yaml's
+      claims:                         # what the paper claims from this table: cse/report/claims.py
+        - {says: m = 3 beats m = 2, source: Section 5.3, more: {row: "3"}, than: {row: "2"}}
       figures:                        # see cse/report/plot.py for kinds
         - {kind: curve, name: figure1, x: objective.lambd, y: dev/stsb/spearman, statistics: [max, q75], log: true}
 
 A metric's first word is its split; a column whose metric is of another split than the published table is refused.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cse.errors import UserError
@@ -39,7 +41,7 @@ from cse.report.runs import Where
 
 AGGREGATES = ("mean", "max", "q75", "q50", "best")
 KEYS = {"paper", "table", "rows", "columns", "metric", "aggregate", "select", "seed", "baseline", "setting",
-        "tolerance", "seed_sd", "figures"}  # fmt: skip
+        "tolerance", "seed_sd", "figures", "claims"}  # fmt: skip
 
 Metric = str | list[Any]
 
@@ -162,3 +164,12 @@ def _names(metric: Metric | None) -> list[str]:
     if isinstance(metric, list):
         return [name for one in metric for name in _names(one)]
     return [metric] if metric else []
+
+
+def scored_by(spec: Spec, score: str) -> Spec:
+    """The report of another score than the paper's, in the columns that tell runs apart or, if none does, the last."""
+    columns = {name: replace(line, metric=score, config=None) for name, line in spec.columns.items() if line.where}
+    if not columns:
+        columns = {name: replace(line, metric=score, config=None) for name, line in list(spec.columns.items())[-1:]}
+    rows = {name: replace(line, metric=None) for name, line in spec.rows.items()}
+    return replace(spec, rows=rows, columns=columns, metric=score)

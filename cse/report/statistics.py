@@ -5,7 +5,7 @@ t interval says so by its width; the bootstrap's is too narrow there (it never l
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -74,6 +74,78 @@ def _test(ours: Summary, base: Summary, equal_var: bool) -> float:
     return float(
         stats.ttest_ind_from_stats(ours.mean, ours.sd, ours.n, base.mean, base.sd, base.n, equal_var=equal_var).pvalue
     )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A difference or a rank correlation: its size, its interval (None: one run a side), what of, how tested, p."""
+
+    effect: float
+    interval: Interval | None
+    n: str
+    test: str
+    p: float
+
+
+def compared(
+    ours: Mapping[str, float], theirs: Mapping[str, float], confidence: float, shift: float = 0.0
+) -> Comparison:
+    """Mean of `ours` minus that of `theirs`, each by seed, tested two-sided against a difference of `shift`.
+
+    Paired over the seeds that both have, if these are two or more; else Welch's test; against one value without a seed
+    ("None": an encoder that is only scored) a one-sample test. One run a side: no test, p is NaN.
+    """
+    shared = [seed for seed in ours if seed in theirs]
+    a, b = np.array(list(ours.values())), np.array(list(theirs.values()))
+    if len(shared) > 1:
+        found = _one_sample(np.array([ours[seed] - theirs[seed] for seed in shared]), shift, confidence)
+        return Comparison(*found[:2], f"{len(shared)} seeds", "paired t", found[2])
+    if len(a) > 1 and list(theirs) == ["None"]:
+        found = _one_sample(a - b[0], shift, confidence)
+        return Comparison(*found[:2], f"{len(a)} seeds against one score", "one-sample t", found[2])
+    if len(b) > 1 and list(ours) == ["None"]:
+        found = _one_sample(a[0] - b, shift, confidence)
+        return Comparison(*found[:2], f"{len(b)} seeds against one score", "one-sample t", found[2])
+    effect = float(a.mean() - b.mean())
+    if min(len(a), len(b)) > 1 and (np.ptp(a) or np.ptp(b)):
+        tested = stats.ttest_ind(a - shift, b, equal_var=False)
+        return Comparison(
+            effect,
+            welch_interval(a.tolist(), b.tolist(), confidence),
+            f"{len(a)} and {len(b)} seeds",
+            "Welch",
+            float(tested.pvalue),
+        )
+    return Comparison(effect, None, f"{len(a)} and {len(b)}", "none: too few seeds", math.nan)
+
+
+def _one_sample(differences: np.ndarray, shift: float, confidence: float) -> tuple[float, Interval | None, float]:
+    """(mean, interval, p); equal differences have no spread to test by."""
+    if not np.ptp(differences):
+        return float(differences.mean()), None, math.nan
+    p = stats.ttest_1samp(differences, shift).pvalue
+    return float(differences.mean()), t_interval(differences.tolist(), confidence), float(p)
+
+
+def rank_correlation(points: Sequence[tuple[float, float]], confidence: float) -> Comparison:
+    """Spearman's, with the interval of Pearson's of the ranks (Fisher's z) from five points on."""
+    x, y = (stats.rankdata(axis) for axis in zip(*points, strict=True))
+    if len(points) < 3 or not np.ptp(x) or not np.ptp(y):
+        return Comparison(0.0, None, f"{len(points)} points", "none: too few points", math.nan)
+    found = stats.pearsonr(x, y)
+    interval = found.confidence_interval(confidence) if len(points) > 4 else None
+    bounds = (float(interval.low), float(interval.high)) if interval else None
+    return Comparison(float(found.statistic), bounds, f"{len(points)} points", "Spearman", float(found.pvalue))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's step-down correction, in the order given; NaN stays NaN and counts as no test."""
+    tested = sorted((p, place) for place, p in enumerate(p_values) if not math.isnan(p))
+    corrected, least = [math.nan] * len(p_values), 0.0
+    for rank, (p, place) in enumerate(tested):
+        least = max(least, min(1.0, p * (len(tested) - rank)))
+        corrected[place] = least
+    return corrected
 
 
 def welch_interval(ours: Sequence[float], base: Sequence[float], confidence: float) -> Interval:

@@ -72,7 +72,7 @@ def test_a_partial_sweep_gives_every_file_and_says_what_is_missing(cse_report, t
     assert out.count("NOT RUN") == 16 - 2
     folder = tmp_path / "reports" / "whitenedcse" / "table4"
     assert sorted(p.name for p in folder.iterdir()) == [
-        "figures", "report.csv", "report.html", "report.md", "report.tex",
+        "claims.csv", "figures", "report.csv", "report.html", "report.md", "report.tex",
     ]  # fmt: skip
     assert (folder / "figures" / "groups.png").read_bytes()[:4] == b"\x89PNG"
     page = (folder / "report.html").read_text()

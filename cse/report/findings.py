@@ -1,0 +1,49 @@
+"""What was found of a paper's claims as lines of text, the same for the terminal, Markdown, CSV and HTML."""
+
+import csv
+import io
+import math
+from collections.abc import Callable
+
+from cse.report.claims import Finding
+from cse.report.layout import Grid, bounds, grid_to_markdown, probability, signed
+
+TOLD: dict[str, Callable[[Finding], str]] = {
+    "printed": lambda f: signed(f.printed, 2),
+    "printed so": lambda f: {True: "yes", False: "NO", None: ""}[f.supported],
+    "ours": lambda f: signed(f.effect, 2) + (f" ({f.part})" if f.part else ""),
+    "interval": lambda f: bounds(f.interval, 2),
+    "n": lambda f: f.n + (f", {f.parts[0]} of {f.parts[1]} parts" if f.parts[1] > 1 else ""),
+    "test": lambda f: f.test,
+    "p": lambda f: probability(f.p),
+}
+
+
+def facts(finding: Finding) -> dict[str, str]:
+    """What is known of a claim beside its words and its verdict; "" where nothing is."""
+    return {name: text(finding) for name, text in TOLD.items()}
+
+
+def grid(findings: list[Finding]) -> Grid:
+    """A line for each claim."""
+    lines = [[f.claim.says, f.claim.source, *facts(f).values(), f.verdict] for f in findings]
+    return Grid(["claim", "source", *TOLD, "verdict"], lines, set(range(len(lines))))
+
+
+def to_markdown(findings: list[Finding]) -> str:
+    return f"### What the paper claims\n\n{grid_to_markdown(grid(findings))}\n"
+
+
+def to_csv(findings: list[Finding]) -> str:
+    """A line for each claim, numbers unrounded."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["claim", "source", "verdict", "effect", "low", "high", "n", "test", "p", "part", "parts_measured",
+                     "parts", "published_effect", "published_supports"])  # fmt: skip
+    for f in findings:
+        low, high = f.interval or (None, None)
+        numbers = ["" if x is None or math.isnan(x) else repr(x) for x in (f.effect, low, high, f.p, f.printed)]
+        supported = "" if f.supported is None else f.supported
+        writer.writerow([f.claim.says, f.claim.source, f.verdict, *numbers[:3], f.n, f.test, numbers[3], f.part,
+                         *f.parts, numbers[4], supported])  # fmt: skip
+    return out.getvalue()

@@ -1,0 +1,186 @@
+"""Claims as data: the papers' own numbers are held to them, and invented runs whose answer is known."""
+
+import math
+
+import pytest
+import yaml
+from scipy import stats
+
+from cse.errors import UserError
+from cse.report import claims, findings, published, statistics
+from cse.report.claims import CONTRADICTED, HOLDS, NOT_RUN, NOT_SEEN
+from cse.report.runs import read_runs
+from cse.report.spec import parse
+from cse.report.statistics import Intervals
+from cse.report.table import build
+from cse.run.groups import choices
+from cse.sweep import jobs
+
+# Claims that the paper's own printed numbers do not bear out.
+NOT_AS_PRINTED = {
+    ("nonling/table1", "VisualCSE is better than SimCSE in each of the seven tasks"),  # SICK-R, BERT: 71.23 < 72.23
+    ("nonling/table2", "AudioCSE is better than SimCSE in each of the seven tasks"),  # "almost": SICK-R, STS12
+    ("nonling/table6", "VisualCSE is better than supervised SimCSE in each task"),  # SICK-R: 80.39 twice
+    ("nonling/table_e1", "labels hardly matter to the loss of sound, BERT"),  # 77.00 and 77.85: as much as the method
+    ("whitenedcse/table1", "WhitenedCSE is better than SimCSE in each of the seven tasks"),  # SICK-R: 71.33 < 72.23
+    ("noncontrastive/table1", "a small dropout is better than EDA, in every row"),  # VICReg BERT q75: 74.8 < 75.1
+    ("noncontrastive/table1", "dropout 0.05 is better than 0.2, in every row"),  # VICReg RoBERTa max: 81.2 < 81.6
+    ("noncontrastive/table1", "shuffle 0.5 is better than 0.05, in every row"),  # VICReg RoBERTa max: 82.0 twice
+    # Reranking: 47.3 twice
+    ("noncontrastive/table2", "on RoBERTa, Barlow Twins with dropout beats SimCSE but in pair classification and STS"),
+    ("noncontrastive/table2", "SimCSE improves uniformity the most, BERT"),  # -2.62; VICReg -2.67, Barlow Twins -3.08
+}  # fmt: skip
+NONE = {  # tables and figures of which the paper claims nothing that a run can show
+    "declutr/table_s3", "declutr/table_s4", "declutr/table_s6", "noncontrastive/figure4", "noncontrastive/table4",
+    "nonling/loss_variants", "nonling/table_a1", "nonling/table_c1",
+}  # fmt: skip
+
+
+def of_sweep(name):
+    """(claims, spec, published table or None) of a sweep."""
+    block = jobs.read(name).report
+    printed = published.table(block["paper"], block["table"]) if block.get("table") else None
+    spec = parse(block, printed, name, tolerance=0.1, seed_sd=0.9)
+    return claims.parse(block.get("claims", []), spec, name), spec, printed
+
+
+@pytest.mark.parametrize("name", choices("sweep"))
+def test_the_printed_numbers_are_held_to_the_claims(name):
+    """Every claim names rows and columns that there are; which of them the paper's own numbers contradict is known."""
+    found, spec, printed = of_sweep(name)
+    table = build(spec, printed, [], [], Intervals(0.95, "t")) if printed else None
+    judged = claims.judged(found, spec, table, [], 0.95)
+    assert (len(found) >= 1) != (name in NONE)
+    assert {finding.verdict for finding in judged} <= {NOT_RUN}
+    assert {(name, f.claim.says) for f in judged if f.supported is False} == {
+        (sweep, says) for sweep, says in NOT_AS_PRINTED if sweep == name.removesuffix("_vicreg")
+    } or name == "noncontrastive/table1_vicreg"
+    assert all(len(f.claim.source) > 8 for f in judged)
+
+
+TABLE = """
+paper: whitenedcse
+table: table5
+rows: objective.m
+columns: {STS-Avg.: test/sts/average}
+claims:
+  - {says: three beats two, source: here, more: {row: "3"}, than: {row: "2"}}
+  - {says: four beats three, source: here, more: {row: "4"}, than: {row: "3"}}
+  - {says: five beats four, source: here, more: {row: "5"}, than: {row: "4"}}
+  - {says: five is like four, source: here, alike: {row: "5"}, to: {row: "4"}, within: 2.0}
+  - {says: two is beaten by all, source: here, less: {row: "2"}, than: {row: ["3", "4", "5"]}}
+  - {says: it rises, source: here, rises: {where: {model: bert}, metric: test/sts/average}, along: objective.m}
+"""
+SCORES = {
+    2: [70.0, 71.0, 69.5, 70.4],
+    3: [72.1, 73.0, 71.4, 72.6],
+    4: [71.0, 72.1, 70.5, 71.4],
+    5: [71.1, 71.8, 70.6, 71.5],
+}
+
+
+@pytest.fixture
+def judged(leave, tmp_path):
+    """judged(text, confidence) -> {claim: finding} of the invented runs."""
+
+    def make(text=TABLE, confidence=0.95):
+        block = yaml.safe_load(text)
+        printed = published.table(block["paper"], block["table"])
+        spec = parse(block, printed, "sweeps/it.yaml", tolerance=0.1, seed_sd=0.9)
+        runs = read_runs([tmp_path / "runs"])
+        table = build(spec, printed, runs, [], Intervals(confidence, "t"))
+        found = claims.judged(claims.parse(block["claims"], spec, "sweeps/it.yaml"), spec, table, runs, confidence)
+        return {finding.claim.says: finding for finding in found}
+
+    for m, scores in SCORES.items():
+        for seed, score in enumerate(scores):
+            leave(f"{m}-{seed}", {"objective.m": m, "seed": seed, "model": "bert"}, {"test/sts/average": score})
+    return make
+
+
+def test_shared_seeds_are_paired_and_all_claims_corrected(judged):
+    found = judged()
+    three = found["three beats two"]
+    assert three.verdict == HOLDS
+    differences = [b - a for a, b in zip(SCORES[2], SCORES[3], strict=True)]
+    interval = stats.ttest_1samp(differences, 0).confidence_interval(0.95)
+    assert three.effect == pytest.approx(sum(differences) / 4)
+    assert three.interval == pytest.approx((interval.low, interval.high))
+    assert (three.n, three.test) == ("4 seeds", "paired t")
+    assert found["four beats three"].verdict == CONTRADICTED
+    assert found["five beats four"].verdict == NOT_SEEN  # .1, -.3, .1, .1
+    assert three.p > stats.ttest_rel(SCORES[3], SCORES[2]).pvalue  # Holm over six claims
+
+
+def test_alike_is_two_one_sided_tests(judged):
+    """Within 2 points of spread .2: equivalence is shown, not merely no difference seen."""
+    found = judged()["five is like four"]
+    assert found.verdict == HOLDS
+    assert abs(found.effect) < 0.2
+    narrow = judged(TABLE.replace("within: 2.0", "within: 0.01"))["five is like four"]
+    assert narrow.verdict == NOT_SEEN
+
+
+def test_a_claim_of_several_parts_is_as_strong_as_its_weakest(judged):
+    found = judged()["two is beaten by all"]
+    assert found.verdict == HOLDS
+    assert found.part == "5"  # 1.25 points above two, the least of the three
+    assert found.parts == (3, 3)
+    weakest = max(stats.ttest_rel(SCORES[m], SCORES[2]).pvalue for m in (3, 4, 5))
+    assert found.p >= weakest
+    assert found.supported  # Table 5: 77.81 is the least
+
+
+def test_a_trend_is_a_rank_correlation_over_runs(judged):
+    found = judged()["it rises"]
+    rho, _ = stats.spearmanr([m for m in SCORES for _ in range(4)], [s for scores in SCORES.values() for s in scores])
+    assert found.effect == pytest.approx(rho)
+    assert found.interval[0] < rho < found.interval[1]
+    assert found.test == "Spearman"
+
+
+def test_one_run_a_side_is_shown_and_not_judged(leave, tmp_path):
+    found = statistics.compared({"0": 71.0}, {"0": 70.0}, 0.95)
+    assert (found.effect, found.interval) == (1.0, None)
+    assert math.isnan(found.p)
+
+
+def test_an_encoder_without_a_seed_is_one_number():
+    found = statistics.compared({"0": 71.0, "1": 72.0, "2": 71.5}, {"None": 70.0}, 0.95)
+    assert found.test == "one-sample t"
+    assert found.p == pytest.approx(stats.ttest_1samp([71.0, 72.0, 71.5], 70.0).pvalue)
+
+
+def test_holm_steps_down_and_keeps_the_order():
+    corrected = statistics.holm([0.01, 0.04, math.nan, 0.03])
+    assert corrected[:2] == pytest.approx([0.03, 0.06])
+    assert math.isnan(corrected[2])
+    assert corrected[3] == pytest.approx(0.06)
+
+
+@pytest.mark.parametrize(
+    ("bad", "told"),
+    [
+        ("{says: a, source: b}", "claim 1 needs says, source and one of"),
+        ('{says: a, source: b, more: {row: "3"}, than: {row: "9"}}', "names the row '9'"),
+        ('{says: a, source: b, alike: {row: "3"}, to: {row: "2"}}', "alike needs it"),
+        ('{says: a, source: b, more: {line: "3"}, than: {row: "2"}}', "no key 'line'"),
+        ('{says: a, source: b, more: {row: "3"}, than: {row: "2"}, p: 1}', "no key 'p'"),
+    ],
+)
+def test_a_mistake_names_the_claim(judged, bad, told):
+    with pytest.raises(UserError, match=r"sweeps/it.yaml: claim 1"):
+        judged(TABLE.partition("claims:")[0] + f"claims:\n  - {bad}\n")
+    with pytest.raises(UserError, match=told):
+        judged(TABLE.partition("claims:")[0] + f"claims:\n  - {bad}\n")
+
+
+def test_findings_as_lines_and_csv(judged):
+    found = list(judged().values())
+    grid = findings.grid(found)
+    assert grid.header[0] == "claim"
+    assert grid.lines[0][-1] == HOLDS
+    lines = findings.to_csv(found).splitlines()
+    assert len(lines) == 7
+    assert lines[1].startswith("three beats two,here,HOLDS,")
+    assert "| three beats two | here |" in findings.to_markdown(found)
