@@ -131,7 +131,6 @@ class Padded(nn.Module):
 
 
 def hugging_face(source: str, batch: int, rows: list[list[int]], folder: Path) -> Turn:
-    from datasets import Dataset
     from transformers import AutoTokenizer, Trainer, TrainingArguments
 
     tokenizer = AutoTokenizer.from_pretrained(source)
@@ -143,7 +142,8 @@ def hugging_face(source: str, batch: int, rows: list[list[int]], folder: Path) -
         train_sampling_strategy="sequential", remove_unused_columns=False, **settings(batch, folder)
     )
     trainer = Trainer(Padded(source), arguments, data_collator=collate)
-    return turns_of(trainer, Dataset.from_dict({"input_ids": rows}), batch)
+    features = [{"input_ids": ids} for ids in rows]
+    return turns_of(trainer, lambda first: features[first:], batch)
 
 
 def sentence_transformers(source: str, batch: int, rows: list[str], folder: Path) -> Turn:
@@ -165,7 +165,8 @@ def sentence_transformers(source: str, batch: int, rows: list[str], folder: Path
     dataset = Dataset.from_dict({"anchor": rows, "positive": rows})
     arguments = Arguments(batch_sampler=in_order, **settings(batch, folder))
     loss = MultipleNegativesRankingLoss(model, scale=20.0)
-    return turns_of(SentenceTransformerTrainer(model, arguments, dataset, loss=loss), dataset, batch)
+    trainer = SentenceTransformerTrainer(model, arguments, dataset, loss=loss)
+    return turns_of(trainer, lambda first: dataset.select(range(first, len(dataset))), batch)
 
 
 def settings(batch: int, folder: Path) -> dict[str, Any]:
@@ -177,8 +178,8 @@ def settings(batch: int, folder: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def turns_of(trainer: Any, dataset: Any, batch: int) -> Turn:
-    """Seconds from where a trainer enters its loop to the end of its last step."""
+def turns_of(trainer: Any, rows_from: Callable[[int], Any], batch: int) -> Turn:
+    """Seconds from where a trainer enters its loop to the end of its last step. rows_from: its data from a row on."""
     from transformers import PrinterCallback, TrainerCallback
 
     class Clock(TrainerCallback):
@@ -195,7 +196,7 @@ def turns_of(trainer: Any, dataset: Any, batch: int) -> Turn:
 
     def turn(steps: int) -> float:
         nonlocal done
-        trainer.train_dataset = dataset.select(range(done * batch, len(dataset)))
+        trainer.train_dataset = rows_from(done * batch)
         trainer.args.max_steps = steps
         trainer.train()
         done += steps

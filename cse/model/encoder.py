@@ -21,6 +21,7 @@ from cse.types import Encoded, Tokens
 if TYPE_CHECKING:  # importing transformers takes seconds
     from transformers import PreTrainedModel
 
+FETCHED = 256  # batches whose rows wait on the device, to be copied together
 KEPT = 200_000  # texts whose token ids encode() keeps; the corpora of MTEB's retrieval have millions
 
 
@@ -96,13 +97,20 @@ class Encoder(nn.Module):
         else:
             output = self.backbone(
                 input_ids=tokens.ids_BT,
-                attention_mask=tokens.mask_BT,
+                attention_mask=self._attention_mask(tokens.mask_BT),
                 output_hidden_states=self.pooling.startswith("avg"),
             )
             last_BTD, layers = output.last_hidden_state, output.hidden_states
         nll_B, count_B = self.masked_losses(last_BTD, tokens)
         pooled_BD = self._wide(pool(self.pooling, last_BTD, layers, tokens.mask_BT))
         return Encoded(pooled_BD, last_BTD, nll_B, count_B)
+
+    def _attention_mask(self, mask_BT: Tensor) -> Tensor:
+        """As (B, 1, 1, T) booleans where the layers read that: of a mask of two dimensions transformers asks whether
+        any token is padding, and a GPU would have to be waited for."""
+        config = self.backbone.config
+        whole = config.model_type in packing.ARCHITECTURES and config._attn_implementation == "sdpa"
+        return mask_BT[:, None, None, :].bool() if whole else mask_BT
 
     def from_embeddings(self, x_BTD: Tensor, mask_BT: Tensor | None = None) -> Encoded:
         """Image or audio tokens enter the layers here (cse.model.architecture.hidden_of_embeddings): CLS comes first,
@@ -135,11 +143,14 @@ class Encoder(nn.Module):
         return nll_B, (labels_BT != -100).sum(1)
 
     @torch.no_grad()
-    def encode(self, texts: list[str], batch_size: int = 128, head: nn.Module | None = None) -> np.ndarray:
+    def encode(
+        self, texts: list[str], batch_size: int = 128, head: nn.Module | None = None, precision: str = "fp32"
+    ) -> np.ndarray:
         """n texts -> (n, D) float32, in eval mode, without dropout.
 
         Each distinct token sequence is encoded once, in batches sorted by length; each text is tokenised once in
         the life of the encoder. head: applied to the pooled rows (default: the encoder's own, if it kept one).
+        precision: fp32, or bf16 (autocast in the layers; rows and head stay float32).
         """
         if not texts:
             raise UserError("encode() was given no text")
@@ -154,13 +165,16 @@ class Encoder(nn.Module):
         distinct = sorted(set(keys), key=lambda key: (len(key), key))
         was_training = self.training
         self.eval()
-        rows = []
+        rows, waiting = [], []  # on the CPU; on the device, which is not waited for batch by batch
         for start in range(0, len(distinct), batch_size):
             ids = [np.frombuffer(key, np.int32) for key in distinct[start : start + batch_size]]
-            tokens = self.tokenizer.collate(ids)
-            pooled_BD = self(Tokens(tokens.ids_BT.to(self.device), tokens.mask_BT.to(self.device))).pooled_BD.float()
-            pooled_BD = pooled_BD if head is None else head(pooled_BD)
-            rows.append((normalize(pooled_BD, dim=1) if self.unit_length else pooled_BD).cpu())
+            with torch.autocast(self.device.type, torch.bfloat16, enabled=precision == "bf16"):
+                pooled_BD = self(self.tokenizer.collate(ids).to(self.device)).pooled_BD
+            pooled_BD = pooled_BD.float() if head is None else head(pooled_BD.float())
+            waiting.append(normalize(pooled_BD, dim=1) if self.unit_length else pooled_BD)
+            if len(waiting) == FETCHED or start + batch_size >= len(distinct):
+                rows.append(torch.cat(waiting).cpu())
+                waiting = []
         self.train(was_training)
         place = {key: i for i, key in enumerate(distinct)}
         return torch.cat(rows).numpy()[[place[key] for key in keys]]

@@ -53,7 +53,7 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
     augmentation: Augmentation = attempt(lambda: make(cfg.augmentation))
     pair = attempt(lambda: encoder_and_objective(cfg, augmentation))
     text = attempt(lambda: prepared(make(cfg.data)))
-    evaluators = attempt(lambda: build_evaluators(cfg.eval))
+    evaluators = attempt(lambda: build_evaluators(cfg.get("eval")))  # eval=[] leaves no key
     aux = attempt(lambda: build_aux(cfg, *pair)) if pair is not None else None
     if missing:
         works = " (what works without a hub: cse-train experiment=demo)" if len(missing) > 1 else ""
@@ -228,6 +228,7 @@ def check_trainer(trainer: DictConfig) -> None:
         "schedule": ("linear", "cosine", "constant", "slanted_triangular"),
         "bias_correction": ("hf", "torch", "none"),
         "gather_scale": ("exact", "paper"),
+        "eval_precision": ("fp32", "bf16"),
     }
     for key, allowed in choices.items():
         one_of(f"trainer.{key}", trainer[key], allowed)

@@ -9,15 +9,17 @@ Not torch's DistributedDataParallel: its hooks fire in each backward pass, and a
 serves all of them; what is given up is the overlap of that message with the backward pass.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
+import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
-from cse.types import Encoded
+from cse.types import Encode, Encoded
 
 T = TypeVar("T")
 
@@ -97,3 +99,45 @@ def gather_objects(value: T) -> list[T]:
     values: list = [None] * dist.get_world_size()
     dist.all_gather_object(values, value)
     return values
+
+
+@contextmanager
+def leading(encode: Encode) -> Iterator[Encode]:
+    """On the main process: an encode of which every process does its share, while the others are in `following`."""
+    if world_size() == 1:
+        yield encode
+        return
+
+    def shared(texts: list[str]) -> np.ndarray:
+        if len(texts) < world_size():
+            return encode(texts)
+        _told(texts)
+        return _encoded_together(encode, texts)
+
+    try:
+        yield shared
+    finally:
+        _told(None)
+
+
+def following(encode: Encode) -> None:
+    """On every other process: encode this process's share of whatever the main one is asked for, until it ends."""
+    while (texts := _told(None)) is not None:
+        _encoded_together(encode, texts)
+
+
+def _told(texts: list[str] | None) -> list[str] | None:
+    """The main process's texts, on every process; None: there are no more."""
+    message = [texts]
+    dist.broadcast_object_list(message, src=0)
+    return message[0]
+
+
+def _encoded_together(encode: Encode, texts: list[str]) -> np.ndarray:
+    """(n, D): process r of W encodes every W-th text from its r-th on."""
+    world = dist.get_world_size()
+    parts = gather_objects(encode(texts[dist.get_rank() :: world]))
+    rows_ND = np.empty((len(texts), parts[0].shape[1]), parts[0].dtype)
+    for rank, part in enumerate(parts):
+        rows_ND[rank::world] = part
+    return rows_ND

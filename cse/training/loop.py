@@ -4,6 +4,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from torch import nn
 from cse.errors import RunError, UserError
 from cse.eval.score import Remembering, score
 from cse.training import checkpoint, fast
-from cse.training.distributed import gather_objects, world_size
+from cse.training.distributed import following, gather_objects, leading, world_size
 from cse.training.progress import Progress
 from cse.training.settings import Outcome, Parts, watched
 from cse.training.update import Metrics, Update, geometry
@@ -123,8 +124,12 @@ class Training:
     def encode(self) -> Encode:
         """The encoder as it is at this step, with the head that it is tested with; each text is encoded once."""
         if self.encoding is None or self.encoding[0] != self.step:
-            head = self.parts.objective.test_head()
-            self.encoding = self.step, Remembering(lambda texts: self.parts.encoder.encode(texts, head=head))
+            encode = partial(
+                self.parts.encoder.encode,
+                head=self.parts.objective.test_head(),
+                precision=self.trainer.eval_precision,
+            )
+            self.encoding = self.step, Remembering(encode)
         return self.encoding[1]
 
     def _batches(self) -> Iterator[Batch]:
@@ -147,10 +152,14 @@ class Training:
             return {}
         scores: Scores = {}
         if self.accelerator.is_main_process:
-            scores = score(self.parts.evaluators, {key: ["dev"] for key in self.watched}, self.encode(), logging.DEBUG)
+            with leading(self.encode()) as encode:
+                chosen = {key: ["dev"] for key in self.watched}
+                scores = score(self.parts.evaluators, chosen, Remembering(encode), logging.DEBUG)
             self._log(log, scores | {"train/step": self.step})
             if self.trainer.select is not None and self._is_best(scores):
                 on_best(self.step, scores)
+        else:
+            following(self.encode())
         self.best_step, self.best_score, scores = gather_objects((self.best_step, self.best_score, scores))[0]
         self.curve.append((self.step, scores))
         shown = self.trainer.select or next(iter(scores))

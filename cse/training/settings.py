@@ -34,6 +34,7 @@ class Trainer:
     precision: str
     gather_scale: str
     eval_every: int
+    eval_precision: str
     save_every: int | None
     log_every: int
     select: str | None

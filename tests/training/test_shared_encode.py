@@ -1,0 +1,58 @@
+"""Two processes encode what the main one is asked for: each half of it, in order, until the main one is done."""
+
+import os
+import socket
+
+import numpy as np
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+from cse.training.distributed import following, leading
+
+TEXTS = [f"text {number}" for number in range(7)]
+
+
+def worker(rank: int, port: int, results) -> None:
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    dist.init_process_group("gloo", rank=rank, world_size=2)
+    seen: list[str] = []
+
+    def encode(texts: list[str]) -> np.ndarray:
+        seen.extend(texts)
+        return np.array([[float(text.split()[1]), 1.0] for text in texts], np.float32)
+
+    if rank == 0:
+        with leading(encode) as shared:
+            rows = [shared(TEXTS), shared(TEXTS[:1]), shared(TEXTS[:4])]
+        try:
+            with leading(encode) as shared:
+                raise ValueError("an evaluator fails")
+        except ValueError:
+            results["rows"] = rows
+    else:
+        following(encode)
+        following(encode)  # ends although the evaluator failed
+    results[rank] = seen
+    dist.destroy_process_group()
+
+
+def test_each_process_encodes_its_share():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with mp.Manager() as manager:
+        results = manager.dict()
+        mp.spawn(worker, (port, results), nprocs=2)
+        found = dict(results)
+    for rows_ND, count in zip(found["rows"], (7, 1, 4), strict=True):
+        assert rows_ND[:, 0].tolist() == [float(number) for number in range(count)]
+    assert found[0] == [*TEXTS[::2], TEXTS[0], *TEXTS[:4:2]]
+    assert found[1] == [*TEXTS[1::2], *TEXTS[1:4:2]]
+
+
+def test_one_process_encodes_alone():
+    def encode(texts: list[str]) -> np.ndarray:
+        return np.zeros((len(texts), 1), np.float32)
+
+    with leading(encode) as shared:
+        assert shared is encode
