@@ -7,9 +7,9 @@ imports nothing heavy; the libraries come when a function is called.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cse.api import Run, compose, evaluate, load, train
+    from cse.api import TrainingRun, compose, evaluate, load, train
 
-__all__ = ["Run", "compose", "evaluate", "load", "train"]
+__all__ = ["TrainingRun", "compose", "evaluate", "load", "train"]
 
 
 def __getattr__(name: str) -> object:

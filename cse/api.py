@@ -37,7 +37,7 @@ ONE_JOB = ("-m", "--multirun", "sweep", "hydra.mode")
 
 
 @dataclass(frozen=True)
-class Run:
+class TrainingRun:
     """A finished run: its folder, what stands in its results.json, and its dev scores as training went on.
 
     scores: every score of the best step, by name (`test/stsb/spearman`, x100). curve: (step, dev scores).
@@ -76,7 +76,7 @@ def compose(*words: str, command: str = "train", **settings: object) -> DictConf
     return OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
 
 
-def train(*words: str, folder: str | Path | None = None, **settings: object) -> Run:
+def train(*words: str, folder: str | Path | None = None, **settings: object) -> TrainingRun:
     """Train as `cse-train` does, in this process, and return the finished run.
 
     folder: where it goes; None is outputs/DATE/TIME under the working directory. Raises UserError before any work, or
@@ -105,7 +105,7 @@ def train(*words: str, folder: str | Path | None = None, **settings: object) -> 
     return read(place)
 
 
-def read(folder: str | Path) -> Run:
+def read(folder: str | Path) -> TrainingRun:
     """The run that a folder holds. Raises UserError where there is none that finished."""
     from cse.tracking.jsonl import read_events
 
@@ -118,7 +118,7 @@ def read(folder: str | Path) -> Run:
         raise UserError(f"the run in {place} is not done but {results['status']}")
     events = [event for event in read_events(place / "metrics.jsonl") if event["event"] == "metrics"]
     curve = [(event["step"], {k: v for k, v in event.items() if k.startswith("dev/")}) for event in events]
-    return Run(place, results, results["metrics"], [(step, scores) for step, scores in curve if scores])
+    return TrainingRun(place, results, results["metrics"], [(step, scores) for step, scores in curve if scores])
 
 
 def load(name: str | Path, pooling: str | None = None) -> Encoder:

@@ -15,6 +15,8 @@ from cse.errors import MissingResource, UserError, one_of
 if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
     from accelerate import Accelerator
 
+    from cse.data.loader import Batches
+    from cse.data.text import Text
     from cse.model.encoder import Encoder
     from cse.training.settings import Parts
     from cse.types import Augmentation, AuxModality, Config, Evaluator, Objective
@@ -39,7 +41,6 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
     """Instantiate and prepare everything. Raises UserError, or one MissingResource for all that cannot be had."""
     from accelerate.utils import set_seed
 
-    from cse.data.loader import Batches
     from cse.model.export import check_exportable
     from cse.training.settings import Parts
 
@@ -61,26 +62,7 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
     encoder, objective = pair
     check_views(augmentation, objective)
     check_dropout(cfg.model.name, encoder, augmentation, text, objective)
-    mask = make(cfg.masking)
-    if objective.masking != "none":
-        mask.bind(encoder.tokenizer.hf)
-    augmentation.bind(encoder.tokenizer.hf)
-    if augmentation.level == "tokens":
-        text.tokenize(encoder.tokenizer, trainer.max_length)
-    batches = Batches(
-        text,
-        encoder.tokenizer,
-        augmentation,
-        num_views=objective.num_views,
-        masking=objective.masking,
-        mask=mask.masked,
-        batch_size=trainer.batch_size,
-        max_length=trainer.max_length,
-        drop_last=trainer.drop_last,
-        seed=cfg.seed,
-        rank=accelerator.process_index,
-        world=accelerator.num_processes,
-    )
+    batches = make_batches(cfg, encoder, objective, augmentation, text=text, accelerator=accelerator)
     return Parts(
         trainer=trainer,
         encoder=encoder,
@@ -89,6 +71,40 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
         batches=batches,
         aux=aux,
         evaluators=evaluators,
+    )
+
+
+def make_batches(
+    cfg: DictConfig,
+    encoder: Encoder,
+    objective: Objective,
+    augmentation: Augmentation,
+    *,
+    text: Text,
+    accelerator: Accelerator,
+) -> Batches:
+    """The batches of this process, once the augmentation and the mask know the encoder's tokenizer."""
+    from cse.data.loader import Batches
+
+    mask = make(cfg.masking)
+    if objective.masking != "none":
+        mask.bind(encoder.tokenizer.hf)
+    augmentation.bind(encoder.tokenizer.hf)
+    if augmentation.level == "tokens":
+        text.tokenize(encoder.tokenizer, cfg.trainer.max_length)
+    return Batches(
+        text,
+        encoder.tokenizer,
+        augmentation,
+        num_views=objective.num_views,
+        masking=objective.masking,
+        mask=mask.masked,
+        batch_size=cfg.trainer.batch_size,
+        max_length=cfg.trainer.max_length,
+        drop_last=cfg.trainer.drop_last,
+        seed=cfg.seed,
+        rank=accelerator.process_index,
+        world=accelerator.num_processes,
     )
 
 
