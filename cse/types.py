@@ -174,6 +174,8 @@ class Augmentation:
     """Rows of view 1 for each row of view 0."""
     most_views: int | None = None
     """The most views that it can make of a row; None: any number."""
+    keeps_text: bool = False
+    """Whether every view is a column of the row as it stands, so that of one column only dropout makes views differ."""
 
     def on_hand(self) -> str:
         """What it reads on this machine, in a few words, for cse-doctor."""

@@ -1,4 +1,4 @@
-"""SimCSE's augmentation (arXiv:2104.08821): none at all. The views are equal, and the encoder's dropout parts them."""
+"""SimCSE's augmentation (arXiv:2104.08821): the same text twice, and the encoder's dropout makes the views differ."""
 
 import numpy as np
 
@@ -8,6 +8,8 @@ from cse.types import Augmentation
 
 class Dropout(Augmentation):
     """p goes to the encoder, as both its hidden and its attention dropout; None leaves the checkpoint's own."""
+
+    keeps_text = True
 
     def __init__(self, p: float | None):
         if p is not None:

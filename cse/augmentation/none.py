@@ -8,6 +8,8 @@ from cse.types import Augmentation
 class Identity(Augmentation):
     """Every view as it stands; model_dropout is the encoder's dropout, None for the checkpoint's own."""
 
+    keeps_text = True
+
     def __init__(self, model_dropout: float | None):
         self.model_dropout = model_dropout
 

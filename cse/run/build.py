@@ -182,6 +182,8 @@ def build_evaluators(cfg: DictConfig | None, splits: tuple[str, ...] | None = No
         check(name, part)
         return part
 
+    if cfg and "_target_" in cfg:
+        raise UserError(f"the YAML of {cfg._target_} in conf/eval must open with # @package eval.NAME, its file's name")
     missing: list[str] = []
     nodes = {str(name): node for name, node in (cfg or {}).items()}
     evaluators = {name: attempted(missing, partial(built, name, node)) for name, node in nodes.items()}
@@ -205,17 +207,14 @@ def check_views(augmentation: Augmentation, objective: Objective) -> None:
         )
 
 
-def check_dropout(name: str, encoder: Any, augmentation: Any, text: Any, objective: Any) -> None:
+def check_dropout(name: str, encoder: Encoder, augmentation: Augmentation, text: Text, objective: Objective) -> None:
     """Refuse views that would be equal: the same text, unchanged, through an encoder without dropout."""
-    from cse.augmentation.dropout import Dropout
-    from cse.augmentation.none import Identity
-
-    unchanged = isinstance(augmentation, Dropout | Identity) and text.num_columns == 1
+    unchanged = augmentation.keeps_text and text.num_columns == 1
     if unchanged and objective.num_views > 1 and encoder.dropout == 0:
-        key = "p" if isinstance(augmentation, Dropout) else "model_dropout"
         raise UserError(
             f"model.name={name} trains without dropout, so {objective.num_views} views of a sentence would be equal: "
-            f"set augmentation.{key}=0.1, or choose an augmentation that changes the text (augmentation=shuffle)"
+            "set augmentation=dropout augmentation.p=0.1, or choose an augmentation that changes the text "
+            "(augmentation=shuffle)"
         )
 
 

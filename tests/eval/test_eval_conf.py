@@ -6,9 +6,14 @@ from pathlib import Path
 import pytest
 from hydra import compose, initialize_config_dir
 from hydra.utils import get_class, instantiate
+from omegaconf import OmegaConf
 
-CONF = Path(__file__).parents[2] / "conf"
-NAMES = sorted(path.stem for path in (CONF / "eval").glob("*.yaml"))
+from cse.errors import UserError
+from cse.run.build import build_evaluators
+from cse.run.groups import CONF_DIR, choices
+
+CONF = Path(CONF_DIR)
+NAMES = choices("eval")
 
 
 @pytest.fixture(scope="module")
@@ -34,3 +39,9 @@ def test_the_contract_of_an_evaluator(name, all_of_them):
     assert callable(evaluator)
     assert callable(evaluator.prepare)
     assert callable(evaluator.provenance)
+
+
+def test_a_yaml_without_its_package_is_refused():
+    node = OmegaConf.create({"_target_": "cse.eval.demo.Demo"})
+    with pytest.raises(UserError, match=r"cse\.eval\.demo\.Demo in conf/eval must open with # @package eval\.NAME"):
+        build_evaluators(node)

@@ -1,15 +1,14 @@
 """conf/model: every choice composes, and says only what load_encoder takes."""
 
 import inspect
-from pathlib import Path
 
 import pytest
 from hydra import compose, initialize_config_dir
 
 from cse.model.load import load_encoder
-from cse.run.composition import CONF_DIR
+from cse.run.groups import CONF_DIR, choices
 
-CHOICES = sorted(path.stem for path in Path(CONF_DIR, "model").glob("[!_]*.yaml"))
+CHOICES = choices("model")
 
 
 @pytest.mark.parametrize("model", CHOICES)

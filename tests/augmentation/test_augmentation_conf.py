@@ -1,0 +1,34 @@
+"""Every augmentation's YAML: its keys are its class's arguments, and its views are those that the contract promises."""
+
+import inspect
+
+import numpy as np
+import pytest
+from hydra.utils import get_class, instantiate
+from toys import composed, toy
+
+from cse.run.groups import choices
+from cse.types import Augmentation
+
+TEXT = " ".join(["one", "two", "three", "four", "five", "six", "seven", "eight"] * 10)
+IDS = np.array([2, *range(10, 40), 3])
+
+
+@pytest.mark.parametrize("name", choices("augmentation"))
+def test_the_contract_of_an_augmentation(name, wordnet_folder, tiny_tokenizer, tmp_path):
+    overrides = [f"augmentation={name}", *toy("augmentation", name, 32), f"paths.cache={tmp_path}"]
+    node = composed(*overrides, f"paths.wordnet={wordnet_folder}").augmentation
+    assert {str(key) for key in node} - {"_target_"} == set(inspect.signature(get_class(node._target_)).parameters)
+    augmentation = instantiate(node)
+    assert isinstance(augmentation, Augmentation)
+    augmentation.bind(tiny_tokenizer)
+    two = [np.random.default_rng(seed) for seed in (5, 5)]
+    if augmentation.level == "text":
+        views = [augmentation.views(TEXT, 2, rng) for rng in two]
+        assert len(views[0]) == 2
+        assert views[0] == views[1], "views must depend on rng alone"
+    else:
+        views = [augmentation.tokens(IDS, rng) for rng in two]
+        assert np.array_equal(*views), "views must depend on rng alone"
+        assert (views[0][0], views[0][-1]) == (IDS[0], IDS[-1]), "the special tokens stay at both ends"
+        assert np.array_equal(views[0], IDS) == augmentation.keeps_text

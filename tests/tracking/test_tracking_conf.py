@@ -1,0 +1,20 @@
+"""Every tracker's YAML builds what `cse.tracking.trackers.Tracker` asks for."""
+
+import inspect
+
+import pytest
+from hydra.utils import instantiate
+from toys import composed
+
+from cse.run.groups import choices
+from cse.tracking.trackers import Tracker
+
+
+@pytest.mark.parametrize("name", choices("tracker"))
+def test_the_contract_of_a_tracker(name, tmp_path):
+    for node in composed(f"tracker={name}").tracker.values():
+        build = instantiate(node)  # _partial_: nothing starts yet
+        inspect.signature(build).bind(folder=tmp_path, config={}, resume_step=None)
+        for method in ("log", "image", "table", "finish"):
+            theirs, ours = (inspect.signature(getattr(kind, method)).parameters for kind in (build.func, Tracker))
+            assert list(theirs) == list(ours), method
