@@ -1,6 +1,7 @@
 """Files and folders that a reader never sees half written: a temporary name beside the final one, then one rename."""
 
 import contextlib
+import ctypes
 import json
 import math
 import os
@@ -48,8 +49,9 @@ def remove_leftovers(path: Path) -> None:
 def replaced_folder(path: Path, advice: str = ADVICE) -> Iterator[Path]:
     """An empty temporary folder, which replaces the folder `path` when the block ends.
 
-    The old folder is renamed to `path`.old first and removed last, so one of the two is whole at every moment; see
-    `recover_folder` for a kill between the renames. For folders that one process writes. Raises RunError, which ends
+    Where the system can exchange two names in one step (Linux on a local disk), `path` is whole at every moment.
+    Elsewhere the old folder is renamed to `path`.old first and removed last, so one of the two is; see `recover_folder`
+    for a kill between the renames. For folders that one process writes. Raises RunError, which ends
     with `advice`, where the disk refuses.
     """
     temporary, old = _beside(path)
@@ -60,9 +62,10 @@ def replaced_folder(path: Path, advice: str = ADVICE) -> Iterator[Path]:
         yield temporary
         for file in temporary.rglob("*"):
             _flush(file)
-        if path.exists():
-            path.rename(old)
-        temporary.rename(path)
+        if not (path.exists() and _exchange(temporary, path)):
+            if path.exists():
+                path.rename(old)
+            temporary.rename(path)
     except (OSError, SafetensorError) as error:
         raise cannot_write(path, error, advice) from error
     finally:
@@ -151,6 +154,17 @@ def cannot_write(path: Path, error: OSError | SafetensorError, advice: str = ADV
     """The one sentence for a full or read-only disk."""
     reason = error.strerror if isinstance(error, OSError) else error
     return RunError(f"cannot write {path}: {reason or error}; {advice}")
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Let two existing folders swap their names in one step; False, with nothing changed, where that cannot be done."""
+    system = ctypes.CDLL(None, use_errno=True)
+    try:
+        rename = system.renameat2
+    except AttributeError:  # not Linux
+        return False
+    here, exchange = -100, 2  # AT_FDCWD: names are relative to the working folder; RENAME_EXCHANGE
+    return rename(here, os.fsencode(first), here, os.fsencode(second), exchange) == 0
 
 
 def _beside(path: Path) -> tuple[Path, Path]:

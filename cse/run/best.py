@@ -1,17 +1,41 @@
 """best/: the encoder of the best step, exported as the run goes on, read back at its end and scored."""
 
+from pathlib import Path
 from typing import Literal
 
 import torch
+from safetensors import SafetensorError, safe_open
 
+from cse.errors import UserError
 from cse.eval.cosines import keep_cosines
 from cse.eval.score import Remembering, score
-from cse.files import replaced_folder
+from cse.files import recover_folder, replaced_folder
 from cse.model.export import save_encoder
 from cse.model.load import load_encoder
 from cse.run.record import Record, model_card
 from cse.training.settings import Parts
 from cse.types import Encode
+
+
+def recover_best(folder: Path, best_step: int) -> None:
+    """Before a run goes on: undo what a kill left of best/, and look whether it is there. folder: the run's.
+
+    Raises UserError where a best step was exported and best/ is gone or damaged: the run would end without its scores,
+    and a finished one would lose those it has.
+    """
+    best = folder / "best"
+    recover_folder(best)
+    if not best_step:
+        return
+    try:
+        (best / "config.json").read_bytes()
+        with safe_open(best / "model.safetensors", "pt"):  # its header says how long the file must be
+            pass
+    except (OSError, SafetensorError) as error:
+        raise UserError(
+            f"{best} should hold step {best_step}, the best so far, and is gone or damaged ({error}): put a copy of it "
+            "back, or train again in another folder; its scores in results.json are as they were"
+        ) from error
 
 
 class Best:

@@ -16,7 +16,7 @@ PATIENCE = timedelta(days=1)  # for one process that tokenises or scores while t
 
 def run(cfg: DictConfig, folder: Path) -> float | None:
     """Train, then score the best step on every split of every evaluator. Returns the selection score."""
-    from cse.run.best import Best
+    from cse.run.best import Best, recover_best
     from cse.run.record import Record
     from cse.run.summary import announce, conclude, preview
     from cse.training.checkpoint import identity
@@ -36,6 +36,8 @@ def run(cfg: DictConfig, folder: Path) -> float | None:
     if cfg.dry_run:
         return None
     training.start(cfg.seed, resume=cfg.resume is not None)  # before the record: what is refused leaves a run as it is
+    if accelerator.is_main_process:
+        recover_best(folder, training.best_step)
     with Record(
         folder,
         config,

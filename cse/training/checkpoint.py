@@ -118,6 +118,19 @@ def refuse_others(folder: Path, before: dict[str, object], now: dict[str, object
         raise UserError(f"{folder} was run with {was}: resume with the same settings, or use a new folder")
 
 
+def refuse_other_data(folder: Path, before: Json, now: Json) -> None:
+    """Raise UserError where an evaluator's files are not those whose scores chose the best step so far.
+
+    before, now: of each watched evaluator, what its provenance says of every file.
+    """
+    for name in before.keys() & now.keys():
+        if changed := sorted(file for file in before[name] if before[name][file] != now[name].get(file)):
+            raise UserError(
+                f"{folder} was scored on other data: {len(changed)} of {len(before[name])} files of eval={name} differ "
+                f"(the first: {changed[0]}); resume with the same data, or use a new folder"
+            )
+
+
 def random_state() -> Json:
     """This process's random states: torch on CPU and GPU, numpy's global generator, Python's."""
     tensors = {"torch": torch.get_rng_state()}

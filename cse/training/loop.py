@@ -56,6 +56,7 @@ class Training:
             parts, self.modules, accelerator, steps=trainer.schedule_steps or self.planned, plan=chosen
         )
         self.watched = watched(trainer, parts.evaluators)
+        self.dev_data = {name: parts.evaluators[name].provenance().get("files", {}) for name in self.watched}
         self.step, self.best_step = 0, 0
         self.best_score: float | None = None
         self.curve: list[tuple[int, Scores]] = []
@@ -72,6 +73,7 @@ class Training:
             return
         tensors, about = checkpoint.read(self.folder)
         checkpoint.refuse_others(self.folder, about["identity"], self.identity)
+        checkpoint.refuse_other_data(self.folder, about.get("dev_data", {}), self.dev_data)
         checkpoint.restore(tensors, self.modules, self.update.plain_optimizers(), self.folder)
         self.step, self.best_step, self.best_score = about["step"], about["best_step"], about["best_score"]
         self.curve = [(step, scores) for step, scores in about["curve"]]
@@ -220,6 +222,7 @@ class Training:
             "seconds": self.seconds,
             "tokens": self.tokens,
             "identity": self.identity,
+            "dev_data": self.dev_data,
             "scaler": None if scaler is None else scaler.state_dict(),
         }
         checkpoint.save(self.folder, self.modules, self.update.plain_optimizers(), states, about)

@@ -1,0 +1,178 @@
+"""A process killed between any two of its steps on the disk: a reader finds the old content or the new, never half.
+
+Each write runs in a forked child, which ends itself (as SIGKILL would: no `finally`, no `atexit`) at its n-th step on
+the disk, for every n until it lives through. Python announces each step (open, rename, mkdir,
+remove) as an audit event.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from cse.data.ragged import cached
+from cse.files import recover_folder, replaced_folder, write_text, written_once
+from cse.tracking.jsonl import Jsonl, read_events
+from cse.training import checkpoint
+
+STEPS = ("open", "os.", "shutil.")  # prefixes of audit events on the disk
+LIVED, KILLED, RAISED = 0, 9, 1
+
+
+def killed_at(step: int, write: Callable[[], object]) -> bool:
+    """Run `write` in a child that ends itself at its step-th event; whether it was killed."""
+    child = os.fork()
+    if child == 0:
+        left = step
+
+        def count(event: str, _: tuple[object, ...]) -> None:
+            nonlocal left
+            if event.startswith(STEPS):
+                left -= 1
+                if left < 0:
+                    os._exit(KILLED)
+
+        try:
+            sys.addaudithook(count)
+            write()
+            os._exit(LIVED)
+        finally:
+            os._exit(RAISED)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code in (LIVED, KILLED)
+    return code == KILLED
+
+
+def at_every_step(write: Callable[[], object], reset: Callable[[], object], check: Callable[[], object]) -> int:
+    """Kill `write` at each of its steps; `check` what a reader then finds. Returns how many steps there were."""
+    for step in range(1000):
+        reset()
+        killed = killed_at(step, write)
+        check()
+        if not killed:
+            assert step > 1
+            return step
+    raise AssertionError("the write never ended")
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_file(tmp_path):
+    path = tmp_path / "results.json"
+
+    def check() -> None:
+        assert path.read_text() in ("old", "new" * 10_000)
+
+    at_every_step(lambda: write_text(path, "new" * 10_000), lambda: path.write_text("old"), check)
+    assert path.read_text() == "new" * 10_000
+
+
+def fill(folder: Path, content: str) -> None:
+    (folder / "inner").mkdir()
+    for name in ("config.json", "inner/model.safetensors"):
+        (folder / name).write_text(content)
+
+
+def whole(folder: Path) -> str:
+    first, second = ((folder / name).read_text() for name in ("config.json", "inner/model.safetensors"))
+    assert first == second
+    return first
+
+
+@pytest.mark.parametrize("exchange", [True, False], ids=["in one step", "by two renames"])
+def test_best(tmp_path, monkeypatch, exchange):
+    best = tmp_path / "best"
+    if not exchange:
+        monkeypatch.setattr("cse.files._exchange", lambda first, second: False)
+
+    def replace(content: str) -> None:
+        with replaced_folder(best) as temporary:
+            fill(temporary, content)
+
+    def check() -> None:
+        if exchange:
+            assert whole(best) in ("old", "new")  # never gone, not even for a moment
+        recover_folder(best)  # what the next start does
+        assert whole(best) in ("old", "new")
+        assert names(tmp_path) == ["best"]
+
+    at_every_step(lambda: replace("new"), lambda: replace("old"), check)
+    assert whole(best) == "new"
+
+
+def test_a_cache(tmp_path):
+    folder = tmp_path / "cache"
+    rows = [(np.arange(3),), (np.arange(5),)]
+
+    def write() -> list[np.ndarray]:
+        (column,) = cached(folder, iter(rows), ["ids"], "int32").columns
+        return list(column)
+
+    def check() -> None:
+        for found, (row,) in zip(write(), rows, strict=True):  # the next start reads it, or writes it
+            assert np.array_equal(found, row)
+
+    def reset() -> None:
+        for path in folder.glob("*"):
+            path.unlink()
+        if folder.exists():
+            folder.rmdir()
+
+    at_every_step(write, reset, check)
+
+
+def test_a_folder_written_once(tmp_path):
+    folder = tmp_path / "cache"
+
+    def check() -> None:
+        if folder.exists():
+            assert whole(folder) == "new"
+
+    def reset() -> None:
+        written_once(folder, lambda temporary: fill(temporary, "new"))
+        folder.rename(tmp_path / f"old{len(names(tmp_path))}")
+
+    at_every_step(lambda: written_once(folder, lambda temporary: fill(temporary, "new")), reset, check)
+
+
+def test_a_checkpoint(tmp_path):
+    module = nn.Linear(3, 2)
+
+    def save(step: int) -> None:
+        nn.init.constant_(module.weight, step)
+        checkpoint.save(tmp_path, {"encoder": module}, {}, [checkpoint.random_state()], {"step": step})
+
+    def check() -> None:
+        tensors, about = checkpoint.read(tmp_path)
+        assert about["step"] in (1, 2)
+        assert torch.equal(tensors["encoder/weight"], torch.full((2, 3), float(about["step"])))
+
+    at_every_step(lambda: save(2), lambda: save(1), check)
+    save(3)
+    assert names(tmp_path / "last") == ["state.safetensors"]  # what killed saves left is gone
+
+
+def test_metrics(tmp_path):
+    def write() -> None:
+        log = Jsonl(tmp_path, resume_step=1)
+        for step in (2, 3):
+            log.log({"train/loss": 0.5}, step)
+
+    def reset() -> None:
+        log = Jsonl(tmp_path)
+        for step in (0, 1):
+            log.log({"train/loss": 1.0}, step)
+
+    def check() -> None:
+        steps = [event["step"] for event in read_events(tmp_path / "metrics.jsonl")]
+        assert steps == list(range(len(steps)))
+        assert len(steps) >= 2
+
+    at_every_step(write, reset, check)
