@@ -91,6 +91,7 @@ def check(cfg: DictConfig) -> None:
 
 
 def splits_of(cfg: DictConfig) -> tuple[str, ...]:
+    """The splits that are asked for, also where one was typed without a list."""
     return (cfg.splits,) if isinstance(cfg.splits, str) else tuple(cfg.splits)
 
 

@@ -161,18 +161,18 @@ def read_sweep(sweep: str) -> tuple[dict[str, Any], list[dict[str, Any]], str]:
     known = choices("sweep")
     if sweep not in known:
         raise UserError(f"sweep={sweep} is not a sweep{nearest(sweep, known)}; there are {', '.join(known) or 'none'}")
-    found, name = jobs.read(sweep), f"sweeps/{sweep}.yaml"
-    if found.report is None:
+    content, name = jobs.read(sweep), f"sweeps/{sweep}.yaml"
+    if content.report is None:
         raise UserError(f"{name} has no `report:` block, which says what its runs are laid beside")
-    return found.report, planned(found), name
+    return content.report, planned(content), name
 
 
 def planned(sweep: jobs.Sweep) -> list[dict[str, Any]]:
     """The axes' values of every job of a grid; a search's trials are not known beforehand: []."""
     if sweep.sweeper != "basic":
         return []
-    found = jobs.expanded(sweep.axes([]))
-    return [{jobs.key_of(axis): yaml.safe_load(jobs.value_of(axis)) for axis in job} for job in found if job]
+    combinations = jobs.expanded(sweep.axes([]))
+    return [{jobs.key_of(axis): yaml.safe_load(jobs.value_of(axis)) for axis in job} for job in combinations if job]
 
 
 def departing(runs: list["Run"], sweep: str, seed: str) -> list["Run"]:
@@ -270,9 +270,9 @@ def log_to(choice: str, made: "Report", out: Path, config: dict[str, Any]) -> No
     builds = [instantiate(tracker, **(own if name == "wandb" else {})) for name, tracker in chosen.tracker.items()]
     trackers = Trackers(out, config, builds)
     for number, table in enumerate(made.tables):
-        found = grid(table)
-        header = [name or f"column {place}" for place, name in enumerate(found.header)]
-        trackers.table(f"report/{number}" if number else "report", header, found.lines)
+        lines = grid(table)
+        header = [name or f"column {place}" for place, name in enumerate(lines.header)]
+        trackers.table(f"report/{number}" if number else "report", header, lines.lines)
     for picture in made.pictures:
         if picture.path:
             trackers.image(f"report/{picture.name}", picture.path, 0)

@@ -29,7 +29,9 @@ PARTS = {"train": "train.pkl", "dev": "valid.pkl", "test": "test.pkl"}
 
 
 @dataclass(frozen=True)
-class Images:
+class CaptionedImages:
+    """Features (I, F) and five captions for each image, in the images' order."""
+
     features_IF: np.ndarray
     captions: list[str]
 
@@ -61,16 +63,18 @@ class Coco(Evaluator):
         self.lr, self.batch_size, self.tenacity, self.max_epoch = lr, batch_size, tenacity, max_epoch
         self.fold_images, self.seed = fold_images, seed
         self.device = device if device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
-        self.data: dict[str, Images] = {}
+        self.data: dict[str, CaptionedImages] = {}
         self.files: dict[str, DataFile] = {}
 
     def prepare(self) -> None:
+        """Read the three pickles. Raises MissingResource or UserError."""
         if not self.data:
             for part, name in PARTS.items():
                 self.data[part], digest = read_images(self.folder, name)
                 self.files[name] = {"sha256": digest, "rows": len(self.data[part].captions)}
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
+        """Train the two maps on train, choose the pass on dev; recalls and ranks on test, and the dev average."""
         self.prepare()
         captions = [caption for images in self.data.values() for caption in images.captions]
         ends = np.cumsum([len(images.captions) for images in self.data.values()])
@@ -92,7 +96,7 @@ class Coco(Evaluator):
             torch.manual_seed(self.seed)
             maps = [torch.nn.Linear(x.shape[1], self.width).to(self.device) for x in (images_IF, sentences_ND)]
         optimizer = torch.optim.Adam([weight for one in maps for weight in one.parameters()], lr=self.lr)
-        best, kept, passes, misses = -1.0, [one.state_dict() for one in maps], 0, 0
+        best, best_states, passes, misses = -1.0, [one.state_dict() for one in maps], 0, 0
         while passes <= self.max_epoch and misses <= self.tenacity:
             order = stream.permutation(len(sentences_ND))
             for start in range(0, len(order), self.batch_size):
@@ -107,14 +111,15 @@ class Coco(Evaluator):
             score = sum(value for key, value in self._recalls(maps, *rows["dev"]).items() if "recall" in key)
             if score > best:
                 best = score
-                kept = [{name: value.clone() for name, value in one.state_dict().items()} for one in maps]
+                best_states = [{name: value.clone() for name, value in one.state_dict().items()} for one in maps]
             else:
                 misses += 1  # never reset
-        for one, state in zip(maps, kept, strict=True):
+        for one, state in zip(maps, best_states, strict=True):
             one.load_state_dict(state)
         return maps, best
 
     def provenance(self) -> Provenance:
+        """Captions of each part, and the pickles with their checksums."""
         return {
             "protocol": f"SentEval's COCO ranking, folds of {self.fold_images} images, captions in their images' order",
             "rows": {part: len(images.captions) for part, images in self.data.items()},
@@ -171,10 +176,10 @@ def recalls(cosine_IN: Tensor) -> dict[str, float]:
     return scores
 
 
-def read_images(folder: str | None, name: str) -> tuple[Images, str]:
+def read_images(folder: str | None, name: str) -> tuple[CaptionedImages, str]:
     """A part's image features and five captions an image, ended with " ." as SentEval does; the file's sha256."""
     if folder is None or not (Path(folder) / name).is_file():
-        where = f"are not at eval.coco.folder={folder}" if folder else "are wanted, and eval.coco.folder is not set"
+        where = f"are not at eval.coco.folder={folder}" if folder else "are needed, and eval.coco.folder is not set"
         raise MissingResource(
             f"SentEval's COCO features ({name} of downstream/COCO) {where}: its get_transfer_data.bash fetches them."
         )
@@ -193,4 +198,4 @@ def read_images(folder: str | None, name: str) -> tuple[Images, str]:
         raise UserError(f"{Path(folder) / name} has features that are not rows of finite numbers: fetch it again.")
     if len(captions) != CAPTIONS * len(features_IF):
         raise UserError(f"{Path(folder) / name} has images with fewer than {CAPTIONS} captions: fetch it again.")
-    return Images(features_IF, captions), hashlib.sha256(data).hexdigest()
+    return CaptionedImages(features_IF, captions), hashlib.sha256(data).hexdigest()

@@ -42,6 +42,7 @@ class Declutr(Evaluator):
         self.last: tuple[Encode | None, dict[str, float]] = (None, {})
 
     def prepare(self) -> None:
+        """Prepare every part. Raises MissingResource or UserError with the part's own key."""
         for name, part in self.parts.items():
             try:
                 part.prepare()
@@ -64,6 +65,7 @@ class Declutr(Evaluator):
         raise MissingResource("; ".join(dict.fromkeys(map(str, failures)))) from cause
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
+        """The parts' scores and their averages; the parts are scored once for both splits."""
         if self.last[0] is not encode:  # SentEval's fits give both splits at once
             words = full_stops(encode)
             parts = {name: part(words, "test") for name, part in self.parts.items()}
@@ -72,6 +74,7 @@ class Declutr(Evaluator):
         return scores | averages(scores, split) if split == "test" else averages(scores, split)
 
     def provenance(self) -> Provenance:
+        """That of every part, and the files of all of them together."""
         parts = {name: part.provenance() for name, part in self.parts.items()}
         return {
             "protocol": "DeCLUTR: mean of Downstream (18 tasks) and Probing (10 tasks)",

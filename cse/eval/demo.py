@@ -33,6 +33,7 @@ class Demo(Evaluator):
         self.files: dict[str, DataFile] = {}
 
     def prepare(self) -> None:
+        """Read the three sets from gensim's wheel. Raises MissingResource where it is not installed."""
         if self.sets:
             return
         folder = _gensim_data()
@@ -52,6 +53,7 @@ class Demo(Evaluator):
         self.sets = sets
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
+        """`<set>/spearman` and `average`; all texts go to `encode` in one call."""
         self.prepare()
         vectors_ND = encode(self.texts)
         scores = {
@@ -68,6 +70,7 @@ class Demo(Evaluator):
         return cosines(vectors_ND[left], vectors_ND[right]), gold_N
 
     def provenance(self) -> Provenance:
+        """Pairs of each set, and the files with their checksums."""
         return {
             "protocol": "Spearman x100 of cosines with human scores; average of 3",
             "rows": {name: len(gold) for name, (_, _, gold) in self.sets.items()},

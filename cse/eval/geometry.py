@@ -156,6 +156,7 @@ class Geometry(Evaluator):
         self.histograms: dict[str, dict[str, list[int]]] = {}
 
     def prepare(self) -> None:
+        """Read the pairs of every split. Raises MissingResource or UserError."""
         if self.pairs:
             return
         for split in self.splits:
@@ -168,6 +169,7 @@ class Geometry(Evaluator):
         self.splits = tuple(self.pairs)
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
+        """Alignment, uniformity (with and without the log), effective rank, isotropy and mean cosine."""
         self.prepare()
         pairs = self.pairs[split]
         sentences = pairs.first + pairs.second
@@ -197,6 +199,7 @@ class Geometry(Evaluator):
         return pair_cosines(encode, self.pairs[split]), self.pairs[split].gold_N
 
     def provenance(self) -> GeometryProvenance:
+        """Positive pairs and sentences of each scored split, histograms of cosines, and the files."""
         sign = ">=" if self.inclusive else ">"
         return {
             "protocol": f"positives: STS-B gold {sign} {self.threshold:g}; sentences "

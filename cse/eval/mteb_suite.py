@@ -106,6 +106,10 @@ class Mteb(Evaluator):
         return "mteb is installed; each task's data comes from the hub when first used"
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
+        """Score every task that is not in the cache; averages of the categories that are whole.
+
+        Raises MissingResource where tasks cannot be scored, and allow_partial does not leave them out.
+        """
         self.prepare()
         self.revision = "-".join(filter(None, (self.label, digest(encode))))
         self.problems = []
@@ -165,6 +169,7 @@ class Mteb(Evaluator):
         return groups | {"average": [task.metadata.name for task in self.tasks]}
 
     def provenance(self) -> MtebProvenance:
+        """Samples, data sets and metrics of each task, and the name under which mteb keeps the results."""
         import mteb
 
         counts = {task.metadata.name: rows(task) for task in self.tasks}

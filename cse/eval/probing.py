@@ -63,12 +63,14 @@ class Probing(Suite):
         self.folder = DataFolder(folder, "eval.probing.folder", what, allow_partial)
 
     def prepare(self) -> None:
+        """Read the files of all tasks. Raises MissingResource or UserError."""
         if self.data:
             return
         self.data = self.folder.present({task: partial(read, task=task) for task in self.tasks})
         self.folder.need(self.data)
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
+        """Accuracy and dev accuracy of each task, one task in memory at a time."""
         self.prepare()
         scores: dict[str, float] = {}
         for task, parts in self.data.items():  # one task at a time: each holds 120k sentences of its own
@@ -76,13 +78,14 @@ class Probing(Suite):
             vectors = embedded(encode, parts.values())
             x = {part: np.asarray(vectors(examples.sentences[0]), np.float32) for part, examples in parts.items()}
             y = {part: examples.labels_N for part, examples in parts.items()}
-            outcome = given_split(x, y, self.settings["fit"])
-            scores[f"{task}/accuracy{self.suffix}"] = outcome.test
-            scores[f"{task}/dev_accuracy{self.suffix}"] = outcome.dev
-            log.info("%s %.2f (%.0f s)", task, outcome.test, time.perf_counter() - start)
+            accuracies = given_split(x, y, self.settings["fit"])
+            scores[f"{task}/accuracy{self.suffix}"] = accuracies.test
+            scores[f"{task}/dev_accuracy{self.suffix}"] = accuracies.dev
+            log.info("%s %.2f (%.0f s)", task, accuracies.test, time.perf_counter() - start)
         return scores | self.averages(scores)
 
     def provenance(self) -> Provenance:
+        """The classifier, the rows of each task, and the files."""
         return {"protocol": self.protocol(), "rows": self.rows(), **self.folder.provenance()}
 
 

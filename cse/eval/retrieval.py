@@ -63,6 +63,7 @@ class Retrieval(Evaluator):
         self.hits: dict[str, list[tuple[float, str]]] = {}  # of each query, nearest first
 
     def prepare(self) -> None:
+        """Read the captions. Raises MissingResource or UserError."""
         if self.files:
             return
         searched = self.search if "test" in self.splits else []
@@ -77,6 +78,7 @@ class Retrieval(Evaluator):
         self.folder.need(self.splits)
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
+        """Recalls and median rank of the split's captions; on test the queries are searched too."""
         self.prepare()
         images, captions = self._joined(self.parts[split])
         if split == "test" and self._present(self.search) and self.queries:
@@ -94,6 +96,7 @@ class Retrieval(Evaluator):
         return scores | {"median_rank": float(np.median(ranks))}
 
     def provenance(self) -> RetrievalProvenance:
+        """Captions of each split, and what the last search of the queries gave."""
         return {
             "protocol": "cosine; a caption's positives are the other captions of its image, ties count against it",
             "rows": {split: self._count(names) for split, names in self.parts.items()},

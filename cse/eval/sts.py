@@ -162,19 +162,21 @@ class Stsb(Evaluator):
         self.tasks: dict[str, dict[str, list[Pairs]]] = {}
 
     def prepare(self) -> None:
+        """Read the pairs of every split. Raises MissingResource or UserError."""
         if self.tasks:
             return
         for split in self.splits:
             reads = {"STS-B": partial(read_stsb, split=split)}
             if self.with_sickr:
                 reads["SICK-R"] = partial(read_sickr, split=split)
-            found = self.folder.present(reads, split)
-            if "STS-B" in found:
-                self.tasks[split] = {task: [pairs] for task, pairs in found.items()}
+            data = self.folder.present(reads, split)
+            if "STS-B" in data:
+                self.tasks[split] = {task: [pairs] for task, pairs in data.items()}
         self.folder.need(self.tasks)
         self.splits = tuple(self.tasks)
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
+        """`spearman` and `pearson` of STS-B; with_sickr adds `SICK-R/...` and the `average` Spearman."""
         self.prepare()
         scores = score_tasks(encode, self.tasks[split])
         if self.with_sickr and "SICK-R/spearman" in scores and "STS-B/spearman" in scores:
@@ -188,6 +190,7 @@ class Stsb(Evaluator):
         return pair_cosines(encode, pairs), pairs.gold_N
 
     def provenance(self) -> Provenance:
+        """Pairs of each split and task, and the files."""
         return {
             "protocol": "Spearman and Pearson x100 of cosines with gold scores",
             "rows": {
@@ -208,16 +211,18 @@ class Sts(Evaluator):
         self.tasks: dict[str, list[Pairs]] = {}
 
     def prepare(self) -> None:
+        """Read all subsets. Raises MissingResource or UserError."""
         if self.tasks:
             return
         readers = {year: [partial(read_subset, year=year, subset=name) for name in SUBSETS[year]] for year in SUBSETS}
         readers |= {"STS-B": [partial(read_stsb, split="test")], "SICK-R": [partial(read_sickr, split="test")]}
-        found = {task: [self.folder.attempt(read, task=task) for read in reads] for task, reads in readers.items()}
-        present = {task: [pairs for pairs in subsets if pairs is not None] for task, subsets in found.items()}
+        data = {task: [self.folder.attempt(read, task=task) for read in reads] for task, reads in readers.items()}
+        present = {task: [pairs for pairs in subsets if pairs is not None] for task, subsets in data.items()}
         self.tasks = {task: subsets for task, subsets in present.items() if subsets}
         self.folder.need(self.tasks)
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
+        """`<task>/spearman`, `/pearson` and, per year, their means; `average` if all seven tasks have data."""
         self.prepare()
         scores = score_tasks(encode, self.tasks)
         if len(self.tasks) == len(SUBSETS) + 2:
@@ -225,6 +230,7 @@ class Sts(Evaluator):
         return scores
 
     def provenance(self) -> Provenance:
+        """Pairs of each task, and the files."""
         return {
             "protocol": "Spearman and Pearson x100 of cosines; headline `all`; average of 7 rounded to 2 decimals",
             "rows": {task: sum(len(pairs.gold_N) for pairs in subsets) for task, subsets in self.tasks.items()},

@@ -27,21 +27,23 @@ class StsbMulti(Evaluator):
     def __init__(self, stsb_multi: str | None, languages: list[str], allow_partial: bool = False):
         self.languages = chosen("eval.stsb_multi.languages", languages, LANGUAGES)
         what = "the folder of stsb-<language>-<split>.csv"
-        source = Hub if stsb_multi is None else Folder
+        source = HubFiles if stsb_multi is None else LocalFiles
         self.folder = source(stsb_multi or "@".join(HUB), "paths.stsb_multi", what, allow_partial)
         self.tasks: dict[str, dict[str, list[Pairs]]] = {}
 
     def prepare(self) -> None:
+        """Read the pairs of every split and language. Raises MissingResource or UserError."""
         if self.tasks:
             return
         for split in self.splits:
             reads = {language: methodcaller("pairs", language, split) for language in self.languages}
-            if found := self.folder.present(reads, split):
-                self.tasks[split] = {language: [pairs] for language, pairs in found.items()}
+            if data := self.folder.present(reads, split):
+                self.tasks[split] = {language: [pairs] for language, pairs in data.items()}
         self.folder.need(self.tasks)
         self.splits = tuple(self.tasks)
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
+        """`<language>/spearman` and `/pearson`; `average` if every language has data."""
         self.prepare()
         scores = score_tasks(encode, self.tasks[split])
         if len(self.tasks[split]) == len(self.languages):
@@ -49,6 +51,7 @@ class StsbMulti(Evaluator):
         return scores
 
     def provenance(self) -> Provenance:
+        """Pairs of each split and language, and the files."""
         return {
             "protocol": "Spearman and Pearson x100 of cosines with STS-B's human scores",
             "rows": {
@@ -59,10 +62,11 @@ class StsbMulti(Evaluator):
         }
 
 
-class Folder(DataFolder):
+class LocalFiles(DataFolder):
     """stsb-<language>-<split>.csv: sentence, sentence, score; no header."""
 
     def pairs(self, language: str, split: str) -> Pairs:
+        """The pairs of one file. Raises MissingResource or UserError."""
         name = f"stsb-{language}-{split}.csv"
         rows = [row for row in csv.reader(self.read(name, "utf-8").splitlines()) if row]
         if any(len(row) != 3 for row in rows):
@@ -72,14 +76,16 @@ class Folder(DataFolder):
         return Pairs(first, second, golds(self, name, gold))
 
 
-class Hub(DataFolder):
+class HubFiles(DataFolder):
     """What stands in for a folder: each part of the hub's data set is a file, its checksum that of its rows."""
 
     @property
     def root(self) -> Path:
+        """The name and revision, where other sources have a path."""
         return Path(str(self.path))
 
     def pairs(self, language: str, split: str) -> Pairs:
+        """The pairs of one part. Raises MissingResource where the hub cannot be reached."""
         from datasets import load_dataset
 
         name, revision = HUB

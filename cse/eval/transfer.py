@@ -77,11 +77,13 @@ class Transfer(Suite):
         self.folds: dict[str, list[float]] = {}  # accuracy of each outer fold, of the encoder scored last
 
     def prepare(self) -> None:
+        """Read all tasks. Raises MissingResource or UserError."""
         if not self.data:
             self.data = self.folder.present({task: TASKS[task].read for task in self.tasks})
             self.folder.need(self.data)
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
+        """Scores of every task that has data; all their sentences go to `encode` in one call."""
         self.prepare()
         vectors = embedded(encode, [examples for parts in self.data.values() for examples in parts.values()])
         scores: dict[str, float] = {}
@@ -103,22 +105,23 @@ class Transfer(Suite):
             return self.regression.run(x, y)
         classifier, k = self.settings["fit"], self.settings["kfold"]
         if task.scheme == "nested":
-            outcome = nested_cross_validation(x["all"], y["all"], classifier, k)
-            self.folds[name] = outcome.folds
+            accuracies = nested_cross_validation(x["all"], y["all"], classifier, k)
+            self.folds[name] = accuracies.folds
         elif task.scheme == "cross":
-            outcome = cross_validation(x, y, classifier, k)
+            accuracies = cross_validation(x, y, classifier, k)
         elif task.scheme == "snli":
-            outcome = given_split(x, y, dataclasses.replace(classifier, **self.settings["snli"]))
+            accuracies = given_split(x, y, dataclasses.replace(classifier, **self.settings["snli"]))
         else:
-            outcome = given_split(x, y, classifier)
-        scores = {f"accuracy{self.suffix}": outcome.test, f"dev_accuracy{self.suffix}": outcome.dev}
+            accuracies = given_split(x, y, classifier)
+        scores = {f"accuracy{self.suffix}": accuracies.test, f"dev_accuracy{self.suffix}": accuracies.dev}
         if task.f1:
             from sklearn.metrics import f1_score
 
-            scores[f"f1{self.suffix}"] = round(100 * float(f1_score(y["test"], outcome.predicted_N)), 2)
+            scores[f"f1{self.suffix}"] = round(100 * float(f1_score(y["test"], accuracies.predicted_N)), 2)
         return scores
 
     def provenance(self) -> TransferProvenance:
+        """The classifier, rows of each task, the accuracy of each outer fold, and the files."""
         rows = self.rows()
         if set(self.averaged) <= set(rows):
             rows[f"average{self.suffix}"] = {task: rows[task] for task in self.averaged}

@@ -181,12 +181,14 @@ def _bare(value: str | float | None) -> str:
 
 
 def to_markdown(table: Table) -> str:
+    """The table under a heading, and its remarks as a list."""
     notes = "".join(f"- {line}\n" for line in remarks(table))
     return f"### {table.title}\n\n{grid_to_markdown(grid(table))}\n\n{notes}"
 
 
-def grid_to_markdown(found: Grid) -> str:
-    lines = [found.header, ["---"] * len(found.header), *found.lines]
+def grid_to_markdown(cells: Grid) -> str:
+    """A Markdown table."""
+    lines = [cells.header, ["---"] * len(cells.header), *cells.lines]
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
@@ -197,16 +199,16 @@ LATEX = str.maketrans({"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_
 
 def to_latex(table: Table) -> str:
     """A booktabs table, to be \\input."""
-    found = grid(table)
+    whole = grid(table)
 
     def line(cells: list[str]) -> str:
         return " & ".join(cell.translate(LATEX) for cell in cells) + r" \\"
 
-    body = [("\\midrule\n" if i in found.first else "") + line(cells) for i, cells in enumerate(found.lines)]
-    columns = "ll" + "r" * (len(found.header) - 2)
+    body = [("\\midrule\n" if i in whole.first else "") + line(cells) for i, cells in enumerate(whole.lines)]
+    columns = "ll" + "r" * (len(whole.header) - 2)
     caption = rf"\caption{{{table.title.translate(LATEX)}}}"
     return "\n".join([
         r"% needs \usepackage{booktabs}", r"\begin{table}", r"\centering", rf"\begin{{tabular}}{{{columns}}}",
-        r"\toprule", line(found.header), *body, r"\bottomrule", r"\end{tabular}", caption,
+        r"\toprule", line(whole.header), *body, r"\bottomrule", r"\end{tabular}", caption,
         *(f"% {remark}" for remark in remarks(table)), r"\end{table}", "",
     ])  # fmt: skip

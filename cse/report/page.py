@@ -46,12 +46,12 @@ def show(tables: list[Table], console: Any) -> None:
     from rich.text import Text
 
     for table in tables:
-        found = grid(table)
+        whole = grid(table)
         drawn = RichTable(title=table.title, title_justify="left", box=None, header_style="bold", pad_edge=False)
-        for number, name in enumerate(found.header):
+        for number, name in enumerate(whole.header):
             drawn.add_column(name, justify="left" if number < 2 else "right", overflow="fold", no_wrap=number == 0)
-        for index, line in enumerate(found.lines):
-            if index in found.first and index and len(found.lines) > len(found.first):
+        for index, line in enumerate(whole.lines):
+            if index in whole.first and index and len(whole.lines) > len(whole.first):
                 drawn.add_row()
             drawn.add_row(*(Text(cell, style=COLOURS.get(cell, "")) for cell in line))
         console.print(drawn)
@@ -121,21 +121,24 @@ CLAIMS_LEGEND = (
 
 
 def html_table(table: Table) -> str:
+    """The table; verdicts have the class of their first word, for their colours."""
     return html_grid(grid(table))
 
 
-def html_grid(found: Grid) -> str:
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in found.header)
+def html_grid(whole: Grid) -> str:
+    """An HTML table; verdicts have the class of their first word, for their colours."""
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in whole.header)
     body = ""
-    for index, line in enumerate(found.lines):
+    for index, line in enumerate(whole.lines):
         cells = "".join(
             f"<td{f' class={cell.split()[0]}' if cell in COLOURS else ''}>{html.escape(cell)}</td>" for cell in line
         )
-        body += f"<tr{' class=first' if index in found.first else ''}>{cells}</tr>"
+        body += f"<tr{' class=first' if index in whole.first else ''}>{cells}</tr>"
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def html_picture(picture: Picture) -> str:
+    """The picture, inside the page, and what the paper claims of it."""
     claims = "".join(f"<li>The paper: {html.escape(claim)}</li>" for claim in picture.claims)
     if picture.path is None:
         return f"<h2>{html.escape(picture.name)}</h2><p class=dim>{html.escape(picture.why_not)}</p><ul>{claims}</ul>"

@@ -77,6 +77,7 @@ class PublishedFigure:
 
 
 def papers() -> list[str]:
+    """The names of the papers that have a file."""
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
@@ -100,13 +101,25 @@ def table(paper: str, name: str) -> Published:
         for row, values in raw["rows"].items()
     }
     return Published(
-        paper=paper, name=name, title=raw["title"], split=raw["split"], columns=raw["columns"], cells=cells,
-        others=frozenset(raw.get("others", [])), decimals=raw.get("decimals", 2),
+        paper=paper,
+        name=name,
+        title=raw["title"],
+        split=raw["split"],
+        columns=raw["columns"],
+        cells=cells,
+        others=frozenset(raw.get("others", [])),
+        decimals=raw.get("decimals", 2),
         column_decimals=raw.get("column_decimals", {}),
         p_values={(test["row"], test["column"]): _printed_p(test) for test in raw.get("tests", [])},
-        notes=[f"{'* ' * bool(u['columns'])}{', '.join([u['row'], *u['columns']])}: the text prints {u['printed']}; "
-               f"read as {u['read']}" for u in raw.get("unreadable", [])],
-    )  # fmt: skip
+        notes=[_note(garbled) for garbled in raw.get("unreadable", [])],
+    )
+
+
+def _note(garbled: dict[str, Any]) -> str:
+    """How a garbled cell was read; the star is that of the cells it names."""
+    star = "* " if garbled["columns"] else ""
+    cells = ", ".join([garbled["row"], *garbled["columns"]])
+    return f"{star}{cells}: the text prints {garbled['printed']}; read as {garbled['read']}"
 
 
 def figure(paper: str, name: str) -> PublishedFigure:

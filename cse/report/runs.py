@@ -51,11 +51,11 @@ class Run:
         return [e for e in read_events(self.folder / "metrics.jsonl") if e.get("event") == "metrics"]
 
 
-def same(value: Any, wanted: Any) -> bool:
-    """Whether a config's value is the wanted one, or one of them. 32, "32", 32.0 are the same; 1 and true are not."""
-    if isinstance(wanted, (list, tuple)) and not isinstance(value, (list, tuple)):
-        return any(same(value, one) for one in wanted)
-    return plain(value) == plain(wanted)
+def same(value: Any, other: Any) -> bool:
+    """Whether a config's value equals another, or one of several. 32, "32", 32.0 are the same; 1 and true are not."""
+    if isinstance(other, (list, tuple)) and not isinstance(value, (list, tuple)):
+        return any(same(value, one) for one in other)
+    return plain(value) == plain(other)
 
 
 def plain(value: Any) -> Any:
@@ -75,13 +75,13 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
 
     Raises UserError where a folder is not there.
     """
-    found = set()
+    holding = set()
     for folder in folders:
         if not folder.is_dir():
             raise UserError(f"runs={folder}: there is no such folder; runs=FOLDER says where the runs are")
-        found |= {path.parent for path in folder.rglob("results.json")}
-        found |= {path.parent for path in folder.rglob(".hydra") if (path / "overrides.yaml").exists()}
-    return [read_run(folder) for folder in sorted(found)]
+        holding |= {path.parent for path in folder.rglob("results.json")}
+        holding |= {path.parent for path in folder.rglob(".hydra") if (path / "overrides.yaml").exists()}
+    return [read_run(folder) for folder in sorted(holding)]
 
 
 def read_run(folder: Path) -> Run:

@@ -51,10 +51,10 @@ def t_interval(values: Sequence[float], confidence: float) -> Interval:
 
 def bootstrap_interval(values: Sequence[float], confidence: float, statistic: Callable = np.mean) -> Interval:
     """Of any statistic, by percentiles of 9,999 resamples (the same ones each time). Needs two values or more."""
-    found = stats.bootstrap(
+    resampled = stats.bootstrap(
         (np.asarray(values),), statistic, confidence_level=confidence, method="percentile", rng=np.random.default_rng(0)
     )
-    return float(found.confidence_interval.low), float(found.confidence_interval.high)
+    return float(resampled.confidence_interval.low), float(resampled.confidence_interval.high)
 
 
 def student(ours: Summary, base: Summary) -> float:
@@ -150,8 +150,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 def welch_interval(ours: Sequence[float], base: Sequence[float], confidence: float) -> Interval:
     """Of the difference of two means, variances not assumed equal. Needs two values or more in each group."""
-    found = stats.ttest_ind(ours, base, equal_var=False).confidence_interval(confidence)
-    return float(found.low), float(found.high)
+    interval = stats.ttest_ind(ours, base, equal_var=False).confidence_interval(confidence)
+    return float(interval.low), float(interval.high)
 
 
 def pooled_sd(groups: Sequence[Sequence[float]]) -> float:

@@ -3,14 +3,17 @@
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
 from cse.errors import UserError, one_of
 from cse.types import Encode
 
-DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
+if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
+    from cse.model.encoder import Encoder
+
+DTYPES = ("fp32", "bf16", "fp16")
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,9 @@ def load(cfg: DictConfig) -> Subject:
     encoder = load_model(cfg)
     if cfg.max_length is not None:
         encoder.tokenizer.longest = min(encoder.tokenizer.longest, cfg.max_length)
-    encoder.backbone.to(getattr(torch, DTYPES[cfg.dtype]))
+    dtypes = dict(zip(DTYPES, (torch.float32, torch.bfloat16, torch.float16), strict=True))
+    backbone: torch.nn.Module = encoder.backbone
+    backbone.to(dtypes[cfg.dtype])
     encoder.to("cuda" if torch.cuda.is_available() else "cpu")
     head = ", its dense head" if encoder.head is not None else ""
     length = ", unit length" if encoder.unit_length else ""
@@ -46,6 +51,7 @@ def load(cfg: DictConfig) -> Subject:
 
 
 def load_vectors(cfg: DictConfig) -> Subject:
+    """Averaged word vectors. Raises UserError for settings that only an encoder has."""
     from cse.model.vectors import WordVectors
 
     for key, default in (("pooling", None), ("max_length", None), ("dtype", "fp32")):
@@ -56,7 +62,11 @@ def load_vectors(cfg: DictConfig) -> Subject:
     return Subject(vectors.encode, f"{cfg.checkpoint}, mean of word vectors of {vectors.dim} numbers{case}", "cpu")
 
 
-def load_model(cfg: DictConfig) -> Any:
+def load_model(cfg: DictConfig) -> "Encoder":
+    """The encoder of a run's folder, a folder of weights, a hub name, or a configured one.
+
+    Raises UserError or MissingResource in the words of cse-eval's own keys.
+    """
     from cse.model.load import load_encoder
     from cse.run.build import make
 
@@ -92,7 +102,7 @@ def sentences(file: str) -> list[str]:
     try:
         files = files_of(Path(file).expanduser())
         if any(kind(part) != ".txt" for part in files):
-            raise UserError(f"whitening.fit={file}: a text file is wanted, .txt or .txt.gz, one sentence a line")
+            raise UserError(f"whitening.fit={file} must be a text file (.txt or .txt.gz), one sentence a line")
         return [line for part in files for _, line in lines_of(part, "utf-8") if line]
     except UserError as error:
         words = str(error).replace("data.path=", "whitening.fit=").replace(" or set data.encoding", "")

@@ -3,10 +3,10 @@
 import gzip
 import hashlib
 import zlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sized
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from cse.errors import MissingResource, UserError
 from cse.types import DataFile, DataSources, Problem
@@ -19,7 +19,7 @@ def listed(value: Any) -> list[Any]:
     return [] if value is None else [value] if isinstance(value, str | int | float) else list(value)
 
 
-def chosen(key: str, value: Any, options: Collection[str]) -> list[str]:
+def chosen(key: str, value: object, options: Collection[str]) -> list[str]:
     """The names that the setting `key` lists. Raises UserError for none, and for one that is no option."""
     names = listed(value)
     if unknown := [str(name) for name in names if name not in options]:
@@ -43,13 +43,14 @@ class DataFolder:
 
     @cached_property
     def root(self) -> Path:
+        """The folder. Raises MissingResource where the setting is empty or names none."""
         if self.path is None:
             raise MissingResource(f"{self.key} is not set: it must be {self.what}, which no hub has.")
         if not Path(self.path).is_dir():
             raise MissingResource(f"{self.key}={self.path} is no folder: it must be {self.what}.")
         return Path(self.path)
 
-    def attempt(self, read: Callable[[Any], T], split: str | None = None, task: str | None = None) -> T | None:
+    def attempt(self, read: Callable[[Self], T], split: str | None = None, task: str | None = None) -> T | None:
         """read(self); where data may be partial, a missing file is noted and gives None.
 
         split, task: the scores that it is for; None: of any.
@@ -66,18 +67,18 @@ class DataFolder:
         finally:
             self.scope = None, None
 
-    def present(self, reads: Mapping[str, Callable[[Any], T]], split: str | None = None) -> dict[str, T]:
+    def present(self, reads: Mapping[str, Callable[[Self], T]], split: str | None = None) -> dict[str, T]:
         """What there is of several tasks: of each read(self), without those that are missing; see attempt."""
-        found = {task: self.attempt(read, split, task) for task, read in reads.items()}
-        return {task: data for task, data in found.items() if data is not None}
+        data = {task: self.attempt(read, split, task) for task, read in reads.items()}
+        return {task: one for task, one in data.items() if one is not None}
 
     def _note(self, problem: str) -> None:
         split, task = self.scope
         self.problems.append({"split": split, "task": task, "problem": problem})
 
-    def need(self, found: Any) -> None:
-        """Raise if nothing at all was found to score."""
-        if not found:
+    def need(self, data: Sized) -> None:
+        """Raise MissingResource if there is nothing at all to score."""
+        if not data:
             why = f" ({self.problems[0]['problem']})" if self.problems else ""
             raise MissingResource(f"{self.key}={self.path}: none of the files to score is there, even in part{why}")
 

@@ -26,6 +26,7 @@ class SentEvalFolder(DataFolder):
 
     @cached_property
     def root(self) -> Path:
+        """The folder, or the hub's copy after its download. Raises MissingResource."""
         return _from_hub() if self.on_hub else super().root
 
 

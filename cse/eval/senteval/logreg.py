@@ -68,6 +68,7 @@ class LogisticRegression:
         return self.l2
 
     def fold(self, train_N: np.ndarray, held_N: np.ndarray) -> Split:
+        """A split of given rows; every split draws the same passes."""
         return Split(train_N, held_N, np.random.RandomState(self.seed))
 
     def hold_out(self, rows_N: np.ndarray) -> Split:
@@ -78,6 +79,7 @@ class LogisticRegression:
         return Split(order_N[held:], order_N[:held], stream)
 
     def place(self, x_NF: np.ndarray) -> Tensor:
+        """The features (N, F) as float32 on the device of the fits."""
         device = self.device if self.device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
         return torch.from_numpy(np.ascontiguousarray(x_NF, np.float32)).to(device)
 
@@ -94,7 +96,14 @@ class LogisticRegression:
             alike = [index for index, number in enumerate(batches) if number == count]
             for start in range(0, len(alike), at_once):
                 rows = alike[start : start + at_once]
-                stack = _Stack(self, x_NF, labels_N, [splits[row] for row in rows], l2_SL[rows], num_classes)
+                stack = _Stack(
+                    self,
+                    x_NF=x_NF,
+                    y_N=labels_N,
+                    splits=[splits[row] for row in rows],
+                    l2_SL=l2_SL[rows],
+                    num_classes=num_classes,
+                )
                 weight_SLCF[rows], bias_SLC[rows], accuracy_SL[rows] = stack.run()
         return Fitted(weight_SLCF, bias_SLC, accuracy_SL)
 

@@ -49,7 +49,7 @@ class Relatedness:
             torch.manual_seed(self.seed)
             layer = torch.nn.Linear(train_NF.shape[1], CLASSES)
         optimizer = torch.optim.Adam(layer.parameters(), lr=self.lr)
-        best, kept = -1.0, (layer.weight.detach().clone(), layer.bias.detach().clone())
+        best, best_layer = -1.0, (layer.weight.detach().clone(), layer.bias.detach().clone())
         passes = misses = 0
         while passes <= self.max_epoch and misses <= self.tenacity:
             for _ in range(self.epoch_size):
@@ -61,10 +61,10 @@ class Relatedness:
             passes += self.epoch_size
             score = _correlate(self.stop_on, _expected_score(dev_NF, layer.weight, layer.bias), y["dev"])
             if score > best:
-                best, kept = score, (layer.weight.detach().clone(), layer.bias.detach().clone())
+                best, best_layer = score, (layer.weight.detach().clone(), layer.bias.detach().clone())
             else:
                 misses += 1  # never reset
-        return *kept, best
+        return *best_layer, best
 
 
 def label_distribution(y_N: np.ndarray) -> np.ndarray:

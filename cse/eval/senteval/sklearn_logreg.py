@@ -5,19 +5,25 @@ tenths. S splits, L strengths C.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cse.eval.senteval.logreg import Split
 
+if TYPE_CHECKING:  # takes a second to import
+    from sklearn.linear_model import LogisticRegression
+
 
 @dataclass(frozen=True)
 class SklearnFitted:
-    models: list[list[Any]]
+    """The models [split][C], and their accuracies (0..1) on the rows held out."""
+
+    models: "list[list[LogisticRegression]]"
     accuracy_SL: np.ndarray
 
     def predict(self, x_NF: np.ndarray, split: int, column: int) -> np.ndarray:
+        """The predicted class of each row."""
         return self.models[split][column].predict(x_NF)
 
 
@@ -30,9 +36,11 @@ class SklearnLogisticRegression:
     seed: int
 
     def grid(self, scheme: str) -> list[float]:
+        """The values of C to choose from in a scheme."""
         return list(self.c[scheme])
 
     def fold(self, train_N: np.ndarray, held_N: np.ndarray) -> Split:
+        """A split of given rows."""
         return Split(train_N, held_N, np.random.RandomState(self.seed))
 
     def hold_out(self, rows_N: np.ndarray) -> Split:
@@ -40,9 +48,11 @@ class SklearnLogisticRegression:
         return self.fold(rows_N, rows_N)
 
     def place(self, x_NF: np.ndarray) -> np.ndarray:
+        """The features as they are: scikit-learn takes them."""
         return x_NF
 
     def fit(self, x_NF: np.ndarray, y_N: np.ndarray, splits: list[Split], c_SL: np.ndarray) -> SklearnFitted:
+        """One fit for each split and value of C (S, L), one after the other."""
         from sklearn.linear_model import LogisticRegression
 
         models = [

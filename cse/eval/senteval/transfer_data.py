@@ -148,10 +148,12 @@ def _read_sick(folder: SentEvalFolder, label: Callable[[list[str]], Any]) -> Par
 
 
 def read_sick_entailment(folder: SentEvalFolder) -> Parts:
+    """SICK-E: contradiction, neutral, entailment."""
     return _read_sick(folder, lambda cells: SICK_LABELS[cells[4]])
 
 
 def read_sick_relatedness(folder: SentEvalFolder) -> Parts:
+    """SICK-R: scores from 1 to 5."""
     return _read_sick(folder, lambda cells: float(cells[3]))
 
 

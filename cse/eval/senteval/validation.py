@@ -6,15 +6,54 @@ first maximum of the rounded dev means wins. N rows, F features, S splits, L str
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+
+from cse.eval.senteval.logreg import Split
 
 SEED = 1111  # SentEval's, for folds and fits
 
 
+class Fits(Protocol):
+    """Finished fits of S splits and L strengths."""
+
+    @property
+    def accuracy_SL(self) -> np.ndarray:
+        """Accuracies (0..1) on the rows held out."""
+        ...
+
+    def predict(self, x_NF: Any, split: int, column: int) -> np.ndarray:
+        """The predicted class (N,) of each row; column: the strength's."""
+        ...
+
+
+class Classifier(Protocol):
+    """What SentEval's schemes ask of a classifier. Placed features are its own: a tensor, an array."""
+
+    def grid(self, scheme: str) -> list[float]:
+        """The strengths to choose from in the scheme nested, cross or split."""
+        ...
+
+    def fold(self, train_N: np.ndarray, held_N: np.ndarray) -> Split:
+        """A split with rows held out."""
+        ...
+
+    def hold_out(self, rows_N: np.ndarray) -> Split:
+        """A split of the classifier's own."""
+        ...
+
+    def place(self, x_NF: np.ndarray) -> Any:
+        """The features as `fit` and `predict` take them; rows can be indexed."""
+        ...
+
+    def fit(self, x_NF: Any, y_N: np.ndarray, splits: list[Split], strength_SL: np.ndarray, /) -> Fits:
+        """One fit for each split and strength."""
+        ...
+
+
 @dataclass(frozen=True)
-class Outcome:
+class Accuracies:
     """Accuracies in percent; predicted_N for the test rows (not for nested cross-validation, which has no test set)."""
 
     dev: float
@@ -30,7 +69,7 @@ def stratified_folds(y_N: np.ndarray, k: int) -> list[tuple[np.ndarray, np.ndarr
     return list(StratifiedKFold(k, shuffle=True, random_state=SEED).split(np.zeros(len(y_N)), y_N))
 
 
-def nested_cross_validation(x_NF: np.ndarray, y_N: np.ndarray, classifier: Any, k: int) -> Outcome:
+def nested_cross_validation(x_NF: np.ndarray, y_N: np.ndarray, classifier: Classifier, k: int) -> Accuracies:
     """MR, CR, SUBJ, MPQA: in each of k outer folds, k inner folds choose the strength for the refit."""
     x, grid = classifier.place(x_NF), classifier.grid("nested")
     outer = stratified_folds(y_N, k)
@@ -46,10 +85,10 @@ def nested_cross_validation(x_NF: np.ndarray, y_N: np.ndarray, classifier: Any, 
         round(100 * _accuracy(refit.predict(x[test_N], fold, 0), y_N[test_N]), 2)
         for fold, (_, test_N) in enumerate(outer)
     ]
-    return Outcome(float(round(np.mean(devs), 2)), float(round(np.mean(tests), 2)), folds=tests)
+    return Accuracies(float(round(np.mean(devs), 2)), float(round(np.mean(tests), 2)), folds=tests)
 
 
-def cross_validation(x: dict[str, np.ndarray], y: dict[str, np.ndarray], classifier: Any, k: int) -> Outcome:
+def cross_validation(x: dict[str, np.ndarray], y: dict[str, np.ndarray], classifier: Classifier, k: int) -> Accuracies:
     """TREC, MRPC: k folds of the training set choose the strength; refit on all of it; test."""
     train, grid = classifier.place(x["train"]), classifier.grid("cross")
     folds = [classifier.fold(*rows) for rows in stratified_folds(y["train"], k)]
@@ -57,10 +96,10 @@ def cross_validation(x: dict[str, np.ndarray], y: dict[str, np.ndarray], classif
     strength = np.array([[grid[int(np.argmax(scores))]]])
     refit = classifier.fit(train, y["train"], [classifier.hold_out(np.arange(len(y["train"])))], strength)
     predicted_N = refit.predict(classifier.place(x["test"]), 0, 0)
-    return Outcome(max(scores), round(100 * _accuracy(predicted_N, y["test"]), 2), predicted_N)
+    return Accuracies(max(scores), round(100 * _accuracy(predicted_N, y["test"]), 2), predicted_N)
 
 
-def given_split(x: dict[str, np.ndarray], y: dict[str, np.ndarray], classifier: Any) -> Outcome:
+def given_split(x: dict[str, np.ndarray], y: dict[str, np.ndarray], classifier: Classifier) -> Accuracies:
     """SST, SICK-E, SNLI, probing: dev chooses the strength and stops the training; test.
 
     SentEval then fits once more with the same data and seed, which gives the same weights: not repeated here.
@@ -72,7 +111,7 @@ def given_split(x: dict[str, np.ndarray], y: dict[str, np.ndarray], classifier: 
     fitted = classifier.fit(rows, np.concatenate([y["train"], y["dev"]]), [split], np.array([grid]))
     scores = _mean_percent(fitted.accuracy_SL)
     predicted_N = fitted.predict(classifier.place(x["test"]), 0, int(np.argmax(scores)))
-    return Outcome(max(scores), round(100 * _accuracy(predicted_N, y["test"]), 2), predicted_N)
+    return Accuracies(max(scores), round(100 * _accuracy(predicted_N, y["test"]), 2), predicted_N)
 
 
 def _mean_percent(accuracy_SL: np.ndarray) -> list[float]:
