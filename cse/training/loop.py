@@ -91,8 +91,8 @@ class Training:
         trainer = self.trainer
         batches, aux_batches = self._batches(), self._aux_batches()
         with Progress(self.steps, self.step, self.accelerator.is_main_process) as progress:
-            if self.step == 0:
-                self._evaluate(on_best, log)
+            if self.step == 0 and (untrained := self._evaluate(on_best, log)):
+                progress.update(0, untrained)
             since = self._clocks()
             while self.step < self.steps:
                 started = time.perf_counter()
@@ -102,15 +102,17 @@ class Training:
                 metrics = self._read({**values, **geometry(views)}) if logged else {}
                 self.step += 1
                 self.seconds += time.perf_counter() - started
+                shown: Scores = {}
                 if logged:
-                    clock, since = self._rates(since), self._clocks()
-                    self._log(
-                        log, metrics | {"train/step": self.step, "train/epoch": self.step / self.epoch_steps} | clock
-                    )
+                    rates, since = self._rates(since), self._clocks()
+                    place = {"train/step": self.step, "train/epoch": self.step / self.epoch_steps}
+                    self._log(log, metrics | place | rates)
                     self._check(metrics)
-                    progress.update(self.step, metrics["train/loss"], clock["train/tokens_per_second"])
+                    shown = {"loss": metrics["train/loss"], "tokens/s": rates["train/tokens_per_second"]}
                 if self.step % trainer.eval_every == 0 or self.step == self.steps:
-                    progress.score(self._evaluate(on_best, log))
+                    shown |= self._evaluate(on_best, log)
+                if shown:
+                    progress.update(self.step, shown)
                 if self.step % (trainer.save_every or trainer.eval_every) == 0 or self.step == self.steps:
                     self._save()
         rate = self.tokens / self.seconds if self.seconds else 0.0

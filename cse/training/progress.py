@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on: a bar on a terminal, one plain line every few seconds elsewhere."""
+"""What a person sees while a run goes on: a bar on a terminal, one plain line a logged step elsewhere."""
 
 import logging
 import sys
@@ -6,8 +6,6 @@ import time
 from typing import Any
 
 log = logging.getLogger(__name__)
-
-QUIET = 10.0  # seconds between plain lines
 
 
 class Progress:
@@ -19,7 +17,7 @@ class Progress:
         self.latest: dict[str, float] = {}
 
     def __enter__(self) -> "Progress":
-        self.started = self.spoke = time.monotonic()
+        self.started = time.monotonic()
         if self.shown and sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -35,18 +33,21 @@ class Progress:
         if self.bar is not None:
             self.bar.stop()
 
-    def update(self, step: int, loss: float, tokens_per_second: float) -> None:
-        """After a logged step."""
-        text = f"loss {loss:.4g}  {tokens_per_second:,.0f} tokens/s" + "".join(
-            f"  {name} {value:.2f}" for name, value in self.latest.items()
-        )
-        if self.bar is not None:
-            self.bar.update(self.task, completed=step, description=text)
-        elif self.shown and (time.monotonic() - self.spoke > QUIET or step == self.total):
-            self.spoke = time.monotonic()
-            left = (self.spoke - self.started) / max(1, step - self.first) * (self.total - step)
-            log.info("step %d/%d  %s  %.0f s left", step, self.total, text, left)
+    def update(self, step: int, numbers: dict[str, float]) -> None:
+        """After a step that was logged or scored, with its numbers: loss, tokens/s, dev scores, as far as there are.
 
-    def score(self, scores: dict[str, float]) -> None:
-        """After an evaluation; shown from now on."""
-        self.latest = scores
+        On a terminal the last of each stays; elsewhere a line has those of its own step only.
+        """
+        self.latest |= numbers
+        if self.bar is not None:
+            self.bar.update(self.task, completed=step, description=told(self.latest))
+        elif self.shown:
+            done = step - self.first
+            left = (time.monotonic() - self.started) / done * (self.total - step) if done else 0.0
+            log.info("step %d/%d  %s%s", step, self.total, told(numbers), f"  {left:.0f} s left" if done else "")
+
+
+def told(numbers: dict[str, float]) -> str:
+    """Numbers by name in one line, as a person reads them."""
+    forms = {"loss": "loss {:.4g}", "tokens/s": "{:,.0f} tokens/s"}
+    return "  ".join(forms.get(name, f"{name} {{:.2f}}").format(value) for name, value in numbers.items())
