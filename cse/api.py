@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # numpy and torch are imported when there is work
     import numpy as np
 
     from cse.model.encoder import Encoder
+    from cse.model.pooling import AnyPooling
     from cse.types import Json
 
 log = logging.getLogger("cse")
@@ -72,7 +73,7 @@ def compose(*words: str, command: str = "train", **settings: object) -> DictConf
 
     Raises UserError for a word that it would refuse.
     """
-    config = _composed(command, _overrides(words, settings))
+    config = _composed(command, _overrides(words, settings, command))
     return OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
 
 
@@ -82,14 +83,12 @@ def train(*words: str, folder: str | Path | None = None, **settings: object) -> 
     folder: where it goes; None is outputs/DATE/TIME under the working directory. Raises UserError before any work, or
     RunError where the run cannot go on. Several jobs (-m, sweep=) are the command line's.
     """
-    from cse.run import launch, recipe, startup
+    from cse.run import launch, recipe
     from cse.run.smoke import shrink
 
-    overrides = _overrides(words, settings)
+    overrides = _overrides(words, settings, "train")
     config = _composed("train", overrides)
     place = Path(folder if folder is not None else config.hydra.run.dir)
-    startup.settle_hub()
-    startup.quiet()
     chosen = config.hydra.runtime.choices
     cfg = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
     cfg.sources = recipe.sources(chosen, overrides)
@@ -121,7 +120,7 @@ def read(folder: str | Path) -> TrainingRun:
     return TrainingRun(place, results, results["metrics"], [(step, scores) for step, scores in curve if scores])
 
 
-def load(name: str | Path, pooling: str | None = None) -> Encoder:
+def load(name: str | Path, pooling: AnyPooling | None = None) -> Encoder:
     """The encoder of a run's folder, a sentence-transformers or Hugging Face folder, or a hub name, in eval mode.
 
     pooling: None as the checkpoint records it. Raises UserError, or MissingResource where it cannot be had.
@@ -148,15 +147,12 @@ def evaluate(
     "paths.senteval=FOLDER". Raises UserError, or MissingResource naming all data that cannot be had.
     """
     from cse.eval.score import Remembering, score
-    from cse.run import startup
     from cse.run.build import build_evaluators
 
     chosen = eval if isinstance(eval, str) else list(eval)
-    overrides = _overrides(words, {"eval": chosen, **settings})
+    overrides = _overrides(words, {"eval": chosen, **settings}, "evaluate")
     cfg = _composed("evaluate", overrides)
-    startup.settle_hub()
-    startup.quiet()
-    splits = (cfg.splits,) if isinstance(cfg.splits, str) else tuple(cfg.splits)
+    splits = tuple(cfg.splits)
     evaluators = build_evaluators(cfg.eval, splits)
     part = load(encoder) if isinstance(encoder, str | Path) else encoder
     encode = part.encode if isinstance(part, Encodes) else part
@@ -164,15 +160,15 @@ def evaluate(
     return score(evaluators, asked, Remembering(encode), logging.DEBUG)
 
 
-def _overrides(words: Sequence[str], settings: dict[str, object]) -> list[str]:
+def _overrides(words: Sequence[str], settings: dict[str, object], command: str) -> list[str]:
     """Words and keywords as the command line would have them."""
-    from cse.cli.compose import of_the_only_evaluator, resumed, sort_arguments
+    from cse.cli.compose import resumed, spelled
 
     told = [*words, *(f"{key}={_text(value)}" for key, value in settings.items())]
     several = next((word for word in told if word.partition("=")[0] in ONE_JOB), None)
     if several is not None:
         raise UserError(f"{several} is for many jobs, which are the command line's: cse-train {several}")
-    return of_the_only_evaluator(resumed(sort_arguments(told)))
+    return spelled(resumed(told), command)
 
 
 def _text(value: object) -> str:
@@ -190,15 +186,21 @@ def _text(value: object) -> str:
 
 
 def _composed(command: str, overrides: list[str]) -> DictConfig:
-    """The configuration, Hydra's own node in it. Raises UserError in one sentence where Hydra refuses."""
+    """The configuration, checked, Hydra's own node in it. Raises UserError for what the command would refuse."""
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
-    from cse.run.composition import composed, explain, refuse_additions
+    from cse.run import startup
+    from cse.run.composition import composed, explain, refuse_additions, refuse_choices
+
+    startup.settle_hub()  # the parts, whose signatures are read, import the hub's libraries
+    startup.quiet()
+    from cse.run.settings import settle
 
     try:
         refuse_additions(overrides, command)
-        return composed(command, overrides)
+        refuse_choices(overrides)
+        return settle(composed(command, overrides), command)
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(explain(error, overrides, command)) from error
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from cse.augmentation.options import probability
+from cse.ranges import BelowOne
 from cse.types import Augmentation
 
 
@@ -11,9 +11,7 @@ class Dropout(Augmentation):
 
     keeps_text = True
 
-    def __init__(self, p: float | None):
-        if p is not None:
-            probability("augmentation.p", p)
+    def __init__(self, p: BelowOne | None):
         self.p = self.model_dropout = p
 
     def tokens(self, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -7,12 +7,12 @@ each word with probability alpha.
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
-from cse.augmentation.options import probability
 from cse.augmentation.wordnet import Synonyms, find_wordnet
-from cse.errors import one_of
+from cse.ranges import BelowOne, Name, Share
 from cse.types import Augmentation
 
 # The authors' 127 words, NLTK's English stop words of that time. Only SR spares them.
@@ -90,16 +90,13 @@ class Eda(Augmentation):
 
     def __init__(
         self,
-        alpha: float,
-        ops: str,
-        clean: str,
-        model_dropout: float | None,
-        wordnet_dir: str | None,
-        cache_dir: str,
+        alpha: Share,
+        ops: Literal["one", "all"],
+        clean: Literal["reference", "none"],
+        model_dropout: BelowOne | None,
+        wordnet_dir: Name | None,
+        cache_dir: Name,
     ):
-        probability("augmentation.alpha", alpha)
-        one_of("augmentation.ops", ops, ("one", "all"))
-        one_of("augmentation.clean", clean, ("reference", "none"))
         self.alpha, self.ops, self.clean = alpha, ops, clean
         self.model_dropout = model_dropout
         self.wordnet = find_wordnet(wordnet_dir)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from cse.augmentation.options import probability as check_probability
 from cse.errors import UserError
+from cse.ranges import Share
 
 IGNORE = -100
 
@@ -20,10 +20,7 @@ class Masking:
     mask_share and random_share are shares of the selected tokens; the rest of the selected stay as they are.
     """
 
-    def __init__(self, probability: float, mask_share: float, random_share: float):
-        check_probability("masking.probability", probability)
-        check_probability("masking.mask_share", mask_share)
-        check_probability("masking.random_share", random_share)
+    def __init__(self, probability: Share, mask_share: Share, random_share: Share):
         if mask_share + random_share > 1:
             raise UserError(f"masking.mask_share={mask_share} and masking.random_share={random_share} exceed 1 in sum")
         self.probability, self.mask_share, self.random_share = probability, mask_share, random_share

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from cse.ranges import BelowOne
 from cse.types import Augmentation
 
 
@@ -10,7 +11,7 @@ class Identity(Augmentation):
 
     keeps_text = True
 
-    def __init__(self, model_dropout: float | None):
+    def __init__(self, model_dropout: BelowOne | None):
         self.model_dropout = model_dropout
 
     def tokens(self, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -5,14 +5,15 @@ The special token at each end stays, and so do the position ids, so only the ord
 
 import math
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 
-from cse.augmentation.options import probability
-from cse.errors import one_of
+from cse.ranges import BelowOne, Natural, Share
 from cse.types import Augmentation
 
-ROUND: dict[str, Callable[[float], int]] = {"round": round, "floor": math.floor, "ceil": math.ceil}
+Rounding = Literal["round", "floor", "ceil"]
+ROUND: dict[Rounding, Callable[[float], int]] = {"round": round, "floor": math.floor, "ceil": math.ceil}
 
 
 class Shuffle(Augmentation):
@@ -23,10 +24,14 @@ class Shuffle(Augmentation):
     min_k     2 makes every row of two tokens or more change; 0 leaves short rows alone where p n rounds to 0 or 1
     """
 
-    def __init__(self, p: float, rounding: str, min_k: int, mode: str, model_dropout: float | None):
-        probability("augmentation.p", p)
-        one_of("augmentation.rounding", rounding, tuple(ROUND))
-        one_of("augmentation.mode", mode, ("count", "bernoulli"))
+    def __init__(
+        self,
+        p: Share,
+        rounding: Rounding,
+        min_k: Natural,
+        mode: Literal["count", "bernoulli"],
+        model_dropout: BelowOne | None,
+    ):
         self.p, self.rounding, self.min_k, self.mode = p, rounding, min_k, mode
         self.model_dropout = model_dropout
 

@@ -9,11 +9,12 @@ Anchors lie in blocks of lmax units, no two in neighbouring blocks, so at least 
 
 import logging
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from cse.errors import UserError, one_of
+from cse.errors import UserError
+from cse.ranges import BelowOne, Count
 from cse.types import Augmentation, Rows
 
 log = logging.getLogger(__name__)
@@ -123,27 +124,21 @@ class Spans(Augmentation):
 
     def __init__(
         self,
-        anchors: int,
-        positives: int,
-        strategy: str,
-        min_length: int,
-        max_length: int,
-        unit: str,
-        on_short: str,
-        anchor_start: str,
+        anchors: Count,
+        positives: Count,
+        strategy: Literal["all", "adjacent", "subsuming"],
+        min_length: Count,
+        max_length: Count,
+        unit: Literal["words", "wordpieces"],
+        on_short: Literal["error", "skip", "shrink"],
+        anchor_start: Literal["jitter", "block_start"],
         adjacent_bug: bool,
-        model_dropout: float | None,
+        model_dropout: BelowOne | None,
     ):
-        one_of("augmentation.strategy", strategy, ("all", "adjacent", "subsuming"))
-        one_of("augmentation.unit", unit, ("words", "wordpieces"))
-        one_of("augmentation.on_short", on_short, ("error", "skip", "shrink"))
-        one_of("augmentation.anchor_start", anchor_start, ("jitter", "block_start"))
-        if anchors < 1 or positives < 1:
-            raise UserError(f"augmentation.anchors={anchors} and augmentation.positives={positives} must be at least 1")
         # With one length for all, the bug can leave an adjacent positive no place at all.
-        if not 1 <= min_length <= max_length - adjacent_bug:
+        if not min_length <= max_length - adjacent_bug:
             raise UserError(
-                f"augmentation.min_length={min_length} must lie between 1 and augmentation.max_length={max_length}"
+                f"augmentation.min_length={min_length} must be at most augmentation.max_length={max_length}"
                 + " - 1, as adjacent_bug=true needs" * adjacent_bug
             )
         self.anchors, self.positives, self.strategy = anchors, positives, strategy

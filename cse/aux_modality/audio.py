@@ -7,14 +7,16 @@ code makes them; the released code uses none of SSAST's weights and no position 
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import torch
+from annotated_types import Ge, Le
 from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
 from cse.aux_modality.modality import Modality
-from cse.errors import MissingResource, UserError, one_of
+from cse.errors import MissingResource, UserError
+from cse.ranges import Name
 
 log = logging.getLogger(__name__)
 
@@ -53,13 +55,12 @@ class Audio(Modality):
         self,
         dim: int,
         data: Any,
-        init: str,
-        weights: str | None,
-        patch: int,
+        init: Literal["random", "ssast"],
+        weights: Name | None,
+        patch: Annotated[int, Ge(1), Le(BANDS)],
         position_embeddings: bool,
         **settings: Any,
     ):
-        one_of("aux_modality.init", init, ("random", "ssast"))
         patches = (
             Patches(dim, patch, position_embeddings)
             if init == "random"

@@ -7,14 +7,13 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-from cse.aux_modality.supcon import KINDS, contrast
-from cse.errors import UserError, one_of
+from cse.aux_modality.supcon import Kind, contrast
+from cse.errors import UserError
 from cse.precision import full_precision
+from cse.ranges import Name, NonNegative, Positive
 from cse.types import AuxModality, Loss
 
 log = logging.getLogger(__name__)
-
-HEAD_MODES = ("own", "text_then_own", "shared", "none")
 
 
 class Modality(AuxModality):
@@ -30,25 +29,20 @@ class Modality(AuxModality):
         dim: int,
         width: int,
         data: Any,
-        loss: str,
-        temperature: float,
+        loss: Kind,
+        temperature: Positive,
         head: Callable[[int], nn.Module] | None,
-        head_mode: str,
-        weight: float,
+        head_mode: Literal["own", "text_then_own", "shared", "none"],
+        weight: NonNegative,
         order: Literal["aux_first", "text_first"],
         optimizer: Literal["separate", "joint"],
-        lr: float,
-        weight_decay: float,
-        no_decay: list[str],
-        schedule: str,
-        clip: float | None,
+        lr: Positive,
+        weight_decay: NonNegative,
+        no_decay: list[Name],
+        schedule: Literal["cosine", "linear", "constant"],
+        clip: Positive | None,
     ):
         super().__init__()
-        one_of("aux_modality.loss", loss, KINDS)
-        one_of("aux_modality.head_mode", head_mode, HEAD_MODES)
-        one_of("aux_modality.order", order, ("aux_first", "text_first"))
-        one_of("aux_modality.optimizer", optimizer, ("separate", "joint"))
-        one_of("aux_modality.schedule", schedule, ("cosine", "linear", "constant"))
         if head is None and head_mode in ("own", "text_then_own"):
             raise UserError(
                 f"aux_modality.head_mode={head_mode} needs aux_modality.head; without one, use none or shared"

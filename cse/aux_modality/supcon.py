@@ -16,21 +16,23 @@ y the label, P(i) = {j != i: y_j = y_i} the classmates, N(i) = {j: y_j != y_i}.
     eq4_app     App. Eq. 1, the same with f''_j in the class term.
 """
 
+from typing import Literal
+
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, normalize
 
-from cse.errors import RunError, UserError
+from cse.errors import RunError
 
-KINDS = ("supcon", "simclr", "simclr_sym", "rank_ce", "eq4", "eq4_app")
+Kind = Literal["supcon", "simclr", "simclr_sym", "rank_ce", "eq4", "eq4_app"]
 BASE_TEMPERATURE = 0.07  # Khosla's code scales its loss by t / 0.07; it is no setting there either
 
 
-def contrast(view1_BD: Tensor, view2_BD: Tensor, labels_B: Tensor, temperature: float, kind: str = "supcon") -> Tensor:
+def contrast(view1_BD: Tensor, view2_BD: Tensor, labels_B: Tensor, temperature: float, kind: Kind = "supcon") -> Tensor:
     """The loss `kind` of a batch, a scalar: a mean over anchors, but the sum over items for eq4 and eq4_app.
 
-    labels_B: integers; simclr and simclr_sym do not read them. Raises UserError for an unknown kind, and RunError for
-    a batch of one class under eq4 and eq4_app, whose denominator would be empty.
+    labels_B: integers; simclr and simclr_sym do not read them. Raises RunError for a batch of one class under eq4 and
+    eq4_app, whose denominator would be empty.
     """
     view1_BD, view2_BD = normalize(view1_BD, dim=1), normalize(view2_BD, dim=1)
     if kind == "supcon":
@@ -44,9 +46,7 @@ def contrast(view1_BD: Tensor, view2_BD: Tensor, labels_B: Tensor, temperature: 
         return cross_entropy(across_BB, labels_B.unique(return_inverse=True)[1])
     if kind == "eq4":
         return _eq4(across_BB, view1_BD @ view1_BD.T / temperature, labels_B)
-    if kind == "eq4_app":
-        return _eq4(across_BB, across_BB, labels_B)
-    raise UserError(f"aux_modality.loss={kind} is not one of {', '.join(KINDS)}")
+    return _eq4(across_BB, across_BB, labels_B)
 
 
 def _khosla(view1_BD: Tensor, view2_BD: Tensor, labels_B: Tensor, temperature: float) -> Tensor:

@@ -6,13 +6,14 @@ embeddings would. None of ViT's layers is used.
 
 import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from cse.aux_modality.modality import Modality
-from cse.errors import MissingResource, UserError, one_of
+from cse.errors import MissingResource, UserError
+from cse.ranges import Name
 
 log = logging.getLogger(__name__)
 
@@ -32,11 +33,10 @@ class Visual(Modality):
         self,
         dim: int,
         data: Any,
-        init: str,
-        weights: str | None,
+        init: Literal["vit", "random"],
+        weights: Name | None,
         **settings: Any,
     ):
-        one_of("aux_modality.init", init, ("vit", "random"))
         patches = random_patches(dim, data.size) if init == "random" else vit_patches(weights or VIT.get(dim, VIT_BASE))
         if patches.image_size != (data.size, data.size):
             raise UserError(f"aux_modality.data.size={data.size}: these weights take images of {patches.image_size[0]}")

@@ -9,14 +9,18 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 from typing import NoReturn
 
 from omegaconf import DictConfig
 
+from cse.cli import traces
 from cse.errors import RunError, UserError
-from cse.run.composition import explain, program, refuse_additions
+from cse.run.composition import composed, explain, program, refuse_additions, refuse_choices
 from cse.run.groups import choices
+
+INFORM = {"--cfg", "-c", "--info", "-i", "--shell-completion", "-sc", "--hydra-help", "--version"}  # nothing is run
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a disk, a quota, a file's limit
 
@@ -83,9 +87,27 @@ def following(arguments: list[str]) -> list[str]:
     return [f"hydra.run.dir={nowhere}", *silent]
 
 
-def words(arguments: list[str]) -> list[str]:
+def without_evaluation(arguments: list[str]) -> list[str]:
+    """`eval=null` and `eval=[]` score nothing, so nothing selects either, unless a person says what does."""
+    last = {argument.partition("=")[0]: argument.partition("=")[2] for argument in arguments}
+    if last.get("eval") not in ("", "null", "[]"):
+        return arguments
+    others = [argument for argument in arguments if not argument.startswith("eval=")]
+    nothing = {"trainer.select": "trainer.select=null", "trainer.watch": "trainer.watch=[]"}
+    return ["eval=[]", *(value for key, value in nothing.items() if key not in last), *others]
+
+
+def without_null(arguments: list[str]) -> list[str]:
+    """`experiment=null` and `sweep=null` choose none, which is the default; Hydra takes null for no group."""
+    last = {argument.partition("=")[0]: argument.partition("=")[2] for argument in arguments}
+    none = {group for group in ("experiment", "sweep") if last.get(group) in ("", "null")}
+    return [argument for argument in arguments if argument.partition("=")[0] not in none]
+
+
+def spelled(arguments: list[str], config_name: str) -> list[str]:
     """What a person typed, as Hydra wants it."""
-    return following(of_the_only_evaluator(resumed(sort_arguments(arguments))))
+    arguments = without_null(sort_arguments(arguments))
+    return of_the_only_evaluator(without_evaluation(arguments) if config_name == "train" else arguments)
 
 
 def many(config_name: str, arguments: list[str]) -> NoReturn:
@@ -93,7 +115,7 @@ def many(config_name: str, arguments: list[str]) -> NoReturn:
     from cse.sweep import engine
 
     with exit_codes(config_name, arguments):
-        arguments = of_the_only_evaluator(sort_arguments(arguments))
+        arguments = spelled(arguments, config_name)
         sys.exit(engine.main(arguments, "cse-train" if config_name == "train" else "cse-eval"))
 
 
@@ -101,13 +123,31 @@ def command(config_name: str, task: Callable[[DictConfig], object], arguments: l
     """Compose `config_name` and hand it to `task`; exits with 1 after a failed run, with 2 after a user's mistake."""
 
     def job(cfg: DictConfig) -> object:
-        with exit_codes(config_name, arguments):  # inside Hydra's job, or Hydra would print its own lines around them
-            return task(cfg)
+        from cse.run.settings import settle
+
+        # inside Hydra's job, or Hydra would print its own lines around an error
+        with traces.none_of_a_mistake(before), exit_codes(config_name, arguments):
+            return task(settle(cfg, config_name))
 
     with exit_codes(config_name, arguments):
-        arguments = words(arguments)
+        arguments = following(spelled(resumed(arguments), config_name))
         refuse_additions(arguments, config_name)
+        refuse_choices(arguments)
+        before = traces.look([]) if INFORM & set(arguments) else checked(config_name, arguments)
         program(config_name, job, arguments)()
+
+
+def checked(config_name: str, arguments: list[str]) -> traces.Before:
+    """Check every setting before Hydra makes a folder; returns what stands where it will make it."""
+    from cse.run import startup
+
+    startup.settle_hub()  # the parts, whose signatures are read, import the hub's libraries
+    startup.quiet()
+    from cse.run.settings import settle
+
+    overrides = list(takewhile(lambda argument: not argument.startswith("-"), arguments))
+    cfg = settle(composed(config_name, overrides), config_name)
+    return traces.look([cfg.hydra.run.dir, cfg.hydra.sweep.dir])
 
 
 @contextmanager

@@ -17,8 +17,6 @@ if TYPE_CHECKING:  # torch is imported when there is work: --help answers at onc
 
 log = logging.getLogger("cse")
 
-SPLITS = ("dev", "test")
-
 
 def main() -> None:
     """The console script. Exit codes: 0 done, 1 the run failed, 2 the user's mistake."""
@@ -47,10 +45,6 @@ def check_folder(folder: Path) -> None:
 
 def task(cfg: DictConfig) -> None:
     """One Hydra job: build everything, all that is missing said at once, then score."""
-    from cse.run import startup
-
-    startup.settle_hub()
-    startup.quiet()
     from cse.run import build
     from cse.run.subject import load, sentences
 
@@ -63,7 +57,7 @@ def task(cfg: DictConfig) -> None:
     missing: list[str] = []
     attempt = partial(build.attempted, missing)
     subject = attempt(lambda: load(cfg))
-    evaluators = attempt(lambda: build.build_evaluators(cfg.eval, splits_of(cfg))) or {}
+    evaluators = attempt(lambda: build.build_evaluators(cfg.eval, tuple(cfg.splits))) or {}
     sample = attempt(lambda: sentences(cfg.whitening.fit)) if cfg.whitening.kind else None
     if missing:
         raise MissingResource("; and ".join(missing))
@@ -74,25 +68,11 @@ def check(cfg: DictConfig) -> None:
     """Raise UserError for settings that contradict each other, before anything is loaded or written."""
     if ("_target_" in cfg.model) == (cfg.checkpoint is not None):
         raise UserError("say which encoder is scored, by either checkpoint=FOLDER_OR_NAME or model=NAME")
-    if not cfg.get("eval"):
+    if not cfg.eval:
         raise UserError("nothing is to be scored: say eval=[stsb,sts], for example")
-    if not cfg.splits or not set(splits_of(cfg)) <= set(SPLITS):
-        raise UserError(f"splits={cfg.splits} must be some of {', '.join(SPLITS)}, as in splits=[test]")
-    for key, value in (("batch_size", cfg.batch_size), ("max_length", 1 if cfg.max_length is None else cfg.max_length)):
-        if not isinstance(value, int) or value < 1:
-            raise UserError(f"{key}={cfg[key]} must be a whole number of at least 1")
     whitening = cfg.whitening
-    if not isinstance(whitening, DictConfig):
-        raise UserError(f"whitening={whitening} has no meaning: say whitening.kind=pca whitening.fit=FILE")
     if (whitening.kind is None) != (whitening.fit is None) or (whitening.kind is None and whitening.components):
         raise UserError("whitening needs both: whitening.kind=pca (or zca) and whitening.fit=FILE, a file of sentences")
-    if not isinstance(whitening.components, int | None):
-        raise UserError(f"whitening.components={whitening.components} must be a whole number, or null for all")
-
-
-def splits_of(cfg: DictConfig) -> tuple[str, ...]:
-    """The splits that are asked for, also where one was typed without a list."""
-    return (cfg.splits,) if isinstance(cfg.splits, str) else tuple(cfg.splits)
 
 
 def evaluate(
@@ -130,10 +110,10 @@ def evaluate(
 
 def chosen_splits(cfg: DictConfig, evaluators: dict[str, "Evaluator"]) -> dict[str, list[str]]:
     """The splits of each evaluator that are asked for. Raises UserError where no evaluator has any of them."""
-    asked = splits_of(cfg)
-    chosen = {name: [split for split in part.splits if split in asked] for name, part in evaluators.items()}
+    chosen = {name: [split for split in part.splits if split in cfg.splits] for name, part in evaluators.items()}
     if not any(chosen.values()):
-        raise UserError(f"splits={cfg.splits} leaves nothing to score: {', '.join(evaluators)} have other splits")
+        asked = f"splits=[{','.join(cfg.splits)}]"
+        raise UserError(f"{asked} leaves nothing to score: {', '.join(evaluators)} have other splits")
     for name in (name for name, splits in chosen.items() if not splits):
         log.warning("%s has only the split %s, which is not asked for", name, ", ".join(evaluators[name].splits))
     return {name: splits for name, splits in chosen.items() if splits}

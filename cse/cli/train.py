@@ -33,10 +33,8 @@ def train(cfg: DictConfig) -> float | None:
     """One Hydra job. Returns the selection score, for a search."""
     from hydra.core.hydra_config import HydraConfig
 
-    from cse.run import launch, recipe, startup
+    from cse.run import launch, recipe
 
-    startup.settle_hub()
-    startup.quiet()
     hydra = HydraConfig.get()
     cfg.sources = recipe.sources(hydra.runtime.choices, hydra.overrides.task)
     from cse.run.build import output_folder

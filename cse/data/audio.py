@@ -11,10 +11,11 @@ import shutil
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import torch
+from annotated_types import Ge, Le
 from torch import Tensor
 from torch.nn.functional import pad
 
@@ -22,6 +23,7 @@ from cse.data.stream import Stream, check_size
 from cse.data.usable import check_classes, check_share
 from cse.errors import MissingResource, UserError
 from cse.files import checksum, replaced_file, write_text
+from cse.ranges import Count, Name, Natural, Positive, Seed, Share
 
 log = logging.getLogger(__name__)
 
@@ -45,18 +47,18 @@ class Speech(Stream):
 
     def __init__(
         self,
-        folder: str | None,
-        split: str,
-        speakers: int | None,
-        mixup: float,
-        mixup_beta: float,
-        frequency_mask: int,
-        time_mask: int,
+        folder: Name | None,
+        split: Name,
+        speakers: Count | None,
+        mixup: Share,
+        mixup_beta: Positive,
+        frequency_mask: Annotated[int, Ge(0), Le(BANDS)],
+        time_mask: Annotated[int, Ge(0), Le(FRAMES)],
         normalize: bool,
-        cache: str,
-        batch_size: int,
-        workers: int | None,
-        seed: int,
+        cache: Name,
+        batch_size: Count,
+        workers: Natural | None,
+        seed: Seed,
     ):
         super().__init__(batch_size, workers, seed)
         root = librispeech(Path(cache), split) if folder is None else Path(folder)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from cse.data.readers import lines_of, read_rows
 from cse.errors import MissingResource, UserError
+from cse.ranges import Count, Name, Natural
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +78,7 @@ def wikiauto(columns: Sequence[str], file: str | None = None, allow_partial: boo
     return _counted("wikiauto", read_rows(_file("wikiauto", file), list(columns), "utf-8"), allow_partial)
 
 
-def openwebtext(min_units: int, tokenizer: str | None, limit: int | None) -> Rows:
+def openwebtext(min_units: Natural, tokenizer: Name | None, limit: Count | None) -> Rows:
     """OpenWebText's documents of at least min_units units, streamed, so that no short one is ever stored.
 
     A unit is a word (between blanks), or a piece of the named tokenizer's. limit: stop after so many documents.

@@ -6,18 +6,20 @@ uint8; colours change in `views`, for the whole batch at once and on any device.
 
 import io
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import torch
+from annotated_types import Ge, Le
 from PIL import Image
 from torch import Tensor
 
 from cse.data.stream import Stream, check_size
 from cse.data.usable import check_classes, check_share
-from cse.errors import MissingResource, UserError, one_of
+from cse.errors import MissingResource, UserError
+from cse.ranges import Ascending, Count, Name, Natural, NonNegative, OneOf, PositiveShare, Seed, Share
 
 log = logging.getLogger(__name__)
 
@@ -46,31 +48,30 @@ class Images(Stream):
 
     def __init__(
         self,
-        folder: str | None,
-        hub: str,
-        split: str,
-        image_column: str,
-        label_column: str,
-        files: str | None,
-        classes: int | None,
-        per_class: int | None,
-        subset_seed: int,
-        resize: int | None,
-        size: int,
-        crop_scale: Sequence[float],
-        flip_probability: float,
-        jitter: Sequence[float],
-        jitter_probability: float,
-        gray_probability: float,
-        normalize: str,
-        batch_size: int,
-        workers: int | None,
-        seed: int,
+        folder: Name | None,
+        hub: Name,
+        split: Name,
+        image_column: Name,
+        label_column: Name,
+        files: Name | None,
+        classes: Count | None,
+        per_class: Count | None,
+        subset_seed: Seed,
+        resize: Count | None,
+        size: Count,
+        crop_scale: Annotated[tuple[PositiveShare, PositiveShare], Ascending],
+        flip_probability: Share,
+        jitter: tuple[NonNegative, NonNegative, NonNegative, Annotated[float, Ge(0), Le(0.5)]],
+        jitter_probability: Share,
+        gray_probability: Share,
+        normalize: Annotated[str, OneOf(MEAN_STD)],
+        batch_size: Count,
+        workers: Natural | None,
+        seed: Seed,
     ):
         from torchvision.transforms import v2
 
         super().__init__(batch_size, workers, seed)
-        one_of("aux_modality.data.normalize", normalize, MEAN_STD)
         if folder is None:
             self.source, names, labels = _from_hub(hub, split, image_column, label_column)
             self.where = hub

@@ -4,6 +4,18 @@ The paper says no more. Ours: in that order; what is inserted is a word of the s
 """
 
 import numpy as np
+from typing_extensions import TypedDict
+
+from cse.ranges import Natural, Seed, Share
+
+
+class Noise(TypedDict):
+    """Arguments of `spoil`, and the seed of its draws."""
+
+    delete: Share
+    insert: Natural
+    swap: Natural
+    seed: Seed
 
 
 def spoil(text: str, delete: float, insert: int, swap: int, rng: np.random.Generator) -> str:

@@ -12,6 +12,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from cse.errors import UserError
+from cse.ranges import Count, Natural, Seed
 from cse.types import seeded
 
 log = logging.getLogger(__name__)
@@ -25,7 +26,7 @@ class Stream(Dataset):
     Iterated by `batches` through worker processes, so the training step finds its batch ready.
     """
 
-    def __init__(self, batch_size: int, workers: int | None, seed: int):
+    def __init__(self, batch_size: Count, workers: Natural | None, seed: Seed):
         self.batch_size = batch_size
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.workers = min(MOST_WORKERS, cores) if workers is None else workers

@@ -2,22 +2,37 @@
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import numpy as np
+from annotated_types import MinLen
+from pydantic import AfterValidator
 
 from cse.data.corpora import HUB, available
-from cse.data.noise import spoil
+from cse.data.noise import Noise, spoil
 from cse.data.ragged import Ragged, cached
 from cse.data.readers import files_of, read_rows, reading, text_of
 from cse.data.usable import TextRows, report
 from cse.errors import MissingResource, UserError
+from cse.ranges import Count, Name, Natural, PositiveShare, Seed
 
 log = logging.getLogger(__name__)
 
 Rows = Callable[[], Iterator[tuple[str, ...]]]
+
+
+def text_encoding(name: str) -> str:
+    """The name. Raises ValueError where Python knows no encoding of text by it."""
+    try:
+        "".encode(name)
+    except LookupError as error:
+        raise ValueError("must be the name of a text encoding, such as utf-8 or latin-1") from error
+    return name
+
+
+Encoding = Annotated[str, AfterValidator(text_encoding)]
 AT_ONCE = 1000  # texts a call of the tokenizer: enough to keep its threads busy, little memory
 
 
@@ -35,19 +50,19 @@ class Text:
 
     def __init__(
         self,
-        name: str,
-        cache_dir: str,
-        path: str | None = None,
-        columns: list[str] | None = None,
-        split: str = "train",
-        subset: str | None = None,
-        encoding: str = "utf-8",
+        name: Name,
+        cache_dir: Name,
+        path: Name | None = None,
+        columns: Annotated[list[Name], MinLen(1)] | None = None,
+        split: Name = "train",
+        subset: Name | None = None,
+        encoding: Encoding = "utf-8",
         rows: Rows | None = None,
-        identity: str | None = None,
-        limit: int | float | None = None,
-        limit_seed: int | None = None,
-        noise: Mapping[str, Any] | None = None,
-        preview: int = 0,
+        identity: Name | None = None,
+        limit: Count | PositiveShare | None = None,
+        limit_seed: Seed | None = None,
+        noise: Noise | None = None,
+        preview: Natural = 0,
     ):
         self.name = name
         self.cache = Path(cache_dir) / "text"
@@ -55,7 +70,7 @@ class Text:
         self.path, self.split, self.subset, self.encoding = path, split, subset, encoding
         self.rows, self.identity, self.preview = rows, identity, preview
         self.limit, self.limit_seed = limit, limit_seed
-        self.noise = noise if noise and any(noise[key] for key in ("delete", "insert", "swap")) else None
+        self.noise = noise if noise and (noise["delete"] or noise["insert"] or noise["swap"]) else None
         self.chosen = np.empty(0, np.int64)
         self.texts: list[Ragged] = []
         self.token_ids: list[Ragged] = []
@@ -170,7 +185,7 @@ def chosen_rows(rows: int, limit: int | float | None, seed: int | None) -> np.nd
     return np.sort(np.random.default_rng(seed).permutation(rows)[:wanted])
 
 
-def _spoiled(rows: Iterable[tuple[str, ...]], noise: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+def _spoiled(rows: Iterable[tuple[str, ...]], noise: Noise) -> Iterator[tuple[str, ...]]:
     for number, row in enumerate(rows):
         rng = np.random.default_rng((noise["seed"], number))
         yield tuple(spoil(cell, noise["delete"], noise["insert"], noise["swap"], rng) for cell in row)

@@ -15,16 +15,21 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from annotated_types import Ge
 
 from cse.data.corpora import stream
-from cse.errors import UserError, one_of
+from cse.errors import UserError
+from cse.ranges import Count, Name, PositiveShare, Seed
 
 log = logging.getLogger(__name__)
 
 LEARNT_FROM = 1000  # articles: some megabytes, seconds of training
 WIDE_STOP = re.compile("(?<=[。！？])(?![”’」』）])|(?<=[。！？][”’」』）])")
 ENDS = re.compile(r"""[.!?…。！？]["'“”’»」』)）\]]*$""")  # headings and list items have no such end
-LENGTH: dict[str, Callable[[str], int]] = {
+Unit = Literal["words", "characters"]
+LENGTH: dict[Unit, Callable[[str], int]] = {
     "words": lambda sentence: len(sentence.split()),
     "characters": lambda sentence: sum(not c.isspace() for c in sentence),
 }
@@ -44,7 +49,14 @@ class Sample:
 
 
 def wikipedia(
-    language: str, dump: str, n: int, seed: int, share: float, min_units: int, max_units: int, unit: str
+    language: Name,
+    dump: Name,
+    n: Annotated[int, Ge(2)],
+    seed: Seed,
+    share: PositiveShare,
+    min_units: Count,
+    max_units: Count,
+    unit: Unit,
 ) -> Iterator[tuple[str, ...]]:
     """Rows of one sentence each from the hub's wikimedia/wikipedia, dump "20231101" of language "en", "de", ...
 
@@ -59,12 +71,11 @@ def wikipedia(
     yield from ((sentence,) for sentence in drawn.sentences)
 
 
-def sample(articles: Iterable[str], n: int, seed: int, min_units: int, max_units: int, unit: str) -> Sample:
+def sample(articles: Iterable[str], n: int, seed: int, min_units: int, max_units: int, unit: Unit) -> Sample:
     """n distinct sentences of min_units..max_units units (words, or characters without blanks) that end as such.
 
     Raises UserError if there are fewer.
     """
-    one_of("data.rows.unit", unit, LENGTH)
     articles = iter(articles)
     first = list(itertools.islice(articles, LEARNT_FROM))
     split = sentence_splitter(first)

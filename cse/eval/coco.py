@@ -22,6 +22,7 @@ from torch.nn.functional import normalize
 
 from cse.errors import MissingResource, UserError
 from cse.eval.senteval.pickles import read_pickle
+from cse.ranges import Count, Device, Name, Natural, Positive, Seed
 from cse.types import DataFile, Encode, Evaluator, Provenance
 
 CAPTIONS = 5  # an image's first five
@@ -47,17 +48,17 @@ class Coco(Evaluator):
 
     def __init__(
         self,
-        folder: str | None,
-        width: int,
-        margin: float,
-        contrasts: int,
-        lr: float,
-        batch_size: int,
-        tenacity: int,
-        max_epoch: int,
-        fold_images: int,
-        seed: int,
-        device: str,
+        folder: Name | None,
+        width: Count,
+        margin: Positive,
+        contrasts: Count,
+        lr: Positive,
+        batch_size: Count,
+        tenacity: Natural,
+        max_epoch: Natural,
+        fold_images: Count,
+        seed: Seed,
+        device: Device,
     ):
         self.folder, self.width, self.margin, self.contrasts = folder, width, margin, contrasts
         self.lr, self.batch_size, self.tenacity, self.max_epoch = lr, batch_size, tenacity, max_epoch

@@ -11,9 +11,11 @@ import math
 from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
+from annotated_types import MinLen
 from torch import Tensor
 from torch.nn.functional import normalize
 
@@ -21,7 +23,10 @@ from cse.errors import UserError
 from cse.eval.cosines import by_gold
 from cse.eval.senteval.folder import SentEvalFolder
 from cse.eval.sts import Pairs, cosines, joined, pair_cosines, read_stsb
+from cse.ranges import Ascending, Count, Name, Split
 from cse.types import Encode, Evaluator, Provenance
+
+StsbFile = Literal["train", "dev", "test"]
 
 CHUNK = 4096  # rows a block; a (4096, 4096) float32 block takes 64 MiB
 
@@ -134,19 +139,18 @@ class Geometry(Evaluator):
 
     def __init__(
         self,
-        senteval: str | None,
-        parts: dict[str, list[str]],
+        senteval: Name | None,
+        parts: dict[Split, Annotated[list[StsbFile], MinLen(1)]],
         threshold: float,
         inclusive: bool,
         duplicates: bool,
-        gold_edges: list[float],
-        bins: int,
+        gold_edges: Annotated[list[float], MinLen(2), Ascending],
+        bins: Count,
         allow_partial: bool = False,
     ):
-        if bins < 1 or len(gold_edges) < 2:
-            raise UserError(f"eval.geometry: bins={bins} must be at least 1, and gold_edges={gold_edges} at least two")
         self.folder = SentEvalFolder(senteval, allow_partial)
-        self.parts, self.splits = parts, tuple(parts)
+        self.parts = {str(split): files for split, files in parts.items()}
+        self.splits = tuple(self.parts)
         self.threshold, self.inclusive, self.duplicates = threshold, inclusive, duplicates
         self.gold_edges, self.bins = gold_edges, bins
         self.pairs: dict[str, Pairs] = {}

@@ -12,12 +12,13 @@ import hashlib
 import importlib.util
 import json
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from annotated_types import MinLen
 
 from cse.errors import MissingResource, UserError
-from cse.eval.senteval.files import listed
+from cse.ranges import Count, Name
 from cse.types import Encode, Evaluator, Problem, Provenance
 
 if TYPE_CHECKING:  # mteb takes 20 s to import
@@ -55,20 +56,18 @@ class Mteb(Evaluator):
 
     def __init__(
         self,
-        benchmark: str | None,
-        tasks: list[Any] | None,
-        languages: list[str] | None,
-        name: str,
-        label: str | None,
-        cache: str,
-        batch_size: int,
+        benchmark: Name | None,
+        tasks: Annotated[list[Any], MinLen(1)] | None,
+        languages: Annotated[list[Name], MinLen(1)] | None,
+        name: Name,
+        label: Name | None,
+        cache: Name,
+        batch_size: Count,
         allow_partial: bool = False,
     ):
         if benchmark is not None and tasks is not None:
             raise UserError(f"eval.mteb has benchmark={benchmark} and tasks={tasks}: name one of them")
-        if tasks is not None and not listed(tasks):
-            raise UserError("eval.mteb.tasks is empty: name at least one, or none for the papers' benchmark")
-        self.chosen, self.languages = listed(tasks), None if languages is None else listed(languages)
+        self.chosen, self.languages = tasks or [], languages
         self.benchmark = None if self.chosen else benchmark or PAPERS
         self.name, self.label, self.cache, self.batch_size = name, label, cache, batch_size
         self.allow_partial = allow_partial

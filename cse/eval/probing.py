@@ -8,16 +8,18 @@ import logging
 import time
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import numpy as np
+from annotated_types import MinLen
 
 from cse.errors import UserError
-from cse.eval.senteval.files import DataFolder, chosen
+from cse.eval.senteval.files import DataFolder
 from cse.eval.senteval.folder import words
 from cse.eval.senteval.suite import Suite, embedded
 from cse.eval.senteval.transfer_data import Parts, in_sentevals_order
-from cse.eval.senteval.validation import given_split
+from cse.eval.senteval.validation import Mode, Procedure, given_split
+from cse.ranges import Name, OneOf
 from cse.types import Encode, Provenance
 
 log = logging.getLogger(__name__)
@@ -48,15 +50,15 @@ class Probing(Suite):
 
     def __init__(
         self,
-        senteval: str | None,
-        folder: str | None,
-        tasks: list[str],
-        mode: str,
-        classifiers: dict[str, dict[str, Any]],
+        senteval: Name | None,
+        folder: Name | None,
+        tasks: Annotated[list[Annotated[str, OneOf(FILES)]], MinLen(1)],
+        mode: Mode,
+        classifiers: dict[Mode, Procedure],
         allow_partial: bool = False,
     ):
-        self.tasks = chosen("eval.probing.tasks", tasks, FILES)
-        super().__init__("eval.probing", mode, classifiers)
+        super().__init__(mode, classifiers)
+        self.tasks = list(tasks)
         if folder is None and senteval is not None:
             folder = str(Path(senteval).parent / "probing")
         what = "the folder data/probing of facebookresearch/SentEval"

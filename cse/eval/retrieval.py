@@ -10,14 +10,17 @@ N captions, D embedding width, Q queries, B queries of a chunk. Scores are held 
 import logging
 from collections.abc import Iterator
 from functools import partial
+from typing import Annotated
 
 import numpy as np
 import torch
+from annotated_types import MinLen
 from torch import Tensor
 
 from cse.errors import UserError
 from cse.eval.geometry import unit_rows
-from cse.eval.senteval.files import DataFolder, listed
+from cse.eval.senteval.files import DataFolder
+from cse.ranges import Count, Name, Split
 from cse.types import Encode, Evaluator, Provenance
 
 log = logging.getLogger(__name__)
@@ -42,22 +45,19 @@ class Retrieval(Evaluator):
 
     def __init__(
         self,
-        captions: str | None,
-        rows: dict[str, int],
-        parts: dict[str, list[str]],
-        ks: list[int],
-        search: list[str],
-        queries: list[str],
-        top_k: int,
+        captions: Name | None,
+        rows: dict[str, Count],
+        parts: dict[Split, Annotated[list[Name], MinLen(1)]],
+        ks: Annotated[list[Count], MinLen(1)],
+        search: list[Name],
+        queries: list[Name],
+        top_k: Count,
         allow_partial: bool = False,
     ):
         what = "a folder of image captions (image TAB index TAB caption: " + ", ".join(rows) + ")"
-        self.ks, self.search, self.queries = listed(ks), listed(search), listed(queries)
-        for key, values in (("ks", self.ks), ("top_k", [top_k])):
-            if not values or not all(isinstance(value, int) and value >= 1 for value in values):
-                raise UserError(f"eval.retrieval.{key}={values} must be whole numbers of at least 1")
+        self.ks, self.search, self.queries = ks, search, queries
         self.folder = DataFolder(captions, "paths.captions", what, allow_partial)
-        self.parts = {split: listed(names) for split, names in parts.items()}
+        self.parts = {str(split): names for split, names in parts.items()}
         self.rows, self.splits, self.top_k = rows, tuple(parts), top_k
         self.files: dict[str, tuple[np.ndarray, list[str]]] = {}  # image of each caption, captions
         self.hits: dict[str, list[tuple[float, str]]] = {}  # of each query, nearest first

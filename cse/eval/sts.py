@@ -17,6 +17,7 @@ from scipy.stats import pearsonr, spearmanr
 from cse.errors import UserError
 from cse.eval.senteval.files import DataFolder
 from cse.eval.senteval.folder import SentEvalFolder, words
+from cse.ranges import Name
 from cse.types import Encode, Evaluator, Provenance
 
 # Official pairs with a gold score. STS13's SMT is left out, as in SentEval (its licence).
@@ -156,7 +157,7 @@ class Stsb(Evaluator):
 
     splits: tuple[str, ...] = ("dev", "test")
 
-    def __init__(self, senteval: str | None, with_sickr: bool = False, allow_partial: bool = False):
+    def __init__(self, senteval: Name | None, with_sickr: bool = False, allow_partial: bool = False):
         self.folder = SentEvalFolder(senteval, allow_partial)
         self.with_sickr = with_sickr
         self.tasks: dict[str, dict[str, list[Pairs]]] = {}
@@ -206,7 +207,7 @@ class Sts(Evaluator):
 
     splits = ("test",)
 
-    def __init__(self, senteval: str | None, allow_partial: bool = False):
+    def __init__(self, senteval: Name | None, allow_partial: bool = False):
         self.folder = SentEvalFolder(senteval, allow_partial)
         self.tasks: dict[str, list[Pairs]] = {}
 

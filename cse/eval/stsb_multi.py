@@ -4,12 +4,15 @@ import csv
 import hashlib
 from operator import methodcaller
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+from annotated_types import MinLen
 
 from cse.errors import MissingResource, UserError
-from cse.eval.senteval.files import DataFolder, chosen
+from cse.eval.senteval.files import DataFolder
 from cse.eval.sts import STSB_ROWS, Pairs, golds, score_tasks
+from cse.ranges import Name, OneOf
 from cse.types import Encode, Evaluator, Provenance
 
 LANGUAGES = ("de", "en", "es", "fr", "it", "nl", "pl", "pt", "ru", "zh")
@@ -24,8 +27,13 @@ class StsbMulti(Evaluator):
 
     splits: tuple[str, ...] = ("dev", "test")
 
-    def __init__(self, stsb_multi: str | None, languages: list[str], allow_partial: bool = False):
-        self.languages = chosen("eval.stsb_multi.languages", languages, LANGUAGES)
+    def __init__(
+        self,
+        stsb_multi: Name | None,
+        languages: Annotated[list[Annotated[str, OneOf(LANGUAGES)]], MinLen(1)],
+        allow_partial: bool = False,
+    ):
+        self.languages = list(languages)
         what = "the folder of stsb-<language>-<split>.csv"
         source = HubFiles if stsb_multi is None else LocalFiles
         self.folder = source(stsb_multi or "@".join(HUB), "paths.stsb_multi", what, allow_partial)

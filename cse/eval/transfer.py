@@ -8,16 +8,17 @@ import logging
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from annotated_types import MinLen
 
 from cse.eval.senteval import transfer_data as data
-from cse.eval.senteval.files import chosen
 from cse.eval.senteval.folder import SentEvalFolder
 from cse.eval.senteval.suite import Suite, embedded
 from cse.eval.senteval.transfer_data import Parts
-from cse.eval.senteval.validation import cross_validation, given_split, nested_cross_validation
+from cse.eval.senteval.validation import Mode, Procedure, cross_validation, given_split, nested_cross_validation
+from cse.ranges import Name, OneOf
 from cse.types import Encode, Provenance
 
 log = logging.getLogger(__name__)
@@ -64,15 +65,15 @@ class Transfer(Suite):
 
     def __init__(
         self,
-        senteval: str | None,
-        tasks: list[str],
-        mode: str,
-        classifiers: dict[str, dict[str, Any]],
+        senteval: Name | None,
+        tasks: Annotated[list[Annotated[str, OneOf(TASKS)]], MinLen(1)],
+        mode: Mode,
+        classifiers: dict[Mode, Procedure],
         regression: Any,
         allow_partial: bool = False,
     ):
-        self.tasks = chosen("eval.transfer.tasks", tasks, TASKS)
-        super().__init__("eval.transfer", mode, classifiers)
+        super().__init__(mode, classifiers)
+        self.tasks = list(tasks)
         self.folder, self.regression = SentEvalFolder(senteval, allow_partial), regression
         self.folds: dict[str, list[float]] = {}  # accuracy of each outer fold, of the encoder scored last
 

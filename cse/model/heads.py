@@ -4,10 +4,11 @@ Each takes (B, dim) and gives (B, out_dim). A config names one as a partial and 
 """
 
 from itertools import pairwise
+from typing import Literal
 
 from torch import Tensor, nn
 
-from cse.errors import UserError
+from cse.ranges import Count
 
 BERT_INITIALIZER_RANGE = 0.02  # BERT's own standard deviation; every head that SimCSE adds is initialised like BERT
 
@@ -34,7 +35,7 @@ class Projector(nn.Module):
     parameters; Barlow Twins' code has no bias in any linear layer.
     """
 
-    def __init__(self, dim: int, hidden: int, out: int, layers: int, bias_hidden: bool, bias_last: bool):
+    def __init__(self, dim: int, hidden: Count, out: Count, layers: Count, bias_hidden: bool, bias_last: bool):
         super().__init__()
         self.out_dim = out
         widths = [dim] + [hidden] * (layers - 1)
@@ -54,10 +55,8 @@ class DeclutrHead(nn.Module):
     The paper gives one width a point; that the hidden layer shares it fits its parameter counts (100k to 1M).
     """
 
-    def __init__(self, dim: int, kind: str, width: int):
+    def __init__(self, dim: int, kind: Literal["none", "linear", "relu"], width: Count):
         super().__init__()
-        if kind not in ("none", "linear", "relu"):
-            raise UserError(f"objective.head.kind is {kind!r}; it must be one of none, linear, relu.")
         self.out_dim = dim if kind == "none" else width
         self.net: nn.Module = nn.Identity()
         if kind != "none":

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from torch import nn
 
-from cse.errors import MissingResource, UserError, one_of
+from cse.errors import MissingResource, UserError
 from cse.model import architecture
 from cse.model.encoder import Encoder
 from cse.model.lora import add_adapter, lora_settings
 from cse.model.packing import ARCHITECTURES
-from cse.model.pooling import POOLERS
+from cse.model.pooling import POOLERS, AnyPooling
 from cse.model.recorded import Ending, recorded_modules
 from cse.model.tokenizer import Tokenizer
+from cse.ranges import BelowOne, Count, Name
 
 if TYPE_CHECKING:  # importing transformers takes seconds
     from transformers import PretrainedConfig, PreTrainedModel
@@ -33,18 +34,18 @@ DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
 def load_encoder(
-    name: str,
-    pooling: str | None,
+    name: Name,
+    pooling: AnyPooling | None,
     *,
-    dropout: float | None = None,
-    num_layers: int | None = None,
+    dropout: BelowOne | None = None,
+    num_layers: Count | None = None,
     mlm: bool = False,
     gradient_checkpointing: bool = False,
     packed: bool = True,
     prefix: str | None = None,
     bidirectional: bool = False,
     dtype: Literal["fp32", "bf16"] = "fp32",
-    attention: str | None = None,
+    attention: Name | None = None,
     lora: Mapping | None = None,
 ) -> Encoder:
     """An Encoder in train mode.
@@ -65,7 +66,6 @@ def load_encoder(
 
     from cse.model import integrity
 
-    one_of("model.dtype", dtype, DTYPES)
     adapter = lora_settings(lora)
     source = locate(name)
     with integrity.loading(name, WORKS_HERE):
@@ -210,7 +210,6 @@ def locate(name: str) -> str:
 def ending(name: str, source: str, pooling: str | None) -> Ending:
     """As asked for, or as the checkpoint records it. Raises UserError where it records nothing."""
     if pooling is not None:
-        one_of("model.pooling", pooling, (*POOLERS, OWN))
         return Ending(pooling)
     recorded = recorded_modules(source)
     if recorded is None:

@@ -1,12 +1,14 @@
 """From hidden states to one vector a row. mask_BT is 1 for real tokens, special tokens included."""
 
+from typing import Literal, get_args
+
 import torch
 from torch import Tensor
 
-from cse.errors import UserError
-
 TRAINABLE = ("cls", "mean", "last")  # what the sentence-transformers layout can carry
-POOLERS = (*TRAINABLE, "avg_top2", "avg_first_last", "avg_first_last_0")
+Pooling = Literal["cls", "mean", "last", "avg_top2", "avg_first_last", "avg_first_last_0"]
+AnyPooling = Literal[Pooling, "pooler"]  # CLS through the checkpoint's own pooler, where it is only scored
+POOLERS: tuple[Pooling, ...] = get_args(Pooling)
 
 
 def pool(kind: str, last_BTD: Tensor, layers: tuple[Tensor, ...] | None, mask_BT: Tensor) -> Tensor:
@@ -25,8 +27,7 @@ def pool(kind: str, last_BTD: Tensor, layers: tuple[Tensor, ...] | None, mask_BT
         places_T = torch.arange(mask_BT.shape[1], device=mask_BT.device)
         last_B = (places_T * mask_BT).argmax(1)
         return last_BTD[torch.arange(len(last_B), device=last_B.device), last_B]
-    if layers is None or kind not in POOLERS:
-        raise UserError(f"pooling={kind} is not one of {', '.join(POOLERS)}")
+    assert layers is not None
     other = {"avg_top2": -2, "avg_first_last": 1, "avg_first_last_0": 0}[kind]
     return mean((layers[other] + layers[-1]) / 2, mask_BT)
 

@@ -7,9 +7,14 @@ U^T): a rotation, which changes no cosine. Fit on sentences of another source (N
 setting fits on all splits of the scored task, the test pairs included.
 """
 
+from typing import Literal
+
 import numpy as np
 
 from cse.errors import UserError
+from cse.ranges import Count
+
+Kind = Literal["pca", "zca"]
 
 CHUNK = 65536  # rows that are float64 at once
 FLOOR = 1e-8  # smallest eigenvalue, as a share of the largest (ours; the authors have none), and smallest norm (theirs)
@@ -22,9 +27,7 @@ class Whitening:
     authors show 256 of 768.
     """
 
-    def __init__(self, kind: str, components: int | None):
-        if kind not in ("pca", "zca"):
-            raise UserError(f"whitening.kind={kind}; valid: pca, zca.")
+    def __init__(self, kind: Kind, components: Count | None):
         self.kind = kind
         self.components = components
         self.mean_D: np.ndarray  # set by fit(), as is the matrix
@@ -34,7 +37,7 @@ class Whitening:
         """Take mean and principal axes from N sentence embeddings. Raises UserError for too few rows or channels."""
         rows, width = x_ND.shape
         kept = width if self.components is None else self.components
-        if not 1 <= kept <= width:
+        if kept > width:
             raise UserError(
                 f"whitening.components={kept}: the embeddings have {width}; use 1 to {width}, or null for all."
             )

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from cse.precision import full_precision
+from cse.ranges import NonNegative
 from cse.types import Encoded, Loss, Objective
 
 
@@ -45,7 +46,7 @@ class Barlow(Objective):
 
     num_views = 2
 
-    def __init__(self, dim: int, head: Callable[[int], nn.Module], lambd: float, eps: float):
+    def __init__(self, dim: int, head: Callable[[int], nn.Module], lambd: NonNegative, eps: NonNegative):
         super().__init__()
         self.head: nn.Module = head(dim)
         self.lambd = lambd

@@ -9,19 +9,20 @@ the memory bank.
 """
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from cse.errors import UserError, check_objective
+from cse.errors import UserError
 from cse.objective.rows import by_rows
 from cse.precision import full_precision
+from cse.ranges import Natural, NonNegative, Positive
 from cse.types import Encoded, Loss, Objective
 
-REDUCTIONS = {"mean": Tensor.mean, "sum": Tensor.sum}
-MEMORY_KINDS = ("paper_literal", "pml", "v1_labels")
+Reduction = Literal["mean", "sum"]
+REDUCTIONS: dict[Reduction, Callable[[Tensor], Tensor]] = {"mean": Tensor.mean, "sum": Tensor.sum}
 
 
 def negative_log(log_p: Tensor, floor: float) -> Tensor:
@@ -34,7 +35,7 @@ def nt_xent(
     positives_ND: Tensor,
     temperature: float,
     memory_QD: Tensor | None = None,
-    reduction: str = "mean",
+    reduction: Reduction = "mean",
     log_floor: float = 0.0,
 ) -> Tensor:
     """Eq. 1 over both directions of the N pairs, a scalar.
@@ -62,7 +63,7 @@ def nt_xent_against_memory(
     labels_Q: Tensor,
     temperature: float,
     own_copy: bool,
-    reduction: str = "mean",
+    reduction: Reduction = "mean",
     log_floor: float = 0.0,
 ) -> Tensor:
     """NT-Xent as the authors' cross-batch memory had it: live rows are paired with the memory only, never together.
@@ -95,18 +96,16 @@ class Declutr(Objective):
         self,
         dim: int,
         head: Callable[[int], nn.Module],
-        temperature: float,
-        reduction: str,
-        log_floor: float,
-        contrastive_weight: float,
-        mlm_weight: float,
-        memory_size: int,
-        memory_kind: str,
+        temperature: Positive,
+        reduction: Reduction,
+        log_floor: NonNegative,
+        contrastive_weight: NonNegative,
+        mlm_weight: NonNegative,
+        memory_size: Natural,
+        memory_kind: Literal["paper_literal", "pml", "v1_labels"],
         memory_own_copy: bool,
     ):
         super().__init__()
-        check_objective("reduction", reduction, REDUCTIONS)
-        check_objective("memory_kind", memory_kind, MEMORY_KINDS)
         self.masking = "first" if mlm_weight else "none"
         self.head: nn.Module = head(dim)
         self.temperature = temperature

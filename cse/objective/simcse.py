@@ -7,13 +7,16 @@ code adds it to the logit). Mean over i, one direction only: anchors look for po
 """
 
 from collections.abc import Callable
+from typing import Annotated
 
 import torch
+from annotated_types import Ge, Le
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 
 from cse.objective.rows import by_rows
 from cse.precision import full_precision
+from cse.ranges import NonNegative, Positive
 from cse.types import Encoded, Loss, Objective
 
 
@@ -50,12 +53,12 @@ class Simcse(Objective):
     def __init__(
         self,
         dim: int,
-        num_views: int,
-        temperature: float,
+        num_views: Annotated[int, Ge(2), Le(3)],
+        temperature: Positive,
         head: Callable[[int], nn.Module],
         keep_head: bool,
         hard_negative_weight: float,
-        mlm_weight: float,
+        mlm_weight: NonNegative,
     ):
         super().__init__()
         self.num_views = num_views

@@ -8,15 +8,16 @@ I: both views; C: a view's unbiased covariance over the batch. B rows, P project
 """
 
 from collections.abc import Callable
+from typing import Literal
 
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
-from cse.errors import UserError, check_objective
 from cse.precision import full_precision
+from cse.ranges import NonNegative
 from cse.types import Encoded, Loss, Objective
 
-NORMS = ("paper", "reference")
+Norm = Literal["paper", "reference"]
 
 
 def invariance_term(z1_BP: Tensor, z2_BP: Tensor) -> Tensor:
@@ -52,7 +53,7 @@ def vicreg(
     invariance: float,
     variance: float,
     covariance: float,
-    norm: str = "paper",
+    norm: Norm = "paper",
     eps: float = 1e-4,
 ) -> Loss:
     """The three terms, unweighted in parts.
@@ -60,8 +61,6 @@ def vicreg(
     norm: "paper" is Eq. 3; "reference", VICReg's code, has 1 / P of its distance (a mean over rows and channels) and
     half of its hinge (a mean over views), so reference(s, v, c) = paper(s / P, v / 2, c).
     """
-    if norm not in NORMS:
-        raise UserError(f"objective.norm={norm}; valid: {', '.join(NORMS)}.")
     terms = {
         "invariance": invariance_term(z1_BP, z2_BP),
         "variance": variance_term(z1_BP, eps) + variance_term(z2_BP, eps),
@@ -87,16 +86,15 @@ class Vicreg(Objective):
         self,
         dim: int,
         head: Callable[[int], nn.Module],
-        invariance: float,
-        variance: float,
-        covariance: float,
+        invariance: NonNegative,
+        variance: NonNegative,
+        covariance: NonNegative,
         log10_variance: float | None,
         log10_covariance: float | None,
-        norm: str,
-        eps: float,
+        norm: Norm,
+        eps: NonNegative,
     ):
         super().__init__()
-        check_objective("norm", norm, NORMS)
         self.head: nn.Module = head(dim)
         self.invariance = invariance
         self.variance = variance if log10_variance is None else 10**log10_variance

@@ -8,19 +8,21 @@ View 0 is the anchor; other anchors are no negatives. B rows of the batch, D wid
 
 from collections.abc import Callable
 from copy import deepcopy
-from typing import cast
+from typing import Annotated, Literal, cast
 
 import torch
+from annotated_types import Ge
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from cse.errors import UserError, check_objective
+from cse.errors import UserError
 from cse.objective.rows import by_rows
 from cse.objective.whitening import ShuffledGroupWhitening, check_groups, whiten_views
 from cse.precision import full_precision
+from cse.ranges import NonNegative, Positive
 from cse.types import Encoded, Loss, Objective
 
-LOSSES = ("L1", "L2_softmin", "L2_hard", "L2_literal")
+Kind = Literal["L1", "L2_softmin", "L2_hard", "L2_literal"]
 
 
 def shuffled_group_whitening(
@@ -44,7 +46,7 @@ def shuffled_group_whitening(
 
 
 def multi_positive(
-    views_MBD: Tensor, temperature: float, weights: list[float] | None = None, kind: str = "L1"
+    views_MBD: Tensor, temperature: float, weights: list[float] | None = None, kind: Kind = "L1"
 ) -> Tensor:
     """Contrast view 0 with each of the M - 1 others, a scalar. weights: lambda_p, 1 each if None.
 
@@ -53,7 +55,6 @@ def multi_positive(
     L2_hard     -mean_i log sum_p lambda_p exp(-l_ip): the most similar one dominates (the authors' variant)
     L2_literal  -mean_i log sum_p lambda_p exp(-sim_ip) / Z_ip, Eq. 8 as printed: pushes positives apart, to show it
     """
-    check_objective("loss", kind, LOSSES)
     h_MBD = normalize(views_MBD, dim=-1)
     sim_PB = (h_MBD[0] * h_MBD[1:]).sum(2) / temperature
 
@@ -87,23 +88,18 @@ class WhitenedCSE(Objective):
         dim: int,
         head: Callable[[int], nn.Module],
         whitening: Callable[..., ShuffledGroupWhitening],
-        m: int,
-        source: str,
-        loss: str,
-        weights: list[float] | None,
-        temperature: float,
-        pooler: str,
+        m: Annotated[int, Ge(2)],
+        source: Literal["dropout", "shared_backbone"],
+        loss: Kind,
+        weights: list[NonNegative] | None,
+        temperature: Positive,
+        pooler: Literal["cls_before_mlp", "mlp_no_whitening", "mlp_whitening"],
     ):
         super().__init__()
-        if m < 2:
-            raise UserError(f"objective.m={m} leaves no positive: it counts the anchor; use 2 or more.")
         if weights is not None and len(weights) != m - 1:
             raise UserError(
                 f"objective.weights has {len(weights)} values for the {m - 1} positives of objective.m={m}."
             )
-        check_objective("source", source, ("dropout", "shared_backbone"))
-        check_objective("loss", loss, LOSSES)
-        check_objective("pooler", pooler, ("cls_before_mlp", "mlp_no_whitening", "mlp_whitening"))
         self.num_views = m if source == "dropout" else 1
         self.masking = "none"
         self.head: nn.Module = head(dim)

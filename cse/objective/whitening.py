@@ -9,11 +9,13 @@ All views and groups are whitened at once; covariances and eigenvalues are float
 """
 
 import logging
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
 from cse.errors import RunError, UserError
+from cse.ranges import BelowOne, Count, Seed, Share
 from cse.types import seeded
 
 log = logging.getLogger(__name__)
@@ -155,26 +157,18 @@ class ShuffledGroupWhitening(nn.Module):
         self,
         dim: int,
         track: bool,
-        kind: str,
-        num_groups: int,
+        kind: Literal["none", "pca", "zca", "cholesky"],
+        num_groups: Count,
         shuffle: bool,
-        layout: str,
-        stats: str,
-        beta: float,
-        eps: float,
-        grad: str,
-        batch_size: int,
-        seed: int,
+        layout: Literal["per_view", "chunked"],
+        stats: Literal["batch", "ema"],
+        beta: BelowOne,
+        eps: Share,
+        grad: Literal["detach", "through"],
+        batch_size: Count,
+        seed: Seed,
     ):
         super().__init__()
-        for key, value, valid in (
-            ("kind", kind, ("none", "pca", "zca", "cholesky")),
-            ("layout", layout, ("per_view", "chunked")),
-            ("stats", stats, ("batch", "ema")),
-            ("grad", grad, ("detach", "through")),
-        ):
-            if value not in valid:
-                raise UserError(f"objective.whitening.{key}={value}; valid: {', '.join(valid)}.")
         if kind != "none":
             check_groups(num_groups, dim, batch_size, SINGULAR_EPS if stats == "ema" else eps)
         if grad == "through" and (kind == "pca" or stats == "ema"):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from omegaconf import DictConfig, OmegaConf
 
-from cse.errors import MissingResource, UserError, one_of
+from cse.errors import MissingResource, UserError
 
 if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
     from accelerate import Accelerator
@@ -44,6 +44,11 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
     from cse.model.export import check_exportable
     from cse.training.settings import Parts
 
+    mention_accumulation(cfg.trainer.accumulate)
+    if cfg.trainer.chunk is not None and cfg.trainer.chunk_tokens is not None:
+        raise UserError(
+            "trainer.chunk and trainer.chunk_tokens: a batch is cut by one of the two, leave the other null"
+        )
     if cfg.model.pooling is not None:
         check_exportable(cfg.model.pooling)
     missing: list[str] = []
@@ -235,46 +240,13 @@ def build_aux(cfg: DictConfig, encoder: Encoder, objective: Objective) -> AuxMod
     return aux
 
 
-def check_trainer(trainer: DictConfig) -> None:
-    """Raise UserError for values that no run can have."""
-    precision_of(trainer.precision)
-    choices = {
-        "precision": ("auto", "fp32", "bf16", "fp16"),
-        "schedule": ("linear", "cosine", "constant", "slanted_triangular"),
-        "bias_correction": ("hf", "torch", "none"),
-        "gather_scale": ("exact", "paper"),
-        "eval_precision": ("fp32", "bf16"),
-    }
-    for key, allowed in choices.items():
-        one_of(f"trainer.{key}", trainer[key], allowed)
-    for key in (
-        "batch_size",
-        "accumulate",
-        "eval_every",
-        "log_every",
-        "max_length",
-        "max_steps",
-        "chunk",
-        "chunk_tokens",
-        "save_every",
-        "schedule_steps",
-    ):
-        value = trainer[key]
-        if value is not None and (not isinstance(value, int) or value < 1):
-            raise UserError(f"trainer.{key}={value} must be a whole number of at least 1")
-    for key in ("lr", "epochs"):
-        if not isinstance(trainer[key], (int, float)) or trainer[key] <= 0:
-            raise UserError(f"trainer.{key}={trainer[key]} must be a number above 0")
-    if trainer.chunk is not None and trainer.chunk_tokens is not None:
-        raise UserError(
-            "trainer.chunk and trainer.chunk_tokens: a batch is cut by one of the two, leave the other null"
-        )
-    one_of("trainer.compile", str(trainer.compile).lower(), ("auto", "true", "false"))
-    if trainer.accumulate > 1:
+def mention_accumulation(batches: int) -> None:
+    """One line of advice where a larger batch may be what was meant."""
+    if batches > 1:
         log.warning(
             "trainer.accumulate=%d averages %d batches: it adds no negatives or batch statistics; trainer.chunk does",
-            trainer.accumulate, trainer.accumulate,
-        )  # fmt: skip
+            *(batches, batches),
+        )
 
 
 def precision_of(name: str) -> str:

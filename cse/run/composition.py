@@ -13,6 +13,9 @@ from cse.dotted import flattened
 from cse.errors import UserError
 from cse.run.groups import CONF_DIR, choices
 
+SWITCH = {"yes": True, "on": True, "true": True, "no": False, "off": False, "false": False}
+"""Words for truth, in small letters."""
+
 
 def program(config_name: str, task: Callable[[DictConfig], object], arguments: list[str]) -> Callable[[], None]:
     """A call that composes `config_name` with Hydra and hands it to `task`, once or (--multirun) once a job.
@@ -76,6 +79,22 @@ def refuse_additions(arguments: list[str], config_name: str) -> None:
                 raise UserError(f"{argument}: there is no key {key}{nearest(key, keys)}")
 
 
+def refuse_choices(arguments: list[str]) -> None:
+    """Raise UserError for a choice that a group does not have; Hydra passes over one that is optional, as recipe=."""
+    for argument in arguments:
+        key, _, value = argument.partition("=")
+        group = key.partition("@")[0]
+        if Path(CONF_DIR, group).is_dir() and re.fullmatch(r"[\w,]+", value):
+            for choice in value.split(","):
+                if choice not in choices(group):
+                    raise UserError(no_choice(group, choice))
+
+
+def no_choice(group: str, choice: str) -> str:
+    options = choices(group)
+    return f"{group}={choice} is not a choice{nearest(choice, options)}; the choices: {', '.join(options)}"
+
+
 def explain(error: Exception, arguments: list[str], config_name: str) -> str:
     """One sentence for an error of Hydra or OmegaConf."""
     text = str(error)
@@ -84,8 +103,7 @@ def explain(error: Exception, arguments: list[str], config_name: str) -> str:
         return f"there is no key {key}{nearest(key, valid_keys(config_name, arguments))}"
     if match := re.search(r"Could not find '([^']+)'", text):
         group, _, choice = match.group(1).partition("/")
-        options = choices(group)
-        return f"{group}={choice} is not a choice{nearest(choice, options)}; the choices: {', '.join(options)}"
+        return no_choice(group, choice)
     if match := re.search(r"You must specify '([^']+)'|Missing mandatory value: (\S+)", text):
         return f"{match.group(1) or match.group(2)} is not set: say {match.group(1) or match.group(2)}=..."
     lines = [line.strip() for line in text.splitlines() if line.strip()]

@@ -17,8 +17,6 @@ def launch(cfg: DictConfig, folder: Path) -> float | None:
 
     if "RANK" in os.environ:
         return run(cfg, shared_folder(folder))
-    if not isinstance(cfg.trainer.devices, int) or cfg.trainer.devices < 1:
-        raise UserError(f"trainer.devices={cfg.trainer.devices} must be a whole number of at least 1")
     if cfg.trainer.devices == 1:
         mention_idle_gpus()
         return run(cfg, folder)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
-from cse.run.build import build, check_trainer, make, precision_of, resolved
+from cse.run.build import build, make, precision_of, resolved
 
 if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
     from accelerate import Accelerator
@@ -22,7 +22,6 @@ def run(cfg: DictConfig, folder: Path) -> float | None:
     from cse.training.checkpoint import identity
     from cse.training.loop import Training
 
-    check_trainer(cfg.trainer)
     accelerator = start_processes(cfg)
     with accelerator.main_process_first():  # what has to be read and tokenised is so once, by the first process
         parts = build(cfg, accelerator)

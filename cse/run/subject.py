@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
-from cse.errors import UserError, one_of
+from cse.errors import UserError
 from cse.types import Encode
 
 if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
@@ -29,7 +29,6 @@ def load(cfg: DictConfig) -> Subject:
     """The encoder or word vectors that checkpoint= or model= names."""
     from cse.model.vectors import ENDINGS
 
-    one_of("dtype", cfg.dtype, DTYPES)
     if cfg.checkpoint is not None and str(cfg.checkpoint).endswith(ENDINGS):
         return load_vectors(cfg)
     if cfg.lowercase:

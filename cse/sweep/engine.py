@@ -29,7 +29,7 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
     dry_run, fail_fast = this.switch("dry_run"), this.switch("jobs.fail_fast")
     rows = this.rows()
     planned = [this.table.job(jobs.sampled(row)) for row in rows]
-    check_keys(planned)
+    check_settings(planned)
     if dry_run:
         from cse.sweep import estimate
 
@@ -53,19 +53,26 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
     return plan.conclude(this.title, path, names, this.report)
 
 
-def check_keys(planned: Sequence[jobs.Job]) -> None:
-    """Compose the config of each kind of job. Raises UserError for a key or a choice that it does not have."""
+def check_settings(planned: Sequence[jobs.Job]) -> None:
+    """Check jobs of every kind, and every value in one of them, before a job starts.
+
+    Raises UserError for a key or a choice that a job does not have, or for all settings that it cannot have.
+    """
+    from cse.run.settings import settle
+
     kinds = set()
+    seen: set[str] = set()
     for one in planned:
         keys = {jobs.key_of(argument) for argument in one.arguments}
         choices = {argument for argument in one.arguments if composition.is_group(jobs.key_of(argument))}
         kind = (one.program, frozenset(keys), frozenset(choices))
-        if kind in kinds:
+        if kind in kinds and seen.issuperset(one.arguments):
             continue
         kinds.add(kind)
+        seen |= set(one.arguments)
         name = worker.CONFIGS[one.program]
         try:
-            composition.composed(name, one.arguments)
+            settle(composition.composed(name, one.arguments), name)
         except (HydraException, OmegaConfBaseException) as error:
             why = composition.explain(error, one.arguments, name)
             raise UserError(f"{why} (in the job {one.name})" if len(planned) > 1 else why) from error

@@ -22,7 +22,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from cse.errors import UserError
-from cse.run.composition import composed, nearest
+from cse.run.composition import SWITCH, composed, nearest
 
 OWN_KEYS = ("cases", "report", "same_runs_as", "search_each")
 SHARED = {"model", "paths", "smoke", "tracker", "allow_partial"}  # keys of cse-eval that are its run's too
@@ -72,7 +72,7 @@ class Sweep:
 
     def place(self, arguments: Sequence[str]) -> Path:
         """Where its jobs go, relative to where it is started. A smoke test's scores never lie among real ones."""
-        smoke = any(key_of(a) == "smoke" and value_of(a).lower() == "true" for a in arguments)
+        smoke = any(key_of(a) == "smoke" and SWITCH.get(value_of(a).lower()) for a in arguments)
         return Path("runs", "smoke" if smoke else "", self.folder)
 
     def jobs(self, arguments: Sequence[str]) -> list[Job]:

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from cse.errors import MissingResource, UserError
+from cse.run import composition
 from cse.sweep import jobs, multirun
 
 MULTI = ("-m", "--multirun")
@@ -16,7 +17,6 @@ OWN = re.compile(r"sweep|dry_run|jobs\..*|hydra/(launcher|sweeper)|hydra\.(launc
 """The keys that say how jobs are started; all others are the jobs' own."""
 PASSED = re.compile(r"hydra\.(launcher\.(?!n_jobs)|sweeper\.(?!n_trials)).*")
 """Those of them that Hydra's launcher and sweeper read as they stand."""
-TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 INSTALL = "pip install 'cse-lab[launchers]'"
 PLUGINS = {
     ("hydra/launcher", "joblib"): ("hydra_joblib_launcher", INSTALL),
@@ -82,15 +82,15 @@ class Line:
     def switch(self, key: str) -> bool:
         """The value of a switch, False without one. Raises UserError for anything but a word for truth."""
         value = self.given.get(key, "false")
-        if value.lower() not in TRUTH:
-            raise UserError(f"{key}={value} must be true or false")
-        return TRUTH[value.lower()]
+        if value.lower() not in composition.SWITCH:
+            raise UserError(f"{key}={value}: must be yes or no")
+        return composition.SWITCH[value.lower()]
 
     def count(self, key: str, default: int) -> int:
         """The value of a count. Raises UserError unless it is a whole number of at least 1."""
         value = self.given.get(key, str(default))
         if not value.isdecimal() or int(value) < 1:
-            raise UserError(f"{key}={value} must be a whole number of at least 1")
+            raise UserError(f"{key}={value}: must be a whole number of at least 1")
         return int(value)
 
     def check(self) -> None:

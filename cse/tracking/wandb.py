@@ -14,10 +14,11 @@ import socket
 import threading
 import urllib.request
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from cse.files import write_text
+from cse.ranges import Name, Positive
 
 log = logging.getLogger(__name__)
 
@@ -39,18 +40,18 @@ class Wandb:
         self,
         folder: str | Path,
         config: dict[str, Any],
-        mode: str,
-        project: str,
-        init_timeout: float,
-        finish_timeout: float,
+        mode: Literal["auto", "online", "offline"],
+        project: Name,
+        init_timeout: Positive,
+        finish_timeout: Positive,
         resume_step: int | None = None,
-        entity: str | None = None,
-        group: str | None = None,
-        name: str | None = None,
-        job_type: str | None = None,
-        tags: list[str] | None = None,
+        entity: Name | None = None,
+        group: Name | None = None,
+        name: Name | None = None,
+        job_type: Name | None = None,
+        tags: list[Name] | None = None,
         notes: str | None = None,
-        id: str | None = None,
+        id: Name | None = None,
     ):
         import wandb
 

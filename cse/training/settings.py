@@ -1,11 +1,14 @@
 """What a run is told (Trainer), what it is made of (Parts) and what comes of it (Outcome)."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
+
+from annotated_types import Ge
 
 from cse.data.loader import Batches
 from cse.errors import UserError
 from cse.model.encoder import Encoder
+from cse.ranges import BelowOne, Count, Name, Natural, NonNegative, Positive
 from cse.types import Augmentation, AuxModality, Evaluator, Objective
 
 
@@ -13,37 +16,37 @@ from cse.types import Augmentation, AuxModality, Evaluator, Objective
 class Trainer:
     """conf/trainer/default.yaml, where each value has its meaning and its source beside it."""
 
-    epochs: float
-    max_steps: int | None
-    schedule_steps: int | None
-    batch_size: int
-    accumulate: int
-    chunk: int | None
-    chunk_tokens: int | None
+    epochs: Positive
+    max_steps: Count | None
+    schedule_steps: Count | None
+    batch_size: Count
+    accumulate: Count
+    chunk: Count | None
+    chunk_tokens: Count | None
     drop_last: bool
-    max_length: int
-    lr: float
-    betas: tuple[float, float]
-    eps: float
-    bias_correction: str
-    weight_decay: float
-    no_decay: list[str]
-    schedule: str
-    warmup: int
-    clip: float | None
-    precision: str
-    gather_scale: str
-    eval_every: int
-    eval_precision: str
-    save_every: int | None
-    log_every: int
-    select: str | None
-    watch: list[str] | str
+    max_length: Annotated[int, Ge(3)]  # a token between the two special ones
+    lr: Positive
+    betas: tuple[BelowOne, BelowOne]
+    eps: Positive
+    bias_correction: Literal["hf", "torch", "none"]
+    weight_decay: NonNegative
+    no_decay: list[Name]
+    schedule: Literal["linear", "cosine", "constant", "slanted_triangular"]
+    warmup: Natural
+    clip: Positive | None
+    precision: Literal["auto", "fp32", "bf16", "fp16"]
+    gather_scale: Literal["exact", "paper"]
+    eval_every: Count
+    eval_precision: Literal["fp32", "bf16"]
+    save_every: Count | None
+    log_every: Count
+    select: Name | None
+    watch: list[Name]
     stop_on_collapse: bool
-    workers: int
+    workers: Natural
     deterministic: bool
     compile: bool | Literal["auto"]
-    devices: int
+    devices: Count
 
 
 @dataclass(frozen=True)
@@ -73,8 +76,7 @@ class Outcome:
 
 def watched(trainer: Trainer, evaluators: dict[str, Evaluator]) -> list[str]:
     """The evaluators that score dev in training: the one that `trainer.select` names, and those of `watch`."""
-    select, watch = trainer.select, trainer.watch
-    watch = [watch] if isinstance(watch, str) else list(watch)
+    select, watch = trainer.select, list(trainer.watch)
     able = [name for name, evaluator in evaluators.items() if "dev" in evaluator.splits]
     split, _, rest = (select or "").partition("/")
     name = rest.partition("/")[0]

@@ -3,7 +3,6 @@ import pytest
 
 from cse.augmentation.dropout import Dropout
 from cse.augmentation.none import Identity
-from cse.errors import UserError
 
 
 @pytest.mark.parametrize("augmentation", [Dropout(0.2), Identity(0.2)])
@@ -17,9 +16,3 @@ def test_ids_stay_and_the_encoder_gets_the_dropout(augmentation):
 def test_none_leaves_the_checkpoints_dropout():
     assert Dropout(None).model_dropout is None
     assert Identity(None).model_dropout is None
-
-
-@pytest.mark.parametrize("p", [-0.1, 1.5])
-def test_a_probability_outside_0_to_1_is_refused(p):
-    with pytest.raises(UserError, match=r"augmentation.p="):
-        Dropout(p)

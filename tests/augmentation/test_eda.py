@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cse.augmentation.eda import STOP_WORDS, Eda, clean, delete, insert, replace, swap
-from cse.errors import UserError
 
 SYNONYMS = {"dog": ("cad", "hound"), "house": ("family",), "runs": ("flows", "hunt down")}
 WORDS = [f"w{chr(97 + i)}" for i in range(20)]  # twenty distinct words without synonyms
@@ -160,12 +159,3 @@ def test_views_are_edited_apart_and_repeat_with_the_seed(eda):
 @pytest.mark.parametrize("text", ["", " ", "1984.", "中文。"])
 def test_a_text_without_letters_is_returned(eda, text):
     assert eda().views(text, 2, rng()) == [text, text]
-
-
-def test_a_wrong_option_is_named(eda):
-    with pytest.raises(UserError, match=r"augmentation.ops=two is not one of one, all"):
-        eda(ops="two")
-    with pytest.raises(UserError, match=r"augmentation.clean=no is not one of reference, none"):
-        eda(clean="no")
-    with pytest.raises(UserError, match=r"augmentation.alpha=2"):
-        eda(alpha=2)

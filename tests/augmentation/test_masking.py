@@ -69,8 +69,6 @@ def test_a_seed_repeats_and_another_differs():
 
 
 def test_wrong_shares_and_a_tokenizer_without_a_mask_are_refused():
-    with pytest.raises(UserError, match=r"masking.probability=15"):
-        Masking(15, 0.8, 0.1)
     with pytest.raises(UserError, match="exceed 1 in sum"):
         Masking(0.15, 0.8, 0.3)
     maskless = Vocabulary()

@@ -4,7 +4,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cse.augmentation.shuffle import Shuffle
-from cse.errors import UserError
 
 
 def shuffle(p, rounding="round", min_k=2, mode="count"):
@@ -80,12 +79,3 @@ def test_branches_differ_and_a_seed_repeats():
 def test_nothing_to_permute(tokens):
     ids = np.array([101, *tokens, 102])
     assert shuffle(0.5).tokens(ids, np.random.default_rng(0)).tolist() == ids.tolist()
-
-
-def test_a_wrong_option_is_named():
-    with pytest.raises(UserError, match=r"augmentation.p=1.1"):
-        shuffle(1.1)
-    with pytest.raises(UserError, match=r"augmentation.rounding=up is not one of round, floor, ceil"):
-        shuffle(0.1, rounding="up")
-    with pytest.raises(UserError, match=r"augmentation.mode=all is not one of count, bernoulli"):
-        shuffle(0.1, mode="all")

@@ -85,15 +85,6 @@ def test_own_head_needs_one():
         modality(head=None)
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [("loss", "clip"), ("head_mode", "mine"), ("order", "both"), ("optimizer", "sgd"), ("schedule", "step")],
-)
-def test_values_that_a_key_cannot_have(key, value):
-    with pytest.raises(UserError, match=rf"aux_modality.{key}={value} is not one of "):
-        modality(**{key: value})
-
-
 def test_the_loop_finds_the_settings():
     aux = modality(weight=0.2, order="text_first", optimizer="joint", lr=3e-6, schedule="linear", clip=None)
     found = (aux.weight, aux.order, aux.optimizer, aux.lr, aux.weight_decay, aux.schedule, aux.clip)

@@ -65,8 +65,6 @@ def test_lengths():
     assert {len(sentence.split()) for sentence in words} == {12}
     characters = sample(ARTICLES, 100, 0, min_units=40, max_units=50, unit="characters").sentences
     assert all(40 <= len(sentence.replace(" ", "")) <= 50 for sentence in characters)
-    with pytest.raises(UserError, match=r"data.rows.unit=bytes is not one of words, characters"):
-        sample(ARTICLES, 1, 0, 1, 2, "bytes")
 
 
 def test_full_stops_without_blanks():

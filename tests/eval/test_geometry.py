@@ -173,10 +173,9 @@ def test_gold_scores_outside_the_buckets_are_in_none():
     assert {name: sum(counts) for name, counts in found.items()} == {"2-3": 1, "3-4": 2}
 
 
-def test_settings_that_measure_nothing_are_refused(stsb):
-    for changes in ({"threshold": 6.0}, {"bins": 0}, {"gold_edges": [0]}):
-        with pytest.raises(UserError, match=next(iter(changes))):
-            evaluator(stsb, **changes).prepare()
+def test_a_threshold_above_all_scores_is_refused(stsb):
+    with pytest.raises(UserError, match="threshold"):
+        evaluator(stsb, threshold=6.0).prepare()
 
 
 def test_a_split_without_data_is_left_out_where_that_is_allowed(stsb, bag_of_letters):

@@ -83,10 +83,6 @@ def test_missing_and_damaged_files_are_named(senteval):
         evaluator(senteval, ["Depth"]).prepare()
 
 
-def test_no_folder_at_all_and_wrong_names(senteval):
+def test_no_folder_at_all():
     with pytest.raises(MissingResource, match=r"eval\.probing\.folder is not set: it must be"):
         evaluator(None).prepare()
-    with pytest.raises(UserError, match="Depht unknown; choose from Length"):
-        evaluator(senteval, ["Depht"])
-    with pytest.raises(UserError, match=r"eval\.probing\.mode=slow"):
-        Probing(None, None, ["Depth"], "slow", {"fast": {}})

@@ -221,13 +221,6 @@ def test_damaged_data_is_an_error_that_names_the_file(folder, task, name, damage
         evaluator(folder, [task]).prepare()
 
 
-def test_wrong_settings_end_in_a_sentence(folder):
-    with pytest.raises(UserError, match=r"eval\.transfer\.tasks: MRR unknown; choose from MR, CR"):
-        evaluator(folder, ["MRR"])
-    with pytest.raises(UserError, match=r"eval\.transfer\.mode=slow: choose from fast, sklearn"):
-        evaluator(folder, ["MR"], mode="slow")
-
-
 # all-MiniLM-L6-v2, mean pooling without normalisation, mode test: accuracy, dev accuracy (F1 for MRPC) from the
 # authors' code and its batched port, which agree wherever both were run.
 AUTHORS = {

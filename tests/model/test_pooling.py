@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from cse.errors import UserError
 from cse.model.pooling import pool
 
 MASK = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0], [1, 1, 0, 0, 0]])
@@ -38,8 +37,3 @@ def test_mean_ignores_padding():
     torch.testing.assert_close(pool("mean", changed, None, MASK), pool("mean", layers[-1], None, MASK))
     by_hand = torch.stack([layers[-1][i, : int(MASK[i].sum())].mean(0) for i in range(3)])
     torch.testing.assert_close(pool("mean", layers[-1], None, MASK), by_hand)
-
-
-def test_unknown_pooling_lists_the_known():
-    with pytest.raises(UserError, match="avg_first_last"):
-        pool("max", hidden_states()[-1], hidden_states(), MASK)

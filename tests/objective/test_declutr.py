@@ -276,18 +276,6 @@ def test_memory_survives_a_checkpoint(kind):
     torch.testing.assert_close([resumed(views).total for views in batches[2:]], losses[2:], rtol=0, atol=0)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"reduction": "max"}, "objective.reduction=max; valid: mean, sum"),
-        ({"memory_kind": "moco"}, "objective.memory_kind=moco; valid: paper_literal, pml, v1_labels"),
-    ],
-)
-def test_unknown_choices_are_refused(changes, message):
-    with pytest.raises(UserError, match=message):
-        objective(**changes)
-
-
 def test_memory_smaller_than_a_batch_is_refused_where_the_batch_goes_through_it():
     views = [Encoded(random_rows(3, 6)), Encoded(random_rows(3, 6))]
     with pytest.raises(UserError, match=r"memory_size=5 cannot hold one batch's 6 embeddings, as .*=pml needs"):

@@ -287,11 +287,7 @@ def test_pooler_decides_what_is_scored():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"m": 1}, "objective.m=1 leaves no positive"),
         ({"weights": [1.0]}, "objective.weights has 1 values for the 2 positives of objective.m=3"),
-        ({"source": "twice"}, "objective.source=twice; valid: dropout, shared_backbone"),
-        ({"loss": "L3"}, "objective.loss=L3; valid: L1, L2_softmin, L2_hard, L2_literal"),
-        ({"pooler": "cls"}, "objective.pooler=cls; valid: cls_before_mlp, mlp_no_whitening, mlp_whitening"),
         ({"pooler": "mlp_whitening", "kind": "none"}, "pooler=mlp_whitening needs a whitening"),
         ({"num_groups": 5}, "num_groups=5 does not divide the width 12; valid: 1, 2, 3, 4, 6, 12"),
         ({"source": "shared_backbone", "shuffle": False}, "makes each positive equal to its anchor"),

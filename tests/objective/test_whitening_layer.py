@@ -102,10 +102,6 @@ def test_groups_that_exceed_the_batch_are_refused():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"kind": "ica"}, "whitening.kind=ica; valid: none, pca, zca, cholesky"),
-        ({"layout": "rows"}, "whitening.layout=rows; valid: per_view, chunked"),
-        ({"stats": "sliding"}, "whitening.stats=sliding; valid: batch, ema"),
-        ({"grad": "stop"}, "whitening.grad=stop; valid: detach, through"),
         ({"grad": "through", "kind": "pca"}, "no stable gradient; use objective.whitening.grad=detach"),
         ({"grad": "through", "stats": "ema"}, "running moments are constants; use objective.whitening.grad=detach"),
     ],

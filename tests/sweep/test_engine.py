@@ -113,13 +113,13 @@ def test_a_setting_that_only_some_cases_have():
     more = ["aux_modality.init=random", "trainer.lr=0.5"]
     both = table.jobs(["case=visual_bert,visual_roberta", "seed=1", *more])
     assert all(set(more) <= set(job.arguments) for job in both)
-    engine.check_keys(both)
+    engine.check_settings(both)
     forced = table.job(["case=visual_bert", "++aux_modality.init=random", "seed=1"])
     assert forced == table.job(["case=visual_bert", "aux_modality.init=random", "seed=1"])
     with pytest.raises(UserError, match=r"no key aux_modality\.init.*in the job simcse_bert"):
-        engine.check_keys(table.jobs(["aux_modality.init=random"]))
+        engine.check_settings(table.jobs(["aux_modality.init=random"]))
     with pytest.raises(UserError, match="innit"):
-        engine.check_keys(table.jobs(["case=visual_bert", "aux_modality.innit=random"]))
+        engine.check_settings(table.jobs(["case=visual_bert", "aux_modality.innit=random"]))
 
 
 def test_what_a_run_was_told_beyond_its_sweep():
@@ -230,7 +230,7 @@ def test_dry_run_shows_and_starts_nothing(table5, capsys):
     [
         (["sweep=whitenedcse/tabel4"], "did you mean whitenedcse/table4?"),
         (["sweep=nonling/table1", "case=visual_brt"], "did you mean visual_bert?"),
-        (["sweep=nonling/table1", "jobs.parallel=many"], "jobs.parallel=many must be a whole number"),
+        (["sweep=nonling/table1", "jobs.parallel=many"], "jobs.parallel=many: must be a whole number"),
         (["sweep=nonling/table1", "+sead=1"], "there is no key sead"),
         (["sweep=whitenedcse/table5", "trainer.learning_rate=1"], "there is no key trainer.learning_rate"),
     ],

@@ -118,7 +118,7 @@ def test_several_evaluations(many):
         ("seed=1,2 resume=outputs/x", "resume=outputs/x goes on with one run"),
         ("seed=1,2 jobs.parallel=0", "whole number of at least 1"),
         ("seed=1,2 jobs.parallel=2 hydra/launcher=submitit_slurm", "array_parallelism"),
-        ("seed=1,2 jobs.fail_fast=maybe", "jobs.fail_fast=maybe must be true or false"),
+        ("seed=1,2 jobs.fail_fast=maybe", "jobs.fail_fast=maybe: must be yes or no"),
         ("seed=1,2 hydra/sweeper=optuna", "optuna 2.10"),
     ],
 )

@@ -3,30 +3,15 @@
 import gzip
 import hashlib
 import zlib
-from collections.abc import Callable, Collection, Mapping, Sized
+from collections.abc import Callable, Mapping, Sized
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 from cse.errors import MissingResource, UserError
 from cse.types import DataFile, DataSources, Problem
 
 T = TypeVar("T")
-
-
-def listed(value: Any) -> list[Any]:
-    """A setting that is a list, also where one value was typed: eval.tasks=TREC."""
-    return [] if value is None else [value] if isinstance(value, str | int | float) else list(value)
-
-
-def chosen(key: str, value: object, options: Collection[str]) -> list[str]:
-    """The names that the setting `key` lists. Raises UserError for none, and for one that is no option."""
-    names = listed(value)
-    if unknown := [str(name) for name in names if name not in options]:
-        raise UserError(f"{key}: {', '.join(unknown)} unknown; choose from {', '.join(options)}.")
-    if not names:
-        raise UserError(f"{key} is empty: choose from {', '.join(options)}.")
-    return names
 
 
 class DataFolder:

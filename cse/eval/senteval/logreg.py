@@ -13,10 +13,14 @@ of a split. Rows of a batch come last: a softmax over the few classes is then on
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Annotated, Literal
 
 import numpy as np
 import torch
+from annotated_types import MinLen
 from torch import Tensor
+
+from cse.ranges import Count, Device, Natural, NonNegative, Positive, Seed
 
 HELD_OUT = 0.05  # share kept for early stopping where a refit has no dev set (SentEval's validation_split)
 GATHERED = 2**19  # floats of a gathered batch: splits are stacked until it leaves the CPU's cache
@@ -53,15 +57,15 @@ class Fitted:
 class LogisticRegression:
     """The settings of a fit (conf/eval/classifier/senteval.yaml says whose) and where it runs."""
 
-    l2: list[float]
-    optimizer: str  # adam | rmsprop
-    lr: float
-    batch_size: int
-    epoch_size: int  # passes between two checks
-    tenacity: int  # checks without improvement that are forgiven, counted over the whole fit
-    max_epoch: int  # no new check is begun after this many passes
-    seed: int
-    device: str
+    l2: Annotated[list[NonNegative], MinLen(1)]
+    optimizer: Literal["adam", "rmsprop"]
+    lr: Positive
+    batch_size: Count
+    epoch_size: Count  # passes between two checks
+    tenacity: Natural  # checks without improvement that are forgiven, counted over the whole fit
+    max_epoch: Natural  # no new check is begun after this many passes
+    seed: Seed
+    device: Device
 
     def grid(self, scheme: str) -> list[float]:
         """The l2 values to choose from; the same in every scheme."""

@@ -6,11 +6,14 @@ N rows, F features; class c stands for the score c + 1.
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import torch
 from scipy.stats import pearsonr, spearmanr
 from torch.nn.functional import linear, mse_loss
+
+from cse.ranges import Count, Natural, Positive, Seed
 
 CLASSES = 5
 
@@ -22,13 +25,13 @@ class Relatedness:
     stop_on: pearson (facebookresearch/SentEval) or spearman (SimCSE's fork).
     """
 
-    stop_on: str
-    lr: float
-    batch_size: int
-    epoch_size: int  # passes between two checks
-    tenacity: int  # checks without improvement that are forgiven
-    max_epoch: int
-    seed: int
+    stop_on: Literal["pearson", "spearman"]
+    lr: Positive
+    batch_size: Count
+    epoch_size: Count  # passes between two checks
+    tenacity: Natural  # checks without improvement that are forgiven
+    max_epoch: Natural
+    seed: Seed
 
     def run(self, x: dict[str, np.ndarray], y: dict[str, np.ndarray]) -> dict[str, float]:
         """Scores of features x and gold scores y in train, dev and test: correlations x100, mean squared error."""

@@ -5,11 +5,14 @@ tenths. S splits, L strengths C.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
+from annotated_types import MinLen
 
 from cse.eval.senteval.logreg import Split
+from cse.eval.senteval.validation import Scheme
+from cse.ranges import Count, Positive, Seed
 
 if TYPE_CHECKING:  # takes a second to import
     from sklearn.linear_model import LogisticRegression
@@ -31,11 +34,11 @@ class SklearnFitted:
 class SklearnLogisticRegression:
     """c: the values of C to choose from, by scheme (SentEval's validation.py)."""
 
-    c: dict[str, list[float]]
-    max_iter: int
-    seed: int
+    c: dict[Scheme, Annotated[list[Positive], MinLen(1)]]
+    max_iter: Count
+    seed: Seed
 
-    def grid(self, scheme: str) -> list[float]:
+    def grid(self, scheme: Scheme) -> list[float]:
         """The values of C to choose from in a scheme."""
         return list(self.c[scheme])
 

@@ -1,29 +1,23 @@
 """What SentEval's two suites of linear classifiers share: modes, rows, averages, and one pass through the encoder."""
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
-from cse.errors import UserError
 from cse.eval.score import Remembering
 from cse.eval.senteval.transfer_data import Examples, Parts
+from cse.eval.senteval.validation import Mode, Procedure
 from cse.types import Encode, Evaluator, RowCounts
 
 
 class Suite(Evaluator):
-    """Base of Transfer and Probing. mode names one of `classifiers`, {"fit": classifier, "kfold": folds, ...}.
-
-    key: the evaluator's own in the config, for messages.
-    """
+    """Base of Transfer and Probing. mode names one of `classifiers`, {"fit": classifier, "kfold": folds, ...}."""
 
     splits = ("test",)
     averaged: tuple[str, ...]
     """The tasks of the average, which appears when all of them were scored."""
 
-    def __init__(self, key: str, mode: str, classifiers: dict[str, dict[str, Any]]):
-        if mode not in classifiers:
-            raise UserError(f"{key}.mode={mode}: choose from {', '.join(classifiers)}.")
+    def __init__(self, mode: Mode, classifiers: dict[Mode, Procedure]):
         self.mode, self.settings = mode, classifiers[mode]
         self.suffix = "_sklearn" if mode == "sklearn" else ""
         self.data: dict[str, Parts] = {}

@@ -6,13 +6,26 @@ first maximum of the rounded dev means wins. N rows, F features, S splits, L str
 """
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Annotated, Any, Literal, Protocol
 
 import numpy as np
+from annotated_types import Ge
+from typing_extensions import TypedDict
 
 from cse.eval.senteval.logreg import Split
 
 SEED = 1111  # SentEval's, for folds and fits
+
+Mode = Literal["test", "fast", "sklearn"]
+Scheme = Literal["nested", "cross", "split"]
+
+
+class Procedure(TypedDict):
+    """One mode of conf/eval/classifier: folds, the classifier, and what of it SNLI changes."""
+
+    kfold: Annotated[int, Ge(2)]
+    fit: Any
+    snli: dict[str, Any]
 
 
 class Fits(Protocol):
@@ -31,7 +44,7 @@ class Fits(Protocol):
 class Classifier(Protocol):
     """What SentEval's schemes ask of a classifier. Placed features are its own: a tensor, an array."""
 
-    def grid(self, scheme: str) -> list[float]:
+    def grid(self, scheme: Scheme) -> list[float]:
         """The strengths to choose from in the scheme nested, cross or split."""
         ...
 

@@ -5,24 +5,13 @@ from pathlib import Path
 import pytest
 
 from cse.errors import MissingResource, UserError
-from cse.eval.senteval.files import DataFolder, chosen, listed
+from cse.eval.senteval.files import DataFolder
 
 
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "a.txt").write_text("one\ntwo\n")
     return DataFolder(str(tmp_path), "paths.x", "a folder of x", allow_partial=True)
-
-
-@pytest.mark.parametrize(("value", "found"), [("TREC", ["TREC"]), (5, [5]), (None, []), (("a", "b"), ["a", "b"])])
-def test_one_value_is_a_list_of_one(value, found):
-    assert listed(value) == found
-
-
-def test_names_are_checked():
-    assert chosen("eval.x.tasks", "MR", {"MR": 1, "CR": 2}) == ["MR"]
-    with pytest.raises(UserError, match=r"eval\.x\.tasks is empty"):
-        chosen("eval.x.tasks", [], {"MR": 1})
 
 
 def test_a_file_that_may_not_be_read(folder, monkeypatch):

@@ -1,0 +1,54 @@
+"""Types of settings with their ranges, for the signatures of parts: `lr: Positive`, `p: Share`, `seed: Seed`.
+
+A signature is the only place that knows what a part takes; cse.run.settings checks a config against it before any
+work. A choice is a Literal, or a OneOf where a table lists the names already. NaN and infinity are refused everywhere.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Literal
+
+from annotated_types import Ge, Gt, Le, Lt, MinLen
+from pydantic import AfterValidator, GetCoreSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+Count = Annotated[int, Ge(1)]
+Natural = Annotated[int, Ge(0)]
+Seed = Annotated[int, Ge(0), Lt(2**32)]  # what numpy's generators take
+Positive = Annotated[float, Gt(0)]
+NonNegative = Annotated[float, Ge(0)]
+Share = Annotated[float, Ge(0), Le(1)]
+PositiveShare = Annotated[float, Gt(0), Le(1)]
+BelowOne = Annotated[float, Ge(0), Lt(1)]  # a dropout, a momentum: 1 would leave nothing
+Name = Annotated[str, MinLen(1)]
+Split = Literal["dev", "test"]
+
+
+class OneOf:
+    """One of the names that a table lists: `Annotated[str, OneOf(TASKS)]`."""
+
+    def __init__(self, names: Iterable[str]):
+        self.names = list(names)
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.literal_schema(self.names)
+
+
+def ascending(values: Sequence[float]) -> Sequence[float]:
+    """The values. Raises ValueError unless each is at least as large as the one before."""
+    if list(values) != sorted(values):
+        raise ValueError("must be in ascending order")
+    return values
+
+
+Ascending = AfterValidator(ascending)
+
+
+def device(name: str) -> str:
+    """The name. Raises ValueError unless it is one of a device that a classifier can be trained on."""
+    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", name):
+        raise ValueError("must be auto, cpu, cuda or cuda:N")
+    return name
+
+
+Device = Annotated[str, AfterValidator(device)]

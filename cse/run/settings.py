@@ -1,0 +1,286 @@
+"""Every setting of a config is checked against the signature of the part that takes it, before any work.
+
+`settle` walks a composed config. A node with a `_target_` is checked by pydantic against the annotations of that
+class's constructor (or of that function), nested nodes too; the keys that no part takes are checked against Train or
+Evaluate below. Nothing is built. All that is wrong is said at once, each with its key as a user types it:
+
+    trainer.lr=nan: must be a number above 0; trainer.schedule=cosin: must be one of linear, cosine, ...
+
+What a command line cannot say exactly is read as it was meant: `no` is false where a switch is, a single name is a list
+of one where a list is, 20231101 is text where text is.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from functools import cache
+from inspect import Parameter, isclass, signature
+from typing import Annotated, Any, Literal, get_type_hints
+
+from annotated_types import MinLen
+from hydra.utils import get_object
+from omegaconf import DictConfig, OmegaConf
+from pydantic import ConfigDict, PydanticSchemaGenerationError, TypeAdapter, ValidationError, with_config
+from pydantic_core import SchemaError
+from typing_extensions import TypedDict
+
+from cse.errors import UserError
+from cse.model.pooling import AnyPooling
+from cse.model.whitening import Kind
+from cse.ranges import Count, Name, Seed, Split
+from cse.run.allowed import allowed, shown
+from cse.run.composition import SWITCH
+
+Part = Callable[..., object]
+"""A node with a `_target_`: it is checked against its own signature."""
+
+Path = tuple[str | int, ...]
+"""Keys and places in lists, from the top of a config down."""
+
+STRICT = ConfigDict(extra="forbid", allow_inf_nan=False, arbitrary_types_allowed=True)
+NESTED = "\0"  # stands for a nested part among the values of the part around it
+MISSING = "???"  # Hydra's mark of a value that has to be given
+REFERENCE = re.compile(r"\$\{([\w.]+)\}")  # a value that is wholly another key's
+HYDRAS_OWN = ("_target_", "_partial_", "_convert_", "_recursive_", "_args_")
+
+
+class Jobs(TypedDict):
+    """How a sweep runs its jobs."""
+
+    parallel: Count
+
+
+@with_config(STRICT | ConfigDict(extra="ignore"))
+class Train(TypedDict):
+    """The keys of conf/train.yaml that no part takes."""
+
+    seed: Seed
+    resume: Name | None
+    note: str | None
+    dry_run: bool
+    smoke: bool
+    case: str | None
+    jobs: Jobs
+    allow_partial: bool
+    checkpoint: None
+    paths: dict[str, str | None]
+    model: Part
+    data: Part
+    augmentation: Part
+    objective: Part
+    masking: Part
+    trainer: Part
+    aux_modality: dict[str, object]
+    eval: dict[str, Part]
+    tracker: dict[str, Part]
+
+
+class Afterwards(TypedDict):
+    """BERT-whitening of the finished embeddings."""
+
+    kind: Kind | None
+    components: Count | None
+    fit: Name | None
+
+
+@with_config(STRICT | ConfigDict(extra="ignore"))
+class Evaluate(TypedDict):
+    """The keys of conf/evaluate.yaml that no part takes."""
+
+    checkpoint: Name | None
+    pooling: AnyPooling | None
+    lowercase: bool
+    max_length: Count | None
+    batch_size: Count
+    dtype: Literal["fp32", "bf16", "fp16"]
+    splits: Annotated[list[Split], MinLen(1)]
+    allow_partial: bool
+    smoke: bool
+    case: str | None
+    whitening: Afterwards
+    paths: dict[str, str | None]
+    eval: dict[str, Part]
+    tracker: dict[str, Part]
+
+
+COMMANDS: dict[str, type] = {"train": Train, "evaluate": Evaluate}
+
+
+def settle(cfg: DictConfig, command: str) -> DictConfig:
+    """The config itself, with words for truth, single names and numerals read as what they are meant for.
+
+    command: "train" or "evaluate". Raises UserError with one sentence for every violation, or OmegaConf's error for a
+    reference that leads nowhere.
+    """
+    ours = OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key != "hydra"])
+    content: Any = OmegaConf.to_container(ours, resolve=True)
+    written: Any = OmegaConf.to_container(ours)
+    wrong: dict[str, str] = {}
+    for place, node in [((), content), *parts(content, ())]:
+        try:
+            types = types_of(node["_target_"]) if place else TypeAdapter(COMMANDS[command])
+        except (ImportError, ValueError) as error:  # Hydra's words for a name that leads nowhere
+            key = dotted((*place, "_target_"))
+            wrong[key] = f"{key}={node['_target_']} cannot be imported: {str(error).splitlines()[0]}"
+            continue
+        values = {key: hollow(value) for key, value in node.items() if key not in HYDRAS_OWN}
+        for path in corrected(values, types):
+            OmegaConf.update(cfg, dotted(origin(written, (*place, *path))), reach(values, path))
+        for path, kind, reason in errors(values, types):
+            setting = keys_only(path)
+            key, value = dotted(origin(written, (*place, *setting))), reach(node, setting)
+            if value == MISSING:
+                wrong.setdefault(key, f"{key} is not set: say {key}=...")
+            elif kind == "extra_forbidden":
+                wrong.setdefault(key, f"{key}: there is no such setting")
+            else:
+                wrong.setdefault(key, f"{key}={shown(value)}: {reason or f'must be {allowed(types, setting)}'}")
+    if wrong:
+        raise UserError("; ".join(wrong.values()))
+    return cfg
+
+
+def parts(node: Any, place: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Every node with a `_target_` at or below this one, and where it is."""
+    if isinstance(node, dict) and "_target_" in node:
+        yield place, node
+    for key, child in children(node):
+        yield from parts(child, (*place, key))
+
+
+def children(node: Any) -> Iterator[tuple[str | int, Any]]:
+    """The values of a mapping or a list, with their keys or places."""
+    yield from node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+
+
+def hollow(value: Any) -> Any:
+    """The value with a mark in place of every part in it: those are checked on their own."""
+    if isinstance(value, dict):
+        return NESTED if "_target_" in value else {key: hollow(child) for key, child in value.items()}
+    return [hollow(child) for child in value] if isinstance(value, list) else value
+
+
+@cache
+def types_of(target: str) -> TypeAdapter:
+    """What the class or function of that name takes, none of it required: the code that builds it gives the rest."""
+    part = get_object(target)
+    makers = [vars(base)["__init__"] for base in part.__mro__ if "__init__" in vars(base)] if isclass(part) else [part]
+    fields: dict[str, Any] = {}
+    more = True
+    while more and makers:  # a class that takes **settings hands them to its base
+        maker = makers.pop(0)
+        hints = get_type_hints(maker, include_extras=True)
+        taken = signature(maker).parameters.values()
+        more = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in taken)
+        named = (parameter.name for parameter in taken if parameter.kind is not Parameter.VAR_KEYWORD)
+        fields = {name: checkable(hints.get(name, object)) for name in named} | fields
+    config = STRICT | ConfigDict(extra="ignore" if more else "forbid")
+    return TypeAdapter(with_config(config)(TypedDict(target, fields, total=False)))  # type: ignore[operator]
+
+
+def checkable(hint: Any) -> Any:
+    """The type; `object`, which is anything, for one that pydantic cannot check, as a stranger's Protocol."""
+    try:
+        TypeAdapter(hint, config=ConfigDict(arbitrary_types_allowed=True))
+    except (PydanticSchemaGenerationError, SchemaError):
+        return object
+    return hint
+
+
+def errors(values: dict[str, Any], types: TypeAdapter) -> list[tuple[Path, str, str]]:
+    """(where, pydantic's name of the error, a validator's own reason or "") of each error; nested parts have none here.
+
+    As strict JSON: no text for a number, no number for a switch, but a list where a tuple is taken.
+    """
+    found: list[tuple[Path, str, str]] = [(path, "missing", "") for path in mandatory(values, ())]
+    try:
+        types.validate_json(json.dumps(values, default=str), strict=True)
+    except ValidationError as error:
+        for one in error.errors():
+            path = nearest_place(values, one["loc"])
+            if one["type"] == "missing" and isinstance(reach(values, path), dict):
+                path = (*path, one["loc"][-1])
+            found.append((path, one["type"], str(one["ctx"]["error"]) if one["type"] == "value_error" else ""))
+    return [one for one in found if reach(values, one[0]) != NESTED]
+
+
+def mandatory(node: Any, place: Path) -> Iterator[Path]:
+    """Where a value that has to be given is not."""
+    if node == MISSING:
+        yield place
+    for key, child in children(node):
+        yield from mandatory(child, (*place, key))
+
+
+def corrected(values: dict[str, Any], types: TypeAdapter) -> set[Path]:
+    """Read, in place, what is not exact but clear. Returns the settings that it changed."""
+    changed: set[Path] = set()
+    before = -1
+    while before < len(changed):  # a single word may first become a list, and then what the list holds
+        before = len(changed)
+        for path, kind, _ in errors(values, types):
+            value = reach(values, path)
+            meant = meaning(kind, value)
+            if meant is not value:
+                reach(values, path[:-1])[path[-1]] = meant
+                changed.add(path)
+    return {keys_only(path) for path in changed}
+
+
+def meaning(kind: str, value: Any) -> Any:
+    """What a value stands for where pydantic has an error of that name; the value itself where that is not clear."""
+    if kind == "bool_type" and isinstance(value, str):
+        return SWITCH.get(value.lower(), value)
+    if kind == "string_type" and isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if kind == "list_type" and isinstance(value, str | int | float) and value not in ("", MISSING):
+        return [value]
+    return value
+
+
+def nearest_place(values: Any, loc: tuple[str | int, ...]) -> Path:
+    """pydantic's place of an error without what it adds to it, as the members of unions."""
+    path: list[str | int] = []
+    for step in loc:
+        inside = (
+            step in values
+            if isinstance(values, dict)
+            else step in range(len(values))
+            if isinstance(values, list)
+            else False
+        )
+        if inside:
+            path.append(step)
+            values = values[step]
+    return tuple(path)
+
+
+def keys_only(path: Path) -> Path:
+    """The setting that a place is in: a list is one setting, whatever in it is wrong."""
+    first = next((index for index, step in enumerate(path) if isinstance(step, int)), len(path))
+    return path[:first]
+
+
+def reach(tree: Any, path: Path) -> Any:
+    """What is at that place; MISSING where nothing is."""
+    node: Any = tree
+    for step in path:
+        if isinstance(node, dict) and step not in node:
+            return MISSING
+        node = node[step]
+    return node
+
+
+def origin(written: Any, path: Path) -> Path:
+    """The key whose value that place repeats, as in `seed: ${seed}`; the place itself where it repeats none."""
+    node = written
+    for step in path:
+        if not isinstance(node, dict | list):
+            return path  # below a reference to a whole mapping
+        node = reach(node, (step,))
+    reference = REFERENCE.fullmatch(node) if isinstance(node, str) else None
+    return origin(written, tuple(reference.group(1).split("."))) if reference else path
+
+
+def dotted(path: Path) -> str:
+    return ".".join(map(str, path))
