@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from omegaconf import DictConfig
 
-from cse.cli import compose
+from cse.cli import compose, streams
 from cse.cli.choices import Finding, choices, composed, paths
 from cse.errors import UserError
 
@@ -27,6 +27,7 @@ SCARCE = 5e9  # bytes: one run of BERT base keeps 2.2 GB (best/ and last/), and 
 
 def main() -> None:
     """The console script. Exit codes: 0 whatever was found, 2 the user's mistake."""
+    streams.outlast()
     arguments = sys.argv[1:]
     if any(argument in ("-h", "--help") for argument in arguments):
         from cse.cli.help import DOCTOR

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
-from cse.cli import compose
+from cse.cli import compose, streams
 from cse.errors import MissingResource, UserError
 
 if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
@@ -20,6 +20,7 @@ log = logging.getLogger("cse")
 
 def main() -> None:
     """The console script. Exit codes: 0 done, 1 the run failed, 2 the user's mistake."""
+    streams.outlast()
     from cse.cli.help import EVALUATE, answer
 
     if (help_text := answer("evaluate", EVALUATE, sys.argv[1:])) is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 from omegaconf import DictConfig
 
-from cse.cli import compose
+from cse.cli import compose, streams
 from cse.errors import RunError, UserError
 from cse.run.composition import composed, nearest
 from cse.run.groups import CONF_DIR, choices
@@ -41,7 +41,8 @@ Exit codes: 0 done (also where runs are missing: the report says which), 1 it co
 
 
 def main() -> None:
-    """The console script."""
+    """The console script. Exit codes: 0 done, 1 a full disk, 2 the user's mistake."""
+    streams.outlast()
     if any(argument in ("-h", "--help") for argument in sys.argv[1:]):
         print(HELP)  # noqa: T201
         return

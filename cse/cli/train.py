@@ -5,12 +5,13 @@ import sys
 
 from omegaconf import DictConfig
 
-from cse.cli import compose
+from cse.cli import compose, streams
 from cse.errors import UserError
 
 
 def main() -> None:
     """The console script. Exit codes: 0 done, 1 the run failed, 2 the user's mistake."""
+    streams.outlast()
     from cse.cli.help import TRAIN, answer
 
     if (help_text := answer("train", TRAIN, sys.argv[1:])) is not None:

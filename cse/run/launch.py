@@ -2,6 +2,9 @@
 
 import logging
 import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
@@ -9,6 +12,8 @@ from omegaconf import DictConfig, OmegaConf
 from cse.errors import MissingResource, RunError, UserError
 
 log = logging.getLogger("cse")
+
+ALONE = 30.0  # seconds of waiting for other processes, before it is said
 
 
 def launch(cfg: DictConfig, folder: Path) -> float | None:
@@ -81,5 +86,29 @@ def shared_folder(folder: Path) -> Path:
     from cse.run.run import PATIENCE
     from cse.training.distributed import gather_objects
 
-    PartialState(cpu=not torch.cuda.is_available(), timeout=PATIENCE)
+    with said_when_alone():
+        PartialState(cpu=not torch.cuda.is_available(), timeout=PATIENCE)
     return Path(gather_objects(str(folder))[0])
+
+
+@contextmanager
+def said_when_alone() -> Iterator[None]:
+    """A block in which the processes of a run meet: says after half a minute whom it waits for, and goes on waiting.
+
+    A cluster may start its other nodes later. Raises UserError for a rank without the rest of what a launcher sets.
+    """
+    names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
+    if missing := [name for name in names if name not in os.environ]:
+        raise UserError(
+            f"RANK={os.environ['RANK']} is set in the environment, but not {', '.join(missing)}: start every process "
+            "with torchrun, accelerate or srun, or unset RANK for a run of one process"
+        )
+    rank, world, address, port = (os.environ[name] for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"))
+    told = "RANK=%s: still waiting for the other processes of WORLD_SIZE=%s at %s:%s; is each of them started?"
+    timer = threading.Timer(ALONE, lambda: log.error(told, rank, world, address, port))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
