@@ -100,26 +100,21 @@ def report(config: dict[str, Any]) -> None:
 def of_sweep(config: dict[str, Any], folders: list[Path], out: Path) -> "Report":
     """A sweep's runs beside the paper's table, or surveyed if its report names none, and its figures."""
     from cse.report import published
-    from cse.report.claims import judged
     from cse.report.claims import parse as parse_claims
     from cse.report.page import Report
-    from cse.report.runs import read_runs
     from cse.report.spec import parse, scored_by
     from cse.report.statistics import Intervals
     from cse.report.survey import survey
     from cse.report.table import build
+    from cse.report.verdicts import judged
 
     block, expected, where = read_sweep(config["sweep"])
     printed = published.table(block["paper"], block["table"]) if block.get("table") else None
     spec = parse(block, printed, where, tolerance=config["tolerance"], seed_sd=config["seed_sd"])
     claims = parse_claims(block.get("claims", []), spec, where)
-    shown = [plot.showing(config["score"]) for plot in spec.figures]
-    if not folders:  # where `cse-train sweep=...` puts them, if it ever ran
-        folders = [jobs.read(config["sweep"]).place([])]
-    runs = read_runs(folders) if config["runs"] or folders[0].is_dir() else []
-    cases = jobs.read(config["sweep"]).cases
-    runs = [run for run in runs if not cases or run.get("case") in (None, *cases)]  # the folder may hold other tables'
-    runs = departing(runs, config["sweep"], spec.seed)
+    plots = [plot.showing(config["score"]) for plot in spec.figures]
+    folders = folders or [jobs.read(config["sweep"]).place([])]  # where `cse-train sweep=...` puts them
+    runs = departing(runs_of_sweep(config, folders), config["sweep"], spec.seed)
     if config["score"]:
         spec = scored_by(spec, config["score"])
         claims = [claim.scored_by(config["score"]) for claim in claims]
@@ -127,12 +122,28 @@ def of_sweep(config: dict[str, Any], folders: list[Path], out: Path) -> "Report"
     if printed:
         tables = [build(spec, printed, runs, expected, Intervals(config["confidence"], config["interval"]))]
     else:
-        metrics = [metric for plot in shown for metric in plot.metrics]
-        tables = survey(runs, metrics, spec.seed, expected)
-    pictures = [draw(plot, spec, runs, out) for plot in shown]
+        tables = survey(runs, [metric for plot in plots for metric in plot.metrics], spec.seed, expected)
     paper = published.read(spec.paper)["paper"]
-    findings = judged(claims, spec, tables[0] if printed else None, runs, config["confidence"])
-    return Report(config["sweep"], f"{paper}. {progress(runs, folders)}", tables, pictures, runs, findings)
+    return Report(
+        title=config["sweep"],
+        subtitle=f"{paper}. {progress(runs, folders)}",
+        tables=tables,
+        pictures=[draw(plot, spec, runs, out) for plot in plots],
+        runs=runs,
+        findings=judged(claims, spec, tables[0] if printed else None, runs, config["confidence"]),
+    )
+
+
+def runs_of_sweep(config: dict[str, Any], folders: list[Path]) -> list["Run"]:
+    """The runs in the folders, but for cases that the sweep lacks: a folder may hold other tables' too.
+
+    A sweep's own folder need not exist yet. Raises UserError where a folder that was named does not exist.
+    """
+    from cse.report.runs import read_runs
+
+    runs = read_runs(folders) if config["runs"] or folders[0].is_dir() else []
+    cases = jobs.read(config["sweep"]).cases
+    return [run for run in runs if not cases or run.get("case") in (None, *cases)]
 
 
 def of_folders(config: dict[str, Any], folders: list[Path]) -> "Report":

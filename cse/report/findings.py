@@ -5,8 +5,8 @@ import io
 import math
 from collections.abc import Callable
 
-from cse.report.claims import Finding
 from cse.report.layout import Grid, bounds, grid_to_markdown, probability, signed
+from cse.report.verdicts import Finding
 
 TOLD: dict[str, Callable[[Finding], str]] = {
     "printed": lambda f: signed(f.printed, 2),

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from cse.report import findings
-from cse.report.claims import CONTRADICTED, HOLDS, NOT_SEEN, Finding
 from cse.report.layout import Grid, grid, remarks
 from cse.report.runs import Run
 from cse.report.table import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY, Table
+from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_SEEN, Finding
 
 COLOURS = {"PASS": "green", "WITHIN SEED NOISE": "yellow", "DIFFERS": "red", OTHER_SETTING: "magenta",
            HOLDS: "green", NOT_SEEN: "yellow", CONTRADICTED: "red",

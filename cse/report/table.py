@@ -83,21 +83,7 @@ class Table:
 
 def build(spec: Spec, published: Published, runs: list[Run], expected: list[Where], intervals: Intervals) -> Table:
     """Fill the published table from runs. expected: every job's axes, as the sweep plans them."""
-    table = Table(
-        title=published.title,
-        split=published.split,
-        columns=published.columns,
-        cells={
-            row: {
-                column: Cell(row, column, printed[column], p_published=published.p_values.get((row, column), ""))
-                for column in published.columns
-            }
-            for row, printed in published.cells.items()
-        },
-        decimals=published.decimals,
-        column_decimals=published.column_decimals,
-        baselines=spec.baselines,
-    )
+    table = blank(published, spec.baselines)
     for cell in table.all_cells:
         if cell.row in spec.rows and cell.column in spec.columns:
             table.absent += fill(cell, spec, runs, expected)
@@ -106,17 +92,40 @@ def build(spec: Spec, published: Published, runs: list[Run], expected: list[Wher
         elif cell.row in published.others:
             cell.verdict = PUBLISHED_ONLY
     for column in spec.columns:
-        filled = [row[column] for row in table.cells.values() if row[column].values]
-        seed_sd = seed_sd_of(column, spec, filled)
-        for cell in (table.cells[row][column] for row in spec.rows):
-            judge(cell, spec, seed_sd, intervals)
-    for row, base in spec.baselines.items():
-        for column in (name for name, line in spec.columns.items() if not line.config):
-            compare(table.cells[row][column], table.cells[base][column], intervals.confidence)
+        judge_column([row[column] for row in table.cells.values()], spec, intervals)
+    compare_rows(table, spec, intervals.confidence)
     table.absent += missing_jobs(runs, expected)
     table.notes = [*published.notes, *notes(table, spec, runs, intervals)]
     table.deviations = deviations(spec.setting, table.runs)
     return table
+
+
+def blank(published: Published, baselines: dict[str, str]) -> Table:
+    """The table as printed, without runs. baselines: {row: the row that it is tested against}."""
+    cells = {
+        row: {
+            column: Cell(row, column, printed[column], p_published=published.p_values.get((row, column), ""))
+            for column in published.columns
+        }
+        for row, printed in published.cells.items()
+    }
+    return Table(
+        title=published.title,
+        split=published.split,
+        columns=published.columns,
+        cells=cells,
+        decimals=published.decimals,
+        column_decimals=published.column_decimals,
+        baselines=baselines,
+    )
+
+
+def judge_column(cells: list[Cell], spec: Spec, intervals: Intervals) -> None:
+    """Judge the cells of a column that runs may fill, by the spread of its own seeds."""
+    seed_sd = seed_sd_of(cells[0].column, spec, [cell for cell in cells if cell.values])
+    for cell in cells:
+        if cell.row in spec.rows:
+            judge(cell, spec, seed_sd, intervals)
 
 
 def notes(table: Table, spec: Spec, runs: list[Run], intervals: Intervals) -> list[str]:
@@ -248,6 +257,13 @@ def interval_of(cell: Cell, spec: Spec, intervals: Intervals) -> Interval | None
             statistic=lambda x, axis: np.quantile(x, level, axis=axis),
         )
     return None
+
+
+def compare_rows(table: Table, spec: Spec, confidence: float) -> None:
+    """Compare each row with its baseline, but for columns of config values."""
+    for row, base in spec.baselines.items():
+        for column in (name for name, line in spec.columns.items() if not line.config):
+            compare(table.cells[row][column], table.cells[base][column], confidence)
 
 
 def compare(cell: Cell, base: Cell, confidence: float) -> None:

@@ -7,12 +7,12 @@ import yaml
 from scipy import stats
 
 from cse.errors import UserError
-from cse.report import claims, findings, published, statistics
-from cse.report.claims import CONTRADICTED, HOLDS, NOT_RUN, NOT_SEEN
+from cse.report import claims, findings, published, statistics, verdicts
 from cse.report.runs import read_runs
 from cse.report.spec import parse
 from cse.report.statistics import Intervals
 from cse.report.table import build
+from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_RUN, NOT_SEEN
 from cse.run.groups import choices
 from cse.sweep import jobs
 
@@ -49,7 +49,7 @@ def test_the_printed_numbers_are_held_to_the_claims(name):
     """Every claim names rows and columns that there are; which of them the paper's own numbers contradict is known."""
     found, spec, printed = of_sweep(name)
     table = build(spec, printed, [], [], Intervals(0.95, "t")) if printed else None
-    judged = claims.judged(found, spec, table, [], 0.95)
+    judged = verdicts.judged(found, spec, table, [], 0.95)
     assert (len(found) >= 1) != (name in NONE)
     assert {finding.verdict for finding in judged} <= {NOT_RUN}
     assert {(name, f.claim.says) for f in judged if f.supported is False} == {
@@ -89,7 +89,7 @@ def judged(leave, tmp_path):
         spec = parse(block, printed, "sweeps/it.yaml", tolerance=0.1, seed_sd=0.9)
         runs = read_runs([tmp_path / "runs"])
         table = build(spec, printed, runs, [], Intervals(confidence, "t"))
-        found = claims.judged(claims.parse(block["claims"], spec, "sweeps/it.yaml"), spec, table, runs, confidence)
+        found = verdicts.judged(claims.parse(block["claims"], spec, "sweeps/it.yaml"), spec, table, runs, confidence)
         return {finding.claim.says: finding for finding in found}
 
     for m, scores in SCORES.items():

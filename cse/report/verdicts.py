@@ -1,0 +1,238 @@
+"""What our runs say of a paper's claims: effect, interval, test, and a verdict after Holm's correction."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from cse.errors import UserError
+from cse.report import statistics
+from cse.report.claims import Claim, names
+from cse.report.runs import Run, Where, grouped, plain
+from cse.report.spec import Spec
+from cse.report.statistics import Interval
+from cse.report.table import Table, finished_runs, scores
+
+HOLDS, NOT_SEEN, CONTRADICTED, NOT_RUN = "HOLDS", "NOT SEEN", "CONTRADICTED", "NOT RUN"
+
+
+@dataclass(frozen=True)
+class Side:
+    """One number: ours by seed (empty: not run), and as printed (None: it is not)."""
+
+    label: str
+    ours: dict[str, float]
+    printed: float | None = None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What our runs say of a claim. effect: positive where it points as claimed; of `alike` the difference itself.
+
+    parts: how many of its parts were measured, and of how many; part: the one that decided. supported: whether the
+    printed numbers say what the claim says, None where they do not speak of it.
+    """
+
+    claim: Claim
+    verdict: str
+    effect: float | None = None
+    interval: Interval | None = None
+    n: str = ""
+    test: str = ""
+    p: float = math.nan
+    part: str = ""
+    parts: tuple[int, int] = (0, 0)
+    printed: float | None = None
+    supported: bool | None = None
+
+
+def judged(claims: list[Claim], spec: Spec, table: Table | None, runs: list[Run], confidence: float) -> list[Finding]:
+    """Every claim's finding, p corrected over all of them. table: None where the sweep draws figures only."""
+    raw = [
+        _trend(claim, spec, table, runs, confidence)
+        if claim.is_trend
+        else _compared(claim, spec, table, runs, confidence)
+        for claim in claims
+    ]
+    corrected = statistics.holm([finding.p for finding in raw])
+    return [_verdict(finding, p, 1 - confidence) for finding, p in zip(raw, corrected, strict=True)]
+
+
+def _verdict(finding: Finding, p: float, level: float) -> Finding:
+    if finding.effect is None or finding.verdict == NOT_RUN:
+        return finding
+    seen = not math.isnan(p) and p < level
+    return replace(finding, p=p, verdict=finding.verdict if seen else NOT_SEEN)
+
+
+@dataclass(frozen=True)
+class Test:
+    """One part of a comparison, tested: its name, the comparison, whether it points as claimed, and its p."""
+
+    part: str
+    comparison: statistics.Comparison
+    as_claimed: bool
+    p: float
+
+
+def _compared(claim: Claim, spec: Spec, table: Table | None, runs: list[Run], confidence: float) -> Finding:
+    """A comparison of two places, part by part. Its verdict is still the direction alone."""
+    pairs = _pairs(claim, spec, table, runs)
+    measured = [(a, b) for a, b in pairs if a.ours and b.ours]
+    printed = _printed(claim, pairs)
+    finding = Finding(
+        claim,
+        NOT_RUN,
+        parts=(len(measured), len(pairs)),
+        printed=printed,
+        supported=None if printed is None else _is_as_claimed(claim, printed),
+    )
+    if not measured:
+        return finding
+    test = _alike if claim.form == "alike" else _greater
+    tests = [Test(a.label or b.label, *test(claim, a.ours, b.ours, confidence)) for a, b in measured]
+    decisive, p = _decisive(tests)
+    return replace(
+        finding,
+        verdict=HOLDS if decisive.as_claimed else CONTRADICTED,
+        effect=decisive.comparison.effect,
+        interval=decisive.comparison.interval,
+        n=decisive.comparison.n,
+        test=decisive.comparison.test,
+        p=p,
+        part=decisive.part if len(pairs) > 1 else "",
+    )
+
+
+def _printed(claim: Claim, pairs: list[tuple[Side, Side]]) -> float | None:
+    """The printed difference that speaks least for the claim; None where the paper prints none."""
+    sign = -1 if claim.form == "less" else 1
+    printed = [sign * (a.printed - b.printed) for a, b in pairs if a.printed is not None and b.printed is not None]
+    return max(printed, key=abs, default=None) if claim.form == "alike" else min(printed, default=None)
+
+
+def _is_as_claimed(claim: Claim, difference: float) -> bool:
+    return abs(difference) <= claim.within if claim.form == "alike" else difference > 1e-9
+
+
+def _decisive(tests: list[Test]) -> tuple[Test, float]:
+    """The test that decides, and its p: of parts against the claim the surest (Bonferroni), else the least sure."""
+    against = [test for test in tests if not test.as_claimed]
+    if not against:
+        surest = max(tests, key=lambda test: _or_one(test.p))
+        return surest, surest.p
+    surest = min(against, key=lambda test: _or_one(test.p))
+    return surest, min(1.0, surest.p * len(tests))
+
+
+def _or_one(p: float) -> float:
+    return 1.0 if math.isnan(p) else p
+
+
+def _greater(claim: Claim, left: Mapping[str, float], right: Mapping[str, float], confidence: float):
+    """(comparison, whether it points as claimed, p)."""
+    high, low = (right, left) if claim.form == "less" else (left, right)
+    comparison = statistics.compared(high, low, confidence)
+    return comparison, comparison.effect > 0, comparison.p
+
+
+def _alike(claim: Claim, left: Mapping[str, float], right: Mapping[str, float], confidence: float):
+    """Two one-sided tests (Schuirmann): that the difference is above -within, and that it is below within."""
+    comparison = statistics.compared(left, right, confidence)
+    above, below = (
+        statistics.compared(left, right, confidence, shift).p / 2 for shift in (-claim.within, claim.within)
+    )
+    if abs(comparison.effect) <= claim.within:
+        return comparison, True, max(above, below)
+    return comparison, False, below if comparison.effect > 0 else above
+
+
+def _pairs(claim: Claim, spec: Spec, table: Table | None, runs: list[Run]) -> list[tuple[Side, Side]]:
+    """The parts of a comparison. One side of one number is compared with each of the other's."""
+    if claim.at:
+        left, right = (_at_each(place, claim.at, spec, runs) for place in (claim.left, claim.right))
+        return [(left[value], right[value]) for value in left if value in right]
+    lefts, rights = (_sides(place, spec, table, runs) for place in (claim.left, claim.right))
+    if len(lefts) == 1:
+        lefts *= len(rights)
+    if len(rights) == 1:
+        rights *= len(lefts)
+    if len(lefts) != len(rights):
+        raise UserError(f"claim {claim.says!r} compares {len(lefts)} numbers with {len(rights)}")
+    return list(zip(lefts, rights, strict=True))
+
+
+def _sides(place: dict[str, Any], spec: Spec, table: Table | None, runs: list[Run]) -> list[Side]:
+    if "where" in place:
+        label = ", ".join(f"{key}={value}" for key, value in place["where"].items())
+        return [Side(label, _by_seed(place["where"], place["metric"], spec, runs))]
+    assert table is not None
+    rows = names(place.get("row")) or list(spec.rows)
+    columns = names(place.get("column")) or list(spec.columns)
+    sides = []
+    for row in rows:
+        for column in columns:
+            cell = table.cells[row][column]
+            label = ", ".join(name for name, of in ((row, rows), (column, columns)) if len(of) > 1)
+            ours = dict(zip(grouped(cell.runs, spec.seed), cell.values, strict=True))
+            sides.append(Side(label, ours, cell.published.mean if cell.published else None))
+    return sides
+
+
+def _at_each(place: dict[str, Any], key: str, spec: Spec, runs: list[Run]) -> dict[Any, Side]:
+    """{value of a config key: the runs there}."""
+    values = {plain(run.get(key)) for run in finished_runs(place["where"], spec, runs)}
+    return {
+        value: Side(f"{key}={value:g}", _by_seed({**place["where"], key: value}, place["metric"], spec, runs))
+        for value in sorted(value for value in values if isinstance(value, float))
+    }
+
+
+def _by_seed(where: Where, metric: str, spec: Spec, runs: list[Run]) -> dict[str, float]:
+    """{seed: mean score of its runs}."""
+    groups = grouped(finished_runs(where, spec, runs), spec.seed)
+    return {seed: float(np.mean(values)) for seed, group in groups.items() if (values := scores(group, metric))}
+
+
+def _trend(claim: Claim, spec: Spec, table: Table | None, runs: list[Run], confidence: float) -> Finding:
+    """A rank correlation, of runs with a config key or of a table's rows with another column."""
+    sign = 1 if claim.form == "rises" else -1
+    points, pairs = _points(claim, spec, table, runs)
+    printed = sign * statistics.rank_correlation(pairs, confidence).effect if len(pairs) > 2 else None
+    finding = Finding(claim, NOT_RUN, parts=(0, 1), printed=printed, supported=None if printed is None else printed > 0)
+    if len({x for x, _ in points}) < 2:
+        return finding
+    correlation = statistics.rank_correlation(points, confidence)
+    interval = correlation.interval
+    return replace(
+        finding,
+        verdict=HOLDS if sign * correlation.effect > 0 else CONTRADICTED,
+        effect=sign * correlation.effect,
+        interval=(-interval[1], -interval[0]) if interval and sign < 0 else interval,
+        n=correlation.n,
+        test=correlation.test,
+        p=correlation.p,
+        parts=(1, 1),
+    )
+
+
+Points = list[tuple[float, float]]
+
+
+def _points(claim: Claim, spec: Spec, table: Table | None, runs: list[Run]) -> tuple[Points, Points]:
+    """(x, y) of a trend's runs or rows, and of the printed numbers ([] where x is a config key)."""
+    if not isinstance(claim.right, dict):
+        finished = finished_runs(claim.left["where"], spec, runs)
+        values = [(plain(run.get(claim.right)), run.metrics.get(claim.left["metric"])) for run in finished]
+        return [(x, y) for x, y in values if isinstance(x, float) and y is not None], []
+    assert table is not None
+    ys, xs = (_sides(place, spec, table, runs) for place in (claim.left, claim.right))
+    sides = list(zip(xs, ys, strict=True))
+    ours = [(_mean(x), _mean(y)) for x, y in sides if x.ours and y.ours]
+    return ours, [(x.printed, y.printed) for x, y in sides if x.printed is not None and y.printed is not None]
+
+
+def _mean(side: Side) -> float:
+    return float(np.mean(list(side.ours.values())))
