@@ -83,7 +83,7 @@ def train(*words: str, folder: str | Path | None = None, **settings: object) -> 
     folder: where it goes; None is outputs/DATE/TIME under the working directory. Raises UserError before any work, or
     RunError where the run cannot go on. Several jobs (-m, sweep=) are the command line's.
     """
-    from cse.run import launch, recipe
+    from cse.run import launch, recipe, scale
     from cse.run.smoke import shrink
 
     overrides = _overrides(words, settings, "train")
@@ -94,6 +94,7 @@ def train(*words: str, folder: str | Path | None = None, **settings: object) -> 
     cfg.sources = recipe.sources(chosen, overrides)
     if (place / "last").exists() and cfg.resume is None:
         raise UserError(f"{place} holds a run: resume='auto' goes on with it, another folder starts a new one")
+    scale.fit(cfg)
     if cfg.smoke:
         shrink(cfg)
     if cfg.dry_run or cfg.data.preview:

@@ -46,10 +46,11 @@ def check_folder(folder: Path) -> None:
 
 def task(cfg: DictConfig) -> None:
     """One Hydra job: build everything, all that is missing said at once, then score."""
-    from cse.run import build
+    from cse.run import build, scale
     from cse.run.subject import load, sentences
 
     folder = build.output_folder()
+    scale.fit(cfg)
     if cfg.smoke:
         from cse.run.smoke import shrink
 

@@ -34,7 +34,7 @@ def train(cfg: DictConfig) -> float | None:
     """One Hydra job. Returns the selection score, for a search."""
     from hydra.core.hydra_config import HydraConfig
 
-    from cse.run import launch, recipe
+    from cse.run import launch, recipe, scale
 
     hydra = HydraConfig.get()
     cfg.sources = recipe.sources(hydra.runtime.choices, hydra.overrides.task)
@@ -43,6 +43,7 @@ def train(cfg: DictConfig) -> float | None:
     folder = output_folder()
     if (folder / "last").exists() and cfg.resume is None:
         raise UserError(f"{folder} holds a run: resume=auto goes on with it, hydra.run.dir=ANOTHER starts a new one")
+    scale.fit(cfg)
     if cfg.smoke:
         from cse.run.smoke import shrink
 

@@ -37,6 +37,9 @@ class Run:
 
     def get(self, key: str) -> Any:
         """The config's value at a dotted key; a group's key gives the YAML chosen there; None where neither is."""
+        stood_for = (self.config.get("scale") or {}).get("replaced") or {}
+        if key in stood_for:
+            return stood_for[key]
         node: Any = self.config
         for part in key.split("."):
             node = node.get(part) if isinstance(node, dict) else None

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from cse.run import scale
 from cse.run.composition import composed
 from cse.sweep import jobs
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:  # an estimate of text alone needs no torch
     from cse.types import AuxModality
 
 SUSTAINED = 50e12  # floating-point operations a second
+LAPTOP, START = 1e11, 30  # with scale=laptop: the same of one idle core, and seconds to start and to score
 
 
 def show(title: str, folder: Path, planned: Sequence[jobs.Job], trials: int) -> None:
@@ -29,30 +31,40 @@ def show(title: str, folder: Path, planned: Sequence[jobs.Job], trials: int) -> 
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("job", "steps", "GPU-hours", "memory", box=None, header_style="bold")
+    laptop = any(jobs.scale_of(job.arguments) == "laptop" for job in planned)
+    unit, units_an_hour = ("minutes of one core", 60) if laptop else ("GPU-hours", 1)
+    table = Table("job", "steps", unit, "memory", box=None, header_style="bold")
     hours_of: list[float | None] = []
     for job in planned:
         if job.program != "cse-train":
             table.add_row(job.name, "only scored", "", "")
             continue
-        estimate = of(composed("train", job.arguments))
+        config = composed("train", job.arguments)
+        scale.fit(config)
+        estimate = of(config)
         steps, hours, memory = estimate["steps"], estimate["hours"], estimate["memory"]
+        hours = None if hours is None else hours * units_an_hour
         hours_of.append(hours)
         steps_shown, hours_shown = f"{steps:,}" if steps else "?", "?" if hours is None else f"{hours:.2f}"
         table.add_row(job.name, steps_shown, hours_shown, f"{memory / 2**30:.1f} GiB")
     Console(width=160, soft_wrap=True).print(table)
     times = f" x {trials} trials" if trials > 1 else ""
-    print(f"{title}: {len(planned)} jobs{times}, {summed(hours_of, trials)}, in {folder}")  # noqa: T201
+    print(f"{title}: {len(planned)} jobs{times}, {summed(hours_of, trials, unit)}, in {folder}")  # noqa: T201
 
 
-def summed(hours: Sequence[float | None], trials: int) -> str:
+def summed(hours: Sequence[float | None], trials: int, unit: str = "GPU-hours") -> str:
     """The sum in words; what is not known is said, not counted as nothing."""
     known = [value for value in hours if value is not None]
     if not known and hours:
-        return "GPU-hours not known before the text is read"
+        return f"{unit} not known before the text is read"
     rest = len(hours) - len(known)
     more = f" and {rest} jobs more whose text is counted only when it is read" if rest else ""
-    return f"about {sum(known) * trials:.1f} GPU-hours{more}"
+    return f"about {sum(known) * trials:.1f} {unit}{more}"
+
+
+def seconds(work: float, size: str) -> float:
+    """Of so many floating-point operations, on a GPU, or on a laptop with what comes before and after."""
+    return START + work / LAPTOP if size == "laptop" else work / SUSTAINED
 
 
 def of(cfg: DictConfig) -> dict[str, Any]:
@@ -76,7 +88,7 @@ def of(cfg: DictConfig) -> dict[str, Any]:
     chunk_tokens = chunk * views * cfg.trainer.max_length
     return {
         "steps": steps,
-        "hours": None if steps is None else steps * work / SUSTAINED / 3600,
+        "hours": None if steps is None else seconds(steps * work, cfg.scale.name) / 3600,
         "memory": 16 * (encoder + projector) + 34 * layers * width * max(chunk_tokens, aux_tokens),
     }
 

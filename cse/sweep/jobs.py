@@ -9,13 +9,14 @@ A sweep's YAML (sweeps/<paper>/<table>.yaml, the config group `sweep`) holds set
                           checkpoint=run:whitenedcse/table1:whitened_bert
     same_runs_as          the sweep whose folder holds these jobs too: one run serves several tables
     search_each           the axes of which every combination gets a search of its own (hydra.sweeper searches the rest)
+    laptop                axes with fewer values, or fewer cases, for scale=laptop, which also runs three seeds
     report                what the runs are laid beside (cse.report.spec)
 """
 
 import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,9 @@ from omegaconf import DictConfig, OmegaConf
 from cse.errors import UserError
 from cse.run.composition import SWITCH, composed, nearest
 
-OWN_KEYS = ("cases", "report", "same_runs_as", "search_each")
-SHARED = {"model", "paths", "smoke", "tracker", "allow_partial"}  # keys of cse-eval that are its run's too
+OWN_KEYS = ("cases", "report", "same_runs_as", "search_each", "laptop")
+SEEDS = "1,2,3"  # of scale=laptop, where the sweep has none of its own
+SHARED = {"model", "paths", "smoke", "scale", "tracker", "allow_partial"}  # keys of cse-eval that are its run's too
 SLUG = 80  # characters of a name before its 8 of a hash
 
 # What may change between two starts of the same job: where it logs, how it is started, how fast it goes.
@@ -64,6 +66,7 @@ class Sweep:
     trials: int  # of each search
     own_keys: list[str]
     report: dict[str, Any] | None
+    laptop: dict[str, str] = field(default_factory=dict)  # axes with fewer values, for scale=laptop
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -73,7 +76,8 @@ class Sweep:
     def place(self, arguments: Sequence[str]) -> Path:
         """Where its jobs go, relative to where it is started. A smoke test's scores never lie among real ones."""
         smoke = any(key_of(a) == "smoke" and SWITCH.get(value_of(a).lower()) for a in arguments)
-        return Path("runs", "smoke" if smoke else "", self.folder)
+        scale = scale_of(arguments)
+        return Path("runs", "smoke" if smoke else "", "" if scale == "paper" else scale, self.folder)
 
     def jobs(self, arguments: Sequence[str]) -> list[Job]:
         """Every job of the grid with the command line's overrides, in order; equal ones (of cse-eval) once."""
@@ -84,7 +88,10 @@ class Sweep:
         """`key=values` of the axes that the command line leaves as they are."""
         given = {key_of(argument) for argument in arguments}
         axes = {"case": ",".join(self.cases)} if self.cases else {}
-        return [f"{key}={values}" for key, values in {**axes, **self.params}.items() if key not in given]
+        axes |= self.params
+        if scale_of(arguments) == "laptop":
+            axes = {"seed": SEEDS, **axes, **self.laptop}
+        return [f"{key}={values}" for key, values in axes.items() if key not in given]
 
     def searches(self, arguments: Sequence[str]) -> list[list[str]]:
         """What each search keeps fixed: every combination of the axes in search_each."""
@@ -134,6 +141,10 @@ class Sweep:
         return short_name(shown, filter(decides, arguments))
 
 
+def scale_of(arguments: Sequence[str]) -> str:
+    return next((value_of(argument) for argument in arguments if key_of(argument) == "scale"), "paper")
+
+
 def run_of(reference: str, overrides: Sequence[str]) -> tuple[Path, Job]:
     """The folder and the job of run:SWEEP:CASE with these overrides. Raises UserError for a case that is not there."""
     _, name, case = reference.split(":")
@@ -155,6 +166,7 @@ def read(name: str) -> Sweep:
         sweeper=config.hydra.runtime.choices["hydra/sweeper"],
         trials=config.hydra.sweeper.get("n_trials", 1),
         own_keys=[key for key in OWN_KEYS if key in config],
+        laptop={str(key): str(values) for key, values in (config.get("laptop") or {}).items()},
         report=OmegaConf.to_container(config.report) if "report" in config else None,  # type: ignore[arg-type]
     )
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from cse.run import scale
 from cse.run.composition import composed
 from cse.sweep import jobs, plan
 
@@ -116,6 +117,7 @@ def differences(one: jobs.Job, results: dict[str, Any]) -> list[str]:
     if one.program != "cse-train":
         return []
     config = composed("train", one.arguments)
+    scale.fit(config)
     if config.smoke:  # its settings were shrunk
         return []
     now = jobs.settings(config)

@@ -1,0 +1,87 @@
+"""scale=laptop: every table's jobs fit, say what they stand for, and are found by the report's rows."""
+
+from pathlib import Path
+
+import pytest
+from omegaconf import OmegaConf
+
+from cse.errors import MissingResource
+from cse.report.runs import Run
+from cse.run import scale
+from cse.run.composition import composed
+from cse.run.groups import choices
+from cse.sweep import estimate, jobs
+
+
+def fitted(*arguments: str):
+    config = composed("train", ["scale=laptop", *arguments])
+    scale.fit(config)
+    return config
+
+
+def test_the_papers_size_changes_nothing():
+    config = composed("train", ["objective=whitenedcse"])
+    before = OmegaConf.to_container(config)
+    scale.fit(config)
+    assert OmegaConf.to_container(config) == before
+
+
+def test_encoder_text_and_judgements_travel_in_packages():
+    config = fitted("objective=whitenedcse", "paths.senteval=null")
+    assert config.model.name.startswith("package://")
+    assert (config.data.name, list(config.eval), config.trainer.select) == ("demo", ["demo"], "dev/demo/average")
+    assert config.trainer.max_steps == config.trainer.schedule_steps == 40
+    assert config.trainer.lr == 3e-5  # the method's own
+    assert config.scale.replaced["model.name"] == "bert-base-uncased"
+
+
+def test_sts_is_the_judgement_where_it_is_given():
+    config = fitted("paths.senteval=/some/folder", "eval=[stsb,sts,mteb]")
+    assert list(config.eval) == ["stsb", "sts"]
+    assert config.trainer.select == "dev/stsb/spearman"
+
+
+@pytest.mark.parametrize(("groups", "fit"), [(384, 192), (256, 128), (32, 16), (1, 1)])
+def test_groups_keep_their_channels_and_the_row_they_stand_for(groups, fit):
+    """384 groups of BERT's 768 channels have two each; 384 groups of MiniLM's 384 would have one, which no shuffle
+    changes."""
+    whitening = ["objective.whitening.stats=ema", "objective.whitening.eps=1e-3"]
+    config = fitted("objective=whitenedcse", f"objective.whitening.num_groups={groups}", *whitening)
+    assert config.objective.whitening.num_groups == fit
+    plain = OmegaConf.to_container(OmegaConf.masked_copy(config, ["scale", "objective"]))
+    run = Run(Path("run"), "done", plain, {}, {}, {})
+    assert run.matches({"objective.whitening.num_groups": groups})
+
+
+def test_the_estimate_is_in_minutes(capsys):
+    sweep = jobs.read("whitenedcse/table4")
+    estimate.show(sweep.name, Path("runs"), sweep.jobs(["scale=laptop"]), 1)
+    out = capsys.readouterr().out
+    assert "18 jobs" in out  # three numbers of groups, shuffled or not, three seeds
+    assert "minutes of one core" in out
+
+
+def test_pairs_and_documents_must_be_given():
+    with pytest.raises(MissingResource, match=r"scale.pairs=FILE with the columns sent0, sent1, hard_neg"):
+        fitted("objective=simcse_sup")
+    with pytest.raises(MissingResource, match=r"scale.documents=FILE"):
+        fitted("objective=declutr")
+    config = fitted("objective=simcse_sup", "scale.pairs=nli.csv", "data.limit=27560")
+    assert (config.data.path, list(config.data.columns)) == ("nli.csv", ["sent0", "sent1", "hard_neg"])
+    assert config.data.limit == pytest.approx(0.1, rel=1e-3)  # the same share of less text
+
+
+@pytest.mark.parametrize("name", choices("sweep"))
+def test_every_table_has_jobs_of_this_size(name):
+    """Three seeds unless it has its own, no more than sixty jobs, in a folder apart; the first fits."""
+    sweep = jobs.read(name)
+    given = ["scale=laptop", "scale.pairs=nli.csv", "scale.documents=documents.txt"]
+    assert sweep.place(given).parts[:2] == ("runs", "laptop")
+    if sweep.sweeper != "basic":
+        return
+    planned = sweep.jobs(given)
+    assert 1 <= len(planned) <= 60
+    first = planned[0]
+    config = composed("train" if first.program == "cse-train" else "evaluate", first.arguments)
+    scale.fit(config)
+    assert config.scale.replaced
