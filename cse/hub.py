@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from tqdm import tqdm
 
-from cse.errors import MissingResource
+from cse.errors import MissingResource, UserError
 
 if TYPE_CHECKING:  # importing datasets takes seconds
     from datasets import Dataset, IterableDataset
@@ -144,7 +144,8 @@ def dataset(repo: Repo, config: str | None = None, split: str = "train") -> "Dat
     """A split of a dataset, downloaded and kept by `datasets`. Raises MissingResource."""
     from datasets import load_dataset
 
-    with refusals(repo):
+    log.info("hub        %s: %s", repo.name, split if config is None else f"{config}, {split}")
+    with refusals(repo, config):
         return load_dataset(repo.name, config, split=split, revision=repo.revision)
 
 
@@ -152,18 +153,23 @@ def stream(repo: Repo, config: str | None = None, split: str = "train") -> "Iter
     """A split of a dataset, downloaded while it is read and not kept. Raises MissingResource."""
     from datasets import load_dataset
 
-    with refusals(repo):
+    with refusals(repo, config):
         return load_dataset(repo.name, config, split=split, revision=repo.revision, streaming=True)
 
 
 @contextmanager
-def refusals(repo: Repo) -> Iterator[None]:
-    """Inside, whatever the hub's clients raise becomes a MissingResource that says what the hub said."""
+def refusals(repo: Repo, config: str | None = None) -> Iterator[None]:
+    """Inside, whatever the hub's clients raise becomes a MissingResource that says what the hub said.
+
+    config: of a dataset; a UserError lists those that there are where there is no such one.
+    """
     try:
         yield
-    except MissingResource:
+    except UserError:
         raise
     except Exception as error:  # the hub's client, its HTTP library and `datasets` share no base class
+        if isinstance(error, ValueError) and "BuilderConfig" in str(error):
+            raise UserError(f"{repo.asked}: {repo.name} has no {config} ({_first_line(error)})") from error
         said = refusal(repo, error)
         raise MissingResource(f"{repo.asked}: the {repo.kind} {repo.name} {said}; {repo.instead}") from error
 

@@ -15,7 +15,14 @@ def images(folder, **changes):
     """conf/aux_modality/visual.yaml's data, in this process, with some values changed."""
     node = OmegaConf.load(CONF / "aux_modality" / "visual.yaml").data
     assert node.pop("_target_") == "cse.data.images.Images"
-    small = {"folder": str(folder) if folder else None, "batch_size": 4, "size": 32, "workers": 0, "seed": 7}
+    small = {
+        "folder": str(folder) if folder else None,
+        "batch_size": 4,
+        "size": 32,
+        "workers": 0,
+        "seed": 7,
+        "cache": "",
+    }
     return Images(**OmegaConf.merge(node, small, changes))
 
 

@@ -6,13 +6,15 @@ embeddings would. None of ViT's layers is used.
 
 import logging
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
+from cse import hub
 from cse.aux_modality.modality import Modality
-from cse.errors import MissingResource, UserError
+from cse.errors import UserError
 from cse.ranges import Name
 
 log = logging.getLogger(__name__)
@@ -66,16 +68,16 @@ def vit_patches(weights: str) -> Any:
     """
     from transformers import ViTModel
 
-    try:
+    instead = (
+        "give a ViT's folder, aux_modality.weights=FOLDER, or train the patch embedding from nothing, "
+        "aux_modality.init=random"
+    )
+    repo = hub.Repo(weights, "model", f"aux_modality.weights={weights}", instead)
+    source = Path(weights) if Path(weights).is_dir() else hub.model(repo)
+    with hub.refusals(repo):
         read: Any = ViTModel.from_pretrained(
-            weights, add_pooling_layer=False, dtype=torch.float32, output_loading_info=True
+            source, add_pooling_layer=False, dtype=torch.float32, output_loading_info=True
         )
-    except (OSError, ValueError) as error:
-        raise MissingResource(
-            f"the image patch embedding {weights} is no folder here and cannot be had from the hub "
-            f"({str(error).splitlines()[0]}): give a ViT's folder, aux_modality.weights=FOLDER, or train the patch "
-            "embedding from nothing, aux_modality.init=random"
-        ) from error
     vit, loaded = read
     missing = sorted(name for name in loaded["missing_keys"] if name.startswith("embeddings."))
     if missing:

@@ -1,12 +1,14 @@
 """The papers' corpora from the Hugging Face hub, as rows of text. Each function is a `rows` of cse.data.text.Text."""
 
+import hashlib
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cse import hub
 from cse.data.readers import lines_of, read_rows
-from cse.errors import MissingResource, UserError
+from cse.errors import UserError
 from cse.ranges import Count, Name, Natural
 
 log = logging.getLogger(__name__)
@@ -14,46 +16,72 @@ log = logging.getLogger(__name__)
 Rows = Iterator[tuple[str, ...]]
 
 
-class Hub(NamedTuple):
-    """A hub dataset; its file where that is the corpus, its columns and the rows it may have; what needs no hub."""
+class Corpus(NamedTuple):
+    """A hub dataset; its file or folder of files where that is the corpus, its columns and the rows it may have.
+
+    revision: the commit that is read; None: the newest, where the file is held to its number of rows. instead: what
+    needs no hub.
+    """
 
     repo: str
     file: str = ""
     columns: tuple[str, ...] = ()  # of the file, all of them; (): plain text
     rows: tuple[int, ...] = ()
-    instead: str = "data=text data.path=FILE.txt"
+    instead: str = "use a file of your own, data=text data.path=FILE.txt"
+    revision: str | None = None
 
 
 SIMCSE = "princeton-nlp/datasets-for-simcse"
-TRIPLETS = "data=text data.path=FILE.csv data.columns=[sent0,sent1,hard_neg]"
-PAIRS = "data=text data.path=FILE.csv data.columns=[sent0,sent1]"
+TRIPLETS = "use a file of your own, data=text data.path=FILE.csv data.columns=[sent0,sent1,hard_neg]"
+PAIRS = "use a file of your own, data=text data.path=FILE.csv data.columns=[sent0,sent1]"
 HUB = {
     # A million sentences by its name; SimCSE's training log counts 1,000,001 rows.
-    "wiki1m": Hub(SIMCSE, "wiki1m_for_simcse.txt", (), (1_000_000, 1_000_001)),
-    "nli": Hub(SIMCSE, "nli_for_simcse.csv", ("sent0", "sent1", "hard_neg"), (275_601,), TRIPLETS),
-    "wikiauto": Hub(
+    "wiki1m": Corpus(SIMCSE, "wiki1m_for_simcse.txt", (), (1_000_000, 1_000_001)),
+    "nli": Corpus(SIMCSE, "nli_for_simcse.csv", ("sent0", "sent1", "hard_neg"), (275_601,), TRIPLETS),
+    "wikiauto": Corpus(
         "GEM/wiki_auto_asset_turk",
         "wiki_auto_asset_turk/train-00000-of-00001.parquet",
         ("source", "target"),
         (483_801,),
         PAIRS,
+        revision="ac2b97468b38cb35fcebe327ac8e1cb6b55b6b99",
     ),
-    "openwebtext": Hub("Skylion007/openwebtext"),
-    "wikipedia": Hub("wikimedia/wikipedia"),
+    # its parquet files; its script no client runs any more
+    "openwebtext": Corpus(
+        "Skylion007/openwebtext", "plain_text/", ("text",), revision="79d93d786212f7344586290adb811d4ae6a1762c"
+    ),
+    "wikipedia": Corpus("wikimedia/wikipedia", revision="b04c8d1ceb2f5cd4588862100d08de323dccfbaa"),
 }
+
+
+def repo_of(corpus: str) -> hub.Repo:
+    """The repository of a corpus of HUB."""
+    about = HUB[corpus]
+    return hub.Repo(about.repo, "dataset", f"data={corpus}", about.instead, about.revision)
 
 
 def available(corpus: str) -> None:
     """Ask, in a second, whether a corpus of HUB can be had. Raises MissingResource, with what to use instead."""
-    from huggingface_hub import HfApi, try_to_load_from_cache
-
-    hub = HUB[corpus]
-    if hub.file and isinstance(try_to_load_from_cache(hub.repo, hub.file, repo_type="dataset"), str):
+    if HUB[corpus].file and hub.cached(repo_of(corpus), HUB[corpus].file) is not None:
         return
-    try:
-        HfApi().dataset_info(hub.repo, timeout=10)
-    except Exception as error:  # the hub's client raises its own, its HTTP library's and builtin errors alike
-        raise _missing(corpus, error) from error
+    hub.listing(repo_of(corpus))
+
+
+def provenance(corpus: str, file: str | None) -> dict[str, str | None]:
+    """Where the rows of a corpus of HUB come from: the repository and revision, or a local copy; its sha256.
+
+    The checksum is None where no single file is the corpus, or where it is not in the hub's cache any more.
+    """
+    about = HUB[corpus]
+    single = bool(about.file) and not about.file.endswith("/")
+    local = Path(file).expanduser() if file else hub.cached(repo_of(corpus), about.file) if single else None
+    source = file or f"{about.repo}/{about.file}@{about.revision or 'main'}"
+    return {"source": source, "sha256": None if local is None else _sha256(local)}
+
+
+def _sha256(file: Path) -> str:
+    with open(file, "rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def wiki1m(file: str | None = None, allow_partial: bool = False) -> Rows:
@@ -79,11 +107,15 @@ def wikiauto(columns: Sequence[str], file: str | None = None, allow_partial: boo
 
 
 def openwebtext(min_units: Natural, tokenizer: Name | None, limit: Count | None) -> Rows:
-    """OpenWebText's documents of at least min_units units, streamed, so that no short one is ever stored.
+    """OpenWebText's documents of at least min_units units. Short ones are dropped while the hub's files are read.
 
-    A unit is a word (between blanks), or a piece of the named tokenizer's. limit: stop after so many documents.
+    A unit is a word (between blanks), or a piece of the named tokenizer's. limit: stop after so many documents: files
+    that come after the last one are not fetched.
     """
-    texts = (row["text"] for row in stream("openwebtext"))
+    corpus = HUB["openwebtext"]
+    files = [file for file in hub.listing(repo_of("openwebtext")) if file.path.startswith(corpus.file)]
+    local = hub.downloaded(repo_of("openwebtext"), files)
+    texts = (text for path in local for (text,) in read_rows(path, list(corpus.columns), "utf-8"))
     return ((text,) for text in long_documents(texts, min_units, _counter(tokenizer), limit))
 
 
@@ -103,48 +135,16 @@ def long_documents(
     log.info("kept %d of %d documents, those of at least %d units", kept, seen, min_units)
 
 
-def stream(corpus: str, config: str | None = None) -> Iterable[dict[str, Any]]:
-    """The rows of a hub dataset's train split, downloaded while they are read."""
-    from datasets import load_dataset
-
-    available(corpus)
-    try:
-        rows = load_dataset(HUB[corpus].repo, config, split="train", streaming=True)
-    except ValueError as error:  # no such config; the message lists those that there are
-        raise UserError(f"data={corpus}: {HUB[corpus].repo} has no {config} ({str(error).splitlines()[0]})") from error
-    except Exception as error:
-        raise _missing(corpus, error) from error
-    return _to_the_end(corpus, rows)
-
-
-def _to_the_end(corpus: str, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The rows; a connection that breaks off is said as what it is, and not as a cache that cannot be written."""
-    try:
+def stream(corpus: str, config: str | None = None) -> Iterator[dict[str, Any]]:
+    """The rows of a hub dataset's train split, downloaded while they are read. Raises MissingResource."""
+    repo = repo_of(corpus)
+    rows = hub.stream(repo, config)
+    with hub.refusals(repo):  # a connection that breaks off is said as what it is
         yield from rows
-    except Exception as error:  # the hub's client, its HTTP library and the file format each raise their own
-        raise _missing(corpus, error) from error
 
 
 def _file(corpus: str, file: str | None) -> Path:
-    return Path(file).expanduser() if file else _download(corpus)
-
-
-def _download(corpus: str) -> Path:
-    from huggingface_hub import hf_hub_download
-
-    available(corpus)
-    hub = HUB[corpus]
-    try:
-        return Path(hf_hub_download(hub.repo, hub.file, repo_type="dataset"))
-    except Exception as error:
-        raise _missing(corpus, error) from error
-
-
-def _missing(corpus: str, error: Exception) -> MissingResource:
-    return MissingResource(
-        f"data={corpus} is {HUB[corpus].repo} on the Hugging Face hub, which cannot be reached "
-        f"({type(error).__name__}): use a file of your own, {HUB[corpus].instead}"
-    )
+    return Path(file).expanduser() if file else hub.file(repo_of(corpus), HUB[corpus].file)
 
 
 def _counted(corpus: str, rows: Rows, allow_partial: bool) -> Rows:
@@ -163,11 +163,8 @@ def _counter(tokenizer: str | None) -> Callable[[str], int]:
         return lambda text: len(text.split())
     from transformers import AutoTokenizer
 
-    try:
+    asked = f"data.rows.tokenizer={tokenizer}"
+    repo = hub.Repo(tokenizer, "model", asked, "name a local folder, or set it to null to count words")
+    with hub.refusals(repo):
         pieces = AutoTokenizer.from_pretrained(tokenizer)
-    except Exception as error:
-        raise MissingResource(
-            f"data.rows.tokenizer={tokenizer} cannot be loaded ({str(error).splitlines()[0]}): name a local folder, or "
-            "set it to null to count words"
-        ) from error
     return lambda text: len(pieces(" " + text, add_special_tokens=False, verbose=False)["input_ids"])

@@ -4,7 +4,6 @@ N = 2B views, view 1 of the B images and then view 2; C = 3 channels; H = W = si
 uint8; colours change in `views`, for the whole batch at once and on any device.
 """
 
-import io
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -16,6 +15,7 @@ from annotated_types import Ge, Le
 from PIL import Image
 from torch import Tensor
 
+from cse.data import hub_images
 from cse.data.stream import Stream, check_size
 from cse.data.usable import check_classes, check_share
 from cse.errors import MissingResource, UserError
@@ -68,16 +68,29 @@ class Images(Stream):
         batch_size: Count,
         workers: Natural | None,
         seed: Seed,
+        cache: Name,
     ):
         from torchvision.transforms import v2
 
         super().__init__(batch_size, workers, seed)
+        self.where = hub if folder is None else folder
+        if folder is None and per_class is not None:
+            folder = str(
+                hub_images.part(
+                    hub,
+                    split,
+                    image_column=image_column,
+                    label_column=label_column,
+                    classes=classes,
+                    per_class=per_class,
+                    seed=subset_seed,
+                    cache=Path(cache),
+                )
+            )
         if folder is None:
-            self.source, names, labels = _from_hub(hub, split, image_column, label_column)
-            self.where = hub
+            self.source, names, labels = hub_images.whole(hub, split, image_column, label_column)
         else:
             self.source, names, labels = _from_folder(folder, files)
-            self.where = folder
         kept, self.labels = subset(labels, classes, per_class, subset_seed)
         self.names = [names[row] for row in kept]
         self.kept = kept
@@ -247,29 +260,3 @@ def _lines(files: str) -> list[str]:
         return Path(files).read_text().split()
     except OSError as error:
         raise UserError(f"aux_modality.data.files={files} cannot be read: {error.strerror}") from error
-
-
-def _from_hub(
-    hub: str, split: str, image_column: str, label_column: str
-) -> tuple[Callable[[int], Any], list[str], np.ndarray]:
-    """The same of a dataset of the hub. Raises MissingResource, naming what works without it."""
-    import datasets
-
-    try:
-        data = datasets.load_dataset(hub, split=split)
-    except Exception as error:  # the hub's client, its HTTP library and `datasets` each raise their own
-        raise MissingResource(
-            f"the images {hub} ({split}) cannot be had from the hub ({type(error).__name__}: "
-            f"{str(error).splitlines()[0]}; imagenet-1k asks you to accept its licence there, and HF_TOKEN): give a "
-            "folder that holds one folder per class, paths.images=FOLDER (CSE_IMAGES)"
-        ) from error
-    for key, column in (("image_column", image_column), ("label_column", label_column)):
-        if column not in data.column_names:
-            raise UserError(f"aux_modality.data.{key}={column}: {hub} has {', '.join(data.column_names)}")
-    encoded = data.select_columns([image_column]).cast_column(image_column, datasets.Image(decode=False))
-
-    def bytes_of(row: int) -> Any:
-        image = encoded[row][image_column]
-        return image["path"] if image["bytes"] is None else io.BytesIO(image["bytes"])
-
-    return bytes_of, [f"{hub}[{row}]" for row in range(len(data))], data.with_format("numpy")[label_column][:]

@@ -3,6 +3,7 @@
 import hashlib
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -10,12 +11,13 @@ import numpy as np
 from annotated_types import MinLen
 from pydantic import AfterValidator
 
-from cse.data.corpora import HUB, available
+from cse import hub
+from cse.data.corpora import HUB, available, provenance
 from cse.data.noise import Noise, spoil
 from cse.data.ragged import Ragged, cached
 from cse.data.readers import files_of, read_rows, reading, text_of
 from cse.data.usable import TextRows, report
-from cse.errors import MissingResource, UserError
+from cse.errors import UserError
 from cse.ranges import Count, Name, Natural, PositiveShare, Seed
 
 log = logging.getLogger(__name__)
@@ -75,6 +77,7 @@ class Text:
         self.texts: list[Ragged] = []
         self.token_ids: list[Ragged] = []
         self.digest = ""
+        self.checksums: dict[str, str] = {}  # sha256 of local files
 
     def prepare(self) -> None:
         """Read the source, or its form in the cache.
@@ -112,6 +115,15 @@ class Text:
         )
         self.token_ids = cached(folder, rows, [f"ids_{name}" for name in names], dtype).columns
 
+    def provenance(self) -> dict[str, object]:
+        """What was trained on: source, rows used, sha256 of the published file or of each local one. JSON-ready."""
+        about: dict[str, object] = {"name": self.name, "rows": len(self), "digest": self.digest}
+        if self.name in HUB and isinstance(self.rows, partial):
+            return about | provenance(self.name, self.rows.keywords.get("file"))
+        if self.path is not None:
+            return about | {"source": self.path, "sha256": self.checksums or None}
+        return about | {"source": self.identity, "sha256": None}
+
     def __len__(self) -> int:
         return len(self.chosen)
 
@@ -143,6 +155,7 @@ class Text:
         files = files_of(local)
         iterators = [read_rows(file, self.columns, self.encoding) for file in files]
         contents = [_sha256(file) for file in files]
+        self.checksums = dict(zip(map(str, files), contents, strict=True))
         return (row for rows in iterators for row in rows), _digest(*contents, self.columns, self.encoding)
 
     def _of_corpus(self, rows: Rows) -> Iterator[tuple[str, ...]]:
@@ -154,15 +167,9 @@ class Text:
             yield row
 
     def _hub(self) -> tuple[Iterable[tuple[str, ...]], str]:
-        from datasets import load_dataset
-
-        try:
-            table = load_dataset(self.path, self.subset, split=self.split)
-        except Exception as error:  # datasets raises its own, requests' and builtin errors alike
-            reason = str(error).splitlines()[0]
-            raise MissingResource(
-                f"data.path={self.path} is no local file, and no hub dataset of that name could be loaded ({reason})"
-            ) from error
+        assert self.path is not None
+        repo = hub.Repo(self.path, "dataset", f"data.path={self.path} is no local file", "give a file or a folder")
+        table = hub.dataset(repo, self.subset, self.split)
         names = self.columns or ["text"]
         missing = [name for name in names if name not in table.column_names]
         if missing:

@@ -9,7 +9,8 @@ from typing import Annotated
 import numpy as np
 from annotated_types import MinLen
 
-from cse.errors import MissingResource, UserError
+from cse import hub
+from cse.errors import UserError
 from cse.eval.senteval.files import DataFolder
 from cse.eval.sts import STSB_ROWS, Pairs, golds, score_tasks
 from cse.ranges import Name, OneOf
@@ -93,17 +94,11 @@ class HubFiles(DataFolder):
         return Path(str(self.path))
 
     def pairs(self, language: str, split: str) -> Pairs:
-        """The pairs of one part. Raises MissingResource where the hub cannot be reached."""
-        from datasets import load_dataset
-
+        """The pairs of one part. Raises MissingResource where the hub does not give it."""
         name, revision = HUB
-        try:
-            rows = load_dataset(name, language, split=split, revision=revision)
-        except Exception as error:  # offline, no route, no such language, ...: the client's failures share no base
-            raise MissingResource(
-                f"The hub's data set {name} ({language}, {split}) cannot be fetched ({type(error).__name__}): give the "
-                "folder of stsb-<language>-<split>.csv with paths.stsb_multi=DIR (or CSE_STSB_MULTI=DIR)."
-            ) from error
+        instead = "give the folder of stsb-<language>-<split>.csv with paths.stsb_multi=DIR (or CSE_STSB_MULTI=DIR)"
+        repo = hub.Repo(name, "dataset", f"stsb_multi, {language} {split}", instead, revision)
+        rows = hub.dataset(repo, language, split)
         first, second, gold = (list(rows[column]) for column in ("sentence1", "sentence2", "similarity_score"))
         text = "".join(f"{a}\t{b}\t{score}\n" for a, b, score in zip(first, second, gold, strict=True))
         self.files[f"{language}-{split}"] = {"sha256": hashlib.sha256(text.encode()).hexdigest()}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from torch import nn
 
+from cse import hub
 from cse.errors import MissingResource, UserError
 from cse.model import architecture
 from cse.model.encoder import Encoder
@@ -67,7 +68,7 @@ def load_encoder(
     from cse.model import integrity
 
     adapter = lora_settings(lora)
-    source = locate(name)
+    source = local_folder(name)
     with integrity.loading(name, WORKS_HERE):
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
         end = ending(name, source, pooling)
@@ -205,6 +206,17 @@ def locate(name: str) -> str:
     if name.startswith((".", "/", "~")) or name.count("/") > 1:
         raise MissingResource(f"model.name={name}: there is no such folder; {WORKS_HERE}")
     return name
+
+
+def local_folder(name: str) -> str:
+    """The folder of an encoder: as given, or the hub's, downloaded where the cache lacks it. Raises MissingResource."""
+    source = locate(name)
+    return source if Path(source).is_dir() or name.startswith(PACKAGE) else str(hub.model(repo_of(name)))
+
+
+def repo_of(name: str) -> hub.Repo:
+    """The repository of an encoder."""
+    return hub.Repo(name, "model", f"model.name={name}", WORKS_HERE)
 
 
 def ending(name: str, source: str, pooling: str | None) -> Ending:

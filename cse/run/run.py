@@ -54,7 +54,7 @@ def run(cfg: DictConfig, folder: Path) -> float | None:
             if outcome.best_step == 0:  # nothing was selected: what was trained is the last step
                 best.keep(outcome.steps, outcome.curve[-1][1] if outcome.curve else {})
             best.score(accelerator.device)
-            conclude(record, parts.evaluators, outcome)
+            conclude(record, parts, outcome)
     return outcome.best_score
 
 

@@ -11,7 +11,7 @@ from cse.report.run_plots import draw
 from cse.run.record import Record, model_card
 from cse.training.loop import Training
 from cse.training.settings import Outcome, Parts
-from cse.types import Config, Evaluator
+from cse.types import Config
 
 log = logging.getLogger("cse")
 
@@ -48,7 +48,7 @@ def preview(batches: Batches, rows: int) -> None:
                 print(f"          ids  {' '.join(map(str, ids))}")  # noqa: T201
 
 
-def conclude(record: Record, evaluators: dict[str, Evaluator], outcome: Outcome) -> None:
+def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
     """Everything a finished run leaves but its encoder: results.json, the model card, plots, the last words."""
     best_step = outcome.best_step or outcome.steps
     content = record.conclude(
@@ -58,7 +58,8 @@ def conclude(record: Record, evaluators: dict[str, Evaluator], outcome: Outcome)
         best_step=best_step,
         seconds=round(outcome.seconds, 1),
         tokens_per_second=round(outcome.tokens_per_second, 1),
-        data={name: evaluator.provenance() for name, evaluator in evaluators.items()},
+        data={name: evaluator.provenance() for name, evaluator in parts.evaluators.items()},
+        training_data=parts.batches.text.provenance(),
     )
     write_text(record.folder / "best" / "README.md", model_card(content, best_step, record.metrics))
     before = outcome.curve[0][1] if outcome.curve else {}

@@ -1,8 +1,8 @@
 import csv
+import hashlib
+import io
 from pathlib import Path
 
-import datasets
-import huggingface_hub
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -39,33 +39,19 @@ def write(folder, name):
 
 
 @pytest.fixture
-def hub(monkeypatch, tmp_path):
-    """A hub that has small copies of the files, and these streams: (repo, config) -> rows."""
-    streams = {}
-
-    def load_dataset(repo, config, split, streaming):
-        assert (split, streaming) == ("train", True)
-        if (repo, config) not in streams:
-            raise ValueError(f"BuilderConfig '{config}' not found. Available: ['20231101.de']\nmore")
-        return streams[repo, config]
-
-    monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda *_, **__: None)
-    monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", lambda *_, **__: None)
-    monkeypatch.setattr(
-        huggingface_hub, "hf_hub_download", lambda repo, file, repo_type: write(tmp_path / repo_type / repo, file)
-    )
-    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
-    return streams
+def hub(toy_hub, tmp_path):
+    """A hub that has small copies of the files."""
+    for name in ("wiki1m", "nli", "wikiauto"):
+        repo, file = corpora.HUB[name][:2]
+        content = Path(write(tmp_path / "made", Path(file).name)).read_bytes()
+        toy_hub.repos.setdefault(f"datasets/{repo}", {})[file] = content
+    return toy_hub
 
 
 @pytest.fixture
-def no_hub(monkeypatch):
-    def refuse(*_, **__):
-        raise ConnectionError("no route\nto the host")
-
-    monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda *_, **__: None)
-    monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", refuse)
-    monkeypatch.setattr(huggingface_hub, "hf_hub_download", refuse)
+def no_hub(toy_hub, monkeypatch):
+    """No hub that answers, and an empty cache."""
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
 
 
 ROWS = {
@@ -148,31 +134,47 @@ def test_published_counts():
     assert 1_000_000 in corpora.HUB["wiki1m"].rows
 
 
-def test_documents_are_filtered_while_streaming(hub, tmp_path, caplog):
-    drawn = []
+def parquet(texts: list[str]) -> bytes:
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table({"text": texts}), file)
+    return file.getvalue()
 
-    def documents():
-        for n in (3, 5, 4, 9, 2, 8, 7):
-            drawn.append(n)
-            yield {"text": "  word \n\n" * n}
 
-    hub["Skylion007/openwebtext", None] = documents()
+@pytest.fixture
+def openwebtext(toy_hub):
+    """Its parquet files and, as in the repository, a script that is of no use."""
+    words = {"train-00000-of-00002": (3, 5, 4), "train-00001-of-00002": (9, 2, 8, 7)}
+    files = {
+        f"plain_text/{name}.parquet": parquet(["  word \n\n" * n for n in counts]) for name, counts in words.items()
+    }
+    toy_hub.add("datasets/Skylion007/openwebtext", {"openwebtext.py": b"x = 1\n", **files})
+    return toy_hub
+
+
+def test_documents_are_filtered_while_reading(openwebtext, tmp_path, caplog):
     text = instantiate(config("openwebtext", tmp_path, min_units=5, limit=3))
     with caplog.at_level("INFO"):
         text.prepare()
     assert [text.text(i) for i in range(len(text))] == [" ".join(["word"] * n) for n in (5, 9, 8)]
-    assert drawn == [3, 5, 4, 9, 2, 8, 7]  # one more is asked for, none after it
     assert "kept 3 of 6 documents" in caplog.text
+    assert "Skylion007/openwebtext: fetching 2 files" in caplog.text
+    revision = corpora.HUB["openwebtext"].revision
+    assert all(f"/resolve/{revision}/plain_text/" in path for path in openwebtext.downloads())
 
 
-def test_units_can_be_a_tokenizers_pieces(hub, monkeypatch):
+def test_files_after_the_last_document_are_not_fetched(openwebtext):
+    assert len(list(corpora.openwebtext(5, None, 1))) == 1
+    assert len(openwebtext.downloads()) == 1
+
+
+def test_units_can_be_a_tokenizers_pieces(toy_hub, monkeypatch):
     class Letters:
         def __call__(self, text, add_special_tokens, verbose):
             assert not add_special_tokens
             return {"input_ids": list(text)}
 
     monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", lambda name: Letters())
-    hub["Skylion007/openwebtext", None] = [{"text": "a b"}, {"text": "abcd"}]
+    toy_hub.add("datasets/Skylion007/openwebtext", {"plain_text/train.parquet": parquet(["a b", "abcd"])})
     assert list(corpora.openwebtext(5, "letters", None)) == [("abcd",)]  # " abcd" has five
 
 
@@ -181,19 +183,35 @@ def test_without_a_hub_one_sentence_says_what_to_use(name, no_hub):
     with pytest.raises(MissingResource) as error:
         corpora.available(name)
     message = str(error.value)
-    assert message.startswith(f"data={name} is {corpora.HUB[name].repo} on the Hugging Face hub")
-    assert "(ConnectionError)" in message
+    assert message.startswith(f"data={name}: the dataset {corpora.HUB[name].repo} ")
+    assert "http://127.0.0.1:9 cannot be reached" in message
     assert "data=text data.path=FILE" in message
     assert "\n" not in message
 
 
 @pytest.mark.parametrize("name", ["wiki1m", "nli", "wikiauto", "openwebtext"])
 def test_reading_without_a_hub_is_missing_too(name, no_hub, tmp_path):
-    with pytest.raises(MissingResource, match=f"data={name} "):
+    with pytest.raises(MissingResource, match=f"data={name}: "):
         instantiate(config(name, tmp_path)).prepare()
 
 
-def test_a_file_in_the_hubs_cache_needs_no_hub(no_hub, hub, monkeypatch, tmp_path):
-    monkeypatch.setattr(huggingface_hub, "try_to_load_from_cache", lambda *_, **__: write(tmp_path, "nli.csv"))
+def test_a_file_in_the_hubs_cache_needs_no_hub(hub, monkeypatch):
+    assert list(rows_of("nli", allow_partial=True)) == ROWS["nli"]
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
     corpora.available("nli")
     assert list(rows_of("nli", allow_partial=True)) == ROWS["nli"]
+
+
+def test_wiki_auto_is_read_at_one_commit(hub):
+    list(rows_of("wikiauto", allow_partial=True))
+    assert [path.split("/resolve/")[1][:8] for path in hub.downloads()] == ["ac2b9746"]
+
+
+@pytest.mark.parametrize("name", ["wiki1m", "nli"])
+def test_what_was_trained_on_is_recorded_with_its_checksum(name, hub, tmp_path):
+    text = instantiate(config(name, tmp_path, allow_partial=True))
+    text.prepare()
+    about, (repo, file) = text.provenance(), corpora.HUB[name][:2]
+    assert about["source"] == f"{repo}/{file}@main"
+    assert about["sha256"] == hashlib.sha256(hub.repos[f"datasets/{repo}"][file]).hexdigest()
+    assert about["rows"] == len(ROWS[name])

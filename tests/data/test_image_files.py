@@ -109,35 +109,56 @@ def test_folders_that_will_not_do(image_folder, tmp_path):
         images(image_folder, batch_size=48)
 
 
-@pytest.fixture(scope="module")
-def hub(tmp_path_factory) -> str:
-    """A folder that `datasets` reads as it reads a hub's dataset, with CIFAR-100's column names."""
+@pytest.fixture
+def hub(toy_hub, tmp_path):
+    """A hub with a data set of 12 pictures in 3 classes, with CIFAR-100's column names."""
     import datasets
 
     rng = np.random.default_rng(0)
     pictures = [Image.fromarray(rng.integers(0, 255, (32, 32, 3), dtype=np.uint8)) for _ in range(12)]
     features = datasets.Features({"img": datasets.Image(), "fine_label": datasets.ClassLabel(num_classes=3)})
     rows = {"img": pictures, "fine_label": [0, 1, 2] * 4}
-    root = tmp_path_factory.mktemp("hub")
-    datasets.Dataset.from_dict(rows, features=features).to_parquet(root / "train.parquet")
-    return str(root)
+    file = tmp_path / "train.parquet"
+    datasets.Dataset.from_dict(rows, features=features).to_parquet(file)
+    for name in ("uoft-cs/cifar100", "lab/gated"):
+        toy_hub.add(f"datasets/{name}", {"data/train-00000.parquet": file.read_bytes()})
+    toy_hub.gated.add("datasets/lab/gated")
+    return toy_hub
 
 
-def test_a_dataset_of_the_hub(hub, monkeypatch, tmp_path):
-    monkeypatch.setattr("datasets.config.HF_DATASETS_CACHE", tmp_path)
-    columns = {"hub": hub, "image_column": "img", "label_column": "fine_label"}
-    stream = images(None, per_class=3, workers=1, **columns)
-    assert len(stream) == 9
+CIFAR = {"hub": "uoft-cs/cifar100", "image_column": "img", "label_column": "fine_label"}
+
+
+def test_a_dataset_of_the_hub(hub):
+    stream = images(None, classes=None, per_class=None, workers=1, **CIFAR)
+    assert len(stream) == 12
     batch = next(stream.batches(0))
     assert batch.pixels_NCHW.shape == (8, 3, 32, 32)
     assert set(batch.labels_B.tolist()) <= {0, 1, 2}
     with pytest.raises(UserError, match=r"label_column=label: .* has img, fine_label"):
-        images(None, **columns | {"label_column": "label"})
+        images(None, classes=None, per_class=None, **CIFAR | {"label_column": "label"})
 
 
-def test_a_hub_that_cannot_be_reached():
-    with pytest.raises(MissingResource, match=r"ILSVRC/imagenet-1k \(train\) cannot be had.*paths.images=FOLDER"):
-        images(None)
+def test_a_subset_is_streamed_once_and_nothing_else_is_kept(hub, tmp_path, caplog):
+    caplog.set_level("INFO")
+    stream = images(None, classes=2, per_class=3, cache=str(tmp_path / "cache"), **CIFAR)
+    assert len(stream) == 6
+    assert len(set(stream.labels.tolist())) == 2
+    assert "uoft-cs/cifar100: 100 % of 6 images" in caplog.text
+    assert len(list((tmp_path / "cache" / "images").rglob("*.jpg"))) == 6
+    assert next(stream.batches(0)).pixels_NCHW.shape == (8, 3, 32, 32)
+    asked = len(hub.requests)
+    images(None, classes=2, per_class=3, cache=str(tmp_path / "cache"), **CIFAR)
+    assert len(hub.requests) == asked
+    with pytest.raises(UserError, match=r"label_column=label: .* has img, fine_label"):
+        images(None, per_class=3, cache=str(tmp_path / "cache"), **CIFAR | {"label_column": "label"})
+
+
+def test_a_hub_that_refuses(hub, tmp_path):
+    with pytest.raises(MissingResource, match=r"lab/gated is gated: accept its terms at .*; give a folder"):
+        images(None, **CIFAR | {"hub": "lab/gated"}, cache=str(tmp_path))
+    with pytest.raises(MissingResource, match=r"hub=ILSVRC/imagenet-1k: .* does not exist .*paths.images=FOLDER"):
+        images(None, cache=str(tmp_path))
 
 
 def test_real_images(shared):

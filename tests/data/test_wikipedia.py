@@ -1,13 +1,15 @@
 import hashlib
+import io
 from collections import Counter
 from pathlib import Path
 
-import datasets
-import huggingface_hub
+import pyarrow
+import pyarrow.parquet
 import pytest
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
+from cse.data import corpora
 from cse.data.wikipedia import sample, sentence_splitter, wikipedia
 from cse.errors import UserError
 
@@ -74,17 +76,15 @@ def test_full_stops_without_blanks():
 
 
 @pytest.fixture
-def dump(monkeypatch):
+def dump(toy_hub):
     """A hub whose German Wikipedia is ARTICLES."""
-
-    def load_dataset(repo, config, split, streaming):
-        if config != "20231101.de":
-            raise ValueError(f"BuilderConfig '{config}' not found. Available: ['20231101.de']\nmore")
-        assert (repo, split, streaming) == ("wikimedia/wikipedia", "train", True)
-        return datasets.Dataset.from_dict({"id": [str(i) for i in range(300)], "text": ARTICLES}).to_iterable_dataset()
-
-    monkeypatch.setattr(huggingface_hub.HfApi, "dataset_info", lambda *_, **__: None)
-    monkeypatch.setattr(datasets, "load_dataset", load_dataset)
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table({"id": [str(i) for i in range(300)], "text": ARTICLES}), file)
+    part = "- config_name: 20231101.de\n  data_files:\n  - split: train\n    path: 20231101.de/train-*\n"
+    card = f"---\nconfigs:\n{part}---\n"
+    files = {"README.md": card.encode(), "20231101.de/train-00000-of-00001.parquet": file.getvalue()}
+    toy_hub.add("datasets/wikimedia/wikipedia", files)
+    return toy_hub
 
 
 def config(tmp_path, **rows):
@@ -92,7 +92,7 @@ def config(tmp_path, **rows):
     return OmegaConf.create({"data": data, "paths": {"cache": str(tmp_path)}}).data
 
 
-def test_the_yaml_samples_the_dump_once(dump, tmp_path, caplog, monkeypatch):
+def test_the_yaml_samples_the_dump_once(dump, tmp_path, caplog):
     options = config(tmp_path, language="de", n=50, share=1.0)
     with caplog.at_level("INFO"):
         text = instantiate(options)
@@ -100,8 +100,11 @@ def test_the_yaml_samples_the_dump_once(dump, tmp_path, caplog, monkeypatch):
     expected = sample(ARTICLES, 50, 0, **OPTIONS)
     assert [text.text(i) for i in range(len(text))] == expected.sentences
     assert f"20231101.de: 50 of 1200 sentences, from 300 articles; sha256 {expected.sha256}" in caplog.text
-    monkeypatch.setattr(datasets, "load_dataset", None)  # the second time from the cache
-    instantiate(options).prepare()
+    revision = corpora.HUB["wikipedia"].revision
+    assert any(f"/revision/{revision}" in line for line in dump.requests)
+    asked = len(dump.requests)
+    instantiate(options).prepare()  # the second time from the cache
+    assert len(dump.requests) == asked
     assert "de/n=50/seed=0/share=1.0/5-60-words" in options.identity
 
 

@@ -176,39 +176,33 @@ def test_no_folder_and_an_empty_one_end_in_a_sentence(tmp_path, bag_of_letters):
         Stsb(str(tmp_path), allow_partial=True)(bag_of_letters, "dev")
 
 
-def test_without_a_folder_the_hubs_copy_gives_the_same_scores(suite, tmp_path, monkeypatch, bag_of_letters):
-    tar = tmp_path / "hub" / "senteval.tar"
-    tar.parent.mkdir()
+def test_without_a_folder_the_hubs_copy_gives_the_same_scores(suite, tmp_path, toy_hub, bag_of_letters):
+    tar = tmp_path / "senteval.tar"
     with tarfile.open(tar, "w") as archive:
         for part in ("STS", "SICK"):
             archive.add(suite / part, part)
-    asked = []
-
-    def download(repo, file, repo_type):
-        asked.append((repo, file, repo_type))
-        return str(tar)
-
-    monkeypatch.setattr("huggingface_hub.hf_hub_download", download)
+    toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", {"senteval.tar": tar.read_bytes()})
     assert Sts(None)(bag_of_letters, "test") == Sts(str(suite))(bag_of_letters, "test")
-    assert set(asked) == {("princeton-nlp/datasets-for-simcse", "senteval.tar", "dataset")}
+    assert len(toy_hub.downloads()) == 1
 
 
-def test_an_unreachable_hub_names_the_data_and_the_way_out():
+def test_an_unreachable_hub_names_the_data_and_the_way_out(toy_hub, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(MissingResource, match=r"princeton-nlp/datasets-for-simcse.*paths\.senteval=DIR"):
         Sts(None).prepare()
 
 
-def test_a_tar_that_breaks_off_leaves_nothing_behind(tmp_path, monkeypatch):
+def test_a_tar_that_breaks_off_leaves_nothing_behind(tmp_path, toy_hub):
     tar = tmp_path / "senteval.tar"
     with tarfile.open(tar, "w") as archive:
         info = tarfile.TarInfo("STS/a.txt")
         info.size = 100_000
         archive.addfile(info, io.BytesIO(b"x" * 100_000))
-    tar.write_bytes(tar.read_bytes()[:50_000])
-    monkeypatch.setattr("huggingface_hub.hf_hub_download", lambda *_, **__: str(tar))
+    half = tar.read_bytes()[:50_000]
+    toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", {"senteval.tar": half})
     with pytest.raises(UserError, match=r"senteval\.tar"):
         senteval_folder.SentEvalFolder(None).read("STS/a.txt", "utf-8")
-    assert [path.name for path in tmp_path.iterdir()] == ["senteval.tar"]
+    assert not list(tmp_path.rglob("senteval_unpacked*"))
 
 
 # all-MiniLM-L6-v2, measured with the authors' protocol; mean pooling also stands on the public MTEB leaderboard

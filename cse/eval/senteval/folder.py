@@ -8,7 +8,8 @@ import tarfile
 from functools import cached_property
 from pathlib import Path
 
-from cse.errors import MissingResource, UserError
+from cse import hub
+from cse.errors import UserError
 from cse.eval.senteval.files import DataFolder
 from cse.files import written_once
 
@@ -37,15 +38,8 @@ def words(line: str) -> str:
 
 def _from_hub() -> Path:
     """The hub's tar, unpacked once beside the download."""
-    from huggingface_hub import hf_hub_download
-
-    try:
-        tar = Path(hf_hub_download(HUB_REPO, HUB_FILE, repo_type="dataset"))
-    except Exception as error:  # the hub client's failures share no base class: offline, no name, no route, 404, ...
-        raise MissingResource(
-            f"The hub's data set {HUB_REPO} ({HUB_FILE}) cannot be fetched ({type(error).__name__}): "
-            "give a SentEval downstream/ folder with paths.senteval=DIR (or CSE_SENTEVAL=DIR)."
-        ) from error
+    instead = "give a SentEval downstream/ folder with paths.senteval=DIR (or CSE_SENTEVAL=DIR)"
+    tar = hub.file(hub.Repo(HUB_REPO, "dataset", "SentEval's data", instead), HUB_FILE)
 
     def unpack(folder: Path) -> None:
         try:

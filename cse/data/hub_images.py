@@ -1,0 +1,103 @@
+"""Images of a hub dataset: a subset of its classes as a folder, streamed once, or the whole dataset."""
+
+import hashlib
+import io
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import numpy as np
+
+from cse import hub
+from cse.errors import UserError
+from cse.files import written_once
+
+if TYPE_CHECKING:  # importing datasets takes seconds
+    from datasets import Features
+
+log = logging.getLogger(__name__)
+
+PINNED = {"ILSVRC/imagenet-1k": "49e2ee26f3810fb5a7536bbf732a7b07389a47b5"}
+Opened = str | IO[bytes]
+"""What PIL opens: a path, or bytes."""
+
+
+def repo_of(name: str) -> hub.Repo:
+    """The repository of an image dataset, at the commit that is read."""
+    instead = "give a folder that holds one folder per class, paths.images=FOLDER (CSE_IMAGES)"
+    return hub.Repo(name, "dataset", f"aux_modality.data.hub={name}", instead, PINNED.get(name))
+
+
+def whole(
+    name: str, split: str, image_column: str, label_column: str
+) -> tuple[Callable[[int], Opened], list[str], np.ndarray]:
+    """(what PIL opens for a row, names, labels) of a whole dataset. Raises MissingResource."""
+    import datasets
+
+    data = hub.dataset(repo_of(name), None, split)
+    check_columns(data.features, name, image_column, label_column)
+    encoded = data.select_columns([image_column]).cast_column(image_column, datasets.Image(decode=False))
+
+    def bytes_of(row: int) -> Opened:
+        image = encoded[row][image_column]
+        return image["path"] if image["bytes"] is None else io.BytesIO(image["bytes"])
+
+    return bytes_of, [f"{name}[{row}]" for row in range(len(data))], data.with_format("numpy")[label_column][:]
+
+
+def part(
+    name: str,
+    split: str,
+    *,
+    image_column: str,
+    label_column: str,
+    classes: int | None,
+    per_class: int,
+    seed: int,
+    cache: Path,
+) -> Path:
+    """A folder with one folder per class: the first `per_class` images of `classes` classes drawn by `seed`.
+
+    The dataset is streamed until the classes are full, and nothing else of it is kept; the folder is written once.
+    Raises MissingResource, and UserError for columns that the dataset does not have.
+    """
+    import datasets
+
+    repo = repo_of(name)
+    key = (name, repo.revision, split, image_column, label_column, classes, per_class, seed)
+    folder = cache / "images" / hashlib.sha256(repr(key).encode()).hexdigest()[:16]
+
+    def write(temporary: Path) -> None:
+        rows = hub.stream(repo, None, split)
+        check_columns(rows.features, name, image_column, label_column)
+        labels = np.arange(rows.features[label_column].num_classes)
+        chosen = np.random.default_rng(seed).permutation(labels)[:classes]
+        counts = dict.fromkeys(sorted(chosen.tolist()), 0)
+        total, told = per_class * len(counts), 0
+        log.info("hub        %s: keeping %s images of %d classes in %s", name, f"{total:,}", len(counts), folder)
+        for label in counts:
+            (temporary / f"{label:04d}").mkdir()
+        with hub.refusals(repo):
+            for row in rows.cast_column(image_column, datasets.Image(decode=False)):
+                label = row[label_column]
+                if counts.get(label, per_class) == per_class:
+                    continue
+                path = temporary / f"{label:04d}" / f"{counts[label]:05d}.jpg"  # PIL looks at the content
+                path.write_bytes(row[image_column]["bytes"])
+                counts[label] += 1
+                tenths = 10 * sum(counts.values()) // total
+                if tenths > told:
+                    told = tenths
+                    log.info("hub        %s: %d %% of %s images", name, 10 * told, f"{total:,}")
+                if sum(counts.values()) == total:
+                    break
+
+    return written_once(folder, write)
+
+
+def check_columns(features: "Features", name: str, image_column: str, label_column: str) -> None:
+    """Raise UserError for a column that the dataset does not have."""
+    for key, column in (("image_column", image_column), ("label_column", label_column)):
+        if column not in features:
+            raise UserError(f"aux_modality.data.{key}={column}: {name} has {', '.join(features)}")
