@@ -57,14 +57,17 @@ def read_rows(file: Path, columns: list[str] | None, encoding: str) -> Rows:
         return ((line,) for _, line in lines_of(file, encoding) if line)
     header = columns_of(file, encoding)
     if columns is None:
-        raise UserError(f"data.columns is not set: {file} has columns {', '.join(header)}")
+        raise UserError(f"data.columns is not set: {file} has columns {shown(header)}")
     if missing := [name for name in columns if name not in header]:
-        raise UserError(
-            f"data.columns={columns}: {file} has no column {', '.join(missing)}; it has {', '.join(header)}"
-        )
+        raise UserError(f"data.columns={columns}: {file} has no column {', '.join(missing)}; it has {shown(header)}")
     if repeated := [name for name in columns if header.count(name) > 1]:
         raise UserError(f"data.columns={columns}: {file} has more than one column {', '.join(repeated)}")
     return {".csv": _csv, ".tsv": _csv, ".jsonl": _jsonl, ".parquet": _parquet}[kind(file)](file, columns, encoding)
+
+
+def shown(names: list[str]) -> str:
+    """A file's own column names, for a message: a line end or a control character stands there as its escape."""
+    return ", ".join(name if name.isprintable() else repr(name) for name in names)
 
 
 def lines_of(file: Path, encoding: str) -> Iterator[tuple[int, str]]:

@@ -1,0 +1,175 @@
+"""Files and words at random: a reader gives rows, or one UserError of one line, and never another exception.
+
+CSE_FAULTS_EXAMPLES is the number of inputs of each test: 200 unless it is set, so that a run of all takes a minute.
+"""
+
+import gzip
+import io
+import json
+import os
+import tempfile
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from cse.cli import compose
+from cse.data.readers import read_rows
+from cse.errors import UserError
+from cse.eval.senteval.pickles import read_pickle
+from cse.model.vectors import WordVectors
+from cse.report.runs import read_run
+from cse.tracking.jsonl import read_events
+from cse.training import checkpoint
+
+pytestmark = pytest.mark.slow
+EXAMPLES = int(os.environ.get("CSE_FAULTS_EXAMPLES", 200))
+often = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+
+
+def parquet() -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({"a": ["one", "two"] * 50, "b": ["three", None] * 50}), buffer)
+    return buffer.getvalue()
+
+
+VALID = {
+    ".txt": b"one sentence\nanother one\n",
+    ".csv": b'a,b\none,"two, three"\nfour,five\n',
+    ".tsv": b"a\tb\none\ttwo\nthree\tfour\n",
+    ".jsonl": b'{"a": "one", "b": "two"}\n{"a": "three", "b": null}\n',
+    ".parquet": parquet(),
+}
+
+
+INSERTED = st.sampled_from([b'"', b"\0", b"\n", b"{", b"["])
+
+
+@st.composite
+def damaged(draw: st.DrawFn, whole: bytes) -> bytes:
+    """A valid file with bytes replaced, cut out or put in; now and then bytes of no file at all."""
+    if draw(st.integers(0, 9)) == 0:
+        return draw(st.binary(max_size=200))
+    content = bytearray(whole)
+    for _ in range(draw(st.integers(1, 4))):
+        place = draw(st.integers(0, len(content)))
+        length = draw(st.sampled_from([0, 1, 1, 2, 8, 100]))
+        content[place : place + length] = draw(
+            st.binary(max_size=8) | st.sampled_from([b'"', b"\0", b"\n", b"{", b"["])
+        )
+    return bytes(content)
+
+
+def in_a_file(name: str, content: bytes, read) -> None:
+    """read(path): it may raise UserError, of one line that names the file."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        path.write_bytes(content)
+        told = refusal(lambda: read(path))
+        assert told is None or (len(told.splitlines()) == 1 and folder in told)
+
+
+def refusal(work) -> str | None:
+    """What a UserError says, None where there was none."""
+    try:
+        work()
+    except UserError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize("kind", VALID)
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+@often
+@given(data=st.data())
+def test_text(kind, encoding, data):
+    columns = None if kind == ".txt" else ["b", "a"]
+    content = data.draw(damaged(VALID[kind]))
+
+    def read(path: Path) -> None:
+        for row in read_rows(path, columns, encoding):
+            assert all(isinstance(cell, str) and cell.encode() for cell in row)
+
+    in_a_file(f"a{kind}", content, read)
+
+
+@often
+@given(content=damaged(gzip.compress(VALID[".csv"] * 20, mtime=0)))
+def test_gzipped_text(content):
+    in_a_file("a.csv.gz", content, lambda path: list(read_rows(path, ["a"], "utf-8")))
+
+
+@often
+@given(content=damaged(b"3 2\none 0.5 1\ntwo 1 2\nthree 3 4\n"))
+def test_word_vectors(content):
+    in_a_file("a.vec", content, lambda path: WordVectors(path, lowercase=False).encode(["one two", "three"]))
+
+
+def saved() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        checkpoint.save(Path(folder), {"encoder": nn.Linear(2, 2)}, {}, [checkpoint.random_state()], {"step": 1})
+        return (Path(folder) / checkpoint.FILE).read_bytes()
+
+
+@often
+@given(content=damaged(saved()))
+def test_checkpoints(content):
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "last").mkdir()
+        (Path(folder) / checkpoint.FILE).write_bytes(content)
+        told = refusal(lambda: checkpoint.read(Path(folder)))
+        assert told is None or len(told.splitlines()) == 1
+
+
+@often
+@given(content=st.binary(max_size=60))
+def test_pickles(content):
+    in_a_file("a.pkl", content, lambda path: read_pickle(content, path))
+
+
+RESULTS = json.dumps({"status": "done", "config": {"seed": 1}, "metrics": {"test/x": 1.0}}).encode()
+
+
+@often
+@given(results=damaged(RESULTS), overrides=damaged(b"- seed=1\n- model=bert\n"), events=damaged(
+    b'{"event": "metrics", "step": 1, "train/loss": 0.5}\n' * 3))  # fmt: skip
+def test_runs(results, overrides, events):
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / ".hydra").mkdir()
+        for name, content in (
+            ("results.json", results),
+            (".hydra/overrides.yaml", overrides),
+            ("metrics.jsonl", events),
+        ):
+            (Path(folder) / name).write_bytes(content)
+        run = read_run(Path(folder))
+        run.matches({"seed": 1})
+        assert all(isinstance(event["step"], int) for event in run.events())
+        read_events(Path(folder) / "metrics.jsonl")
+
+
+WORDS = st.text("abtrainer.lr=seed[]{}',:-+~@/$0123456789 \"\\()null", max_size=25)
+
+
+@settings(often, max_examples=max(20, EXAMPLES // 10))
+@given(words=st.lists(st.one_of(WORDS, st.builds("trainer.lr={}".format, WORDS), st.builds("{}=1".format, WORDS)),
+                      min_size=1, max_size=2))  # fmt: skip
+def test_words_of_a_command(words):
+    from hydra.core.global_hydra import GlobalHydra
+
+    from cse.run.composition import composed, refuse_additions
+
+    GlobalHydra.instance().clear()
+    words = [word for word in words if not word.startswith("-") and "\0" not in word]
+    code = 2
+    try:
+        with compose.exit_codes("train", words):
+            refuse_additions(words, "train")
+            composed("train", words)
+    except SystemExit as ended:
+        code = ended.code
+    assert code == 2
