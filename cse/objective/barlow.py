@@ -10,7 +10,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from cse.precision import full_precision
+from cse.precision import Precision, full_precision, product
 from cse.ranges import NonNegative
 from cse.types import Encoded, Loss, Objective
 
@@ -21,21 +21,26 @@ def standardize(z_BP: Tensor, eps: float) -> Tensor:
     return (z_BP - mean_P) * (variance_P + eps).rsqrt()
 
 
-def squared_correlations(a_BP: Tensor, b_BP: Tensor) -> Tensor:
+def squared_correlations(a_BP: Tensor, b_BP: Tensor, products: Precision = "fp32") -> Tensor:
     """sum_ij rho_ij^2 from the P x P correlations of standardised views."""
-    return (a_BP.T @ b_BP / len(a_BP)).square().sum()
+    return (product(a_BP.T, b_BP, products) / len(a_BP)).square().sum()
 
 
-def squared_correlations_gram(a_BP: Tensor, b_BP: Tensor) -> Tensor:
+def squared_correlations_gram(a_BP: Tensor, b_BP: Tensor, products: Precision = "fp32") -> Tensor:
     """The same sum from B x B products: |A^T B|^2 = sum_nm (A A^T o B B^T)_nm. Cheaper where B < P."""
-    return ((a_BP @ a_BP.T) * (b_BP @ b_BP.T)).sum() / len(a_BP) ** 2
+    return (product(a_BP, a_BP.T, products) * product(b_BP, b_BP.T, products)).sum() / len(a_BP) ** 2
 
 
-def barlow_twins(z1_BP: Tensor, z2_BP: Tensor, lambd: float, eps: float = 1e-5) -> Loss:
-    """Both terms unweighted in parts. eps: added to each variance, 1e-5 in the authors' BatchNorm, 0 for exact rho."""
+def barlow_twins(
+    z1_BP: Tensor, z2_BP: Tensor, lambd: float, eps: float = 1e-5, *, products: Precision = "fp32"
+) -> Loss:
+    """Both terms unweighted in parts. eps: added to each variance, 1e-5 in the authors' BatchNorm, 0 for exact rho.
+    products: the precision of the correlations' matrix product (cse.precision).
+    """
     a_BP, b_BP = standardize(z1_BP, eps), standardize(z2_BP, eps)
     diagonal_P = (a_BP * b_BP).mean(0)
-    all_squares = (squared_correlations_gram if len(a_BP) < a_BP.shape[1] else squared_correlations)(a_BP, b_BP)
+    squares = squared_correlations_gram if len(a_BP) < a_BP.shape[1] else squared_correlations
+    all_squares = squares(a_BP, b_BP, products)
     invariance = (1 - diagonal_P).square().sum()
     redundancy = all_squares - diagonal_P.square().sum()
     return Loss(invariance + lambd * redundancy, {"invariance": invariance, "redundancy": redundancy})
@@ -46,14 +51,22 @@ class Barlow(Objective):
 
     num_views = 2
 
-    def __init__(self, dim: int, head: Callable[[int], nn.Module], lambd: NonNegative, eps: NonNegative):
+    def __init__(
+        self,
+        dim: int,
+        head: Callable[[int], nn.Module],
+        lambd: NonNegative,
+        eps: NonNegative,
+        products: Precision = "fp32",
+    ):
         super().__init__()
         self.head: nn.Module = head(dim)
         self.lambd = lambd
         self.eps = eps
+        self.products: Precision = products
 
     def forward(self, views: list[Encoded]) -> Loss:
         """The loss of the first two views' projections, and its unweighted terms."""
         z1_BP, z2_BP = (self.head(view.pooled_BD) for view in views[:2])  # one by one: BatchNorm sees one view
         with full_precision(z1_BP, z2_BP) as (z1_BP, z2_BP):
-            return barlow_twins(z1_BP, z2_BP, self.lambd, self.eps)
+            return barlow_twins(z1_BP, z2_BP, self.lambd, self.eps, products=self.products)

@@ -13,7 +13,7 @@ from typing import Literal
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
-from cse.precision import full_precision
+from cse.precision import Precision, full_precision, product
 from cse.ranges import NonNegative
 from cse.types import Encoded, Loss, Objective
 
@@ -30,20 +30,21 @@ def variance_term(z_BP: Tensor, eps: float) -> Tensor:
     return relu(1 - (z_BP.var(0) + eps).sqrt()).mean()
 
 
-def squared_covariances(centred_BP: Tensor) -> Tensor:
+def squared_covariances(centred_BP: Tensor, products: Precision = "fp32") -> Tensor:
     """sum_ij C_ij^2 from the P x P covariances."""
-    return (centred_BP.T @ centred_BP).square().sum() / (len(centred_BP) - 1) ** 2
+    return product(centred_BP.T, centred_BP, products).square().sum() / (len(centred_BP) - 1) ** 2
 
 
-def squared_covariances_gram(centred_BP: Tensor) -> Tensor:
+def squared_covariances_gram(centred_BP: Tensor, products: Precision = "fp32") -> Tensor:
     """The same sum from B x B products: |Z^T Z| = |Z Z^T|. Cheaper where B < P."""
-    return (centred_BP @ centred_BP.T).square().sum() / (len(centred_BP) - 1) ** 2
+    return product(centred_BP, centred_BP.T, products).square().sum() / (len(centred_BP) - 1) ** 2
 
 
-def covariance_term(z_BP: Tensor) -> Tensor:
+def covariance_term(z_BP: Tensor, products: Precision = "fp32") -> Tensor:
     """Squared covariances of different channels, summed, by channel."""
     rows, width = z_BP.shape
-    all_squares = (squared_covariances_gram if rows < width else squared_covariances)(z_BP - z_BP.mean(0))
+    squares = squared_covariances_gram if rows < width else squared_covariances
+    all_squares = squares(z_BP - z_BP.mean(0), products)
     return (all_squares - z_BP.var(0).square().sum()) / width
 
 
@@ -55,16 +56,18 @@ def vicreg(
     covariance: float,
     norm: Norm = "paper",
     eps: float = 1e-4,
+    products: Precision = "fp32",
 ) -> Loss:
     """The three terms, unweighted in parts.
 
     norm: "paper" is Eq. 3; "reference", VICReg's code, has 1 / P of its distance (a mean over rows and channels) and
     half of its hinge (a mean over views), so reference(s, v, c) = paper(s / P, v / 2, c).
+    products: the precision of the covariances' matrix product (cse.precision).
     """
     terms = {
         "invariance": invariance_term(z1_BP, z2_BP),
         "variance": variance_term(z1_BP, eps) + variance_term(z2_BP, eps),
-        "covariance": covariance_term(z1_BP) + covariance_term(z2_BP),
+        "covariance": covariance_term(z1_BP, products) + covariance_term(z2_BP, products),
     }
     if norm == "reference":
         terms["invariance"] = terms["invariance"] / z1_BP.shape[1]
@@ -93,6 +96,7 @@ class Vicreg(Objective):
         log10_covariance: float | None,
         norm: Norm,
         eps: NonNegative,
+        products: Precision = "fp32",
     ):
         super().__init__()
         self.head: nn.Module = head(dim)
@@ -101,10 +105,11 @@ class Vicreg(Objective):
         self.covariance = covariance if log10_covariance is None else 10**log10_covariance
         self.norm = norm
         self.eps = eps
+        self.products: Precision = products
 
     def forward(self, views: list[Encoded]) -> Loss:
         """The loss of the first two views' projections, and its unweighted terms."""
         z1_BP, z2_BP = (self.head(view.pooled_BD) for view in views[:2])  # one by one: BatchNorm sees one view
         with full_precision(z1_BP, z2_BP) as (z1_BP, z2_BP):
             weights = self.invariance, self.variance, self.covariance
-            return vicreg(z1_BP, z2_BP, *weights, norm=self.norm, eps=self.eps)
+            return vicreg(z1_BP, z2_BP, *weights, norm=self.norm, eps=self.eps, products=self.products)

@@ -1,8 +1,8 @@
 """The fast path of a step: the encoder's forward and backward compiled at few shapes, and held to the plain encoder.
 
 At batch 64 and 32 tokens a GPU waits for Python between its kernels. torch.compile fuses them and replays them as one
-CUDA graph for each shape, so batches are padded to one of WIDTHS. Dropout stays torch's own (`fallback_random`): its
-generator, its state in checkpoints, its draws, on the compiled path as on the plain one.
+CUDA graph for each shape, so batches are padded to few widths (step.width_of). Dropout stays torch's own
+(`fallback_random`): its generator, its state in checkpoints, its draws, on the compiled path as on the plain one.
 """
 
 import logging
@@ -16,7 +16,7 @@ from torch.nn.functional import pad
 
 from cse.errors import RunError
 from cse.model.encoder import Encoder
-from cse.training.step import WIDTHS, width_of
+from cse.training.step import width_of
 from cse.types import Encoded, Tokens
 
 log = logging.getLogger("cse")
@@ -98,7 +98,7 @@ class Compiled(nn.Module):
 
 
 def widened(tokens: Tokens, pad_id: int) -> Tokens:
-    """The ids and the mask, padded to the next of WIDTHS."""
+    """The ids and the mask, padded to the next of step.WIDTHS."""
     longest = tokens.ids_BT.shape[1]
     more = (0, width_of(longest) - longest)
     return Tokens(pad(tokens.ids_BT, more, value=pad_id), pad(tokens.mask_BT, more))
@@ -132,9 +132,8 @@ def fast_encoder(
         log.info("fast path  not compiled (torch.compile failed: %s); attention %s", reason, attention)
         return encoder
     log.info(
-        "fast path  compiled (%s); attention %s, rows padded to %s tokens; on the first batch its rows differ from the "
-        "plain encoder's by %.1e, its gradient by %.1e", chosen.why, attention,
-        ", ".join(map(str, WIDTHS)), rows, gradient,
+        "fast path  compiled (%s); attention %s, rows padded to 8, 16, 24, 32, ... tokens; on the first batch its rows "
+        "differ from the plain encoder's by %.1e, its gradient by %.1e", chosen.why, attention, rows, gradient,
     )  # fmt: skip
     return compiled
 

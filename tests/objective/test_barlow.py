@@ -163,3 +163,18 @@ def test_objective_learns():
         optimizer.step()
         losses.append(loss.item())
     assert losses[-1] < 0.5 * losses[0]
+
+
+@pytest.mark.parametrize("width", [8, 96])  # the P x P products, and the B x B ones
+def test_products_in_bf16_change_the_loss_by_what_eight_bits_leave(width):
+    rng = np.random.default_rng(0)
+    a_BP = torch.tensor(rng.standard_normal((32, width)), dtype=torch.float32, requires_grad=True)
+    b_BP = torch.tensor(rng.standard_normal((32, width)), dtype=torch.float32)
+    losses, gradients = [], []
+    for products in ("fp32", "bf16"):
+        loss = barlow_twins(a_BP, b_BP, 5e-3, products=products).total
+        losses.append(loss.item())
+        gradients.append(torch.autograd.grad(loss, a_BP)[0])
+    assert losses[0] != losses[1]
+    assert losses[1] == pytest.approx(losses[0], rel=2e-3)
+    assert (gradients[1] - gradients[0]).norm() < 0.01 * gradients[0].norm()

@@ -170,3 +170,17 @@ def test_objective_learns():
         optimizer.step()
         losses.append(loss.item())
     assert losses[-1] < 0.7 * losses[0]
+
+
+@pytest.mark.parametrize("width", [8, 96])  # the P x P products, and the B x B ones
+def test_products_in_bf16_change_the_loss_by_what_eight_bits_leave(width):
+    generator = torch.Generator().manual_seed(0)
+    z1_BP, z2_BP = (torch.randn(32, width, generator=generator).requires_grad_() for _ in range(2))
+    losses, gradients = [], []
+    for products in ("fp32", "bf16"):
+        loss = vicreg(z1_BP, z2_BP, 1.0, 10.0, 1.0, products=products).total
+        losses.append(loss.item())
+        gradients.append(torch.autograd.grad(loss, z1_BP)[0])
+    assert losses[0] != losses[1]
+    assert losses[1] == pytest.approx(losses[0], rel=2e-3)
+    assert (gradients[1] - gradients[0]).norm() < 0.01 * gradients[0].norm()
