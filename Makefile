@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup demo test test-fast check readme bench clean
+.PHONY: help setup demo test test-fast check readme bench gpu clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -38,6 +38,9 @@ readme: $(READY) ## Write the table of choices in README.md from conf/
 
 bench: $(READY) ## Every benchmark; each writes its part of benchmarks/RESULTS.md
 	for file in benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
+
+gpu: $(READY) ## Prove a GPU machine: right, fast, in memory; about 20 minutes, no network (benchmarks/gpu)
+	$(BIN)/python -m benchmarks.gpu
 
 clean: ## Remove what runs and tests leave (not .venv)
 	rm -rf outputs multirun runs reports build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -9,7 +9,7 @@ from objectives import batch_for, make
 from cse.errors import RunError
 from cse.model.load import load_encoder
 from cse.training import fast
-from cse.training.step import Chunks, chunked_step, plain_step
+from cse.training.step import WIDTHS, Chunks, chunked_step, plain_step
 
 CPU = torch.device("cpu")
 YES = fast.Plan(True, "a test")
@@ -41,7 +41,7 @@ def test_a_compiled_step_is_the_plain_step_with_dropout(name, kind, tiny_bert, t
             objective = make(name, 32).float()
             encoder.zero_grad()
             torch.manual_seed(3)
-            wide = fast.WIDTHS[0] - batch.tokens.ids_BT.shape[1]
+            wide = WIDTHS[0] - batch.tokens.ids_BT.shape[1]
             columns = (batch.tokens.ids_BT, batch.tokens.mask_BT, batch.tokens.labels_BT)
             fills = (encoder.tokenizer.hf.pad_token_id, 0, -100)
             padded = [None if x is None else torch.nn.functional.pad(x, (0, wide), value=fill)

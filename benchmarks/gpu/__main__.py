@@ -1,0 +1,72 @@
+"""python -m benchmarks.gpu: prove a GPU machine, part by part; see the package's own words for what each part does.
+
+    python -m benchmarks.gpu [--parts correctness,speed] [--out DIR] [--tiny] [--seconds 540] [--only REGEX] [--record]
+
+Writes DIR/<part>.json after every check, then DIR/gpu.json and DIR/gpu.md with all parts that DIR holds. Exit code 1
+where a check failed or a part ended early.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks.gpu import page
+from benchmarks.gpu.check import FAILED
+from benchmarks.gpu.commands import ROOT
+from benchmarks.gpu.part import PARTS
+from benchmarks.results import where, write_section
+from cse.files import write_text
+
+GRACE = 60.0  # seconds that a part has to end its last check
+
+
+def run_part(name: str, given: argparse.Namespace) -> str:
+    """One part in a process of its own. Returns why it ended early, or nothing."""
+    command = [sys.executable, "-m", "benchmarks.gpu.part", name, "--out", str(given.out), "--seconds",
+               str(given.seconds), "--only", given.only, *(["--tiny"] if given.tiny else [])]  # fmt: skip
+    try:
+        ended = subprocess.run(
+            command, cwd=ROOT, timeout=given.seconds + GRACE, env={**os.environ, "PYTHONPATH": path()}
+        )
+    except subprocess.TimeoutExpired:
+        return f"{name}: stopped after {given.seconds + GRACE:g} seconds"
+    return f"{name}: ended with {ended.returncode}" if ended.returncode else ""
+
+
+def path() -> str:
+    """The import path of a part's process: this checkout first, installed or not."""
+    return os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--parts", default=",".join(PARTS), help="of " + ", ".join(PARTS))
+    arguments.add_argument("--out", type=Path, default=Path("outputs/gpu"))
+    arguments.add_argument("--tiny", action="store_true", help="in minutes on a CPU: does everything run")
+    arguments.add_argument("--seconds", type=float, default=540.0, help="after which a part begins no check")
+    arguments.add_argument("--only", default="", help="a regular expression that a check's name has to hold")
+    arguments.add_argument("--record", action="store_true", help="write the section into benchmarks/RESULTS.md too")
+    given = arguments.parse_args()
+    given.out = given.out.resolve()
+    given.out.mkdir(parents=True, exist_ok=True)
+    chosen = given.parts.split(",")
+    if unknown := [part for part in chosen if part not in PARTS]:
+        arguments.error(f"--parts: {unknown[0]} is not one of {', '.join(PARTS)}")
+    facts = page.about() | {"clocks before": page.clocks()}
+    early = [said for part in chosen if (said := run_part(part, given))]
+    facts |= {"clocks after": page.clocks(), "ended early": early}
+    rows = page.collected(given.out, list(PARTS))
+    write_text(given.out / "gpu.json", json.dumps({"about": facts, "checks": rows}, indent=1) + "\n")
+    body = page.section(facts, rows)
+    write_text(given.out / "gpu.md", body)
+    if given.record:
+        write_section(f"python -m benchmarks.gpu, {where()}", "python -m benchmarks.gpu", body)
+    print("\n".join([body, *early]))
+    return 1 if early or any(row["status"] == FAILED for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

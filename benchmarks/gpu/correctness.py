@@ -1,0 +1,243 @@
+"""(a) Is a GPU's run the CPU's? Loss, gradient, chunks, resume, scores, pictures and sound.
+
+Bounds are relative: |GPU - CPU| / |CPU| of the loss, and the same in Frobenius norm of the whole gradient (encoder and
+objective together). fp32 is compared without TF32. bf16's bounds are what its eight bits leave after two layers.
+"""
+
+import copy
+import warnings
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from benchmarks.bench_cost import OBJECTIVES
+from benchmarks.gpu.check import FAILED, Check, Result, within
+from benchmarks.gpu.commands import Run, train, train_apart
+from benchmarks.gpu.world import World, batch_for
+from cse.run.build import make
+from cse.run.composition import composed
+from cse.training.step import Chunks, chunked_step, plain_step
+from cse.types import Batch
+
+FP32 = {"loss": 1e-4, "gradient": 1e-4}
+BF16 = {"loss": 0.05, "gradient": 0.25}
+ONE_VIEW = "whitenedcse, one pass"
+"""Its positives are one row whitened three ways, so that its gradient is rounding: only its loss is bounded in bf16."""
+EVERY = {**OBJECTIVES, "declutr with mlm": ["objective=declutr"], "simcse with mlm": ["objective=simcse",
+         "objective.mlm_weight=0.1"], "mlm": ["objective=mlm"]}  # fmt: skip
+PICTURES = {"loss": 1e-3, "gradient": 1e-2}  # crops and colours are computed on the device too
+FP16_LOSS, COMPILED_LOSS, SCORE = 0.05, 1e-3, 0.01
+ROWS = 64
+STEPS = 20
+
+
+def checks() -> list[Check]:
+    made = []
+    for name, overrides in EVERY.items():
+        bf16 = {"loss": BF16["loss"]} if name == ONE_VIEW else BF16
+        made += [
+            Check(f"{name}: fp32 equals the CPU", lambda w, o=overrides: beside_the_cpu(w, o, None, FP32)),
+            Check(
+                f"{name}: bf16 near the CPU's fp32",
+                lambda w, o=overrides, b=bf16: beside_the_cpu(w, o, torch.bfloat16, b),
+            ),
+            Check(f"{name}: chunks of 24 rows equal plain", lambda w, o=overrides: chunked(w, o, Chunks(rows=24))),
+            Check(
+                f"{name}: chunks of 512 tokens equal plain", lambda w, o=overrides: chunked(w, o, Chunks(tokens=512))
+            ),
+        ]
+    return [
+        *made,
+        Check("compiled equals plain over 20 steps", compiled),
+        Check("a step waits for nothing", lambda w: waits(w, []), "torch.cuda's sync debug mode counts the waits"),
+        Check("a compiled step waits for nothing", lambda w: waits(w, ["trainer.compile=true"]), "as above"),
+        Check("fp16 with its scaler", fp16, "fp16 is for GPUs"),
+        Check("resume is bit-identical with trainer.deterministic", resumed),
+        Check("STS scores equal the CPU's", scores),
+        Check("pictures equal the CPU's", lambda w: modality(w, pictures(w))),
+        Check("sound equals the CPU's", lambda w: modality(w, sound(w))),
+        Check("a run with pictures", lambda w: run_of(w, pictures(w))),
+        Check("a run with sound", lambda w: run_of(w, sound(w))),
+    ]
+
+
+def parts(world: World, overrides: list[str]) -> tuple[nn.Module, nn.Module, Any]:
+    """(encoder without dropout, objective, config) on the CPU, of two layers as wide as MiniLM."""
+    small = [f"{key}=64" for key in ("objective.head.hidden", "objective.head.out") if "barlow" in overrides[0]
+             or "vicreg" in overrides[0]] if world.tiny else []  # fmt: skip
+    source = world.encoder("two layers")
+    config = composed("train", ["model=bert", f"model.name={source}", "data=text", "data.path=unread",
+                                f"trainer.batch_size={ROWS}", *overrides, *small])  # fmt: skip
+    encoder: Any = make(config.model, dropout=0.0, mlm=True)
+    if "whitening" in config.objective:
+        config.objective.whitening.num_groups = encoder.dim // 2  # as published, pairs of channels
+    torch.manual_seed(0)
+    return encoder, make(config.objective, dim=encoder.dim), config
+
+
+def loss_and_gradient(
+    modules: tuple[nn.Module, nn.Module],
+    batch: Batch,
+    device: str,
+    dtype: torch.dtype | None,
+    chunks: Chunks | None = None,
+) -> tuple[float, Tensor]:
+    """One step's loss and its whole gradient, flat, on the CPU in float64. dtype: of autocast, None for none."""
+    encoder, objective = (copy.deepcopy(module).to(device) for module in modules)
+    with torch.autocast(device, dtype, enabled=dtype is not None):
+        if chunks:
+            loss, _ = chunked_step(encoder, objective, batch, Tensor.backward, "exact", chunks=chunks)
+        else:
+            loss, _ = plain_step(encoder, objective, batch, Tensor.backward, "exact")
+    return loss.total.item(), flat_gradient([encoder, objective])
+
+
+def flat_gradient(modules: list[nn.Module]) -> Tensor:
+    """Every parameter's gradient, zero where there is none, on the CPU in float64."""
+    parameters = [p for module in modules for p in module.parameters()]
+    return torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).flatten().cpu().double() for p in parameters])
+
+
+def apart(one: tuple[float, Tensor], other: tuple[float, Tensor]) -> dict[str, float]:
+    """How far `one` is from `other`, relative to `other`."""
+    return {
+        "loss": abs(one[0] - other[0]) / abs(other[0]),
+        "gradient": float((one[1] - other[1]).norm() / other[1].norm()),
+    }
+
+
+def beside_the_cpu(world: World, overrides: list[str], dtype: torch.dtype | None, bounds: dict[str, float]) -> Result:
+    encoder, objective, _ = parts(world, overrides)
+    batch = batch_for(objective, ROWS, len(world.words), 32)
+    here = loss_and_gradient((encoder, objective), batch, "cpu", None)
+    there = loss_and_gradient((encoder, objective), batch, world.device, dtype)
+    return within(apart(there, here), bounds)
+
+
+def chunked(world: World, overrides: list[str], chunks: Chunks) -> Result:
+    encoder, objective, _ = parts(world, overrides)
+    batch = batch_for(objective, ROWS, len(world.words), 32)
+    plain = loss_and_gradient((encoder, objective), batch, world.device, None)
+    cut = loss_and_gradient((encoder, objective), batch, world.device, None, chunks)
+    return within(apart(cut, plain), FP32)
+
+
+def settings(world: World, steps: int) -> list[str]:
+    """A short run's arguments."""
+    return ["model=bert", f"model.name={world.encoder('two layers')}", "data=text", f"data.path={world.text(2000)}",
+            f"paths.cache={world.folder}/cache", f"paths.senteval={world.senteval()}", "eval=stsb",
+            "allow_partial=true", "tracker=none", "trainer.batch_size=32", f"trainer.max_steps={steps}",
+            "trainer.log_every=1", "trainer.schedule_steps=100", "trainer.stop_on_collapse=false"]  # fmt: skip
+
+
+def run_of(world: World, more: list[str]) -> Result:
+    """A few steps through the command line: every loss is finite."""
+    run = train([*settings(world, 3), "trainer.eval_every=3", *more], world.folder / "run")
+    losses = run.values("train/loss") + run.values("train/aux/loss")
+    return within({"losses that are not finite": sum(not torch.tensor(loss).isfinite() for loss in losses)},
+                  {"losses that are not finite": 0})  # fmt: skip
+
+
+def fp16(world: World) -> Result:
+    def last_losses(precision: str) -> float:
+        arguments = [*settings(world, STEPS), "trainer.select=null", f"trainer.precision={precision}"]
+        run: Run = train(arguments, world.folder / precision)
+        return sum(run.values("train/loss")[-5:]) / 5
+
+    half, whole = last_losses("fp16"), last_losses("fp32")
+    return within({"loss": abs(half - whole) / abs(whole)}, {"loss": FP16_LOSS})
+
+
+def compiled(world: World) -> Result:
+    """The losses of a compiled run beside the plain one's, without dropout, which draws for the wider rows too."""
+    common = [
+        *settings(world, STEPS),
+        "trainer.select=null",
+        "trainer.precision=fp32",
+        "augmentation=shuffle",
+        "augmentation.model_dropout=0.0",
+    ]
+    plain, fast = (train([*common, f"trainer.compile={chosen}"], world.folder / chosen) for chosen in ("false", "true"))
+    pairs = zip(plain.values("train/loss"), fast.values("train/loss"), strict=True)
+    return within({"loss": max(abs(a - b) / abs(a) for a, b in pairs)}, {"loss": COMPILED_LOSS})
+
+
+def waits(world: World, more: list[str]) -> Result:
+    """How often the host waits for the GPU in 20 steps that are not logged, beyond what a run of 10 does."""
+    counts = []
+    for steps in (STEPS // 2, STEPS):
+        torch.cuda.set_sync_debug_mode("warn")
+        try:
+            # a run silences warnings, and these are what is counted
+            with patch("cse.run.startup.quiet"), warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                train(
+                    [*settings(world, steps), "trainer.log_every=1000", "trainer.select=null", *more],
+                    world.folder / "waits",
+                )
+        finally:
+            torch.cuda.set_sync_debug_mode("default")
+        counts.append(sum("synchroniz" in str(warning.message) for warning in said))
+    if counts[0] == 0:
+        return Result(FAILED, why="no wait was counted in a whole run, so the counter does not work here")
+    return within({"waits": counts[1] - counts[0], "in a whole run": counts[0]}, {"waits": 0})
+
+
+def resumed(world: World) -> Result:
+    """Six steps at once, and three and three: the same weights, moments and random states."""
+    common = [*settings(world, 6), "trainer.deterministic=true", "trainer.eval_every=3"]
+    once, twice = world.folder / "once", world.folder / "twice"
+    train_apart(common, once)
+    train_apart([*common, "trainer.max_steps=3"], twice)
+    train_apart([*common, "resume=auto"], twice)
+    different = sum(unequal(once / file, twice / file) for file in ("best/model.safetensors", "last/state.safetensors"))
+    return within({"tensors that differ": different}, {"tensors that differ": 0})
+
+
+def unequal(one: Path, other: Path) -> int:
+    first, second = load_file(one), load_file(other)
+    return len(first.keys() ^ second.keys()) + sum(
+        not torch.equal(first[name], second[name]) for name in first.keys() & second.keys()
+    )
+
+
+def scores(world: World) -> Result:
+    from cse.eval.sts import Stsb
+
+    encoder, _, _ = parts(world, ["objective=simcse"])
+    evaluator = Stsb(str(world.senteval()), with_sickr=False, allow_partial=True)
+    evaluator.prepare()
+    here = evaluator(encoder.encode, "dev")["spearman"]
+    there = evaluator(encoder.to(world.device).encode, "dev")["spearman"]
+    return within({"points": abs(there - here), "score": here}, {"points": SCORE})
+
+
+def pictures(world: World) -> list[str]:
+    small = ["aux_modality.data.size=32", "aux_modality.data.batch_size=8"] if world.tiny else []
+    return ["aux_modality=visual", "aux_modality.init=random", f"paths.images={world.pictures()}",
+            "aux_modality.data.workers=0", *small]  # fmt: skip
+
+
+def sound(world: World) -> list[str]:
+    small = ["aux_modality.data.batch_size=4"] if world.tiny else []
+    return ["aux_modality=audio", f"paths.audio={world.clips()}", "aux_modality.data.workers=0", *small]
+
+
+def modality(world: World, overrides: list[str]) -> Result:
+    """One batch of pictures or clips through the encoder, on both devices."""
+    encoder, _, config = parts(world, ["objective=simcse", f"paths.cache={world.folder}/cache", *overrides])
+    aux = make(config.aux_modality, dim=encoder.dim)
+    batch = next(aux.batches(0))
+
+    def on(device: str) -> tuple[float, Tensor]:
+        own, layers = copy.deepcopy(aux).to(device), copy.deepcopy(encoder).to(device)
+        x_BTD, labels_B = own.tokens(batch)
+        loss = own.loss(layers(x_BTD=x_BTD).pooled_BD, labels_B)
+        loss.total.backward()
+        return loss.total.item(), flat_gradient([layers, own])
+
+    return within(apart(on(world.device), on("cpu")), PICTURES)

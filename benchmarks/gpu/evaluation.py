@@ -1,0 +1,55 @@
+"""(f) Seconds of encoding, of STS and of transfer; the scores of made-up sentences mean nothing."""
+
+import time
+
+from benchmarks.gpu.check import MEASURED, Check, Result
+from benchmarks.gpu.world import World
+from benchmarks.peers import synchronized
+from cse.eval.score import Remembering
+from cse.model.load import load_encoder
+from cse.run.build import make
+from cse.run.composition import composed
+
+SENTENCES = 30_000
+TASKS = "[MR,CR,TREC]"
+
+
+def checks() -> list[Check]:
+    return [
+        Check("BERT encodes 30,000 sentences, fp32", lambda w: encoding(w, "fp32")),
+        Check("BERT encodes 30,000 sentences, bf16", lambda w: encoding(w, "bf16")),
+        Check("STS, seven tasks", lambda w: suite(w, "sts", [])),
+        Check("transfer, MR CR TREC", lambda w: suite(w, "transfer", [f"eval.transfer.tasks={TASKS}"])),
+    ]
+
+
+def encoding(world: World, precision: str) -> Result:
+    texts = world.sentences(100 if world.tiny else SENTENCES, 5, (4, 30))
+    encoder = load_encoder(world.encoder("bert"), "cls").to(world.device)
+    encoder.encode(texts[:100], precision=precision)
+    started = synchronized()
+    encoder.encode(texts, precision=precision)
+    took = synchronized() - started
+    return Result(MEASURED, {"seconds": took, "sentences/s": round(len(texts) / took)})
+
+
+def suite(world: World, name: str, more: list[str]) -> Result:
+    """One evaluator on the test split, data read ahead: seconds in all, and of them in the encoder."""
+    encoder = load_encoder(world.encoder("bert"), "cls").to(world.device)
+    config = composed("evaluate", ["checkpoint=unread", f"eval={name}", f"paths.senteval={world.senteval()}",
+                                   "allow_partial=true", *more])  # fmt: skip
+    evaluator = make(config.eval[name])
+    evaluator.prepare()
+    inside = 0.0
+
+    def encode(texts: list[str]):
+        nonlocal inside
+        started = synchronized()
+        rows = encoder.encode(texts)
+        inside += synchronized() - started
+        return rows
+
+    started = time.perf_counter()
+    evaluator(Remembering(encode), "test")
+    took = time.perf_counter() - started
+    return Result(MEASURED, {"seconds": took, "seconds in the encoder": inside})

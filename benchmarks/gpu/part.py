@@ -1,0 +1,63 @@
+"""One part of the GPU benchmark in a process of its own: python -m benchmarks.gpu.part NAME --out DIR [--tiny].
+
+Writes DIR/NAME.json anew after every check, so that whatever ends the process leaves what was measured before.
+"""
+
+import argparse
+import json
+import re
+import tempfile
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from benchmarks.gpu import correctness, evaluation, large, modality, recipes, speed
+from benchmarks.gpu.check import MEASURED, SKIPPED, Result, perform
+from benchmarks.gpu.world import World
+from cse.files import write_text
+from cse.run import startup
+
+PARTS = {
+    "correctness": correctness.checks, "speed": speed.checks, "recipes": recipes.checks, "modality": modality.checks,
+    "large": large.checks, "evaluation": evaluation.checks,
+}  # fmt: skip
+
+
+def measure(name: str, out: Path, tiny: bool, seconds: float, only: str) -> list[dict[str, Any]]:
+    """Every check of the part whose name fits `only` and that begins within `seconds`; one dict a check."""
+    began = time.perf_counter()
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        world = World(Path(folder), tiny)
+        for check in PARTS[name]():
+            if not re.search(only, check.name):
+                continue
+            started = time.perf_counter()
+            if started - began > seconds:
+                result = Result(SKIPPED, why=f"the part's {seconds:g} seconds were over")
+            else:
+                result = perform(check, world)
+            took = round(time.perf_counter() - started, 2)
+            rows.append({"part": name, "name": check.name, **asdict(result), "seconds": took})
+            write_text(out / f"{name}.json", json.dumps(rows, indent=1) + "\n")
+            said = result.why or ("" if result.status != MEASURED else str(result.figures))
+            print(f"{name:12} {result.status:8} {check.name} ({took:g} s) {said}", flush=True)
+    return rows
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("name", choices=PARTS)
+    arguments.add_argument("--out", type=Path, required=True)
+    arguments.add_argument("--tiny", action="store_true")
+    arguments.add_argument("--seconds", type=float, default=540.0)
+    arguments.add_argument("--only", default="")
+    given = arguments.parse_args()
+    startup.quiet()
+    given.out.mkdir(parents=True, exist_ok=True)
+    measure(given.name, given.out, given.tiny, given.seconds, given.only)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""(c) A whole recipe's time: cse-train itself for some steps with evaluations, and what the paper's length comes to."""
+
+import statistics
+
+from benchmarks.bench_speed import RECIPE_EVALUATIONS, RECIPE_STEPS
+from benchmarks.gpu.check import MEASURED, Check, Result
+from benchmarks.gpu.commands import Run, train
+from benchmarks.gpu.world import World
+
+STEPS, EVERY = 500, 125
+
+
+def checks() -> list[Check]:
+    return [
+        Check("SimCSE-BERT", lambda w: recipe(w, ["objective=simcse"], 64, RECIPE_STEPS, RECIPE_EVALUATIONS)),
+        Check("SimCSE-BERT compiled", lambda w: recipe(w, ["objective=simcse", "trainer.compile=true"], 64,
+                                                       RECIPE_STEPS, RECIPE_EVALUATIONS)),
+        Check("Barlow-BERT", lambda w: recipe(w, barlow(w), 256, 2 * 3906, 2 * 3906 // 60)),
+        Check("Barlow-BERT compiled", lambda w: recipe(w, [*barlow(w), "trainer.compile=true"], 256, 2 * 3906,
+                                                       2 * 3906 // 60)),
+    ]  # fmt: skip
+
+
+def barlow(world: World) -> list[str]:
+    small = ["objective.head.hidden=64", "objective.head.out=64"] if world.tiny else []
+    return ["objective=barlow", "augmentation=dropout", *small]
+
+
+def recipe(world: World, objective: list[str], batch: int, steps: int, evaluations: int) -> Result:
+    """steps, evaluations: of the whole recipe, to which the measured ones are extrapolated."""
+    done, every, batch = (4, 2, 8) if world.tiny else (STEPS, EVERY, batch)
+    run = train([
+        "model=bert", f"model.name={world.encoder('bert')}", "data=text", f"data.path={world.text((done + 1) * batch)}",
+        f"paths.cache={world.folder}/cache", f"paths.senteval={world.senteval()}", "eval=stsb", "allow_partial=true",
+        "tracker=none", "trainer.stop_on_collapse=false", f"trainer.batch_size={batch}", f"trainer.max_steps={done}",
+        "trainer.epochs=1", f"trainer.eval_every={every}", f"trainer.log_every={every}", *objective,
+    ], world.folder / "recipe")  # fmt: skip
+    step, evaluation, save = times(run, done)
+    whole = steps * step + evaluations * (evaluation + save)
+    return Result(MEASURED, {
+        "seconds a step": step, "seconds an evaluation": evaluation, "seconds to keep best/ and last/": save,
+        "whole recipe, minutes": whole / 60, "share of the steps": steps * step / whole, "GiB": run.peak_bytes / 2**30,
+    }, run.fast_path)  # fmt: skip
+
+
+def times(run: Run, steps: int) -> tuple[float, float, float]:
+    """Seconds of a step, of an evaluation and of a save, from the clock of the log: a step that is scored is logged
+    first, so the line of its score is one evaluation later, and saves are what is left between the first and last."""
+    events = run.events
+    scored = [i for i, event in enumerate(events) if "dev/stsb/spearman" in event and event["step"] > 0]
+    evaluations = [events[i]["time"] - events[i - 1]["time"] for i in scored]
+    started = next(event["time"] for event in events if "dev/stsb/spearman" in event)
+    between = events[scored[-1]]["time"] - started - run.results["seconds"] - sum(evaluations)
+    return run.results["seconds"] / steps, statistics.median(evaluations), between / max(1, len(scored) - 1)
