@@ -172,9 +172,7 @@ def test_the_first_and_the_last_job_run(name, runs, monkeypatch):
         if (folder / "results.json").exists():
             return
         monkeypatch.setattr("sys.argv", [job.program, *job.arguments, f"hydra.run.dir={jobs.quoted(folder)}"])
-        with pytest.raises(SystemExit) as ended:
-            (train if job.program == "cse-train" else evaluate).main()
-        assert ended.value.code == 0
+        (train if job.program == "cse-train" else evaluate).main()  # a failure leaves with an exit code
         assert json.loads((folder / "results.json").read_text())["status"] == "done"
 
     for job in ends(name):

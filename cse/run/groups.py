@@ -29,7 +29,7 @@ def first_comment(group: str, choice: str) -> str:
     for line in (folder_of(group) / f"{choice}.yaml").read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
             break
-        if not re.match(r"# (@package|.*cse-train \w+=)", line):
+        if not re.match(r"# (@package|(\w+=\S+ )?cse-train )", line):
             words.append(line.lstrip("# "))
     return re.split(r"\. (?=[A-Z])", " ".join(words))[0].removesuffix(".")
 

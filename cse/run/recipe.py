@@ -29,7 +29,7 @@ def sources(chosen: Mapping[str, str | None], overrides: Sequence[str]) -> list[
             or f"none for {aux} beside {objective} with {model}; its values are those of aux_modality/{aux} "
             f"({first_comment('aux_modality', str(aux))})"
         ]
-    lines += [f"then {word}" for word in overrides if word.startswith("experiment=")]
+    lines += [f"then {word}" for word in overrides if word.startswith(("experiment=", "scale="))]
     return [line for line in lines if line]
 
 

@@ -27,6 +27,7 @@ def test_a_question_mark_says_what_each_choice_of_a_group_is():
     assert [line.split()[0] for line in lines.splitlines()] == choices("objective")
     assert "DeCLUTR (arXiv:2006.03659v1): spans of one document are alike" in lines
     assert "whitenedcse/table4" in answer("train", TRAIN, ["sweep=?"])
+    assert answer("train", TRAIN, ["scale=?"]).startswith("laptop  Any table in minutes, on two cores")
     assert answer("train", TRAIN, ["objective=barlow"]) is None
     assert answer("train", TRAIN, ["nonsense=?"]) is None
 

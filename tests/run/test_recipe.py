@@ -64,6 +64,7 @@ def test_a_run_says_which_recipe_it_follows():
     lines = told("model=roberta", "experiment=[visualcse,released]")
     assert [line.partition(":")[0] for line in lines[:2]] == ["simcse_roberta", "visual_simcse_roberta"]
     assert lines[2] == "then experiment=[visualcse,released]"
+    assert told("scale=laptop")[1] == "then scale=laptop"
 
 
 def test_a_run_says_that_no_recipe_exists_and_whose_values_it_has():
