@@ -9,7 +9,7 @@ from cse.types import Augmentation
 class Identity(Augmentation):
     """Every view as it stands; model_dropout is the encoder's dropout, None for the checkpoint's own."""
 
-    keeps_text = True
+    keeps_text = needs_columns = True
 
     def __init__(self, model_dropout: BelowOne | None):
         self.model_dropout = model_dropout

@@ -87,13 +87,14 @@ def following(arguments: list[str]) -> list[str]:
     return [f"hydra.run.dir={nowhere}", *silent]
 
 
-def without_evaluation(arguments: list[str]) -> list[str]:
-    """`eval=null` and `eval=[]` score nothing, so nothing selects either, unless a person says what does."""
+def without_evaluation(arguments: list[str], config_name: str) -> list[str]:
+    """`eval=null` and `eval=[]` score nothing, so nothing selects a step either, unless a person says what does."""
     last = {argument.partition("=")[0]: argument.partition("=")[2] for argument in arguments}
     if last.get("eval") not in ("", "null", "[]"):
         return arguments
     others = [argument for argument in arguments if not argument.startswith("eval=")]
-    nothing = {"trainer.select": "trainer.select=null", "trainer.watch": "trainer.watch=[]"}
+    selection = {"trainer.select": "trainer.select=null", "trainer.watch": "trainer.watch=[]"}
+    nothing = selection if config_name == "train" else {}
     return ["eval=[]", *(value for key, value in nothing.items() if key not in last), *others]
 
 
@@ -107,7 +108,7 @@ def without_null(arguments: list[str]) -> list[str]:
 def spelled(arguments: list[str], config_name: str) -> list[str]:
     """What a person typed, as Hydra wants it."""
     arguments = without_null(sort_arguments(arguments))
-    return of_the_only_evaluator(without_evaluation(arguments) if config_name == "train" else arguments)
+    return of_the_only_evaluator(without_evaluation(arguments, config_name))
 
 
 def many(config_name: str, arguments: list[str]) -> NoReturn:

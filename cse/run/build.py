@@ -65,7 +65,8 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
         works = " (what works without a hub: cse-train experiment=demo)" if len(missing) > 1 else ""
         raise MissingResource("; and ".join(missing) + works)
     encoder, objective = pair
-    check_views(augmentation, objective)
+    check_views(augmentation, text, objective)
+    check_rows(trainer.batch_size, objective)
     check_dropout(cfg.model.name, encoder, augmentation, text, objective)
     batches = make_batches(cfg, encoder, objective, augmentation, text=text, accelerator=accelerator)
     return Parts(
@@ -197,13 +198,27 @@ def build_evaluators(cfg: DictConfig | None, splits: tuple[str, ...] | None = No
     return evaluators
 
 
-def check_views(augmentation: Augmentation, objective: Objective) -> None:
-    """Refuse spans where an objective pairs rows one with one, or more views than the augmentation can make."""
+def check_rows(batch_size: int, objective: Objective) -> None:
+    """Refuse a batch of one row for a loss of statistics over the batch."""
+    if batch_size < objective.fewest_rows:
+        raise UserError(
+            f"trainer.batch_size={batch_size}: {type(objective).__name__} takes statistics over a batch, which need at "
+            f"least {objective.fewest_rows} rows"
+        )
+
+
+def check_views(augmentation: Augmentation, text: Text, objective: Objective) -> None:
+    """Refuse spans where an objective pairs rows one with one, and more views than there can be of a row."""
     name = type(objective).__name__
     if augmentation.positives > 1 and objective.num_views > 1 and not objective.averages_positives:
         raise UserError(
             f"{name} pairs one text with one, but augmentation.positives={augmentation.positives} spans go with each "
             "anchor: set augmentation.positives=1"
+        )
+    if augmentation.needs_columns and text.num_columns == 1 and objective.num_views > 1:
+        raise UserError(
+            f"augmentation=none makes each view from a column of its own, and data={text.name} has one column: use "
+            f"augmentation=dropout (SimCSE) for it, or data with {objective.num_views} columns"
         )
     most = augmentation.most_views
     if most is not None and objective.num_views > most:

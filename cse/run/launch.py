@@ -22,6 +22,11 @@ def launch(cfg: DictConfig, folder: Path) -> float | None:
 
     if "RANK" in os.environ:
         return run(cfg, shared_folder(folder))
+    if cfg.trainer.batch_size % cfg.trainer.devices:
+        raise UserError(
+            f"trainer.devices={cfg.trainer.devices} cannot share trainer.batch_size={cfg.trainer.batch_size} evenly: "
+            "choose a batch size that the number of devices divides"
+        )
     if cfg.trainer.devices == 1:
         mention_idle_gpus()
         return run(cfg, folder)

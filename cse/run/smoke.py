@@ -36,7 +36,8 @@ def shrink(cfg: DictConfig) -> None:
         score_sets = written_once(world / "senteval2", write_senteval)
         known = {"senteval": str(score_sets), "allow_partial": True}
         sts = {"sts": {"_target_": "cse.eval.sts.Sts", **known}} if "sts" in cfg.eval else {}
-        cfg.eval = {"stsb": {"_target_": "cse.eval.sts.Stsb", "with_sickr": False, **known}, **sts}
+        stsb = {"stsb": {"_target_": "cse.eval.sts.Stsb", "with_sickr": False, **known}} if cfg.eval else {}
+        cfg.eval = {**stsb, **sts}
         if "whitening" in cfg and cfg.whitening.kind:
             cfg.whitening.update(fit=str(text_file(world, ())), components=8)
         if "trainer" in cfg:

@@ -1,0 +1,81 @@
+"""A mistake is one line on stderr and exit code 2, and leaves the folder that it was typed in as it was."""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def typed(monkeypatch, tmp_path, capsys) -> Callable[[str], str]:
+    """Runs a line in an empty folder; returns the one line that it says after the command's name."""
+
+    def run(line: str) -> str:
+        from cse.cli import evaluate, train
+
+        place = tmp_path / "here"
+        place.mkdir(exist_ok=True)
+        monkeypatch.chdir(place)
+        command, *words = line.split()
+        monkeypatch.setattr(sys, "argv", [command, *words])
+        with pytest.raises(SystemExit) as ended:
+            (train if command == "cse-train" else evaluate).main()
+        said = capsys.readouterr().err.strip()
+        assert ended.value.code == 2, said
+        assert len(said.splitlines()) == 1, said
+        return said.removeprefix(f"{command}: ")
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("cse-train trainer.lr=nan trainer.batch_size=0", "trainer.batch_size=0: must be a whole number of"),
+        ("cse-train smoke=maybe dry_run=yes", "smoke=maybe: must be yes or no"),
+        ("cse-train recipe=simcse_brt", "recipe=simcse_brt is not a choice; did you mean simcse_bert?"),
+        ("cse-train model=null", "model=null is not a choice; the choices: bert"),
+        ("cse-train eval.stsb.nokey=1", "there is no key eval.stsb.nokey"),
+        ("cse-train trainer.lr=${nokey}", "Interpolation key 'nokey' not found"),
+        ("cse-train data=text", "data.path is not set: say data.path=..."),
+        ("cse-train trainer.lr=", "trainer.lr=: must be a number above 0"),
+        ("cse-train -m seed=1,-2", "seed=-2: must be a whole number from 0 to 4294967295"),
+        ("cse-train -m trainer.lr=1e-5,nan seed=1,2", "trainer.lr=nan: must be a number above 0"),
+        ("cse-train sweep=whitenedcse/table4 trainer.lr=nan", "trainer.lr=nan: must be a number above 0"),
+        ("cse-train sweep=whitenedcse/table4 smoke=maybe", "smoke=maybe: must be yes or no"),
+        ("cse-train sweep=whitenedcse/table4 dry_run=maybe", "dry_run=maybe: must be yes or no"),
+        ("cse-train sweep=whitenedcse/table4 jobs.parallel=0", "jobs.parallel=0: must be a whole number of at least 1"),
+        ("cse-train eval=null trainer.devices=3", "trainer.devices=3 cannot share trainer.batch_size=64 evenly"),
+        ("cse-train eval=null data=text data.path=/no/file.txt model.name=/no/model", "model.name=/no/model"),
+        ("cse-train eval=null trainer.select=dev/stsb/spearman SMALL", "trainer.select=dev/stsb/spearman: no"),
+        ("cse-train eval=null SMALL augmentation=none", "augmentation=none makes each view from a column of its own"),
+        ("cse-train eval=null SMALL objective=barlow trainer.batch_size=1 objective.head.out=8", "trainer.batch"),
+        ("cse-train eval=null SMALL objective=vicreg trainer.batch_size=1 objective.head.out=8", "trainer.batch"),
+        ("cse-eval checkpoint=x eval=null", "nothing is to be scored"),
+        ("cse-eval checkpoint=x eval=[]", "nothing is to be scored"),
+        ("cse-eval checkpoint=/no/model eval=demo", "checkpoint=/no/model: there is no such folder"),
+        ("cse-eval checkpoint=x allow_partial=perhaps batch_size=0", "batch_size=0: must be a whole number of"),
+    ],
+)  # fmt: skip
+def test_one_line_and_nothing_left(typed, tmp_path, tiny_bert, sentences, line, told):
+    small = f"model.name={tiny_bert} data=text data.path={sentences} paths.cache={tmp_path}/cache tracker=none"
+    assert typed(line.replace("SMALL", small)).startswith(told)
+    assert list((tmp_path / "here").iterdir()) == []
+
+
+def test_what_was_there_before_stays(typed, tmp_path):
+    run = tmp_path / "here" / "run"
+    (run / ".hydra").mkdir(parents=True)
+    (run / ".hydra" / "overrides.yaml").write_text("- seed=1\n")
+    (run / "notes.txt").write_text("mine")
+    typed("cse-train eval=null model.name=/no/model hydra.run.dir=run")
+    held = {path.relative_to(run): path.read_text() for path in run.rglob("*") if path.is_file()}
+    assert held == {Path(".hydra/overrides.yaml"): "- seed=1\n", Path("notes.txt"): "mine"}
+
+
+def test_no_evaluation_trains_and_scores_nothing(cse_train, small_run, tmp_path):
+    """eval=null needs no trainer.select=null beside it, and the words for truth are read."""
+    quiet = [word for word in small_run if not word.startswith(("eval=", "trainer.select=", "trainer.watch="))]
+    assert cse_train([*quiet, "eval=null", "smoke=no", "dry_run=off", "trainer.max_steps=1"]) == 0
+    assert (tmp_path / "run" / "best" / "config.json").is_file()
