@@ -14,10 +14,10 @@ from pathlib import Path
 from cse.cli.report import of_sweep, settings
 from cse.dotted import flattened
 from cse.files import write_text
-from cse.report.claims import Finding
 from cse.report.findings import facts
 from cse.report.page import Report
 from cse.report.runs import Run
+from cse.report.verdicts import Finding
 from cse.run.groups import choices
 from cse.sweep import jobs
 

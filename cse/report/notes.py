@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from cse.report.runs import Run, Where, same
+from cse.report.runs import Run, Where, same, varying
 
 SINGLY = 12  # missing jobs that are named one by one
 STATES = {  # of several runs of one job, the first of these counts
@@ -48,6 +48,21 @@ def deviations(setting: Where, runs: list[Run]) -> list[str]:
     said = {line.partition(" ")[0] for line in from_paper}
     from_sweep = {override for run in unique for override in run.departures} - said
     return sorted(from_paper) + [f"{override} (not in the sweep)" for override in sorted(from_sweep)]
+
+
+SCORING = ("torch", "transformers", "numpy", "scipy", "scikit-learn", "mteb")  # versions that may change a score
+UNSEEN = ("paths.", "tracker", "note", "resume", "sources", "data.cache_dir", "trainer.workers", "trainer.save_every")
+
+
+def mixed(name: str, runs: list[Run], seed: str) -> list[str]:
+    """A line if runs that are averaged differ in more than their seed: in settings, libraries or score sets."""
+    keys = [key for key in varying(runs, seed) if not key.startswith(UNSEEN) and "seed" not in key.rpartition(".")[2]]
+    for library in SCORING:
+        if len({str(run.results.get("versions", {}).get(library)) for run in runs}) > 1:
+            keys.append(f"versions of {library}")
+    if len({repr(run.results.get("data")) for run in runs}) > 1:
+        keys.append("score sets or protocols")
+    return [f"{name}: averages runs that differ in {', '.join(keys)}"] if keys else []
 
 
 def retrieved(runs: dict[str, Run]) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from cse.report import statistics
-from cse.report.notes import deviations, missing_jobs, retrieved
+from cse.report.notes import deviations, missing_jobs, mixed, retrieved
 from cse.report.published import Published, Value
 from cse.report.runs import Run, Where, grouped, same
 from cse.report.spec import Metric, Spec, metric_of
@@ -96,6 +96,9 @@ def build(spec: Spec, published: Published, runs: list[Run], expected: list[Wher
     compare_rows(table, spec, intervals.confidence)
     table.absent += missing_jobs(runs, expected)
     table.notes = [*published.notes, *notes(table, spec, runs, intervals)]
+    for cell in table.all_cells:
+        if cell.aggregate == "mean" and len(cell.runs) > 1:
+            table.notes += mixed(f"{cell.row}, {cell.column}", cell.runs, spec.seed)
     table.deviations = deviations(spec.setting, table.runs)
     return table
 

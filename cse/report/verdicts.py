@@ -124,7 +124,7 @@ def _decisive(tests: list[Test]) -> tuple[Test, float]:
         surest = max(tests, key=lambda test: _or_one(test.p))
         return surest, surest.p
     surest = min(against, key=lambda test: _or_one(test.p))
-    return surest, min(1.0, surest.p * len(tests))
+    return surest, surest.p if math.isnan(surest.p) else min(1.0, surest.p * len(tests))
 
 
 def _or_one(p: float) -> float:

@@ -139,7 +139,21 @@ def test_a_trend_is_a_rank_correlation_over_runs(judged):
     assert found.test == "Spearman"
 
 
-def test_one_run_a_side_is_shown_and_not_judged(leave, tmp_path):
+def test_one_run_a_side_has_an_effect_and_no_p(leave, tmp_path):
+    block = yaml.safe_load(TABLE)
+    printed = published.table(block["paper"], block["table"])
+    spec = parse(block, printed, "sweeps/it.yaml", tolerance=0.1, seed_sd=0.9)
+    for m, score in ((2, 71.0), (3, 70.0)):
+        leave(f"one-{m}", {"objective.m": m, "seed": 0, "model": "bert"}, {"test/sts/average": score})
+    runs = read_runs([tmp_path / "runs"])
+    table = build(spec, printed, runs, [], Intervals(0.95, "t"))
+    found = verdicts.judged(claims.parse(block["claims"][:1], spec, "it"), spec, table, runs, 0.95)[0]
+    assert (found.verdict, found.effect) == (NOT_SEEN, -1.0)
+    assert math.isnan(found.p)
+    assert findings.facts(found)["p"] == ""
+
+
+def test_one_value_a_side_is_not_tested():
     found = statistics.compared({"0": 71.0}, {"0": 70.0}, 0.95)
     assert (found.effect, found.interval) == (1.0, None)
     assert math.isnan(found.p)

@@ -334,3 +334,10 @@ def test_printed_p_values_stand_in_their_cells(table3, tmp_path):
     assert cells["VisualCSE-BERT-base"]["Avg."].p_published == ".0235"
     assert cells["VisualCSE-RoBERTa-base"]["Avg."].p_published == "<.0001"
     assert not any(cell.published.note for row in cells.values() for cell in row.values())
+
+
+def test_runs_that_differ_in_more_than_their_seed_are_said_to(table3, tmp_path):
+    assert not [note for note in built(TABLE3, tmp_path).notes if "differ in" in note]
+    table3("visualcse_bert", 7, 77.0, **{"trainer.lr": 1e-5})
+    table = built(TABLE3, tmp_path)
+    assert "VisualCSE-BERT-base, Avg.: averages runs that differ in trainer.lr" in table.notes
