@@ -83,25 +83,18 @@ def train(*words: str, folder: str | Path | None = None, **settings: object) -> 
     folder: where it goes; None is outputs/DATE/TIME under the working directory. Raises UserError before any work, or
     RunError where the run cannot go on. Several jobs (-m, sweep=) are the command line's.
     """
-    from cse.run import launch, recipe, scale
-    from cse.run.smoke import shrink
+    from cse.run.launch import fit, launch
 
     overrides = _overrides(words, settings, "train")
     config = _composed("train", overrides)
     place = Path(folder if folder is not None else config.hydra.run.dir)
-    chosen = config.hydra.runtime.choices
     cfg = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
-    cfg.sources = recipe.sources(chosen, overrides)
-    if (place / "last").exists() and cfg.resume is None:
-        raise UserError(f"{place} holds a run: resume='auto' goes on with it, another folder starts a new one")
-    scale.fit(cfg)
-    if cfg.smoke:
-        shrink(cfg)
+    fit(cfg, place, chosen=config.hydra.runtime.choices, overrides=overrides)
     if cfg.dry_run or cfg.data.preview:
         raise UserError("dry_run and data.preview print and return nothing: use cse-train for them, or cse.compose")
     _keep_overrides(place, overrides)
     with _told(place, overrides):
-        launch.launch(cfg, place)
+        launch(cfg, place)
     return read(place)
 
 

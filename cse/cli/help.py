@@ -77,7 +77,11 @@ Exit codes: 0 done, whatever it found; 2 a mistake on the command line.
 
 
 def answer(config_name: str, text: str, arguments: Sequence[str]) -> str | None:
-    """What --help or GROUP=? asks for; None where the arguments ask for neither."""
+    """What --help, --version or GROUP=? asks for; None where the arguments ask for none of them."""
+    if "--version" in arguments:
+        from importlib.metadata import version
+
+        return f"cse {version('cse-lab')}"
     offered = {group: choices(group) for group in groups(config_name)}
     asked = [argument.removesuffix("=?") for argument in arguments if argument.endswith("=?")]
     if asked and asked[0] in offered:

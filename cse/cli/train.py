@@ -2,11 +2,11 @@
 
 import os
 import sys
+from pathlib import Path
 
 from omegaconf import DictConfig
 
 from cse.cli import compose, streams
-from cse.errors import UserError
 
 
 def main() -> None:
@@ -34,21 +34,11 @@ def train(cfg: DictConfig) -> float | None:
     """One Hydra job. Returns the selection score, for a search."""
     from hydra.core.hydra_config import HydraConfig
 
-    from cse.run import launch, recipe, scale
+    from cse.run.launch import fit, launch
 
     hydra = HydraConfig.get()
-    cfg.sources = recipe.sources(hydra.runtime.choices, hydra.overrides.task)
-    from cse.run.build import output_folder
-
-    folder = output_folder()
-    if (folder / "last").exists() and cfg.resume is None:
-        raise UserError(f"{folder} holds a run: resume=auto goes on with it, hydra.run.dir=ANOTHER starts a new one")
-    scale.fit(cfg)
-    if cfg.smoke:
-        from cse.run.smoke import shrink
-
-        shrink(cfg)
-    return launch.launch(cfg, folder)
+    folder = Path(hydra.runtime.output_dir)
+    return launch(fit(cfg, folder, chosen=hydra.runtime.choices, overrides=hydra.overrides.task), folder)
 
 
 if __name__ == "__main__":

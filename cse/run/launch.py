@@ -3,7 +3,7 @@
 import logging
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -14,6 +14,23 @@ from cse.errors import MissingResource, RunError, UserError
 log = logging.getLogger("cse")
 
 ALONE = 30.0  # seconds of waiting for other processes, before it is said
+
+
+def fit(cfg: DictConfig, folder: Path, *, chosen: Mapping[str, str | None], overrides: Sequence[str]) -> DictConfig:
+    """The config as the job will run: where its values come from, and shrunk where scale= or smoke= asks for it.
+
+    chosen, overrides: Hydra's choice of each group, and the words. Raises UserError for a folder that holds a run.
+    """
+    from cse.run import recipe, scale
+    from cse.run.smoke import shrink
+
+    cfg.sources = recipe.sources(chosen, overrides)
+    if (folder / "last").exists() and cfg.resume is None:
+        raise UserError(f"{folder} holds a run: resume=auto goes on with it, hydra.run.dir=ANOTHER starts a new one")
+    scale.fit(cfg)
+    if cfg.smoke:
+        shrink(cfg)
+    return cfg
 
 
 def launch(cfg: DictConfig, folder: Path) -> float | None:

@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -58,3 +59,7 @@ def test_help_imports_nothing_slow():
     code = "import sys, cse.cli.help; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"torch", "hydra", "omegaconf", "yaml", "numpy"} & set(loaded)
+
+
+def test_version_is_the_projects_own():
+    assert answer("train", TRAIN, ["--version"]) == f"cse {version('cse-lab')}"
