@@ -75,6 +75,7 @@ def ours(source: str, batch: int, rows: int, folder: Path) -> tuple[Turn, Any]:
 
     from cse.run.build import build, precision_of
     from cse.training.loop import Training
+    from cse.training.signals import Signals
 
     class Unsaved(Training):
         """A turn's end is no place for a checkpoint."""
@@ -103,7 +104,7 @@ def ours(source: str, batch: int, rows: int, folder: Path) -> tuple[Turn, Any]:
     def turn(steps: int) -> float:
         training.steps += steps
         before = training.seconds
-        training.run(on_best=ignore, log=ignore)  # its last step is logged, and so waited for
+        training.run(on_best=ignore, log=ignore, signals=Signals(""))  # its last step is logged, and so waited for
         return training.seconds - before
 
     return turn, parts.batches

@@ -11,3 +11,14 @@ class MissingResource(UserError):
 
 class RunError(Exception):
     """A run that started well and cannot go on (NaN, collapse, a full disk). Exit code 1."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """A run that a signal stopped: what goes on, in one sentence. Exit code 128 + the signal's number, as a shell's.
+
+    Like Ctrl-C it is no Exception, so that nothing that forgives errors takes it for one.
+    """
+
+    def __init__(self, sentence: str, code: int):
+        super().__init__(sentence)
+        self.code = code

@@ -16,7 +16,7 @@ from typing import NoReturn
 from omegaconf import DictConfig
 
 from cse.cli import traces
-from cse.errors import RunError, UserError
+from cse.errors import Interrupted, RunError, UserError
 from cse.run.composition import composed, explain, program, refuse_additions, refuse_choices
 from cse.run.groups import choices
 
@@ -173,9 +173,10 @@ def exit_codes(config_name: str, arguments: list[str]) -> Iterator[None]:
             raise
         where = error.filename or "the run's folder or the cache"
         sys.exit(complain(f"cannot write {where}: {error.strerror}; free space and run again with resume=auto", 1))
+    except Interrupted as error:
+        sys.exit(complain(str(error), error.code))
     except KeyboardInterrupt:
-        again = "; cse-train resume=FOLDER goes on from the last checkpoint" if config_name == "train" else ""
-        sys.exit(complain(f"stopped{again}", 1))
+        sys.exit(complain("stopped", 130))  # as a shell says it of Ctrl-C
 
 
 def complain(message: str, code: int) -> int:

@@ -42,7 +42,8 @@ Shorter, larger, elsewhere
 
 Look before you run
   cse-train ... --cfg job         the whole configuration          cse-doctor     what this machine can run
-Exit codes: 0 done, 1 the run failed, 2 a mistake on the command line or in the data.
+Exit codes: 0 done, 1 the run failed, 2 a mistake on the command line or in the data; 130, 138, 143: stopped by Ctrl-C,
+SIGUSR1 or SIGTERM, with last/ saved.
 """
 
 EVALUATE = """\

@@ -2,6 +2,9 @@
 
 import logging
 import os
+import shlex
+import signal
+import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,7 +12,7 @@ from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
 
-from cse.errors import MissingResource, RunError, UserError
+from cse.errors import Interrupted, MissingResource, RunError, UserError
 
 log = logging.getLogger("cse")
 
@@ -47,6 +50,7 @@ def launch(cfg: DictConfig, folder: Path) -> float | None:
     if cfg.trainer.devices == 1:
         mention_idle_gpus()
         return run(cfg, folder)
+    from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
@@ -57,10 +61,15 @@ def launch(cfg: DictConfig, folder: Path) -> float | None:
     )  # fmt: skip
     for name in ("torch.distributed.elastic", "torch.multiprocessing"):  # they would tell each traceback again
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    os.environ.setdefault("TORCHELASTIC_SIGNALS_TO_HANDLE", "SIGTERM,SIGINT,SIGUSR1,SIGHUP,SIGQUIT")
     try:
         return elastic_launch(config, worker)(OmegaConf.to_yaml(cfg), str(folder))[0]
+    except SignalException as error:  # it was handed to the processes, which saved
+        raise interruption(error.sigval, folder) from error
     except ChildFailedError as error:
         rank, failure = error.get_first_failure()
+        if failure.exitcode > 128:
+            raise interruption(failure.exitcode - 128, folder) from error
         told: dict = failure.message if isinstance(failure.message, dict) else {"message": failure.message}
         said = str(told["message"])
         name, _, sentence = said.partition(": ")
@@ -69,6 +78,14 @@ def launch(cfg: DictConfig, folder: Path) -> float | None:
                 raise kind(sentence) from error
         log.error("%s", told.get("extraInfo", {}).get("py_callstack", ""))
         raise RunError(f"process {rank} of {cfg.trainer.devices} failed: {said}") from error
+
+
+def interruption(number: int, folder: Path) -> Interrupted:
+    """What the first process says, in the words of the one that started it."""
+    sentence = (
+        f"stopped by {signal.Signals(number).name}; this goes on: {shlex.join(['cse-train', f'resume={folder}'])}"
+    )
+    return Interrupted(sentence, 128 + number)
 
 
 def mention_idle_gpus() -> None:
@@ -87,7 +104,11 @@ def worker(config: str, folder: str) -> float | None:
 
     startup.quiet()
     logging.basicConfig(level=logging.INFO if os.environ["RANK"] == "0" else logging.ERROR, format="%(message)s")
-    outcome = run(OmegaConf.create(config), Path(folder))  # type: ignore[arg-type]
+    try:
+        outcome = run(OmegaConf.create(config), Path(folder))  # type: ignore[arg-type]
+    except Interrupted as error:  # which torch would take for the parent's own end
+        log.error("%s", error)
+        sys.exit(error.code)
     leave()
     return outcome
 

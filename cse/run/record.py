@@ -60,8 +60,11 @@ class Record:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         if self.writes and error is not None:
-            said = f"{type(error).__name__}: {error}"
-            self.conclude("failed", error=said, steps=self.step, metrics=self.metrics)
+            interrupted = isinstance(error, KeyboardInterrupt)
+            reason = str(error) if interrupted else f"{type(error).__name__}: {error}"
+            self.conclude(
+                "interrupted" if interrupted else "failed", error=reason, steps=self.step, metrics=self.metrics
+            )
             self.trackers.finish(1, {})
 
     def log(self, step: int, metrics: dict[str, float]) -> None:
@@ -71,7 +74,7 @@ class Record:
             self.trackers.log(metrics, step)
 
     def conclude(self, status: str, **more: object) -> Json:
-        """Write results.json with its last status (done, failed) and what else is known; returns its content."""
+        """Write results.json with its last status (done, interrupted, failed) and more; returns its content."""
         self.content |= {"status": status, "wall_seconds": round(time.time() - self.started, 1), **more}
         write_json(self.path, self.content)
         return self.content

@@ -1,5 +1,6 @@
 """One training job in one process (or one of several): build, train, score the best step, leave a complete folder."""
 
+import shlex
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ def run(cfg: DictConfig, folder: Path) -> float | None:
     from cse.run.summary import announce, conclude, preview
     from cse.training.checkpoint import identity
     from cse.training.loop import Training
+    from cse.training.signals import Signals
 
     accelerator = start_processes(cfg)
     with accelerator.main_process_first():  # what has to be read and tokenised is so once, by the first process
@@ -37,7 +39,7 @@ def run(cfg: DictConfig, folder: Path) -> float | None:
     training.start(cfg.seed, resume=cfg.resume is not None)  # before the record: what is refused leaves a run as it is
     if accelerator.is_main_process:
         recover_best(folder, training.best_step)
-    with Record(
+    record = Record(
         folder,
         config,
         device=str(accelerator.device),
@@ -45,11 +47,12 @@ def run(cfg: DictConfig, folder: Path) -> float | None:
         trackers=[make(node) for node in cfg.tracker.values()],
         resumed_at=training.step or None,
         writes=accelerator.is_main_process,
-    ) as record:
+    )
+    with Signals(f"this goes on: {shlex.join(['cse-train', f'resume={folder}'])}") as signals, record:
         best = Best(record, parts)
         if accelerator.is_main_process and training.step == 0:
             best.keep_cosines("before", training.encode())
-        outcome = training.run(on_best=best.keep, log=record.log)
+        outcome = training.run(on_best=best.keep, log=record.log, signals=signals)
         if accelerator.is_main_process:
             if outcome.best_step == 0:  # nothing was selected: what was trained is the last step
                 best.keep(outcome.steps, outcome.curve[-1][1] if outcome.curve else {})

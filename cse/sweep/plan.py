@@ -14,7 +14,7 @@ from cse.sweep import jobs
 from cse.sweep.multirun import Multirun
 
 FOLDER = ".starts"  # in the folder of the jobs
-FAILED, DONE = ("failed", "killed"), ("done", "done before")
+FAILED, DONE = ("failed", "killed", "interrupted"), ("done", "done before")
 
 
 @dataclass(frozen=True)

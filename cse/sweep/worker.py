@@ -7,9 +7,11 @@ import fcntl
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +25,7 @@ from cse.run.composition import composed
 from cse.sweep import jobs, plan
 
 SLOTS = "CSE_SWEEP_SLOTS"  # the GPU of each job that runs at the same time, joined by commas; it crosses processes
+SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
 CONFIGS = {"cse-train": "train", "cse-eval": "evaluate"}
 
 
@@ -38,13 +41,42 @@ def job(cfg: DictConfig) -> float:
     if this.fail_fast and failure:
         plan.enter(path, one.name, "not run", why=f"jobs.fail_fast=true, and {failure} failed")
         return math.nan
-    state, score, why = run(one, path.parent.parent / one.name)
-    plan.enter(path, one.name, state, score=score, seconds=time.time() - started, why=why)
+    with forwarded() as processes:
+        state, score, why = run(one, path.parent.parent / one.name, processes)
+        plan.enter(path, one.name, state, score=score, seconds=time.time() - started, why=why)
     return math.nan if score is None else score
 
 
-def run(one: jobs.Job, folder: Path) -> tuple[str, float | None, str]:
-    """(state, score, why it failed) of one job, after it has been run where that was needed."""
+@contextmanager
+def forwarded() -> Iterator[list[subprocess.Popen]]:
+    """A list of processes: a signal inside the block goes to them, and when the block ends to whom it would have gone.
+
+    That is submitit, which asks for another start, or the end of this process, once the job has saved.
+    """
+    processes: list[subprocess.Popen] = []
+    came: list[int] = []
+
+    def forward(number: int, _: object) -> None:
+        came.append(number)
+        for process in processes:
+            process.send_signal(number)
+
+    listens = threading.current_thread() is threading.main_thread()
+    before = {one: signal.signal(one, forward) for one in SIGNALS if listens}
+    try:
+        yield processes
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)
+    if came:
+        handler = before[signal.Signals(came[0])]
+        if callable(handler):
+            handler(came[0], None)
+        raise KeyboardInterrupt
+
+
+def run(one: jobs.Job, folder: Path, processes: list[subprocess.Popen]) -> tuple[str, float | None, str]:
+    """(state, score, why it failed) of one job, after it has been run where that was needed; see `forwarded`."""
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / ".lock", "w") as lock:  # its child holds it too, so an orphan is not joined by a second
         try:
@@ -61,17 +93,21 @@ def run(one: jobs.Job, folder: Path) -> tuple[str, float | None, str]:
             maker = " ".join(a for a in one.scores[1].arguments if a.startswith(("sweep=", "case=")))
             return "failed", None, f"it scores {one.scores[0]}, which is not done: cse-train {maker}"
         with gpu() as environment, open(folder / "job.log", "ab") as log:
-            code = subprocess.run(
+            process = subprocess.Popen(
                 command_of(one, folder),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env=environment,
                 pass_fds=[lock.fileno()],
-            ).returncode
+            )
+            processes.append(process)
+            code = process.wait()
     results = results_of(folder)
     if code == 0 and results.get("status") == "done":
         return "done", score_of(results), ""
+    if code > 128:
+        return "interrupted", None, "the same line again goes on from where it stopped"
     if code < 0:
         return "killed", None, f"by signal {-code}; the same line again goes on from its last checkpoint"
     lines = (folder / "job.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()

@@ -7,18 +7,19 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from accelerate import Accelerator
 from accelerate.utils import set_seed
 from torch import nn
 
-from cse.errors import RunError, UserError
+from cse.errors import Interrupted, RunError, UserError
 from cse.eval.score import Remembering, score
 from cse.training import checkpoint, fast
 from cse.training.distributed import following, gather_objects, leading, world_size
 from cse.training.progress import Progress
 from cse.training.settings import Outcome, Parts, watched
+from cse.training.signals import Signals
 from cse.training.update import Metrics, Update, geometry
 from cse.types import Batch, Encode
 
@@ -83,16 +84,23 @@ class Training:
         checkpoint.set_random_state(tensors, about, self.accelerator.process_index)
         log.info("resuming %s at step %d of %d", self.folder, self.step, self.steps)
 
-    def run(self, on_best: Callback, log: Callback) -> Outcome:
+    def run(self, on_best: Callback, log: Callback, signals: Signals) -> Outcome:
         """Train to the end. on_best: exports the encoder, with a step better than all before; log: takes metrics.
 
-        Raises RunError on NaN, on collapse and where the disk refuses; what was exported and saved stays whole.
+        Raises RunError on NaN, on collapse and where the disk refuses; what was exported and saved stays whole. Raises
+        Interrupted after a signal, once last/ is saved.
         """
+        with signals.waiting(True):
+            return self._run(on_best, log, signals)
+
+    def _run(self, on_best: Callback, log: Callback, signals: Signals) -> Outcome:
         trainer = self.trainer
         batches, aux_batches = self._batches(), self._aux_batches()
         with Progress(self.steps, self.step, self.accelerator.is_main_process) as progress:
-            if self.step == 0 and (untrained := self._evaluate(on_best, log)):
-                progress.update(0, untrained)
+            if self._is_due() and self.step not in dict(self.curve):  # a resumed run may have been stopped right here
+                scores = self._evaluate(on_best, log, signals)
+                if scores:
+                    progress.update(self.step, scores)
             since = self._clocks()
             while self.step < self.steps:
                 started = time.perf_counter()
@@ -109,8 +117,10 @@ class Training:
                     self._log(log, metrics | place | rates)
                     self._check(metrics)
                     shown = {"loss": metrics["train/loss"], "tokens/s": rates["train/tokens_per_second"]}
-                if self.step % trainer.eval_every == 0 or self.step == self.steps:
-                    shown |= self._evaluate(on_best, log)
+                if self._stops(logged, signals):
+                    self._stop(signals)
+                if self._is_due():
+                    shown |= self._evaluate(on_best, log, signals)
                 if shown:
                     progress.update(self.step, shown)
                 if self.step % (trainer.save_every or trainer.eval_every) == 0 or self.step == self.steps:
@@ -150,15 +160,34 @@ class Training:
             return repeat(None)
         return self.parts.aux.batches(self.step, self.accelerator.process_index, self.accelerator.num_processes)
 
-    def _evaluate(self, on_best: Callback, log: Callback) -> Scores:
+    def _is_due(self) -> bool:
+        """Whether this step is one that is scored: the untrained encoder, every eval_every steps, and the last."""
+        return self.step % self.trainer.eval_every == 0 or self.step == self.steps
+
+    def _stops(self, logged: bool, signals: Signals) -> bool:
+        """Whether a signal came. Several processes agree where a step is logged: to ask is to wait for the device."""
+        if world_size() == 1:
+            return signals.requested is not None
+        return logged and any(gather_objects(signals.requested is not None))
+
+    def _stop(self, signals: Signals) -> NoReturn:
+        """Save last/ and raise Interrupted."""
+        self._save()
+        signals.advice = f"step {self.step} of {self.steps} is saved; {signals.advice}"
+        raise signals.interruption()
+
+    def _evaluate(self, on_best: Callback, log: Callback, signals: Signals) -> Scores:
         """Score dev; on_best where the selecting score is strictly better than at every step before. Returns it."""
         if not self.watched:
             return {}
         scores: Scores = {}
         if self.accelerator.is_main_process:
-            with leading(self.encode()) as encode:
-                chosen = {key: ["dev"] for key in self.watched}
-                scores = score(self.parts.evaluators, chosen, Remembering(encode), logging.DEBUG)
+            try:  # one process may stop here at once; several would wait for each other's share of the texts
+                with signals.waiting(world_size() > 1), leading(self.encode()) as encode:
+                    chosen = {key: ["dev"] for key in self.watched}
+                    scores = score(self.parts.evaluators, chosen, Remembering(encode), logging.DEBUG)
+            except Interrupted:
+                self._stop(signals)
             self._log(log, scores | {"train/step": self.step})
             if self.trainer.select is not None and self._is_best(scores):
                 on_best(self.step, scores)

@@ -21,7 +21,7 @@ def test_smac_maximises_and_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["cse-train"])
     asked = []
 
-    def run(one, folder):
+    def run(one, folder, processes):
         given = dict(argument.split("=", 1) for argument in one.arguments if "=" in argument)
         assert given["case"] == "eda_0.1"
         asked.append(float(given["objective.log10_covariance"]))

@@ -1,0 +1,77 @@
+"""SIGTERM, SIGUSR1 and Ctrl-C: the run saves last/ and ends, so that a preempted job goes on where it stopped.
+
+Inside a step a signal waits for the step's end; while something is scored or built, which changes no weight, it ends
+the work at once. A second signal ends the process as if nobody had listened.
+"""
+
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from cse.errors import Interrupted
+
+log = logging.getLogger("cse")
+
+SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
+SAME = 1.0  # seconds in which a second signal is the first one, told twice (by the terminal and by a launcher)
+
+
+class Signals:
+    """Listens as a context; in any thread but the main one, which alone may listen, it does nothing.
+
+    requested: the first signal that came, or None. advice: how a person goes on, the end of an interruption's sentence.
+    """
+
+    def __init__(self, advice: str):
+        self.advice = advice
+        self.requested: signal.Signals | None = None
+        self.waits = False
+        self.process, self.came = os.getpid(), 0.0
+
+    def __enter__(self) -> "Signals":
+        listens = threading.current_thread() is threading.main_thread()
+        self.before = {one: signal.signal(one, self._handle) for one in SIGNALS if listens}
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for one, handler in self.before.items():
+            signal.signal(one, handler)
+
+    @contextmanager
+    def waiting(self, waits: bool) -> Iterator[None]:
+        """Inside, a signal is only noted (True), or raises Interrupted at once (False)."""
+        outer, self.waits = self.waits, waits
+        try:
+            self.raise_if_due()
+            yield
+        finally:
+            self.waits = outer
+        self.raise_if_due()
+
+    def raise_if_due(self) -> None:
+        """Raise Interrupted for a signal that was noted, where none needs to wait any more."""
+        if self.requested is not None and not self.waits:
+            raise self.interruption()
+
+    def interruption(self) -> Interrupted:
+        """The error that ends the run: one sentence with what goes on."""
+        number = self.requested or signal.SIGTERM
+        return Interrupted(f"stopped by {number.name}; {self.advice}", 128 + number)
+
+    def _handle(self, number: int, _: FrameType | None) -> None:
+        if os.getpid() != self.process:  # a data worker, which goes with its parent
+            return
+        if self.requested is not None:
+            if time.monotonic() - self.came > SAME:
+                signal.signal(number, signal.SIG_DFL)
+                os.kill(self.process, number)
+            return
+        self.requested, self.came = signal.Signals(number), time.monotonic()
+        if self.waits:
+            log.info("%s: saving and stopping after this step; a second one ends at once", self.requested.name)
+        self.raise_if_due()

@@ -1,0 +1,104 @@
+"""A signal saves the run and ends it: at once, at the end of a step, or as if nobody listened when it comes again."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from test_resume import CSE_TRAIN, arguments, assert_same_run, logged
+
+from cse.errors import Interrupted
+from cse.training import signals
+from cse.training.signals import Signals
+
+
+def send(number: signal.Signals) -> None:
+    os.kill(os.getpid(), number)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1, signal.SIGINT])
+def test_a_signal_outside_a_step_ends_the_work_at_once(number):
+    before = signal.getsignal(number)
+    with pytest.raises(Interrupted, match=f"stopped by {number.name}; go on so") as error, Signals("go on so"):
+        send(number)
+    assert error.value.code == 128 + number
+    assert signal.getsignal(number) == before
+
+
+def test_a_signal_inside_a_step_waits_for_its_end():
+    finished = []
+
+    def step() -> None:
+        with Signals("") as listening, listening.waiting(True):
+            send(signal.SIGTERM)
+            finished.append(listening.requested)
+
+    with pytest.raises(Interrupted):
+        step()
+    assert finished == [signal.SIGTERM]
+
+
+def test_what_is_scored_between_steps_is_ended_at_once():
+    scored = []
+
+    def score(listening: Signals) -> None:
+        with listening.waiting(False):
+            send(signal.SIGUSR1)
+            scored.append("scored")
+
+    def step() -> None:
+        with Signals("") as listening, listening.waiting(True):
+            with pytest.raises(Interrupted):
+                score(listening)
+            scored.append("saved")
+
+    with pytest.raises(Interrupted):
+        step()
+    assert scored == ["saved"]
+
+
+def test_the_same_signal_told_twice_is_one_and_a_later_one_ends_the_process(monkeypatch):
+    killed = []
+    monkeypatch.setattr(signals.os, "kill", lambda process, number: killed.append(number))
+    with Signals("") as listening:
+        listening.waits = True
+        listening._handle(signal.SIGTERM, None)
+        listening._handle(signal.SIGTERM, None)
+        assert killed == []
+        listening.came -= 2 * signals.SAME
+        listening._handle(signal.SIGTERM, None)
+        assert killed == [signal.SIGTERM]
+
+
+def stop_at(step: int, number: signal.Signals, command: list[str], folder: Path) -> subprocess.CompletedProcess:
+    """Start the command, send the signal once the run has logged `step`; how it ended."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and max((e["step"] for e in logged(folder)), default=-1) < step:
+        time.sleep(0.001)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=30)
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("number", "processes"), [(signal.SIGTERM, 1), (signal.SIGUSR1, 1), (signal.SIGINT, 1), (signal.SIGTERM, 2)]
+)
+def test_a_stopped_run_goes_on_bit_for_bit(small_run, tmp_path, number, processes):
+    """Step 30 of 75 lies between two checkpoints: what comes after it is saved, not done again."""
+    one, two = tmp_path / "whole", tmp_path / "stopped"
+    more = ["trainer.log_every=1", "trainer.save_every=1000", f"trainer.devices={processes}"]
+    subprocess.run(arguments(small_run, one, *more), check=True, capture_output=True)
+    ended = stop_at(30, number, arguments(small_run, two, *more), two)
+    assert ended.returncode == 128 + number, ended.stdout + ended.stderr
+    sentence = ended.stderr.strip().splitlines()[-1]
+    assert sentence.startswith(f"cse-train: stopped by {number.name}")
+    assert sentence.endswith(f"cse-train resume={two}")
+    results = json.loads((two / "results.json").read_text())
+    assert results["status"] == "interrupted"
+    assert "step 3" in results["error"]
+    subprocess.run([CSE_TRAIN, f"resume={two}"], check=True, capture_output=True)
+    assert_same_run(one, two)
