@@ -18,9 +18,15 @@ What waits for a card
 ---------------------
 No line below has run on a GPU yet: CUDA graphs under trainer.compile, the tests of tests/training/test_fast.py and
 test_waiting.py that skip without one, fp16, every figure, and BREAK_EVEN in cse/training/fast.py, which is an estimate.
-On a machine without a network, carry wheels for what it lacks beside torch, transformers, accelerate and scikit-learn
-(hydra-core omegaconf antlr4-python3-runtime==4.9.3, pydantic pydantic-core annotated-types typing-inspection,
-soundfile cffi pycparser; datasets dill multiprocess xxhash for the peer), then, ten minutes a command at most:
+On a machine without a network, carry wheels (6 MB in all) of what it lacks beside torch, transformers, accelerate and
+scikit-learn. `pip download --no-deps --only-binary=:all: --python-version 3.12 --platform ... -d .whl` fetched these:
+
+    hydra-core==1.3.8 omegaconf==2.3.1 pydantic==2.14.3 pydantic-core==2.50.4 annotated-types==0.8.0
+    soundfile==0.14.0 cffi==2.1.1 pycparser==3.12 and, for sentence-transformers' trainer,
+    datasets==5.2.0 dill==0.4.1 multiprocess==0.70.19
+
+and `pip wheel --no-deps -w .whl antlr4-python3-runtime==4.9.3` made the one that has no wheel. Then, with PYTHONPATH
+holding the wheels' folder and this checkout, ten minutes a command at most:
 
     python -m benchmarks.gpu --parts correctness,large --out DIR
     python -m pytest -q tests/training/test_fast.py tests/training/test_waiting.py tests/training/test_step.py
