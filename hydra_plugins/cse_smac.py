@@ -95,7 +95,7 @@ class SmacSweeper(Sweeper):
         except ImportError as error:
             from cse.errors import MissingResource
 
-            raise MissingResource("hydra/sweeper=smac needs the package smac: pip install 'cse-lab[smac]'") from error
+            raise MissingResource("hydra/sweeper=smac needs the package smac: pip install -e '.[smac]'") from error
         logging.getLogger("smac").setLevel(logging.WARNING)
         space = ConfigurationSpace(seed=self.seed)
         for key, override in searched.items():

@@ -137,7 +137,7 @@ def data(node: DictConfig) -> list[Check]:
             return "any text of yours: data.path=FILE"
         if node.name not in HUB:
             if find_spec("gensim") is None:
-                raise MissingResource("it travels in gensim's wheel: pip install 'cse-lab[demo]'")
+                raise MissingResource("it travels in gensim's wheel: pip install -e '.[demo]'")
             return "in gensim's wheel"
         try:
             available(node.name)

@@ -168,7 +168,7 @@ def package(name: str, requirement: "Requirement", extras: list[str]) -> Finding
     from cse.run.record import installed
 
     version = installed(name)
-    advice = f"pip install 'cse-lab[{extras[0]}]'" if extras else f"pip install '{requirement}'"
+    advice = f"pip install -e '.[{extras[0]}]'" if extras else f"pip install '{requirement}'"
     if version is not None and requirement.specifier.contains(version, prereleases=True):
         return Finding("packages", name, "ok", version)
     return Finding("packages", name, "missing", f"{version or 'not installed'}; {advice}")

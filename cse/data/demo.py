@@ -17,7 +17,7 @@ def wikipedia_sentences() -> Iterator[tuple[str]]:
     """Sentences of 5 to 60 words, in the articles' order, each once. Raises MissingResource without gensim."""
     spec = find_spec("gensim")
     if spec is None or spec.origin is None:
-        raise MissingResource("data=demo reads the articles in gensim's wheel: pip install 'cse-lab[demo]'")
+        raise MissingResource("data=demo reads the articles in gensim's wheel: pip install -e '.[demo]'")
     from gensim.corpora.wikicorpus import extract_pages, filter_wiki
     from gensim.utils import open as open_compressed
 

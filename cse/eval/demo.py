@@ -80,7 +80,7 @@ class Demo(Evaluator):
 
     def _read(self, path: Path, encoding: str) -> list[str]:
         if not path.is_file():
-            raise MissingResource(f"{path} is missing: reinstall gensim (pip install cse-lab[demo]).")
+            raise MissingResource(f"{path} is missing: reinstall gensim (pip install -e '.[demo]').")
         data = path.read_bytes()
         self.files[path.name] = {"sha256": hashlib.sha256(data).hexdigest()}
         return data.decode(encoding).splitlines()
@@ -92,11 +92,11 @@ def _gensim_data() -> Path:
     if spec is None or spec.origin is None:
         raise MissingResource(
             "eval=demo scores on the human judgements in gensim's wheel, and gensim is not installed: "
-            "pip install cse-lab[demo]."
+            "pip install -e '.[demo]'."
         )
     return Path(spec.origin).parent / "test" / "test_data"
 
 
 def _expect(path: Path, rows: int, official: int) -> None:
     if rows != official:
-        raise UserError(f"{path} holds {rows} rows, not {official}: reinstall gensim (pip install cse-lab[demo]).")
+        raise UserError(f"{path} holds {rows} rows, not {official}: reinstall gensim (pip install -e '.[demo]').")

@@ -81,7 +81,7 @@ class Mteb(Evaluator):
         if self.tasks:
             return
         if importlib.util.find_spec("mteb") is None:
-            raise MissingResource("eval=mteb needs the package mteb: pip install cse-lab[mteb].")
+            raise MissingResource("eval=mteb needs the package mteb: pip install -e '.[mteb]'.")
         import mteb
 
         try:
@@ -101,7 +101,7 @@ class Mteb(Evaluator):
     def on_hand(self) -> str:
         """Whether mteb is installed; its many data sets are not looked for."""
         if importlib.util.find_spec("mteb") is None:
-            raise MissingResource("pip install 'cse-lab[mteb]'")
+            raise MissingResource("pip install -e '.[mteb]'")
         return "mteb is installed; each task's data comes from the hub when first used"
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:

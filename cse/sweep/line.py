@@ -17,13 +17,13 @@ OWN = re.compile(r"sweep|dry_run|jobs\..*|hydra/(launcher|sweeper)|hydra\.(launc
 """The keys that say how jobs are started; all others are the jobs' own."""
 PASSED = re.compile(r"hydra\.(launcher\.(?!n_jobs)|sweeper\.(?!n_trials)).*")
 """Those of them that Hydra's launcher and sweeper read as they stand."""
-INSTALL = "pip install 'cse-lab[launchers]'"
+INSTALL = "pip install -e '.[launchers]'"
 PLUGINS = {
     ("hydra/launcher", "joblib"): ("hydra_joblib_launcher", INSTALL),
     ("hydra/launcher", "submitit"): ("hydra_submitit_launcher", INSTALL),
     ("hydra/sweeper", "optuna"): (
         "hydra_optuna_sweeper",
-        "hydra/sweeper=smac (pip install 'cse-lab[smac]') is the search that this project keeps; "
+        "hydra/sweeper=smac (pip install -e '.[smac]') is the search that this project keeps; "
         "pip install hydra-optuna-sweeper brings optuna 2.10, as it refuses optuna 3 and later",
     ),
 }

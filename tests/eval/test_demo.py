@@ -61,7 +61,7 @@ def test_an_encoder_that_knows_the_answer_scores_100(evaluator):
 
 def test_without_gensim_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setattr(demo.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(MissingResource, match=r"pip install cse-lab\[demo\]"):
+    with pytest.raises(MissingResource, match=r"pip install -e .\.\[demo\]"):
         Demo().prepare()
 
 

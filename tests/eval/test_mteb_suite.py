@@ -28,7 +28,7 @@ def test_a_benchmark_or_tasks(tmp_path):
 
 def test_without_mteb_the_error_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr(mteb_suite.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(MissingResource, match=r"pip install cse-lab\[mteb\]"):
+    with pytest.raises(MissingResource, match=r"pip install -e .\.\[mteb\]"):
         evaluator(tmp_path).prepare()
 
 

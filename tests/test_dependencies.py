@@ -1,0 +1,76 @@
+"""What is imported is declared, what cse reads of a library's inside is still there, and text needs text only."""
+
+import ast
+import importlib
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+EXTRAS = [requirement for group in PROJECT["optional-dependencies"].values() for requirement in group]
+INTERNALS = {  # name -> where it is read
+    "torchvision.transforms.v2.functional._color:_hsv_to_rgb": "cse.data.images",
+    "torchvision.transforms.v2.functional._color:_rgb_to_hsv": "cse.data.images",
+    "transformers.masking_utils:create_bidirectional_mask": "cse.model.architecture",
+    "transformers:MODEL_MAPPING": "cse.model.architecture",
+    "huggingface_hub.errors:GatedRepoError": "cse.hub",
+    "huggingface_hub.errors:OfflineModeIsEnabled": "cse.hub",
+    "httpx2:TransportError": "cse.hub",
+}
+
+
+def imported() -> set[str]:
+    """Top-level modules that cse and its plugins import, other than Python's own and each other."""
+    names: set[str] = set()
+    for path in (*ROOT.glob("cse/**/*.py"), *ROOT.glob("hydra_plugins/*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                names |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names.add(node.module.partition(".")[0])
+    own = {"cse", "hydra_plugins", "_typeshed", "pydantic_core", "ConfigSpace"}  # the last two come with their owner
+    return names - set(sys.stdlib_module_names) - own
+
+
+def test_every_import_is_declared():
+    declared = {canonicalize_name(Requirement(one).name) for one in PROJECT["dependencies"] + EXTRAS}
+    owners = packages_distributions()
+    missing = {
+        name for name in imported() if name in owners and not {canonicalize_name(o) for o in owners[name]} & declared
+    }
+    assert not missing
+
+
+def test_what_is_pinned_is_what_is_allowed():
+    pins = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().split())
+    pins = {canonicalize_name(name): version for name, version in pins.items()}
+    for one in map(Requirement, PROJECT["dependencies"] + EXTRAS):
+        if version := pins.get(canonicalize_name(one.name)):
+            assert one.specifier.contains(version), f"{one} but {version} is pinned"
+
+
+@pytest.mark.parametrize("name", INTERNALS)
+def test_what_libraries_keep_to_themselves_is_still_there(name):
+    module, _, attribute = name.partition(":")
+    assert hasattr(importlib.import_module(module), attribute), f"{name} moved: mend {INTERNALS[name]}"
+
+
+@pytest.mark.slow
+def test_a_run_on_text_needs_nothing_for_images_or_sound(small_run):
+    """transformers itself imports torchvision and torchaudio where they are installed; where they are not, or do not
+    fit torch, text trains without them."""
+    code = (
+        "import sys; sys.modules |= dict.fromkeys(('torchvision', 'torchaudio', 'soundfile'))\n"
+        "from cse.cli.train import main\n"
+        f"sys.argv = ['cse-train', *{small_run!r}]\n"
+        "main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
