@@ -83,11 +83,11 @@ def check(config: dict[str, Any]) -> None:
         if not isinstance(config[key], (int, float)) or not 0 <= config[key] < math.inf:
             raise UserError(f"{key}={config[key]} must be a number of at least 0")
     if config["interval"] not in ("t", "bootstrap"):
-        raise UserError(f"interval={config['interval']} is neither t nor bootstrap")
+        raise UserError(f"interval={config['interval']} must be t or bootstrap")
 
 
 def report(config: dict[str, Any]) -> None:
-    """Read, lay side by side, draw, show, write."""
+    """Read the runs, compare them, draw, print and write."""
     folders = [Path(folder) for folder in config["runs"]]
     out = Path(config["out"] or f"reports/{config['sweep'] or folders[0].resolve().name}")
     made = of_sweep(config, folders, out) if config["sweep"] else of_folders(config, folders)
@@ -175,7 +175,7 @@ def read_sweep(sweep: str) -> tuple[dict[str, Any], list[dict[str, Any]], str]:
         raise UserError(f"sweep={sweep} is not a sweep{nearest(sweep, known)}; there are {', '.join(known) or 'none'}")
     content, name = jobs.read(sweep), f"sweeps/{sweep}.yaml"
     if content.report is None:
-        raise UserError(f"{name} has no `report:` block, which says what its runs are laid beside")
+        raise UserError(f"{name} has no `report:` block, which says what its runs are compared with")
     return content.report, planned(content), name
 
 

@@ -46,7 +46,7 @@ class Declutr(Evaluator):
         for name, part in self.parts.items():
             try:
                 part.prepare()
-            except UserError as error:  # the part's own key lies deeper here
+            except UserError as error:  # it names the part's own key, which is nested here
                 said = str(error).replace(f"eval.{name}.", f"eval.declutr.parts.{name}.")
                 raise type(error)(f"{said} (eval.declutr.parts.{name}=null leaves it out)") from error
 

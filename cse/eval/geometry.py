@@ -134,7 +134,7 @@ class Geometry(Evaluator):
 
     parts: the files that make a split (SimCSE's authors: the whole STS-B). Positives are pairs with gold > threshold,
     or >= where `inclusive`. Uniformity, effective rank, isotropy and mean cosine are over the split's sentences, each
-    once, or with `duplicates` as often as it stands there. Histograms of cosines by gold bucket go to the provenance.
+    once, or with `duplicates` as often as it occurs. Histograms of cosines by gold bucket go to the provenance.
     """
 
     def __init__(

@@ -3,7 +3,7 @@
 mteb keeps each result under the model's name and revision. A local model without them is filed as
 `no_model_name__available`, so that the next one is handed its scores. Here the revision ends in a digest of the
 encoder's own vectors of a few fixed sentences: two encoders, or two steps of one training, never share it. Data that
-lies here has no revision that tells one version from another: its own digest is added.
+is local has no revision that tells one version from another, so its own digest is added.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Mteb(Evaluator):
     local data).
     languages: of tasks that are named and have several; each is scored on its test split if it has one.
     name: org/model, and label, under which mteb keeps results in `cache`; the revision is label-digest, or the digest.
-    allow_partial: tasks whose data cannot be had are left out, with their averages, and noted, instead of raised.
+    allow_partial: tasks whose data is missing are noted and left out, with their averages, instead of raising.
     """
 
     splits = ("test",)
@@ -148,7 +148,7 @@ class Mteb(Evaluator):
             overwrite_strategy="only-missing",
             show_progress_bar=False,
         )
-        if not results.task_results:  # a private data set is no exception to mteb
+        if not results.task_results:  # mteb does not raise for a private data set
             raise MissingResource("; ".join(error.exception for error in results.exceptions or []))
         scored = results.task_results[0].validate_and_filter_scores(task).scores.values()
         return 100 * float(np.mean([round(subset[metric(task)], 6) for split in scored for subset in split]))
@@ -241,7 +241,7 @@ def described_rows(task: AbsTask, split: str) -> int:
 
 
 def loaded(task: AbsTask) -> object:
-    """The data of a task of one's own, in memory. Raises MissingResource or UserError where it cannot be had."""
+    """The data of a user's own task, in memory. Raises MissingResource or UserError if there is none."""
     name = task.metadata.name
     if not task.data_loaded:
         try:

@@ -94,7 +94,7 @@ def golds(folder: DataFolder, name: str, cells: list[str]) -> np.ndarray:
     try:
         gold_N = np.array([float(cell) for cell in cells])
     except ValueError as error:
-        raise UserError(f"{folder.root / name} holds a score that is no number ({error}): restore it.") from error
+        raise UserError(f"{folder.root / name} holds a score that is not a number ({error}): restore it.") from error
     outside = np.flatnonzero(~((gold_N >= 0) & (gold_N <= HIGHEST)))  # NaN is outside too
     if len(outside):
         raise UserError(

@@ -20,7 +20,7 @@
     figures:
       figure1: {title, split, x, y, points: [{x, y, label}], lines: [{y, label}], points_of: {table, x, y}, claims}
 
-tests/report/test_published.py computes every average, mean and difference anew.
+tests/report/test_published.py recomputes every average, mean and difference.
 """
 
 from dataclasses import dataclass, field
@@ -48,7 +48,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Published:
-    """One table: cells[row][column] is a Value, or None where there is no number."""
+    """One table: cells[row][column] is a Value, or None if the paper prints no number."""
 
     paper: str
     name: str

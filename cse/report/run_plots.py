@@ -14,7 +14,7 @@ BUCKETS = 5  # of the gold score
 
 
 def draw(folder: Path, select: str | None, best_step: int) -> dict[str, Path]:
-    """Draw what there is data for into folder/plots. Returns the pictures' files by name.
+    """Draw every picture that has data into folder/plots. Returns the pictures' files by name.
 
     select: the selection metric, drawn first; best_step: the step that was kept. Raises RunError where the disk
     refuses.

@@ -1,4 +1,4 @@
-"""The `report:` block of a sweep's YAML: which published table or figures its runs are laid beside, and how.
+"""The `report:` block of a sweep's YAML: which published table or figures its runs are compared with, and how.
 
     report:
       paper: whitenedcse              # cse/report/published/<paper>.yaml
@@ -103,7 +103,7 @@ def parse(raw: dict[str, Any], published: Published | None, where: str, toleranc
     )
     for row, base in spec.baselines.items():
         if missing := [name for name in (row, base) if name not in spec.rows]:
-            raise UserError(f"{where}: report.baseline names {missing[0]!r}, which is no row of report.rows")
+            raise UserError(f"{where}: report.baseline names {missing[0]!r}, which is not a row of report.rows")
     if published:
         _check_cells(spec, published, where)
     return spec
@@ -139,7 +139,7 @@ def _check_cells(spec: Spec, published: Published, where: str) -> None:
         for column, other in spec.columns.items():
             aggregate = other.aggregate or line.aggregate or spec.aggregate
             if aggregate not in AGGREGATES:
-                raise UserError(f"{where}: report.aggregate {aggregate!r} is none of {', '.join(AGGREGATES)}")
+                raise UserError(f"{where}: report.aggregate {aggregate!r} is not one of {', '.join(AGGREGATES)}")
             if (aggregate == "best" or other.config) and not spec.select:
                 raise UserError(f"{where}: report.select is missing, by which {row}, {column} picks its best run")
             metric = metric_of(spec, row, column)

@@ -77,7 +77,7 @@ class Table:
 
     @property
     def runs(self) -> list[Run]:
-        """The runs of every cell; one that fills several stands there as often."""
+        """The runs of every cell; a run that fills several is listed for each."""
         return [run for cell in self.all_cells for run in cell.runs]
 
 

@@ -96,7 +96,7 @@ def size(counts: int | RowCounts, keys: tuple[str, ...], whole: bool) -> int:
 def checksum(source: Provenance) -> str:
     """One sha256 for all the data of an evaluator: of the sorted lines "<sha256>  <name>", as `sha256sum` prints them.
 
-    A data set without files stands there with its revision. "" if there is neither.
+    A data set without files counts by its revision. "" if there is neither.
     """
     lines = [f"{file['sha256']}  {name}\n" for name, file in source.get("files", {}).items() if "sha256" in file]
     lines += [f"{revision}  {name}\n" for name, revision in source.get("revisions", {}).items()]

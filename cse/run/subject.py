@@ -55,7 +55,7 @@ def load_vectors(cfg: DictConfig) -> Subject:
 
     for key, default in (("pooling", None), ("max_length", None), ("dtype", "fp32")):
         if cfg[key] != default:
-            raise UserError(f"{key}={cfg[key]} has no meaning for word vectors (checkpoint={cfg.checkpoint})")
+            raise UserError(f"{key}={cfg[key]} does not apply to word vectors (checkpoint={cfg.checkpoint})")
     vectors = WordVectors(Path(cfg.checkpoint).expanduser(), cfg.lowercase)
     case = ", lower case" if cfg.lowercase else ""
     return Subject(vectors.encode, f"{cfg.checkpoint}, mean of word vectors of {vectors.dim} numbers{case}", "cpu")

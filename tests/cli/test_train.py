@@ -86,7 +86,7 @@ def test_a_split_whose_data_is_missing_is_left_out(small_run, cse_train, tmp_pat
 
 def test_what_has_no_data_at_all_is_said_before_training(small_run, cse_train, tmp_path, capsys):
     assert cse_train([*small_run, "eval=[stsb,transfer]", "eval.transfer.tasks=TREC"]) == 2
-    assert "none of the files to score is there" in capsys.readouterr().err
+    assert "none of the files to score exists" in capsys.readouterr().err
     assert not (tmp_path / "run" / "metrics.jsonl").exists()
 
 

@@ -170,7 +170,7 @@ def test_equal_vectors_are_equally_near():
 
 
 def test_no_folder_and_an_empty_one_end_in_a_sentence(tmp_path, bag_of_letters):
-    with pytest.raises(MissingResource, match=r"paths\.senteval=.*is no folder"):
+    with pytest.raises(MissingResource, match=r"paths\.senteval=.*is not a folder"):
         Stsb(str(tmp_path / "nowhere")).prepare()
     with pytest.raises(UserError, match="none of the files"):
         Stsb(str(tmp_path), allow_partial=True)(bag_of_letters, "dev")

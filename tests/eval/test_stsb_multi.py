@@ -92,7 +92,7 @@ def test_what_is_missing_or_damaged_is_named(folder, bag_of_letters):
 def test_without_hub_or_folder_the_error_says_what_to_give():
     with pytest.raises(MissingResource, match=r"stsb_multi, de dev: .*mteb/stsb_multi_mt.*paths\.stsb_multi=DIR"):
         StsbMulti(None, ["de"]).prepare()
-    with pytest.raises(MissingResource, match=r"none of the files to score is there.*stsb_multi, de dev: the dataset"):
+    with pytest.raises(MissingResource, match=r"none of the files to score exists.*stsb_multi, de dev: the dataset"):
         StsbMulti(None, ["de"], allow_partial=True).prepare()
 
 

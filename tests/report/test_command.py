@@ -141,7 +141,7 @@ def test_the_table_goes_to_a_tracker(cse_report, three_of_eight, tmp_path):
         (["runs"], "say runs=VALUE"),
         (["runs=runs", "confidence=95"], "confidence=95 must be a number between 0 and 1"),
         (["runs=runs", "tolerance=small"], "tolerance=small must be a number of at least 0"),
-        (["runs=runs", "interval=z"], "neither t nor bootstrap"),
+        (["runs=runs", "interval=z"], "must be t or bootstrap"),
         (["sweep=whitenedcse/table4", "tracker=w"], "tracker=w is not a choice"),
     ],
 )

@@ -252,7 +252,7 @@ def test_best_is_picked_on_dev_and_scored_on_test(leave, tmp_path):
         ({"rows": {"SimCSE-BERT": {}}}, "report.rows names 'SimCSE-BERT'"),
         ({"columns": {"Average": "test/x"}}, "report.columns names 'Average'; the paper's are Avg."),
         ({"tabel": 1}, "report has no key 'tabel'"),
-        ({"aggregate": "median"}, "'median' is none of mean, max, q75, q50, best"),
+        ({"aggregate": "median"}, "'median' is not one of mean, max, q75, q50, best"),
         ({"aggregate": "best"}, "report.select is missing"),
         ({"metric": None}, "has no metric"),
         ({"baseline": "SimCSE"}, "report.baseline names 'SimCSE'"),

@@ -28,11 +28,11 @@ class DataFolder:
 
     @cached_property
     def root(self) -> Path:
-        """The folder. Raises MissingResource where the setting is empty or names none."""
+        """The folder. Raises MissingResource if the setting is empty or the folder does not exist."""
         if self.path is None:
             raise MissingResource(f"{self.key} is not set: it must be {self.what}, which no hub has.")
         if not Path(self.path).is_dir():
-            raise MissingResource(f"{self.key}={self.path} is no folder: it must be {self.what}.")
+            raise MissingResource(f"{self.key}={self.path} is not a folder: it must be {self.what}.")
         return Path(self.path)
 
     def attempt(self, read: Callable[[Self], T], split: str | None = None, task: str | None = None) -> T | None:
@@ -53,7 +53,7 @@ class DataFolder:
             self.scope = None, None
 
     def present(self, reads: Mapping[str, Callable[[Self], T]], split: str | None = None) -> dict[str, T]:
-        """What there is of several tasks: of each read(self), without those that are missing; see attempt."""
+        """The data of several tasks, read(self) of each, without those that are missing; see attempt."""
         data = {task: self.attempt(read, split, task) for task, read in reads.items()}
         return {task: one for task, one in data.items() if one is not None}
 
@@ -65,7 +65,7 @@ class DataFolder:
         """Raise MissingResource if there is nothing at all to score."""
         if not data:
             why = f" ({self.problems[0]['problem']})" if self.problems else ""
-            raise MissingResource(f"{self.key}={self.path}: none of the files to score is there, even in part{why}")
+            raise MissingResource(f"{self.key}={self.path}: none of the files to score exists{why}")
 
     def read(self, name: str, encoding: str) -> str:
         """The whole text of a file, unpacked if its name ends in .gz; its sha256 goes to the provenance."""

@@ -1,4 +1,4 @@
-"""Where SentEval's data lies.
+"""Where SentEval's data is.
 
 The layout is SentEval's `downstream/` folder. Text is what its download script makes (STS and SICK Moses-tokenised,
 the classification sets PTB-tokenised).

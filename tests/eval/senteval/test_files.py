@@ -36,5 +36,5 @@ def test_a_problem_says_which_scores_it_concerns(folder):
 def test_no_rows_are_missing_data(folder):
     with pytest.raises(MissingResource, match="holds 0 usable rows, not the official 3"):
         folder.expect("a.txt", 0, 3)
-    with pytest.raises(MissingResource, match=r"paths\.x=.*: none of the files to score is there"):
+    with pytest.raises(MissingResource, match=r"paths\.x=.*: none of the files to score exists"):
         folder.need([])
