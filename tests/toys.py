@@ -41,7 +41,7 @@ def own_tests(group: str, choice: str) -> ModuleType | None:
     return module
 
 
-def toy(group: str, choice: str, dim: int) -> list[str]:
+def toy_of(group: str, choice: str, dim: int) -> list[str]:
     """The overrides that shrink one choice."""
     module = own_tests(group, choice)
     return module.toy(dim) if hasattr(module, "toy") else []
@@ -49,10 +49,10 @@ def toy(group: str, choice: str, dim: int) -> list[str]:
 
 def objectives(dim: int) -> dict[str, list[str]]:
     """Every objective of conf/ and MORE_TOYS: the overrides of each."""
-    cases = {choice: [f"objective={choice}", *toy("objective", choice, dim)] for choice in choices("objective")}
+    cases = {choice: [f"objective={choice}", *toy_of("objective", choice, dim)] for choice in choices("objective")}
     for choice in choices("objective"):
         more = getattr(own_tests("objective", choice), "MORE_TOYS", {})
-        cases |= {name: [*toy("objective", choice, dim), *overrides] for name, overrides in more.items()}
+        cases |= {name: [*toy_of("objective", choice, dim), *overrides] for name, overrides in more.items()}
     return cases
 
 
@@ -62,13 +62,13 @@ def run_of(objective: str, augmentation: str | None, dim: int, documents: Path, 
     Its text is the documents, or columns of the triplets: as many as the objective's own data has, or, where nothing
     makes views of one text, as many as it needs.
     """
-    overrides = [f"objective={objective}", *toy("objective", objective, dim)]
+    overrides = [f"objective={objective}", *toy_of("objective", objective, dim)]
     own = composed(*overrides)
     chosen = augmentation or own.hydra.runtime.choices.augmentation
     columns = own.data.get("columns") or []
     if chosen == "none" and not columns:
         columns = COLUMNS[: instantiate(own.objective, dim=dim).num_views]
-    overrides += [f"augmentation={chosen}", *toy("augmentation", chosen, dim), "data=text"]
+    overrides += [f"augmentation={chosen}", *toy_of("augmentation", chosen, dim), "data=text"]
     if len(columns) < 2:
         return [*overrides, f"data.path={documents}"]
     return [*overrides, f"data.path={triplets}", f"data.columns=[{','.join(columns)}]"]

@@ -5,7 +5,7 @@ import inspect
 import numpy as np
 import pytest
 from hydra.utils import get_class, instantiate
-from toys import composed, toy
+from toys import composed, toy_of
 
 from cse.run.groups import choices
 from cse.types import Augmentation
@@ -16,7 +16,7 @@ IDS = np.array([2, *range(10, 40), 3])
 
 @pytest.mark.parametrize("name", choices("augmentation"))
 def test_the_contract_of_an_augmentation(name, wordnet_folder, tiny_tokenizer, tmp_path):
-    overrides = [f"augmentation={name}", *toy("augmentation", name, 32), f"paths.cache={tmp_path}"]
+    overrides = [f"augmentation={name}", *toy_of("augmentation", name, 32), f"paths.cache={tmp_path}"]
     node = composed(*overrides, f"paths.wordnet={wordnet_folder}").augmentation
     assert {str(key) for key in node} - {"_target_"} == set(inspect.signature(get_class(node._target_)).parameters)
     augmentation = instantiate(node)

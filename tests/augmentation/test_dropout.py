@@ -2,7 +2,7 @@ import json
 
 import numpy as np
 import pytest
-from toys import toy
+from toys import toy_of
 
 from cse.augmentation.dropout import Dropout
 from cse.augmentation.none import Identity
@@ -23,7 +23,9 @@ def test_none_leaves_the_checkpoints_dropout():
 
 @pytest.mark.parametrize("objective", ["simcse", "whitenedcse"])
 def test_equal_views_are_refused(objective, small_run, cse_train, tmp_path, capsys):
-    assert cse_train([*small_run, f"objective={objective}", *toy("objective", objective, 32), "augmentation.p=0"]) == 2
+    assert (
+        cse_train([*small_run, f"objective={objective}", *toy_of("objective", objective, 32), "augmentation.p=0"]) == 2
+    )
     err = capsys.readouterr().err.strip()
     assert len(err.splitlines()) == 1
     assert "views of a sentence would be equal" in err

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
-from toys import toy
+from toys import toy_of
 
 CSE_TRAIN = str(Path(sys.executable).parent / "cse-train")
 TIMES = ("time", "train/tokens_per_second", "train/aux/waiting_share")
@@ -60,7 +60,7 @@ def assert_same_run(one: Path, two: Path) -> None:
 @pytest.mark.parametrize("objective", ["simcse", "barlow"])
 def test_killed_four_times_ends_the_same(small_run, tmp_path, objective):
     """75 steps, checkpoints every 2, killed in four places and each time resumed."""
-    extra = [f"objective={objective}", *toy("objective", objective, 32)]
+    extra = [f"objective={objective}", *toy_of("objective", objective, 32)]
     straight, killed = tmp_path / "straight", tmp_path / "killed"
     subprocess.run(arguments(small_run, straight, *extra), check=True, capture_output=True)
     command = arguments(small_run, killed, *extra, "resume=auto")
