@@ -12,6 +12,9 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from cse.data import audio
+from cse.errors import MissingResource
+
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = [requirement for group in PROJECT["optional-dependencies"].values() for requirement in group]
@@ -74,3 +77,9 @@ def test_a_run_on_text_needs_nothing_for_images_or_sound(small_run):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_a_missing_torchaudio_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torchaudio", None)
+    with pytest.raises(MissingResource, match=r"torchaudio cannot be loaded .*pip install torchaudio"):
+        audio.check_torchaudio()

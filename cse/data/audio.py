@@ -61,6 +61,7 @@ class Speech(Stream):
         seed: Seed,
     ):
         super().__init__(batch_size, workers, seed)
+        check_torchaudio()
         root = librispeech(Path(cache), split) if folder is None else Path(folder)
         files = files_of_speakers(root, speakers)
         self.store = filter_banks(root, files, Path(cache) / "fbank")
@@ -120,6 +121,14 @@ class Speech(Stream):
 
         clip_TF = mask_along_axis(clip_TF, self.frequency_mask, 0.0, axis=1)
         return mask_along_axis(clip_TF, self.time_mask, 0.0, axis=0)
+
+
+def check_torchaudio() -> None:
+    """Raise MissingResource where torchaudio is missing or does not fit torch."""
+    try:
+        import torchaudio.functional  # noqa: F401 (only whether it loads)
+    except (ImportError, OSError) as error:
+        raise MissingResource(f"torchaudio cannot be loaded ({error}): pip install torchaudio==2.11.*") from error
 
 
 def fbank(wave_S: Tensor) -> Tensor:
@@ -183,6 +192,7 @@ def librispeech(cache: Path, split: str) -> Path:
     from torchaudio.datasets import LIBRISPEECH
 
     cache.mkdir(parents=True, exist_ok=True)
+    log.info("audio      LibriSpeech %s in %s, fetched where it is not there (train-clean-100: 6.3 GB)", split, cache)
     try:
         LIBRISPEECH(cache, url=split, download=True)
     except Exception as error:  # unknown split, no network, a full disk: each in its own way
