@@ -70,7 +70,10 @@ class Line:
     @property
     def report(self) -> str:
         """The command that compares the jobs."""
-        return f"cse-report sweep={self.table.name}" if self.table.name else f"cse-report runs={self.folder}"
+        if not self.table.name:
+            return f"cse-report runs={self.folder}"
+        elsewhere = f" runs={self.folder}" if jobs.scale_of(self.jobs_own) != "paper" else ""
+        return f"cse-report sweep={self.table.name}{elsewhere}"
 
     def rows(self) -> list[list[str]]:
         """The overrides of each job of a grid, equal jobs (a cse-eval that no axis changes) once; or of each search."""

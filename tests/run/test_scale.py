@@ -10,7 +10,7 @@ from cse.report.runs import Run
 from cse.run import scale
 from cse.run.composition import composed
 from cse.run.groups import choices
-from cse.sweep import estimate, jobs
+from cse.sweep import estimate, jobs, line
 
 
 def fitted(*arguments: str):
@@ -59,6 +59,12 @@ def test_the_estimate_is_in_minutes(capsys):
     out = capsys.readouterr().out
     assert "18 jobs" in out  # three numbers of groups, shuffled or not, three seeds
     assert "minutes of one core" in out
+
+
+def test_the_end_of_a_sweep_names_the_report_of_these_runs():
+    this = line.read(["sweep=whitenedcse/table5", "scale=laptop"], "cse-train")
+    assert this.report == "cse-report sweep=whitenedcse/table5 runs=runs/laptop/whitenedcse/table5"
+    assert line.read(["sweep=whitenedcse/table5"], "cse-train").report == "cse-report sweep=whitenedcse/table5"
 
 
 def test_pairs_and_documents_must_be_given():
