@@ -5,12 +5,13 @@ Shapes are in the names: B rows of a batch, T tokens, D embedding width, M views
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, Required
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor, nn
-from typing_extensions import TypeAliasType, TypedDict  # typing's can be checked by pydantic from Python 3.12 on
+
+from cse.provenance import Provenance
 
 Config = dict[str, Any]
 """A composed configuration as plain values: groups are dictionaries of the same kind."""
@@ -248,50 +249,6 @@ class AuxModality(nn.Module):
     def loss(self, pooled_BD: Tensor, labels_B: Tensor) -> Loss:
         """The loss of 2B pooled rows, not yet times `weight`."""
         raise NotImplementedError
-
-
-RowCounts = TypeAliasType("RowCounts", "dict[str, int | RowCounts]")
-"""Rows behind scores, nested by score, task or split in any order: {"STS12": 3108}, {"dev": {"STS-B": 1500}}. A score
-without a name of its own there rests on all rows of its task or split; the parts of an average are its tasks."""
-
-
-class Problem(TypedDict):
-    """Something wrong with the data. split, task: the scores that it concerns; None: those of every split or task."""
-
-    split: str | None
-    task: str | None
-    problem: str
-
-
-class DataFile(TypedDict, total=False):
-    """A file that scores rest on: its checksum, and the usable rows in it."""
-
-    sha256: str
-    rows: int
-
-
-class DataSources(TypedDict, total=False):
-    """Where the data of an evaluator was read, and what is wrong with it (partial: anything at all).
-
-    revisions: by data set, what tells one version of it from another, where no file's checksum does.
-    """
-
-    source: str | None
-    files: dict[str, DataFile]
-    revisions: dict[str, str]
-    partial: bool
-    problems: list[Problem]
-
-
-class Provenance(DataSources, total=False):
-    """What an evaluator's scores rest on, JSON-ready; an evaluator may add keys of its own.
-
-    rows may be left out by an evaluator that is made of `parts`, whose scores are named `<part>/<score>`.
-    """
-
-    protocol: Required[str]
-    rows: RowCounts
-    parts: "dict[str, Provenance]"
 
 
 class Evaluator:

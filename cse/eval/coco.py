@@ -22,8 +22,9 @@ from torch.nn.functional import normalize
 
 from cse.errors import MissingResource, UserError
 from cse.eval.senteval.pickles import read_pickle
+from cse.provenance import DataFile, Provenance
 from cse.ranges import Count, Device, Name, Natural, Positive, Seed
-from cse.types import DataFile, Encode, Evaluator, Provenance
+from cse.types import Encode, Evaluator
 
 CAPTIONS = 5  # an image's first five
 PARTS = {"train": "train.pkl", "dev": "valid.pkl", "test": "test.pkl"}

@@ -11,7 +11,8 @@ import numpy as np
 from cse.errors import MissingResource, UserError
 from cse.eval.probing import FILES
 from cse.eval.sts import SUBSETS
-from cse.types import Encode, Evaluator, Provenance
+from cse.provenance import Provenance
+from cse.types import Encode, Evaluator
 
 Counted = tuple[list[str], list[str]]
 """The scores that a task counts by, on test and on dev; of several, their mean."""

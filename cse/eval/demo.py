@@ -16,7 +16,8 @@ from scipy.stats import spearmanr
 
 from cse.errors import MissingResource, UserError
 from cse.eval.sts import cosines
-from cse.types import DataFile, Encode, Evaluator, Provenance
+from cse.provenance import DataFile, Provenance
+from cse.types import Encode, Evaluator
 
 LEE_DOCUMENTS = 50
 WORD_PAIRS = {"simlex": ("simlex999.txt", 999), "wordsim": ("wordsim353.tsv", 353)}

@@ -23,8 +23,9 @@ from cse.errors import UserError
 from cse.eval.cosines import by_gold
 from cse.eval.senteval.folder import SentEvalFolder
 from cse.eval.sts import Pairs, cosines, joined, pair_cosines, read_stsb
+from cse.provenance import Provenance
 from cse.ranges import Ascending, Count, Name, Split
-from cse.types import Encode, Evaluator, Provenance
+from cse.types import Encode, Evaluator
 
 StsbFile = Literal["train", "dev", "test"]
 

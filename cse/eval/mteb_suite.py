@@ -18,8 +18,9 @@ import numpy as np
 from annotated_types import MinLen
 
 from cse.errors import MissingResource, UserError
+from cse.provenance import Problem, Provenance
 from cse.ranges import Count, Name
-from cse.types import Encode, Evaluator, Problem, Provenance
+from cse.types import Encode, Evaluator
 
 if TYPE_CHECKING:  # mteb takes 20 s to import
     from mteb.abstasks import AbsTask

@@ -19,8 +19,9 @@ from cse.eval.senteval.folder import words
 from cse.eval.senteval.suite import Suite, embedded
 from cse.eval.senteval.transfer_data import Parts, in_sentevals_order
 from cse.eval.senteval.validation import Mode, Procedure, given_split
+from cse.provenance import Provenance
 from cse.ranges import Name, OneOf
-from cse.types import Encode, Provenance
+from cse.types import Encode
 
 log = logging.getLogger(__name__)
 

@@ -20,8 +20,9 @@ from torch import Tensor
 from cse.errors import UserError
 from cse.eval.geometry import unit_rows
 from cse.eval.senteval.files import DataFolder
+from cse.provenance import Provenance
 from cse.ranges import Count, Name, Split
-from cse.types import Encode, Evaluator, Provenance
+from cse.types import Encode, Evaluator
 
 log = logging.getLogger(__name__)
 

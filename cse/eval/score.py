@@ -8,7 +8,8 @@ import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 from cse.errors import UserError
-from cse.types import Encode, Evaluator, Provenance
+from cse.provenance import Provenance
+from cse.types import Encode, Evaluator
 
 log = logging.getLogger("cse")
 

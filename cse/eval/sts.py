@@ -17,8 +17,9 @@ from scipy.stats import pearsonr, spearmanr
 from cse.errors import UserError
 from cse.eval.senteval.files import DataFolder
 from cse.eval.senteval.folder import SentEvalFolder, words
+from cse.provenance import Provenance
 from cse.ranges import Name
-from cse.types import Encode, Evaluator, Provenance
+from cse.types import Encode, Evaluator
 
 # Official pairs with a gold score. STS13's SMT is left out, as in SentEval (its licence).
 SUBSETS = {

@@ -13,8 +13,9 @@ from cse import hub
 from cse.errors import UserError
 from cse.eval.senteval.files import DataFolder
 from cse.eval.sts import STSB_ROWS, Pairs, golds, score_tasks
+from cse.provenance import Provenance
 from cse.ranges import Name, OneOf
-from cse.types import Encode, Evaluator, Provenance
+from cse.types import Encode, Evaluator
 
 LANGUAGES = ("de", "en", "es", "fr", "it", "nl", "pl", "pt", "ru", "zh")
 HUB = ("mteb/stsb_multi_mt", "29afa2569dcedaaa2fe6a3dcfebab33d28b82e8c")  # the copy and revision that MTEB scores

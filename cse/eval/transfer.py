@@ -18,8 +18,9 @@ from cse.eval.senteval.folder import SentEvalFolder
 from cse.eval.senteval.suite import Suite, embedded
 from cse.eval.senteval.transfer_data import Parts
 from cse.eval.senteval.validation import Mode, Procedure, cross_validation, given_split, nested_cross_validation
+from cse.provenance import Provenance
 from cse.ranges import Name, OneOf
-from cse.types import Encode, Provenance
+from cse.types import Encode
 
 log = logging.getLogger(__name__)
 

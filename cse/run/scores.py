@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cse.files import write_text
-from cse.types import Provenance, RowCounts
+from cse.provenance import Provenance, RowCounts
 
 SHOWN = ("score", "value", "rows", "data")  # columns of the terminal and of scores.md; scores.csv has all of them
 LIBRARIES = ("python", "torch", "transformers", "numpy", "scipy", "scikit-learn", "mteb")  # those that move a score

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from cse.errors import MissingResource, UserError
-from cse.types import DataFile, DataSources, Problem
+from cse.provenance import DataFile, DataSources, Problem
 
 T = TypeVar("T")
 

@@ -7,7 +7,8 @@ import numpy as np
 from cse.eval.score import Remembering
 from cse.eval.senteval.transfer_data import Examples, Parts
 from cse.eval.senteval.validation import Mode, Procedure
-from cse.types import Encode, Evaluator, RowCounts
+from cse.provenance import RowCounts
+from cse.types import Encode, Evaluator
 
 
 class Suite(Evaluator):

@@ -1,0 +1,48 @@
+"""What an evaluator's scores rest on: protocol, files with their checksums, rows behind each score, problems."""
+
+from typing import Required
+
+from typing_extensions import TypeAliasType, TypedDict  # typing's can be checked by pydantic from Python 3.12 on
+
+RowCounts = TypeAliasType("RowCounts", "dict[str, int | RowCounts]")
+"""Rows behind scores, nested by score, task or split in any order: {"STS12": 3108}, {"dev": {"STS-B": 1500}}. A score
+without a name of its own there rests on all rows of its task or split; the parts of an average are its tasks."""
+
+
+class Problem(TypedDict):
+    """Something wrong with the data. split, task: the scores that it concerns; None: those of every split or task."""
+
+    split: str | None
+    task: str | None
+    problem: str
+
+
+class DataFile(TypedDict, total=False):
+    """A file that scores rest on: its checksum, and the usable rows in it."""
+
+    sha256: str
+    rows: int
+
+
+class DataSources(TypedDict, total=False):
+    """Where the data of an evaluator was read, and what is wrong with it (partial: anything at all).
+
+    revisions: by data set, what tells one version of it from another, where no file's checksum does.
+    """
+
+    source: str | None
+    files: dict[str, DataFile]
+    revisions: dict[str, str]
+    partial: bool
+    problems: list[Problem]
+
+
+class Provenance(DataSources, total=False):
+    """What an evaluator's scores rest on, JSON-ready; an evaluator may add keys of its own.
+
+    rows may be left out by an evaluator that is made of `parts`, whose scores are named `<part>/<score>`.
+    """
+
+    protocol: Required[str]
+    rows: RowCounts
+    parts: "dict[str, Provenance]"
