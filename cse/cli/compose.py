@@ -19,8 +19,7 @@ from cse.cli import traces
 from cse.errors import Interrupted, RunError, UserError
 from cse.run.composition import composed, explain, program, refuse_additions, refuse_choices
 from cse.run.groups import choices
-
-INFORM = {"--cfg", "-c", "--info", "-i", "--shell-completion", "-sc", "--hydra-help", "--version"}  # nothing is run
+from cse.sweep.line import INFORM
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a disk, a quota, a file's limit
 
@@ -134,7 +133,7 @@ def command(config_name: str, task: Callable[[DictConfig], object], arguments: l
         arguments = following(spelled(resumed(arguments), config_name))
         refuse_additions(arguments, config_name)
         refuse_choices(arguments)
-        before = traces.look([]) if INFORM & set(arguments) else checked(config_name, arguments)
+        before = traces.look([]) if set(INFORM) & set(arguments) else checked(config_name, arguments)
         program(config_name, job, arguments)()
 
 

@@ -12,7 +12,7 @@ from cse.run import composition
 from cse.sweep import jobs, multirun
 
 MULTI = ("-m", "--multirun")
-INFORM = ("--cfg", "-c", "--info", "-i", "--shell-completion", "-sc", "--hydra-help", "--version")
+INFORM = ("--cfg", "-c", "--info", "-i", "--shell-completion", "-sc", "--hydra-help", "--version")  # nothing is run
 OWN = re.compile(r"sweep|dry_run|jobs\..*|hydra/(launcher|sweeper)|hydra\.(launcher|sweeper|sweep|mode|run)(\..*)?")
 """The keys that say how jobs are started; all others are the jobs' own."""
 PASSED = re.compile(r"hydra\.(launcher\.(?!n_jobs)|sweeper\.(?!n_trials)).*")
