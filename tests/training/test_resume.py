@@ -1,31 +1,13 @@
 """A run that is killed and resumed ends bit for bit like one that was not."""
 
-import json
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-import torch
-from safetensors.torch import load_file
+from killed import CSE_TRAIN, arguments, assert_same_run, logged
 from toys import toy_of
-
-CSE_TRAIN = str(Path(sys.executable).parent / "cse-train")
-TIMES = ("time", "train/tokens_per_second", "train/aux/waiting_share")
-
-
-def arguments(small_run: list[str], folder: Path, *more: str) -> list[str]:
-    kept = [a for a in small_run if not a.startswith(("hydra.run.dir", "trainer.max_steps", "trainer.eval_every"))]
-    return [CSE_TRAIN, *kept, "trainer.epochs=3", "trainer.eval_every=4", "trainer.save_every=2", "trainer.lr=1e-3",
-            *more, f"hydra.run.dir={folder}"]  # fmt: skip
-
-
-def logged(folder: Path) -> list[dict]:
-    path = folder / "metrics.jsonl"
-    lines = path.read_text().splitlines() if path.exists() else []
-    return [json.loads(line) for line in lines if line.endswith("}")]
 
 
 def kill_at(step: int, command: list[str], folder: Path) -> int:
@@ -37,23 +19,6 @@ def kill_at(step: int, command: list[str], folder: Path) -> int:
     process.send_signal(signal.SIGKILL)
     process.wait()
     return max(event["step"] for event in logged(folder))
-
-
-def assert_same_run(one: Path, two: Path) -> None:
-    tensors = load_file(one / "last/state.safetensors"), load_file(two / "last/state.safetensors")
-    assert tensors[0].keys() == tensors[1].keys()
-    for name, tensor in tensors[0].items():
-        assert torch.equal(tensor, tensors[1][name]), name
-    assert (one / "best/model.safetensors").read_bytes() == (two / "best/model.safetensors").read_bytes()
-    events = [
-        [{key: value for key, value in event.items() if key not in TIMES} for event in logged(folder)
-         if event["event"] == "metrics"]
-        for folder in (one, two)
-    ]  # fmt: skip
-    assert events[0] == events[1]
-    results = [json.loads((folder / "results.json").read_text()) for folder in (one, two)]
-    for key in ("status", "metrics", "best_step", "steps"):
-        assert results[0][key] == results[1][key]
 
 
 @pytest.mark.slow

@@ -1,0 +1,47 @@
+"""Runs that are killed and resumed: the command, its log so far, and what two equal runs share."""
+
+import json
+import sys
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+
+CSE_TRAIN = str(Path(sys.executable).parent / "cse-train")
+TIMES = ("time", "train/tokens_per_second", "train/aux/waiting_share")
+
+
+def arguments(small_run: list[str], folder: Path, *more: str) -> list[str]:
+    """A run of three epochs, 75 steps, with a checkpoint every second one."""
+    changed = ("hydra.run.dir", "trainer.max_steps", "trainer.eval_every")
+    same = [argument for argument in small_run if not argument.startswith(changed)]
+    longer = ["trainer.epochs=3", "trainer.eval_every=4", "trainer.save_every=2", "trainer.lr=1e-3"]
+    return [CSE_TRAIN, *same, *longer, *more, f"hydra.run.dir={folder}"]
+
+
+def logged(folder: Path) -> list[dict]:
+    """The whole lines of metrics.jsonl."""
+    path = folder / "metrics.jsonl"
+    lines = path.read_text().splitlines() if path.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("}")]
+
+
+def assert_same_run(one: Path, two: Path) -> None:
+    """Bit for bit: the checkpoint, the export, every logged number, and the results."""
+    tensors = load_file(one / "last/state.safetensors"), load_file(two / "last/state.safetensors")
+    assert tensors[0].keys() == tensors[1].keys()
+    for name, tensor in tensors[0].items():
+        assert torch.equal(tensor, tensors[1][name]), name
+    assert (one / "best/model.safetensors").read_bytes() == (two / "best/model.safetensors").read_bytes()
+    events = [
+        [
+            {key: value for key, value in event.items() if key not in TIMES}
+            for event in logged(folder)
+            if event["event"] == "metrics"
+        ]
+        for folder in (one, two)
+    ]
+    assert events[0] == events[1]
+    results = [json.loads((folder / "results.json").read_text()) for folder in (one, two)]
+    for key in ("status", "metrics", "best_step", "steps"):
+        assert results[0][key] == results[1][key]
