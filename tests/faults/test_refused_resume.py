@@ -1,6 +1,7 @@
 """What is refused leaves a run as it is: every byte of it, and the right to be resumed."""
 
 import hashlib
+import json
 import shutil
 from pathlib import Path
 
@@ -14,11 +15,26 @@ def run(small_run, cse_train, tmp_path) -> Path:
 
 
 def content(folder: Path) -> dict[str, str]:
-    """Every file's digest but Hydra's and the log's, which tell of attempts."""
-    files = (
-        path for path in folder.rglob("*") if path.is_file() and path.suffix != ".log" and path.parent.name != ".hydra"
-    )
+    """Every file's digest but the log's, which tells of attempts."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".log")
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+@pytest.mark.parametrize("bad", [["trainer.lr=1e-5"], ["seed=7"], ["trainer.batch_size=16"], ["model.pooling=mean"],
+                                 ["paths.senteval=/no/such/folder"], ["trainer.lr=-1"]])  # fmt: skip
+def test_a_refused_resume_can_be_resumed(run, cse_train, capsys, bad):
+    before = content(run)
+    assert cse_train([f"resume={run}", "trainer.max_steps=8", *bad]) == 2
+    assert len(capsys.readouterr().err.strip().splitlines()) == 1
+    assert content(run) == before
+    assert cse_train([f"resume={run}", "trainer.max_steps=8"]) == 0
+    assert json.loads((run / "results.json").read_text())["steps"] == 8
+
+
+def test_a_folder_that_holds_a_run_is_left_alone(run, small_run, cse_train):
+    before = content(run)
+    assert cse_train([*small_run, "trainer.lr=1e-5"]) == 2
+    assert content(run) == before
 
 
 @pytest.mark.parametrize("damage", [

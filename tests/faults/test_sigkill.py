@@ -14,18 +14,12 @@ from killed import arguments, assert_same_run
 
 pytestmark = pytest.mark.slow
 KILLS = int(os.environ.get("CSE_FAULTS_KILLS", 2))
-KINDS = {
-    "one process": [],
-    "two processes": ["trainer.devices=2"],
-    "chunks": ["trainer.chunk=4"],
-    "adapter": ["model.lora={r: 4, alpha: 8}"],
-    "images": [],
-}
+KINDS = {"one process": [], "two processes": ["trainer.devices=2"]}
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_killed_at_random_ends_the_same(small_run, images, tmp_path, kind):
-    more = images if kind == "images" else KINDS[kind]
+def test_killed_at_random_ends_the_same(small_run, tmp_path, kind):
+    more = KINDS[kind]
     straight, killed = tmp_path / "straight", tmp_path / "killed"
     started = time.monotonic()
     subprocess.run(arguments(small_run, straight, *more), check=True, capture_output=True)
