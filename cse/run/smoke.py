@@ -66,9 +66,9 @@ def shrink_training(cfg: DictConfig, world: Path) -> None:
 
 
 def shrink_text(cfg: DictConfig, world: Path) -> None:
-    """A made-up corpus. One that is a published file keeps its reader and its columns: the file alone is made up."""
+    """A made-up corpus. One that is a single file keeps its reader and its columns: the file alone is made up."""
     corpus = HUB.get(cfg.data.name)
-    if corpus and corpus.file:
+    if corpus and "file" in cfg.data.rows:
         file = text_file(world, corpus.columns)
         cfg.data.update(name="smoke", identity=f"smoke/{cfg.data.name}")
         cfg.data.rows.update(file=str(file), allow_partial=True)
