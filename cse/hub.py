@@ -4,15 +4,13 @@ import errno
 import logging
 import os
 import shutil
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from tqdm import tqdm
-
+from cse.download import Download, size_of
 from cse.errors import MissingResource, UserError
 
 if TYPE_CHECKING:  # importing datasets takes seconds
@@ -43,6 +41,7 @@ class Repo:
 
     @property
     def page(self) -> str:
+        """Its address on the hub, for messages."""
         from huggingface_hub import constants
 
         return f"{constants.ENDPOINT}/{'datasets/' if self.kind == 'dataset' else ''}{self.name}"
@@ -98,7 +97,7 @@ def downloaded(repo: Repo, files: list[RemoteFile]) -> Iterator[Path]:
         check_space(repo, total)
         names = missing[0].path if len(missing) == 1 else f"{len(missing)} files"
         log.info("hub        %s: fetching %s, %s", repo.name, names, size_of(total))
-    with Progress(repo.name, total) as progress, refusals(repo):
+    with Download(repo.name, total) as download, refusals(repo):
         for one in files:
             yield cached(repo, one.path) or Path(
                 hf_hub_download(
@@ -106,7 +105,7 @@ def downloaded(repo: Repo, files: list[RemoteFile]) -> Iterator[Path]:
                     one.path,
                     repo_type=repo.kind,
                     revision=repo.revision,
-                    tqdm_class=progress.of_a_file(),
+                    tqdm_class=download.bar_of_a_file(),
                 )
             )
 
@@ -161,7 +160,7 @@ def stream(repo: Repo, config: str | None = None, split: str = "train") -> "Iter
 def refusals(repo: Repo, config: str | None = None) -> Iterator[None]:
     """Inside, whatever the hub's clients raise becomes a MissingResource that says what the hub said.
 
-    config: of a dataset; a UserError lists those that there are where there is no such one.
+    config: of a dataset; where it does not exist, a UserError lists those that do.
     """
     try:
         yield
@@ -230,55 +229,6 @@ def check_space(repo: Repo, size: int) -> None:
             f"{repo.asked}: the {repo.kind} {repo.name} needs {size_of(size)}, and {cache} has {size_of(free)} free: "
             f"set HF_HOME=FOLDER; {repo.instead}"
         )
-
-
-class Progress:
-    """Bytes of one download, of however many files: a bar on a terminal, elsewhere a line every 10 %."""
-
-    def __init__(self, name: str, total: int):
-        self.name, self.total, self.done, self.told = name, total, 0, 0
-        self.bar = tqdm(total=total, unit="B", unit_scale=True, desc=name, disable=not (total and sys.stderr.isatty()))
-
-    def __enter__(self) -> "Progress":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.bar.close()
-
-    def add(self, size: int) -> None:
-        self.done += size
-        self.bar.update(size)
-        tenths = 10 * self.done // self.total if self.total else 0
-        if self.bar.disable and tenths > self.told:
-            self.told = tenths
-            log.info("hub        %s: %d %% of %s", self.name, min(10 * tenths, 100), size_of(self.total))
-
-    def of_a_file(self) -> type[tqdm]:
-        """The class of bar that the hub's client makes for each file: it shows nothing and counts here."""
-        whole = self
-
-        class Counter(tqdm):
-            def __init__(self, *_: object, initial: int = 0, desc: str = "", **__: object):
-                super().__init__(disable=True)
-                self.counts = (
-                    "downloading bytes" not in desc
-                )  # Xet counts a file twice: as received and as put together
-                self.update(initial)
-
-            def update(self, n: float | None = 1) -> None:
-                if self.counts and n:
-                    whole.add(int(n))
-
-        return Counter
-
-
-def size_of(size: float) -> str:
-    """440 MB"""
-    for unit in ("B", "KB", "MB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}"
-        size /= 1000
-    return f"{size:.1f} GB"
 
 
 def is_offline(environment: Mapping[str, str]) -> bool:
