@@ -30,25 +30,25 @@ BOUNDS = {"no": (1e-4, 1e-4), "bf16": (0.03, 0.1), "fp16": (0.01, 0.05)}
 
 
 @dataclass(frozen=True)
-class Plan:
+class Choice:
     """Whether to compile, and why (printed at the start of training)."""
 
     compiles: bool
     why: str
 
 
-def plan(setting: str | bool, encoder: Encoder, steps: int, deterministic: bool) -> Plan:
+def plan(setting: str | bool, encoder: Encoder, steps: int, deterministic: bool) -> Choice:
     """setting: trainer.compile, "auto", True or False. steps: of the whole run."""
     if setting != "auto":
-        return Plan(bool(setting), f"trainer.compile={str(setting).lower()}")
+        return Choice(bool(setting), f"trainer.compile={str(setting).lower()}")
     if encoder.device.type != "cuda":
-        return Plan(False, "auto: only on a GPU")
+        return Choice(False, "auto: only on a GPU")
     if deterministic:
-        return Plan(False, "auto: not with trainer.deterministic")
+        return Choice(False, "auto: not with trainer.deterministic")
     if encoder.backbone.is_gradient_checkpointing:
-        return Plan(False, "auto: not with model.gradient_checkpointing")
+        return Choice(False, "auto: not with model.gradient_checkpointing")
     compiles = steps >= BREAK_EVEN
-    return Plan(compiles, f"auto: {steps:,} steps, compiling pays from {BREAK_EVEN:,}")
+    return Choice(compiles, f"auto: {steps:,} steps, compiling pays from {BREAK_EVEN:,}")
 
 
 class Compiled(nn.Module):
@@ -67,9 +67,12 @@ class Compiled(nn.Module):
             "triton.cudagraphs": encoder.device.type == "cuda",
         }
         self.compiled = torch.compile(
-            self._last_layer, backend=backend, dynamic=False, fullgraph=True,
+            self._last_layer,
+            backend=backend,
+            dynamic=False,
+            fullgraph=True,
             options=options if backend == "inductor" else None,
-        )  # fmt: skip
+        )
         torch._dynamo.config.recompile_limit = 4 * MOST_SHAPES  # with and without a graph, in training and not
 
     def forward(
@@ -100,12 +103,12 @@ class Compiled(nn.Module):
 def widened(tokens: Tokens, pad_id: int) -> Tokens:
     """The ids and the mask, padded to the next of step.WIDTHS."""
     longest = tokens.ids_BT.shape[1]
-    more = (0, width_of(longest) - longest)
-    return Tokens(pad(tokens.ids_BT, more, value=pad_id), pad(tokens.mask_BT, more))
+    padding = (0, width_of(longest) - longest)
+    return Tokens(pad(tokens.ids_BT, padding, value=pad_id), pad(tokens.mask_BT, padding))
 
 
 def fast_encoder(
-    encoder: Encoder, chosen: Plan, tokens: Tokens, precision: str, backend: str = "inductor"
+    encoder: Encoder, chosen: Choice, tokens: Tokens, precision: str, backend: str = "inductor"
 ) -> nn.Module:
     """The encoder that steps call: compiled and compared with the plain one on the run's first tokens, or itself.
 
@@ -133,8 +136,12 @@ def fast_encoder(
         return encoder
     log.info(
         "fast path  compiled (%s); attention %s, rows padded to 8, 16, 24, 32, ... tokens; on the first batch its rows "
-        "differ from the plain encoder's by %.1e, its gradient by %.1e", chosen.why, attention, rows, gradient,
-    )  # fmt: skip
+        "differ from the plain encoder's by %.1e, its gradient by %.1e",
+        chosen.why,
+        attention,
+        rows,
+        gradient,
+    )
     return compiled
 
 
@@ -164,6 +171,7 @@ def compare(plain: nn.Module, compiled: nn.Module, tokens: Tokens, bounds: tuple
 
 
 def within(apart: tuple[float, float], bounds: tuple[float, float]) -> bool:
+    """Whether both distances, of the rows and of the gradient, are within their bounds."""
     return apart[0] <= bounds[0] and apart[1] <= bounds[1]
 
 
@@ -189,6 +197,7 @@ def distance(plain: nn.Module, compiled: nn.Module, tokens: Tokens) -> tuple[flo
 
 @torch.no_grad()
 def pooled(encoder: nn.Module, tokens: Tokens) -> Tensor:
+    """(B, D), without gradient."""
     return encoder(tokens).pooled_BD
 
 

@@ -28,7 +28,7 @@ class Update:
     """
 
     def __init__(
-        self, parts: Parts, modules: dict[str, nn.Module], accelerator: Accelerator, *, steps: int, plan: fast.Plan
+        self, parts: Parts, modules: dict[str, nn.Module], accelerator: Accelerator, *, steps: int, plan: fast.Choice
     ):
         self.trainer, self.aux = parts.trainer, parts.aux
         self.encoder, self.objective = parts.encoder, parts.objective

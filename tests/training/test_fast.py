@@ -12,7 +12,7 @@ from cse.training import fast
 from cse.training.step import WIDTHS, Chunks, chunked_step, plain_step
 
 CPU = torch.device("cpu")
-YES = fast.Plan(True, "a test")
+YES = fast.Choice(True, "a test")
 
 
 @pytest.fixture(autouse=True)
@@ -110,11 +110,11 @@ def test_auto_goes_on_without_a_compiler_and_true_ends_the_run(tiny_bert, caplog
     encoder = load_encoder(tiny_bert, "cls", dropout=0.1)
     tokens = batch_for(make("simcse", 32), 4).tokens
     with caplog.at_level(logging.INFO, "cse"):
-        assert fast.fast_encoder(encoder, fast.Plan(True, "auto: long"), tokens, "no", broken) is encoder
+        assert fast.fast_encoder(encoder, fast.Choice(True, "auto: long"), tokens, "no", broken) is encoder
     assert "not compiled (torch.compile failed" in caplog.text
     assert encoder.packed
     with pytest.raises(RunError, match=r"torch\.compile failed"):
-        fast.fast_encoder(encoder, fast.Plan(True, "trainer.compile=true"), tokens, "no", broken)
+        fast.fast_encoder(encoder, fast.Choice(True, "trainer.compile=true"), tokens, "no", broken)
 
 
 def test_the_plan(tiny_bert, monkeypatch):
@@ -122,7 +122,7 @@ def test_the_plan(tiny_bert, monkeypatch):
     many = 10 * fast.BREAK_EVEN
     assert fast.plan(True, encoder, 1, False).compiles
     assert not fast.plan(False, encoder, many, False).compiles
-    assert fast.plan("auto", encoder, many, False) == fast.Plan(False, "auto: only on a GPU")
+    assert fast.plan("auto", encoder, many, False) == fast.Choice(False, "auto: only on a GPU")
     monkeypatch.setattr(type(encoder), "device", torch.device("cuda"))
     assert fast.plan("auto", encoder, many, False).compiles
     assert not fast.plan("auto", encoder, many, True).compiles
