@@ -71,6 +71,7 @@ class Encoder(nn.Module):
 
     @property
     def device(self) -> torch.device:
+        """Where its weights are."""
         return self.backbone.device
 
     @property

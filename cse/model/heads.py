@@ -24,6 +24,7 @@ class MLPHead(nn.Module):
         nn.init.zeros_(self.linear.bias)
 
     def forward(self, x_BD: Tensor) -> Tensor:
+        """(B, dim) -> (B, dim)."""
         return self.linear(x_BD).tanh()
 
 
@@ -45,6 +46,7 @@ class Projector(nn.Module):
         self.net = nn.Sequential(*blocks, nn.Linear(widths[-1], out, bias=bias_last))
 
     def forward(self, x_BD: Tensor) -> Tensor:
+        """(B, dim) -> (B, out)."""
         return self.net(x_BD)
 
 
@@ -64,4 +66,5 @@ class DeclutrHead(nn.Module):
             self.net = nn.Sequential(nn.Linear(dim, width), sigma, nn.Linear(width, width))
 
     def forward(self, e_ND: Tensor) -> Tensor:
+        """(N, dim) -> (N, out_dim)."""
         return self.net(e_ND)

@@ -63,45 +63,66 @@ def load_encoder(
 
     Raises MissingResource if the weights cannot be had, UserError if they do not fit.
     """
+    adapter = lora_settings(lora)
+    weights = {"dtype": DTYPES[dtype], "attn_implementation": attention}
+    encoder = read_checkpoint(
+        name, pooling, weights, mlm=mlm, dropout=dropout, num_layers=num_layers, bidirectional=bidirectional
+    )
+    if prefix is not None:
+        encoder.tokenizer.prefix = prefix
+    check_direction(name, encoder.backbone, encoder.pooling, bidirectional)
+    if adapter is not None:
+        add_adapter(encoder.backbone, adapter)
+        encoder.lora, encoder.dropout = True, max(encoder.dropout, adapter.dropout)
+    if gradient_checkpointing:
+        encoder.backbone.gradient_checkpointing_enable({"use_reentrant": False})
+    is_known = encoder.backbone.config.model_type in ARCHITECTURES
+    encoder.packed = packed and is_known and not gradient_checkpointing and adapter is None
+    return encoder.train()
+
+
+def read_checkpoint(
+    name: str,
+    pooling: str | None,
+    weights: Mapping,
+    *,
+    mlm: bool,
+    dropout: float | None,
+    num_layers: int | None,
+    bidirectional: bool,
+) -> Encoder:
+    """The encoder as the checkpoint and these settings have it; all weights are trained, and nothing is packed.
+
+    weights: dtype and attn_implementation, as from_pretrained takes them. The rest, and what is raised, as in
+    load_encoder.
+    """
     from transformers import AutoConfig, AutoTokenizer
 
     from cse.model import integrity
 
-    adapter = lora_settings(lora)
     source = local_folder(name)
     with integrity.loading(name, WORKS_HERE):
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
         end = ending(name, source, pooling)
         own_dropout = configure(config, name, dropout=dropout, num_layers=num_layers, bidirectional=bidirectional)
         hf_tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
-        tokenizer = Tokenizer(hf_tokenizer, LONGEST, end.prefix if prefix is None else prefix)
-        weights = {"dtype": DTYPES[dtype], "attn_implementation": attention}
         backbone, mlm_head, pooler = read_weights(
             source, config, mlm, pooling == OWN, weights, fewer_layers=num_layers is not None
         )
         integrity.check_tokenizer(name, hf_tokenizer, backbone)
-    kind = "cls" if end.pooling == OWN else end.pooling
-    check_direction(name, backbone, kind, bidirectional)
-    tokenizer.longest = min(tokenizer.longest, architecture.longest_input(config), end.longest or LONGEST)
-    probabilities = [*architecture.dropout_of(config).values(), 0.0]
-    if adapter is not None:
-        add_adapter(backbone, adapter)
-        probabilities.append(adapter.dropout)
-    if gradient_checkpointing:
-        backbone.gradient_checkpointing_enable({"use_reentrant": False})
-    packed = packed and config.model_type in ARCHITECTURES and not gradient_checkpointing and adapter is None
+    tokenizer = Tokenizer(
+        hf_tokenizer, min(architecture.longest_input(config), end.longest or LONGEST, LONGEST), end.prefix
+    )
     return Encoder(
         backbone,
         tokenizer,
-        kind,
+        "cls" if end.pooling == OWN else end.pooling,
         mlm_head=mlm_head,
         head=end.head or pooler,
         unit_length=end.unit_length,
-        packed=packed,
-        dropout=max(probabilities),
+        dropout=max([*architecture.dropout_of(config).values(), 0.0]),
         own_dropout=own_dropout,
-        lora=adapter is not None,
-    ).train()
+    )
 
 
 def configure(

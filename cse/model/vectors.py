@@ -41,16 +41,16 @@ class WordVectors:
         sentences = [(text.lower() if self.lowercase else text).split() or ["."] for text in texts]
         new = {word for sentence in sentences for word in sentence} - self.known.keys()
         if new:
-            found = self._read(new)
-            self.known |= dict.fromkeys(new) | found
-            log.info("%s of %s new words have a vector in %s", f"{len(found):,}", f"{len(new):,}", self.path)
+            vectors = self._read(new)
+            self.known |= dict.fromkeys(new) | vectors
+            log.info("%s of %s new words have a vector in %s", f"{len(vectors):,}", f"{len(new):,}", self.path)
             if not any(vector_D is not None for vector_D in self.known.values()):
                 raise UserError(f"{self.path} has no vector for any word of these texts: is it the right language?")
         rows_ND = np.zeros((len(texts), self.dim), np.float32)
         for row_D, sentence in zip(rows_ND, sentences, strict=True):
-            vectors = [vector_D for word in sentence if (vector_D := self.known[word]) is not None]
-            if vectors:
-                row_D[:] = np.mean(vectors, axis=0)
+            vectors_D = [vector_D for word in sentence if (vector_D := self.known[word]) is not None]
+            if vectors_D:
+                row_D[:] = np.mean(vectors_D, axis=0)
         return rows_ND
 
     def _lines(self) -> Iterator[tuple[int, bytes]]:
@@ -76,9 +76,9 @@ class WordVectors:
 
     def _read(self, words: set[str]) -> dict[str, np.ndarray]:
         """Those of the words that the file has; of a word that it has twice, the first. Every line's form is checked,
-        and the numbers of the lines that are wanted."""
-        wanted = {word.encode(): word for word in words}
-        found: dict[str, np.ndarray] = {}
+        and the numbers of those words' lines."""
+        by_bytes = {word.encode(): word for word in words}
+        vectors: dict[str, np.ndarray] = {}
         count = 0
         for number, line in self._lines():
             if not line or (number == 1 and self.announced is not None):
@@ -92,12 +92,12 @@ class WordVectors:
                     raise UserError(f"{self.path}, line {number}: {blanks} numbers, but line 1 promises {self.dim}")
                 continue
             name, _, numbers = line.partition(b" ")
-            word = wanted.get(name)
-            if word is not None and word not in found:
-                found[word] = self._vector(numbers, number)
+            word = by_bytes.get(name)
+            if word is not None and word not in vectors:
+                vectors[word] = self._vector(numbers, number)
         if self.announced not in (None, count):
-            raise UserError(f"{self.path}: {count:,} words, but line 1 promises {self.announced:,}; copy it anew")
-        return found
+            raise UserError(f"{self.path}: {count:,} words, but line 1 promises {self.announced:,}; copy it again")
+        return vectors
 
     def _vector(self, numbers: bytes, line: int) -> np.ndarray:
         try:
@@ -110,6 +110,7 @@ class WordVectors:
 
 
 def is_number(field: bytes) -> bool:
+    """Whether a field of a line reads as a number."""
     try:
         float(field)
     except ValueError:

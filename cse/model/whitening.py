@@ -36,26 +36,27 @@ class Whitening:
     def fit(self, x_ND: np.ndarray) -> "Whitening":
         """Take mean and principal axes from N sentence embeddings. Raises UserError for too few rows or channels."""
         rows, width = x_ND.shape
-        kept = width if self.components is None else self.components
-        if kept > width:
+        count = width if self.components is None else self.components
+        if count > width:
             raise UserError(
-                f"whitening.components={kept}: the embeddings have {width}; use 1 to {width}, or null for all."
+                f"whitening.components={count}: the embeddings have {width}; use 1 to {width}, or null for all."
             )
-        if rows <= kept:
-            raise UserError(f"whitening to {kept} components needs more than {kept} sentences to fit on, not {rows}.")
+        if rows <= count:
+            raise UserError(f"whitening to {count} components needs more than {count} sentences to fit on, not {rows}.")
         self.mean_D = x_ND.mean(0, dtype=np.float64)
         covariance_DD = np.zeros((width, width))
         for start in range(0, rows, CHUNK):
             centred_BD = x_ND[start : start + CHUNK] - self.mean_D
             covariance_DD += centred_BD.T @ centred_BD / (rows - 1)
         values_D, u_DD = np.linalg.eigh(covariance_DD)  # ascending
-        values_n, u_Dn = values_D[::-1][:kept], u_DD[:, ::-1][:, :kept]
+        values_n, u_Dn = values_D[::-1][:count], u_DD[:, ::-1][:, :count]
         self.matrix_Dn = u_Dn / np.sqrt(np.maximum(values_n, FLOOR * values_n[0]))
         if self.kind == "zca":
             self.matrix_Dn = self.matrix_Dn @ u_Dn.T
         return self
 
     def __call__(self, x_ND: np.ndarray) -> np.ndarray:
+        """(N, D) -> unit rows: (N, n) for pca, (N, D) for zca, in the dtype given."""
         y_Nn = (x_ND - self.mean_D) @ self.matrix_Dn
         norms_N1 = np.linalg.norm(y_Nn, axis=1, keepdims=True)
         return (y_Nn / np.maximum(norms_N1, FLOOR)).astype(x_ND.dtype)
