@@ -75,8 +75,8 @@ def _read(source: Path) -> dict[str, bytes]:
             return {name: archive.read(members[name]) for name in FILES}
     except (OSError, KeyError, zipfile.BadZipFile) as error:
         raise MissingResource(
-            f"{source} is no whole WordNet ({error}): it needs {', '.join(FILES)}; set paths.wordnet to a folder or "
-            "wordnet.zip that has them"
+            f"{source} is not a complete WordNet ({error}): it needs {', '.join(FILES)}; set paths.wordnet to a "
+            "folder or wordnet.zip that has them"
         ) from error
 
 
@@ -100,7 +100,7 @@ class Synonyms:
     """synonyms(word) -> all lemmas of all synsets of the word's base forms, lower-cased letters only, sorted.
 
     The word itself is left out; `_` and `-` become spaces, so a synonym may be several words. WordNet is read when
-    the first synonym is asked for (about a second), and anew in a forked process: the reader's open files would
+    the first synonym is asked for (about a second), and again in a forked process: the reader's open files would
     share their position with the parent's.
     """
 
@@ -110,13 +110,14 @@ class Synonyms:
         self._look_up: Callable[[str], tuple[str, ...]]
 
     def __call__(self, word: str) -> tuple[str, ...]:
+        """The word's synonyms, sorted; raises MissingResource where the source is not a complete WordNet."""
         if self._process != os.getpid():
             reader = open_wordnet(normalised(self.source, self.cache_dir))
             self._look_up = functools.lru_cache(maxsize=None)(functools.partial(_synonyms, reader))
             self._process = os.getpid()
         return self._look_up(word)
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {"source": self.source, "cache_dir": self.cache_dir, "_process": None}
 
 

@@ -8,10 +8,9 @@ import hashlib
 import json
 import logging
 import shutil
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import torch
@@ -24,12 +23,14 @@ from cse.data.usable import check_classes, check_share
 from cse.errors import MissingResource, UserError
 from cse.files import checksum, replaced_file, write_text
 from cse.ranges import Count, Name, Natural, Positive, Seed, Share
+from cse.types import Config, Json
 
 log = logging.getLogger(__name__)
 
 RATE = 16_000  # LibriSpeech's
 FRAMES, BANDS = 1024, 128  # what the authors feed the encoder (Appendix B: B x 1024 x 128)
 SAMPLES = 400 + (FRAMES - 1) * 160  # the samples under 1024 frames of 25 ms every 10 ms; the rest is cut off
+KALDI: Json = {"htk_compat": True, "use_energy": False, "window_type": "hanning", "dither": 0.0, "frame_shift": 10}
 SILENCE = 1e-4  # a clip whose loudest sample is below this (-80 dB) holds nothing
 STORED = (".fbank.npy", ".wave.npy")  # a cache's arrays, beside its .json
 SSAST_MEAN, SSAST_STD = -4.2677393, 4.5689974  # AudioSet's, with which SSAST normalises
@@ -75,7 +76,7 @@ class Speech(Stream):
         self.frequency_mask, self.time_mask = frequency_mask, time_mask
 
     @classmethod
-    def on_hand(cls, settings: Mapping[str, Any]) -> str:
+    def on_hand(cls, settings: Config) -> str:
         """How many clips and speakers the folder has."""
         downloaded = Path(settings["cache"]) / "LibriSpeech" / settings["split"]
         if settings["folder"] is None and not downloaded.is_dir():
@@ -135,10 +136,7 @@ def fbank(wave_S: Tensor) -> Tensor:
     """(frames, 128) log mel energies of samples in [-1, 1], as Kaldi computes them with the authors' settings."""
     from torchaudio.compliance import kaldi
 
-    return kaldi.fbank(
-        wave_S[None] - wave_S.mean(), htk_compat=True, sample_frequency=RATE, use_energy=False,
-        window_type="hanning", num_mel_bins=BANDS, dither=0.0, frame_shift=10,
-    )  # fmt: skip
+    return kaldi.fbank(wave_S[None] - wave_S.mean(), sample_frequency=RATE, num_mel_bins=BANDS, **KALDI)
 
 
 def fixed_length(fbank_TF: Tensor) -> Tensor:
@@ -176,15 +174,15 @@ def files_of_speakers(root: Path, speakers: int | None) -> dict[str, list[Path]]
     """{speaker: wav and flac files anywhere below its folder}: the `speakers` with most files, ties by name."""
     if not root.is_dir():
         raise MissingResource(f"paths.audio={root}: there is no such folder; it should hold one folder per speaker")
-    found = {
+    files = {
         folder.name: sorted(path for path in folder.rglob("*") if path.suffix.lower() in (".wav", ".flac"))
         for folder in sorted(root.iterdir())
         if folder.is_dir()
     }
-    ranked = sorted((name for name in found if found[name]), key=lambda name: -len(found[name]))
+    ranked = sorted((name for name in files if files[name]), key=lambda name: -len(files[name]))
     if not ranked:
         raise UserError(f"paths.audio={root} holds no wav or flac file; it should hold one folder of them per speaker")
-    return {name: found[name] for name in sorted(ranked[:speakers])}
+    return {name: files[name] for name in sorted(ranked[:speakers])}
 
 
 def librispeech(cache: Path, split: str) -> Path:
@@ -232,8 +230,8 @@ def _digest(path: Path) -> str:
         return str(path)
 
 
-def _whole(store: Path) -> dict[str, Any] | None:
-    """The index of a cache whose checksums hold; None, with a warning, for a damaged one, and where there is none."""
+def _whole(store: Path) -> Json | None:
+    """The index of a cache whose checksums hold; None, with a warning, for a damaged one, and where none exists."""
     index_file = store.with_suffix(".json")
     if not index_file.exists():
         return None
@@ -294,7 +292,6 @@ def _compute(store: Path, paths: list[Path], labels: list[int], root: Path) -> N
         fbanks.flush()
         waves.flush()
     rows = [row for row in range(len(paths)) if str(row) not in wrong]
-    index = {"rows": rows, "labels": [labels[row] for row in rows], "samples": [samples[row] for row in rows],
-             "skipped": wrong,
-             "checksums": {suffix: checksum(store.with_suffix(suffix)) for suffix in STORED}}  # fmt: skip
+    index: Json = {"rows": rows, "labels": [labels[row] for row in rows], "samples": [samples[row] for row in rows]}
+    index |= {"skipped": wrong, "checksums": {suffix: checksum(store.with_suffix(suffix)) for suffix in STORED}}
     write_text(store.with_suffix(".json"), json.dumps(index))  # last: its presence says that the other two are whole

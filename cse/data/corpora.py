@@ -4,12 +4,13 @@ import hashlib
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from cse import hub
 from cse.data.readers import lines_of, read_rows
 from cse.errors import UserError
 from cse.ranges import Count, Name, Natural
+from cse.types import Json
 
 log = logging.getLogger(__name__)
 
@@ -135,7 +136,7 @@ def long_documents(
     log.info("kept %d of %d documents, those of at least %d units", kept, seen, min_units)
 
 
-def stream(corpus: str, config: str | None = None) -> Iterator[dict[str, Any]]:
+def stream(corpus: str, config: str | None = None) -> Iterator[Json]:
     """The rows of a hub dataset's train split, downloaded while they are read. Raises MissingResource."""
     repo = repo_of(corpus)
     rows = hub.stream(repo, config)

@@ -5,7 +5,7 @@ import io
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -23,35 +23,39 @@ Opened = str | IO[bytes]
 """What PIL opens: a path, or bytes."""
 
 
+class Columns(NamedTuple):
+    """The names of a dataset's columns of images and of labels."""
+
+    image: str
+    label: str
+
+
 def repo_of(name: str) -> hub.Repo:
     """The repository of an image dataset, at the commit that is read."""
     instead = "give a folder that holds one folder per class, paths.images=FOLDER (CSE_IMAGES)"
     return hub.Repo(name, "dataset", f"aux_modality.data.hub={name}", instead, PINNED.get(name))
 
 
-def whole(
-    name: str, split: str, image_column: str, label_column: str
-) -> tuple[Callable[[int], Opened], list[str], np.ndarray]:
+def whole(name: str, split: str, columns: Columns) -> tuple[Callable[[int], Opened], list[str], np.ndarray]:
     """(what PIL opens for a row, names, labels) of a whole dataset. Raises MissingResource."""
     import datasets
 
     data = hub.dataset(repo_of(name), None, split)
-    check_columns(data.features, name, image_column, label_column)
-    encoded = data.select_columns([image_column]).cast_column(image_column, datasets.Image(decode=False))
+    check_columns(data.features, name, columns)
+    encoded = data.select_columns([columns.image]).cast_column(columns.image, datasets.Image(decode=False))
 
     def bytes_of(row: int) -> Opened:
-        image = encoded[row][image_column]
+        image = encoded[row][columns.image]
         return image["path"] if image["bytes"] is None else io.BytesIO(image["bytes"])
 
-    return bytes_of, [f"{name}[{row}]" for row in range(len(data))], data.with_format("numpy")[label_column][:]
+    return bytes_of, [f"{name}[{row}]" for row in range(len(data))], data.with_format("numpy")[columns.label][:]
 
 
 def part(
     name: str,
     split: str,
+    columns: Columns,
     *,
-    image_column: str,
-    label_column: str,
     classes: int | None,
     per_class: int,
     seed: int,
@@ -65,13 +69,13 @@ def part(
     import datasets
 
     repo = repo_of(name)
-    key = (name, repo.revision, split, image_column, label_column, classes, per_class, seed)
+    key = (name, repo.revision, split, *columns, classes, per_class, seed)
     folder = cache / "images" / hashlib.sha256(repr(key).encode()).hexdigest()[:16]
 
     def write(temporary: Path) -> None:
         rows = hub.stream(repo, None, split)
-        check_columns(rows.features, name, image_column, label_column)
-        labels = np.arange(rows.features[label_column].num_classes)
+        check_columns(rows.features, name, columns)
+        labels = np.arange(rows.features[columns.label].num_classes)
         chosen = np.random.default_rng(seed).permutation(labels)[:classes]
         counts = dict.fromkeys(sorted(chosen.tolist()), 0)
         total, told = per_class * len(counts), 0
@@ -79,12 +83,12 @@ def part(
         for label in counts:
             (temporary / f"{label:04d}").mkdir()
         with hub.refusals(repo):
-            for row in rows.cast_column(image_column, datasets.Image(decode=False)):
-                label = row[label_column]
+            for row in rows.cast_column(columns.image, datasets.Image(decode=False)):
+                label = row[columns.label]
                 if counts.get(label, per_class) == per_class:
                     continue
                 path = temporary / f"{label:04d}" / f"{counts[label]:05d}.jpg"  # PIL looks at the content
-                path.write_bytes(row[image_column]["bytes"])
+                path.write_bytes(row[columns.image]["bytes"])
                 counts[label] += 1
                 tenths = 10 * sum(counts.values()) // total
                 if tenths > told:
@@ -96,8 +100,8 @@ def part(
     return written_once(folder, write)
 
 
-def check_columns(features: "Features", name: str, image_column: str, label_column: str) -> None:
+def check_columns(features: "Features", name: str, columns: Columns) -> None:
     """Raise UserError for a column that the dataset does not have."""
-    for key, column in (("image_column", image_column), ("label_column", label_column)):
+    for key, column in (("image_column", columns.image), ("label_column", columns.label)):
         if column not in features:
             raise UserError(f"aux_modality.data.{key}={column}: {name} has {', '.join(features)}")

@@ -5,9 +5,9 @@ uint8; colours change in `views`, for the whole batch at once and on any device.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from cse.data.stream import Stream, check_size
 from cse.data.usable import check_classes, check_share
 from cse.errors import MissingResource, UserError
 from cse.ranges import Ascending, Count, Name, Natural, NonNegative, OneOf, PositiveShare, Seed, Share
+from cse.types import Config
 
 log = logging.getLogger(__name__)
 
@@ -74,28 +75,20 @@ class Images(Stream):
 
         super().__init__(batch_size, workers, seed)
         self.where = hub if folder is None else folder
+        columns = hub_images.Columns(image_column, label_column)
         if folder is None and per_class is not None:
-            folder = str(
-                hub_images.part(
-                    hub,
-                    split,
-                    image_column=image_column,
-                    label_column=label_column,
-                    classes=classes,
-                    per_class=per_class,
-                    seed=subset_seed,
-                    cache=Path(cache),
-                )
+            part = hub_images.part(
+                hub, split, columns, classes=classes, per_class=per_class, seed=subset_seed, cache=Path(cache)
             )
+            folder = str(part)
         if folder is None:
-            self.source, names, labels = hub_images.whole(hub, split, image_column, label_column)
+            self.source, names, labels = hub_images.whole(hub, split, columns)
         else:
             self.source, names, labels = _from_folder(folder, files)
-        kept, self.labels = subset(labels, classes, per_class, subset_seed)
-        self.names = [names[row] for row in kept]
-        self.kept = kept
-        log.info("images     %d of %d classes, from %s", len(kept), self.labels.max() + 1, self.where)
-        check_size(len(kept), batch_size, "aux_modality.data", self.where)
+        self.source_rows, self.labels = subset(labels, classes, per_class, subset_seed)
+        self.names = [names[row] for row in self.source_rows]
+        log.info("images     %d of %d classes, from %s", len(self), self.labels.max() + 1, self.where)
+        check_size(len(self), batch_size, "aux_modality.data", self.where)
         check_classes(self.labels, "images", self.where)
         self.size, self.resize, self.normalize = size, resize, normalize
         self.crop = v2.RandomResizedCrop(size, scale=tuple(crop_scale))
@@ -105,7 +98,7 @@ class Images(Stream):
         self.skipped: set[str] = set()
 
     @classmethod
-    def on_hand(cls, settings: Mapping[str, Any]) -> str:
+    def on_hand(cls, settings: Config) -> str:
         """How many classes the folder has."""
         if settings["folder"] is None:
             raise MissingResource(
@@ -119,29 +112,30 @@ class Images(Stream):
         return f"{classes} classes in {folder}"
 
     def __len__(self) -> int:
-        return len(self.kept)
+        return len(self.source_rows)
 
     def __getitem__(self, number: int) -> ImageBatch:
         skipped: dict[str, str] = {}
         with self.randomness(number):
             rows, views = [], []
-            for wanted in self.rows(number):
-                row, image_CHW = self._readable(wanted, skipped)
+            for drawn_row in self.rows(number):
+                row, image_CHW = self._readable(drawn_row, skipped)
                 rows.append(row)
                 views += [self._cropped(image_CHW), self._cropped(image_CHW)]
-            drawn = [self.jitter.make_params([]) for _ in views]
-            factors = [[NEUTRAL[key] if draw[key] is None else draw[key] for key in NEUTRAL] for draw in drawn]
+            draws = [self.jitter.make_params([]) for _ in views]
+            factors = [[NEUTRAL[key] if draw[key] is None else draw[key] for key in NEUTRAL] for draw in draws]
             return ImageBatch(
-                torch.stack(views[0::2] + views[1::2]),  # view 1 of every image, then view 2
-                torch.stack([draw["fn_idx"] for draw in drawn]),
-                torch.tensor(factors),
-                torch.rand(len(views)) < self.jitter_probability,
-                torch.rand(len(views)) < self.gray_probability,
-                torch.from_numpy(self.labels[rows]),
-                tuple(f"{name} ({reason})" for name, reason in skipped.items()),
+                pixels_NCHW=torch.stack(views[0::2] + views[1::2]),  # view 1 of every image, then view 2
+                order_N4=torch.stack([draw["fn_idx"] for draw in draws]),
+                factors_N4=torch.tensor(factors),
+                jitter_N=torch.rand(len(views)) < self.jitter_probability,
+                gray_N=torch.rand(len(views)) < self.gray_probability,
+                labels_B=torch.from_numpy(self.labels[rows]),
+                skipped=tuple(f"{name} ({reason})" for name, reason in skipped.items()),
             )
 
-    def batches(self, first: int, rank: int = 0, world: int = 1):
+    def batches(self, first: int, rank: int = 0, world: int = 1) -> Iterator[ImageBatch]:
+        """As Stream.batches; names each file that could not be read, once. Raises UserError where they are many."""
         for batch in super().batches(first, rank, world):
             for name in sorted(set(batch.skipped) - self.skipped):
                 log.warning("images     skipped %s", name)
@@ -174,7 +168,7 @@ class Images(Stream):
         """(3, h, w) uint8, as large as the file has it or upscaled to `resize`."""
         from torchvision.transforms.v2 import functional
 
-        with Image.open(self.source(int(self.kept[row]))) as image:
+        with Image.open(self.source(int(self.source_rows[row]))) as image:
             image_CHW = functional.pil_to_tensor(image.convert("RGB"))
         return image_CHW if self.resize is None else functional.resize(image_CHW, [self.resize])
 
@@ -232,7 +226,7 @@ def subset(labels: np.ndarray, classes: int | None, per_class: int | None, seed:
     return np.concatenate(rows), np.repeat(np.arange(len(chosen)), [len(part) for part in rows])
 
 
-def _from_folder(folder: str, files: str | None) -> tuple[Callable[[int], Any], list[str], np.ndarray]:
+def _from_folder(folder: str, files: str | None) -> tuple[Callable[[int], hub_images.Opened], list[str], np.ndarray]:
     """(what PIL opens for a row, names, labels) of a folder with one folder per class; `files` may name some of it."""
     from torchvision.datasets import ImageFolder
 
@@ -245,10 +239,10 @@ def _from_folder(folder: str, files: str | None) -> tuple[Callable[[int], Any], 
             f"paths.images={folder} holds no folders; it should hold one folder of images per class"
         ) from error
     if files is not None:
-        wanted = {tuple(Path(line).parts[-2:]) for line in _lines(files)}
-        samples = [sample for sample in samples if Path(sample[0]).parts[-2:] in wanted]
-        if len(samples) < len(wanted):
-            raise UserError(f"{len(wanted) - len(samples)} of the images listed in {files} are not in {folder}")
+        listed = {tuple(Path(line).parts[-2:]) for line in _lines(files)}
+        samples = [sample for sample in samples if Path(sample[0]).parts[-2:] in listed]
+        if len(samples) < len(listed):
+            raise UserError(f"{len(listed) - len(samples)} of the images listed in {files} are not in {folder}")
     if not samples:
         raise UserError(f"paths.images={folder} holds no image (jpg, png, ...) in its folders")
     paths = [path for path, _ in samples]

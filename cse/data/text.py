@@ -129,12 +129,15 @@ class Text:
 
     @property
     def num_columns(self) -> int:
+        """Columns of a row; plain text has one."""
         return len(self.columns or ["text"])
 
     def text(self, i: int, column: int = 0) -> str:
+        """The text of row i in that column."""
         return self.texts[column][self.chosen[i]].tobytes().decode()
 
     def ids(self, i: int, column: int = 0) -> np.ndarray:
+        """Its ids with special tokens, one int32 array."""
         return self.token_ids[column][self.chosen[i]]
 
     def _blocks(self, size: int) -> Iterator[list[list[str]]]:
@@ -186,10 +189,10 @@ def chosen_rows(rows: int, limit: int | float | None, seed: int | None) -> np.nd
 
     A smaller limit with the same seed takes a part of the larger one's rows.
     """
-    wanted = rows if limit is None else round(limit * rows) if isinstance(limit, float) else min(limit, rows)
+    size = rows if limit is None else round(limit * rows) if isinstance(limit, float) else min(limit, rows)
     if seed is None:
-        return np.arange(wanted)
-    return np.sort(np.random.default_rng(seed).permutation(rows)[:wanted])
+        return np.arange(size)
+    return np.sort(np.random.default_rng(seed).permutation(rows)[:size])
 
 
 def _spoiled(rows: Iterable[tuple[str, ...]], noise: Noise) -> Iterator[tuple[str, ...]]:

@@ -63,7 +63,7 @@ def wikipedia(
     share of the articles is used, chosen by hash: all of a large Wikipedia takes hours. See `sample` for the rest.
     """
     articles = (row["text"] for row in stream("wikipedia", f"{dump}.{language}") if _fraction(row["id"], seed) < share)
-    drawn = sample(articles, n, seed, min_units, max_units, unit)
+    drawn = sample(articles, n, seed, min_units=min_units, max_units=max_units, unit=unit)
     log.info(
         "wikipedia %s.%s: %d of %d sentences, from %d articles; sha256 %s",
         *(dump, language, n, drawn.candidates, drawn.articles, drawn.sha256),

@@ -14,6 +14,7 @@ class Describe(GenerateJsonSchema):
     """pydantic's schemas, with a word for what JSON cannot hold: a part is built from a node with a `_target_`."""
 
     def handle_invalid_for_json_schema(self, schema: core_schema.CoreSchema, error_info: str) -> JsonSchemaValue:
+        """The schema of a part, whose class JSON has no type for."""
         return {"type": "part"}
 
 
@@ -36,6 +37,7 @@ def options(schema: Schema, whole: Schema) -> list[Schema]:
 
 
 def below(schema: Schema, key: str) -> Schema | None:
+    """The schema of what a mapping holds under that key, or None."""
     more = schema.get("additionalProperties")
     return schema.get("properties", {}).get(key) or (more if isinstance(more, dict) else None)
 
@@ -59,6 +61,7 @@ def words(schema: Schema, whole: Schema) -> str:
 
 
 def whole_number(schema: Schema) -> str:
+    """The words for an integer and its limits."""
     low = schema["exclusiveMinimum"] + 1 if "exclusiveMinimum" in schema else schema.get("minimum")
     high = schema["exclusiveMaximum"] - 1 if "exclusiveMaximum" in schema else schema.get("maximum")
     if low is not None and high is not None:
@@ -67,6 +70,7 @@ def whole_number(schema: Schema) -> str:
 
 
 def number(schema: Schema) -> str:
+    """The words for a number and its limits."""
     ends = {"exclusiveMinimum": "above", "minimum": "of at least", "exclusiveMaximum": "below", "maximum": "at most"}
     if {"minimum", "maximum"} <= set(schema):
         return f"a number from {schema['minimum']:g} to {schema['maximum']:g}"
@@ -75,6 +79,7 @@ def number(schema: Schema) -> str:
 
 
 def array(schema: Schema, whole: Schema) -> str:
+    """The words for a list, its length and its items."""
     items = schema.get("prefixItems") or [schema.get("items", {})]
     kinds = list(dict.fromkeys(" or ".join(words(o, whole) for o in options(item, whole)) for item in items))
     low, high = schema.get("minItems"), schema.get("maxItems")
@@ -82,7 +87,7 @@ def array(schema: Schema, whole: Schema) -> str:
     return f"a list{count}, each {' / '.join(kinds)}"
 
 
-def shown(value: Any) -> str:
+def shown(value: object) -> str:
     """As it would be typed: null, true, 0.5, name, [a,b]."""
     if isinstance(value, list):
         return f"[{','.join(map(shown, value))}]"

@@ -93,6 +93,7 @@ def refuse_choices(arguments: list[str]) -> None:
 
 
 def no_choice(group: str, choice: str) -> str:
+    """The message for a choice that the group does not have, with the choices that it has."""
     options = choices(group)
     return f"{group}={choice} is not a choice{nearest(choice, options)}; the choices: {', '.join(options)}"
 

@@ -35,4 +35,5 @@ def first_comment(group: str, choice: str) -> str:
 
 
 def folder_of(group: str) -> Path:
+    """Where a group's YAML files are."""
     return Path(SWEEPS_DIR) if group == "sweep" else Path(CONF_DIR, group)

@@ -283,4 +283,5 @@ def origin(written: Any, path: Path) -> Path:
 
 
 def dotted(path: Path) -> str:
+    """A place as a user types it: trainer.lr."""
     return ".".join(map(str, path))

@@ -77,10 +77,10 @@ def test_an_override_without_wordnet_is_named(nowhere, tmp_path):
         find_wordnet(str(tmp_path / "empty"))
     (tmp_path / "half").mkdir()
     (tmp_path / "half/data.noun").touch()
-    with pytest.raises(MissingResource, match=r"half is no whole WordNet .*index.noun"):
+    with pytest.raises(MissingResource, match=r"half is not a complete WordNet .*index.noun"):
         Synonyms(find_wordnet(str(tmp_path / "half")), tmp_path / "cache")("dog")
     (tmp_path / "broken.zip").write_bytes(b"PK")
-    with pytest.raises(MissingResource, match=r"broken.zip is no whole WordNet"):
+    with pytest.raises(MissingResource, match=r"broken.zip is not a complete WordNet"):
         Synonyms(find_wordnet(str(tmp_path / "broken.zip")), tmp_path / "cache")("dog")
 
 
