@@ -6,11 +6,11 @@ import json
 import math
 import os
 import shutil
+import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from safetensors import SafetensorError
 
@@ -123,17 +123,17 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: object) -> None:
     """Replace `path` by `value` as indented JSON, in one step. NaN and infinity become null (JSON has neither)."""
     write_text(path, json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def json_line(value: dict[str, Any]) -> str:
+def json_line(value: Mapping[str, object]) -> str:
     """One line of JSON, newline included."""
     return json.dumps(plain(value), ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> object:
     """What JSON can hold: paths as text, tensor and numpy scalars as numbers, arrays and tuples as lists."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
@@ -143,7 +143,8 @@ def plain(value: Any) -> Any:
         return float(value) if math.isfinite(value) else None
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    if hasattr(value, "tolist"):  # numpy and torch, scalar or array
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")  # where not imported, it has made no value
+    if (numpy and isinstance(value, numpy.ndarray | numpy.generic)) or (torch and isinstance(value, torch.Tensor)):
         return plain(value.tolist())
     if isinstance(value, Iterable):
         return [plain(item) for item in value]

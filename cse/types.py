@@ -11,13 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from cse.dotted import Config as Config
+from cse.dotted import Json as Json
 from cse.provenance import Provenance
-
-Config = dict[str, Any]
-"""A composed configuration as plain values: groups are dictionaries of the same kind."""
-
-Json = dict[str, Any]
-"""What JSON holds: an event, results.json, where a score comes from."""
 
 Encode = Callable[[list[str]], np.ndarray]
 """n texts -> (n, D) float32, eval mode, the embedding that is used at test time."""

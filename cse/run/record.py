@@ -4,7 +4,8 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -31,7 +32,7 @@ class Record:
         *,
         device: str,
         precision: str = "fp32",
-        trackers: Iterable[Callable[..., Tracker]],
+        trackers: Iterable[partial[Tracker]],
         resumed_at: int | None = None,
         writes: bool = True,
     ):

@@ -9,19 +9,20 @@
 import json
 import logging
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+from cse.dotted import Json
 from cse.files import cannot_write, json_line, write_text
 
 log = logging.getLogger(__name__)
 
-Event = dict[str, Any]
+Event = Json
 """A line of metrics.jsonl; see above."""
 
 
 class Jsonl:
-    """folder: the run's. resume_step: the checkpoint's step, later lines are forgotten; None starts the file anew."""
+    """folder: the run's. resume_step: the checkpoint's step, later lines are forgotten; None starts a new file."""
 
     def __init__(self, folder: str | Path, resume_step: int | None = None):
         self.path = Path(folder) / "metrics.jsonl"
@@ -40,16 +41,16 @@ class Jsonl:
         self.step = step
         self._write("image", name=name, path=str(path))
 
-    def table(self, name: str, columns: list[str], rows: list[list[Any]]) -> None:
+    def table(self, name: str, columns: list[str], rows: Sequence[Sequence[object]]) -> None:
         """A table; each row has a value for each column."""
         self._write("table", name=name, columns=columns, rows=rows)
 
-    def finish(self, exit_code: int, summary: dict[str, Any]) -> None:
+    def finish(self, exit_code: int, summary: Json) -> None:
         """The last line: 0 for a run that is done, and its scores by name."""
         self._write("finish", exit_code=exit_code, summary=summary)
         self.file.close()
 
-    def _write(self, event: str, **fields: Any) -> None:
+    def _write(self, event: str, **fields: object) -> None:
         try:
             self.file.write(json_line({"event": event, "step": self.step, "time": time.time(), **fields}))
             self.file.flush()
@@ -60,7 +61,7 @@ class Jsonl:
 def read_events(path: Path) -> list[Event]:
     """The file's events in order, [] where there is no file.
 
-    A line that is no event (cut short by a killed run, or another program's) is left out with a warning.
+    A line that is not an event (cut short by a killed run, or another program's) is left out with a warning.
     """
     events: list[Event] = []
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []

@@ -1,15 +1,15 @@
 """TensorBoard: curves, plots, and HParams, the view without an account: `tensorboard --logdir SWEEP_FOLDER`."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from cse.dotted import flattened
+from cse.dotted import Config, Json, flattened
 
 
 class Tensorboard:
     """Event files in folder/tensorboard. On resume, TensorBoard hides what was logged after `resume_step`."""
 
-    def __init__(self, folder: str | Path, config: dict[str, Any], resume_step: int | None = None):
+    def __init__(self, folder: str | Path, config: Config, resume_step: int | None = None):
         from torch.utils.tensorboard import SummaryWriter
 
         purge = None if resume_step is None else resume_step + 1
@@ -29,12 +29,12 @@ class Tensorboard:
 
         self.writer.add_image(name, imread(path), step, dataformats="HWC")
 
-    def table(self, name: str, columns: list[str], rows: list[list[Any]]) -> None:
+    def table(self, name: str, columns: list[str], rows: Sequence[Sequence[object]]) -> None:
         """A table; each row has a value for each column."""
         lines = [columns, ["---"] * len(columns), *rows]
         self.writer.add_text(name, "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines), self.step)
 
-    def finish(self, exit_code: int, summary: dict[str, Any]) -> None:
+    def finish(self, exit_code: int, summary: Json) -> None:
         """The run's row in HParams: its configuration beside the numbers of its summary."""
         scores = {name: float(value) for name, value in summary.items() if isinstance(value, (int, float))}
         hparams = {**self.hparams, "status": "failed" if exit_code else "done"}
@@ -42,7 +42,7 @@ class Tensorboard:
         self.writer.close()
 
 
-def hparams_of(config: dict[str, Any]) -> dict[str, bool | int | float | str]:
+def hparams_of(config: Config) -> dict[str, bool | int | float | str]:
     """{"model": {"dim": 4, "name": None}} -> {"model.dim": 4, "model.name": "None"}: what HParams can hold."""
     return {
         key: value if isinstance(value, (bool, int, float, str)) else str(value)

@@ -1,10 +1,12 @@
 """All of a run's logs as one: metrics.jsonl, which must work, and the chosen trackers, which may fail."""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
+from cse.dotted import Config, Json
 from cse.tracking.jsonl import Jsonl
 
 log = logging.getLogger(__name__)
@@ -19,24 +21,24 @@ class Tracker(Protocol):
     def image(self, name: str, path: Path, step: int) -> None:
         """A picture in a PNG file."""
 
-    def table(self, name: str, columns: list[str], rows: list[list[Any]]) -> None:
+    def table(self, name: str, columns: list[str], rows: Sequence[Sequence[object]]) -> None:
         """A table; each row has a value for each column."""
 
-    def finish(self, exit_code: int, summary: dict[str, Any]) -> None:
+    def finish(self, exit_code: int, summary: Json) -> None:
         """The last call: 0 for a run that is done, and its scores by name."""
 
 
 class Trackers:
     """Hands every event to every log. A tracker that raises is named in one warning and dropped; the run goes on.
 
-    others: what builds each tracker, called with (folder, config, resume_step): the YAML's `_partial_`.
+    others: the class of each tracker with its YAML's own keys (`_partial_`), called with (folder, config, resume_step).
     """
 
     def __init__(
         self,
         folder: str | Path,
-        config: dict[str, Any],
-        others: Iterable[Callable[..., Tracker]] = (),
+        config: Config,
+        others: Iterable[partial[Tracker]] = (),
         resume_step: int | None = None,
     ):
         self.jsonl = Jsonl(folder, resume_step)
@@ -45,32 +47,32 @@ class Trackers:
             try:
                 self.others.append(build(folder=folder, config=config, resume_step=resume_step))
             except Exception as error:
-                warn(getattr(build, "func", build).__name__, "could not start", error)
+                warn(build.func.__name__, "could not start", error)
 
     def log(self, metrics: dict[str, float], step: int) -> None:
         """Metrics of one step, by name. This and the methods below raise RunError where metrics.jsonl cannot grow."""
         self.jsonl.log(metrics, step)
-        self._each("log", metrics, step)
+        self._each(lambda tracker: tracker.log(metrics, step))
 
     def image(self, name: str, path: Path, step: int) -> None:
         """A picture in a PNG file."""
         self.jsonl.image(name, path, step)
-        self._each("image", name, path, step)
+        self._each(lambda tracker: tracker.image(name, path, step))
 
-    def table(self, name: str, columns: list[str], rows: list[list[Any]]) -> None:
+    def table(self, name: str, columns: list[str], rows: Sequence[Sequence[object]]) -> None:
         """A table; each row has a value for each column."""
         self.jsonl.table(name, columns, rows)
-        self._each("table", name, columns, rows)
+        self._each(lambda tracker: tracker.table(name, columns, rows))
 
-    def finish(self, exit_code: int, summary: dict[str, Any]) -> None:
+    def finish(self, exit_code: int, summary: Json) -> None:
         """The last call: 0 for a run that is done, and its scores by name."""
         self.jsonl.finish(exit_code, summary)
-        self._each("finish", exit_code, summary)
+        self._each(lambda tracker: tracker.finish(exit_code, summary))
 
-    def _each(self, method: str, *arguments: Any) -> None:
+    def _each(self, hand_over: Callable[[Tracker], None]) -> None:
         for tracker in list(self.others):
             try:
-                getattr(tracker, method)(*arguments)
+                hand_over(tracker)
             except Exception as error:
                 self.others.remove(tracker)
                 warn(type(tracker).__name__, "stopped logging", error)

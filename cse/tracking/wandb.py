@@ -13,10 +13,12 @@ import shlex
 import socket
 import threading
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import urlsplit
 
+from cse.dotted import Config, Json
 from cse.files import write_text
 from cse.ranges import Name, Positive
 
@@ -39,7 +41,7 @@ class Wandb:
     def __init__(
         self,
         folder: str | Path,
-        config: dict[str, Any],
+        config: Config,
         mode: Literal["auto", "online", "offline"],
         project: Name,
         init_timeout: Positive,
@@ -61,11 +63,19 @@ class Wandb:
         settings = wandb.Settings(
             silent=True, console="off", symlink=False, init_timeout=init_timeout, finish_timeout=finish_timeout
         )
-        start: dict[str, Any] = dict(
-            project=project, entity=entity, group=group, name=name or folder.resolve().name, job_type=job_type,
-            tags=tags, notes=notes, config=config, settings=settings, reinit="finish_previous",
+        start: Config = dict(
+            project=project,
+            entity=entity,
+            group=group,
+            name=name or folder.resolve().name,
+            job_type=job_type,
+            tags=tags,
+            notes=notes,
+            config=config,
+            settings=settings,
+            reinit="finish_previous",
             dir=os.environ.get("WANDB_DIR") or str(folder),
-        )  # fmt: skip
+        )
         run_id = id or kept_id(folder, new=resume_step is None)
         why_offline = "" if mode == "offline" else no_way_online(ask_server=mode == "auto")
         if mode != "offline" and not why_offline:
@@ -97,11 +107,11 @@ class Wandb:
         """A picture in a PNG file."""
         self.run.log({name: self.wandb.Image(str(path)), "train/step": step})
 
-    def table(self, name: str, columns: list[str], rows: list[list[Any]]) -> None:
+    def table(self, name: str, columns: list[str], rows: Sequence[Sequence[object]]) -> None:
         """A table; each row has a value for each column."""
-        self.run.log({name: self.wandb.Table(columns=list(columns), data=rows)})
+        self.run.log({name: self.wandb.Table(columns=[*columns], data=[list(row) for row in rows])})
 
-    def finish(self, exit_code: int, summary: dict[str, Any]) -> None:
+    def finish(self, exit_code: int, summary: Json) -> None:
         """Close the run with its scores; waits at most finish_timeout for the upload."""
         self.run.summary.update(summary)
         self.run.finish(exit_code=exit_code)

@@ -45,7 +45,7 @@ def test_a_tracker_that_breaks_is_dropped_with_one_warning(tmp_path, caplog):
     broken, whole = [], []
     with caplog.at_level(logging.WARNING):
         trackers = Trackers(
-            tmp_path, {}, [NeverStarts, partial(Breaks, events=broken), partial(Keeps, events=whole)]
+            tmp_path, {}, [partial(NeverStarts), partial(Breaks, events=broken), partial(Keeps, events=whole)]
         )  # fmt: skip
         for step in range(3):
             trackers.log({"train/loss": 1.0}, step)
