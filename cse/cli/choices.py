@@ -24,7 +24,7 @@ Check = Callable[[], str]
 
 
 @dataclass(frozen=True)
-class Finding:
+class Diagnosis:
     """group: machine, packages, paths, or a config group. note: what there is, or what to do. state:
 
     ok: it works here | hub: it is downloaded when first used, and the hub answers | none: a path that is not given, a
@@ -57,14 +57,14 @@ def files(group: str) -> list[Path]:
     return [Path(groups.CONF_DIR, group, f"{choice}.yaml") for choice in groups.choices(group)]
 
 
-def choices(cfg: DictConfig, hub: bool) -> list[Finding]:
+def choices(cfg: DictConfig, hub: bool) -> list[Diagnosis]:
     """One finding a choice. Asks no network; hub: whether it answers."""
     findings = []
     for group, checks in CHECKS.items():
         for name, node in cfg.doctor[group].items():
             tried = [attempt(check, hub) for check in checks(node)] or [("ok", "needs nothing")]
             state = max((state for state, _ in tried), key=STATES.index)
-            findings.append(Finding(group, str(name), state, "; ".join(dict.fromkeys(note for _, note in tried))))
+            findings.append(Diagnosis(group, str(name), state, "; ".join(dict.fromkeys(note for _, note in tried))))
     return findings
 
 
@@ -80,21 +80,21 @@ def attempt(check: Check, hub: bool) -> tuple[str, str]:
         return "missing", f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
 
 
-def paths(cfg: DictConfig, findings: list[Finding]) -> list[Finding]:
+def paths(cfg: DictConfig, findings: list[Diagnosis]) -> list[Diagnosis]:
     """Each of `paths`, the choices for which what lies there is complete, and the others that read it."""
     rows = []
     for key, place in cfg.paths.items():
         if place is None:
-            rows.append(Finding("paths", str(key), "none", f"paths.{key}=FOLDER or CSE_{str(key).upper()}"))
+            rows.append(Diagnosis("paths", str(key), "none", f"paths.{key}=FOLDER or CSE_{str(key).upper()}"))
         elif key != "cache" and not Path(place).exists():
-            rows.append(Finding("paths", str(key), "missing", f"{place}: there is no such folder"))
+            rows.append(Diagnosis("paths", str(key), "missing", f"{place}: there is no such folder"))
         else:
             note = place if key == "cache" else f"{place}{readers(f'${{paths.{key}}}', findings)}"
-            rows.append(Finding("paths", str(key), "ok", note))
+            rows.append(Diagnosis("paths", str(key), "ok", note))
     return rows
 
 
-def readers(reference: str, findings: list[Finding]) -> str:
+def readers(reference: str, findings: list[Diagnosis]) -> str:
     """The choices whose YAML names `reference`: those that are complete, and those to look at."""
     yamls = {
         (path.parent.name, path.stem) for group in CHECKS for path in files(group) if reference in path.read_text()

@@ -23,8 +23,22 @@ from cse.sweep.line import INFORM
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a disk, a quota, a file's limit
 
-TAKE_A_VALUE = {"--cfg", "-c", "--config-dir", "-cd", "--config-name", "-cn", "--config-path", "-cp", "--info", "-i",
-                "--package", "-p", "--shell-completion", "-sc"}  # fmt: skip
+TAKE_A_VALUE = {
+    "--cfg",
+    "-c",
+    "--config-dir",
+    "-cd",
+    "--config-name",
+    "-cn",
+    "--config-path",
+    "-cp",
+    "--info",
+    "-i",
+    "--package",
+    "-p",
+    "--shell-completion",
+    "-sc",
+}
 
 
 def sort_arguments(arguments: list[str]) -> list[str]:

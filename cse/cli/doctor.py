@@ -10,16 +10,17 @@ import time
 from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
 from cse.cli import compose, streams
-from cse.cli.choices import Finding, choices, composed, paths
+from cse.cli.choices import Diagnosis, choices, composed, paths
 from cse.errors import UserError
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
+    from torch.multiprocessing import ProcessContext
 
 WAIT = 10  # seconds for the two processes to find each other
 SCARCE = 5e9  # bytes: one run of BERT base keeps 2.2 GB (best/ and last/), and for a moment the new ones beside the old
@@ -45,7 +46,7 @@ def main() -> None:
     show_json(findings) if "--json" in arguments else show(findings)
 
 
-def examine(overrides: list[str]) -> list[Finding]:
+def examine(overrides: list[str]) -> list[Diagnosis]:
     """Everything. Asks the network for seconds only, downloads nothing."""
     from cse.run import startup
 
@@ -64,7 +65,7 @@ def examine(overrides: list[str]) -> list[Finding]:
     return [*machine(cfg, hub), together, *packages(), *paths(cfg, chosen), *chosen]
 
 
-def machine(cfg: DictConfig, hub: bool) -> list[Finding]:
+def machine(cfg: DictConfig, hub: bool) -> list[Diagnosis]:
     """Python, processors, disks, hub and W&B. hub: whether it answers."""
     import torch
     from huggingface_hub import get_token
@@ -72,8 +73,8 @@ def machine(cfg: DictConfig, hub: bool) -> list[Finding]:
 
     from cse.tracking.wandb import no_way_online
 
-    def of(name: str, good: bool, note: str) -> Finding:
-        return Finding("machine", name, "ok" if good else "missing", note)
+    def of(name: str, good: bool, note: str) -> Diagnosis:
+        return Diagnosis("machine", name, "ok" if good else "missing", note)
 
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return [
@@ -81,13 +82,17 @@ def machine(cfg: DictConfig, hub: bool) -> list[Finding]:
         of("cpu", True, f"{cores} cores, {torch.get_num_threads()} threads for torch"),
         *gpus(),
         *(disk(name, Path(place)) for name, place in (("disk, runs", "."), ("disk, cache", cfg.paths.cache))),
-        of("hub", hub, f"{'answers' if hub else 'does not answer'}; {'with' if get_token() else 'no'} token; "
-                       f"cache {HF_HUB_CACHE} ({num_cached(Path(HF_HUB_CACHE))} models and data sets)"),
+        of(
+            "hub",
+            hub,
+            f"{'answers' if hub else 'does not answer'}; {'with' if get_token() else 'no'} token; "
+            f"cache {HF_HUB_CACHE} ({num_cached(Path(HF_HUB_CACHE))} models and data sets)",
+        ),
         of("W&B", not (why := no_way_online(ask_server=True)), why or "a key, and the server answers"),
-    ]  # fmt: skip
+    ]
 
 
-def gpus() -> list[Finding]:
+def gpus() -> list[Diagnosis]:
     """One finding a GPU; one that says so where there is none."""
     import torch
 
@@ -97,15 +102,15 @@ def gpus() -> list[Finding]:
         with torch.cuda.device(index):
             precision = "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "no bf16: fp16 or fp32"
         note = f"{properties.name}, {properties.total_memory / 2**30:.0f} GiB, {precision}"
-        findings.append(Finding("machine", f"gpu {index}", "ok", note))
-    return findings or [Finding("machine", "gpu", "none", "everything runs on the CPU, in fp32")]
+        findings.append(Diagnosis("machine", f"gpu {index}", "ok", note))
+    return findings or [Diagnosis("machine", "gpu", "none", "everything runs on the CPU, in fp32")]
 
 
-def disk(name: str, place: Path) -> Finding:
+def disk(name: str, place: Path) -> Diagnosis:
     """What is free on the disk of `place`, which need not exist yet."""
     folder = next(folder for folder in (place.resolve(), *place.resolve().parents) if folder.exists())
     free = shutil.disk_usage(folder).free
-    return Finding("machine", name, "ok" if free > SCARCE else "missing", f"{free / 1e9:.0f} GB free in {place}")
+    return Diagnosis("machine", name, "ok" if free > SCARCE else "missing", f"{free / 1e9:.0f} GB free in {place}")
 
 
 def num_cached(cache: Path) -> int:
@@ -127,7 +132,7 @@ def all_reduce(rank: int, store: str) -> None:
     distributed.destroy_process_group()
 
 
-def two_processes(pair: Any) -> Finding:
+def two_processes(pair: "ProcessContext") -> Diagnosis:
     """Wait for both. pair: torch.multiprocessing's context."""
     deadline = time.monotonic() + WAIT
     try:
@@ -136,14 +141,14 @@ def two_processes(pair: Any) -> Finding:
                 raise TimeoutError(f"no answer in {WAIT} s")
     except Exception as error:  # the child's own error, or that it was killed
         reason = str(error).strip().splitlines()[-1]
-        return Finding("machine", "2 processes", "missing", f"gloo all_reduce fails: {reason}")
+        return Diagnosis("machine", "2 processes", "missing", f"gloo all_reduce fails: {reason}")
     finally:
         for process in pair.processes:
             process.kill()
-    return Finding("machine", "2 processes", "ok", "gloo all_reduce works, so trainer.devices may be above 1")
+    return Diagnosis("machine", "2 processes", "ok", "gloo all_reduce works, so trainer.devices may be above 1")
 
 
-def packages() -> list[Finding]:
+def packages() -> list[Diagnosis]:
     """Every requirement of cse-lab, with the extra that brings it; those for developers are left out."""
     from importlib.metadata import requires
 
@@ -163,27 +168,27 @@ def extras_of(requirement: "Requirement") -> list[str]:
     return [extra for extra in ("demo", "mteb", "eda", "launchers") if requirement.marker.evaluate({"extra": extra})]
 
 
-def package(name: str, requirement: "Requirement", extras: list[str]) -> Finding:
+def package(name: str, requirement: "Requirement", extras: list[str]) -> Diagnosis:
     """The installed version, and how to install one that fits where it does not."""
     from cse.run.record import installed
 
     version = installed(name)
     advice = f"pip install -e '.[{extras[0]}]'" if extras else f"pip install '{requirement}'"
     if version is not None and requirement.specifier.contains(version, prereleases=True):
-        return Finding("packages", name, "ok", version)
-    return Finding("packages", name, "missing", f"{version or 'not installed'}; {advice}")
+        return Diagnosis("packages", name, "ok", version)
+    return Diagnosis("packages", name, "missing", f"{version or 'not installed'}; {advice}")
 
 
-def show_json(findings: list[Finding]) -> None:
+def show_json(findings: list[Diagnosis]) -> None:
     """Print {group: {name: {state, note}}}."""
-    groups: dict[str, dict[str, Any]] = {}
+    groups: dict[str, dict[str, dict[str, str]]] = {}
     for finding in findings:
         fields = asdict(finding)
         groups.setdefault(fields.pop("group"), {})[fields.pop("name")] = fields
     print(json.dumps(groups, indent=2))  # noqa: T201
 
 
-def show(findings: list[Finding]) -> None:
+def show(findings: list[Diagnosis]) -> None:
     """Print a table for each group."""
     from rich.console import Console
     from rich.table import Table

@@ -5,12 +5,13 @@ import sys
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import yaml
 from omegaconf import DictConfig
 
 from cse.cli import compose, streams
+from cse.dotted import Config
 from cse.errors import RunError, UserError
 from cse.run.composition import composed, nearest
 from cse.run.groups import CONF_DIR, choices
@@ -54,7 +55,7 @@ def main() -> None:
         sys.exit(compose.complain(str(error), 1))
 
 
-def settings(arguments: list[str]) -> dict[str, Any]:
+def settings(arguments: list[str]) -> Config:
     """conf/report.yaml with the command line's values; Hydra's grammar would refuse the = in names of folders."""
     config = yaml.safe_load((Path(CONF_DIR) / "report.yaml").read_text(encoding="utf-8"))
     for argument in arguments:
@@ -73,7 +74,7 @@ def settings(arguments: list[str]) -> dict[str, Any]:
     return config
 
 
-def check(config: dict[str, Any]) -> None:
+def check(config: Config) -> None:
     """Raise UserError for settings that no report can have."""
     if not config["sweep"] and not config["runs"]:
         raise UserError("nothing to report: say sweep=PAPER/TABLE or runs=FOLDER (cse-report --help)")
@@ -86,7 +87,7 @@ def check(config: dict[str, Any]) -> None:
         raise UserError(f"interval={config['interval']} must be t or bootstrap")
 
 
-def report(config: dict[str, Any]) -> None:
+def report(config: Config) -> None:
     """Read the runs, compare them, draw, print and write."""
     folders = [Path(folder) for folder in config["runs"]]
     out = Path(config["out"] or f"reports/{config['sweep'] or folders[0].resolve().name}")
@@ -97,7 +98,7 @@ def report(config: dict[str, Any]) -> None:
         log_to(config["tracker"], made, out, config)
 
 
-def of_sweep(config: dict[str, Any], folders: list[Path], out: Path) -> "Report":
+def of_sweep(config: Config, folders: list[Path], out: Path) -> "Report":
     """A sweep's runs beside the paper's table, or surveyed if its report names none, and its figures."""
     from cse.report import published
     from cse.report.claims import parse as parse_claims
@@ -134,7 +135,7 @@ def of_sweep(config: dict[str, Any], folders: list[Path], out: Path) -> "Report"
     )
 
 
-def runs_of_sweep(config: dict[str, Any], folders: list[Path]) -> list["Run"]:
+def runs_of_sweep(config: Config, folders: list[Path]) -> list["Run"]:
     """The runs in the folders, but for cases that the sweep lacks: a folder may hold other tables' too.
 
     A sweep's own folder need not exist yet. Raises UserError where a folder that was named does not exist.
@@ -146,7 +147,7 @@ def runs_of_sweep(config: dict[str, Any], folders: list[Path]) -> list["Run"]:
     return [run for run in runs if not cases or run.get("case") in (None, *cases)]
 
 
-def of_folders(config: dict[str, Any], folders: list[Path]) -> "Report":
+def of_folders(config: Config, folders: list[Path]) -> "Report":
     """Any runs: a row for each setting."""
     from cse.report.page import Report
     from cse.report.runs import read_runs
@@ -168,7 +169,7 @@ def progress(runs: list["Run"], folders: list[Path]) -> str:
     return f"{done} of {len(runs)} runs in {', '.join(map(str, folders))} are done."
 
 
-def read_sweep(sweep: str) -> tuple[dict[str, Any], list[dict[str, Any]], str]:
+def read_sweep(sweep: str) -> tuple[Config, list[Config], str]:
     """(the `report:` block, the axes' values of every planned job, the file's name) of sweeps/<sweep>.yaml."""
     known = choices("sweep")
     if sweep not in known:
@@ -179,7 +180,7 @@ def read_sweep(sweep: str) -> tuple[dict[str, Any], list[dict[str, Any]], str]:
     return content.report, planned(content), name
 
 
-def planned(sweep: jobs.Sweep) -> list[dict[str, Any]]:
+def planned(sweep: jobs.Sweep) -> list[Config]:
     """The axes' values of every job of a grid; a search's trials are not known beforehand: []."""
     if sweep.sweeper != "basic":
         return []
@@ -265,7 +266,7 @@ def write(made: "Report", out: Path) -> None:
     print(f"{out / 'report.html'}  (also report.md, report.csv, claims.csv, report.tex)")  # noqa: T201
 
 
-def log_to(choice: str, made: "Report", out: Path, config: dict[str, Any]) -> None:
+def log_to(choice: str, made: "Report", out: Path, config: Config) -> None:
     """The tables and the figures to a tracker, in the group of the sweep's own runs."""
     from hydra import compose as compose_config
     from hydra import initialize_config_dir

@@ -21,24 +21,27 @@ the runs cannot tell. The printed numbers are held to the same claim, by their m
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
 
+from cse.dotted import Config
 from cse.errors import UserError
 from cse.report.spec import Spec
 
 FORMS = {"more": "than", "less": "than", "alike": "to", "rises": "along", "falls": "along"}
 PLACE = {"row", "column", "where", "metric"}
 
+Place = Config
+"""Cells of the table (row, column), or the metric of runs (where, metric)."""
+
 
 @dataclass(frozen=True)
 class Claim:
-    """One statement. left and right are places (right of a trend: a config key or a column), within of `alike`."""
+    """One statement. left, right: places (right of a trend: a config key's name, or a column); within: of `alike`."""
 
     says: str
     source: str
     form: str
-    left: dict[str, Any]
-    right: Any
+    left: Place
+    right: Place | str
     within: float = 0.0
     at: str | None = None
 
@@ -49,12 +52,18 @@ class Claim:
         return replace(self, left=left, right=right if isinstance(self.right, dict) else self.right)
 
     @property
+    def places(self) -> tuple[Place, Place]:
+        """left and right, of a claim whose right is not a config key."""
+        assert not isinstance(self.right, str)
+        return self.left, self.right
+
+    @property
     def is_trend(self) -> bool:
         """Whether it claims a rank correlation and not a difference."""
         return FORMS[self.form] == "along"
 
 
-def parse(raw: list[dict[str, Any]], spec: Spec, where: str) -> list[Claim]:
+def parse(raw: list[Config], spec: Spec, where: str) -> list[Claim]:
     """The claims of a report block. Raises UserError naming the file, the claim and what is wrong with it."""
     claims = [_claim(entry, f"{where}: claim {number}") for number, entry in enumerate(raw, 1)]
     for number, claim in enumerate(claims, 1):
@@ -68,7 +77,7 @@ def parse(raw: list[dict[str, Any]], spec: Spec, where: str) -> list[Claim]:
     return claims
 
 
-def _claim(entry: dict[str, Any], name: str) -> Claim:
+def _claim(entry: Config, name: str) -> Claim:
     forms = [form for form in FORMS if form in entry]
     if len(forms) != 1 or not {"says", "source", FORMS[forms[0]]} <= set(entry):
         pairs = ", ".join(f"{form} and {other}" for form, other in FORMS.items())
@@ -92,6 +101,6 @@ def _claim(entry: dict[str, Any], name: str) -> Claim:
     )
 
 
-def names(value: Any) -> list[str]:
+def names(value: object) -> list[str]:
     """A name, or a list of them, as a list."""
     return [str(name) for name in value] if isinstance(value, list) else [] if value is None else [str(value)]

@@ -31,6 +31,7 @@ def grid(findings: list[Finding]) -> Grid:
 
 
 def to_markdown(findings: list[Finding]) -> str:
+    """The claims under a heading, as a Markdown table."""
     return f"### What the paper claims\n\n{grid_to_markdown(grid(findings))}\n"
 
 
@@ -38,12 +39,41 @@ def to_csv(findings: list[Finding]) -> str:
     """A line for each claim, numbers unrounded."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["claim", "source", "verdict", "effect", "low", "high", "n", "test", "p", "part", "parts_measured",
-                     "parts", "published_effect", "published_supports"])  # fmt: skip
+    writer.writerow(
+        [
+            "claim",
+            "source",
+            "verdict",
+            "effect",
+            "low",
+            "high",
+            "n",
+            "test",
+            "p",
+            "part",
+            "parts_measured",
+            "parts",
+            "published_effect",
+            "published_supports",
+        ]
+    )
     for f in findings:
         low, high = f.interval or (None, None)
         numbers = ["" if x is None or math.isnan(x) else repr(x) for x in (f.effect, low, high, f.p, f.printed)]
         supported = "" if f.supported is None else f.supported
-        writer.writerow([f.claim.says, f.claim.source, f.verdict, *numbers[:3], f.n, f.test, numbers[3], f.part,
-                         *f.parts, numbers[4], supported])  # fmt: skip
+        writer.writerow(
+            [
+                f.claim.says,
+                f.claim.source,
+                f.verdict,
+                *numbers[:3],
+                f.n,
+                f.test,
+                numbers[3],
+                f.part,
+                *f.parts,
+                numbers[4],
+                supported,
+            ]
+        )
     return out.getvalue()

@@ -192,9 +192,22 @@ def grid_to_markdown(cells: Grid) -> str:
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
-LATEX = str.maketrans({"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}", "<": "$<$",
-                       "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}",
-                       PLUS_MINUS: r"$\pm$"})  # fmt: skip
+LATEX = str.maketrans(
+    {
+        "&": r"\&",
+        "%": r"\%",
+        "$": r"\$",
+        "#": r"\#",
+        "_": r"\_",
+        "{": r"\{",
+        "}": r"\}",
+        "<": "$<$",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "\\": r"\textbackslash{}",
+        PLUS_MINUS: r"$\pm$",
+    }
+)
 
 
 def to_latex(table: Table) -> str:
@@ -207,8 +220,20 @@ def to_latex(table: Table) -> str:
     body = [("\\midrule\n" if i in whole.first else "") + line(cells) for i, cells in enumerate(whole.lines)]
     columns = "ll" + "r" * (len(whole.header) - 2)
     caption = rf"\caption{{{table.title.translate(LATEX)}}}"
-    return "\n".join([
-        r"% needs \usepackage{booktabs}", r"\begin{table}", r"\centering", rf"\begin{{tabular}}{{{columns}}}",
-        r"\toprule", line(whole.header), *body, r"\bottomrule", r"\end{tabular}", caption,
-        *(f"% {remark}" for remark in remarks(table)), r"\end{table}", "",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            r"% needs \usepackage{booktabs}",
+            r"\begin{table}",
+            r"\centering",
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+            line(whole.header),
+            *body,
+            r"\bottomrule",
+            r"\end{tabular}",
+            caption,
+            *(f"% {remark}" for remark in remarks(table)),
+            r"\end{table}",
+            "",
+        ]
+    )

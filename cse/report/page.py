@@ -5,7 +5,7 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cse.report import findings
 from cse.report.layout import Grid, grid, remarks
@@ -13,9 +13,21 @@ from cse.report.runs import Run
 from cse.report.table import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY, Table
 from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_SEEN, Finding
 
-COLOURS = {"PASS": "green", "WITHIN SEED NOISE": "yellow", "DIFFERS": "red", OTHER_SETTING: "magenta",
-           HOLDS: "green", NOT_SEEN: "yellow", CONTRADICTED: "red",
-           "ONE SEED": "bright_black", NOT_RUN: "bright_black", PUBLISHED_ONLY: "bright_black"}  # fmt: skip
+if TYPE_CHECKING:
+    from rich.console import Console
+
+COLOURS = {
+    "PASS": "green",
+    "WITHIN SEED NOISE": "yellow",
+    "DIFFERS": "red",
+    OTHER_SETTING: "magenta",
+    HOLDS: "green",
+    NOT_SEEN: "yellow",
+    CONTRADICTED: "red",
+    "ONE SEED": "bright_black",
+    NOT_RUN: "bright_black",
+    PUBLISHED_ONLY: "bright_black",
+}
 
 
 @dataclass
@@ -40,7 +52,7 @@ class Report:
     findings: list[Finding] = field(default_factory=list)
 
 
-def show(tables: list[Table], console: Any) -> None:
+def show(tables: list[Table], console: "Console") -> None:
     """The tables and their remarks on a rich console."""
     from rich.table import Table as RichTable
     from rich.text import Text
@@ -59,11 +71,11 @@ def show(tables: list[Table], console: Any) -> None:
             console.print(Text(remark, style="dim"))
 
 
-def show_claims(found: list[Finding], console: Any) -> None:
+def show_claims(results: list[Finding], console: "Console") -> None:
     """The claims on a rich console, a short line each and its numbers below."""
     from rich.text import Text
 
-    for finding in found:
+    for finding in results:
         told = findings.facts(finding)
         verdict = Text(f"{finding.verdict:12}", style=COLOURS.get(finding.verdict, ""))
         console.print(Text.assemble(verdict, " ", finding.claim.says, (f"  ({finding.claim.source})", "dim")))
@@ -150,12 +162,19 @@ def html_picture(picture: Picture) -> str:
 
 def html_runs(runs: list[Run]) -> str:
     """What made the numbers: every run's command, seed, commit, device and versions."""
-    rows = "".join(
-        "<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in (
-            run.folder, run.status, run.results.get("seed", ""), run.results.get("command", ""),
-            str(run.results.get("git_commit") or "")[:9], run.results.get("device", ""),
-            run.results.get("versions", {}).get("torch", ""))) + "</tr>"
-        for run in runs
-    )  # fmt: skip
-    head = "".join(f"<th>{name}</th>" for name in ("folder", "status", "seed", "command", "commit", "device", "torch"))
+    header = ("folder", "status", "seed", "command", "commit", "device", "torch")
+    head = "".join(f"<th>{name}</th>" for name in header)
+    rows = ""
+    for run in runs:
+        results = run.results
+        cells = (
+            run.folder,
+            run.status,
+            results.get("seed", ""),
+            results.get("command", ""),
+            str(results.get("git_commit") or "")[:9],
+            results.get("device", ""),
+            results.get("versions", {}).get("torch", ""),
+        )
+        rows += "<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in cells) + "</tr>"
     return f"<h2>Runs</h2><div class=wide><table class=runs><tr>{head}</tr>{rows}</table></div>"

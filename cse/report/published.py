@@ -27,10 +27,10 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import yaml
 
+from cse.dotted import Json
 from cse.errors import UserError
 
 FOLDER = Path(__file__).parent / "published"
@@ -48,7 +48,10 @@ class Value:
 
 @dataclass(frozen=True)
 class Published:
-    """One table: cells[row][column] is a Value, or None if the paper prints no number."""
+    """One table: cells[row][column] is a Value, or None if the paper prints no number.
+
+    p_values: by (row, column), as printed, of the test against the row's baseline.
+    """
 
     paper: str
     name: str
@@ -59,9 +62,7 @@ class Published:
     others: frozenset[str]
     decimals: int | None
     column_decimals: dict[str, int] = field(default_factory=dict)
-    p_values: dict[tuple[str, str], str] = field(
-        default_factory=dict
-    )  # (row, column): as printed, against its baseline
+    p_values: dict[tuple[str, str], str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
 
@@ -71,8 +72,8 @@ class PublishedFigure:
 
     title: str
     split: str
-    points: list[dict[str, Any]]
-    lines: list[dict[str, Any]]
+    points: list[Json]
+    lines: list[Json]
     claims: list[str]
 
 
@@ -82,7 +83,7 @@ def papers() -> list[str]:
 
 
 @cache
-def read(paper: str) -> dict[str, Any]:
+def read(paper: str) -> Json:
     """The whole file of a paper."""
     if paper not in papers():
         raise UserError(f"no published numbers of a paper {paper!r}; there are {', '.join(papers())}")
@@ -115,7 +116,7 @@ def table(paper: str, name: str) -> Published:
     )
 
 
-def _note(garbled: dict[str, Any]) -> str:
+def _note(garbled: Json) -> str:
     """How a garbled cell was read; the star is that of the cells it names."""
     star = "* " if garbled["columns"] else ""
     cells = ", ".join([garbled["row"], *garbled["columns"]])
@@ -134,7 +135,7 @@ def figure(paper: str, name: str) -> PublishedFigure:
     return PublishedFigure(raw["title"], raw["split"], points, raw.get("lines", []), raw.get("claims", []))
 
 
-def _entry(paper: str, kind: str, name: str) -> dict[str, Any]:
+def _entry(paper: str, kind: str, name: str) -> Json:
     entries = read(paper).get(kind, {})
     if name not in entries:
         close = get_close_matches(name, entries, 1)
@@ -143,11 +144,11 @@ def _entry(paper: str, kind: str, name: str) -> dict[str, Any]:
     return entries[name]
 
 
-def _printed_p(test: dict[str, Any]) -> str:
+def _printed_p(test: Json) -> str:
     return f"{test['p']:.4f}".lstrip("0") if "p" in test else f"<{test['p_below']:.4f}".replace("<0", "<")
 
 
-def _value(printed: Any, garbled: dict[str, Any] | None) -> Value | None:
+def _value(printed: float | Json | None, garbled: Json | None) -> Value | None:
     if printed is None:
         return None
     spread = printed if isinstance(printed, dict) else {"mean": printed}

@@ -12,13 +12,13 @@ from typing import Any
 
 import yaml
 
-from cse.dotted import flattened
+from cse.dotted import Config, Json, flattened
 from cse.errors import UserError
 from cse.tracking.jsonl import Event, read_events
 
 log = logging.getLogger(__name__)
 
-Where = dict[str, Any]
+Where = Config
 """Dotted config keys (or groups) and the value, or list of values, that a run must have there."""
 
 
@@ -28,10 +28,10 @@ class Run:
 
     folder: Path
     status: str
-    config: dict[str, Any]
+    config: Config
     choices: dict[str, str]
     metrics: dict[str, float]
-    results: dict[str, Any]
+    results: Json
     overrides: tuple[str, ...] = ()  # its command line, as Hydra kept it
     departures: tuple[str, ...] = ()  # those that its sweep does not hold
 
@@ -40,7 +40,7 @@ class Run:
         stood_for = (self.config.get("scale") or {}).get("replaced") or {}
         if key in stood_for:
             return stood_for[key]
-        node: Any = self.config
+        node: object = self.config
         for part in key.split("."):
             node = node.get(part) if isinstance(node, dict) else None
         return self.choices.get(key) if node is None or isinstance(node, dict) else node
@@ -54,22 +54,24 @@ class Run:
         return [e for e in read_events(self.folder / "metrics.jsonl") if e.get("event") == "metrics"]
 
 
-def same(value: Any, other: Any) -> bool:
+def same(value: object, other: object) -> bool:
     """Whether a config's value equals another, or one of several. 32, "32", 32.0 are the same; 1 and true are not."""
     if isinstance(other, (list, tuple)) and not isinstance(value, (list, tuple)):
         return any(same(value, one) for one in other)
     return plain(value) == plain(other)
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Numbers, also those that YAML leaves as text (1e-3), as float; true and false as text, not as 1 and 0."""
     if isinstance(value, (list, tuple)):
         return [plain(one) for one in value]
     if isinstance(value, bool):
         return str(value).lower()
+    if not isinstance(value, (str, int, float)):
+        return value
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except ValueError:
         return value
 
 
@@ -106,17 +108,17 @@ def read_run(folder: Path) -> Run:
     choices = _dict(results.get("choices")) or _dict(_dict(hydra.get("runtime")).get("choices"))
     overrides = _read(folder / ".hydra" / "overrides.yaml", yaml.safe_load)
     return Run(
-        folder,
-        status if isinstance(status, str) else "broken",
-        config,
-        {str(group): choice if isinstance(choice, str) else str(choice) for group, choice in choices.items()},
-        metrics,
-        results,
-        tuple(map(str, overrides)) if isinstance(overrides, list) else (),
+        folder=folder,
+        status=status if isinstance(status, str) else "broken",
+        config=config,
+        choices={str(group): choice if isinstance(choice, str) else str(choice) for group, choice in choices.items()},
+        metrics=metrics,
+        results=results,
+        overrides=tuple(map(str, overrides)) if isinstance(overrides, list) else (),
     )
 
 
-def _mapping(path: Path, parse: Callable[[str], Any]) -> dict[str, Any]:
+def _mapping(path: Path, parse: Callable[[str], object]) -> Json:
     """A file's mapping; empty, with a warning, for a file that holds anything else."""
     content = _read(path, parse)
     if content is not None and not isinstance(content, dict):
@@ -124,7 +126,7 @@ def _mapping(path: Path, parse: Callable[[str], Any]) -> dict[str, Any]:
     return _dict(content)
 
 
-def _read(path: Path, parse: Callable[[str], Any]) -> Any:
+def _read(path: Path, parse: Callable[[str], object]) -> object:
     """A file's content; None where there is no file, and with a warning where it cannot be read."""
     try:
         return parse(path.read_text(encoding="utf-8"))
@@ -135,7 +137,7 @@ def _read(path: Path, parse: Callable[[str], Any]) -> Any:
         return None
 
 
-def _dict(value: Any) -> dict[str, Any]:
+def _dict(value: object) -> Json:
     """The value, or an empty dict for anything else."""
     return value if isinstance(value, dict) else {}
 

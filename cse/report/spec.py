@@ -31,8 +31,8 @@ A metric's first word is its split; a column whose metric is of another split th
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
+from cse.dotted import Config
 from cse.errors import UserError
 from cse.report import plot
 from cse.report.plot import Plot
@@ -40,14 +40,29 @@ from cse.report.published import Published
 from cse.report.runs import Where
 
 AGGREGATES = ("mean", "max", "q75", "q50", "best")
-KEYS = {"paper", "table", "rows", "columns", "metric", "aggregate", "select", "seed", "baseline", "setting",
-        "tolerance", "seed_sd", "figures", "claims"}  # fmt: skip
+KEYS = {
+    "paper",
+    "table",
+    "rows",
+    "columns",
+    "metric",
+    "aggregate",
+    "select",
+    "seed",
+    "baseline",
+    "setting",
+    "tolerance",
+    "seed_sd",
+    "figures",
+    "claims",
+}
 
-Metric = str | list[Any]
+Metric = str | list["Metric"]
+"""A score's name, or a list whose mean is taken, in which an inner list counts once."""
 
 
 @dataclass(frozen=True)
-class Line:
+class Selection:
     """What a row or a column asks of a run. `metric` or `config` fills the cell; None leaves it to the other side."""
 
     where: Where = field(default_factory=dict)
@@ -64,8 +79,8 @@ class Spec:
 
     paper: str
     table: str | None
-    rows: dict[str, Line]
-    columns: dict[str, Line]
+    rows: dict[str, Selection]
+    columns: dict[str, Selection]
     metric: Metric | None
     aggregate: str
     select: str | None
@@ -77,7 +92,7 @@ class Spec:
     figures: list[Plot]
 
 
-def parse(raw: dict[str, Any], published: Published | None, where: str, tolerance: float, seed_sd: float) -> Spec:
+def parse(raw: Config, published: Published | None, where: str, tolerance: float, seed_sd: float) -> Spec:
     """Check a block against its published table. `where` names the file in messages."""
     if unknown := set(raw) - KEYS:
         raise UserError(f"{where}: report has no key {sorted(unknown)[0]!r}; the keys are {', '.join(sorted(KEYS))}")
@@ -109,7 +124,7 @@ def parse(raw: dict[str, Any], published: Published | None, where: str, toleranc
     return spec
 
 
-def _lines(raw: dict[str, Any], names: list[str], kind: str, where: str) -> dict[str, Line]:
+def _lines(raw: Config, names: list[str], kind: str, where: str) -> dict[str, Selection]:
     """The lines in the published order; a name that was not published is refused."""
     if unknown := [name for name in raw if str(name) not in names]:
         raise UserError(f"{where}: report.{kind} names {unknown[0]!r}; the paper's are {', '.join(names)}")
@@ -120,15 +135,15 @@ def _lines(raw: dict[str, Any], names: list[str], kind: str, where: str) -> dict
     return {name: by_name[name] for name in names if name in by_name}
 
 
-def _line(value: Any, kind: str) -> Line:
+def _line(value: Metric | Config, kind: str) -> Selection:
     if not isinstance(value, dict):  # a column's metric
-        return Line(metric=value)
+        return Selection(metric=value)
     if kind == "rows" and not set(value) & {"where", "metric", "aggregate"}:  # a row's conditions, written short
-        return Line(where=value)
-    return Line(**value)
+        return Selection(where=value)
+    return Selection(**value)
 
 
-def _baselines(raw: Any, rows: list[str]) -> dict[str, str]:
+def _baselines(raw: str | dict[str, str] | None, rows: list[str]) -> dict[str, str]:
     if isinstance(raw, str):
         return {str(row): raw for row in rows if row != raw}
     return {str(row): str(base) for row, base in (raw or {}).items()}

@@ -38,6 +38,7 @@ class Intervals:
 
 
 def summary(values: Sequence[float]) -> Summary:
+    """Mean, deviation and number of one value or more."""
     return Summary(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None, len(values))
 
 
@@ -72,7 +73,15 @@ def _test(ours: Summary, base: Summary, equal_var: bool) -> float:
     if ours.sd is None or base.sd is None or ours.sd == base.sd == 0:
         return math.nan
     return float(
-        stats.ttest_ind_from_stats(ours.mean, ours.sd, ours.n, base.mean, base.sd, base.n, equal_var=equal_var).pvalue
+        stats.ttest_ind_from_stats(
+            mean1=ours.mean,
+            std1=ours.sd,
+            nobs1=ours.n,
+            mean2=base.mean,
+            std2=base.sd,
+            nobs2=base.n,
+            equal_var=equal_var,
+        ).pvalue
     )
 
 

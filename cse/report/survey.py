@@ -13,17 +13,21 @@ def survey(runs: list[Run], patterns: list[str], seed: str, expected: list[Where
     rows = _by_setting(done, varying(runs, seed))
     tables = []
     for split, metrics in _by_split(done, patterns).items():
-        tables.append(Table(
-            title=f"Scores on {split}",
-            split=split,
-            columns=[name.partition("/")[2] for name in metrics],
-            cells={row: {name.partition("/")[2]: _cell(row, name, group) for name in metrics}
-                   for row, group in rows.items()},
-            decimals=2,
-            deviations=deviations({}, done),
-            absent=missing_jobs(runs, expected),
-            notes=retrieved({row: group[-1] for row, group in rows.items()}) if split == "test" else [],
-        ))  # fmt: skip
+        tables.append(
+            Table(
+                title=f"Scores on {split}",
+                split=split,
+                columns=[name.partition("/")[2] for name in metrics],
+                cells={
+                    row: {name.partition("/")[2]: _cell(row, name, group) for name in metrics}
+                    for row, group in rows.items()
+                },
+                decimals=2,
+                deviations=deviations({}, done),
+                absent=missing_jobs(runs, expected),
+                notes=retrieved({row: group[-1] for row, group in rows.items()}) if split == "test" else [],
+            )
+        )
     return tables
 
 

@@ -3,13 +3,12 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from cse.errors import UserError
 from cse.report import statistics
-from cse.report.claims import Claim, names
+from cse.report.claims import Claim, Place, names
 from cse.report.runs import Run, Where, grouped, plain
 from cse.report.spec import Spec
 from cse.report.statistics import Interval
@@ -152,9 +151,9 @@ def _alike(claim: Claim, left: Mapping[str, float], right: Mapping[str, float], 
 def _pairs(claim: Claim, spec: Spec, table: Table | None, runs: list[Run]) -> list[tuple[Side, Side]]:
     """The parts of a comparison. One side of one number is compared with each of the other's."""
     if claim.at:
-        left, right = (_at_each(place, claim.at, spec, runs) for place in (claim.left, claim.right))
+        left, right = (_at_each(place, claim.at, spec, runs) for place in claim.places)
         return [(left[value], right[value]) for value in left if value in right]
-    lefts, rights = (_sides(place, spec, table, runs) for place in (claim.left, claim.right))
+    lefts, rights = (_sides(place, spec, table, runs) for place in claim.places)
     if len(lefts) == 1:
         lefts *= len(rights)
     if len(rights) == 1:
@@ -164,7 +163,7 @@ def _pairs(claim: Claim, spec: Spec, table: Table | None, runs: list[Run]) -> li
     return list(zip(lefts, rights, strict=True))
 
 
-def _sides(place: dict[str, Any], spec: Spec, table: Table | None, runs: list[Run]) -> list[Side]:
+def _sides(place: Place, spec: Spec, table: Table | None, runs: list[Run]) -> list[Side]:
     if "where" in place:
         label = ", ".join(f"{key}={value}" for key, value in place["where"].items())
         return [Side(label, _by_seed(place["where"], place["metric"], spec, runs))]
@@ -181,7 +180,7 @@ def _sides(place: dict[str, Any], spec: Spec, table: Table | None, runs: list[Ru
     return sides
 
 
-def _at_each(place: dict[str, Any], key: str, spec: Spec, runs: list[Run]) -> dict[Any, Side]:
+def _at_each(place: Place, key: str, spec: Spec, runs: list[Run]) -> dict[float, Side]:
     """{value of a config key: the runs there}."""
     values = {plain(run.get(key)) for run in finished_runs(place["where"], spec, runs)}
     return {
@@ -223,12 +222,12 @@ Points = list[tuple[float, float]]
 
 def _points(claim: Claim, spec: Spec, table: Table | None, runs: list[Run]) -> tuple[Points, Points]:
     """(x, y) of a trend's runs or rows, and of the printed numbers ([] where x is a config key)."""
-    if not isinstance(claim.right, dict):
+    if isinstance(claim.right, str):
         finished = finished_runs(claim.left["where"], spec, runs)
         values = [(plain(run.get(claim.right)), run.metrics.get(claim.left["metric"])) for run in finished]
         return [(x, y) for x, y in values if isinstance(x, float) and y is not None], []
     assert table is not None
-    ys, xs = (_sides(place, spec, table, runs) for place in (claim.left, claim.right))
+    ys, xs = (_sides(place, spec, table, runs) for place in claim.places)
     sides = list(zip(xs, ys, strict=True))
     ours = [(_mean(x), _mean(y)) for x, y in sides if x.ours and y.ours]
     return ours, [(x.printed, y.printed) for x, y in sides if x.printed is not None and y.printed is not None]

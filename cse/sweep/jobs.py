@@ -18,10 +18,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from cse.dotted import Config
 from cse.errors import UserError
 from cse.run.composition import SWITCH, composed, nearest
 
@@ -65,7 +65,7 @@ class Sweep:
     sweeper: str  # basic: a grid
     trials: int  # of each search
     own_keys: list[str]
-    report: dict[str, Any] | None
+    report: Config | None
     laptop: dict[str, str] = field(default_factory=dict)  # axes with fewer values, for scale=laptop
 
     @property
@@ -142,6 +142,7 @@ class Sweep:
 
 
 def scale_of(arguments: Sequence[str]) -> str:
+    """The value of scale=; paper where the arguments name none."""
     return next((value_of(argument) for argument in arguments if key_of(argument) == "scale"), "paper")
 
 
@@ -249,7 +250,7 @@ def quoted(value: object) -> str:
     return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-def settings(config: DictConfig) -> dict[str, Any]:
+def settings(config: DictConfig) -> Config:
     """What a finished run must share with the job that stands for it now, flat; where it lies and runs may differ."""
     from cse.run.build import resolved
     from cse.training.checkpoint import identity

@@ -7,8 +7,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
+from cse.dotted import Json
 from cse.files import json_line, write_json
 from cse.sweep import jobs
 from cse.sweep.multirun import Multirun
@@ -59,7 +59,7 @@ def enter(path: Path, job: str, state: str, *, score: float | None = None, secon
     print(f"{time.strftime('%H:%M:%S')}  {state:11}  {shown:>6}  {job}  {why}".rstrip(), flush=True)  # noqa: T201
 
 
-def ends(path: Path) -> dict[str, dict[str, Any]]:
+def ends(path: Path) -> dict[str, Json]:
     """The last line of each job in the ledger of the plan at `path`, by the job's name."""
     lines = map(json.loads, ledger_of(path).read_text(encoding="utf-8").splitlines())
     return {line["job"]: line for line in lines}

@@ -16,10 +16,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
+from cse.dotted import Json
 from cse.run import scale
 from cse.run.composition import composed
 from cse.sweep import jobs, plan
@@ -111,7 +111,7 @@ def run(one: jobs.Job, folder: Path, processes: list[subprocess.Popen]) -> tuple
     if code < 0:
         return "killed", None, f"by signal {-code}; the same line again goes on from its last checkpoint"
     lines = (folder / "job.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
-    last = lines[-1].removeprefix(f"{one.program}: ") if lines else "without a word"
+    last = lines[-1].removeprefix(f"{one.program}: ") if lines else "it printed nothing"
     return "failed", None, f"{last} ({folder / 'job.log'})"
 
 
@@ -148,7 +148,7 @@ def gpu() -> Iterator[dict[str, str]]:
         time.sleep(1)
 
 
-def differences(one: jobs.Job, results: dict[str, Any]) -> list[str]:
+def differences(one: jobs.Job, results: Json) -> list[str]:
     """`key=before (now after)` of the settings that the finished run does not share with the job as it stands now."""
     if one.program != "cse-train":
         return []
@@ -157,11 +157,11 @@ def differences(one: jobs.Job, results: dict[str, Any]) -> list[str]:
     if config.smoke:  # its settings were shrunk
         return []
     now = jobs.settings(config)
-    before = jobs.settings(OmegaConf.create(results["config"]))
+    before = jobs.settings(DictConfig(results["config"]))
     return [f"{key}={before[key]} (now {now[key]})" for key in now if key in before and before[key] != now[key]]
 
 
-def results_of(folder: Path) -> dict[str, Any]:
+def results_of(folder: Path) -> Json:
     """A run's results.json; {} where there is none, or none that can be read."""
     try:
         return json.loads((folder / "results.json").read_text(encoding="utf-8"))
@@ -169,7 +169,7 @@ def results_of(folder: Path) -> dict[str, Any]:
         return {}
 
 
-def score_of(results: dict[str, Any]) -> float | None:
+def score_of(results: Json) -> float | None:
     """The selection score; where nothing selects, the first average, else the first score."""
     metrics = results["metrics"]
     selected = (results["config"].get("trainer") or {}).get("select")

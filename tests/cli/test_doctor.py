@@ -199,7 +199,7 @@ def test_composed_refuses_what_is_no_key():
 
 def test_the_table_has_every_line(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
-    doctor.show([choices.Finding("model", "bert", "missing", "a [bracketed] reason " * 12)])
+    doctor.show([choices.Diagnosis("model", "bert", "missing", "a [bracketed] reason " * 12)])
     out = capsys.readouterr().out
     assert out.count("[bracketed]") == 12
     assert "bert" in out
