@@ -8,7 +8,7 @@ The same weights, the same function as the plain forward (tests compare them); d
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 import torch
 from torch import Tensor
@@ -16,6 +16,12 @@ from torch.nn.functional import linear, scaled_dot_product_attention
 
 from cse.model.dropout import add_dropped, keep
 from cse.types import Tokens
+
+if TYPE_CHECKING:  # importing transformers takes seconds
+    from transformers import PreTrainedModel
+    from transformers.models.bert import modeling_bert as bert
+
+    Attention = bert.BertSelfAttention | bert.BertCrossAttention
 
 ARCHITECTURES = ("bert", "roberta", "xlm-roberta", "camembert")  # same submodules, post-norm layers
 
@@ -31,48 +37,54 @@ class Places:
     keys_B11T: Tensor | None = None
 
 
-def pooled_cls(backbone: Any, tokens: Tokens) -> Tensor:
+def pooled_cls(backbone: "PreTrainedModel", tokens: Tokens) -> Tensor:
     """The last layer at position 0, (B, D)."""
     return _cls_of_stack(backbone, *_embed(backbone, tokens))
 
 
-def pooled_cls_of(backbone: Any, x_BTD: Tensor) -> Tensor:
+def pooled_cls_of(backbone: "PreTrainedModel", x_BTD: Tensor) -> Tensor:
     """The same of tokens that stand behind the embeddings already, all of them real."""
     batch, longest, _ = x_BTD.shape
     places = Places((batch, longest), torch.arange(0, batch * longest, longest))
     return _cls_of_stack(backbone, x_BTD.flatten(0, 1), places)
 
 
-def hidden_states(backbone: Any, tokens: Tokens) -> Tensor:
+def hidden_states(backbone: "PreTrainedModel", tokens: Tokens) -> Tensor:
     """The last layer, (B, T, D), zero at padding."""
     hidden_ND, places = _embed(backbone, tokens)
-    for layer in backbone.encoder.layer:
+    for layer in _layers(backbone):
         hidden_ND = _layer(layer, hidden_ND, places)
     return _pad(hidden_ND, places)
 
 
-def _embed(backbone: Any, tokens: Tokens) -> tuple[Tensor, Places]:
+def _layers(backbone: "PreTrainedModel") -> list["bert.BertLayer"]:
+    """RoBERTa's layers have the submodules of BERT's."""
+    return cast("list[bert.BertLayer]", list(cast("bert.BertModel", backbone).encoder.layer))
+
+
+def _embed(backbone: "PreTrainedModel", tokens: Tokens) -> tuple[Tensor, Places]:
     mask_BT = tokens.mask_BT
     batch, longest = mask_BT.shape
     index_N = mask_BT.flatten().nonzero()[:, 0]
     # RoBERTa counts positions from padding_idx + 1; BERT from 0
-    first = getattr(backbone.embeddings, "padding_idx", -1) + 1
+    embeddings = cast("bert.BertModel", backbone).embeddings
+    first = getattr(embeddings, "padding_idx", -1) + 1
     positions_BT = mask_BT.cumsum(1) - 1 + first
-    hidden_1ND = backbone.embeddings(
+    hidden_1ND = embeddings(
         input_ids=tokens.ids_BT.flatten()[index_N][None], position_ids=positions_BT.flatten()[index_N][None]
     )
     cls_B = (index_N % longest == 0).nonzero()[:, 0]
     return hidden_1ND[0], Places((batch, longest), cls_B, index_N, mask_BT[:, None, None, :].bool())
 
 
-def _cls_of_stack(backbone: Any, hidden_ND: Tensor, places: Places) -> Tensor:
-    *layers, last = backbone.encoder.layer
+def _cls_of_stack(backbone: "PreTrainedModel", hidden_ND: Tensor, places: Places) -> Tensor:
+    *layers, last = _layers(backbone)
     for layer in layers:
         hidden_ND = _layer(layer, hidden_ND, places)
     return _last_layer_at_cls(last, hidden_ND, places)
 
 
-def _layer(layer: Any, hidden_ND: Tensor, places: Places) -> Tensor:
+def _layer(layer: "bert.BertLayer", hidden_ND: Tensor, places: Places) -> Tensor:
     attention = layer.attention.self
     projections = (attention.query, attention.key, attention.value)
     weight = torch.cat([projection.weight for projection in projections])
@@ -85,7 +97,7 @@ def _layer(layer: Any, hidden_ND: Tensor, places: Places) -> Tensor:
     return _feed_forward(layer, _add_and_norm(layer.attention.output, context_ND, hidden_ND))
 
 
-def _last_layer_at_cls(layer: Any, hidden_ND: Tensor, places: Places) -> Tensor:
+def _last_layer_at_cls(layer: "bert.BertLayer", hidden_ND: Tensor, places: Places) -> Tensor:
     attention = layer.attention.self
     cls_BD = hidden_ND[places.cls_B]
     weight = torch.cat([attention.key.weight, attention.value.weight])
@@ -96,7 +108,7 @@ def _last_layer_at_cls(layer: Any, hidden_ND: Tensor, places: Places) -> Tensor:
     return _feed_forward(layer, _add_and_norm(layer.attention.output, context_BD, cls_BD))
 
 
-def _attend(attention: Any, query: Tensor, key: Tensor, value: Tensor, places: Places) -> Tensor:
+def _attend(attention: "Attention", query: Tensor, key: Tensor, value: Tensor, places: Places) -> Tensor:
     p = attention.dropout.p
     if not attention.training or p == 0:
         return scaled_dot_product_attention(query, key, value, places.keys_B11T)
@@ -107,11 +119,11 @@ def _attend(attention: Any, query: Tensor, key: Tensor, value: Tensor, places: P
     return (scores_BHTT.softmax(-1) * kept_BHTT) @ (value * factor)
 
 
-def _feed_forward(layer: Any, x_ND: Tensor) -> Tensor:
+def _feed_forward(layer: "bert.BertLayer", x_ND: Tensor) -> Tensor:
     return _add_and_norm(layer.output, layer.intermediate(x_ND), x_ND)
 
 
-def _add_and_norm(output: Any, x_ND: Tensor, residual_ND: Tensor) -> Tensor:
+def _add_and_norm(output: "bert.BertSelfOutput | bert.BertOutput", x_ND: Tensor, residual_ND: Tensor) -> Tensor:
     """BertSelfOutput and BertOutput: a linear layer, dropout, the residual, LayerNorm."""
     x_ND = output.dense(x_ND)
     if output.training and output.dropout.p > 0:
@@ -119,7 +131,7 @@ def _add_and_norm(output: Any, x_ND: Tensor, residual_ND: Tensor) -> Tensor:
     return output.LayerNorm(residual_ND + x_ND)
 
 
-def _heads(attention: Any, x_BTkD: Tensor, k: int) -> tuple[Tensor, ...]:
+def _heads(attention: "Attention", x_BTkD: Tensor, k: int) -> tuple[Tensor, ...]:
     """(B, T, k * D) -> k tensors (B, heads, T, D / heads)."""
     heads = attention.num_attention_heads
     return tuple(x_BTkD.unflatten(-1, (k, heads, -1)).permute(2, 0, 3, 1, 4).unbind(0))
