@@ -141,7 +141,7 @@ def attempted(missing: list[str], part: Callable[[], T]) -> T:
         return cast(T, None)
 
 
-def make(node: DictConfig, **more: Any) -> Any:
+def make(node: DictConfig, **more: object) -> Any:
     """Hydra's instantiate, with our own errors as they were raised."""
     from hydra.errors import InstantiationException
     from hydra.utils import instantiate
@@ -284,4 +284,4 @@ def output_folder() -> Path:
 
 def resolved(cfg: DictConfig) -> Config:
     """The config as plain Python values, every interpolation filled in."""
-    return cast(dict[str, Any], OmegaConf.to_container(cfg, resolve=True))
+    return cast("Config", OmegaConf.to_container(cfg, resolve=True))

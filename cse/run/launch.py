@@ -56,9 +56,15 @@ def launch(cfg: DictConfig, folder: Path) -> float | None:
 
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // cfg.trainer.devices)))
     config = LaunchConfig(
-        min_nodes=1, max_nodes=1, nproc_per_node=cfg.trainer.devices, run_id="cse", rdzv_backend="c10d",
-        rdzv_endpoint="localhost:0", max_restarts=0, start_method="spawn",
-    )  # fmt: skip
+        min_nodes=1,
+        max_nodes=1,
+        nproc_per_node=cfg.trainer.devices,
+        run_id="cse",
+        rdzv_backend="c10d",
+        rdzv_endpoint="localhost:0",
+        max_restarts=0,
+        start_method="spawn",
+    )
     for name in ("torch.distributed.elastic", "torch.multiprocessing"):  # they would tell each traceback again
         logging.getLogger(name).setLevel(logging.CRITICAL)
     os.environ.setdefault("TORCHELASTIC_SIGNALS_TO_HANDLE", "SIGTERM,SIGINT,SIGUSR1,SIGHUP,SIGQUIT")

@@ -13,8 +13,10 @@ from cse.files import write_json
 from cse.tracking.trackers import Tracker, Trackers
 from cse.types import Config, Json
 
-PACKAGES = ("torch", "transformers", "datasets", "accelerate", "sentence-transformers", "numpy", "scipy",
-            "scikit-learn", "hydra-core", "mteb")  # fmt: skip
+PACKAGES = (
+    *("torch", "transformers", "datasets", "accelerate", "sentence-transformers"),
+    *("numpy", "scipy", "scikit-learn", "hydra-core", "mteb"),
+)
 
 
 class Record:

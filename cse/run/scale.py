@@ -6,7 +6,6 @@ changed goes to `scale.replaced`, by which a report finds the row that the run s
 """
 
 from pathlib import Path
-from typing import Any
 
 from omegaconf import DictConfig, OmegaConf, open_dict
 
@@ -33,7 +32,7 @@ def fit(cfg: DictConfig) -> None:
             fit_training(cfg)
 
 
-def replace(cfg: DictConfig, key: str, value: Any) -> None:
+def replace(cfg: DictConfig, key: str, value: object) -> None:
     """Set a value and keep the one that stood there."""
     before = OmegaConf.select(cfg, key)
     if before != value:
@@ -52,18 +51,18 @@ def fit_groups(cfg: DictConfig, width: int) -> None:
 
 def fit_judgements(cfg: DictConfig) -> None:
     """SentEval's where paths.senteval is given, else the human judgements in gensim's wheel; MTEB and others never."""
-    kept = {name: node for name, node in cfg.eval.items() if cfg.paths.senteval and name in NEED_SENTEVAL}
-    if not kept:
-        kept = {"demo": OmegaConf.load(Path(CONF_DIR) / "eval" / "demo.yaml")}
-    if list(kept) != list(cfg.eval):
+    evaluators = {name: node for name, node in cfg.eval.items() if cfg.paths.senteval and name in NEED_SENTEVAL}
+    if not evaluators:
+        evaluators = {"demo": OmegaConf.load(Path(CONF_DIR) / "eval" / "demo.yaml")}
+    if list(evaluators) != list(cfg.eval):
         cfg.scale.replaced["eval"] = list(cfg.eval)
-    cfg.eval = kept
+    cfg.eval = evaluators
     if "trainer" not in cfg:
         return
     select, watch = cfg.trainer.select, cfg.trainer.watch
-    cfg.trainer.watch = [name for name in ([watch] if isinstance(watch, str) else watch) if name in kept]
-    if select is not None and select.split("/")[1] not in kept:
-        replace(cfg, "trainer.select", "dev/stsb/spearman" if "stsb" in kept else "dev/demo/average")
+    cfg.trainer.watch = [name for name in ([watch] if isinstance(watch, str) else watch) if name in evaluators]
+    if select is not None and select.split("/")[1] not in evaluators:
+        replace(cfg, "trainer.select", "dev/stsb/spearman" if "stsb" in evaluators else "dev/demo/average")
 
 
 def fit_text(cfg: DictConfig) -> None:
@@ -79,13 +78,13 @@ def fit_text(cfg: DictConfig) -> None:
             f"scale={cfg.scale.name} has no {kind} of its own for data={cfg.data.name}: scale.{kind}=FILE"
             + (f" with the columns {', '.join(columns)}" if columns else ", one document of 128 words or more a line")
         )
-    shared = ("limit", "limit_seed", "noise", "cache_dir", "preview")
-    kept = {key: cfg.data.get(key) for key in shared}
+    keys = ("limit", "limit_seed", "noise", "cache_dir", "preview")
+    shared = {key: cfg.data.get(key) for key in keys}
     cfg.scale.replaced["data.name"] = cfg.data.name
     if file is None:
-        cfg.data = OmegaConf.merge(OmegaConf.load(Path(CONF_DIR) / "data" / "demo.yaml"), kept)
+        cfg.data = OmegaConf.merge(OmegaConf.load(Path(CONF_DIR) / "data" / "demo.yaml"), shared)
     else:
-        cfg.data = {"_target_": "cse.data.text.Text", "name": "text", "path": file, "columns": columns, **kept}
+        cfg.data = {"_target_": "cse.data.text.Text", "name": "text", "path": file, "columns": columns, **shared}
     if spans:
         for key, value in (("min_length", cfg.scale.span[0]), ("max_length", cfg.scale.span[1]), ("on_short", "skip")):
             replace(cfg, f"augmentation.{key}", value)
@@ -95,8 +94,12 @@ def fit_training(cfg: DictConfig) -> None:
     """Few steps of a small batch, schedules as long as these; small images' batches and projectors."""
     for key, value in cfg.scale.trainer.items():
         replace(cfg, f"trainer.{key}", value)
-    fixed = {"schedule_steps": cfg.scale.trainer.max_steps, "save_every": None, "devices": 1,
-             "max_length": min(cfg.trainer.max_length, 2 * cfg.scale.span[1])}  # fmt: skip
+    fixed = {
+        "schedule_steps": cfg.scale.trainer.max_steps,
+        "save_every": None,
+        "devices": 1,
+        "max_length": min(cfg.trainer.max_length, 2 * cfg.scale.span[1]),
+    }
     for key, value in fixed.items():
         replace(cfg, f"trainer.{key}", value)
     for key in ("hidden", "out"):

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from inspect import Parameter, isclass, signature
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_type_hints
 
 from annotated_types import MinLen
 from hydra.utils import get_object
@@ -31,11 +31,17 @@ from cse.ranges import Count, Name, Seed, Split
 from cse.run.allowed import allowed, shown
 from cse.run.composition import SWITCH
 
+if TYPE_CHECKING:  # of typing_extensions 4.13 and later
+    from typing_extensions import TypeForm
+
 Part = Callable[..., object]
 """A node with a `_target_`: it is checked against its own signature."""
 
 Path = tuple[str | int, ...]
 """Keys and places in lists, from the top of a config down."""
+
+Node = dict[str, Any]
+"""A mapping of a config as plain values."""
 
 STRICT = ConfigDict(extra="forbid", allow_inf_nan=False, arbitrary_types_allowed=True)
 NESTED = "\0"  # stands for a nested part among the values of the part around it
@@ -113,8 +119,8 @@ def settle(cfg: DictConfig, command: str) -> DictConfig:
     reference that leads nowhere.
     """
     ours = OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key != "hydra"])
-    content: Any = OmegaConf.to_container(ours, resolve=True)
-    written: Any = OmegaConf.to_container(ours)
+    content = cast(Node, OmegaConf.to_container(ours, resolve=True))
+    written = OmegaConf.to_container(ours)
     wrong: dict[str, str] = {}
     for place, node in [((), content), *parts(content, ())]:
         try:
@@ -140,7 +146,7 @@ def settle(cfg: DictConfig, command: str) -> DictConfig:
     return cfg
 
 
-def parts(node: Any, place: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
+def parts(node: object, place: Path) -> Iterator[tuple[Path, Node]]:
     """Every node with a `_target_` at or below this one, and where it is."""
     if isinstance(node, dict) and "_target_" in node:
         yield place, node
@@ -148,12 +154,12 @@ def parts(node: Any, place: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
         yield from parts(child, (*place, key))
 
 
-def children(node: Any) -> Iterator[tuple[str | int, Any]]:
+def children(node: object) -> Iterator[tuple[str | int, object]]:
     """The values of a mapping or a list, with their keys or places."""
     yield from node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
 
 
-def hollow(value: Any) -> Any:
+def hollow(value: object) -> object:
     """The value with a mark in place of every part in it: those are checked on their own."""
     if isinstance(value, dict):
         return NESTED if "_target_" in value else {key: hollow(child) for key, child in value.items()}
@@ -165,20 +171,20 @@ def types_of(target: str) -> TypeAdapter:
     """What the class or function of that name takes, none of it required: the code that builds it gives the rest."""
     part = get_object(target)
     makers = [vars(base)["__init__"] for base in part.__mro__ if "__init__" in vars(base)] if isclass(part) else [part]
-    fields: dict[str, Any] = {}
-    more = True
-    while more and makers:  # a class that takes **settings hands them to its base
+    fields: dict[str, object] = {}
+    open_ended = True
+    while open_ended and makers:  # a class that takes **settings hands them to its base
         maker = makers.pop(0)
         hints = get_type_hints(maker, include_extras=True)
-        taken = signature(maker).parameters.values()
-        more = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in taken)
-        named = (parameter.name for parameter in taken if parameter.kind is not Parameter.VAR_KEYWORD)
+        parameters = signature(maker).parameters.values()
+        open_ended = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters)
+        named = (parameter.name for parameter in parameters if parameter.kind is not Parameter.VAR_KEYWORD)
         fields = {name: checkable(hints.get(name, object)) for name in named} | fields
-    config = STRICT | ConfigDict(extra="ignore" if more else "forbid")
+    config = STRICT | ConfigDict(extra="ignore" if open_ended else "forbid")
     return TypeAdapter(with_config(config)(TypedDict(target, fields, total=False)))  # type: ignore[operator]
 
 
-def checkable(hint: Any) -> Any:
+def checkable(hint: "TypeForm[object]") -> "TypeForm[object]":
     """The type; `object`, which is anything, for one that pydantic cannot check, as a stranger's Protocol."""
     try:
         TypeAdapter(hint, config=ConfigDict(arbitrary_types_allowed=True))
@@ -187,12 +193,12 @@ def checkable(hint: Any) -> Any:
     return hint
 
 
-def errors(values: dict[str, Any], types: TypeAdapter) -> list[tuple[Path, str, str]]:
+def errors(values: Node, types: TypeAdapter) -> list[tuple[Path, str, str]]:
     """(where, pydantic's name of the error, a validator's own reason or "") of each error; nested parts have none here.
 
     As strict JSON: no text for a number, no number for a switch, but a list where a tuple is taken.
     """
-    found: list[tuple[Path, str, str]] = [(path, "missing", "") for path in mandatory(values, ())]
+    violations: list[tuple[Path, str, str]] = [(path, "missing", "") for path in mandatory(values, ())]
     try:
         types.validate_json(json.dumps(values, default=str), strict=True)
     except ValidationError as error:
@@ -200,11 +206,11 @@ def errors(values: dict[str, Any], types: TypeAdapter) -> list[tuple[Path, str, 
             path = nearest_place(values, one["loc"])
             if one["type"] == "missing" and isinstance(reach(values, path), dict):
                 path = (*path, one["loc"][-1])
-            found.append((path, one["type"], str(one["ctx"]["error"]) if one["type"] == "value_error" else ""))
-    return [one for one in found if reach(values, one[0]) != NESTED]
+            violations.append((path, one["type"], str(one["ctx"]["error"]) if one["type"] == "value_error" else ""))
+    return [one for one in violations if reach(values, one[0]) != NESTED]
 
 
-def mandatory(node: Any, place: Path) -> Iterator[Path]:
+def mandatory(node: object, place: Path) -> Iterator[Path]:
     """Where a value that has to be given is not."""
     if node == MISSING:
         yield place
@@ -212,7 +218,7 @@ def mandatory(node: Any, place: Path) -> Iterator[Path]:
         yield from mandatory(child, (*place, key))
 
 
-def corrected(values: dict[str, Any], types: TypeAdapter) -> set[Path]:
+def corrected(values: Node, types: TypeAdapter) -> set[Path]:
     """Read, in place, what is not exact but clear. Returns the settings that it changed."""
     changed: set[Path] = set()
     before = -1
@@ -227,7 +233,7 @@ def corrected(values: dict[str, Any], types: TypeAdapter) -> set[Path]:
     return {keys_only(path) for path in changed}
 
 
-def meaning(kind: str, value: Any) -> Any:
+def meaning(kind: str, value: object) -> object:
     """What a value stands for where pydantic has an error of that name; the value itself where that is not clear."""
     if kind == "bool_type" and isinstance(value, str):
         return SWITCH.get(value.lower(), value)
@@ -238,20 +244,14 @@ def meaning(kind: str, value: Any) -> Any:
     return value
 
 
-def nearest_place(values: Any, loc: tuple[str | int, ...]) -> Path:
+def nearest_place(values: object, loc: tuple[str | int, ...]) -> Path:
     """pydantic's place of an error without what it adds to it, as the members of unions."""
     path: list[str | int] = []
     for step in loc:
-        inside = (
-            step in values
-            if isinstance(values, dict)
-            else step in range(len(values))
-            if isinstance(values, list)
-            else False
-        )
-        if inside:
+        inside = dict(children(values))
+        if step in inside:
             path.append(step)
-            values = values[step]
+            values = inside[step]
     return tuple(path)
 
 
@@ -261,7 +261,7 @@ def keys_only(path: Path) -> Path:
     return path[:first]
 
 
-def reach(tree: Any, path: Path) -> Any:
+def reach(tree: object, path: Path) -> Any:
     """What is at that place; MISSING where nothing is."""
     node: Any = tree
     for step in path:
@@ -271,7 +271,7 @@ def reach(tree: Any, path: Path) -> Any:
     return node
 
 
-def origin(written: Any, path: Path) -> Path:
+def origin(written: object, path: Path) -> Path:
     """The key whose value that place repeats, as in `seed: ${seed}`; the place itself where it repeats none."""
     node = written
     for step in path:

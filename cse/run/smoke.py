@@ -48,10 +48,21 @@ def shrink_training(cfg: DictConfig, world: Path) -> None:
     """What only cse-train has: its text, its second modality, its trainer, its projector."""
     shrink_text(cfg, world)
     cfg.trainer.update(
-        batch_size=min(cfg.trainer.batch_size, BATCH), max_length=min(cfg.trainer.max_length, 16), epochs=1,
-        max_steps=2, schedule_steps=None, eval_every=2, save_every=None, log_every=1, precision="fp32", workers=0,
-        devices=1, stop_on_collapse=False, watch=[], select=cfg.trainer.select and "dev/stsb/spearman",
-    )  # fmt: skip
+        batch_size=min(cfg.trainer.batch_size, BATCH),
+        max_length=min(cfg.trainer.max_length, 16),
+        epochs=1,
+        max_steps=2,
+        schedule_steps=None,
+        eval_every=2,
+        save_every=None,
+        log_every=1,
+        precision="fp32",
+        workers=0,
+        devices=1,
+        stop_on_collapse=False,
+        watch=[],
+        select=cfg.trainer.select and "dev/stsb/spearman",
+    )
     if "min_length" in cfg.augmentation:  # DeCLUTR's spans
         cfg.augmentation.update(min_length=4, max_length=16)
     if OmegaConf.select(cfg, "objective.head.hidden"):
@@ -104,10 +115,16 @@ def write_encoder(folder: Path, family: str, width: int) -> None:
         single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )
     config = AutoConfig.for_model(
-        family, vocab_size=len(vocabulary), hidden_size=width, num_hidden_layers=1, intermediate_size=64,
-        num_attention_heads=12 if width == 384 else width // 64, max_position_embeddings=128, pad_token_id=0,
+        family,
+        vocab_size=len(vocabulary),
+        hidden_size=width,
+        num_hidden_layers=1,
+        intermediate_size=64,
+        num_attention_heads=12 if width == 384 else width // 64,
+        max_position_embeddings=128,
+        pad_token_id=0,
         type_vocab_size=2,
-    )  # fmt: skip
+    )
     set_seed(0)
     AutoModelForMaskedLM.from_config(config).save_pretrained(folder)
     names = {f"{role}_token": token for role, token in special.items()}
