@@ -5,7 +5,7 @@ Shapes are in the names: B rows of a batch, T tokens, D embedding width, M views
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 import torch
@@ -14,6 +14,12 @@ from torch import Tensor, nn
 from cse.dotted import Config as Config
 from cse.dotted import Json as Json
 from cse.provenance import Provenance
+
+if TYPE_CHECKING:  # importing transformers takes seconds
+    from transformers import PreTrainedTokenizerBase
+
+Settings = Mapping[str, Any]
+"""The values of one part's YAML."""
 
 Encode = Callable[[list[str]], np.ndarray]
 """n texts -> (n, D) float32, eval mode, the embedding that is used at test time."""
@@ -147,7 +153,7 @@ class Rows(Protocol):
 class TextTokenizer(Protocol):
     """Text to rows of ids, and rows of ids to one padded batch."""
 
-    hf: Any
+    hf: "PreTrainedTokenizerBase"
     """The Hugging Face tokenizer behind it."""
 
     def __call__(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]:
@@ -182,7 +188,7 @@ class Augmentation:
         """What it reads on this machine, in a few words, for cse-doctor."""
         return "needs nothing"
 
-    def bind(self, tokenizer: Any) -> None:
+    def bind(self, tokenizer: "PreTrainedTokenizerBase") -> None:
         """Take what it needs from the encoder's Hugging Face tokenizer; called once, before any view is made."""
 
     def usable_rows(self, text: Rows) -> np.ndarray:
@@ -214,12 +220,12 @@ class AuxModality(nn.Module):
     clip: float | None
 
     @classmethod
-    def num_tokens(cls, settings: Mapping[str, Any]) -> int:
+    def num_tokens(cls, settings: Settings) -> int:
         """Tokens of one view of an image or a clip, from the values of the YAML, for estimates."""
         raise NotImplementedError
 
     @classmethod
-    def weights_of(cls, settings: Mapping[str, Any]) -> str | None:
+    def weights_of(cls, settings: Settings) -> str | None:
         """The folder or hub name of the weights that it starts from, from the values of the YAML; None for new ones."""
         return None
 

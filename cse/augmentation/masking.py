@@ -4,12 +4,15 @@ Each ordinary token is selected with probability .15; of those, .8 become the ma
 vocabulary, .1 stay. The loss asks for the original at every selected place.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cse.errors import UserError
 from cse.ranges import Share
+
+if TYPE_CHECKING:  # importing transformers takes seconds
+    from transformers import PreTrainedTokenizerBase
 
 IGNORE = -100
 
@@ -25,7 +28,7 @@ class Masking:
             raise UserError(f"masking.mask_share={mask_share} and masking.random_share={random_share} exceed 1 in sum")
         self.probability, self.mask_share, self.random_share = probability, mask_share, random_share
 
-    def bind(self, tokenizer: Any) -> None:
+    def bind(self, tokenizer: "PreTrainedTokenizerBase") -> None:
         """Take the mask token, the special tokens and the vocabulary's size from a Hugging Face tokenizer."""
         if tokenizer.mask_token_id is None:
             raise UserError("this model's tokenizer has no mask token, so it cannot train with an MLM loss")

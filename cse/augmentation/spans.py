@@ -9,7 +9,7 @@ Anchors lie in blocks of lmax units, no two in neighbouring blocks, so at least 
 
 import logging
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
@@ -17,9 +17,13 @@ from cse.errors import UserError
 from cse.ranges import BelowOne, Count
 from cse.types import Augmentation, Rows
 
+if TYPE_CHECKING:  # importing transformers takes seconds
+    from transformers import PreTrainedTokenizerBase
+
 log = logging.getLogger(__name__)
 
 Span = tuple[int, int]
+Rng = np.random.Generator | np.random.RandomState
 
 
 def sample_spans(
@@ -27,7 +31,7 @@ def sample_spans(
     anchors: int,
     positives: int,
     strategy: str,
-    rng: Any,
+    rng: Rng,
     min_length: int = 32,
     max_length: int = 512,
     anchor_start: str = "jitter",
@@ -79,7 +83,7 @@ def units_needed(anchors: int, max_length: int) -> int:
 
 
 def _positive(
-    num_units: int, anchor: Span, rng: Any, *, strategy: str, min_length: int, max_length: int, adjacent_bug: bool
+    num_units: int, anchor: Span, rng: Rng, *, strategy: str, min_length: int, max_length: int, adjacent_bug: bool
 ) -> Span:
     anchor_start, anchor_end = anchor
     if strategy == "subsuming":
@@ -99,11 +103,11 @@ def _positive(
     return start, start + length
 
 
-def _length(rng: Any, a: float, b: float, shortest: int, longest: int) -> int:
+def _length(rng: Rng, a: float, b: float, shortest: int, longest: int) -> int:
     return int(rng.beta(a, b) * (longest - shortest) + shortest)
 
 
-def _integer(rng: Any, low: int, high: int) -> int:
+def _integer(rng: Rng, low: int, high: int) -> int:
     """Uniform in low .. high - 1, whichever of numpy's two interfaces rng has."""
     return int((rng.integers if isinstance(rng, np.random.Generator) else rng.randint)(low, high))
 
@@ -146,9 +150,9 @@ class Spans(Augmentation):
         self.unit, self.on_short = unit, on_short
         self.anchor_start, self.adjacent_bug = anchor_start, adjacent_bug
         self.model_dropout = model_dropout
-        self._tokenizer: Any = None
+        self._tokenizer: PreTrainedTokenizerBase
 
-    def bind(self, tokenizer: Any) -> None:
+    def bind(self, tokenizer: "PreTrainedTokenizerBase") -> None:
         """Give the encoder's Hugging Face tokenizer; only unit=wordpieces uses it."""
         self._tokenizer = tokenizer
 
@@ -212,12 +216,14 @@ class Spans(Augmentation):
         shortest = self.min_length + self.adjacent_bug if self.on_short == "shrink" else self.max_length
         return length >= units_needed(self.anchors, shortest)
 
-    def _units(self, text: str) -> list[Any]:
+    def _units(self, text: str) -> list[str] | list[int]:
         words = text.split()
         if self.unit == "words":
             return words
         # A leading space: the first word's pieces are those that it has inside a sentence (byte-level BPE).
         return self._tokenizer(" " + " ".join(words), add_special_tokens=False, verbose=False)["input_ids"]
 
-    def _join(self, units: list[Any]) -> str:
-        return " ".join(units) if self.unit == "words" else self._tokenizer.decode(units)
+    def _join(self, units: list[str] | list[int]) -> str:
+        if self.unit == "words":
+            return " ".join(map(str, units))
+        return str(self._tokenizer.decode(cast("list[int]", units)))

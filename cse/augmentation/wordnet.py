@@ -8,10 +8,13 @@ import warnings
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from cse.errors import MissingResource
 from cse.files import written_once
+
+if TYPE_CHECKING:  # read when the first synonym is asked for
+    from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
 DEBIAN = Path("/usr/share/wordnet")  # packages wordnet-base and wordnet-sense-index
 FILES = [f"{kind}.{pos}" for kind in ("data", "index") for pos in ("noun", "verb", "adj", "adv")] + [
@@ -80,7 +83,7 @@ def _read(source: Path) -> dict[str, bytes]:
         ) from error
 
 
-def open_wordnet(folder: Path) -> Any:
+def open_wordnet(folder: Path) -> "WordNetCorpusReader":
     """NLTK's WordNetCorpusReader on a folder that `normalised` made."""
     import nltk.data
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
@@ -121,7 +124,7 @@ class Synonyms:
         return {"source": self.source, "cache_dir": self.cache_dir, "_process": None}
 
 
-def _synonyms(reader: Any, word: str) -> tuple[str, ...]:
+def _synonyms(reader: "WordNetCorpusReader", word: str) -> tuple[str, ...]:
     names = {lemma.name().lower() for synset in reader.synsets(word) for lemma in synset.lemmas()}
     spelled = {"".join(c for c in name.replace("_", " ").replace("-", " ") if c in LETTERS) for name in names}
     spelled = {" ".join(name.split()) for name in spelled}

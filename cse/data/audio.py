@@ -23,7 +23,7 @@ from cse.data.usable import check_classes, check_share
 from cse.errors import MissingResource, UserError
 from cse.files import checksum, replaced_file, write_text
 from cse.ranges import Count, Name, Natural, Positive, Seed, Share
-from cse.types import Config, Json
+from cse.types import Json, Settings
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ class Speech(Stream):
         self.frequency_mask, self.time_mask = frequency_mask, time_mask
 
     @classmethod
-    def on_hand(cls, settings: Config) -> str:
+    def on_hand(cls, settings: Settings) -> str:
         """How many clips and speakers the folder has."""
         downloaded = Path(settings["cache"]) / "LibriSpeech" / settings["split"]
         if settings["folder"] is None and not downloaded.is_dir():

@@ -20,7 +20,7 @@ from cse.data.stream import Stream, check_size
 from cse.data.usable import check_classes, check_share
 from cse.errors import MissingResource, UserError
 from cse.ranges import Ascending, Count, Name, Natural, NonNegative, OneOf, PositiveShare, Seed, Share
-from cse.types import Config
+from cse.types import Settings
 
 log = logging.getLogger(__name__)
 
@@ -98,7 +98,7 @@ class Images(Stream):
         self.skipped: set[str] = set()
 
     @classmethod
-    def on_hand(cls, settings: Config) -> str:
+    def on_hand(cls, settings: Settings) -> str:
         """How many classes the folder has."""
         if settings["folder"] is None:
             raise MissingResource(

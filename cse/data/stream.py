@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from cse.errors import UserError
 from cse.ranges import Count, Natural, Seed
-from cse.types import Config, seeded
+from cse.types import Settings, seeded
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ class Stream(Dataset):
         self.seconds_waited = 0.0  # time that the consumer of `batches` has stood waiting
 
     @classmethod
-    def on_hand(cls, settings: Config) -> str:
+    def on_hand(cls, settings: Settings) -> str:
         """What of its data is on this machine, from the values of the YAML, for cse-doctor.
 
         Decodes and downloads nothing. Raises MissingResource or UserError, from a cause where only the network failed.

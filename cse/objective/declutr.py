@@ -9,7 +9,8 @@ the memory bank.
 """
 
 from collections.abc import Callable
-from typing import Any, Literal, cast
+from functools import partial
+from typing import Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -139,9 +140,9 @@ class Declutr(Objective):
 
         Raises UserError for a bank that cannot hold one batch where the authors' kinds need it to.
         """
-        sums: dict[str, Any] = {"reduction": self.reduction, "log_floor": self.log_floor}
+        loss = partial(nt_xent, reduction=self.reduction, log_floor=self.log_floor)
         if not self.memory_size:
-            return nt_xent(anchors_ND, positives_ND, self.temperature, **sums)
+            return loss(anchors_ND, positives_ND, self.temperature)
         rows_RD = torch.cat([anchors_ND, positives_ND])
         first = 0 if self.memory_kind == "v1_labels" else self.labels_Q.max() + 1
         labels_R = (first + torch.arange(len(anchors_ND), device=rows_RD.device)).repeat(2)
@@ -149,7 +150,7 @@ class Declutr(Objective):
         self.memory_QD = torch.cat([self.memory_QD, rows_RD.detach()])[-self.memory_size :]
         self.labels_Q = torch.cat([self.labels_Q, labels_R])[-self.memory_size :]
         if self.memory_kind == "paper_literal":
-            return nt_xent(anchors_ND, positives_ND, self.temperature, older_QD, **sums)
+            return loss(anchors_ND, positives_ND, self.temperature, older_QD)
         if self.memory_size < len(rows_RD):
             raise UserError(
                 f"objective.memory_size={self.memory_size} cannot hold one batch's {len(rows_RD)} embeddings, as "
@@ -163,5 +164,6 @@ class Declutr(Objective):
             self.labels_Q[held_Q],
             temperature=self.temperature,
             own_copy=self.memory_own_copy,
-            **sums,
+            reduction=self.reduction,
+            log_floor=self.log_floor,
         )
