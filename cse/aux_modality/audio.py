@@ -7,14 +7,14 @@ code makes them; the released code uses none of SSAST's weights and no position 
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 import torch
 from annotated_types import Ge, Le
 from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
-from cse.aux_modality.modality import Modality
+from cse.aux_modality.modality import BatchSource, Labelled, Modality
 from cse.errors import MissingResource, UserError
 from cse.ranges import Name
 
@@ -45,6 +45,15 @@ class Patches(nn.Module):
         return x_BTD if self.positions is None else x_BTD + self.positions
 
 
+class Clips(Labelled, Protocol):
+    """A batch of sound, as cse.data.audio.AudioBatch."""
+
+    @property
+    def fbank_BTF(self) -> Tensor:
+        """(B, 1024, 128) filter banks."""
+        ...
+
+
 class Audio(Modality):
     """data: batches of cse.data.audio.Speech. init: random | ssast (weights: a checkpoint of SSAST).
 
@@ -54,7 +63,7 @@ class Audio(Modality):
     def __init__(
         self,
         dim: int,
-        data: Any,
+        data: BatchSource,
         init: Literal["random", "ssast"],
         weights: Name | None,
         patch: Annotated[int, Ge(1), Le(BANDS)],
@@ -74,7 +83,7 @@ class Audio(Modality):
         """The patches of one clip, and CLS."""
         return (BANDS // settings["patch"]) * (FRAMES // settings["patch"]) + 1
 
-    def tokens(self, batch: Any) -> tuple[Tensor, Tensor]:
+    def tokens(self, batch: Clips) -> tuple[Tensor, Tensor]:
         """(x_BTD, labels_B): 2B rows of 211 tokens. Both views are the same; only the encoder's dropout differs."""
         x_BTD = self.projection(self.patches(batch.fbank_BTF.to(self.device, non_blocking=True)))
         return x_BTD.repeat(2, 1, 1), batch.labels_B.to(self.device, non_blocking=True)

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +14,26 @@ from cse.ranges import Name, NonNegative, Positive
 from cse.types import AuxModality, Loss
 
 log = logging.getLogger(__name__)
+
+
+class BatchSource(Protocol):
+    """Where a modality's batches come from, as cse.data.stream.Stream."""
+
+    seconds_waited: float
+    """Time that the consumer of `batches` has stood waiting."""
+
+    def batches(self, first: int, rank: int, world: int) -> Iterator[Any]:
+        """Endless batches from number `first` on, every world-th of them for each of `world` processes."""
+        ...
+
+
+class Labelled(Protocol):
+    """What every batch has."""
+
+    @property
+    def labels_B(self) -> Tensor:
+        """The class of each item, int64."""
+        ...
 
 
 class Modality(AuxModality):
@@ -28,7 +48,7 @@ class Modality(AuxModality):
         self,
         dim: int,
         width: int,
-        data: Any,
+        data: BatchSource,
         loss: Kind,
         temperature: Positive,
         head: Callable[[int], nn.Module] | None,

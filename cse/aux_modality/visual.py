@@ -7,15 +7,18 @@ embeddings would. None of ViT's layers is used.
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import torch
 from torch import Tensor
 
 from cse import hub
-from cse.aux_modality.modality import Modality
+from cse.aux_modality.modality import BatchSource, Labelled, Modality
 from cse.errors import UserError
 from cse.ranges import Name
+
+if TYPE_CHECKING:
+    from transformers.models.vit.modeling_vit import ViTEmbeddings
 
 log = logging.getLogger(__name__)
 
@@ -25,16 +28,29 @@ VIT_BASE = "google/vit-base-patch16-224-in21k"
 PATCH = 16  # pixels; ViT's, with random weights too
 
 
+class ImageSource(BatchSource, Protocol):
+    """BatchSource of images, as cse.data.images.Images."""
+
+    size: int
+    """Height and width of a view, in pixels."""
+
+    def views(self, batch: Any, device: torch.device) -> Tensor:
+        """Both views of a batch's images, (2B, 3, size, size), view 1 then view 2."""
+        ...
+
+
 class Visual(Modality):
     """data: batches of cse.data.images.Images. init: vit (weights: hub name, folder, or null by width) | random.
 
     settings: what Modality takes.
     """
 
+    data: ImageSource
+
     def __init__(
         self,
         dim: int,
-        data: Any,
+        data: ImageSource,
         init: Literal["vit", "random"],
         weights: Name | None,
         **settings: Any,
@@ -55,13 +71,13 @@ class Visual(Modality):
         """The ViT whose patch embedding is taken; the base model's where the encoder's width decides."""
         return (settings["weights"] or VIT_BASE) if settings["init"] == "vit" else None
 
-    def tokens(self, batch: Any) -> tuple[Tensor, Tensor]:
+    def tokens(self, batch: Labelled) -> tuple[Tensor, Tensor]:
         """(x_BTD, labels_B): 2B rows of 197 tokens, view 1 then view 2."""
         pixels_BCHW = self.data.views(batch, self.device)
         return self.projection(self.patches(pixels_BCHW)), batch.labels_B.to(self.device, non_blocking=True)
 
 
-def vit_patches(weights: str) -> Any:
+def vit_patches(weights: str) -> "ViTEmbeddings":
     """ViT's embedding module: patches, CLS and position embeddings, no dropout, no LayerNorm.
 
     Raises MissingResource where the weights cannot be had, UserError where they are not a ViT's.
@@ -86,7 +102,7 @@ def vit_patches(weights: str) -> Any:
     return vit.embeddings
 
 
-def random_patches(dim: int, size: int) -> Any:
+def random_patches(dim: int, size: int) -> "ViTEmbeddings":
     """The same module with new weights (ViT's own initialisation), as wide as the encoder."""
     from transformers import ViTConfig, ViTModel
 

@@ -107,7 +107,10 @@ class Coco(Evaluator):
                 # SentEval draws the contrastive images first, each as a caption's row
                 image_BC, sentence_BC = (stream.choice(others, (len(rows_B), self.contrasts)) for _ in range(2))
                 optimizer.zero_grad()
-                self._loss(maps, images_IF, sentences_ND, rows_B, image_BC, sentence_BC).backward()
+                loss = self._loss(
+                    maps, images_IF, sentences_ND, rows_B=rows_B, image_BC=image_BC, sentence_BC=sentence_BC
+                )
+                loss.backward()
                 optimizer.step()
             passes += 1
             score = sum(value for key, value in self._recalls(maps, *rows["dev"]).items() if "recall" in key)

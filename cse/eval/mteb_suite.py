@@ -130,8 +130,8 @@ class Mteb(Evaluator):
                 f"{len(self.problems)} of {len(self.tasks)} MTEB tasks could not be scored ({first}){others}. "
                 f"Run again where the data can be reached{partial}"
             )
-        return {f"{task.metadata.name}/{metric(task)}": scores[task.metadata.name]
-                for task in self.tasks if task.metadata.name in scores} | self._averages(scores)  # fmt: skip
+        metrics = {task.metadata.name: metric(task) for task in self.tasks if task.metadata.name in scores}
+        return {f"{name}/{metrics[name]}": scores[name] for name in metrics} | self._averages(scores)
 
     def _score(self, task: AbsTask, encode: Encode) -> float:
         """100 x the metric's mean over splits and subsets.
@@ -294,7 +294,7 @@ def _adapter(encode: Encode, name: str, revision: str) -> EncoderProtocol:
     class Adapter(AbsEncoder):
         mteb_model_meta = ModelMeta.create_empty({"name": name, "revision": revision, "modalities": ["text"]})
 
-        def encode(self, inputs: Any, **_: Any) -> np.ndarray:
+        def encode(self, inputs: Any, **_: object) -> np.ndarray:
             return encode([text for batch in inputs for text in batch["text"]])
 
     return Adapter()

@@ -88,6 +88,10 @@ class Wandb:
             self.run = wandb.init(**start, id=run_id, mode="offline")  # one id joins all pieces at `wandb sync`
         if why_offline:
             log.warning("W&B is offline (%s); upload this run later with: %s", why_offline, self.where)
+        self._define_metrics()
+
+    def _define_metrics(self) -> None:
+        """Give every chart the x axis train/step, and a run's summary the best dev score."""
         self.run.define_metric("train/step")
         for split in ("train", "test"):  # patterns that never overlap: which of two wins is left to chance
             self.run.define_metric(f"{split}/*", step_metric="train/step")

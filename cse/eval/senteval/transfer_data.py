@@ -134,10 +134,10 @@ def read_mrpc(folder: SentEvalFolder) -> Parts:
     }
 
 
-def _read_sick(folder: SentEvalFolder, label: Callable[[list[str]], Any]) -> Parts:
+def _read_sick(folder: SentEvalFolder, label: Callable[[list[str]], float]) -> Parts:
     """A header; sentences in columns 2 and 3, relatedness in column 4, entailment in column 5."""
 
-    def convert(line: str) -> tuple[str, str, Any]:
+    def convert(line: str) -> tuple[str, str, float]:
         cells = line.split("\t")
         return words(cells[1]), words(cells[2]), label(cells)
 

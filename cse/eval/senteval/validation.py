@@ -12,6 +12,7 @@ import numpy as np
 from annotated_types import Ge
 from typing_extensions import TypedDict
 
+from cse.dotted import Config
 from cse.eval.senteval.logreg import Split
 
 SEED = 1111  # SentEval's, for folds and fits
@@ -25,7 +26,7 @@ class Procedure(TypedDict):
 
     kfold: Annotated[int, Ge(2)]
     fit: Any
-    snli: dict[str, Any]
+    snli: Config
 
 
 class Fits(Protocol):
