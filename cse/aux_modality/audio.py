@@ -96,7 +96,7 @@ def ssast_patches(weights: str | None, patch: int, position_embeddings: bool) ->
     """
     if weights is None or not Path(weights).is_file():
         raise MissingResource(
-            f"aux_modality.init=ssast needs the checkpoint of SSAST, and aux_modality.weights={weights} is no file: "
+            f"aux_modality.init=ssast needs the checkpoint of SSAST, and aux_modality.weights={weights} is not a file: "
             "download SSAST-Base-Patch-400.pth from its authors, or use aux_modality.init=random (as released)"
         )
     state = torch.load(weights, map_location="cpu", weights_only=True)
@@ -105,7 +105,7 @@ def ssast_patches(weights: str | None, patch: int, position_embeddings: bool) ->
         kernel_D1HW, bias_D = state["v.patch_embed.proj.weight"], state["v.patch_embed.proj.bias"]
         cls_token, positions_1TD = state["v.cls_token"], state["v.pos_embed"]
     except KeyError as error:
-        raise UserError(f"aux_modality.weights={weights} is no checkpoint of SSAST: it lacks {error}") from error
+        raise UserError(f"aux_modality.weights={weights} is not a checkpoint of SSAST: it lacks {error}") from error
     patches = Patches(len(bias_D), patch, position_embeddings)
     height, width = kernel_D1HW.shape[2:]
     if (height, width) != (patch, patch):

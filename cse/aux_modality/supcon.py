@@ -25,7 +25,7 @@ from torch.nn.functional import cross_entropy, normalize
 from cse.errors import RunError
 
 Kind = Literal["supcon", "simclr", "simclr_sym", "rank_ce", "eq4", "eq4_app"]
-BASE_TEMPERATURE = 0.07  # Khosla's code scales its loss by t / 0.07; it is no setting there either
+BASE_TEMPERATURE = 0.07  # Khosla's code scales its loss by t / 0.07; not a setting there either
 
 
 def contrast(view1_BD: Tensor, view2_BD: Tensor, labels_B: Tensor, temperature: float, kind: Kind = "supcon") -> Tensor:

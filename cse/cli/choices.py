@@ -58,13 +58,13 @@ def files(group: str) -> list[Path]:
 
 
 def choices(cfg: DictConfig, hub: bool) -> list[Diagnosis]:
-    """One finding a choice. Asks no network; hub: whether it answers."""
+    """One diagnosis for each choice. Does not use the network; hub: whether it answers."""
     findings = []
     for group, checks in CHECKS.items():
         for name, node in cfg.doctor[group].items():
-            tried = [attempt(check, hub) for check in checks(node)] or [("ok", "needs nothing")]
-            state = max((state for state, _ in tried), key=STATES.index)
-            findings.append(Diagnosis(group, str(name), state, "; ".join(dict.fromkeys(note for _, note in tried))))
+            results = [attempt(check, hub) for check in checks(node)] or [("ok", "needs nothing")]
+            state = max((state for state, _ in results), key=STATES.index)
+            findings.append(Diagnosis(group, str(name), state, "; ".join(dict.fromkeys(note for _, note in results))))
     return findings
 
 

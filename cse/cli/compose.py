@@ -70,18 +70,18 @@ def resumed(arguments: list[str]) -> list[str]:
     before = yaml.safe_load(record.read_text()) or []
     others = [argument for argument in arguments if not argument.startswith("resume=")]
     known = {argument.partition("=")[0] for argument in others}
-    kept = [argument for argument in before if argument.partition("=")[0] not in known | {"resume"}]
-    return [*kept, *others, f"hydra.run.dir={folders[-1]}", "resume=auto"]
+    unchanged = [argument for argument in before if argument.partition("=")[0] not in known | {"resume"}]
+    return [*unchanged, *others, f"hydra.run.dir={folders[-1]}", "resume=auto"]
 
 
 def of_the_only_evaluator(arguments: list[str]) -> list[str]:
     """`eval=mteb eval.benchmark=NAME` means eval.mteb.benchmark: a key of the one evaluator that is chosen by name."""
     known = choices("eval")
-    chosen = [argument.removeprefix("eval=").strip("[]") for argument in arguments if argument.startswith("eval=")]
-    if not chosen or chosen[-1] not in known:
+    evals = [argument.removeprefix("eval=").strip("[]") for argument in arguments if argument.startswith("eval=")]
+    if not evals or evals[-1] not in known:
         return arguments
     own = re.compile(rf"^eval\.(?!({'|'.join(known)})[.=])")
-    return [own.sub(f"eval.{chosen[-1]}.", argument) for argument in arguments]
+    return [own.sub(f"eval.{evals[-1]}.", argument) for argument in arguments]
 
 
 def following(arguments: list[str]) -> list[str]:

@@ -60,9 +60,9 @@ def examine(overrides: list[str]) -> list[Diagnosis]:
         store = (f"{folder}/store",)
         pair = torch.multiprocessing.start_processes(all_reduce, store, nprocs=2, join=False, start_method=method)
         cfg = composed(overrides)
-        chosen = choices(cfg, hub)
+        of_choices = choices(cfg, hub)
         together = two_processes(pair)
-    return [*machine(cfg, hub), together, *packages(), *paths(cfg, chosen), *chosen]
+    return [*machine(cfg, hub), together, *packages(), *paths(cfg, of_choices), *of_choices]
 
 
 def machine(cfg: DictConfig, hub: bool) -> list[Diagnosis]:
@@ -71,7 +71,7 @@ def machine(cfg: DictConfig, hub: bool) -> list[Diagnosis]:
     from huggingface_hub import get_token
     from huggingface_hub.constants import HF_HUB_CACHE
 
-    from cse.tracking.wandb import no_way_online
+    from cse.tracking.wandb import why_not_online
 
     def of(name: str, good: bool, note: str) -> Diagnosis:
         return Diagnosis("machine", name, "ok" if good else "missing", note)
@@ -88,12 +88,12 @@ def machine(cfg: DictConfig, hub: bool) -> list[Diagnosis]:
             f"{'answers' if hub else 'does not answer'}; {'with' if get_token() else 'no'} token; "
             f"cache {HF_HUB_CACHE} ({num_cached(Path(HF_HUB_CACHE))} models and data sets)",
         ),
-        of("W&B", not (why := no_way_online(ask_server=True)), why or "a key, and the server answers"),
+        of("W&B", not (why := why_not_online(ask_server=True)), why or "a key, and the server answers"),
     ]
 
 
 def gpus() -> list[Diagnosis]:
-    """One finding a GPU; one that says so where there is none."""
+    """One diagnosis for each GPU; without a GPU, one that says so."""
     import torch
 
     findings = []

@@ -86,7 +86,7 @@ def evaluate(
     from cse.run.record import Record
     from cse.run.subject import whitened
 
-    chosen = chosen_splits(cfg, evaluators)
+    splits_by_name = chosen_splits(cfg, evaluators)
     with Record(
         folder,
         build.resolved(cfg),
@@ -96,8 +96,8 @@ def evaluate(
         if sample is not None:
             subject = whitened(subject, cfg.whitening, sample)
         log.info(f"encoder    {subject.described}\ndevice     {subject.device}, {cfg.dtype}\nfolder     {folder}")
-        score(evaluators, chosen, Remembering(subject.encode), into=record.metrics)
-        sources = {name: scores.source(evaluators[name].provenance(), cfg.dtype) for name in chosen}
+        score(evaluators, splits_by_name, Remembering(subject.encode), into=record.metrics)
+        sources = {name: scores.source(evaluators[name].provenance(), cfg.dtype) for name in splits_by_name}
         content = record.conclude(
             "done", metrics=record.metrics, data=sources, encoder=subject.described, dtype=cfg.dtype
         )
@@ -112,13 +112,15 @@ def evaluate(
 
 def chosen_splits(cfg: DictConfig, evaluators: dict[str, "Evaluator"]) -> dict[str, list[str]]:
     """The splits of each evaluator that are asked for. Raises UserError where no evaluator has any of them."""
-    chosen = {name: [split for split in part.splits if split in cfg.splits] for name, part in evaluators.items()}
-    if not any(chosen.values()):
+    splits_by_name = {
+        name: [split for split in part.splits if split in cfg.splits] for name, part in evaluators.items()
+    }
+    if not any(splits_by_name.values()):
         asked = f"splits=[{','.join(cfg.splits)}]"
         raise UserError(f"{asked} leaves nothing to score: {', '.join(evaluators)} have other splits")
-    for name in (name for name, splits in chosen.items() if not splits):
+    for name in (name for name, splits in splits_by_name.items() if not splits):
         log.warning("%s has only the split %s, which is not asked for", name, ", ".join(evaluators[name].splits))
-    return {name: splits for name, splits in chosen.items() if splits}
+    return {name: splits for name, splits in splits_by_name.items() if splits}
 
 
 if __name__ == "__main__":

@@ -91,11 +91,11 @@ def report(config: Config) -> None:
     """Read the runs, compare them, draw, print and write."""
     folders = [Path(folder) for folder in config["runs"]]
     out = Path(config["out"] or f"reports/{config['sweep'] or folders[0].resolve().name}")
-    made = of_sweep(config, folders, out) if config["sweep"] else of_folders(config, folders)
-    tell(made)
-    write(made, out)
+    result = of_sweep(config, folders, out) if config["sweep"] else of_folders(config, folders)
+    tell(result)
+    write(result, out)
     if config["tracker"] != "none":
-        log_to(config["tracker"], made, out, config)
+        log_to(config["tracker"], result, out, config)
 
 
 def of_sweep(config: Config, folders: list[Path], out: Path) -> "Report":
@@ -216,8 +216,8 @@ def differs(run: "Run", config: DictConfig, key: str) -> bool:
 
     from cse.report.runs import same
 
-    chosen = config.hydra.runtime.choices.get(key)
-    return not same(run.get(key), OmegaConf.select(config, key) if chosen is None else chosen)
+    choice = config.hydra.runtime.choices.get(key)
+    return not same(run.get(key), OmegaConf.select(config, key) if choice is None else choice)
 
 
 def draw(plot: "Plot", spec: "Spec", runs: list["Run"], out: Path) -> "Picture":
@@ -236,37 +236,37 @@ def draw(plot: "Plot", spec: "Spec", runs: list["Run"], out: Path) -> "Picture":
     return page.Picture(plot.name, path, claims)
 
 
-def tell(made: "Report") -> None:
+def tell(result: "Report") -> None:
     """The report on the terminal."""
     from rich.console import Console
 
     from cse.report import page
 
     console = Console(width=None if sys.stdout.isatty() else 200)
-    page.show(made.tables, console)
-    page.show_claims(made.findings, console)
-    for picture in made.pictures:
+    page.show(result.tables, console)
+    page.show_claims(result.findings, console)
+    for picture in result.pictures:
         console.print(f"{picture.name}: {picture.path or picture.why_not}", style="dim")
-    console.print(made.subtitle, style="dim")
+    console.print(result.subtitle, style="dim")
 
 
-def write(made: "Report", out: Path) -> None:
+def write(result: "Report", out: Path) -> None:
     """The files, each whole or not at all. Raises RunError where the disk refuses."""
     from cse.files import write_text
     from cse.report import findings, layout, page
 
-    write_text(out / "report.html", page.to_html(made))
-    markdown = [f"# {made.title}\n\n{made.subtitle}\n", *map(layout.to_markdown, made.tables)]
-    markdown += [findings.to_markdown(made.findings)] if made.findings else []
-    markdown += [f"![{picture.name}](figures/{picture.path.name})\n" for picture in made.pictures if picture.path]
+    write_text(out / "report.html", page.to_html(result))
+    markdown = [f"# {result.title}\n\n{result.subtitle}\n", *map(layout.to_markdown, result.tables)]
+    markdown += [findings.to_markdown(result.findings)] if result.findings else []
+    markdown += [f"![{picture.name}](figures/{picture.path.name})\n" for picture in result.pictures if picture.path]
     write_text(out / "report.md", "\n".join(markdown))
-    write_text(out / "report.csv", layout.to_csv(made.tables))
-    write_text(out / "claims.csv", findings.to_csv(made.findings))
-    write_text(out / "report.tex", "\n".join(map(layout.to_latex, made.tables)))
+    write_text(out / "report.csv", layout.to_csv(result.tables))
+    write_text(out / "claims.csv", findings.to_csv(result.findings))
+    write_text(out / "report.tex", "\n".join(map(layout.to_latex, result.tables)))
     print(f"{out / 'report.html'}  (also report.md, report.csv, claims.csv, report.tex)")  # noqa: T201
 
 
-def log_to(choice: str, made: "Report", out: Path, config: Config) -> None:
+def log_to(choice: str, result: "Report", out: Path, config: Config) -> None:
     """The tables and the figures to a tracker, in the group of the sweep's own runs."""
     from hydra import compose as compose_config
     from hydra import initialize_config_dir
@@ -278,15 +278,15 @@ def log_to(choice: str, made: "Report", out: Path, config: Config) -> None:
     if choice not in choices("tracker"):
         raise UserError(f"tracker={choice} is not a choice: {' '.join(choices('tracker'))}")
     with initialize_config_dir(CONF_DIR, version_base="1.3"):
-        chosen = compose_config(f"tracker/{choice}")
+        group = compose_config(f"tracker/{choice}")
     own = {"group": config["sweep"], "name": "report", "job_type": "report"}
-    builds = [instantiate(tracker, **(own if name == "wandb" else {})) for name, tracker in chosen.tracker.items()]
+    builds = [instantiate(tracker, **(own if name == "wandb" else {})) for name, tracker in group.tracker.items()]
     trackers = Trackers(out, config, builds)
-    for number, table in enumerate(made.tables):
+    for number, table in enumerate(result.tables):
         lines = grid(table)
         header = [name or f"column {place}" for place, name in enumerate(lines.header)]
         trackers.table(f"report/{number}" if number else "report", header, lines.lines)
-    for picture in made.pictures:
+    for picture in result.pictures:
         if picture.path:
             trackers.image(f"report/{picture.name}", picture.path, 0)
     trackers.finish(0, {})

@@ -19,11 +19,11 @@ def look(places: Iterable[str]) -> Before:
     """Remember these folders and those above them, as far as they exist."""
     absolute = [Path(place).absolute() for place in places]
     above = {folder for place in absolute for folder in (place / ".hydra", place, *place.parents)}
-    there = [place for place in absolute if place.is_dir()]
+    folders = [place for place in absolute if place.is_dir()]
     return Before(
         frozenset(folder for folder in above if folder.is_dir()),
-        frozenset(entry for place in there for entry in place.iterdir()),
-        {file: file.read_bytes() for place in there for file in place.glob(".hydra/*.yaml")},
+        frozenset(entry for place in folders for entry in place.iterdir()),
+        {file: file.read_bytes() for place in folders for file in place.glob(".hydra/*.yaml")},
     )
 
 

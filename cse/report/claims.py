@@ -69,8 +69,8 @@ def parse(raw: list[Config], spec: Spec, where: str) -> list[Claim]:
     for number, claim in enumerate(claims, 1):
         for place in (claim.left, claim.right):
             for kind, known in (("row", spec.rows), ("column", spec.columns)):
-                chosen = names(place.get(kind)) if isinstance(place, dict) else []
-                if unknown := [name for name in chosen if name not in known]:
+                named = names(place.get(kind)) if isinstance(place, dict) else []
+                if unknown := [name for name in named if name not in known]:
                     raise UserError(
                         f"{where}: claim {number} names the {kind} {unknown[0]!r}; the report's are {', '.join(known)}"
                     )

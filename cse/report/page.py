@@ -76,10 +76,10 @@ def show_claims(results: list[Finding], console: "Console") -> None:
     from rich.text import Text
 
     for finding in results:
-        told = findings.facts(finding)
+        facts = findings.facts(finding)
         verdict = Text(f"{finding.verdict:12}", style=COLOURS.get(finding.verdict, ""))
         console.print(Text.assemble(verdict, " ", finding.claim.says, (f"  ({finding.claim.source})", "dim")))
-        numbers = "; ".join(f"{name} {value}" for name, value in told.items() if value)
+        numbers = "; ".join(f"{name} {value}" for name, value in facts.items() if value)
         console.print(Text(f"             {numbers}", style="dim"))
 
 

@@ -78,7 +78,7 @@ def plain(value: object) -> Any:
 def read_runs(folders: Iterable[Path]) -> list[Run]:
     """Every run at or below the folders, in the order of their names; what cannot be read is named in a warning.
 
-    Raises UserError where a folder is not there.
+    Raises UserError where a folder does not exist.
     """
     holding = set()
     for folder in folders:
@@ -127,7 +127,7 @@ def _mapping(path: Path, parse: Callable[[str], object]) -> Json:
 
 
 def _read(path: Path, parse: Callable[[str], object]) -> object:
-    """A file's content; None where there is no file, and with a warning where it cannot be read."""
+    """A file's content; None where the file does not exist, or, with a warning, cannot be read."""
     try:
         return parse(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -107,14 +107,14 @@ def compared(
     shared = [seed for seed in ours if seed in theirs]
     a, b = np.array(list(ours.values())), np.array(list(theirs.values()))
     if len(shared) > 1:
-        found = _one_sample(np.array([ours[seed] - theirs[seed] for seed in shared]), shift, confidence)
-        return Comparison(*found[:2], f"{len(shared)} seeds", "paired t", found[2])
+        result = _one_sample(np.array([ours[seed] - theirs[seed] for seed in shared]), shift, confidence)
+        return Comparison(*result[:2], f"{len(shared)} seeds", "paired t", result[2])
     if len(a) > 1 and list(theirs) == ["None"]:
-        found = _one_sample(a - b[0], shift, confidence)
-        return Comparison(*found[:2], f"{len(a)} seeds against one score", "one-sample t", found[2])
+        result = _one_sample(a - b[0], shift, confidence)
+        return Comparison(*result[:2], f"{len(a)} seeds against one score", "one-sample t", result[2])
     if len(b) > 1 and list(ours) == ["None"]:
-        found = _one_sample(a[0] - b, shift, confidence)
-        return Comparison(*found[:2], f"{len(b)} seeds against one score", "one-sample t", found[2])
+        result = _one_sample(a[0] - b, shift, confidence)
+        return Comparison(*result[:2], f"{len(b)} seeds against one score", "one-sample t", result[2])
     effect = float(a.mean() - b.mean())
     if min(len(a), len(b)) > 1 and (np.ptp(a) or np.ptp(b)):
         tested = stats.ttest_ind(a - shift, b, equal_var=False)
@@ -141,10 +141,12 @@ def rank_correlation(points: Sequence[tuple[float, float]], confidence: float) -
     x, y = (stats.rankdata(axis) for axis in zip(*points, strict=True))
     if len(points) < 3 or not np.ptp(x) or not np.ptp(y):
         return Comparison(0.0, None, f"{len(points)} points", "none: too few points", math.nan)
-    found = stats.pearsonr(x, y)
-    interval = found.confidence_interval(confidence) if len(points) > 4 else None
+    correlation = stats.pearsonr(x, y)
+    interval = correlation.confidence_interval(confidence) if len(points) > 4 else None
     bounds = (float(interval.low), float(interval.high)) if interval else None
-    return Comparison(float(found.statistic), bounds, f"{len(points)} points", "Spearman", float(found.pvalue))
+    return Comparison(
+        float(correlation.statistic), bounds, f"{len(points)} points", "Spearman", float(correlation.pvalue)
+    )
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

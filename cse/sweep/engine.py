@@ -90,9 +90,9 @@ def search(number: int, row: Sequence[str], this: line.Line) -> list[str]:
 def launcher(this: line.Line) -> list[str]:
     """Hydra's launcher; the GPUs that jobs on this machine share go into the environment."""
     os.environ.pop(worker.SLOTS, None)
-    chosen = this.given.get("hydra/launcher", "joblib" if this.parallel > 1 else "basic")
-    if chosen != "joblib":
-        return [f"hydra/launcher={chosen}"]
+    choice = this.given.get("hydra/launcher", "joblib" if this.parallel > 1 else "basic")
+    if choice != "joblib":
+        return [f"hydra/launcher={choice}"]
     gpus = visible_gpus()
     number = this.count("hydra.launcher.n_jobs", this.parallel if this.parallel > 1 else max(1, len(gpus)))
     if gpus:

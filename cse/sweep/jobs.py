@@ -147,7 +147,7 @@ def scale_of(arguments: Sequence[str]) -> str:
 
 
 def run_of(reference: str, overrides: Sequence[str]) -> tuple[Path, Job]:
-    """The folder and the job of run:SWEEP:CASE with these overrides. Raises UserError for a case that is not there."""
+    """The folder and the job of run:SWEEP:CASE with these overrides. Raises UserError for an unknown case."""
     _, name, case = reference.split(":")
     sweep = read(name)
     trained = sweep.job([f"case={case}", *overrides])
@@ -155,7 +155,7 @@ def run_of(reference: str, overrides: Sequence[str]) -> tuple[Path, Job]:
 
 
 def read(name: str) -> Sweep:
-    """The sweep of that name. Raises UserError where there is none."""
+    """The sweep of that name. Raises UserError for an unknown name."""
     config = composed("train", [f"sweep={name}"])
     cases = OmegaConf.to_container(config.get("cases") or OmegaConf.create({}))
     return Sweep(

@@ -108,10 +108,10 @@ class Line:
                 f"jobs.parallel={self.parallel} is for jobs on this machine, and hydra/launcher={launcher} is not: "
                 "hydra.launcher.array_parallelism=N bounds a cluster's"
             )
-        chosen = self.given | ({"hydra/launcher": "joblib"} if self.parallel > 1 else {})
+        plugins = self.given | ({"hydra/launcher": "joblib"} if self.parallel > 1 else {})
         for (key, start), (module, advice) in PLUGINS.items():
-            if chosen.get(key, "").startswith(start) and find_spec(f"hydra_plugins.{module}") is None:
-                raise MissingResource(f"{key}={chosen[key]} is not installed: {advice}")
+            if plugins.get(key, "").startswith(start) and find_spec(f"hydra_plugins.{module}") is None:
+                raise MissingResource(f"{key}={plugins[key]} is not installed: {advice}")
 
 
 def is_many(arguments: Sequence[str]) -> bool:

@@ -54,10 +54,10 @@ def forwarded() -> Iterator[list[subprocess.Popen]]:
     That is submitit, which asks for another start, or the end of this process, once the job has saved.
     """
     processes: list[subprocess.Popen] = []
-    came: list[int] = []
+    received: list[int] = []
 
     def forward(number: int, _: object) -> None:
-        came.append(number)
+        received.append(number)
         for process in processes:
             process.send_signal(number)
 
@@ -68,10 +68,10 @@ def forwarded() -> Iterator[list[subprocess.Popen]]:
     finally:
         for one, handler in before.items():
             signal.signal(one, handler)
-    if came:
-        handler = before[signal.Signals(came[0])]
+    if received:
+        handler = before[signal.Signals(received[0])]
         if callable(handler):
-            handler(came[0], None)
+            handler(received[0], None)
         raise KeyboardInterrupt
 
 
@@ -162,7 +162,7 @@ def differences(one: jobs.Job, results: Json) -> list[str]:
 
 
 def results_of(folder: Path) -> Json:
-    """A run's results.json; {} where there is none, or none that can be read."""
+    """A run's results.json; {} where it is missing or cannot be read."""
     try:
         return json.loads((folder / "results.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):

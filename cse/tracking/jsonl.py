@@ -59,7 +59,7 @@ class Jsonl:
 
 
 def read_events(path: Path) -> list[Event]:
-    """The file's events in order, [] where there is no file.
+    """The file's events in order, [] where the file does not exist.
 
     A line that is not an event (cut short by a killed run, or another program's) is left out with a warning.
     """

@@ -76,14 +76,14 @@ class Wandb:
             reinit="finish_previous",
             dir=os.environ.get("WANDB_DIR") or str(folder),
         )
-        run_id = id or kept_id(folder, new=resume_step is None)
-        why_offline = "" if mode == "offline" else no_way_online(ask_server=mode == "auto")
+        run_id = id or stored_id(folder, new=resume_step is None)
+        why_offline = "" if mode == "offline" else why_not_online(ask_server=mode == "auto")
         if mode != "offline" and not why_offline:
             try:
                 self.run = wandb.init(**start, id=run_id, mode="online", resume="allow")
             except Exception as error:  # a refused key, a proxy's page, a timeout: W&B has no common base for these
                 why_offline = f"{type(error).__name__}: {' '.join(str(error).split())}"
-                run_id = id or kept_id(folder, new=True)  # W&B's service holds on to the one that failed
+                run_id = id or stored_id(folder, new=True)  # W&B's service holds on to the one that failed
         if mode == "offline" or why_offline:
             self.run = wandb.init(**start, id=run_id, mode="offline")  # one id joins all pieces at `wandb sync`
         if why_offline:
@@ -121,15 +121,15 @@ class Wandb:
         self.run.finish(exit_code=exit_code)
 
 
-def kept_id(folder: Path, new: bool) -> str:
-    """The run's W&B id, kept in its folder, so that a resumed run goes on where it stopped."""
+def stored_id(folder: Path, new: bool) -> str:
+    """The run's W&B id, stored in its folder, so that a resumed run goes on where it stopped."""
     path = folder / "wandb" / "id"
     if new or not path.exists():
         write_text(path, secrets.token_hex(4))
     return path.read_text(encoding="utf-8").strip()
 
 
-def no_way_online(ask_server: bool) -> str:
+def why_not_online(ask_server: bool) -> str:
     """Why W&B cannot be online, in a few words; "" where it can."""
     import wandb
 
