@@ -5,7 +5,6 @@ code makes them; the released code uses none of SSAST's weights and no position 
 """
 
 import logging
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol
 
@@ -17,6 +16,7 @@ from torch.nn.functional import interpolate
 from cse.aux_modality.modality import BatchSource, Labelled, Modality
 from cse.errors import MissingResource, UserError
 from cse.ranges import Name
+from cse.types import Settings
 
 log = logging.getLogger(__name__)
 
@@ -79,7 +79,7 @@ class Audio(Modality):
         self.patches = patches
 
     @classmethod
-    def num_tokens(cls, settings: Mapping[str, Any]) -> int:
+    def num_tokens(cls, settings: Settings) -> int:
         """The patches of one clip, and CLS."""
         return (BANDS // settings["patch"]) * (FRAMES // settings["patch"]) + 1
 

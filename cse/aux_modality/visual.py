@@ -5,7 +5,6 @@ embeddings would. None of ViT's layers is used.
 """
 
 import logging
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -16,6 +15,7 @@ from cse import hub
 from cse.aux_modality.modality import BatchSource, Labelled, Modality
 from cse.errors import UserError
 from cse.ranges import Name
+from cse.types import Settings
 
 if TYPE_CHECKING:
     from transformers.models.vit.modeling_vit import ViTEmbeddings
@@ -62,12 +62,12 @@ class Visual(Modality):
         self.patches = patches
 
     @classmethod
-    def num_tokens(cls, settings: Mapping[str, Any]) -> int:
+    def num_tokens(cls, settings: Settings) -> int:
         """The patches of one image, and CLS."""
         return (settings["data"]["size"] // PATCH) ** 2 + 1
 
     @classmethod
-    def weights_of(cls, settings: Mapping[str, Any]) -> str | None:
+    def weights_of(cls, settings: Settings) -> str | None:
         """The ViT whose patch embedding is taken; the base model's where the encoder's width decides."""
         return (settings["weights"] or VIT_BASE) if settings["init"] == "vit" else None
 

@@ -11,10 +11,11 @@ Wrong by a factor of two or so; evaluation comes on top. Images or sound add 197
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig, OmegaConf
 
+from cse.dotted import Json
 from cse.run import scale
 from cse.run.composition import composed
 from cse.sweep import jobs
@@ -67,7 +68,7 @@ def seconds(work: float, size: str) -> float:
     return START + work / LAPTOP if size == "laptop" else work / SUSTAINED
 
 
-def of(cfg: DictConfig) -> dict[str, Any]:
+def of(cfg: DictConfig) -> Json:
     """steps and hours (None where the data's size is not known before it is read), memory in bytes."""
     layers, width = shape(cfg.model)
     head = OmegaConf.select(cfg, "objective.head") or {}
