@@ -17,6 +17,7 @@ from cse.model.architecture import has_optional_pooler
 from cse.model.encoder import Encoder
 from cse.model.lora import merged, save_adapter
 from cse.model.pooling import TRAINABLE
+from cse.types import Json
 
 PROMPT = "default"  # the name under which a prefix is recorded
 
@@ -43,8 +44,33 @@ def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, 
         raise FileExistsError(f"{folder} is not empty")
     write_weights(encoder, folder, head)
     encoder.tokenizer.hf.save_pretrained(folder)
-    modules = ["Transformer", "Pooling"]
-    write_json(folder / "1_Pooling/config.json", {
+    write_json(folder / "1_Pooling/config.json", pooling_config(encoder))
+    kinds = ["Transformer", "Pooling"]
+    if head is not None:
+        kinds.append("Dense")
+        write_dense(head, folder / "2_Dense", encoder.dim)
+    modules = [
+        {"idx": i, "name": str(i), "path": f"{i}_{kind}" if i else "", "type": f"sentence_transformers.models.{kind}"}
+        for i, kind in enumerate(kinds)
+    ]
+    write_json(folder / "modules.json", modules)
+    write_json(
+        folder / "sentence_bert_config.json", {"max_seq_length": encoder.tokenizer.longest, "do_lower_case": False}
+    )
+    prefix = encoder.tokenizer.prefix
+    prompts = {
+        "__version__": {},
+        "prompts": {PROMPT: prefix} if prefix else {},
+        "default_prompt_name": PROMPT if prefix else None,
+        "similarity_fn_name": "cosine",
+    }
+    write_json(folder / "config_sentence_transformers.json", prompts)
+    write_text(folder / "README.md", card)
+
+
+def pooling_config(encoder: Encoder) -> Json:
+    """What sentence-transformers records of a Pooling module, in the booleans that every version reads."""
+    return {
         "word_embedding_dimension": encoder.dim,
         "pooling_mode_cls_token": encoder.pooling == "cls",
         "pooling_mode_mean_tokens": encoder.pooling == "mean",
@@ -52,29 +78,20 @@ def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, 
         "pooling_mode_mean_sqrt_len_tokens": False,
         "pooling_mode_weightedmean_tokens": False,
         "pooling_mode_lasttoken": encoder.pooling == "last",
-    })  # fmt: skip
-    if head is not None:
-        modules.append("Dense")
-        write_json(folder / "2_Dense/config.json", {
-            "in_features": encoder.dim,
-            "out_features": encoder.dim,
-            "bias": True,
-            "activation_function": "torch.nn.modules.activation.Tanh",
-        })  # fmt: skip
-        dense = {f"linear.{name}": value for name, value in linear_of(head).items()}
-        save_file(dense, folder / "2_Dense/model.safetensors", metadata={"format": "pt"})
-    write_json(folder / "modules.json", [
-        {"idx": i, "name": str(i), "path": f"{i}_{kind}" if i else "", "type": f"sentence_transformers.models.{kind}"}
-        for i, kind in enumerate(modules)
-    ])  # fmt: skip
-    write_json(
-        folder / "sentence_bert_config.json", {"max_seq_length": encoder.tokenizer.longest, "do_lower_case": False}
-    )
-    write_json(folder / "config_sentence_transformers.json", {
-        "__version__": {}, "prompts": {PROMPT: encoder.tokenizer.prefix} if encoder.tokenizer.prefix else {},
-        "default_prompt_name": PROMPT if encoder.tokenizer.prefix else None, "similarity_fn_name": "cosine",
-    })  # fmt: skip
-    write_text(folder / "README.md", card)
+    }
+
+
+def write_dense(head: nn.Module, folder: Path, dim: int) -> None:
+    """A Dense module of sentence-transformers: the head's linear layer, dim -> dim, and tanh."""
+    config = {
+        "in_features": dim,
+        "out_features": dim,
+        "bias": True,
+        "activation_function": "torch.nn.modules.activation.Tanh",
+    }
+    write_json(folder / "config.json", config)
+    dense = {f"linear.{name}": value for name, value in linear_of(head).items()}
+    save_file(dense, folder / "model.safetensors", metadata={"format": "pt"})
 
 
 def write_weights(encoder: Encoder, folder: Path, head: nn.Module | None) -> None:
