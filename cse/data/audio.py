@@ -43,7 +43,7 @@ class AudioBatch(NamedTuple):
     labels_B: Tensor
 
 
-class Speech(Stream):
+class Speech(Stream[AudioBatch]):
     """Batches of filter banks with their augmentations; every value is explained in conf/aux_modality/audio.yaml."""
 
     def __init__(

@@ -44,7 +44,7 @@ class ImageBatch(NamedTuple):
     skipped: tuple[str, ...]  # files that could not be read and why; the next readable one took the place of each
 
 
-class Images(Stream):
+class Images(Stream[ImageBatch]):
     """Batches of images with their augmentations; every value is explained in conf/aux_modality/visual.yaml."""
 
     def __init__(

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
-from typing import Any
+from typing import Generic, TypeVar
 
 import torch
 from torch.utils.data import DataLoader, Dataset
@@ -19,8 +19,11 @@ log = logging.getLogger(__name__)
 
 MOST_WORKERS = 8
 
+B = TypeVar("B")
+"""A batch of a stream."""
 
-class Stream(Dataset):
+
+class Stream(Dataset[B], Generic[B]):
     """A data set whose item is a whole batch: stream[number] is made by a subclass from rows(number).
 
     Iterated by `batches` through worker processes, so the training step finds its batch ready.
@@ -58,10 +61,11 @@ class Stream(Dataset):
             torch.default_generator.set_state(seeded(self.seed, 1, number).get_state())
             yield
 
-    def batches(self, first: int, rank: int = 0, world: int = 1) -> Iterator[Any]:
+    def batches(self, first: int, rank: int = 0, world: int = 1) -> Iterator[B]:
         """Batches first, first + 1, ... without end; as one of `world` processes, every world-th of them."""
+        guarded: _Guarded[B] = _Guarded(self)
         loader = DataLoader(
-            _Guarded(self),
+            guarded,
             batch_size=None,
             sampler=count(first * world + rank, world),
             num_workers=self.workers,
@@ -81,13 +85,13 @@ class Stream(Dataset):
             del made  # ends the workers now; left to the garbage collector they outlive an error's traceback
 
 
-class _Guarded(Dataset):
+class _Guarded(Dataset[B | UserError], Generic[B]):
     """Hands our own errors back as they are: raised in a worker, they would come wrapped in its traceback."""
 
-    def __init__(self, stream: Stream):
+    def __init__(self, stream: Stream[B]):
         self.stream = stream
 
-    def __getitem__(self, number: int) -> Any:
+    def __getitem__(self, number: int) -> B | UserError:
         try:
             return self.stream[number]
         except UserError as error:

@@ -1,13 +1,14 @@
 """What a setting may be, in words, from the JSON schema of its type; and a value as a user types it."""
 
 import json
-from typing import Any
 
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-Schema = dict[str, Any]
+from cse.dotted import Json
+
+Schema = Json
 
 
 class Describe(GenerateJsonSchema):
@@ -38,12 +39,12 @@ def options(schema: Schema, whole: Schema) -> list[Schema]:
 
 def below(schema: Schema, key: str) -> Schema | None:
     """The schema of what a mapping holds under that key, or None."""
-    more = schema.get("additionalProperties")
-    return schema.get("properties", {}).get(key) or (more if isinstance(more, dict) else None)
+    values = schema.get("additionalProperties")
+    return schema.get("properties", {}).get(key) or (values if isinstance(values, dict) else None)
 
 
 def words(schema: Schema, whole: Schema) -> str:
-    """One schema that is no choice."""
+    """The words for one schema that is not a choice of several."""
     if "enum" in schema or "const" in schema:
         names = schema.get("enum", [schema.get("const")])
         return ("one of " if len(names) > 1 else "") + ", ".join(map(shown, names))

@@ -24,6 +24,7 @@ from pydantic import ConfigDict, PydanticSchemaGenerationError, TypeAdapter, Val
 from pydantic_core import SchemaError
 from typing_extensions import TypedDict
 
+from cse.dotted import Config
 from cse.errors import UserError
 from cse.model.pooling import AnyPooling
 from cse.model.whitening import Kind
@@ -39,9 +40,6 @@ Part = Callable[..., object]
 
 Path = tuple[str | int, ...]
 """Keys and places in lists, from the top of a config down."""
-
-Node = dict[str, Any]
-"""A mapping of a config as plain values."""
 
 STRICT = ConfigDict(extra="forbid", allow_inf_nan=False, arbitrary_types_allowed=True)
 NESTED = "\0"  # stands for a nested part among the values of the part around it
@@ -119,7 +117,7 @@ def settle(cfg: DictConfig, command: str) -> DictConfig:
     reference that leads nowhere.
     """
     ours = OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key != "hydra"])
-    content = cast(Node, OmegaConf.to_container(ours, resolve=True))
+    content = cast(Config, OmegaConf.to_container(ours, resolve=True))
     written = OmegaConf.to_container(ours)
     wrong: dict[str, str] = {}
     for place, node in [((), content), *parts(content, ())]:
@@ -146,7 +144,7 @@ def settle(cfg: DictConfig, command: str) -> DictConfig:
     return cfg
 
 
-def parts(node: object, place: Path) -> Iterator[tuple[Path, Node]]:
+def parts(node: object, place: Path) -> Iterator[tuple[Path, Config]]:
     """Every node with a `_target_` at or below this one, and where it is."""
     if isinstance(node, dict) and "_target_" in node:
         yield place, node
@@ -193,7 +191,7 @@ def checkable(hint: "TypeForm[object]") -> "TypeForm[object]":
     return hint
 
 
-def errors(values: Node, types: TypeAdapter) -> list[tuple[Path, str, str]]:
+def errors(values: Config, types: TypeAdapter) -> list[tuple[Path, str, str]]:
     """(where, pydantic's name of the error, a validator's own reason or "") of each error; nested parts have none here.
 
     As strict JSON: no text for a number, no number for a switch, but a list where a tuple is taken.
@@ -218,7 +216,7 @@ def mandatory(node: object, place: Path) -> Iterator[Path]:
         yield from mandatory(child, (*place, key))
 
 
-def corrected(values: Node, types: TypeAdapter) -> set[Path]:
+def corrected(values: Config, types: TypeAdapter) -> set[Path]:
     """Read, in place, what is not exact but clear. Returns the settings that it changed."""
     changed: set[Path] = set()
     before = -1
@@ -256,7 +254,7 @@ def nearest_place(values: object, loc: tuple[str | int, ...]) -> Path:
 
 
 def keys_only(path: Path) -> Path:
-    """The setting that a place is in: a list is one setting, whatever in it is wrong."""
+    """The setting that a place is in: a list is one setting, whichever of its items is wrong."""
     first = next((index for index, step in enumerate(path) if isinstance(step, int)), len(path))
     return path[:first]
 
