@@ -29,7 +29,7 @@ Lookup = Callable[[str], tuple[str, ...]]
 
 
 def replace(words: list[str], n: int, synonyms: Lookup, rng: np.random.Generator) -> list[str]:
-    """SR: n distinct words that are no stop words and have synonyms, each replaced wherever it occurs."""
+    """SR: n distinct words that are not stop words and have synonyms, each replaced wherever it occurs."""
     edited, replaced = list(words), 0
     distinct = list(dict.fromkeys(word for word in words if word.lower() not in STOP_WORDS))
     for index in rng.permutation(len(distinct)):
@@ -73,8 +73,8 @@ def swap(words: list[str], n: int, rng: np.random.Generator) -> list[str]:
 
 def delete(words: list[str], p: float, rng: np.random.Generator) -> list[str]:
     """RD: each word goes with probability p; if none is left, one random word stays."""
-    kept = [word for word, draw in zip(words, rng.random(len(words)), strict=True) if draw > p]
-    return kept or [words[rng.integers(len(words))]]
+    remaining = [word for word, draw in zip(words, rng.random(len(words)), strict=True) if draw > p]
+    return remaining or [words[rng.integers(len(words))]]
 
 
 class Eda(Augmentation):
@@ -125,6 +125,6 @@ class Eda(Augmentation):
 
 
 def clean(text: str) -> str:
-    """The authors' preparation: lower case, no apostrophes, and every other character that is no letter a blank."""
+    """The authors' preparation: lower case, no apostrophes, and every other character that is not a letter a blank."""
     text = text.lower().replace("'", "").replace("’", "")
     return "".join(c if "a" <= c <= "z" else " " for c in text)

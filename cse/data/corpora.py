@@ -124,16 +124,16 @@ def long_documents(
     texts: Iterable[str], min_units: int, count_units: Callable[[str], int], limit: int | None = None
 ) -> Iterator[str]:
     """The texts of at least min_units units, blanks of any kind and number made one; logs how many there were."""
-    seen = kept = 0
+    seen = yielded = 0
     for text in texts:
-        if kept == limit:
+        if yielded == limit:
             break
         seen += 1
         text = " ".join(text.split())
         if count_units(text) >= min_units:
-            kept += 1
+            yielded += 1
             yield text
-    log.info("kept %d of %d documents, those of at least %d units", kept, seen, min_units)
+    log.info("kept %d of %d documents, those of at least %d units", yielded, seen, min_units)
 
 
 def stream(corpus: str, config: str | None = None) -> Iterator[Json]:

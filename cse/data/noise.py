@@ -23,8 +23,8 @@ def spoil(text: str, delete: float, insert: int, swap: int, rng: np.random.Gener
     words = text.split()
     if not words:
         return text
-    kept = [word for word, stays in zip(words, rng.random(len(words)) >= delete, strict=True) if stays]
-    out = kept or [words[rng.integers(len(words))]]
+    remaining = [word for word, stays in zip(words, rng.random(len(words)) >= delete, strict=True) if stays]
+    out = remaining or [words[rng.integers(len(words))]]
     for _ in range(insert):
         out.insert(rng.integers(len(out) + 1), words[rng.integers(len(words))])
     for _ in range(swap):

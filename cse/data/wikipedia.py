@@ -79,8 +79,8 @@ def sample(articles: Iterable[str], n: int, seed: int, min_units: int, max_units
     articles = iter(articles)
     first = list(itertools.islice(articles, LEARNT_FROM))
     split = sentence_splitter(first)
-    smallest: list[tuple[int, str]] = []  # a heap: its top is the largest hash kept, negated
-    kept: set[int] = set()
+    smallest: list[tuple[int, str]] = []  # a heap: its top is the largest hash so far, negated
+    ranks: set[int] = set()
     count = candidates = 0
     for count, article in enumerate(itertools.chain(first, articles), 1):  # noqa: B007 (used below)
         for sentence in split(article):
@@ -88,12 +88,12 @@ def sample(articles: Iterable[str], n: int, seed: int, min_units: int, max_units
                 continue
             candidates += 1
             rank = _hash(sentence, seed)
-            if rank in kept or (len(smallest) == n and rank > -smallest[0][0]):
+            if rank in ranks or (len(smallest) == n and rank > -smallest[0][0]):
                 continue
-            kept.add(rank)
+            ranks.add(rank)
             heapq.heappush(smallest, (-rank, sentence))
             if len(smallest) > n:
-                kept.remove(-heapq.heappop(smallest)[0])
+                ranks.remove(-heapq.heappop(smallest)[0])
     if len(smallest) < n:
         raise UserError(
             f"data=wikipedia: {count} articles have {len(smallest)} distinct sentences of {min_units} to {max_units} "

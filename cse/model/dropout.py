@@ -1,4 +1,4 @@
-"""Dropout for CPUs, where drawing torch's masks takes longer than anything else that is no matrix product.
+"""Dropout for CPUs, where drawing torch's masks takes longer than anything but matrix products.
 
 Each element is kept or dropped by 16 bits of its own, four elements a draw of torch's generator. p is rounded to
 1/65536 (0.1 becomes 0.100006), and what is kept is scaled by the rounded p, so that the expectation is exact.
@@ -15,11 +15,11 @@ def keep(shape: torch.Size, p: float, dtype: torch.dtype) -> tuple[Tensor, float
     dropped = round(p * LEVELS)
     draws = torch.empty(-(-shape.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
     levels = draws.view(torch.int16)[: shape.numel()].view(shape)
-    kept = torch.ge(levels, dropped - LEVELS // 2, out=torch.empty(shape, dtype=dtype))
-    return kept, LEVELS / (LEVELS - dropped)
+    mask = torch.ge(levels, dropped - LEVELS // 2, out=torch.empty(shape, dtype=dtype))
+    return mask, LEVELS / (LEVELS - dropped)
 
 
 def add_dropped(residual: Tensor, x: Tensor, p: float) -> Tensor:
     """residual + dropout(x), in one pass."""
-    kept, factor = keep(x.shape, p, x.dtype)
-    return torch.addcmul(residual, x, kept, value=factor)
+    mask, factor = keep(x.shape, p, x.dtype)
+    return torch.addcmul(residual, x, mask, value=factor)

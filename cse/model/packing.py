@@ -115,8 +115,8 @@ def _attend(attention: "Attention", query: Tensor, key: Tensor, value: Tensor, p
     scores_BHTT = (query * query.shape[-1] ** -0.5) @ key.mT
     if places.keys_B11T is not None:
         scores_BHTT = scores_BHTT.masked_fill(~places.keys_B11T, -torch.inf)
-    kept_BHTT, factor = keep(scores_BHTT.shape, p, value.dtype)
-    return (scores_BHTT.softmax(-1) * kept_BHTT) @ (value * factor)
+    mask_BHTT, factor = keep(scores_BHTT.shape, p, value.dtype)
+    return (scores_BHTT.softmax(-1) * mask_BHTT) @ (value * factor)
 
 
 def _feed_forward(layer: "bert.BertLayer", x_ND: Tensor) -> Tensor:

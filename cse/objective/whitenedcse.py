@@ -3,7 +3,7 @@
     h_p = head(SGW_p(x_p)),   p = 0 .. M - 1, each p with its own permutation of the channels
     L1  = sum_p lambda_p mean_i l_ip,   l_ip = -log softmax_j( cos(h_i0, h_jp) / t )_i,   p = 1 .. M - 1
 
-View 0 is the anchor; other anchors are no negatives. B rows of the batch, D width, M views, P = M - 1 positives.
+View 0 is the anchor; other anchors are not negatives. B rows of the batch, D width, M views, P = M - 1 positives.
 """
 
 from collections.abc import Callable
@@ -75,7 +75,7 @@ def multi_positive(
 
 
 class WhitenedCSE(Objective):
-    """The pooled embedding, whitened anew for each of m views, through the head, into the multi-positive loss.
+    """The pooled embedding, whitened again for each of m views, through the head, into the multi-positive loss.
 
     head: partial of a module called with `dim`. whitening: partial of ShuffledGroupWhitening.
     m: views of a sentence, the anchor among them. source: "dropout", m passes through the encoder (the authors' code),

@@ -174,16 +174,16 @@ def prepared(part: P) -> P:
 def build_evaluators(cfg: DictConfig | None, splits: tuple[str, ...] | None = None) -> dict[str, Evaluator]:
     """The evaluators by config key, data found and checked; what is missing of all of them in one message.
 
-    splits: those that are asked for. An evaluator that has none of them is left as it is, without its data.
+    splits: those to score. An evaluator that has none of them is left as it is, without its data.
     """
     from cse.eval.score import check
 
     def built(name: str, node: DictConfig) -> Evaluator:
         part: Evaluator = make(node)
-        asked = tuple(split for split in part.splits if splits is None or split in splits)
-        if not asked:
+        chosen = tuple(split for split in part.splits if splits is None or split in splits)
+        if not chosen:
             return part
-        part.splits = asked
+        part.splits = chosen
         part.prepare()
         check(name, part)
         return part
@@ -243,8 +243,8 @@ def build_aux(cfg: DictConfig, encoder: Encoder, objective: Objective) -> AuxMod
     if not cfg.aux_modality:
         return None
     if "_target_" not in cfg.aux_modality:  # a variant such as experiment=released without what it varies
-        given = ", ".join(f"aux_modality.{key}" for key in cfg.aux_modality)
-        raise UserError(f"{given} is set, but aux_modality=none reads nothing: choose aux_modality=visual or audio")
+        keys = ", ".join(f"aux_modality.{key}" for key in cfg.aux_modality)
+        raise UserError(f"{keys} is set, but aux_modality=none reads nothing: choose aux_modality=visual or audio")
     if not encoder.takes_embeddings:
         raise UserError(
             f"model.name={cfg.model.name}: images and sound cannot enter its layers, which do not take embeddings as "

@@ -1,4 +1,4 @@
-"""Where a run's values come from: the recipes that apply to what was chosen, or that there is none."""
+"""Where a run's values come from: the recipes that apply to what was chosen, or that none does."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,13 +10,13 @@ def sources(chosen: Mapping[str, str | None], overrides: Sequence[str]) -> list[
     """A line for each recipe that applies, the later ones overriding the earlier, with the source that it names.
 
     chosen: what each config group came to (Hydra's runtime choices). overrides: the command line's words. Raises
-    UserError for a recipe that was asked for by name and does not exist.
+    UserError for a recipe that the command line names and that does not exist.
     """
     objective, model, aux = chosen["objective"], chosen["model"], chosen["aux_modality"]
     for group in ("recipe", "recipe/augmentation", "recipe/aux_modality"):
-        asked = next((word.partition("=")[2] for word in overrides if word.startswith(f"{group}=")), None)
-        if asked not in (None, "null", *choices(group)):
-            raise UserError(f"{group}={asked} is not a choice; the choices: {', '.join(choices(group))}")
+        choice = next((word.partition("=")[2] for word in overrides if word.startswith(f"{group}=")), None)
+        if choice not in (None, "null", *choices(group)):
+            raise UserError(f"{group}={choice} is not a choice; the choices: {', '.join(choices(group))}")
     lines = [
         described("recipe", chosen["recipe"])
         or f"none for {objective} with {model}; the values are those of objective/{objective} "
