@@ -57,9 +57,8 @@ class Wandb:
     ):
         import wandb
 
-        self.wandb = wandb
+        self.wandb, folder = wandb, Path(folder)
         wandb.setup(wandb.Settings(silent=True))
-        folder = Path(folder)
         settings = wandb.Settings(
             silent=True, console="off", symlink=False, init_timeout=init_timeout, finish_timeout=finish_timeout
         )
