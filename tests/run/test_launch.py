@@ -115,7 +115,7 @@ def test_idle_gpus_are_mentioned(monkeypatch, caplog, tmp_path, visible, advised
     monkeypatch.setattr("torch.cuda.device_count", lambda: visible)
     monkeypatch.setattr("cse.run.run.run", lambda cfg, folder: 1.0)
     with caplog.at_level(logging.INFO, "cse"):
-        assert launch.launch(OmegaConf.create({"trainer": {"devices": 1}}), tmp_path) == 1.0
+        assert launch.launch(OmegaConf.create({"trainer": {"devices": 1, "batch_size": 64}}), tmp_path) == 1.0
     advice = f"{visible} GPUs are visible and one is used; trainer.devices={visible} uses them all"
     assert caplog.messages == [advice] * advised
 
@@ -126,7 +126,7 @@ def test_processes_that_others_started_get_no_advice(monkeypatch, caplog, tmp_pa
     monkeypatch.setattr(launch, "shared_folder", lambda folder: folder)
     monkeypatch.setattr("cse.run.run.run", lambda cfg, folder: 1.0)
     with caplog.at_level(logging.INFO, "cse"):
-        launch.launch(OmegaConf.create({"trainer": {"devices": 1}}), tmp_path)
+        launch.launch(OmegaConf.create({"trainer": {"devices": 1, "batch_size": 64}}), tmp_path)
     assert not caplog.messages
 
 
