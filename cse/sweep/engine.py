@@ -56,11 +56,14 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
 def check_settings(planned: Sequence[jobs.Job]) -> None:
     """Check jobs of every kind, and every value in one of them, before a job starts.
 
-    Raises UserError for a key or a choice that a job does not have, or for all settings that it cannot have.
+    Raises UserError for a key or a choice that a job does not have, or where no job has settings that it can have. A
+    value that only some jobs cannot have fails in those, and leaves the others running.
     """
     from cse.run.settings import settle
 
     kinds = set()
+    refusals: list[UserError] = []
+    accepted = 0
     seen: set[str] = set()
     for one in planned:
         keys = {jobs.key_of(argument) for argument in one.arguments}
@@ -73,9 +76,14 @@ def check_settings(planned: Sequence[jobs.Job]) -> None:
         name = worker.CONFIGS[one.program]
         try:
             settle(composition.composed(name, one.arguments), name)
+            accepted += 1
+        except UserError as error:
+            refusals.append(error)
         except (HydraException, OmegaConfBaseException) as error:
             why = composition.explain(error, one.arguments, name)
             raise UserError(f"{why} (in the job {one.name})" if len(planned) > 1 else why) from error
+    if refusals and not accepted:
+        raise refusals[0]
 
 
 def search(number: int, row: Sequence[str], this: line.Line) -> list[str]:

@@ -102,6 +102,7 @@ def split(encoded: Encoded, sizes: tuple[int, ...]) -> list[Encoded]:
 
 
 def device_of(module: nn.Module) -> torch.device:
+    """Where the module's parameters lie."""
     return next(module.parameters()).device
 
 
