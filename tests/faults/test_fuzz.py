@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from torch import nn
 
@@ -165,6 +165,7 @@ WORDS = st.text("abtrainer.lr=seed[]{}',:-+~@/$0123456789 \"\\()null", max_size=
 @settings(often, max_examples=max(20, EXAMPLES // 10))
 @given(words=st.lists(st.one_of(WORDS, st.builds("trainer.lr={}".format, WORDS), st.builds("{}=1".format, WORDS)),
                       min_size=1, max_size=2))  # fmt: skip
+@example(words=["@=0"])
 def test_words_of_a_command(words):
     from hydra.core.global_hydra import GlobalHydra
 
