@@ -56,8 +56,8 @@ def main() -> None:
 
 
 def settings(arguments: list[str]) -> Config:
-    """conf/report.yaml with the command line's values; Hydra's grammar would refuse the = in names of folders."""
-    config = yaml.safe_load((Path(CONF_DIR) / "report.yaml").read_text(encoding="utf-8"))
+    """conf/reporting.yaml with the command line's values; Hydra's grammar would refuse the = in names of folders."""
+    config = yaml.safe_load((Path(CONF_DIR) / "reporting.yaml").read_text(encoding="utf-8"))
     for argument in arguments:
         key, equals, value = argument.partition("=")
         if key not in config:

@@ -21,7 +21,7 @@
       setting: {model: bert}          # what the paper held fixed; runs that differ, or were told
                                       # more than the sweep says, get no verdict but OTHER SETTING
       tolerance: 0.1                  # PASS: so near; seed_sd: the deviation assumed where one run is all there is.
-      seed_sd: 0.9                    #   Both also in a column ({metric, tolerance, seed_sd}); else conf/report.yaml's
+      seed_sd: 0.9                    #   Both also in a column ({metric, tolerance, seed_sd}); else cse-report's
       claims:                         # what the paper claims from this table: cse/report/claims.py
         - {says: m = 3 beats m = 2, source: Section 5.3, more: {row: "3"}, than: {row: "2"}}
       figures:                        # see cse/report/plot.py for kinds

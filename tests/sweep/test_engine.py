@@ -11,6 +11,7 @@ from omegaconf import OmegaConf
 
 from cse.errors import UserError
 from cse.run.composition import composed
+from cse.run.groups import CONF_DIR
 from cse.sweep import engine, estimate, jobs, line, plan, worker
 
 STUB = """
@@ -105,6 +106,11 @@ def test_the_command_line_replaces_axes_and_beats_cases():
     assert arguments[0] == "sweep=nonling/table3"
     assert [a for a in arguments if a.startswith("model=")] == ["model=minilm"]
     assert {"case=simcse_bert", "hydra.mode=RUN", "resume=auto", "~cases", "~report"} <= set(arguments)
+
+
+def test_no_file_of_conf_has_the_name_of_a_sweeps_own_key():
+    """~report in a job's line drops the sweep's key; Hydra 1.4 takes the name of a file for that file."""
+    assert not [key for key in jobs.OWN_KEYS if Path(CONF_DIR, f"{key}.yaml").exists()]
 
 
 def test_a_setting_that_only_some_cases_have():
