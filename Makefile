@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup demo test test-fast check readme bench gpu clean
+.PHONY: help setup demo test test-fast check readme docs bench gpu clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -12,7 +12,7 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[demo,mteb,lora,eda,launchers,smac,dev]'
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[demo,mteb,lora,eda,launchers,smac,docs,dev]'
 	touch $(READY)
 
 setup: $(READY) ## Make .venv with everything pinned in constraints.txt
@@ -36,6 +36,9 @@ test-fast: $(READY) ## Only the tests of seconds
 readme: $(READY) ## Write the table of choices in README.md from conf/
 	$(BIN)/python -m cse.cli.help README.md
 
+docs: $(READY) ## Build the documents into site/; a link that leads nowhere fails
+	$(BIN)/python -m sphinx -q -W --keep-going -d site/.doctrees docs site
+
 bench: $(READY) ## Every benchmark; each writes its part of benchmarks/RESULTS.md
 	for file in benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
 
@@ -43,4 +46,4 @@ gpu: $(READY) ## Prove a GPU machine: right, fast, in memory; about 20 minutes, 
 	$(BIN)/python -m benchmarks.gpu
 
 clean: ## Remove what runs and tests leave (not .venv)
-	rm -rf outputs multirun runs reports build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf outputs multirun runs reports site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

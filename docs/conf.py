@@ -1,0 +1,63 @@
+"""The documents' configuration: `make docs` writes them to site/.
+
+Whoever opens a page asks no other host for anything: the fonts are the system's, the search runs in the browser,
+and formulas become MathML here, which a browser draws without a script.
+"""
+
+import re
+import textwrap
+from collections.abc import Callable
+from typing import NoReturn
+
+from docutils import nodes
+from latex2mathml.converter import convert
+from sphinx.application import Sphinx
+from sphinx.writers.html5 import HTML5Translator
+
+project = "cse"
+copyright = "2026, the cse developers"
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_copybutton"]
+myst_enable_extensions = ["dollarmath", "deflist"]
+myst_heading_anchors = 3
+html_theme = "furo"
+html_title = "cse"
+html_math_renderer = "mathml"
+html_static_path = ["_static"]
+html_css_files = ["style.css"]
+html_show_sphinx = False
+html_copy_source = False
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_member_order = "bysource"
+smartquotes = False
+
+
+def renders(display: str) -> Callable[[HTML5Translator, nodes.Element], NoReturn]:
+    """A visitor that writes a formula's TeX as MathML, "inline" or as a "block"."""
+
+    def visit(translator: HTML5Translator, node: nodes.Element) -> NoReturn:
+        translator.body.append(convert(node.astext(), display=display))
+        raise nodes.SkipNode
+
+    return visit
+
+
+def as_written(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+    """Our docstrings are plain text: what is indented or set in columns stays as it is, and of the rest only `code` is
+    markup."""
+    paragraphs = "\n".join(lines).split("\n\n")
+    lines[:] = "\n\n".join(map(markup, paragraphs)).splitlines()
+
+
+def markup(paragraph: str) -> str:
+    """A paragraph of a docstring in reStructuredText."""
+    if re.search(r"^    |\S  +\S", paragraph, re.MULTILINE):
+        return "::\n\n" + textwrap.indent(textwrap.dedent(paragraph), "    ")
+    words = re.split(r"(`[^`]+`)", paragraph)
+    return "".join(f"`{word}`" if word.startswith("`") else re.sub(r"([*_|\\`])", r"\\\1", word) for word in words)
+
+
+def setup(app: Sphinx) -> None:
+    """Called by Sphinx."""
+    app.add_html_math_renderer("mathml", (renders("inline"), None), (renders("block"), None))
+    app.connect("autodoc-process-docstring", as_written)

@@ -1,0 +1,50 @@
+"""The blocks of code in a document, and the commands in those."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+FENCE = re.compile(r"^```(?:\{code-block\} )?(\w+)\n((?::\w+:.*\n)*)\n?(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Block:
+    """language: sh, python, yaml. caption: the file that it is, or "". line: of the document, where it begins."""
+
+    language: str
+    caption: str
+    text: str
+    line: int
+
+
+def blocks(document: Path) -> list[Block]:
+    """Every fenced block that names its language, in order."""
+    text = document.read_text(encoding="utf-8")
+    found = []
+    for match in FENCE.finditer(text):
+        caption = re.search(r"^:caption: (.*)$", match[2], re.MULTILINE)
+        line = text.count("\n", 0, match.start(3)) + 1
+        found.append(Block(match[1], caption[1] if caption else "", match[3], line))
+    return found
+
+
+def commands(block: Block) -> list[tuple[int, str]]:
+    """(line, command) of a block of shell: continued lines joined, comments left out."""
+    joined = re.sub(r"\\\n\s*", lambda gap: " " + "\0" * gap[0].count("\n"), block.text)
+    found = []
+    line = block.line
+    for text in joined.splitlines():
+        command = re.sub(r"(^|\s+)#.*$", "", text.replace("\0", "")).strip()
+        if command:
+            found.append((line, command))
+        line += 1 + text.count("\0")
+    return found
+
+
+INLINE = re.compile(r"`((?:cse-\w+|make|pip install) [^`]+)`")
+
+
+def inline_commands(document: Path) -> list[tuple[int, str]]:
+    """(line, command) of every command of ours within the text of a document."""
+    text = FENCE.sub(lambda block: "\n" * block[0].count("\n"), document.read_text(encoding="utf-8"))
+    return [(text.count("\n", 0, match.start()) + 1, " ".join(match[1].split())) for match in INLINE.finditer(text)]

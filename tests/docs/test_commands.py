@@ -1,0 +1,213 @@
+"""Every command that a document shows is run, as it stands, in a folder whose files have the documents' own names.
+
+A training run or an evaluation gets smoke=true, and a line of many jobs dry_run=true; a launcher's own words are left
+out. What cannot be run here stands in NOT_RUN, with the reason. A command that nothing here knows fails.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import sys
+import tomllib
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from blocks import blocks, commands, inline_commands
+
+from cse import api
+from cse.sweep import line
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLLOWED = {ROOT / "docs" / "adding" / f"{page}.md" for page in ("objective", "evaluator", "dataset")}  # test_adding.py
+DOCUMENTS = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md")), *sorted((ROOT / "docs").rglob("*.md"))]
+MAINS = {"cse-train": "train", "cse-eval": "evaluate", "cse-report": "report", "cse-doctor": "doctor"}
+STANDS_FOR = {"...": ["model=minilm", "data=text", "data.path=sentences.txt"], "GROUP=?": ["objective=?"]}
+LOOKS = {"--help", "--version", "--cfg", "--info", "--shell-completion", "-sc", "--json"}
+NOT_RUN = {
+    "git clone": "the repository's address is its reader's",
+    ". .venv/bin/activate": "the tests run in an environment",
+}
+LAUNCHERS = {  # what is run here is the program's own words; those of the launcher, on two processes, elsewhere
+    "torchrun": "tests/run/test_launch.py",
+    "accelerate": "tests/run/test_launch.py",
+    "srun": "tests/run/test_slurm.py",
+    "sbatch": "tests/run/test_slurm.py",
+}
+
+
+def shown() -> dict[str, str]:
+    """Every command, with the first place that shows it."""
+    found: dict[str, str] = {}
+    for document in DOCUMENTS:
+        if document in FOLLOWED:
+            continue
+        here = [one for block in blocks(document) if block.language == "sh" for one in commands(block)]
+        for number, command in sorted([*here, *inline_commands(document)]):
+            found.setdefault(command, f"{document.relative_to(ROOT)}:{number}")
+    return found
+
+
+SHOWN = shown()
+PYTHON = [
+    pytest.param(block.text, id=f"{document.relative_to(ROOT)}:{block.line}")
+    for document in DOCUMENTS
+    if document not in FOLLOWED
+    for block in blocks(document)
+    if block.language == "python"
+]
+
+
+def words_of(command: str) -> tuple[dict[str, str], list[str]]:
+    """The variables that a command sets before it, and its words, with what stands for others spelled out."""
+    words = [spelled for word in shlex.split(command) for spelled in STANDS_FOR.get(word, [word])]
+    variables = {}
+    while words and re.match(r"[A-Z_]+=", words[0]):
+        name, _, value = words.pop(0).partition("=")
+        variables[name] = value
+    return variables, words
+
+
+def program_of(words: list[str]) -> list[str]:
+    """The words from our own program on, where a launcher stands before it."""
+    if words[0] not in LAUNCHERS:
+        return words
+    for number, word in enumerate(words):
+        if word in MAINS:
+            return words[number:]
+        if word == "cse.cli.train":
+            return ["cse-train", *words[number + 1 :]]
+    return words
+
+
+def is_known(command: str) -> bool:
+    """Whether `run` below knows what to do with a command."""
+    _, words = words_of(command)
+    return (
+        any(command.startswith(start) for start in NOT_RUN)
+        or not words
+        or program_of(words)[0] in MAINS
+        or words[0] in ("make", "pip")
+    )
+
+
+def test_documents_show_commands():
+    assert len(SHOWN) > 20
+    assert len(PYTHON) > 0
+
+
+@pytest.mark.parametrize("command", SHOWN)
+def test_every_command_is_known(command):
+    assert is_known(command), f"{SHOWN[command]}: {command!r} is run by no test: teach {Path(__file__).name} to run it"
+
+
+def test_what_is_not_run_is_shown():
+    for start in NOT_RUN:
+        assert any(command.startswith(start) for command in SHOWN), f"no document shows {start!r} any more"
+
+
+@pytest.fixture(scope="session")
+def world(tmp_path_factory, tiny_bert) -> Path:
+    """A folder in which the documents' file names are files: a run in FOLDER, text, SentEval, word vectors."""
+    from cse.run import smoke
+
+    place = tmp_path_factory.mktemp("world")
+    for name in ("SENTEVAL/downstream", "outputs/DATE", "sentence-transformers"):
+        (place / name).mkdir(parents=True)
+    smoke.write_senteval(place / "SENTEVAL" / "downstream")
+    smoke.write_text(place, ())
+    (place / "text.txt").rename(place / "sentences.txt")
+    (place / "documents.txt").symlink_to("sentences.txt")
+    smoke.write_text(place, ("sent0", "sent1", "hard_neg"))
+    (place / "text.csv").rename(place / "nli.csv")
+    before = Path.cwd()
+    os.chdir(place)
+    try:
+        run = api.train("smoke=true", "tracker=none", "paths.cache=cache", folder="FOLDER")
+    finally:
+        os.chdir(before)
+    for name in ("outputs/DATE/TIME", "runs/laptop/whitenedcse/table4/job"):
+        shutil.copytree(place / run.folder, place / name)
+    for name in ("sentence-transformers/all-MiniLM-L6-v2", "bert-base-uncased"):
+        (place / name).symlink_to(tiny_bert)
+    return place
+
+
+@pytest.fixture
+def run(world, monkeypatch, tmp_path) -> Callable[[str], int]:
+    """Runs a command in this process, in the world. Returns its exit code."""
+
+    def call(command: str) -> int:
+        variables, words = words_of(command)
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        if not words or any(command.startswith(start) for start in NOT_RUN):
+            return 0
+        if words[0] == "make":
+            return 0 if f"\n{words[1]}:" in (ROOT / "Makefile").read_text() else 2
+        if words[0] == "pip":
+            return extras_exist(words)
+        program, *words = program_of(words)
+        monkeypatch.setattr(sys, "argv", [program, *words, *smaller(program, words, tmp_path)])
+        try:
+            import_module(f"cse.cli.{MAINS[program]}").main()
+        except SystemExit as ended:
+            return int(ended.code or 0)
+        return 0
+
+    monkeypatch.chdir(world)
+    monkeypatch.setenv("CSE_CACHE", str(world / "cache"))
+    return call
+
+
+def smaller(program: str, words: list[str], folder: Path) -> list[str]:
+    """What is added to a line of ours, so that it ends in seconds and leaves nothing."""
+    if program not in ("cse-train", "cse-eval") or LOOKS & set(words) or any(word.endswith("=?") for word in words):
+        return []
+    if line.is_many(words):
+        return ["dry_run=true"]
+    if any(word.startswith("resume=") for word in words):
+        return []
+    keys = {word.partition("=")[0] for word in words}
+    return [
+        "smoke=true",
+        *(["tracker=none"] if "tracker" not in keys else []),
+        *([f"hydra.run.dir={folder}/run"] if "hydra.run.dir" not in keys else []),
+    ]
+
+
+def extras_exist(words: list[str]) -> int:
+    """0 where `pip install` names the project, with extras that it has."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    asked = re.fullmatch(r"\.\[([\w,]+)\]", words[-1])
+    return 0 if asked and set(asked[1].split(",")) <= set(extras) else 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", [pytest.param(command, id=place) for command, place in SHOWN.items()])
+def test_every_command_works(run, capsys, command):
+    code = run(command)
+    said = capsys.readouterr()
+    assert code == 0, f"{SHOWN[command]}: {command}\n{said.out[-2000:]}{said.err[-2000:]}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("code", PYTHON)
+def test_every_block_of_python_works(code, world, monkeypatch, tmp_path):
+    """As it stands; training is smoke=true, and scores come from the made-up SentEval."""
+    train, evaluate = api.train, api.evaluate
+
+    def trained(*words, **settings):
+        return train(*words, "smoke=true", folder=tmp_path / "run", **settings)
+
+    def scored(encoder, eval, *words, **settings):
+        here = [f"paths.senteval={world}/SENTEVAL/downstream", "allow_partial=true"]
+        return evaluate(encoder, eval, *words, *here, **settings)
+
+    monkeypatch.setattr(api, "train", trained)
+    monkeypatch.setattr(api, "evaluate", scored)
+    monkeypatch.setenv("CSE_CACHE", str(world / "cache"))
+    monkeypatch.chdir(world)
+    exec(compile(code, "block", "exec"), {"__name__": "block"})

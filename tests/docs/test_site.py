@@ -1,0 +1,46 @@
+"""The documents build without a warning, and a page asks no other host for anything."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+ASKS = re.compile(  # what a browser fetches by itself; a link waits to be clicked
+    r"<(?:script|img|iframe|source|video|audio|embed|object|link)\b[^>]*?\b(?:src|href|data)=[\"'](?:https?:)?//[^\"']*"
+)
+STYLES_ASK = re.compile(r"(?:@import|url\()\s*[\"']?(?:https?:)?//[^\"')]*")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory) -> Path:
+    """The pages, built as `make docs` builds them: every warning, a broken link too, is an error."""
+    pytest.importorskip("sphinx", reason="needs the extra docs")
+    from sphinx.cmd.build import build_main
+
+    place = tmp_path_factory.mktemp("site")
+    code = build_main(["-q", "-W", "--keep-going", "-d", str(place / "trees"), str(ROOT / "docs"), str(place / "html")])
+    assert code == 0
+    return place / "html"
+
+
+def test_no_page_asks_another_host(site):
+    pages, styles = list(site.rglob("*.html")), list(site.rglob("*.css"))
+    assert len(pages) > 10
+    assert styles
+    asked = [found for page in pages for found in ASKS.findall(page.read_text(encoding="utf-8"))]
+    asked += [found for style in styles for found in STYLES_ASK.findall(style.read_text(encoding="utf-8"))]
+    assert asked == []
+
+
+def test_every_formula_is_mathml(site):
+    text = (site / "papers" / "simcse.html").read_text(encoding="utf-8")
+    assert '<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">' in text
+    for page in site.rglob("*.html"):
+        assert "$$" not in page.read_text(encoding="utf-8"), page
+
+
+def test_every_page_is_in_the_contents(site):
+    contents = (site / "index.html").read_text(encoding="utf-8")
+    for page in (ROOT / "docs").rglob("*.md"):
+        assert page.relative_to(ROOT / "docs").with_suffix(".html").as_posix() in contents or page.stem == "index"
