@@ -240,11 +240,11 @@ def tell(result: "Report") -> None:
     """The report on the terminal."""
     from rich.console import Console
 
-    from cse.report import page
+    from cse.report import terminal
 
-    console = Console(width=None if sys.stdout.isatty() else 200)
-    page.show(result.tables, console)
-    page.show_claims(result.findings, console)
+    console = Console()
+    terminal.show(result.tables, console)
+    terminal.show_claims(result.findings, console)
     for picture in result.pictures:
         console.print(f"{picture.name}: {picture.path or picture.why_not}", style="dim")
     console.print(result.subtitle, style="dim")
