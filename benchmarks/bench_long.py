@@ -1,0 +1,150 @@
+"""A long run watched from outside: do memory, open files, step time or metrics.jsonl grow with steps or with rows?
+
+    python benchmarks/bench_long.py [--steps 20000] [--rows 5000000] [--every 500] [--folder FOLDER]
+
+cse-train, in a process of its own, on a made-up text of so many rows and an encoder of one layer of width 64: SimCSE,
+batches of 16, evaluation (STS-B and geometry, made-up pairs) and a checkpoint every --every steps, pictures at the end.
+/proc is read twice a second. Memory is what the process holds for itself (RssAnon): the pages of a memory-mapped file
+are the system's to take back. Linux only.
+"""
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.results import table, write_section
+
+CSE_TRAIN = str(Path(sys.executable).parent / "cse-train")
+BLOCK = 10_000  # rows written at a time, the same words in another order
+
+
+def write_text(path: Path, rows: int) -> None:
+    """rows sentences of 6 to 12 made-up words."""
+    from cse.run.smoke import sentence
+
+    rng = random.Random(0)
+    lines = [sentence(rng, rng.randint(6, 12)) for _ in range(BLOCK)]
+    with open(path, "w") as file:
+        for start in range(0, rows, BLOCK):
+            rng.shuffle(lines)
+            file.write("\n".join(lines[: rows - start]) + "\n")
+
+
+def command(folder: Path, steps: int, every: int) -> list[str]:
+    """The run, on what `main` made in the folder."""
+    return [
+        CSE_TRAIN, "model=bert", f"model.name={folder}/encoder", "model.num_layers=null", "data=text",
+        f"data.path={folder}/text.txt", f"paths.cache={folder}/cache", "eval=[stsb,geometry]", "allow_partial=true",
+        f"paths.senteval={folder}/senteval", "trainer.watch=[geometry]", "tracker=none", "trainer.epochs=1",
+        f"trainer.max_steps={steps}", "trainer.batch_size=16", "trainer.max_length=16", f"trainer.eval_every={every}",
+        "trainer.log_every=10", f"hydra.run.dir={folder}/run",
+    ]  # fmt: skip
+
+
+def look(process: int, run: Path) -> dict[str, float] | None:
+    """What the process holds now; None once it has ended."""
+    try:
+        status = Path(f"/proc/{process}/status").read_text().splitlines()
+        files = len(list(Path(f"/proc/{process}/fd").iterdir()))
+    except OSError:
+        return None
+    kilobytes = {line.partition(":")[0]: int(line.split()[1]) for line in status if line.startswith("Rss")}
+    if not kilobytes:
+        return None
+    log = run / "metrics.jsonl"
+    size = log.stat().st_size if log.exists() else 0
+    return {"time": time.time(), "memory": kilobytes["RssAnon"] / 1024, "files": files, "log": size}
+
+
+def watch(line: list[str], run: Path) -> list[dict[str, float]]:
+    """Run to the end; what was seen twice a second. Raises CalledProcessError where the run fails."""
+    seen = []
+    with subprocess.Popen(line, stdout=subprocess.DEVNULL) as process:
+        while process.poll() is None:
+            if now := look(process.pid, run):
+                seen.append(now)
+            time.sleep(0.5)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, line)
+    return seen
+
+
+def parts(seen: list[dict[str, float]], run: Path) -> dict[str, list[list[str]]]:
+    """Rows of the two tables: while the text is prepared, and while it is trained on."""
+    lines = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
+    events: list[dict[str, Any]] = [event for event in lines if event["event"] == "metrics" and "train/loss" in event]
+    steps, times = (np.array([event[key] for event in events]) for key in ("step", "time"))
+    before = [one for one in seen if one["log"] == 0]
+    during = [one for one in seen if times[0] <= one["time"] <= times[-1]]
+    at = np.interp([one["time"] for one in during], times, steps)
+    tenth = steps[-1] / 10
+    rate = np.diff(times) / np.diff(steps) * 1000
+    columns = {
+        "memory, MiB": (at, np.array([one["memory"] for one in during])),
+        "open files": (at, np.array([one["files"] for one in during])),
+        "a step, ms": (steps[1:], rate),
+        "metrics.jsonl, KiB": (at, np.array([one["log"] for one in during]) / 1024),
+    }
+    rows = []
+    for name, (x, y) in columns.items():
+        late = x > tenth  # the first tenth is for caches to fill
+        slope = 1000 * np.polyfit(x[late], y[late], 1)[0]
+        ends = [np.median(y[(x > low * tenth) & (x <= (low + 1) * tenth)]) for low in (1, 5, 9)]
+        rows.append([name, *(f"{value:,.2f}" for value in ends), f"{slope:+.3f}"])
+    state = (run / "last/state.safetensors").stat().st_size / 1024
+    memory = [one["memory"] for one in before]
+    prepared = [["minutes from the start to the first score", f"{(times[0] - seen[0]['time']) / 60:.1f}"],
+                ["memory, MiB, most", f"{max(memory):,.0f}"],
+                ["open files, most", f"{max(one['files'] for one in before)}"]]  # fmt: skip
+    ended = [["seconds from the last step to the end", f"{seen[-1]['time'] - times[-1]:.1f}"],
+             ["memory, MiB, most", f"{max(one['memory'] for one in seen):,.0f}"],
+             ["last/, KiB", f"{state:,.0f}"],
+             ["pictures", str(len(list((run / 'plots').glob('*.png'))))]]  # fmt: skip
+    return {"prepared": prepared, "trained": rows, "ended": ended}
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--steps", type=int, default=20_000)
+    arguments.add_argument("--rows", type=int, default=5_000_000)
+    arguments.add_argument("--every", type=int, default=500)
+    arguments.add_argument("--folder", type=Path, help="where the text, its cache and the run are made, and kept")
+    given = arguments.parse_args()
+    from cse.run import smoke
+
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = given.folder or Path(temporary)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_text(folder / "text.txt", given.rows)
+        for name in ("encoder", "senteval"):
+            (folder / name).mkdir()
+        smoke.write_encoder(folder / "encoder", "bert", 64)
+        smoke.write_senteval(folder / "senteval")
+        seen = watch(command(folder, given.steps, given.every), folder / "run")
+        found = parts(seen, folder / "run")
+    size = f"{given.rows:,} rows, {given.steps:,} steps"
+    about = (
+        f"{size}; evaluation and checkpoint every {given.every}. Medians over the second, the sixth and the last "
+        "tenth of the steps; slope: least squares from the second tenth on."
+    )
+    tenths = ["while it trains", "second tenth", "sixth tenth", "last tenth", "slope per 1,000 steps"]
+    tables = [
+        table(["while the text is prepared", ""], found["prepared"]),
+        table(tenths, found["trained"]),
+        table(["at the end", ""], found["ended"]),
+    ]
+    body = "\n\n".join([about, *tables])
+    write_section("A long run", f"python benchmarks/bench_long.py --steps {given.steps} --rows {given.rows}", body)
+    print(body)
+
+
+if __name__ == "__main__":
+    main()
