@@ -23,6 +23,9 @@ from cse.sweep.line import INFORM
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a disk, a quota, a file's limit
 
+ONCE = ("resume", "dry_run", "data.preview")
+"""What a line says of itself alone: a run that was looked at goes on when it is resumed."""
+
 TAKE_A_VALUE = {
     "--cfg",
     "-c",
@@ -69,8 +72,8 @@ def resumed(arguments: list[str]) -> list[str]:
 
     before = yaml.safe_load(record.read_text()) or []
     others = [argument for argument in arguments if not argument.startswith("resume=")]
-    known = {argument.partition("=")[0] for argument in others}
-    unchanged = [argument for argument in before if argument.partition("=")[0] not in known | {"resume"}]
+    left = {*(argument.partition("=")[0] for argument in others), *ONCE}
+    unchanged = [argument for argument in before if argument.partition("=")[0] not in left]
     return [*unchanged, *others, f"hydra.run.dir={folders[-1]}", "resume=auto"]
 
 

@@ -64,10 +64,15 @@ class Batches(Dataset):
         self.steps_per_epoch = full if drop_last or rest < 2 * world else full + 1  # one row has no negatives
         self._order: tuple[int, np.ndarray] = (-1, np.empty(0, np.int64))
 
-    def __getitem__(self, step: int) -> Batch:
+    def rows_of(self, step: int) -> np.ndarray:
+        """The rows of a batch, those of all processes."""
         epoch, place = divmod(step, self.steps_per_epoch)
         rows = self._permutation(epoch)[place * self.batch_size : (place + 1) * self.batch_size]
-        rows = np.array_split(rows[: len(rows) // self.world * self.world], self.world)[self.rank]
+        return rows[: len(rows) // self.world * self.world]
+
+    def __getitem__(self, step: int) -> Batch:
+        epoch = step // self.steps_per_epoch
+        rows = np.array_split(self.rows_of(step), self.world)[self.rank]
         views: list[list[Sequence]] = [[] for _ in range(self.num_views + (self.masking == "copies"))]
         for row in rows:
             for view, sequences in zip(views, self._masked(int(row), epoch), strict=True):

@@ -35,6 +35,8 @@ def text_encoding(name: str) -> str:
 
 
 Encoding = Annotated[str, AfterValidator(text_encoding)]
+Preview = Natural | Annotated[list[Count], MinLen(1)] | Name
+"""The first so many rows, or those of these numbers (from 1), or those that the anomaly.json of a run names."""
 AT_ONCE = 1000  # texts a call of the tokenizer: enough to keep its threads busy, little memory
 
 
@@ -46,7 +48,7 @@ class Text:
     corpus instead of path, with `identity` as its cache's key. cache_dir: where the memory-mapped form is kept.
     limit: use so many rows (a float: such a share of them), None for all; the first ones, or with limit_seed a random
     choice. noise: {delete, insert, swap, seed} of cse.data.noise, for every text. preview: rows whose views the command
-    line prints.
+    line prints (cse.run.preview).
     After `prepare`, `len`, `text(i)` and `ids(i)` give rows.
     """
 
@@ -64,7 +66,7 @@ class Text:
         limit: Count | PositiveShare | None = None,
         limit_seed: Seed | None = None,
         noise: Noise | None = None,
-        preview: Natural = 0,
+        preview: Preview = 0,
     ):
         self.name = name
         self.cache = Path(cache_dir) / "text"
@@ -131,6 +133,10 @@ class Text:
     def num_columns(self) -> int:
         """Columns of a row; plain text has one."""
         return len(self.columns or ["text"])
+
+    def number(self, i: int) -> int:
+        """The number of row i in the whole data, from 1: the line of a file without blank lines or header."""
+        return int(self.chosen[i]) + 1
 
     def text(self, i: int, column: int = 0) -> str:
         """The text of row i in that column."""

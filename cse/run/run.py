@@ -18,8 +18,9 @@ PATIENCE = timedelta(days=1)  # for one process that tokenises or scores while t
 def run(cfg: DictConfig, folder: Path) -> float | None:
     """Train, then score the best step on every split of every evaluator. Returns the selection score."""
     from cse.run.best import Best, recover_best
+    from cse.run.preview import preview
     from cse.run.record import Record
-    from cse.run.summary import announce, conclude, preview
+    from cse.run.summary import announce, conclude
     from cse.training.checkpoint import identity
     from cse.training.loop import Training
     from cse.training.signals import Signals
@@ -27,10 +28,10 @@ def run(cfg: DictConfig, folder: Path) -> float | None:
     accelerator = start_processes(cfg)
     with accelerator.main_process_first():  # what has to be read and tokenised is so once, by the first process
         parts = build(cfg, accelerator)
-    if cfg.data.preview:
-        preview(parts.batches, cfg.data.preview)
-        return None
     config = resolved(cfg)
+    if cfg.data.preview:
+        preview(parts.batches, config["data"]["preview"])
+        return None
     training = Training(parts, accelerator, folder, identity(config))
     if accelerator.is_main_process:
         announce(config, parts, training)

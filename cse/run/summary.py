@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 
-from cse.data.loader import Batches
 from cse.files import write_text
 from cse.report.run_plots import draw
 from cse.run.record import Record, model_card
@@ -35,17 +34,6 @@ def announce(config: Config, parts: Parts, training: Training) -> None:
     }
     for name, line in lines.items():
         log.info("%-10s %s", name, line)
-
-
-def preview(batches: Batches, rows: int) -> None:
-    """Print what the model will see of the first rows of the first epoch."""
-    decode = batches.tokenizer.hf.decode
-    for row in batches.rows[:rows]:
-        print(f"row {row}: {batches.text.text(int(row))[:300]}")  # noqa: T201
-        for view, sequences in enumerate(batches.views(int(row), epoch=0)):
-            for ids in sequences:
-                print(f"  view {view}  {len(ids):3d} tokens  {decode(ids)}")  # noqa: T201
-                print(f"          ids  {' '.join(map(str, ids))}")  # noqa: T201
 
 
 def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:

@@ -25,6 +25,8 @@ FILE = "last/state.safetensors"
 DECISIVE = ("model", "objective", "augmentation", "aux_modality", "data", "trainer", "masking", "seed")
 FREE = {
     "trainer.max_steps",
+    "trainer.patience",
+    "trainer.stop_early",
     "trainer.workers",
     "trainer.log_every",
     "trainer.save_every",

@@ -13,7 +13,7 @@ from accelerate import Accelerator
 from accelerate.utils import set_seed
 from torch import nn
 
-from cse.errors import Interrupted, RunError, UserError
+from cse.errors import Interrupted, UserError
 from cse.eval.score import Remembering, score
 from cse.training import checkpoint, fast
 from cse.training.distributed import following, gather_objects, leading, world_size
@@ -21,11 +21,10 @@ from cse.training.progress import Progress
 from cse.training.settings import Outcome, Parts, watched
 from cse.training.signals import Signals
 from cse.training.update import Metrics, Update, geometry
+from cse.training.watch import Watch
 from cse.types import Batch, Encode
 
 log = logging.getLogger(__name__)
-
-COLLAPSED_RANK = 1.05  # effective rank of a batch whose embeddings are all but one vector
 
 Scores = dict[str, float]
 Callback = Callable[[int, Scores], None]
@@ -63,6 +62,7 @@ class Training:
         self.curve: list[tuple[int, Scores]] = []
         self.seconds, self.tokens = 0.0, 0
         self.encoding: tuple[int, Encode] | None = None  # of the step it was made at
+        self.watch = Watch(trainer, batches, folder, accelerator)
 
     def start(self, seed: int, resume: bool) -> None:
         """Fresh, or from last/: weights, moments, random states, the head, the place in the data, the best so far.
@@ -79,6 +79,7 @@ class Training:
         self.step, self.best_step, self.best_score = about["step"], about["best_step"], about["best_score"]
         self.curve = [(step, scores) for step, scores in about["curve"]]
         self.seconds, self.tokens = about["seconds"], about["tokens"]
+        self.watch.restore(about.get("watch", self.watch.state()))
         if self.accelerator.scaler is not None and about.get("scaler"):  # fp16
             self.accelerator.scaler.load_state_dict(about["scaler"])
         checkpoint.set_random_state(tensors, about, self.accelerator.process_index)
@@ -102,28 +103,32 @@ class Training:
                 if scores:
                     progress.update(self.step, scores)
             since = self._clocks()
-            while self.step < self.steps:
+            while self.step < self.steps and not self.watch.is_over(self.curve):
                 started = time.perf_counter()
                 logged = (self.step + 1) % trainer.log_every == 0 or self.step + 1 == self.steps
                 values, views = self.update(self.step, batches, aux_batches)
                 # reading a number waits for the device, so nothing is read on steps that are not logged
                 metrics = self._read({**values, **geometry(views)}) if logged else {}
                 self.step += 1
+                self.watch.add(self.step, values)
                 self.seconds += time.perf_counter() - started
                 shown: Scores = {}
                 if logged:
                     rates, since = self._rates(since), self._clocks()
-                    place = {"train/step": self.step, "train/epoch": self.step / self.epoch_steps}
-                    self._log(log, metrics | place | rates)
-                    self._check(metrics)
+                    metrics |= {"train/step": self.step, "train/epoch": self.step / self.epoch_steps} | rates
+                    self._log(log, metrics)
                     shown = {"loss": metrics["train/loss"], "tokens/s": rates["train/tokens_per_second"]}
-                if self._stops(logged, signals):
+                stops = self._stops(logged, signals)
+                saves = self.step % (trainer.save_every or trainer.eval_every) == 0 or self.step == self.steps
+                if logged or stops or saves or self._is_due():  # nothing broken is scored or saved
+                    self.watch.check(metrics, self.best_step)
+                if stops:
                     self._stop(signals)
                 if self._is_due():
                     shown |= self._evaluate(on_best, log, signals)
                 if shown:
                     progress.update(self.step, shown)
-                if self.step % (trainer.save_every or trainer.eval_every) == 0 or self.step == self.steps:
+                if saves or self.watch.is_over(self.curve):
                     self._save()
         rate = self.tokens / self.seconds if self.seconds else 0.0
         return Outcome(
@@ -195,6 +200,7 @@ class Training:
             following(self.encode())
         self.best_step, self.best_score, scores = gather_objects((self.best_step, self.best_score, scores))[0]
         self.curve.append((self.step, scores))
+        self.watch.check_scores(self.curve)
         shown = self.trainer.select or next(iter(scores))
         return {shown: scores[shown]}
 
@@ -214,20 +220,6 @@ class Training:
     def _log(self, log: Callback, metrics: Scores) -> None:
         if self.accelerator.is_main_process:
             log(self.step, metrics)
-
-    def _check(self, metrics: Scores) -> None:
-        """Stop, with `best/` and the last checkpoint as they are, where going on is a waste."""
-        where = f"best/ holds step {self.best_step}" if self.best_step else "nothing was exported yet"
-        if not math.isfinite(metrics["train/loss"]):
-            raise RunError(
-                f"the loss is {metrics['train/loss']} at step {self.step}; {where}. Lower trainer.lr or use "
-                f"trainer.precision=fp32 (now {self.accelerator.mixed_precision})"
-            )
-        if self.trainer.stop_on_collapse and metrics["train/effective_rank"] < COLLAPSED_RANK:
-            raise RunError(
-                f"the embeddings collapsed to one direction by step {self.step} (effective rank "
-                f"{metrics['train/effective_rank']:.3f}); {where}. Lower trainer.lr, or trainer.stop_on_collapse=false"
-            )
 
     def _clocks(self) -> tuple[float, int, float]:
         """Seconds of training, tokens seen, and seconds waited for the second modality's data, so far."""
@@ -254,6 +246,7 @@ class Training:
             "tokens": self.tokens,
             "identity": self.identity,
             "dev_data": self.dev_data,
+            "watch": self.watch.state(),
             "scaler": None if scaler is None else scaler.state_dict(),
         }
         checkpoint.save(self.folder, self.modules, self.update.plain_optimizers(), states, about)

@@ -42,6 +42,8 @@ class Trainer:
     log_every: Count
     select: Name | None
     watch: list[Name]
+    patience: Count | None
+    stop_early: bool
     stop_on_collapse: bool
     workers: Natural
     deterministic: bool

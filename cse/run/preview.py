@@ -1,0 +1,51 @@
+"""data.preview: what the model will see of some rows, as it stands and as views.
+
+data.preview=3 is the first three rows, data.preview=[17,204] the rows of these numbers (counted from 1, over the whole
+data), data.preview=FOLDER/anomaly.json those that a run left when it went wrong, in the epoch in which it did.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from cse.data.loader import Batches
+from cse.errors import UserError
+
+
+def preview(batches: Batches, asked: int | list[int] | str) -> None:
+    """Print the rows and their views. Raises UserError for rows that are not trained on, and for a file of none."""
+    rows, epoch = asked_rows(batches, asked)
+    decode = batches.tokenizer.hf.decode
+    for row in rows:
+        print(f"row {batches.text.number(row)}: {batches.text.text(row)[:300]}")  # noqa: T201
+        for view, sequences in enumerate(batches.views(row, epoch)):
+            for ids in sequences:
+                print(f"  view {view}  {len(ids):3d} tokens  {decode(ids)}")  # noqa: T201
+                print(f"          ids  {' '.join(map(str, ids))}")  # noqa: T201
+
+
+def asked_rows(batches: Batches, asked: int | list[int] | str) -> tuple[list[int], int]:
+    """(rows as the batches know them, epoch)."""
+    if isinstance(asked, int):
+        return [int(row) for row in batches.rows[:asked]], 0
+    numbers, epoch = recorded(Path(asked)) if isinstance(asked, str) else (list(asked), 0)
+    known = np.array([batches.text.number(int(row)) for row in batches.rows])
+    places = np.searchsorted(known, numbers)
+    if others := [n for n, place in zip(numbers, places, strict=True) if place == len(known) or known[place] != n]:
+        raise UserError(
+            f"data.preview: row {others[0]} is not among the {len(known):,} rows of data={batches.text.name} that are "
+            f"trained on, of {known[0]:,} to {known[-1]:,}"
+        )
+    return [int(batches.rows[place]) for place in places], epoch
+
+
+def recorded(file: Path) -> tuple[list[int], int]:
+    """(rows, epoch) of an anomaly.json."""
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+        return [int(row) for row in content["rows"]], int(content["epoch"])
+    except OSError as error:
+        raise UserError(f"data.preview={file} cannot be read: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise UserError(f"data.preview={file} is not the anomaly.json of a run ({error})") from error

@@ -1,0 +1,160 @@
+"""Training that goes wrong: the step is named, its rows can be shown, and only what is broken ends a run."""
+
+import json
+import random
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from cse.errors import RunError
+from cse.training.watch import EQUAL, WINDOW, Watch, since_best
+
+
+@pytest.fixture
+def watch(tmp_path):
+    """A watch over batches of two rows, the first number of which is the step's own."""
+    trainer = SimpleNamespace(
+        accumulate=2, select="dev/x", patience=3, stop_early=False, stop_on_collapse=True, warmup=4
+    )
+    text = SimpleNamespace(number=lambda row: row + 1)
+    batches = SimpleNamespace(rows_of=lambda number: [number, number + 100], steps_per_epoch=4, text=text)
+    accelerator = SimpleNamespace(scaler=None, mixed_precision="no", is_main_process=True)
+    return Watch(trainer, batches, tmp_path, accelerator)
+
+
+def scored(*values):
+    return [(step, {"dev/x": value}) for step, value in enumerate(values)]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+@pytest.mark.parametrize(("name", "words"), [
+    ("loss", "the loss is"), ("grad_norm", "the gradient is"), ("aux/loss", "the loss of images or sound is"),
+])  # fmt: skip
+def test_the_first_broken_step_is_named_and_its_rows_kept(watch, tmp_path, name, words, value):
+    for step in range(1, 8):
+        watch.add(step, {"loss": torch.tensor(1.0), "aux/loss": torch.tensor(1.0), "grad_norm": torch.tensor(1.0),
+                         "lr": 1e-5} | ({name: torch.tensor(value)} if step >= 4 else {}))  # fmt: skip
+    with pytest.raises(RunError, match=f"{words} {value} at step 4; best/ holds step 2"):
+        watch.check({}, best_step=2)
+    kept = json.loads((tmp_path / "anomaly.json").read_text())
+    assert kept == {"step": 4, "what": f"{words} {value}", "epoch": 1, "rows": [7, 107, 8, 108]}
+
+
+def test_an_infinite_gradient_is_fp16s_own(watch, tmp_path):
+    watch.accelerator.scaler = object()
+    watch = Watch(watch.trainer, watch.batches, tmp_path, watch.accelerator)
+    watch.add(1, {"loss": torch.tensor(1.0), "grad_norm": torch.tensor(float("inf"))})
+    watch.check({}, best_step=0)
+
+
+def test_nothing_is_read_before_it_is_asked_for(watch):
+    watch.add(1, {"loss": torch.tensor(1.0, device="meta")})  # to read it would raise
+    assert len(watch.unread) == 1
+
+
+def test_one_and_the_same_loss_is_said_once(watch):
+    told = [watch.still(loss) for loss in [3.0, 2.0, *[1.0] * 2 * EQUAL, 2.0]]
+    assert [place for place, words in enumerate(told) if words] == [EQUAL + 1]
+    assert told[EQUAL + 1] == f"the loss has been 1 for {EQUAL} logged steps"
+
+
+@pytest.mark.parametrize(("drift", "said"), [(0.0, True), (-0.05, False), (0.05, False)])
+def test_a_loss_that_does_not_leave_its_start(watch, drift, said):
+    rng = random.Random(0)
+    told = [watch.still(4 + drift * step + rng.gauss(0, 0.5)) for step in range(3 * WINDOW)]
+    assert [place for place, words in enumerate(told) if words] == ([2 * WINDOW - 1] if said else [])
+
+
+def test_a_resumed_run_watches_on(watch):
+    losses = [random.Random(0).gauss(4, 0.5) for _ in range(1)] * 3 + [
+        random.Random(n).gauss(4, 0.5) for n in range(97)
+    ]
+    for loss in losses[:60]:
+        watch.still(loss)
+    other = Watch(watch.trainer, watch.batches, watch.folder, watch.accelerator)
+    other.restore(json.loads(json.dumps(watch.state())))
+    told = [[one.still(loss) for loss in losses[60:]] for one in (watch, other)]
+    assert told[0] == told[1]
+    assert told[0][-1]
+
+
+@pytest.mark.parametrize(("scores", "count"), [
+    ((9, 1, 2, 3), 0), ((9, 1, 3, 2, 3), 2), ((9, float("nan"), float("nan")), 2), ((9,), 0), ((9, float("nan"), 1), 0),
+])  # fmt: skip
+def test_evaluations_since_the_best(scores, count):
+    assert since_best(scored(*scores), "dev/x") == count
+
+
+def test_scores_that_rise_no_more_are_said_once_for_each_best(watch, caplog):
+    values = [9, 1, 3, 2, 2, 2, 2, 4, 3, 3, 3]
+    for end in range(1, len(values) + 1):
+        watch.check_scores(scored(*values[:end]))
+    said = [record.message for record in caplog.records]
+    assert [message.partition(":")[0] for message in said] == ["step 5", "step 10"]
+    assert "no dev/x of the last 3 evaluations is above the 3.00 of step 2 (now 2.00)" in said[0]
+    assert not watch.is_over(scored(*values))
+    watch.trainer.stop_early = True
+    assert watch.is_over(scored(*values))
+    watch.trainer.patience = None
+    assert not watch.is_over(scored(*values))
+
+
+@pytest.fixture
+def text(sentences):
+    return sentences.read_text().splitlines()
+
+
+def test_a_loss_that_is_no_number_ends_the_run_and_its_rows_can_be_shown(small_run, cse_train, tmp_path, capsys, text):
+    run = tmp_path / "run"
+    assert cse_train([*small_run, "trainer.lr=1e30", "trainer.log_every=5"]) == 1
+    told = capsys.readouterr().err
+    kept = json.loads((run / "anomaly.json").read_text())
+    assert f"{kept['what']} at step {kept['step']}; " in told
+    assert json.loads((run / "results.json").read_text())["status"] == "failed"
+    assert len(set(kept["rows"])) == 8
+    assert cse_train([f"resume={run}", f"data.preview={run}/anomaly.json"]) == 0
+    shown = [line for line in capsys.readouterr().out.splitlines() if line.startswith("row ")]
+    assert shown == [f"row {number}: {text[number - 1]}" for number in kept["rows"]]
+
+
+def test_a_look_at_a_run_is_not_its_end(small_run, cse_train, tmp_path):
+    run = tmp_path / "run"
+    assert cse_train([*small_run, "trainer.max_steps=2"]) == 0
+    for look in ("data.preview=1", "dry_run=true"):
+        assert cse_train([f"resume={run}", look]) == 0
+    assert cse_train([f"resume={run}", "trainer.max_steps=4"]) == 0
+    assert json.loads((run / "results.json").read_text())["steps"] == 4
+
+
+def test_a_run_ends_early_where_it_is_asked_to(small_run, cse_train, tmp_path, capsys):
+    early = ["trainer.patience=1", "trainer.stop_early=true", "trainer.eval_every=1", "trainer.max_steps=25",
+             "trainer.save_every=20"]  # fmt: skip
+    assert cse_train([*small_run, *early]) == 0
+    results = json.loads((tmp_path / "run" / "results.json").read_text())
+    assert (results["status"], results["steps"]) == ("done", results["best_step"] + 1)
+    assert results["steps"] < 25
+    assert "the run ends here" in capsys.readouterr().out
+    assert cse_train([f"resume={tmp_path}/run"]) == 0  # there is nothing left to do
+    assert json.loads((tmp_path / "run" / "results.json").read_text())["steps"] == results["steps"]
+
+
+@pytest.mark.parametrize(("asked", "told"), [
+    ("[201]", "row 201 is not among the 200 rows of data=text that are trained on, of 1 to 200"),
+    ("[0]", "data.preview=[0]: must be"), ("-1", "data.preview=-1: must be"), ("[]", "data.preview=[]: must be"),
+    ("/no/anomaly.json", "data.preview=/no/anomaly.json cannot be read: No such file"),
+    ("HERE", "is not the anomaly.json of a run"),
+])  # fmt: skip
+def test_rows_that_cannot_be_shown(small_run, cse_train, capsys, sentences, asked, told):
+    assert cse_train([*small_run, f"data.preview={sentences if asked == 'HERE' else asked}"]) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_rows_are_shown_by_their_number_in_the_data(small_run, cse_train, capsys, text):
+    assert cse_train([*small_run, "data.limit=100", "data.limit_seed=1", "data.preview=2"]) == 0
+    shown = [line for line in capsys.readouterr().out.splitlines() if line.startswith("row ")]
+    numbers = [int(line.split()[1].rstrip(":")) for line in shown]
+    assert numbers != [1, 2]
+    assert shown == [f"row {number}: {text[number - 1]}" for number in numbers]
+    assert cse_train([*small_run, f"data.preview=[{numbers[1]},{numbers[0]}]"]) == 0
+    assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("row ")] == shown[::-1]
