@@ -1,8 +1,12 @@
-"""What an evaluator's scores rest on: protocol, files with their checksums, rows behind each score, problems."""
+"""What an evaluator's scores rest on: protocol, files with their checksums, rows behind each score, items, problems."""
 
-from typing import Required
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, Required
 
 from typing_extensions import TypeAliasType, TypedDict  # typing's can be checked by pydantic from Python 3.12 on
+
+if TYPE_CHECKING:
+    import numpy as np
 
 RowCounts = TypeAliasType("RowCounts", "dict[str, int | RowCounts]")
 """Rows behind scores, nested by score, task or split in any order: {"STS12": 3108}, {"dev": {"STS-B": 1500}}. A score
@@ -46,3 +50,25 @@ class Provenance(DataSources, total=False):
     protocol: Required[str]
     rows: RowCounts
     parts: "dict[str, Provenance]"
+
+
+@dataclass(frozen=True)
+class Items:
+    """The N items that a score is of: what the encoder made of each, and what is right.
+
+    kind: the score, of values_N and gold_N, times 100: spearman (similarities and human scores), accuracy or f1
+    (predicted classes and true ones). units_UN: of items that share something (pairs their documents), the numbers of
+    the units that each belongs to; None where each stands for itself.
+    """
+
+    kind: Literal["spearman", "accuracy", "f1"]
+    values_N: "np.ndarray"
+    gold_N: "np.ndarray"
+    units_UN: "np.ndarray | None" = None
+
+
+Average = TypeAliasType("Average", "list[str | Average]")
+"""The scores that a score is the mean of; a list inside it counts once."""
+
+ItemScores = dict[str, Items | Average]
+"""By score, what it rests on: items, or other scores."""

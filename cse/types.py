@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from cse.dotted import Config as Config
 from cse.dotted import Json as Json
-from cse.provenance import Provenance
+from cse.provenance import ItemScores, Provenance
 
 if TYPE_CHECKING:  # importing transformers takes seconds
     from transformers import PreTrainedTokenizerBase
@@ -254,10 +254,7 @@ class AuxModality(nn.Module):
 
 
 class Evaluator:
-    """Scores an encoder from its `encode` alone. Its config key is the metrics' prefix: `test/<key>/STS12/spearman`.
-
-    Inherit it: what is optional has its default here.
-    """
+    """Scores an encoder from `encode` alone. Its config key is the metrics' prefix: `test/<key>/STS12/spearman`."""
 
     splits: tuple[str, ...]
     """Those it can score, of "dev" and "test"."""
@@ -282,6 +279,14 @@ class Evaluator:
     def cosines(self, encode: Encode, split: str) -> tuple[np.ndarray, np.ndarray] | None:
         """(cosines_N, gold_N) of a split's N pairs, for pictures; None by default."""
         return None
+
+    def items(self, split: str) -> ItemScores:
+        """What the split's last scores rest on, item by item, for intervals over items; {} by default."""
+        return {}
+
+    def texts(self) -> Iterable[str]:
+        """Every text that is scored, to be looked for in the training data; none by default."""
+        return ()
 
     def provenance(self) -> Provenance:
         """What the scores rest on. Called after `prepare`, before and after scoring."""

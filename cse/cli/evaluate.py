@@ -81,6 +81,7 @@ def evaluate(
     cfg: DictConfig, folder: Path, subject: "Subject", evaluators: dict[str, "Evaluator"], sample: list[str] | None
 ) -> None:
     """Score, and write results.json, scores.csv and scores.md. sample: sentences to fit the whitening on."""
+    from cse.eval.items import keep_items
     from cse.eval.score import Remembering, score
     from cse.run import build, scores
     from cse.run.record import Record
@@ -99,7 +100,12 @@ def evaluate(
         score(evaluators, splits_by_name, Remembering(subject.encode), into=record.metrics)
         sources = {name: scores.source(evaluators[name].provenance(), cfg.dtype) for name in splits_by_name}
         content = record.conclude(
-            "done", metrics=record.metrics, data=sources, encoder=subject.described, dtype=cfg.dtype
+            "done",
+            metrics=record.metrics,
+            data=sources,
+            items=keep_items(folder, evaluators, splits_by_name),
+            encoder=subject.described,
+            dtype=cfg.dtype,
         )
         rows = scores.rows_of(record.metrics, sources, subject.described, content["versions"])
         notes = [*scores.footnotes(rows), *scores.problems(sources)]

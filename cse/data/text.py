@@ -37,6 +37,7 @@ def text_encoding(name: str) -> str:
 Encoding = Annotated[str, AfterValidator(text_encoding)]
 Preview = Natural | Annotated[list[Count], MinLen(1)] | Name
 """The first so many rows, or those of these numbers (from 1), or those that the anomaly.json of a run names."""
+CELLS_AT_ONCE = 65536  # rows whose places are held as Python integers
 AT_ONCE = 1000  # texts a call of the tokenizer: enough to keep its threads busy, little memory
 
 
@@ -145,6 +146,15 @@ class Text:
     def ids(self, i: int, column: int = 0) -> np.ndarray:
         """Its ids with special tokens, one int32 array."""
         return self.token_ids[column][self.chosen[i]]
+
+    def cells(self) -> Iterator[bytes]:
+        """The text of every column of the rows in use, as UTF-8; a million in half a second."""
+        for column in self.texts:
+            flat = np.asarray(column.flat).data
+            for start in range(0, len(self), CELLS_AT_ONCE):
+                rows = self.chosen[start : start + CELLS_AT_ONCE]
+                ends = zip(column.offsets[rows].tolist(), column.offsets[rows + 1].tolist(), strict=True)
+                yield from (bytes(flat[first:last]) for first, last in ends)
 
     def _blocks(self, size: int) -> Iterator[list[list[str]]]:
         """Column lists of `size` rows."""

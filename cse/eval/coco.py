@@ -123,6 +123,10 @@ class Coco(Evaluator):
             one.load_state_dict(state)
         return maps, best
 
+    def texts(self) -> list[str]:
+        """The captions of every part."""
+        return [caption for images in self.data.values() for caption in images.captions]
+
     def provenance(self) -> Provenance:
         """Captions of each part, and the pickles with their checksums."""
         return {

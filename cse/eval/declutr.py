@@ -6,12 +6,15 @@ Dev: the accuracy on dev, of MRPC too; SICK-R and STS-B Pearson; STS12..16 as on
 all 28, which the authors' script prints beside the papers' average. An empty sentence is encoded as ".", as there.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from cse.errors import MissingResource, UserError
+from cse.eval.items import under
 from cse.eval.probing import FILES
 from cse.eval.sts import SUBSETS
-from cse.provenance import Provenance
+from cse.provenance import Average, ItemScores, Provenance
 from cse.types import Encode, Evaluator
 
 Counted = tuple[list[str], list[str]]
@@ -74,6 +77,20 @@ class Declutr(Evaluator):
         scores = self.last[1]
         return scores | averages(scores, split) if split == "test" else averages(scores, split)
 
+    def items(self, split: str) -> ItemScores:
+        """The items of every part on test, and of what they average to; dev scores come without theirs."""
+        if split == "dev":
+            return {}
+        items: ItemScores = {}
+        for name, part in self.parts.items():
+            items |= under(f"{name}/", part.items("test"))
+        return items | averaged(self.last[1])
+
+    def texts(self) -> Iterator[str]:
+        """The texts of every part."""
+        for part in self.parts.values():
+            yield from part.texts()
+
     def provenance(self) -> Provenance:
         """That of every part, and the files of all of them together."""
         parts = {name: part.provenance() for name, part in self.parts.items()}
@@ -105,6 +122,24 @@ def averages(scores: dict[str, float], split: str) -> dict[str, float]:
         missing = missing_downstream | missing_probing
         result[_named("average", missing)] = (mean(downstream) + mean(probing)) / 2
         result[_named("all", missing)] = mean(downstream | probing)
+    return result
+
+
+def averaged(scores: dict[str, float]) -> dict[str, Average]:
+    """Which scores each average on test is the mean of, by the names that `averages` gives."""
+    downstream, probing = (
+        {task: counted for task, (counted, _) in tasks.items() if set(counted) <= set(scores)}
+        for tasks in (DOWNSTREAM, PROBING)
+    )
+    missing = [set(DOWNSTREAM) - set(downstream), set(PROBING) - set(probing)]
+    means: list[Average] = [[[*one] for one in tasks.values()] for tasks in (downstream, probing)]
+    result: dict[str, Average] = {}
+    for name, lacking, mean in zip(("downstream", "probing"), missing, means, strict=True):
+        if mean:
+            result[_named(name, lacking)] = mean
+    if all(means):
+        result[_named("average", missing[0] | missing[1])] = [*means]
+        result[_named("all", missing[0] | missing[1])] = [*means[0], *means[1]]
     return result
 
 

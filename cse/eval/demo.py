@@ -16,7 +16,7 @@ from scipy.stats import spearmanr
 
 from cse.errors import MissingResource, UserError
 from cse.eval.sts import cosines
-from cse.provenance import DataFile, Provenance
+from cse.provenance import DataFile, Items, ItemScores, Provenance
 from cse.types import Encode, Evaluator
 
 LEE_DOCUMENTS = 50
@@ -29,9 +29,10 @@ class Demo(Evaluator):
     splits = ("dev",)
 
     def __init__(self) -> None:
-        self.texts: list[str] = []
+        self.texts_read: list[str] = []
         self.sets: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}  # name -> left, right, gold
         self.files: dict[str, DataFile] = {}
+        self.scored: dict[str, np.ndarray] = {}  # name -> cosines
 
     def prepare(self) -> None:
         """Read the three sets from gensim's wheel. Raises MissingResource where it is not installed."""
@@ -43,31 +44,47 @@ class Demo(Evaluator):
         _expect(folder / "lee.cor", len(documents), LEE_DOCUMENTS)
         _expect(folder / "similarities0-1.txt", len(human_NN), LEE_DOCUMENTS)
         left, right = np.triu_indices(LEE_DOCUMENTS, 1)
-        self.texts = list(documents)
+        self.texts_read = list(documents)
         sets = {"lee": (left, right, human_NN[left, right])}
         for name, (file, official) in WORD_PAIRS.items():
             rows = [line.split("\t") for line in self._read(folder / file, "utf-8") if not line.startswith("#")]
             _expect(folder / file, len(rows), official)
-            first = len(self.texts) + np.arange(official)
-            self.texts += [row[0] for row in rows] + [row[1] for row in rows]
+            first = len(self.texts_read) + np.arange(official)
+            self.texts_read += [row[0] for row in rows] + [row[1] for row in rows]
             sets[name] = (first, first + official, np.array([float(row[2]) for row in rows]))
         self.sets = sets
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         """`<set>/spearman` and `average`; all texts go to `encode` in one call."""
         self.prepare()
-        vectors_ND = encode(self.texts)
+        vectors_ND = encode(self.texts_read)
+        self.scored = {
+            name: cosines(vectors_ND[left], vectors_ND[right]) for name, (left, right, _) in self.sets.items()
+        }
         scores = {
-            f"{name}/spearman": 100 * float(spearmanr(cosines(vectors_ND[left], vectors_ND[right]), gold)[0])
-            for name, (left, right, gold) in self.sets.items()
+            f"{name}/spearman": 100 * float(spearmanr(cosines_N, self.sets[name][2])[0])
+            for name, cosines_N in self.scored.items()
         }
         return scores | {"average": float(np.mean(list(scores.values())))}
+
+    def items(self, split: str) -> ItemScores:
+        """The pairs of each set; Lee's share their documents."""
+        items: ItemScores = {}
+        for name, cosines_N in self.scored.items():
+            left, right, gold_N = self.sets[name]
+            units_UN = np.stack([left, right]) if name == "lee" else None
+            items[f"{name}/spearman"] = Items("spearman", cosines_N, gold_N, units_UN)
+        return items | {"average": list(items)}
+
+    def texts(self) -> list[str]:
+        """The documents and the words."""
+        return self.texts_read
 
     def cosines(self, encode: Encode, split: str) -> tuple[np.ndarray, np.ndarray]:
         """(cosines_N, gold_N) of the pairs of Lee's documents, for pictures."""
         self.prepare()
         left, right, gold_N = self.sets["lee"]
-        vectors_ND = encode(self.texts[:LEE_DOCUMENTS])
+        vectors_ND = encode(self.texts_read[:LEE_DOCUMENTS])
         return cosines(vectors_ND[left], vectors_ND[right]), gold_N
 
     def provenance(self) -> Provenance:

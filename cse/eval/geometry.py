@@ -195,6 +195,10 @@ class Geometry(Evaluator):
             "mean_cosine": mean_cosine(cloud_ND),
         }
 
+    def texts(self) -> list[str]:
+        """The sentences of every split."""
+        return [text for pairs in self.pairs.values() for text in (*pairs.first, *pairs.second)]
+
     def _positive(self, pairs: Pairs) -> np.ndarray:
         return pairs.gold_N >= self.threshold if self.inclusive else pairs.gold_N > self.threshold
 

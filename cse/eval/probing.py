@@ -19,7 +19,7 @@ from cse.eval.senteval.folder import words
 from cse.eval.senteval.suite import Suite, embedded
 from cse.eval.senteval.transfer_data import Parts, in_sentevals_order
 from cse.eval.senteval.validation import Mode, Procedure, given_split
-from cse.provenance import Provenance
+from cse.provenance import Items, Provenance
 from cse.ranges import Name, OneOf
 from cse.types import Encode
 
@@ -82,6 +82,7 @@ class Probing(Suite):
             x = {part: np.asarray(vectors(examples.sentences[0]), np.float32) for part, examples in parts.items()}
             y = {part: examples.labels_N for part, examples in parts.items()}
             accuracies = given_split(x, y, self.settings["fit"])
+            self.scored[f"{task}/accuracy{self.suffix}"] = Items("accuracy", accuracies.predicted_N, y["test"])
             scores[f"{task}/accuracy{self.suffix}"] = accuracies.test
             scores[f"{task}/dev_accuracy{self.suffix}"] = accuracies.dev
             log.info("%s %.2f (%.0f s)", task, accuracies.test, time.perf_counter() - start)

@@ -20,7 +20,7 @@ from torch import Tensor
 from cse.errors import UserError
 from cse.eval.geometry import unit_rows
 from cse.eval.senteval.files import DataFolder
-from cse.provenance import Provenance
+from cse.provenance import Items, ItemScores, Provenance
 from cse.ranges import Count, Name, Split
 from cse.types import Encode, Evaluator
 
@@ -61,6 +61,7 @@ class Retrieval(Evaluator):
         self.parts = {str(split): names for split, names in parts.items()}
         self.rows, self.splits, self.top_k = rows, tuple(parts), top_k
         self.files: dict[str, tuple[np.ndarray, list[str]]] = {}  # image of each caption, captions
+        self.ranks: dict[str, np.ndarray] = {}  # of each split's captions that have another of their image
         self.hits: dict[str, list[tuple[float, str]]] = {}  # of each query, nearest first
 
     def prepare(self) -> None:
@@ -92,9 +93,21 @@ class Retrieval(Evaluator):
                 log.info("%s", "\n".join([query, *(f"  {value:.3f}  {caption}" for value, caption in hits)]))
         else:
             vectors_ND = encode(captions)
-        ranks = ranks_of_same_image(vectors_ND[: len(captions)], images)
+        ranks = self.ranks[split] = ranks_of_same_image(vectors_ND[: len(captions)], images)
         scores = {f"recall@{k}": 100 * float((ranks <= k).mean()) for k in self.ks}
         return scores | {"median_rank": float(np.median(ranks))}
+
+    def items(self, split: str) -> ItemScores:
+        """Whether each caption found another of its image among the first k."""
+        return {
+            f"recall@{k}": Items("accuracy", (self.ranks[split] <= k).astype(np.uint8), np.ones_like(self.ranks[split]))
+            for k in self.ks
+        }
+
+    def texts(self) -> Iterator[str]:
+        """The captions of every file."""
+        for _, captions in self.files.values():
+            yield from captions
 
     def provenance(self) -> RetrievalProvenance:
         """Captions of each split, and what the last search of the queries gave."""

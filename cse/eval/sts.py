@@ -8,6 +8,7 @@ STS-B and SICK-R are scored on their test split. The average is over the seven S
 to two decimals (SimCSE's print_table).
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
@@ -17,7 +18,7 @@ from scipy.stats import pearsonr, spearmanr
 from cse.errors import UserError
 from cse.eval.senteval.files import DataFolder
 from cse.eval.senteval.folder import SentEvalFolder, words
-from cse.provenance import Provenance
+from cse.provenance import Items, ItemScores, Provenance
 from cse.ranges import Name
 from cse.types import Encode, Evaluator
 
@@ -47,6 +48,13 @@ class Pairs:
     first: list[str]
     second: list[str]
     gold_N: np.ndarray
+
+
+Tasks = dict[str, list[Pairs]]
+"""The subsets of each task."""
+
+Scored = dict[str, list[tuple[np.ndarray, np.ndarray]]]
+"""(cosines_N, gold_N) of each subset of each task."""
 
 
 def joined(sets: list[Pairs]) -> Pairs:
@@ -137,17 +145,44 @@ def correlations(subsets: list[tuple[np.ndarray, np.ndarray]]) -> dict[str, floa
     return scores
 
 
-def score_tasks(encode: Encode, tasks: dict[str, list[Pairs]]) -> dict[str, float]:
-    """Correlations of every task, `<task>/<statistic>`; all sentences of all tasks go to `encode` in one call."""
+def scored_pairs(encode: Encode, tasks: Tasks) -> Scored:
+    """The cosines of every task's pairs; all sentences of all tasks go to `encode` in one call."""
     sets = [pairs for subsets in tasks.values() for pairs in subsets]
     vectors_ND = encode([text for pairs in sets for text in (*pairs.first, *pairs.second)])
     ends = np.cumsum([len(pairs.gold_N) for pairs in sets for _ in range(2)])
     halves = iter(np.split(vectors_ND, ends[:-1]))
-    scores: dict[str, float] = {}
-    for task, subsets in tasks.items():
-        scored = [(cosines(next(halves), next(halves)), pairs.gold_N) for pairs in subsets]
-        scores |= {f"{task}/{statistic}": value for statistic, value in correlations(scored).items()}
-    return scores
+    return {
+        task: [(cosines(next(halves), next(halves)), pairs.gold_N) for pairs in subsets]
+        for task, subsets in tasks.items()
+    }
+
+
+def task_correlations(scored: Scored) -> dict[str, float]:
+    """Correlations of every task, `<task>/<statistic>`."""
+    return {
+        f"{task}/{statistic}": value
+        for task, subsets in scored.items()
+        for statistic, value in correlations(subsets).items()
+    }
+
+
+def pair_items(scored: Scored) -> ItemScores:
+    """The pairs behind every task's Spearman correlation, its subsets joined, and one by one for their mean."""
+    items: ItemScores = {}
+    for task, subsets in scored.items():
+        items[f"{task}/spearman"] = Items("spearman", *map(np.concatenate, zip(*subsets, strict=True)))
+        if len(subsets) > 1:
+            parts = {f"{task}/spearman/{number}": Items("spearman", *subset) for number, subset in enumerate(subsets)}
+            items |= parts | {f"{task}/spearman_mean": list(parts)}
+    return items
+
+
+def texts_of(tasks: Tasks) -> Iterator[str]:
+    """Every sentence of every task."""
+    for subsets in tasks.values():
+        for pairs in subsets:
+            yield from pairs.first
+            yield from pairs.second
 
 
 class Stsb(Evaluator):
@@ -161,7 +196,8 @@ class Stsb(Evaluator):
     def __init__(self, senteval: Name | None, with_sickr: bool = False, allow_partial: bool = False):
         self.folder = SentEvalFolder(senteval, allow_partial)
         self.with_sickr = with_sickr
-        self.tasks: dict[str, dict[str, list[Pairs]]] = {}
+        self.tasks: dict[str, Tasks] = {}
+        self.scored: dict[str, Scored] = {}
 
     def prepare(self) -> None:
         """Read the pairs of every split. Raises MissingResource or UserError."""
@@ -180,10 +216,21 @@ class Stsb(Evaluator):
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         """`spearman` and `pearson` of STS-B; with_sickr adds `SICK-R/...` and the `average` Spearman."""
         self.prepare()
-        scores = score_tasks(encode, self.tasks[split])
+        self.scored[split] = scored_pairs(encode, self.tasks[split])
+        scores = task_correlations(self.scored[split])
         if self.with_sickr and "SICK-R/spearman" in scores and "STS-B/spearman" in scores:
             scores["average"] = (scores["STS-B/spearman"] + scores["SICK-R/spearman"]) / 2
         return {key.removeprefix("STS-B/"): value for key, value in scores.items()}
+
+    def items(self, split: str) -> ItemScores:
+        """The pairs of STS-B, and of SICK-R."""
+        items = {key.removeprefix("STS-B/"): one for key, one in pair_items(self.scored[split]).items()}
+        return items | ({"average": ["spearman", "SICK-R/spearman"]} if self.with_sickr else {})
+
+    def texts(self) -> Iterator[str]:
+        """The sentences of every split."""
+        for tasks in self.tasks.values():
+            yield from texts_of(tasks)
 
     def cosines(self, encode: Encode, split: str) -> tuple[np.ndarray, np.ndarray]:
         """(cosines_N, gold_N) of STS-B's pairs, for pictures."""
@@ -210,7 +257,8 @@ class Sts(Evaluator):
 
     def __init__(self, senteval: Name | None, allow_partial: bool = False):
         self.folder = SentEvalFolder(senteval, allow_partial)
-        self.tasks: dict[str, list[Pairs]] = {}
+        self.tasks: Tasks = {}
+        self.scored: Scored = {}
 
     def prepare(self) -> None:
         """Read all subsets. Raises MissingResource or UserError."""
@@ -226,10 +274,19 @@ class Sts(Evaluator):
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         """`<task>/spearman`, `/pearson` and, per year, their means; `average` if all seven tasks have data."""
         self.prepare()
-        scores = score_tasks(encode, self.tasks)
+        self.scored = scored_pairs(encode, self.tasks)
+        scores = task_correlations(self.scored)
         if len(self.tasks) == len(SUBSETS) + 2:
             scores["average"] = float(np.mean([round(scores[f"{task}/spearman"], 2) for task in self.tasks]))
         return scores
+
+    def items(self, split: str) -> ItemScores:
+        """The pairs of every task."""
+        return {**pair_items(self.scored), "average": [f"{task}/spearman" for task in self.tasks]}
+
+    def texts(self) -> Iterator[str]:
+        """The sentences of every task."""
+        return texts_of(self.tasks)
 
     def provenance(self) -> Provenance:
         """Pairs of each task, and the files."""

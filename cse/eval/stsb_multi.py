@@ -2,6 +2,7 @@
 
 import csv
 import hashlib
+from collections.abc import Iterator
 from operator import methodcaller
 from pathlib import Path
 from typing import Annotated
@@ -12,8 +13,18 @@ from annotated_types import MinLen
 from cse import hub
 from cse.errors import UserError
 from cse.eval.senteval.files import DataFolder
-from cse.eval.sts import STSB_ROWS, Pairs, golds, score_tasks
-from cse.provenance import Provenance
+from cse.eval.sts import (
+    STSB_ROWS,
+    Pairs,
+    Scored,
+    Tasks,
+    golds,
+    pair_items,
+    scored_pairs,
+    task_correlations,
+    texts_of,
+)
+from cse.provenance import ItemScores, Provenance
 from cse.ranges import Name, OneOf
 from cse.types import Encode, Evaluator
 
@@ -39,7 +50,8 @@ class StsbMulti(Evaluator):
         what = "the folder of stsb-<language>-<split>.csv"
         source = HubFiles if stsb_multi is None else LocalFiles
         self.folder = source(stsb_multi or "@".join(HUB), "paths.stsb_multi", what, allow_partial)
-        self.tasks: dict[str, dict[str, list[Pairs]]] = {}
+        self.tasks: dict[str, Tasks] = {}
+        self.scored: dict[str, Scored] = {}
 
     def prepare(self) -> None:
         """Read the pairs of every split and language. Raises MissingResource or UserError."""
@@ -55,10 +67,21 @@ class StsbMulti(Evaluator):
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         """`<language>/spearman` and `/pearson`; `average` if every language has data."""
         self.prepare()
-        scores = score_tasks(encode, self.tasks[split])
+        self.scored[split] = scored_pairs(encode, self.tasks[split])
+        scores = task_correlations(self.scored[split])
         if len(self.tasks[split]) == len(self.languages):
             scores["average"] = float(np.mean([scores[f"{language}/spearman"] for language in self.languages]))
         return scores
+
+    def items(self, split: str) -> ItemScores:
+        """The pairs of every language."""
+        items = pair_items(self.scored[split])
+        return items | {"average": list(items)}
+
+    def texts(self) -> Iterator[str]:
+        """The sentences of every split and language."""
+        for tasks in self.tasks.values():
+            yield from texts_of(tasks)
 
     def provenance(self) -> Provenance:
         """Pairs of each split and language, and the files."""

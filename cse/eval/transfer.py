@@ -18,7 +18,7 @@ from cse.eval.senteval.folder import SentEvalFolder
 from cse.eval.senteval.suite import Suite, embedded
 from cse.eval.senteval.transfer_data import Parts
 from cse.eval.senteval.validation import Mode, Procedure, cross_validation, given_split, nested_cross_validation
-from cse.provenance import Provenance
+from cse.provenance import Items, Provenance
 from cse.ranges import Name, OneOf
 from cse.types import Encode
 
@@ -104,7 +104,9 @@ class Transfer(Suite):
         }
         y = {part: examples.labels_N for part, examples in parts.items()}
         if task.scheme == "regression":
-            return self.regression.run(x, y)
+            scores, predicted_N = self.regression.run(x, y)
+            self.scored[f"{name}/spearman"] = Items("spearman", predicted_N, y["test"])
+            return scores
         classifier, k = self.settings["fit"], self.settings["kfold"]
         if task.scheme == "nested":
             accuracies = nested_cross_validation(x["all"], y["all"], classifier, k)
@@ -115,11 +117,14 @@ class Transfer(Suite):
             accuracies = given_split(x, y, dataclasses.replace(classifier, **self.settings["snli"]))
         else:
             accuracies = given_split(x, y, classifier)
+        gold_N = y["all"] if task.scheme == "nested" else y["test"]
+        self.scored[f"{name}/accuracy{self.suffix}"] = Items("accuracy", accuracies.predicted_N, gold_N)
         scores = {f"accuracy{self.suffix}": accuracies.test, f"dev_accuracy{self.suffix}": accuracies.dev}
         if task.f1:
             from sklearn.metrics import f1_score
 
-            scores[f"f1{self.suffix}"] = round(100 * float(f1_score(y["test"], accuracies.predicted_N)), 2)
+            scores[f"f1{self.suffix}"] = round(100 * float(f1_score(gold_N, accuracies.predicted_N)), 2)
+            self.scored[f"{name}/f1{self.suffix}"] = Items("f1", accuracies.predicted_N, gold_N)
         return scores
 
     def provenance(self) -> TransferProvenance:

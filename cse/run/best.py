@@ -8,6 +8,7 @@ from safetensors import SafetensorError, safe_open
 
 from cse.errors import UserError
 from cse.eval.cosines import keep_cosines
+from cse.eval.items import keep_items
 from cse.eval.score import Remembering, score
 from cse.files import recover_folder, replaced_folder
 from cse.model.export import save_encoder
@@ -57,6 +58,7 @@ class Best:
         evaluators = self.parts.evaluators
         splits = {name: list(evaluator.splits) for name, evaluator in evaluators.items()}
         score(evaluators, splits, encode, into=self.record.metrics)
+        self.record.content["items"] = keep_items(self.record.folder, evaluators, splits)
         self.keep_cosines("after", encode)
 
     def keep_cosines(self, when: Literal["before", "after"], encode: Encode) -> None:

@@ -17,6 +17,7 @@ PATIENCE = timedelta(days=1)  # for one process that tokenises or scores while t
 
 def run(cfg: DictConfig, folder: Path) -> float | None:
     """Train, then score the best step on every split of every evaluator. Returns the selection score."""
+    from cse.data.overlap import overlap
     from cse.run.best import Best, recover_best
     from cse.run.preview import preview
     from cse.run.record import Record
@@ -33,8 +34,9 @@ def run(cfg: DictConfig, folder: Path) -> float | None:
         preview(parts.batches, config["data"]["preview"])
         return None
     training = Training(parts, accelerator, folder, identity(config))
-    if accelerator.is_main_process:
-        announce(config, parts, training)
+    found = overlap(parts.batches.text, parts.evaluators) if accelerator.is_main_process else None
+    if found:
+        announce(config, parts, training, found)
     if cfg.dry_run:
         return None
     training.start(cfg.seed, resume=cfg.resume is not None)  # before the record: what is refused leaves a run as it is
@@ -49,6 +51,7 @@ def run(cfg: DictConfig, folder: Path) -> float | None:
         resumed_at=training.step or None,
         writes=accelerator.is_main_process,
     )
+    record.content["overlap"] = found
     with Signals(f"this goes on: {shlex.join(['cse-train', f'resume={folder}'])}") as signals, record:
         best = Best(record, parts)
         if accelerator.is_main_process and training.step == 0:

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 
+from cse.data.overlap import Overlap, said
 from cse.files import write_text
 from cse.report.run_plots import draw
 from cse.run.record import Record, model_card
@@ -15,7 +16,7 @@ from cse.types import Config
 log = logging.getLogger("cse")
 
 
-def announce(config: Config, parts: Parts, training: Training) -> None:
+def announce(config: Config, parts: Parts, training: Training, found: Overlap) -> None:
     """The run in a few lines: what, on what, how long, where."""
     trainer, encoder, accelerator = parts.trainer, parts.encoder, training.accelerator
     millions = sum(p.numel() for p in encoder.parameters()) / 1e6
@@ -28,6 +29,7 @@ def announce(config: Config, parts: Parts, training: Training) -> None:
         "recipe": ("\n" + 11 * " ").join(config["sources"]),
         "encoder": f"{config['model']['name']}, {encoder.pooling} pooling, {millions:.1f}M parameters",
         "data": f"{config['data']['name']}, {rows} rows",
+        "overlap": said(found),
         "schedule": f"{steps} of {planned} steps, {schedule}",
         "device": f"{accelerator.device}, {precision}, {accelerator.num_processes} process(es)",
         "folder": training.folder,

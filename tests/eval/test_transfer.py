@@ -15,6 +15,7 @@ from cse.eval.senteval.relatedness import Relatedness
 from cse.eval.senteval.sklearn_logreg import SklearnLogisticRegression
 from cse.eval.sts import SICK_FILES
 from cse.eval.transfer import SIMCSE_SEVEN, TASKS, Transfer, features
+from cse.provenance import Items
 
 WORDS = ["good", "fine", "nice", "bad", "poor", "dull", "film", "plot", "cast", "end"]
 
@@ -173,6 +174,15 @@ def test_every_task_scores_as_one_fit_after_the_other(folder, bag_of_letters):
         assert (scores[f"{task}/dev_accuracy"], scores[f"{task}/accuracy"]) == (dev, test), task
     assert scores["average"] == np.mean([scores[f"{task}/accuracy"] for task in SIMCSE_SEVEN])
     assert scores["dev_average"] == np.mean([scores[f"{task}/dev_accuracy"] for task in SIMCSE_SEVEN])
+
+    items = suite.items("test")
+    assert items["average"] == [f"{task}/accuracy" for task in SIMCSE_SEVEN]
+    for score, one in items.items():
+        if isinstance(one, Items) and one.kind == "accuracy":
+            nested = TASKS[score.partition("/")[0]].scheme == "nested"  # the mean of folds that differ in size
+            right = 100 * (one.values_N == one.gold_N).mean()
+            assert right == pytest.approx(scores[score], abs=1 if nested else 0.01), score
+    assert {one.kind for one in items.values() if isinstance(one, Items)} == {"accuracy", "f1", "spearman"}
     assert 0 < scores["MRPC/f1"] <= 100
     provenance = suite.provenance()
     assert provenance["rows"]["TREC"] == {"train": 60, "test": 30}

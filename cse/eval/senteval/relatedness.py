@@ -33,14 +33,18 @@ class Relatedness:
     max_epoch: Natural
     seed: Seed
 
-    def run(self, x: dict[str, np.ndarray], y: dict[str, np.ndarray]) -> dict[str, float]:
-        """Scores of features x and gold scores y in train, dev and test: correlations x100, mean squared error."""
+    def run(self, x: dict[str, np.ndarray], y: dict[str, np.ndarray]) -> tuple[dict[str, float], np.ndarray]:
+        """Of features x and gold scores y in train, dev and test: correlations x100 and mean squared error, and the
+        predicted score (N,) of each row of test."""
         weight, bias, best = self._fit(x, y)
         predicted_N = _expected_score(torch.from_numpy(x["test"]), weight, bias)
+        return self._scores(predicted_N, y["test"], best), predicted_N
+
+    def _scores(self, predicted_N: np.ndarray, gold_N: np.ndarray, best: float) -> dict[str, float]:
         return {
-            "pearson": 100 * _correlate("pearson", predicted_N, y["test"]),
-            "spearman": 100 * _correlate("spearman", predicted_N, y["test"]),
-            "mse": float(np.mean((predicted_N - y["test"]) ** 2)),
+            "pearson": 100 * _correlate("pearson", predicted_N, gold_N),
+            "spearman": 100 * _correlate("spearman", predicted_N, gold_N),
+            "mse": float(np.mean((predicted_N - gold_N) ** 2)),
             f"dev_{self.stop_on}": 100 * best,
         }
 

@@ -1,13 +1,13 @@
 """What SentEval's two suites of linear classifiers share: modes, rows, averages, and one pass through the encoder."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from cse.eval.score import Remembering
 from cse.eval.senteval.transfer_data import Examples, Parts
 from cse.eval.senteval.validation import Mode, Procedure
-from cse.provenance import RowCounts
+from cse.provenance import ItemScores, RowCounts
 from cse.types import Encode, Evaluator
 
 
@@ -22,6 +22,7 @@ class Suite(Evaluator):
         self.mode, self.settings = mode, classifiers[mode]
         self.suffix = "_sklearn" if mode == "sklearn" else ""
         self.data: dict[str, Parts] = {}
+        self.scored: ItemScores = {}
 
     def averages(self, scores: dict[str, float]) -> dict[str, float]:
         """`average` and `dev_average` of the accuracies of `averaged`; {} if one of these tasks has no data."""
@@ -33,6 +34,19 @@ class Suite(Evaluator):
             )
             for part in ("", "dev_")
         }
+
+    def items(self, split: str) -> ItemScores:
+        """The test rows of each task."""
+        if not set(self.averaged) <= set(self.data):
+            return self.scored
+        return {**self.scored, f"average{self.suffix}": [f"{task}/accuracy{self.suffix}" for task in self.averaged]}
+
+    def texts(self) -> Iterator[str]:
+        """The sentences of all parts of each task."""
+        for parts in self.data.values():
+            for examples in parts.values():
+                for texts in examples.sentences:
+                    yield from texts
 
     def rows(self) -> RowCounts:
         """Rows of each part of each task."""

@@ -68,11 +68,11 @@ class Classifier(Protocol):
 
 @dataclass(frozen=True)
 class Accuracies:
-    """Accuracies in percent; predicted_N for the test rows (not for nested cross-validation, which has no test set)."""
+    """Accuracies in percent; predicted_N of the test rows (nested cross-validation: of all, each held out once)."""
 
     dev: float
     test: float
-    predicted_N: np.ndarray | None = None
+    predicted_N: np.ndarray
     folds: list[float] = field(default_factory=list)
 
 
@@ -95,11 +95,11 @@ def nested_cross_validation(x_NF: np.ndarray, y_N: np.ndarray, classifier: Class
         devs.append(max(scores))
         chosen.append([grid[int(np.argmax(scores))]])
     refit = classifier.fit(x, y_N, [classifier.hold_out(train_N) for train_N, _ in outer], np.array(chosen))
-    tests = [
-        round(100 * _accuracy(refit.predict(x[test_N], fold, 0), y_N[test_N]), 2)
-        for fold, (_, test_N) in enumerate(outer)
-    ]
-    return Accuracies(float(round(np.mean(devs), 2)), float(round(np.mean(tests), 2)), folds=tests)
+    predicted_N = np.empty_like(y_N)
+    for fold, (_, test_N) in enumerate(outer):
+        predicted_N[test_N] = refit.predict(x[test_N], fold, 0)
+    tests = [round(100 * _accuracy(predicted_N[test_N], y_N[test_N]), 2) for _, test_N in outer]
+    return Accuracies(float(round(np.mean(devs), 2)), float(round(np.mean(tests), 2)), predicted_N, folds=tests)
 
 
 def cross_validation(x: dict[str, np.ndarray], y: dict[str, np.ndarray], classifier: Classifier, k: int) -> Accuracies:

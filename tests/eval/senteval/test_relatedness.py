@@ -63,7 +63,8 @@ def test_one_fit_as_the_authors_run_it(kind, correlate):
             misses += 1
     predicted = kept(torch.tensor(x["test"])).detach().numpy() @ np.arange(1, 6)
 
-    found = Relatedness(stop_on=kind, **SETTINGS).run(x, y)
+    found, own = Relatedness(stop_on=kind, **SETTINGS).run(x, y)
+    assert own == pytest.approx(predicted, rel=1e-4)
     assert found == pytest.approx(
         {
             "pearson": 100 * pearsonr(predicted, y["test"])[0],
@@ -79,5 +80,5 @@ def test_constant_embeddings_score_0_and_not_nan():
     x = {part: np.ones((20, 3), np.float32) for part in ("train", "dev", "test")}
     y = {part: np.linspace(1, 5, 20) for part in x}
     with pytest.warns(RuntimeWarning):
-        found = Relatedness(stop_on="pearson", **SETTINGS).run(x, y)
+        found, _ = Relatedness(stop_on="pearson", **SETTINGS).run(x, y)
     assert (found["pearson"], found["spearman"], found["dev_pearson"]) == (0, 0, 0)

@@ -1,0 +1,97 @@
+"""How many training texts stand in the evaluation sets: word for word, and but for case, spaces and punctuation.
+
+Whole texts are compared, so a test sentence inside a long document is not found. One pass over the training text: a
+million sentences take some three seconds, once; the count is kept beside the cached text.
+"""
+
+import hashlib
+import json
+import string
+import unicodedata
+from collections.abc import Mapping
+
+from typing_extensions import TypedDict
+
+from cse.data.text import Text
+from cse.files import write_json
+from cse.types import Evaluator
+
+VERSION = 1
+LOWER = bytes.maketrans(string.ascii_uppercase.encode(), string.ascii_lowercase.encode())
+OTHER = bytes(byte for byte in range(128) if not chr(byte).isalnum())
+
+
+class Found(TypedDict):
+    """texts: how many there are to look for or in; of them, or of the training texts, those that are found."""
+
+    texts: int
+    exact: int
+    normalised: int
+
+
+class Overlap(Found):
+    """Of all training texts. sets: by evaluator, its distinct texts, and training texts found among them; unread: the
+    evaluators whose texts are not known beforehand (MTEB's)."""
+
+    sets: dict[str, Found]
+    unread: list[str]
+
+
+def overlap(text: Text, evaluators: Mapping[str, Evaluator]) -> Overlap:
+    """The count for prepared text and evaluators, from the cache where it has been made before.
+
+    Raises RunError where the disk refuses.
+    """
+    sets = {name: {one.encode() for one in evaluator.texts()} for name, evaluator in evaluators.items()}
+    content = hashlib.sha256(repr((VERSION, text.digest, text.limit, text.limit_seed)).encode())
+    for name in sorted(sets):
+        content.update(b"\0\0" + name.encode() + b"\0" + b"\0".join(sorted(sets[name])))
+    kept = text.cache / f"{content.hexdigest()[:32]}.overlap.json"
+    if kept.exists():
+        return json.loads(kept.read_text(encoding="utf-8"))
+    found = counted(text, {name: texts for name, texts in sets.items() if texts})
+    found["unread"] = [name for name, texts in sets.items() if not texts]
+    write_json(kept, found)
+    return found
+
+
+def counted(text: Text, sets: Mapping[str, set[bytes]]) -> Overlap:
+    """The count, by one pass over the text."""
+    owners: dict[bytes, list[str]] = {}
+    for name, texts in sets.items():
+        for normal in {normalised(one) for one in texts} - {b""}:
+            owners.setdefault(normal, []).append(name)
+    result = Overlap(
+        texts=0,
+        exact=0,
+        normalised=0,
+        sets={name: Found(texts=len(texts), exact=0, normalised=0) for name, texts in sets.items()},
+        unread=[],
+    )
+    for cell in text.cells():
+        result["texts"] += 1
+        if names := owners.get(normalised(cell)):
+            exact = [name for name in names if cell in sets[name]]
+            result["normalised"] += 1
+            result["exact"] += bool(exact)
+            for name in names:
+                result["sets"][name]["normalised"] += 1
+                result["sets"][name]["exact"] += name in exact
+    return result
+
+
+def normalised(text: bytes) -> bytes:
+    """Letters and digits alone (UTF-8), after NFKC and case folding: tokenised and plain text are the same."""
+    if text.isascii():
+        return text.translate(LOWER, OTHER)
+    folded = unicodedata.normalize("NFKC", text.decode()).casefold()
+    return "".join(filter(str.isalnum, folded)).encode()
+
+
+def said(found: Overlap) -> str:
+    """The count in a line."""
+    words = "training texts stand in the evaluation sets word for word"
+    sets = ", ".join(f"{name} {one['normalised']:,}" for name, one in found["sets"].items() if one["normalised"])
+    line = f"{found['exact']:,} of {found['texts']:,} {words}, {found['normalised']:,} but for case and punctuation"
+    unread = f"; not looked into: {', '.join(found['unread'])}" if found["unread"] else ""
+    return line + (f" ({sets})" if sets else "") + unread
