@@ -1,24 +1,30 @@
-"""Every paper's claims and every run, in two files: python -m benchmarks.claims [FOLDER] [SCORE]
+"""Every paper's claims and every run, in three files that grow: python -m benchmarks.claims FOLDER [--only PAPER/TABLE]
 
-FOLDER holds PAPER/TABLE folders of runs: runs/laptop, where cse-train sweep=PAPER/TABLE scale=laptop puts them. SCORE
-is the score that stands for the paper's where that was not measured (dev/demo/average). Writes benchmarks/CLAIMS.md, a
-line for each claim, and benchmarks/all_runs.csv, a line for each run with its settings and scores. Tables without runs
-are listed, not left out.
+FOLDER holds PAPER/TABLE folders of runs: runs/laptop, where cse-train sweep=PAPER/TABLE scale=laptop puts them. Their
+tables are judged anew; what other tables gave before stays as it is, so that runs need not be kept.
+
+    claims.csv      a line for each claim of each table that was carried out, dated, with the commit that judged it
+    all_runs.csv    a line for each run behind them: settings, scores, commit, training texts in evaluation sets
+    CLAIMS.md       claims.csv for people, made anew from the two each time
 """
 
+import argparse
 import csv
-import sys
 import tempfile
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from cse.cli.report import of_sweep, settings
 from cse.dotted import flattened
-from cse.files import write_text
-from cse.report.findings import facts
+from cse.errors import UserError
+from cse.files import replaced_file, write_text
+from cse.report.findings import TOLD, facts
 from cse.report.page import Report
 from cse.report.runs import Run
-from cse.report.verdicts import Finding
+from cse.run.composition import nearest
 from cse.run.groups import choices
+from cse.run.record import git_commit
 from cse.sweep import jobs
 
 HERE = Path(__file__).parent
@@ -27,11 +33,25 @@ HEAD = """# What the papers claim, and what runs of this size say
 Made by `python -m benchmarks.claims` from {done} finished runs of {tables} of {all} tables and figures. Another
 experiment than the papers' (`conf/scale/laptop.yaml`: MiniLM, which was tuned for sentences before, some tens of steps
 on little text): NOT SEEN is the expected answer, and HOLDS or CONTRADICTED speak of this size alone. *printed so*:
-whether the paper's own numbers say what its text claims. *Minutes* are those of all of a table's runs.
-
-| paper | table | claim | printed | printed so | ours | interval | n | p (Holm) | verdict | minutes |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+whether the paper's own numbers say what its text claims. *Minutes* are those of all of a table's runs. *Commit*: of
+the code that judged them.
 """
+SHOWN = (
+    "paper",
+    "table",
+    "claim",
+    *(name for name in TOLD if name != "test"),
+    "verdict",
+    "minutes",
+    "runs",
+    "date",
+    "commit",
+)
+COLUMNS = ("paper", "table", "claim", *TOLD, "verdict", "minutes", "runs", "date", "commit")
+MACHINES = ("paths.", "scale.replaced.", "jobs.", "tracker.", "data.cache_dir", "sources", "note", "resume")
+
+Row = dict[str, str]
+"""A line of a CSV file."""
 
 
 def report(name: str, folder: Path, score: str, out: Path) -> Report | None:
@@ -45,55 +65,122 @@ def report(name: str, folder: Path, score: str, out: Path) -> Report | None:
     return of_sweep(settings([f"sweep={name}", f"runs={place}", f"score={score}"]), [place], out)
 
 
-def line(name: str, finding: Finding, minutes: float) -> str:
-    """A claim as a row of the table."""
+def claim_rows(name: str, made: Report) -> list[Row]:
+    """A table's claims; one line without a claim where it has none."""
     paper, table = name.split("/")
-    told = facts(finding)
-    cells = [
-        paper,
-        table,
-        finding.claim.says,
-        *(told[key] for key in ("printed", "printed so", "ours", "interval", "n", "p")),
+    common = {
+        "paper": paper,
+        "table": table,
+        "minutes": f"{sum(run.results.get('seconds') or 0 for run in made.runs) / 60:.0f}",
+        "runs": str(sum(run.status == "done" for run in made.runs)),
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "commit": (git_commit() or "")[:9],
+    }
+    rows = [
+        common | {"claim": finding.claim.says, **facts(finding), "verdict": finding.verdict}
+        for finding in made.findings
     ]
-    return "| " + " | ".join([*cells, finding.verdict, f"{minutes:.0f}"]) + " |\n"
+    return rows or [common | {"claim": ""}]
 
 
-def minutes_of(runs: list[Run]) -> float:
-    return sum(run.results.get("seconds") or 0 for run in runs) / 60
+def run_row(run: Run, folder: Path) -> Row:
+    """A run's settings and scores by dotted key, and where it comes from; of paths on this machine the last part."""
+    own = {key: run.results.get(key) for key in ("git_commit", "device", "steps", "best_step", "seconds")}
+    overlap = {key: (run.results.get("overlap") or {}).get(key) for key in ("texts", "exact", "normalised")}
+    config = {key: value for key, value in flattened(run.config).items() if not key.startswith(MACHINES)}
+    told = {
+        "folder": run.folder.relative_to(folder),
+        "status": run.status,
+        **own,
+        **{f"overlap.{key}": value for key, value in overlap.items()},
+        **config,
+        **run.metrics,
+    }
+    return {key: _bare(value) for key, value in told.items()}
 
 
-def settings_of(run: Run) -> dict[str, object]:
-    """A run's settings and scores by dotted key."""
-    return {"folder": run.folder, "status": run.status, **flattened(run.config), **run.metrics}
+def _bare(value: object) -> str:
+    text = "" if value is None else str(value)
+    return Path(text).name if text.startswith("/") else text
 
 
-def write_runs(runs: list[Run], path: Path) -> None:
-    """One line a run, a column for each setting in which any two differ and for each score."""
-    rows = [settings_of(run) for run in runs]
-    keys = dict.fromkeys(key for row in rows for key in row)
-    columns = [key for key in keys if len({repr(row.get(key)) for row in rows}) > 1]
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
+def read(path: Path) -> list[Row]:
+    """The lines of a CSV file; none where it does not exist."""
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def write(path: Path, rows: list[Row], columns: Sequence[str]) -> None:
+    """The lines as a CSV file, in one step."""
+    with replaced_file(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, columns, restval="", extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
 
 
-def main(folder: str = "runs/laptop", score: str = "dev/demo/average") -> None:
-    """Both files, from whatever runs there are."""
+def kept(rows: list[Row], fresh: Callable[[Row], bool], new: list[Row], order: Callable[[Row], object]) -> list[Row]:
+    """The lines that nothing new replaces, and the new ones, in order."""
+    return sorted([*(row for row in rows if not fresh(row)), *new], key=order)  # type: ignore[arg-type, return-value]
+
+
+def page(claims: list[Row], runs: list[Row], names: list[str]) -> str:
+    """CLAIMS.md."""
+    tables = dict.fromkeys(f"{row['paper']}/{row['table']}" for row in claims)
+    text = HEAD.format(done=sum(row["status"] == "done" for row in runs), tables=len(tables), all=len(names))
+    text += f"\n| {' | '.join(SHOWN)} |\n|{' --- |' * len(SHOWN)}\n"
+    for row in claims:
+        if row["claim"]:
+            text += "| " + " | ".join((row.get(name) or "").replace("|", "\\|") for name in SHOWN) + " |\n"
+    silent = [f"{row['paper']}/{row['table']}" for row in claims if not row["claim"]]
+    text += f"\nCarried out, and the paper claims nothing from it: {', '.join(silent) or 'none'}.\n"
+    missing = [name for name in names if name not in tables]
+    return text + f"\nNot carried out: {', '.join(missing) or 'none'}.\n"
+
+
+def main(folder: Path, only: Sequence[str] = (), score: str = "dev/demo/average") -> None:
+    """All three files, from the runs there are and what was known before."""
     names = choices("sweep")
+    if unknown := [name for name in only if name not in names]:
+        raise UserError(f"--only {unknown[0]}: there is no such sweep{nearest(unknown[0], names)}")
     with tempfile.TemporaryDirectory() as pictures:
-        made = {name: report(name, Path(folder), score, Path(pictures)) for name in names}
+        made = {name: report(name, folder, score, Path(pictures)) for name in only or names}
     found = {name: one for name, one in made.items() if one is not None and one.runs}
-    runs = {run.folder: run for one in found.values() for run in one.runs}
-    text = HEAD.format(done=sum(run.status == "done" for run in runs.values()), tables=len(found), all=len(names))
-    for name, one in found.items():
-        text += "".join(line(name, finding, minutes_of(one.runs)) for finding in one.findings)
-    missing = [name for name in names if name not in found]
-    text += f"\nNot carried out: {', '.join(missing) or 'none'}.\n"
-    write_text(HERE / "CLAIMS.md", text)
-    write_runs(list(runs.values()), HERE / "all_runs.csv")
-    print(f"{HERE / 'CLAIMS.md'}, {HERE / 'all_runs.csv'}: {len(found)} of {len(names)} tables")
+    runs = {run.folder: run_row(run, folder) for one in found.values() for run in one.runs}
+    places = {str(jobs.read(name).folder) for name in found}
+    claims = kept(
+        read(HERE / "claims.csv"),
+        lambda row: f"{row['paper']}/{row['table']}" in found,
+        [row for name, one in found.items() for row in claim_rows(name, one)],
+        lambda row: names.index(f"{row['paper']}/{row['table']}"),
+    )
+    every = kept(
+        read(HERE / "all_runs.csv"),
+        lambda row: row["folder"].startswith(tuple(f"{place}/" for place in places)),
+        list(runs.values()),
+        lambda row: row["folder"],
+    )
+    write(HERE / "claims.csv", claims, COLUMNS)
+    write(HERE / "all_runs.csv", every, list(dict.fromkeys(key for row in every for key in row)))
+    write_text(HERE / "CLAIMS.md", page(claims, every, names))
+    print(f"{HERE}: claims.csv, all_runs.csv, CLAIMS.md; judged {', '.join(found) or 'nothing'}")
+
+
+def command() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.claims", description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=Path, nargs="?", default=Path("runs/laptop"), help="PAPER/TABLE folders of runs")
+    parser.add_argument("--only", nargs="+", default=[], metavar="PAPER/TABLE", help="judge these tables alone")
+    parser.add_argument(
+        "--score", default="dev/demo/average", help="stands for the paper's score where that was not measured"
+    )
+    arguments = parser.parse_args()
+    try:
+        main(arguments.folder, arguments.only, arguments.score)
+    except UserError as error:
+        parser.error(str(error))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    command()

@@ -1,21 +1,63 @@
-"""benchmarks/claims.py: both files from whatever runs there are."""
+"""benchmarks/claims.py: the files grow with the runs there are, and outlive them."""
 
 import csv
+import shutil
+
+import pytest
 
 from benchmarks import claims
+from cse.errors import UserError
+
+
+def leave_table5(leave):
+    for m, scores in {2: (70.0, 71.0, 69.5), 3: (72.1, 73.0, 71.4)}.items():
+        for seed, score in enumerate(scores):
+            config = {"objective.m": m, "seed": seed, "model.name": "/home/me/tiny", "paths.cache": "/home/me/cache"}
+            leave(f"whitenedcse/table5/{m}-{seed}", config, {"dev/demo/average": score})
+
+
+def lines(path):
+    return list(csv.DictReader(path.open()))
 
 
 def test_every_claim_of_the_runs_there_are_and_the_tables_without(leave, tmp_path, monkeypatch):
-    for m, scores in {2: (70.0, 71.0, 69.5), 3: (72.1, 73.0, 71.4)}.items():
-        for seed, score in enumerate(scores):
-            config = {"objective.m": m, "seed": seed, "model.name": "tiny"}
-            leave(f"whitenedcse/table5/{m}-{seed}", config, {"dev/demo/average": score})
+    leave_table5(leave)
     monkeypatch.setattr(claims, "HERE", tmp_path)
-    claims.main(str(tmp_path / "runs"))
+    claims.main(tmp_path / "runs", ["whitenedcse/table5", "nonling/table1"])
     text = (tmp_path / "CLAIMS.md").read_text()
     assert "from 6 finished runs of 1 of 42 tables" in text
     assert "| whitenedcse | table5 | m = 3 is better than 2, 4 and 5 | +0.04 | yes | +2.00 (2) |" in text
     assert "Not carried out: declutr/figure2" in text
-    rows = list(csv.DictReader((tmp_path / "all_runs.csv").open()))
-    assert len(rows) == 6
+    rows = lines(tmp_path / "all_runs.csv")
+    assert [row["folder"] for row in rows] == [f"whitenedcse/table5/{m}-{seed}" for m in (2, 3) for seed in range(3)]
     assert {row["objective.m"] for row in rows} == {"2", "3"}
+    assert {row["model.name"] for row in rows} == {"tiny"}  # nothing says where this machine keeps it
+    assert "/home/me" not in (tmp_path / "all_runs.csv").read_text()
+
+
+def test_what_was_judged_before_stays_when_its_runs_are_gone(leave, tmp_path, monkeypatch):
+    leave_table5(leave)
+    monkeypatch.setattr(claims, "HERE", tmp_path)
+    claims.main(tmp_path / "runs", ["whitenedcse/table5"])
+    before = lines(tmp_path / "claims.csv")
+    assert all(row["date"] and row["commit"] and row["runs"] == "6" for row in before)
+    shutil.rmtree(tmp_path / "runs" / "whitenedcse")
+    leave("whitenedcse/table3/a", {"seed": 1}, {"dev/demo/average": 50.0})
+    claims.main(tmp_path / "runs", ["whitenedcse/table5", "whitenedcse/table3"])
+    after = lines(tmp_path / "claims.csv")
+    assert [row for row in after if row["table"] == "table5"] == before
+    assert {row["table"] for row in after} == {"table3", "table5"}
+    assert len(lines(tmp_path / "all_runs.csv")) == 7
+    assert "from 7 finished runs of 2 of 42 tables" in (tmp_path / "CLAIMS.md").read_text()
+
+    leave_table5(leave)  # judged again, and not twice
+    claims.main(tmp_path / "runs", ["whitenedcse/table5"])
+    assert len(lines(tmp_path / "claims.csv")) == len(after)
+    assert len(lines(tmp_path / "all_runs.csv")) == 7
+
+
+def test_an_unknown_table_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(claims, "HERE", tmp_path)
+    with pytest.raises(UserError, match=r"--only nonling/tabel1: there is no such sweep.*nonling/table1"):
+        claims.main(tmp_path, ["nonling/tabel1"])
+    assert not list(tmp_path.glob("*.csv"))
