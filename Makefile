@@ -33,8 +33,9 @@ test: check ## Everything that CI runs: check, then every test
 test-fast: $(READY) ## Only the tests of seconds
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadscope -m 'not slow'
 
-readme: $(READY) ## Write the table of choices in README.md from conf/
+readme: $(READY) ## Write from conf/ and sweeps/: README's table of choices, and which sweeps need which data
 	$(BIN)/python -m cse.cli.help README.md
+	$(BIN)/python -m cse.sweep.needs
 
 docs: $(READY) ## Build the documents into site/; a link that leads nowhere fails
 	$(BIN)/python -m sphinx -q -W --keep-going -d site/.doctrees docs site

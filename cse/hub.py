@@ -49,10 +49,11 @@ class Repo:
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file of a repository and its bytes (0 where the hub does not say)."""
+    """A file of a repository, its bytes (0 where the hub does not say), and its sha256 (None where it does not)."""
 
     path: str
     size: int
+    sha256: str | None = None
 
 
 def file(repo: Repo, path: str) -> Path:
@@ -72,6 +73,14 @@ def cached(repo: Repo, path: str) -> Path | None:
     return Path(known) if isinstance(known, str) else None
 
 
+def cache_of(repo: Repo) -> Path:
+    """The folder of the hub's cache that holds what was fetched of a repository."""
+    from huggingface_hub import constants
+    from huggingface_hub.file_download import repo_folder_name
+
+    return Path(constants.HF_HUB_CACHE) / repo_folder_name(repo_id=repo.name, repo_type=repo.kind)
+
+
 def listing(repo: Repo) -> list[RemoteFile]:
     """The files of a repository. Raises MissingResource."""
     from huggingface_hub import HfApi
@@ -80,7 +89,9 @@ def listing(repo: Repo) -> list[RemoteFile]:
         api = HfApi()
         ask = api.model_info if repo.kind == "model" else api.dataset_info
         info = ask(repo.name, revision=repo.revision, files_metadata=True, timeout=PATIENCE)
-    return [RemoteFile(sibling.rfilename, sibling.size or 0) for sibling in info.siblings or []]
+    return [
+        RemoteFile(one.rfilename, one.size or 0, one.lfs.sha256 if one.lfs else None) for one in info.siblings or []
+    ]
 
 
 def downloaded(repo: Repo, files: list[RemoteFile]) -> Iterator[Path]:

@@ -18,6 +18,7 @@ class ToyHub:
 
     moved: old model name -> new. gated: repositories that ask for terms. status: an HTTP status for all requests.
     breaks: downloads that end in the middle before one goes through. requests: method, path and status of each.
+    lfs: the sha256 that is given out for a path.
     """
 
     repos: dict[str, dict[str, bytes]] = field(default_factory=dict)
@@ -25,6 +26,7 @@ class ToyHub:
     gated: set[str] = field(default_factory=set)
     status: int | None = None
     breaks: int = 0
+    lfs: dict[str, str] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)
     url: str = ""
 
@@ -95,7 +97,10 @@ class Handler(BaseHTTPRequestHandler):
             rows = [{"type": "directory", "path": folder, "oid": "0" * 40} for folder in sorted(folders)]
             rows += [self.entry(path, files[path]) for path in inside]
             return self.answer(200, [row for row in rows if deep or str(Path(row["path"]).parent) == (tree[2] or ".")])
-        siblings = [{"rfilename": path, "size": len(content)} for path, content in files.items()]
+        siblings: list[dict] = [{"rfilename": path, "size": len(content)} for path, content in files.items()]
+        for one in siblings:
+            if one["rfilename"] in self.hub.lfs:
+                one["lfs"] = {"size": one["size"], "sha256": self.hub.lfs[one["rfilename"]], "pointerSize": 1}
         about = {"id": name.partition("/")[2], "sha": COMMIT, "siblings": siblings, "tags": [], "private": False}
         self.answer(200, about | {"gated": "manual" if name in self.hub.gated else False})
 

@@ -59,7 +59,7 @@ def normalised(source: Path, cache_dir: Path) -> Path:
     version = f"{source.resolve()} {stat.st_size} {stat.st_mtime_ns}"
 
     def write(folder: Path) -> None:
-        for name, content in _read(source).items():
+        for name, content in wordnet_files(source).items():
             (folder / name).write_bytes(content.replace(b"\r\n", b"\n"))
         (folder / "lexnames").write_text("".join(f"{i:02d}\tfile{i:02d}\t0\n" for i in range(45)))
         for path in folder.iterdir():
@@ -69,7 +69,8 @@ def normalised(source: Path, cache_dir: Path) -> Path:
     return written_once(cache_dir / f"wordnet-{digest}", write, "free space or set paths.cache")
 
 
-def _read(source: Path) -> dict[str, bytes]:
+def wordnet_files(source: Path) -> dict[str, bytes]:
+    """{name: content} of WordNet's files in a folder or zip. Raises MissingResource where it is not complete."""
     try:
         if source.is_dir():
             return {name: (source / name).read_bytes() for name in FILES}

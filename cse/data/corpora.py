@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cse import hub
+from cse.catalogue import DATASETS
 from cse.data.readers import lines_of, read_rows
 from cse.errors import UserError
 from cse.ranges import Count, Name, Natural
@@ -32,27 +33,20 @@ class Corpus(NamedTuple):
     revision: str | None = None
 
 
-SIMCSE = "princeton-nlp/datasets-for-simcse"
-TRIPLETS = "use a file of your own, data=text data.path=FILE.csv data.columns=[sent0,sent1,hard_neg]"
-PAIRS = "use a file of your own, data=text data.path=FILE.csv data.columns=[sent0,sent1]"
-HUB = {
-    # A million sentences by its name; SimCSE's training log counts 1,000,001 rows.
-    "wiki1m": Corpus(SIMCSE, "wiki1m_for_simcse.txt", (), (1_000_000, 1_000_001)),
-    "nli": Corpus(SIMCSE, "nli_for_simcse.csv", ("sent0", "sent1", "hard_neg"), (275_601,), TRIPLETS),
-    "wikiauto": Corpus(
-        "GEM/wiki_auto_asset_turk",
-        "wiki_auto_asset_turk/train-00000-of-00001.parquet",
-        ("source", "target"),
-        (483_801,),
-        PAIRS,
-        revision="ac2b97468b38cb35fcebe327ac8e1cb6b55b6b99",
-    ),
-    # its parquet files; its script no client runs any more
-    "openwebtext": Corpus(
-        "Skylion007/openwebtext", "plain_text/", ("text",), revision="79d93d786212f7344586290adb811d4ae6a1762c"
-    ),
-    "wikipedia": Corpus("wikimedia/wikipedia", revision="b04c8d1ceb2f5cd4588862100d08de323dccfbaa"),
+INSTEAD = {
+    "nli": "use a file of your own, data=text data.path=FILE.csv data.columns=[sent0,sent1,hard_neg]",
+    "wikiauto": "use a file of your own, data=text data.path=FILE.csv data.columns=[sent0,sent1]",
 }
+
+
+def _corpus(name: str) -> Corpus:
+    about = DATASETS[name]
+    file = about.files[0] if about.files else ""
+    more = {"instead": INSTEAD[name]} if name in INSTEAD else {}
+    return Corpus(about.on_hub, file, about.columns, about.rows, revision=about.revision, **more)
+
+
+HUB = {name: _corpus(name) for name in ("wiki1m", "nli", "wikiauto", "openwebtext", "wikipedia")}
 
 
 def repo_of(corpus: str) -> hub.Repo:
@@ -107,17 +101,30 @@ def wikiauto(columns: Sequence[str], file: str | None = None, allow_partial: boo
     return _counted("wikiauto", read_rows(_file("wikiauto", file), list(columns), "utf-8"), allow_partial)
 
 
-def openwebtext(min_units: Natural, tokenizer: Name | None, limit: Count | None) -> Rows:
+def openwebtext(min_units: Natural, tokenizer: Name | None, limit: Count | None, folder: Name | None = None) -> Rows:
     """OpenWebText's documents of at least min_units units. Short ones are dropped while the hub's files are read.
 
     A unit is a word (between blanks), or a piece of the named tokenizer's. limit: stop after so many documents: files
-    that come after the last one are not fetched.
+    that come after the last one are not fetched. folder: a local copy of the parquet files; None: the hub's.
     """
     corpus = HUB["openwebtext"]
-    files = [file for file in hub.listing(repo_of("openwebtext")) if file.path.startswith(corpus.file)]
-    local = hub.downloaded(repo_of("openwebtext"), files)
+    local = hub.downloaded(repo_of("openwebtext"), parts()) if folder is None else parquet_files(folder)
     texts = (text for path in local for (text,) in read_rows(path, list(corpus.columns), "utf-8"))
     return ((text,) for text in long_documents(texts, min_units, _counter(tokenizer), limit))
+
+
+def parts() -> list[hub.RemoteFile]:
+    """OpenWebText's files on the hub. Raises MissingResource."""
+    folder = HUB["openwebtext"].file
+    return [file for file in hub.listing(repo_of("openwebtext")) if file.path.startswith(folder)]
+
+
+def parquet_files(folder: str) -> Iterator[Path]:
+    """The parquet files in a folder, in order. Raises UserError where there are none."""
+    files = sorted(Path(folder).expanduser().glob("*.parquet"))
+    if not files:
+        raise UserError(f"data.rows.folder={folder} holds no parquet file: cse-data fetch openwebtext --to FOLDER")
+    yield from files
 
 
 def long_documents(

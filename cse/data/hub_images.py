@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from cse import hub
+from cse.catalogue import DATASETS
 from cse.errors import UserError
 from cse.files import written_once
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:  # importing datasets takes seconds
 
 log = logging.getLogger(__name__)
 
-PINNED = {"ILSVRC/imagenet-1k": "49e2ee26f3810fb5a7536bbf732a7b07389a47b5"}
+PINNED = {DATASETS["imagenet"].repo: DATASETS["imagenet"].revision}
 Opened = str | IO[bytes]
 """What PIL opens: a path, or bytes."""
 

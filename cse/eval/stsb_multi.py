@@ -11,6 +11,7 @@ import numpy as np
 from annotated_types import MinLen
 
 from cse import hub
+from cse.catalogue import DATASETS
 from cse.errors import UserError
 from cse.eval.senteval.files import DataFolder
 from cse.eval.sts import (
@@ -29,7 +30,7 @@ from cse.ranges import Name, OneOf
 from cse.types import Encode, Evaluator
 
 LANGUAGES = ("de", "en", "es", "fr", "it", "nl", "pl", "pt", "ru", "zh")
-HUB = ("mteb/stsb_multi_mt", "29afa2569dcedaaa2fe6a3dcfebab33d28b82e8c")  # the copy and revision that MTEB scores
+HUB = (DATASETS["stsb_multi"].on_hub, str(DATASETS["stsb_multi"].revision))
 
 
 class StsbMulti(Evaluator):
@@ -119,12 +120,15 @@ class HubFiles(DataFolder):
 
     def pairs(self, language: str, split: str) -> Pairs:
         """The pairs of one part. Raises MissingResource where the hub does not give it."""
-        name, revision = HUB
-        instead = "give the folder of stsb-<language>-<split>.csv with paths.stsb_multi=DIR (or CSE_STSB_MULTI=DIR)"
-        repo = hub.Repo(name, "dataset", f"stsb_multi, {language} {split}", instead, revision)
-        rows = hub.dataset(repo, language, split)
+        rows = hub.dataset(hub_repo(f"stsb_multi, {language} {split}"), language, split)
         first, second, gold = (list(rows[column]) for column in ("sentence1", "sentence2", "similarity_score"))
         text = "".join(f"{a}\t{b}\t{score}\n" for a, b, score in zip(first, second, gold, strict=True))
         self.files[f"{language}-{split}"] = {"sha256": hashlib.sha256(text.encode()).hexdigest()}
         self.expect(f"{language}-{split}", len(gold), STSB_ROWS[split])
         return Pairs(first, second, golds(self, f"{language}-{split}", gold))
+
+
+def hub_repo(asked: str) -> hub.Repo:
+    """The repository that has every language. asked: what asks for it, for messages."""
+    instead = "give the folder of stsb-<language>-<split>.csv with paths.stsb_multi=DIR (or CSE_STSB_MULTI=DIR)"
+    return hub.Repo(HUB[0], "dataset", asked, instead, HUB[1])

@@ -9,19 +9,20 @@ from functools import cached_property
 from pathlib import Path
 
 from cse import hub
+from cse.catalogue import DATASETS
 from cse.errors import UserError
 from cse.eval.senteval.files import DataFolder
 from cse.files import written_once
 
-HUB_REPO = "princeton-nlp/datasets-for-simcse"  # SimCSE's own copy of the prepared downstream/ folder
-HUB_FILE = "senteval.tar"
+ABOUT = DATASETS["senteval"]
+(HUB_FILE,) = ABOUT.files
 
 
 class SentEvalFolder(DataFolder):
     """SentEval's downstream/ folder at `path`, or the hub's copy of it where path is None."""
 
     def __init__(self, path: str | None, allow_partial: bool = False):
-        source = path or f"{HUB_REPO}/{HUB_FILE}"
+        source = path or f"{ABOUT.repo}/{HUB_FILE}"
         super().__init__(source, "paths.senteval", "SentEval's downstream/ folder", allow_partial)
         self.on_hub = path is None
 
@@ -36,10 +37,15 @@ def words(line: str) -> str:
     return " ".join(line.split())
 
 
+def hub_repo() -> hub.Repo:
+    """The repository that has the prepared folder."""
+    instead = "give a SentEval downstream/ folder with paths.senteval=DIR (or CSE_SENTEVAL=DIR)"
+    return hub.Repo(ABOUT.on_hub, "dataset", "SentEval's data", instead, ABOUT.revision)
+
+
 def _from_hub() -> Path:
     """The hub's tar, unpacked once beside the download."""
-    instead = "give a SentEval downstream/ folder with paths.senteval=DIR (or CSE_SENTEVAL=DIR)"
-    tar = hub.file(hub.Repo(HUB_REPO, "dataset", "SentEval's data", instead), HUB_FILE)
+    tar = hub.file(hub_repo(), HUB_FILE)
 
     def unpack(folder: Path) -> None:
         try:

@@ -1,0 +1,181 @@
+"""cse-data: the datasets that the configurations use: which there are, getting them, and whether a copy is whole."""
+
+import argparse
+import logging
+import shutil
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cse.cli import compose, streams
+from cse.errors import MissingResource, RunError, UserError
+
+if TYPE_CHECKING:  # the readers import torch
+    from omegaconf import DictConfig
+
+    from cse.datasets.finding import Finding
+
+log = logging.getLogger("cse")
+
+EXAMPLES = """\
+  cse-data list                              every dataset: size, licence, what reads it, and whether it is here
+  cse-data list nli imagenet                 these alone, with the sweeps that need them
+  cse-data fetch wiki1m senteval             into the hub's cache, where runs look
+  cse-data fetch wikipedia:de --to FOLDER    as plain files into FOLDER/wikipedia, with their checksums
+  cse-data check FOLDER                      whole, altered or missing, part by part, with the rows of each
+
+Exit codes: 0 whole, 1 something is missing, altered or cannot be had, 2 a mistake on the command line.
+"""
+
+
+def main() -> None:
+    """The console script. Exit codes: 0 whole, 1 something missing or altered, 2 the user's mistake."""
+    streams.outlast()
+    arguments = parser().parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
+    try:
+        sys.exit(arguments.run(arguments))
+    except UserError as error:
+        sys.exit(compose.complain(str(error), 2))
+    except RunError as error:
+        sys.exit(compose.complain(str(error), 1))
+    except KeyboardInterrupt:
+        sys.exit(compose.complain("stopped; run it again to go on", 130))
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line: a verb and its words."""
+    whole = argparse.ArgumentParser(
+        "cse-data", description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    verbs = whole.add_subparsers(required=True, metavar="list | fetch | check")
+    one = verbs.add_parser("list", help="every dataset that the configurations can use")
+    one.add_argument("names", nargs="*", metavar="NAME", help="these alone, with the sweeps that need them")
+    one.set_defaults(run=show_list)
+    one = verbs.add_parser("fetch", help="get datasets, and check them")
+    one.add_argument("names", nargs="+", metavar="NAME", help="wiki1m, senteval, wikipedia:de, ...")
+    one.add_argument("--to", type=Path, metavar="FOLDER", help="plain files there; without it, where runs look")
+    one.set_defaults(run=fetch_all)
+    one = verbs.add_parser("check", help="is a copy whole?")
+    one.add_argument("folder", type=Path, metavar="FOLDER")
+    one.set_defaults(run=check_folder)
+    return whole
+
+
+def paths() -> "DictConfig":
+    """The config's paths, from the environment's variables."""
+    from cse.run.composition import composed
+
+    return composed("train", []).paths
+
+
+def show_list(arguments: argparse.Namespace) -> int:
+    """Print the datasets, or those that are named with their sweeps."""
+    from cse.catalogue import DATASETS
+    from cse.datasets.wanted import parsed
+    from cse.datasets.where import where
+    from cse.sweep.needs import kept
+
+    folders = paths()
+    names = [parsed(name, None, Path()).name for name in arguments.names] or list(DATASETS)
+    sweeps = kept()
+    for name in names:
+        about = DATASETS[name]
+        place = where(name, folders)
+        count = len(sweeps[name])
+        by = " ".join(sweeps[name]) if arguments.names else f"{count} sweep{'' if count == 1 else 's'}"
+        lines = [
+            f"{about.about}",
+            f"{size_of(about.bytes)}; {about.licence}",
+            f"needed by {' '.join(about.reads)}; {by or 'no sweep'}",
+            f"here: {place}" if place else f"not here: {how_to_get(name)}",
+        ]
+        show(f"{name:<13}", lines)
+    return 0
+
+
+def how_to_get(name: str) -> str:
+    """What gets a dataset, in words."""
+    from cse.catalogue import DATASETS
+    from cse.datasets.fetch import FETCHES
+
+    about = DATASETS[name]
+    if name not in FETCHES:
+        return f"pip install '{about.package}'"
+    return f"cse-data fetch {name}" + (f"; gated: only you can {about.person}" if about.person else "")
+
+
+def size_of(size: int | None) -> str:
+    """About how much is fetched."""
+    from cse.download import size_of as in_words
+
+    return "size told when it is fetched" if size is None else f"about {in_words(size)}"
+
+
+def show(head: str, lines: Sequence[str]) -> None:
+    """Print lines beside a name, as wide as the terminal is."""
+    width = max(40, shutil.get_terminal_size((120, 24)).columns)
+    text = [part for line in lines for part in textwrap.wrap(line, width - len(head), break_on_hyphens=False) or [""]]
+    for number, line in enumerate(text):
+        print(f"{head if number == 0 else ' ' * len(head)}{line}")  # noqa: T201
+
+
+def fetch_all(arguments: argparse.Namespace) -> int:
+    """Fetch and check each dataset; one that cannot be had leaves the others to be fetched."""
+    from cse.run import startup
+
+    startup.settle_hub()
+    startup.quiet()
+    from cse.datasets.check import checked
+    from cse.datasets.fetch import fetch
+    from cse.datasets.wanted import parsed
+
+    cache = Path(paths().cache)
+    wanted = [parsed(name, arguments.to, cache) for name in arguments.names]  # every name is right before any work
+    code = 0
+    for one in wanted:
+        try:
+            place = fetch(one)
+        except MissingResource as error:
+            code = compose.complain(str(error), 1)
+            continue
+        findings = checked(place)
+        code = max(code, report([finding for finding in findings if finding.state != "whole"]))
+        rows = sum(finding.rows or 0 for finding in findings)
+        parts = "1 part" if len(findings) == 1 else f"{len(findings)} parts"
+        said = f": {parts}, {rows:,} rows" if findings else ""
+        print(f"{one.name} is in {place}{said}")  # noqa: T201
+        if arguments.to or one.about.repo is None:
+            print(f"  use it with {one.about.setting}={place}")  # noqa: T201
+    return code
+
+
+def check_folder(arguments: argparse.Namespace) -> int:
+    """Print what a folder holds, part by part."""
+    from cse.run import startup
+
+    startup.quiet()
+    from cse.datasets.check import check
+
+    findings = check(arguments.folder)
+    code = report(findings)
+    states = Counter(finding.state for finding in findings)
+    total = ", ".join(f"{states[state]} {state}" for state in ("whole", "altered", "missing") if states[state])
+    print(f"{arguments.folder}: {total}")  # noqa: T201
+    return code
+
+
+def report(findings: "Sequence[Finding]") -> int:
+    """Print findings, a line or two each; 1 where something is not whole."""
+    wide = max((len(f"{finding.dataset} {finding.part}") for finding in findings), default=0)
+    for finding in findings:
+        rows = "" if finding.rows is None else f"{finding.rows:,}"
+        show(f"{finding.state:<8} {f'{finding.dataset} {finding.part}':<{wide}} {rows:>9}  ", [finding.note])
+    return int(any(finding.state != "whole" for finding in findings))
+
+
+if __name__ == "__main__":
+    main()

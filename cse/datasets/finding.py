@@ -1,0 +1,62 @@
+"""What `cse-data check` finds, and the checksums by which it tells an altered copy with the right number of rows.
+
+They are in SHA256SUMS in the folder, which `cse-data fetch` leaves there (`sha256sum -c` reads it), and in
+cse/SHA256SUMS, of copies that two independent sources hold alike.
+"""
+
+import hashlib
+import importlib.resources
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from cse.files import write_text
+
+State = Literal["whole", "altered", "missing"]
+SUMS = "SHA256SUMS"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A part of a dataset (a task, a file, a class), its rows, and what is wrong with it (note)."""
+
+    dataset: str
+    part: str
+    state: State
+    rows: int | None = None
+    note: str = ""
+
+
+def sums(folder: Path) -> dict[str, str]:
+    """{file: sha256} of a folder's SHA256SUMS, in the form that sha256sum writes; {} where it has none."""
+    file = folder / SUMS
+    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+    return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+
+
+def known_sums(dataset: str) -> dict[str, str]:
+    """{file: sha256} of the copies that we know."""
+    text = importlib.resources.files("cse").joinpath(SUMS).read_text(encoding="utf-8")
+    pairs = (line.split("  ", 1) for line in text.splitlines() if not line.startswith("#"))
+    return {name.removeprefix(f"{dataset}/"): digest for digest, name in pairs if name.startswith(f"{dataset}/")}
+
+
+def of_sums(digests: Mapping[str, str], expected: Mapping[str, str], rows: int | None) -> tuple[State, int | None, str]:
+    """(state, rows, note) by the checksums of files whose rows are right."""
+    other = [name for name, digest in digests.items() if expected.get(name, digest) != digest]
+    if other:
+        return "altered", rows, f"{', '.join(other)}: as many rows as published, and other content than the known copy"
+    return "whole", rows, "" if set(digests) <= set(expected) else "by its rows; no checksum of it is known"
+
+
+def sha256(file: Path) -> str:
+    """Of a file's bytes, as hex."""
+    with open(file, "rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def write_sums(folder: Path, files: Iterable[Path]) -> None:
+    """Leave SHA256SUMS of files of a folder, beside those that it has."""
+    lines = sums(folder) | {file.relative_to(folder).as_posix(): sha256(file) for file in files}
+    write_text(folder / SUMS, "".join(f"{digest}  {name}\n" for name, digest in sorted(lines.items())))

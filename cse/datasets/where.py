@@ -1,0 +1,58 @@
+"""Where a dataset lies on this machine, found by looking at names alone: nothing is read or asked of the hub."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from cse import hub
+from cse.augmentation.wordnet import find_wordnet
+from cse.catalogue import DATASETS
+from cse.datasets.wanted import Wanted
+from cse.errors import MissingResource
+
+
+def where(name: str, paths: DictConfig) -> str | None:
+    """A place, as cse-data shows it; None where it is not here. paths: the config's."""
+    about, cache = DATASETS[name], Path(paths.cache)
+    key = (about.setting or "").removeprefix("paths.")
+    given = paths.get(key) if (about.setting or "").startswith("paths.") else None
+    if given and Path(given).exists():
+        return f"{given} (paths.{key})"
+    if name in ("demo", "mteb"):
+        package = str(about.package).partition("==")[0]
+        return f"in the package {package}" if find_spec(package) else None
+    if name == "wordnet":
+        return wordnet(cache)
+    own = [Wanted(name, None, cache).place, *OWN_PLACES.get(name, lambda _: [])(cache)]
+    return next((str(place) for place in own if place.exists()), None) or on_hub(name)
+
+
+def on_hub(name: str) -> str | None:
+    """The place in the hub's cache."""
+    about = DATASETS[name]
+    if about.repo is None:
+        return None
+    repo = hub.Repo(about.repo, "dataset", name, "", about.revision)
+    (file,) = about.files or ("",)
+    if file and not file.endswith("/"):
+        local = hub.cached(repo, file)
+        return None if local is None else str(local)
+    folders = [hub.cache_of(repo) / "snapshots" / (about.revision or "") / file]
+    return next((f"{folder}, in part or whole" for folder in folders if folder.exists()), None)
+
+
+def wordnet(cache: Path) -> str | None:
+    """The first of WordNet's places."""
+    fetched = Wanted("wordnet", None, cache).place
+    try:
+        return str(fetched if fetched.exists() else find_wordnet(None))
+    except MissingResource:
+        return None
+
+
+OWN_PLACES = {
+    "librispeech": lambda cache: [cache / "LibriSpeech"],
+    "imagenet": lambda cache: sorted((cache / "images").glob("*")),
+}
+"""Where runs keep what they fetch by themselves."""

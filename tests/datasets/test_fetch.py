@@ -1,0 +1,135 @@
+"""`cse-data fetch` against our own hub and web server: whole, continued, refused; and what the catalogue promises."""
+
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cse.catalogue import DATASETS
+from cse.data import corpora
+from cse.datasets.check import check
+from cse.datasets.fetch import FETCHES, fetch
+from cse.datasets.wanted import parsed
+from cse.datasets.web import download
+from cse.errors import MissingResource, UserError
+from cse.run import groups
+from cse.sweep import needs
+
+NLI = b"sent0,sent1,hard_neg\na,b,c\nd,e,f\n"
+
+
+@pytest.fixture
+def hub(toy_hub, monkeypatch):
+    """A hub whose nli is whole with two rows."""
+    monkeypatch.setitem(corpora.HUB, "nli", corpora.HUB["nli"]._replace(rows=(2,)))
+    toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", {"nli_for_simcse.csv": NLI})
+    return toy_hub
+
+
+def test_into_the_cache_and_into_a_folder(hub, tmp_path):
+    cached = fetch(parsed("nli", None, tmp_path))
+    assert cached.read_bytes() == NLI
+    copy = fetch(parsed("nli", tmp_path / "mine", tmp_path))
+    assert copy == tmp_path / "mine" / "nli" / "nli_for_simcse.csv"
+    assert len(hub.downloads()) == 1
+    (finding,) = check(tmp_path / "mine")
+    assert (finding.state, finding.rows, finding.note) == ("whole", 2, "")
+
+
+def test_a_file_that_is_not_the_hubs_is_refused(hub, tmp_path):
+    cached = fetch(parsed("nli", None, tmp_path))
+    hub.lfs = {"nli_for_simcse.csv": "0" * 64}
+    with pytest.raises(MissingResource, match="another sha256"):
+        fetch(parsed("nli", None, tmp_path))
+    assert cached.exists()
+
+
+def test_what_only_a_person_can_do_is_said(toy_hub, tmp_path):
+    toy_hub.add("datasets/ILSVRC/imagenet-1k", {"data/train-0.parquet": b"x"})
+    toy_hub.gated.add("datasets/ILSVRC/imagenet-1k")
+    with pytest.raises(MissingResource, match=r"only you can accept the terms at .*paths\.images=FOLDER"):
+        fetch(parsed("imagenet", None, tmp_path))
+    with pytest.raises(MissingResource, match="brings it"):
+        fetch(parsed("demo", None, tmp_path))
+
+
+def test_names_and_languages(tmp_path):
+    with pytest.raises(UserError, match="there is no dataset sentevel; did you mean senteval"):
+        parsed("sentevel", None, tmp_path)
+    with pytest.raises(UserError, match="only wikipedia and stsb_multi have languages"):
+        parsed("nli:de", None, tmp_path)
+    assert parsed("wikipedia:de", None, tmp_path).variant == "de"
+
+
+class Server(BaseHTTPRequestHandler):
+    """One file, which breaks off in the middle the first time; ranges are honoured."""
+
+    content = bytes(range(256)) * 20_000
+    asked: list[str | None] = []
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        if self.path != "/file.bin":
+            return self.send_error(404)
+        span = self.headers.get("Range")
+        first = int(span.removeprefix("bytes=").rstrip("-")) if span else 0
+        body = self.content[first:]
+        self.asked.append(span)
+        self.send_response(206 if span else 200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body if span else body[: len(body) // 2])
+        self.close_connection = True
+
+
+@pytest.fixture
+def server():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_web_download_is_continued(server, tmp_path):
+    target = tmp_path / "file.bin"
+    with pytest.raises(MissingResource, match="run it again to go on"):
+        download(f"{server}/file.bin", target)
+    assert not target.exists()
+    assert download(f"{server}/file.bin", target).read_bytes() == Server.content
+    assert Server.asked[0] is None
+    assert Server.asked[1] is not None
+    with pytest.raises(MissingResource, match="404"):
+        download(f"{server}/other.bin", tmp_path / "other.bin")
+
+
+def test_the_catalogue_has_every_choice_that_reads_data():
+    needing_none = {"data=text", "augmentation=dropout", "augmentation=none", "augmentation=shuffle",
+                    "augmentation=spans", "aux_modality=none"}  # fmt: skip
+    choices = {
+        f"{group}={choice}"
+        for group in ("data", "eval", "augmentation", "aux_modality")
+        for choice in groups.choices(group)
+    }
+    assert {choice for about in DATASETS.values() for choice in about.reads} == choices - needing_none
+    assert set(FETCHES) | {"demo", "mteb"} == set(DATASETS)
+
+
+def test_what_sweeps_need_is_as_kept():
+    """A sample composed anew (all of them take half a minute), and no sweep forgotten."""
+    kept = needs.kept()
+    assert set(kept) == set(DATASETS)
+    assert {name for names in kept.values() for name in names} == set(groups.choices("sweep"))
+    for name in ("nonling/table6", "declutr/table1", "noncontrastive/table1"):
+        mine = {dataset for dataset, names in kept.items() if name in names}
+        assert needs.needs([name]) == {dataset: [name] * (dataset in mine) for dataset in DATASETS}
+
+
+def test_pinned_revisions_are_commits():
+    entries = yaml.safe_load((Path(groups.PACKAGE_DIR) / "catalogue.yaml").read_text())
+    for name, entry in entries.items():
+        assert len(entry.get("revision", "0" * 40)) == 40, name
