@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cse.cli.report import of_sweep, settings
+from cse.cli.report import settings
 from cse.dotted import flattened
 from cse.errors import UserError
 from cse.files import replaced_file, write_text
@@ -26,6 +26,7 @@ from cse.run.composition import nearest
 from cse.run.groups import choices
 from cse.run.record import git_commit
 from cse.sweep import jobs
+from cse.sweep.compared import of_sweep
 
 HERE = Path(__file__).parent
 HEAD = """# What the papers claim, and what runs of this size say

@@ -1,40 +1,37 @@
-"""cse-report: a paper's table and figures beside our runs, on the terminal and as Markdown, CSV, LaTeX and HTML."""
+"""cse-report: runs beside a paper's table, or beside each other: terminal, Markdown, CSV, LaTeX and an HTML page."""
 
 import math
 import sys
-from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import yaml
-from omegaconf import DictConfig
 
 from cse.cli import compose, streams
 from cse.dotted import Config
 from cse.errors import RunError, UserError
-from cse.run.composition import composed, nearest
+from cse.run.composition import nearest
 from cse.run.groups import CONF_DIR, choices
-from cse.sweep import jobs
 
 if TYPE_CHECKING:  # numpy and scipy are imported when there is work: --help answers at once
-    from cse.report.page import Picture, Report
-    from cse.report.plot import Plot
-    from cse.report.runs import Run
-    from cse.report.spec import Spec
+    from cse.report.layout import Grid
+    from cse.report.page import Report
 
 HELP = """\
-cse-report: what a paper printed, what our runs gave, and what may be said of the difference.
+cse-report: runs beside each other, or beside what a paper printed.
 
-  cse-report sweep=whitenedcse/table4                 the runs of `cse-train sweep=whitenedcse/table4`, finished or not
-  cse-report sweep=nonling/table1 runs=FOLDER         the same from runs that lie elsewhere; runs=[A,B] takes several
-  cse-report runs=FOLDER metrics=[test/sts/*]         any runs: a row for each setting, mean and deviation over seeds
+  cse-report runs=multirun                            any folder of runs: which are done, alive, failed; which is best
+  cse-report runs=[A,B] metrics=[test/sts/*]          several folders, and the scores that the table shows
+  cse-report sweep=whitenedcse/table4                 the paper's table beside `cse-train sweep=whitenedcse/table4`
+  cse-report sweep=nonling/table1 runs=FOLDER         the same from runs that lie elsewhere
 
 Reads       results.json of every run at or below the folder; runs nothing
+Writes      into out=FOLDER (reports/FOLDER or reports/PAPER/TABLE by default), each page one file:
+            runs=   report.html (sorts, filters, charts), runs.csv (every run, every score), report.md, report.tex
+            sweep=  report.html (figures inside), report.md, report.csv (unrounded), report.tex, figures/*.png and
+                    claims.csv (what the paper claims from the table, and what the runs say of it)
 Shows       score=dev/stsb/spearman: a sweep's table, figures and claims with this score instead of the paper's
-Writes      report.html (one file, figures inside), report.md, report.csv (unrounded), report.tex, figures/*.png and
-            claims.csv (what the paper claims from the table, and what the runs say of it)
-            into out=FOLDER (reports/PAPER/TABLE by default)
+            seed=KEY: the key in which repetitions differ (seed)
 Compares    confidence=0.95  interval=t|bootstrap  tolerance=0.1 (points that pass)  seed_sd=0.9 (where n is 1)
 Logs        tracker=auto|wandb|offline|tensorboard: the table and the figures there too
 Exit codes: 0 done (also where runs are missing: the report says which), 1 it could not be written, 2 a mistake.
@@ -88,173 +85,28 @@ def check(config: Config) -> None:
 
 
 def report(config: Config) -> None:
-    """Read the runs, compare them, draw, print and write."""
+    """Read the runs, compare them, print and write."""
     folders = [Path(folder) for folder in config["runs"]]
     out = Path(config["out"] or f"reports/{config['sweep'] or folders[0].resolve().name}")
-    result = of_sweep(config, folders, out) if config["sweep"] else of_folders(config, folders)
-    tell(result)
-    write(result, out)
-    if config["tracker"] != "none":
-        log_to(config["tracker"], result, out, config)
+    if config["sweep"]:
+        from cse.sweep.compared import of_sweep
 
-
-def of_sweep(config: Config, folders: list[Path], out: Path) -> "Report":
-    """A sweep's runs beside the paper's table, or surveyed if its report names none, and its figures."""
-    from cse.report import published
-    from cse.report.claims import parse as parse_claims
-    from cse.report.page import Report
-    from cse.report.spec import parse, scored_by
-    from cse.report.statistics import Intervals
-    from cse.report.survey import survey
-    from cse.report.table import build
-    from cse.report.verdicts import judged
-
-    block, expected, where = read_sweep(config["sweep"])
-    printed = published.table(block["paper"], block["table"]) if block.get("table") else None
-    spec = parse(block, printed, where, tolerance=config["tolerance"], seed_sd=config["seed_sd"])
-    claims = parse_claims(block.get("claims", []), spec, where)
-    plots = [plot.showing(config["score"]) for plot in spec.figures]
-    folders = folders or [jobs.read(config["sweep"]).place([])]  # where `cse-train sweep=...` puts them
-    runs = departing(runs_of_sweep(config, folders), config["sweep"], spec.seed)
-    if config["score"]:
-        spec = scored_by(spec, config["score"])
-        claims = [claim.scored_by(config["score"]) for claim in claims]
-        runs = [replace(run, departures=(*run.departures, f"score={config['score']}")) for run in runs]
-    if printed:
-        tables = [build(spec, printed, runs, expected, Intervals(config["confidence"], config["interval"]))]
+        of_paper(of_sweep(config, folders, out), out, config)
     else:
-        tables = survey(runs, [metric for plot in plots for metric in plot.metrics], spec.seed, expected)
-    paper = published.read(spec.paper)["paper"]
-    return Report(
-        title=config["sweep"],
-        subtitle=f"{paper}. {progress(runs, folders)}",
-        tables=tables,
-        pictures=[draw(plot, spec, runs, out) for plot in plots],
-        runs=runs,
-        findings=judged(claims, spec, tables[0] if printed else None, runs, config["confidence"]),
-    )
+        of_folders(folders, out, config)
 
 
-def runs_of_sweep(config: Config, folders: list[Path]) -> list["Run"]:
-    """The runs in the folders, but for cases that the sweep lacks: a folder may hold other tables' too.
+def of_paper(result: "Report", out: Path, config: Config) -> None:
+    """Show a sweep's runs beside its paper's table."""
+    from cse.files import write_text
+    from cse.report import findings, layout, page, terminal
 
-    A sweep's own folder need not exist yet. Raises UserError where a folder that was named does not exist.
-    """
-    from cse.report.runs import read_runs
-
-    runs = read_runs(folders) if config["runs"] or folders[0].is_dir() else []
-    cases = jobs.read(config["sweep"]).cases
-    return [run for run in runs if not cases or run.get("case") in (None, *cases)]
-
-
-def of_folders(config: Config, folders: list[Path]) -> "Report":
-    """Any runs: a row for each setting."""
-    from cse.report.page import Report
-    from cse.report.runs import read_runs
-    from cse.report.survey import survey
-
-    runs = read_runs(folders)
-    title = ", ".join(map(str, folders))
-    if not runs:
-        raise UserError(f"runs={title} holds no run (no results.json in it)")
-    tables = survey(runs, config["metrics"], config["seed"], [])
-    if config["metrics"] and not tables:
-        raise UserError(f"metrics={config['metrics']} are scores of none of the {len(runs)} runs")
-    return Report(title, progress(runs, folders), tables, [], runs)
-
-
-def progress(runs: list["Run"], folders: list[Path]) -> str:
-    """How many of the runs are done, in a sentence."""
-    done = sum(run.status == "done" for run in runs)
-    return f"{done} of {len(runs)} runs in {', '.join(map(str, folders))} are done."
-
-
-def read_sweep(sweep: str) -> tuple[Config, list[Config], str]:
-    """(the `report:` block, the axes' values of every planned job, the file's name) of sweeps/<sweep>.yaml."""
-    known = choices("sweep")
-    if sweep not in known:
-        raise UserError(f"sweep={sweep} is not a sweep{nearest(sweep, known)}; there are {', '.join(known) or 'none'}")
-    content, name = jobs.read(sweep), f"sweeps/{sweep}.yaml"
-    if content.report is None:
-        raise UserError(f"{name} has no `report:` block, which says what its runs are compared with")
-    return content.report, planned(content), name
-
-
-def planned(sweep: jobs.Sweep) -> list[Config]:
-    """The axes' values of every job of a grid; a search's trials are not known beforehand: []."""
-    if sweep.sweeper != "basic":
-        return []
-    combinations = jobs.expanded(sweep.axes([]))
-    return [{jobs.key_of(axis): yaml.safe_load(jobs.value_of(axis)) for axis in job} for job in combinations if job]
-
-
-def departing(runs: list["Run"], sweep: str, seed: str) -> list["Run"]:
-    """The runs with those of their overrides that contradict their sweep; seeds may be added to any."""
-    read, own, known = cache(jobs.read), cache(configuration), choices("sweep")
-
-    def departures(run: "Run") -> tuple[str, ...]:
-        name = next((jobs.value_of(o) for o in run.overrides if o.startswith("sweep=")), sweep)
-        if name not in known:
-            return (f"sweep={name}",)
-        overrides = [o for o in read(name).departures(run.overrides) if jobs.key_of(o) != seed]
-        case = run.get("case")
-        config = own(name, case) if overrides and (case is None or case in read(name).cases) else None
-        return tuple(o for o in overrides if config is None or differs(run, config, jobs.key_of(o)))
-
-    return [replace(run, departures=departures(run)) for run in runs]
-
-
-def configuration(sweep: str, case: str | None) -> DictConfig | None:
-    """What the sweep itself says for a case (None: a sweep without cases); None for a case that trains nothing."""
-    job = jobs.read(sweep).job([f"case={case}"] if case else [])
-    return composed("train", job.arguments) if job.program == "cse-train" else None
-
-
-def differs(run: "Run", config: DictConfig, key: str) -> bool:
-    """Whether the run has another value, or another choice of a group, than the configuration."""
-    from omegaconf import OmegaConf
-
-    from cse.report.runs import same
-
-    choice = config.hydra.runtime.choices.get(key)
-    return not same(run.get(key), OmegaConf.select(config, key) if choice is None else choice)
-
-
-def draw(plot: "Plot", spec: "Spec", runs: list["Run"], out: Path) -> "Picture":
-    """A figure as a file under out/figures, with the paper's claims about it. Raises RunError if the disk refuses."""
-    from cse.files import replaced_file
-    from cse.report import figures, page
-
-    printed = figures.overlay(plot, spec.paper)
-    claims = printed.claims if printed else []
-    figure = figures.draw(plot, spec, runs)
-    if figure is None:
-        return page.Picture(plot.name, None, claims, "Not drawn: no finished run has what it shows.")
-    path = out / "figures" / f"{plot.name}.png"
-    with replaced_file(path) as temporary:
-        figure.savefig(temporary, dpi=150)
-    return page.Picture(plot.name, path, claims)
-
-
-def tell(result: "Report") -> None:
-    """The report on the terminal."""
-    from rich.console import Console
-
-    from cse.report import terminal
-
-    console = Console()
+    console = terminal.console()
     terminal.show(result.tables, console)
     terminal.show_claims(result.findings, console)
     for picture in result.pictures:
         console.print(f"{picture.name}: {picture.path or picture.why_not}", style="dim")
     console.print(result.subtitle, style="dim")
-
-
-def write(result: "Report", out: Path) -> None:
-    """The files, each whole or not at all. Raises RunError where the disk refuses."""
-    from cse.files import write_text
-    from cse.report import findings, layout, page
-
     write_text(out / "report.html", page.to_html(result))
     markdown = [f"# {result.title}\n\n{result.subtitle}\n", *map(layout.to_markdown, result.tables)]
     markdown += [findings.to_markdown(result.findings)] if result.findings else []
@@ -264,15 +116,43 @@ def write(result: "Report", out: Path) -> None:
     write_text(out / "claims.csv", findings.to_csv(result.findings))
     write_text(out / "report.tex", "\n".join(map(layout.to_latex, result.tables)))
     print(f"{out / 'report.html'}  (also report.md, report.csv, claims.csv, report.tex)")  # noqa: T201
+    pictures = {picture.name: picture.path for picture in result.pictures if picture.path}
+    log_to([layout.grid(table) for table in result.tables], pictures, out, config)
 
 
-def log_to(choice: str, result: "Report", out: Path, config: Config) -> None:
-    """The tables and the figures to a tracker, in the group of the sweep's own runs."""
+def of_folders(folders: list[Path], out: Path, config: Config) -> None:
+    """Show any runs beside each other: what became of each, and a row for each setting."""
+    from cse.files import write_text
+    from cse.report import dashboard, layout, terminal
+    from cse.report.comparison import compared
+    from cse.report.runs import read_runs
+
+    runs = read_runs(folders)
+    comparison = compared(runs, folders, config["metrics"], config["seed"])
+    if not runs:
+        raise UserError(f"runs={comparison.title} holds no run (no results.json in it)")
+    if config["metrics"] and not comparison.chosen:
+        raise UserError(f"metrics={config['metrics']} are scores of none of the {len(runs)} runs")
+    terminal.show_comparison(comparison, terminal.console())
+    grid, title = comparison.grid(), f"{comparison.title}: {comparison.counted}"
+    notes = "".join(f"- {note}\n" for note in comparison.notes)
+    write_text(out / "report.html", dashboard.to_html(comparison))
+    write_text(out / "report.md", f"# {title}\n\n{layout.grid_to_markdown(grid)}\n\n{notes}")
+    write_text(out / "report.tex", layout.grid_to_latex(grid, title, comparison.notes, words=1 + len(comparison.keys)))
+    write_text(out / "runs.csv", comparison.to_csv())
+    print(f"{out / 'report.html'}  (also runs.csv, report.md, report.tex)")  # noqa: T201
+    log_to([grid], {}, out, config)
+
+
+def log_to(tables: "list[Grid]", pictures: dict[str, Path], out: Path, config: Config) -> None:
+    """The tables and the figures to the tracker that was chosen, in the group of the sweep's own runs."""
+    choice = config["tracker"]
+    if choice == "none":
+        return
     from hydra import compose as compose_config
     from hydra import initialize_config_dir
     from hydra.utils import instantiate
 
-    from cse.report.layout import grid
     from cse.tracking.trackers import Trackers
 
     if choice not in choices("tracker"):
@@ -282,13 +162,11 @@ def log_to(choice: str, result: "Report", out: Path, config: Config) -> None:
     own = {"group": config["sweep"], "name": "report", "job_type": "report"}
     builds = [instantiate(tracker, **(own if name == "wandb" else {})) for name, tracker in group.tracker.items()]
     trackers = Trackers(out, config, builds)
-    for number, table in enumerate(result.tables):
-        lines = grid(table)
-        header = [name or f"column {place}" for place, name in enumerate(lines.header)]
-        trackers.table(f"report/{number}" if number else "report", header, lines.lines)
-    for picture in result.pictures:
-        if picture.path:
-            trackers.image(f"report/{picture.name}", picture.path, 0)
+    for number, grid in enumerate(tables):
+        header = [name or f"column {place}" for place, name in enumerate(grid.header)]
+        trackers.table(f"report/{number}" if number else "report", header, grid.lines)
+    for name, path in pictures.items():
+        trackers.image(f"report/{name}", path, 0)
     trackers.finish(0, {})
 
 

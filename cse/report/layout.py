@@ -7,7 +7,7 @@ paper, one fact a line, under the paper's own columns.
 import csv
 import io
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
@@ -212,14 +212,17 @@ LATEX = str.maketrans(
 
 def to_latex(table: Table) -> str:
     """A booktabs table, to be \\input."""
-    whole = grid(table)
+    return grid_to_latex(grid(table), table.title, remarks(table), words=2)
+
+
+def grid_to_latex(whole: Grid, title: str, notes: Sequence[str], words: int) -> str:
+    """A booktabs table of a grid, whose first columns are words, with the notes as comments."""
 
     def line(cells: list[str]) -> str:
         return " & ".join(cell.translate(LATEX) for cell in cells) + r" \\"
 
     body = [("\\midrule\n" if i in whole.first else "") + line(cells) for i, cells in enumerate(whole.lines)]
-    columns = "ll" + "r" * (len(whole.header) - 2)
-    caption = rf"\caption{{{table.title.translate(LATEX)}}}"
+    columns = "l" * words + "r" * (len(whole.header) - words)
     return "\n".join(
         [
             r"% needs \usepackage{booktabs}",
@@ -231,8 +234,8 @@ def to_latex(table: Table) -> str:
             *body,
             r"\bottomrule",
             r"\end{tabular}",
-            caption,
-            *(f"% {remark}" for remark in remarks(table)),
+            rf"\caption{{{title.translate(LATEX)}}}",
+            *(f"% {note}" for note in notes),
             r"\end{table}",
             "",
         ]

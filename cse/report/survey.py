@@ -3,14 +3,15 @@
 from fnmatch import fnmatch
 
 from cse.report.notes import deviations, missing_jobs, retrieved
-from cse.report.runs import Run, Where, varying
+from cse.report.runs import Run, Where
+from cse.report.settings import differing, short_names, shown
 from cse.report.table import Cell, Table
 
 
 def survey(runs: list[Run], patterns: list[str], seed: str, expected: list[Where]) -> list[Table]:
     """One table for each split, mean over seeds. patterns: which metrics (`test/sts/*`); all if it is empty."""
     done = [run for run in runs if run.status == "done"]
-    rows = _by_setting(done, varying(runs, seed))
+    rows = _by_setting(done, short_names(differing(runs, seed)))
     tables = []
     for split, metrics in _by_split(done, patterns).items():
         tables.append(
@@ -47,12 +48,10 @@ def _cell(row: str, metric: str, runs: list[Run]) -> Cell:
     return Cell(row, metric.partition("/")[2], published=None, verdict="", values=values, runs=measured)
 
 
-def _by_setting(runs: list[Run], keys: list[str]) -> dict[str, list[Run]]:
+def _by_setting(runs: list[Run], names: dict[str, str]) -> dict[str, list[Run]]:
+    """The runs by their settings in short. names: {dotted key that differs: its short name}."""
     groups: dict[str, list[Run]] = {}
     for run in runs:
-        groups.setdefault(", ".join(f"{key}={_short(run.get(key))}" for key in keys) or "all", []).append(run)
+        label = ", ".join(f"{name}={shown(run.get(key))}" for key, name in names.items())
+        groups.setdefault(label or "all", []).append(run)
     return groups
-
-
-def _short(value: object) -> str:
-    return str(value).rpartition("/")[2] if isinstance(value, str) else str(value)

@@ -1,9 +1,11 @@
 """A report on the terminal."""
 
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cse.report import findings
+from cse.report.comparison import Comparison
 from cse.report.layout import Grid, grid, remarks
 from cse.report.table import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY, Table
 from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_SEEN, Finding
@@ -22,7 +24,18 @@ COLOURS = {
     "ONE SEED": "bright_black",
     NOT_RUN: "bright_black",
     PUBLISHED_ONLY: "bright_black",
+    "running": "yellow",
+    "failed": "red",
+    "stopped": "magenta",
 }
+MANY = 10  # runs of one state that are named one by one
+
+
+def console() -> "Console":
+    """The terminal; to a pipe or a file, lines of any length."""
+    from rich.console import Console
+
+    return Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
 
 
 def show(tables: list[Table], console: "Console") -> None:
@@ -88,3 +101,30 @@ def show_claims(results: list[Finding], console: "Console") -> None:
         console.print(Text.assemble(verdict, " ", finding.claim.says, (f"  ({finding.claim.source})", "dim")))
         numbers = "; ".join(f"{name} {value}" for name, value in facts.items() if value)
         console.print(Text(f"             {numbers}", style="dim"))
+
+
+def show_comparison(comparison: Comparison, console: "Console") -> None:
+    """What became of runs, a line for each setting, the best, and where the rest stands, on a rich console."""
+    from rich.text import Text
+
+    console.print(Text.assemble((comparison.title, "bold"), f"  {comparison.counted}"), soft_wrap=True)
+    pending = comparison.pending
+    for run, life in pending[:MANY]:
+        state = Text(f"{life.state:8}", style=COLOURS.get(life.state, ""))
+        console.print(Text.assemble(state, " ", comparison.name(run), (f"  {life.said}", "dim")), soft_wrap=True)
+    if len(pending) > MANY:
+        console.print(Text(f"and {len(pending) - MANY} more, in runs.csv", style="dim"))
+    if not comparison.ranked:
+        return
+    console.print()
+    show_grid(comparison.grid(), console, fixed=1 + len(comparison.keys))
+    hidden = len(comparison.metrics) - len(comparison.chosen)
+    if hidden:
+        console.print(Text(f"{hidden} more scores: metrics=[test/sts/*], report.html and runs.csv", style="dim"))
+    for note in comparison.notes:
+        console.print(Text(note, style="dim"), soft_wrap=True)
+    best = comparison.ranked[0]
+    score = Text(f"\n* best by {comparison.best_by}: {comparison.label(best)}: ")
+    console.print(Text.assemble(score, (best.told(comparison.best_by or ""), "bold")), soft_wrap=True)
+    if again := comparison.more_seeds(best):
+        console.print(Text(f"  more seeds of it: {again}"), soft_wrap=True)

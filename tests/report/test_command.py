@@ -9,7 +9,7 @@ import pytest
 
 from cse.cli import report as command
 from cse.run import groups
-from cse.sweep import jobs
+from cse.sweep import compared, jobs
 
 SWEEP = """# @package _global_
 hydra:
@@ -94,7 +94,7 @@ report:
     (tmp_path / "sweeps" / "whitenedcse" / "figure.yaml").write_text(block)
     assert cse_report("sweep=whitenedcse/figure", "runs=runs") == 0
     out = capsys.readouterr().out
-    assert "objective.num_groups=32" in out
+    assert "num_groups=32" in out
     assert "76.50 ± 0.14 (2)" in out
     assert "objective.num_groups=384, objective.shuffle=true, seed=1: not started" in out
     assert (tmp_path / "reports/whitenedcse/figure/figures/groups.png").exists()
@@ -116,9 +116,9 @@ def test_folders_with_equals_signs_are_fine(cse_report, three_of_eight, capsys):
 def test_runs_of_no_sweep(cse_report, three_of_eight, tmp_path, capsys):
     assert cse_report("runs=runs", "metrics=[test/*]") == 0
     out = capsys.readouterr().out
-    assert "sts/average (test)" in out
-    assert "objective.num_groups=32" in out
-    assert (tmp_path / "reports" / "runs" / "report.html").exists()
+    assert "best by test/sts/average: num_groups=384: 78.00" in out
+    folder = tmp_path / "reports" / "runs"
+    assert sorted(p.name for p in folder.iterdir()) == ["report.html", "report.md", "report.tex", "runs.csv"]
 
 
 def test_the_table_goes_to_a_tracker(cse_report, three_of_eight, tmp_path):
@@ -171,13 +171,13 @@ def test_a_folder_that_cannot_be_written_is_one_line_and_exit_code_1(cse_report,
 
 def test_planned_jobs_are_the_product_of_the_axes_and_the_cases():
     groups = [32, 48, 64, 96, 128, 192, 256, 384]
-    assert command.planned(jobs.read("whitenedcse/table4")) == [
+    assert compared.planned(jobs.read("whitenedcse/table4")) == [
         {"objective.whitening.num_groups": k, "objective.whitening.shuffle": s} for k in groups for s in (True, False)
     ]
-    planned = command.planned(jobs.read("nonling/table3"))
+    planned = compared.planned(jobs.read("nonling/table3"))
     assert len(planned) == 20
     assert planned[0] == {"case": "simcse_bert", "seed": 1}
-    assert command.planned(jobs.read("noncontrastive/table1_vicreg")) == []  # a search
+    assert compared.planned(jobs.read("noncontrastive/table1_vicreg")) == []  # a search
 
 
 def test_help_is_quick_and_the_script_is_there():

@@ -15,7 +15,7 @@ from cse.report.spec import parse
 from cse.report.table import metric_of
 from cse.run.composition import composed
 from cse.run.groups import SWEEPS_DIR, choices
-from cse.sweep import jobs
+from cse.sweep import compared, jobs
 
 SEARCHED = ["objective.log10_covariance=-2", "objective.log10_variance=2", "trainer.lr=1e-5"]
 FEW = 4  # jobs left of a sweep that has many
@@ -84,5 +84,5 @@ def test_every_report_reads_a_folder_with_the_runs_of_all(folder, tmp_path, monk
 
 def test_a_run_of_a_sweep_that_is_gone_is_a_departure():
     gone = Run(Path("run"), "done", {}, {}, {}, {}, overrides=("sweep=nonling/table9", "seed=3"))
-    (run,) = command.departing([gone], "nonling/table1", "seed")
+    (run,) = compared.departing([gone], "nonling/table1", "seed")
     assert run.departures == ("sweep=nonling/table9",)

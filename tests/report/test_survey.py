@@ -19,8 +19,8 @@ def test_a_survey_of_runs_of_no_table(leave, tmp_path):
     test, dev = survey(runs, [], "seed", [])
     assert (test.split, dev.split) == ("test", "dev")
     assert {row: cells["sts/average"].values for row, cells in test.cells.items()} == {
-        "objective.k=32": [33.0, 34.0],
-        "objective.k=64": [65.0, 66.0],
+        "k=32": [33.0, 34.0],
+        "k=64": [65.0, 66.0],
     }
     assert test.absent == ["lost: failed"]
     assert [table.split for table in survey(runs, ["dev/*"], "seed", [])] == ["dev"]

@@ -1,0 +1,129 @@
+"""A sweep's runs beside its paper's table: what is compared with what, and which runs are another experiment."""
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import yaml
+from omegaconf import DictConfig, OmegaConf
+
+from cse.dotted import Config
+from cse.errors import UserError
+from cse.files import replaced_file
+from cse.report import figures, published
+from cse.report.claims import parse as parse_claims
+from cse.report.page import Picture, Report
+from cse.report.plot import Plot
+from cse.report.runs import Run, read_runs, same
+from cse.report.spec import Spec, parse, scored_by
+from cse.report.statistics import Intervals
+from cse.report.survey import survey
+from cse.report.table import build
+from cse.report.verdicts import judged
+from cse.run.composition import composed, nearest
+from cse.run.groups import choices
+from cse.sweep import jobs
+
+
+def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
+    """A sweep's runs beside the paper's table, or surveyed if its report names none, and its figures."""
+    block, expected, where = read_sweep(config["sweep"])
+    printed = published.table(block["paper"], block["table"]) if block.get("table") else None
+    spec = parse(block, printed, where, tolerance=config["tolerance"], seed_sd=config["seed_sd"])
+    claims = parse_claims(block.get("claims", []), spec, where)
+    plots = [plot.showing(config["score"]) for plot in spec.figures]
+    folders = folders or [jobs.read(config["sweep"]).place([])]  # where `cse-train sweep=...` puts them
+    runs = departing(runs_of_sweep(config, folders), config["sweep"], spec.seed)
+    if config["score"]:
+        spec = scored_by(spec, config["score"])
+        claims = [claim.scored_by(config["score"]) for claim in claims]
+        runs = [replace(run, departures=(*run.departures, f"score={config['score']}")) for run in runs]
+    if printed:
+        tables = [build(spec, printed, runs, expected, Intervals(config["confidence"], config["interval"]))]
+    else:
+        tables = survey(runs, [metric for plot in plots for metric in plot.metrics], spec.seed, expected)
+    paper = published.read(spec.paper)["paper"]
+    return Report(
+        title=config["sweep"],
+        subtitle=f"{paper}. {progress(runs, folders)}",
+        tables=tables,
+        pictures=[draw(plot, spec, runs, out) for plot in plots],
+        runs=runs,
+        findings=judged(claims, spec, tables[0] if printed else None, runs, config["confidence"]),
+    )
+
+
+def runs_of_sweep(config: Config, folders: list[Path]) -> list[Run]:
+    """The runs in the folders, but for cases that the sweep lacks: a folder may hold other tables' too.
+
+    A sweep's own folder need not exist yet. Raises UserError where a folder that was named does not exist.
+    """
+    runs = read_runs(folders) if config["runs"] or folders[0].is_dir() else []
+    cases = jobs.read(config["sweep"]).cases
+    return [run for run in runs if not cases or run.get("case") in (None, *cases)]
+
+
+def progress(runs: list[Run], folders: list[Path]) -> str:
+    """How many of the runs are done, in a sentence."""
+    done = sum(run.status == "done" for run in runs)
+    return f"{done} of {len(runs)} runs in {', '.join(map(str, folders))} are done."
+
+
+def read_sweep(sweep: str) -> tuple[Config, list[Config], str]:
+    """(the `report:` block, the axes' values of every planned job, the file's name) of sweeps/<sweep>.yaml."""
+    known = choices("sweep")
+    if sweep not in known:
+        raise UserError(f"sweep={sweep} is not a sweep{nearest(sweep, known)}; there are {', '.join(known) or 'none'}")
+    content, name = jobs.read(sweep), f"sweeps/{sweep}.yaml"
+    if content.report is None:
+        raise UserError(f"{name} has no `report:` block, which says what its runs are compared with")
+    return content.report, planned(content), name
+
+
+def planned(sweep: jobs.Sweep) -> list[Config]:
+    """The axes' values of every job of a grid; a search's trials are not known beforehand: []."""
+    if sweep.sweeper != "basic":
+        return []
+    combinations = jobs.expanded(sweep.axes([]))
+    return [{jobs.key_of(axis): yaml.safe_load(jobs.value_of(axis)) for axis in job} for job in combinations if job]
+
+
+def departing(runs: list[Run], sweep: str, seed: str) -> list[Run]:
+    """The runs with those of their overrides that contradict their sweep; seeds may be added to any."""
+    read, own, known = cache(jobs.read), cache(configuration), choices("sweep")
+
+    def departures(run: Run) -> tuple[str, ...]:
+        name = next((jobs.value_of(o) for o in run.overrides if o.startswith("sweep=")), sweep)
+        if name not in known:
+            return (f"sweep={name}",)
+        overrides = [o for o in read(name).departures(run.overrides) if jobs.key_of(o) != seed]
+        case = run.get("case")
+        config = own(name, case) if overrides and (case is None or case in read(name).cases) else None
+        return tuple(o for o in overrides if config is None or differs(run, config, jobs.key_of(o)))
+
+    return [replace(run, departures=departures(run)) for run in runs]
+
+
+def configuration(sweep: str, case: str | None) -> DictConfig | None:
+    """What the sweep itself says for a case (None: a sweep without cases); None for a case that trains nothing."""
+    job = jobs.read(sweep).job([f"case={case}"] if case else [])
+    return composed("train", job.arguments) if job.program == "cse-train" else None
+
+
+def differs(run: Run, config: DictConfig, key: str) -> bool:
+    """Whether the run has another value, or another choice of a group, than the configuration."""
+    choice = config.hydra.runtime.choices.get(key)
+    return not same(run.get(key), OmegaConf.select(config, key) if choice is None else choice)
+
+
+def draw(plot: Plot, spec: Spec, runs: list[Run], out: Path) -> Picture:
+    """A figure as a file under out/figures, with the paper's claims about it. Raises RunError if the disk refuses."""
+    printed = figures.overlay(plot, spec.paper)
+    claims = printed.claims if printed else []
+    figure = figures.draw(plot, spec, runs)
+    if figure is None:
+        return Picture(plot.name, None, claims, "Not drawn: no finished run has what it shows.")
+    path = out / "figures" / f"{plot.name}.png"
+    with replaced_file(path) as temporary:
+        figure.savefig(temporary, dpi=150)
+    return Picture(plot.name, path, claims)

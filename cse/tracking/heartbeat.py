@@ -1,0 +1,89 @@
+"""heartbeat.json: that a run's process lives, renewed every few seconds while it does, gone when it ends.
+
+A run that is killed outright, or whose machine dies, leaves the file, and its age tells. It is the process's life and
+not its progress: that is in metrics.jsonl, and a step or a score may take longer than any bound on silence.
+"""
+
+import json
+import os
+import socket
+import threading
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from cse.errors import RunError
+from cse.files import write_json
+
+NAME = "heartbeat.json"
+INTERVAL = 15.0  # seconds between two beats
+SILENCE = 90.0  # seconds without one after which a process on another machine counts as dead
+
+
+@dataclass(frozen=True)
+class Beat:
+    """host, pid: of the process; time: of the beat, in seconds since 1970; steps: of the run, None if it has none."""
+
+    host: str
+    pid: int
+    time: float
+    steps: int | None = None
+
+    def is_alive(self, now: float) -> bool:
+        """Whether the process lives at `now`. On this machine the system is asked, else the beat's age decides."""
+        if self.host == socket.gethostname() and not exists(self.pid):
+            return False
+        return now - self.time < SILENCE
+
+
+class Heartbeat:
+    """A context manager around a run's work. folder: the run's; writes: False on all processes but the first.
+
+    A disk that refuses is the run's own affair, which it says itself: no beat is worth ending it.
+    """
+
+    def __init__(self, folder: Path, writes: bool = True):
+        self.path, self.writes = folder / NAME, writes
+        self.steps: int | None = None  # of the run, once they are known
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
+
+    def __enter__(self) -> "Heartbeat":
+        if self.writes:
+            self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.writes:
+            self.ended.set()
+            self.thread.join()
+            self.path.unlink(missing_ok=True)
+
+    def _beat(self) -> None:
+        while True:
+            try:
+                write_json(self.path, asdict(Beat(socket.gethostname(), os.getpid(), time.time(), self.steps)))
+            except RunError:
+                return
+            if self.ended.wait(INTERVAL):
+                return
+
+
+def read_beat(folder: Path) -> Beat | None:
+    """The last beat of a run that has not ended by itself; None where there is none, or the file is not one."""
+    try:
+        content = json.loads((folder / NAME).read_text(encoding="utf-8"))
+        return Beat(str(content["host"]), int(content["pid"]), float(content["time"]), content.get("steps"))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def exists(pid: int) -> bool:
+    """Whether this machine has a process of that number."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # another user's
+        return True
+    return True
