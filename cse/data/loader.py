@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import Dataset
 
+from cse.data.ahead import made_ahead
 from cse.data.text import Text
 from cse.errors import UserError
 from cse.types import Augmentation, Batch, TextTokenizer, seeded
@@ -24,7 +25,7 @@ Mask = Callable[[np.ndarray, np.random.Generator], tuple[np.ndarray, np.ndarray]
 MASKING = 2**31  # a stream of its own, so that masking never shares draws with the augmentation
 
 
-class Batches(Dataset):
+class Batches(Dataset[Batch]):
     """The batches of a whole run, numbered by step from 0.
 
     text: prepared, and tokenised for an augmentation of tokens. num_views, masking: the objective's. mask: None
@@ -99,17 +100,7 @@ class Batches(Dataset):
         """Batches of steps first..last-1, made ahead by `workers` processes (0: in this one)."""
         if workers:  # the tokenizer's thread pool does not survive a fork
             os.environ["TOKENIZERS_PARALLELISM"] = "false"
-        # A generator of its own: DataLoader would draw its seed from torch's global one and shift dropout's draws.
-        return iter(
-            DataLoader(
-                self,
-                batch_size=None,
-                sampler=range(first, last),
-                num_workers=workers,
-                pin_memory=pin,
-                generator=torch.Generator(),
-            )
-        )
+        return made_ahead(self, range(first, last), workers, pin)
 
     def _masked(self, row: int, epoch: int) -> list[list[Sequence]]:
         """The views of one row with what its masked sequences have to predict."""

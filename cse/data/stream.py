@@ -9,8 +9,9 @@ from itertools import count
 from typing import Generic, TypeVar
 
 import torch
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import Dataset
 
+from cse.data.ahead import made_ahead
 from cse.errors import UserError
 from cse.ranges import Count, Natural, Seed
 from cse.types import Settings, seeded
@@ -63,39 +64,12 @@ class Stream(Dataset[B], Generic[B]):
 
     def batches(self, first: int, rank: int = 0, world: int = 1) -> Iterator[B]:
         """Batches first, first + 1, ... without end; as one of `world` processes, every world-th of them."""
-        guarded: _Guarded[B] = _Guarded(self)
-        loader = DataLoader(
-            guarded,
-            batch_size=None,
-            sampler=count(first * world + rank, world),
-            num_workers=self.workers,
-            pin_memory=torch.cuda.is_available(),
-            generator=torch.Generator(),  # or it would take its base seed from the run's own random numbers
-        )
-        made = iter(loader)
-        try:
-            while True:
-                started = time.perf_counter()
-                batch = next(made)
-                self.seconds_waited += time.perf_counter() - started
-                if isinstance(batch, UserError):
-                    raise batch
-                yield batch
-        finally:
-            del made  # ends the workers now; left to the garbage collector they outlive an error's traceback
-
-
-class _Guarded(Dataset[B | UserError], Generic[B]):
-    """Hands our own errors back as they are: raised in a worker, they would come wrapped in its traceback."""
-
-    def __init__(self, stream: Stream[B]):
-        self.stream = stream
-
-    def __getitem__(self, number: int) -> B | UserError:
-        try:
-            return self.stream[number]
-        except UserError as error:
-            return error
+        made = made_ahead(self, count(first * world + rank, world), self.workers, torch.cuda.is_available())
+        while True:
+            started = time.perf_counter()
+            batch = next(made)
+            self.seconds_waited += time.perf_counter() - started
+            yield batch
 
 
 def check_size(items: int, batch_size: int, key: str, where: str) -> None:

@@ -55,7 +55,7 @@ class Record:
         }
 
     def __enter__(self) -> "Record":
-        self.started = time.time()
+        self.started = time.monotonic()
         if self.writes:
             self.trackers = Trackers(self.folder, self.content["config"], self.builders, self.resumed_at)
             write_json(self.path, self.content)
@@ -78,7 +78,7 @@ class Record:
 
     def conclude(self, status: str, **more: object) -> Json:
         """Write results.json with its last status (done, interrupted, failed) and more; returns its content."""
-        self.content |= {"status": status, "wall_seconds": round(time.time() - self.started, 1), **more}
+        self.content |= {"status": status, "wall_seconds": round(time.monotonic() - self.started, 1), **more}
         write_json(self.path, self.content)
         return self.content
 

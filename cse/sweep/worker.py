@@ -33,7 +33,7 @@ def job(cfg: DictConfig) -> float:
     """Hydra's task: one job of the plan. Returns its score for a search, NaN where it has none."""
     from hydra.core.hydra_config import HydraConfig
 
-    path, started = Path(cfg.plan), time.time()
+    path, started = Path(cfg.plan), time.monotonic()
     this = plan.read(path)
     proposed = [o for o in HydraConfig.get().overrides.task if jobs.key_of(o) not in ("plan", "row")]
     one = this.table().job(jobs.merged([*this.rows[cfg.row], *proposed]))
@@ -43,7 +43,7 @@ def job(cfg: DictConfig) -> float:
         return math.nan
     with forwarded() as processes:
         state, score, why = run(one, path.parent.parent / one.name, processes)
-        plan.enter(path, one.name, state, score=score, seconds=time.time() - started, why=why)
+        plan.enter(path, one.name, state, score=score, seconds=time.monotonic() - started, why=why)
     return math.nan if score is None else score
 
 

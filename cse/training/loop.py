@@ -13,7 +13,8 @@ from accelerate import Accelerator
 from accelerate.utils import set_seed
 from torch import nn
 
-from cse.errors import Interrupted, UserError
+from cse.data.ahead import WORKER_DIED
+from cse.errors import Interrupted, RunError, UserError
 from cse.eval.score import Remembering, score
 from cse.training import checkpoint, fast
 from cse.training.distributed import following, gather_objects, leading, world_size
@@ -88,11 +89,20 @@ class Training:
     def run(self, on_best: Callback, log: Callback, signals: Signals) -> Outcome:
         """Train to the end. on_best: exports the encoder, with a step better than all before; log: takes metrics.
 
-        Raises RunError on NaN, on collapse and where the disk refuses; what was exported and saved stays whole. Raises
-        Interrupted after a signal, once last/ is saved.
+        Raises RunError on NaN, on collapse, where a worker dies and where the disk refuses; what was exported and saved
+        stays whole. Raises Interrupted after a signal, once last/ is saved.
         """
-        with signals.waiting(True):
-            return self._run(on_best, log, signals)
+        try:
+            with signals.waiting(True):
+                return self._run(on_best, log, signals)
+        except RuntimeError as error:
+            if not str(error).startswith(WORKER_DIED):
+                raise
+            raise RunError(
+                f"a process that makes batches died at step {self.step} ({str(error).splitlines()[0]}): is memory "
+                f"short? Fewer trainer.workers or aux_modality.data.workers need less; cse-train resume={self.folder} "
+                "goes on"
+            ) from error
 
     def _run(self, on_best: Callback, log: Callback, signals: Signals) -> Outcome:
         trainer = self.trainer

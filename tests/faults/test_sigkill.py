@@ -1,6 +1,6 @@
 """SIGKILL at random moments, from the start of Python to the last file: each run is resumed and ends bit-identical.
 
-CSE_FAULTS_KILLS is the number of kills of each kind of run: 2 unless it is set. All processes of a run die at once.
+CSE_FAULTS_KILLS is the number of kills of each kind of run: 1 unless it is set. All processes of a run die at once.
 """
 
 import os
@@ -13,13 +13,22 @@ import pytest
 from killed import arguments, assert_same_run
 
 pytestmark = pytest.mark.slow
-KILLS = int(os.environ.get("CSE_FAULTS_KILLS", 2))
-KINDS = {"one process": [], "two processes": ["trainer.devices=2"]}
+KILLS = int(os.environ.get("CSE_FAULTS_KILLS", 1))
+KINDS = {
+    "one process": [],
+    "two processes": ["trainer.devices=2"],
+    "images beside text": [],
+    "chunks": ["trainer.chunk=3"],
+    "LoRA": ["model.lora={r:4,alpha:8,dropout:0.1}"],
+}
 
 
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("kind", KINDS)
-def test_killed_at_random_ends_the_same(small_run, tmp_path, kind):
-    more = KINDS[kind]
+def test_killed_at_random_ends_the_same(small_run, tmp_path, images, kind):
+    more = [*KINDS[kind], *(images if kind == "images beside text" else [])]
+    if kind == "LoRA":
+        pytest.importorskip("peft", reason="needs peft (pip install .[lora])")
     straight, killed = tmp_path / "straight", tmp_path / "killed"
     started = time.monotonic()
     subprocess.run(arguments(small_run, straight, *more), check=True, capture_output=True)

@@ -1,0 +1,106 @@
+"""A disk that is full at each kind of write: one sentence, exit code 1, and with room again the run ends as it should.
+
+The disk is a tmpfs of 16 MB, filled at the moment when a run is about to write a certain file.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from killed import assert_same_run
+
+pytestmark = pytest.mark.slow
+
+MOMENTS = {  # the audit event and the end of the path that fill the disk
+    "Hydra's files": ("open", ".hydra/config.yaml"),
+    "the text's cache": ("open", "text_text.flat"),
+    "the tokens' cache": ("open", "ids_text.flat"),
+    "cosines before": ("open", "cosines_before.json"),
+    "results.json": ("open", "results.json"),
+    "metrics.jsonl": ("open", "metrics.jsonl"),
+    "best/": ("os.mkdir", "best.tmp"),
+    "last/": ("os.mkdir", "last"),
+    "cosines after": ("open", "cosines_after.json"),
+    "the model card": ("open", "README.md"),
+    "a picture": ("open", "loss.png"),
+}
+
+
+class Disk:
+    """folder: where it is mounted. when: the event that fills it, once."""
+
+    def __init__(self, folder: Path):
+        self.folder, self.filler = folder, folder / "filler"
+        self.when: tuple[str, str] | None = None
+
+    def look(self, event: str, arguments: tuple) -> None:
+        if self.when and event == self.when[0]:
+            path = str(arguments[0])
+            if path.endswith(self.when[1]) and str(self.folder) in path:
+                self.when = None
+                self.fill()
+
+    def fill(self) -> None:
+        with open(self.filler, "wb", buffering=0) as file:
+            try:
+                while True:
+                    file.write(bytes(4096))
+            except OSError:
+                pass
+
+    def free(self) -> None:
+        self.when = None
+        self.filler.unlink()
+
+
+@pytest.fixture(scope="module")
+def hooked() -> list[Disk]:
+    """The disks that the audit hook, which cannot be taken back, hands every event to."""
+    disks: list[Disk] = []
+    sys.addaudithook(lambda event, arguments: [disk.look(event, arguments) for disk in disks] and None)
+    return disks
+
+
+@pytest.fixture
+def disk(tmp_path, hooked):
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", folder], capture_output=True, text=True
+    )
+    if mounted.returncode:
+        pytest.skip(f"no small disk can be mounted here: {mounted.stderr.strip()}")
+    hooked.append(Disk(folder))
+    yield hooked[0]
+    hooked.clear()
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def run_in(folder: Path, small_run: list[str]) -> list[str]:
+    same = [word for word in small_run if not word.startswith(("paths.cache", "hydra.run.dir"))]
+    return [*same, f"paths.cache={folder}/cache", f"hydra.run.dir={folder}/run", "resume=auto"]
+
+
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory) -> Path:
+    """Where the first test puts a run that nothing happened to."""
+    return tmp_path_factory.mktemp("straight")
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_full_disk(small_run, cse_train, disk, straight, capsys, moment):
+    disk.when = MOMENTS[moment]
+    assert cse_train(run_in(disk.folder, small_run)) == 1
+    assert disk.filler.exists(), "the run never came to this write"
+    said = capsys.readouterr().err.strip()
+    assert len(said.splitlines()) == 1, said
+    assert "No space left on device" in said
+    assert str(disk.folder) in said or "the run's folder" in said  # Hydra does not say which file
+    disk.free()
+    assert cse_train(run_in(disk.folder, small_run)) == 0
+    if not (straight / "run").exists():
+        assert cse_train(run_in(straight, small_run)) == 0
+    assert_same_run(straight / "run", disk.folder / "run")
+    left = [path.name for path in disk.folder.rglob("*") if path.suffix in (".tmp", ".old") or path.name[:2] == ".1"]
+    assert left == []

@@ -1,0 +1,70 @@
+"""What happens to a machine while a run goes on: a data worker dies, the clock goes back."""
+
+import itertools
+import json
+import os
+import signal
+import time
+
+import pytest
+import torch
+from killed import assert_same_run
+from torch.utils.data import get_worker_info
+
+from cse.data.ahead import made_ahead
+from cse.data.loader import Batches
+from cse.errors import UserError
+
+
+class Refused(torch.utils.data.Dataset):
+    """Its fourth item is refused."""
+
+    def __getitem__(self, number: int) -> int:
+        if number == 3:
+            raise UserError("row 3 is refused")
+        return number
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_mistake_in_a_worker_is_told_as_it_is(workers):
+    made = made_ahead(Refused(), range(9), workers, pin=False)
+    assert list(itertools.islice(made, 3)) == [0, 1, 2]
+    with pytest.raises(UserError, match=r"^row 3 is refused$"):
+        next(made)
+
+
+def test_a_worker_that_dies(small_run, cse_train, tmp_path, monkeypatch, capsys):
+    make = Batches.__getitem__
+
+    def killed(batches: Batches, step: int) -> object:
+        if step == 3 and get_worker_info():
+            os.kill(os.getpid(), signal.SIGKILL)
+        return make(batches, step)
+
+    run = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        patch.setattr(Batches, "__getitem__", killed)
+        assert cse_train([*small_run, "trainer.workers=1"]) == 1
+    said = capsys.readouterr().err.strip()
+    assert len(said.splitlines()) == 1, said
+    assert "a process that makes batches died at step" in said
+    assert json.loads((run / "results.json").read_text())["status"] == "failed"
+    assert cse_train([f"resume={run}"]) == 0
+    assert cse_train([*small_run, f"hydra.run.dir={tmp_path}/straight"]) == 0
+    assert_same_run(tmp_path / "straight", run)
+
+
+def test_a_clock_that_goes_back(small_run, cse_train, tmp_path, monkeypatch):
+    from cse.report.runs import read_run
+
+    now = itertools.count(time.time(), -3600)  # an hour back whenever it is read
+    monkeypatch.setattr(time, "time", lambda: next(now))
+    assert cse_train([*small_run, "trainer.max_steps=4"]) == 0
+    assert cse_train([f"resume={tmp_path}/run", "trainer.max_steps=6"]) == 0
+    run = read_run(tmp_path / "run")
+    assert run.status == "done"
+    assert 0 <= run.results["wall_seconds"] < 600
+    assert 0 <= run.results["seconds"] < 600
+    logged = [event["step"] for event in run.events() if "train/loss" in event]
+    assert logged == [1, 2, 3, 4, 5, 6]
+    assert all(event.get("train/tokens_per_second", 1) > 0 for event in run.events())
