@@ -54,7 +54,7 @@ def composed(overrides: list[str]) -> DictConfig:
 
 def files(group: str) -> list[Path]:
     """The YAML of each choice of a group."""
-    return [Path(groups.CONF_DIR, group, f"{choice}.yaml") for choice in groups.choices(group)]
+    return [groups.file_of(group, choice) for choice in groups.choices(group)]
 
 
 def choices(cfg: DictConfig, hub: bool) -> list[Diagnosis]:

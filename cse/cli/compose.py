@@ -18,7 +18,7 @@ from omegaconf import DictConfig
 from cse.cli import traces
 from cse.errors import Interrupted, RunError, UserError
 from cse.run.composition import composed, explain, program, refuse_additions, refuse_choices
-from cse.run.groups import choices
+from cse.run.groups import adopted, choices
 from cse.sweep.line import INFORM
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a disk, a quota, a file's limit
@@ -29,8 +29,6 @@ ONCE = ("resume", "dry_run", "data.preview")
 TAKE_A_VALUE = {
     "--cfg",
     "-c",
-    "--config-dir",
-    "-cd",
     "--config-name",
     "-cn",
     "--config-path",
@@ -42,6 +40,14 @@ TAKE_A_VALUE = {
     "--shell-completion",
     "-sc",
 }
+
+
+def adopt_own_choices() -> None:
+    """Take --config-dir out of this process's arguments, before anything reads what can be chosen."""
+    try:
+        sys.argv[1:] = adopted(sys.argv[1:])
+    except UserError as error:
+        sys.exit(complain(str(error), 2))
 
 
 def sort_arguments(arguments: list[str]) -> list[str]:

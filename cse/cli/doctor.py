@@ -29,6 +29,7 @@ SCARCE = 5e9  # bytes: one run of BERT base keeps 2.2 GB (best/ and last/), and 
 def main() -> None:
     """The console script. Exit codes: 0 whatever was found, 2 the user's mistake."""
     streams.outlast()
+    compose.adopt_own_choices()
     arguments = sys.argv[1:]
     if any(argument in ("-h", "--help") for argument in arguments):
         from cse.cli.help import DOCTOR

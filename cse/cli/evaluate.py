@@ -21,6 +21,7 @@ log = logging.getLogger("cse")
 def main() -> None:
     """The console script. Exit codes: 0 done, 1 the run failed, 2 the user's mistake."""
     streams.outlast()
+    compose.adopt_own_choices()
     from cse.cli.help import EVALUATE, answer
 
     if (help_text := answer("evaluate", EVALUATE, sys.argv[1:])) is not None:

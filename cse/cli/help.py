@@ -36,6 +36,7 @@ Shorter, larger, elsewhere
   trainer.chunk=64                any batch size in the memory of 64 rows, same loss and gradient
   trainer.precision=bf16          fp32, bf16, fp16; auto by default
   dry_run=true                    print what would run, and stop
+  --config-dir own/conf           choices of your own beside these, in a folder laid out as conf/ (also CSE_CONF)
   hydra.run.dir=FOLDER            where the run goes (outputs/DATE/TIME by default; of -m: hydra.sweep.dir=FOLDER)
   jobs.parallel=2                 of -m and sweep=: jobs at the same time; jobs.fail_fast=true: none after a failure
   resume=FOLDER                   go on with that run, bit for bit, from its last checkpoint

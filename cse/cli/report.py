@@ -41,6 +41,7 @@ Exit codes: 0 done (also where runs are missing: the report says which), 1 it co
 def main() -> None:
     """The console script. Exit codes: 0 done, 1 a full disk, 2 the user's mistake."""
     streams.outlast()
+    compose.adopt_own_choices()
     if any(argument in ("-h", "--help") for argument in sys.argv[1:]):
         print(HELP)  # noqa: T201
         return

@@ -12,6 +12,7 @@ from cse.cli import compose, streams
 def main() -> None:
     """The console script. Exit codes: 0 done, 1 the run failed, 2 the user's mistake."""
     streams.outlast()
+    compose.adopt_own_choices()
     from cse.cli.help import TRAIN, answer
 
     if (help_text := answer("train", TRAIN, sys.argv[1:])) is not None:

@@ -1,12 +1,22 @@
-"""conf/ as a list of what can be chosen. Standard library only, so that --help answers at once."""
+"""conf/ as a list of what can be chosen, and beside it folders of one's own. Standard library only, so that --help
+answers at once.
+"""
 
+import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
+
+from cse.errors import UserError
 
 PACKAGE_DIR = Path(__file__).resolve().parents[1]
 CONF_DIR = str(PACKAGE_DIR / "conf" if (PACKAGE_DIR / "conf").is_dir() else PACKAGE_DIR.parent / "conf")
 SWEEPS_DIR = str(Path(CONF_DIR).parent / "sweeps")
 """conf/ and sweeps/ beside cse/ in a checkout, inside it in an installed wheel."""
+
+
+OWN = "CSE_CONF"
+"""The variable that names folders laid out as conf/ is, joined as in PATH; the processes of jobs find them there."""
 
 
 def groups(config_name: str) -> dict[str, str]:
@@ -17,16 +27,21 @@ def groups(config_name: str) -> dict[str, str]:
 
 def choices(group: str) -> list[str]:
     """What `GROUP=` takes, sorted. A file whose name begins with _ is only included by others."""
-    folder = folder_of(group)
-    files = folder.glob("*/*.yaml" if group == "sweep" else "[!_]*.yaml")  # PAPER/TABLE
-    return sorted(path.relative_to(folder).with_suffix("").as_posix() for path in files)
+    pattern = "*/*.yaml" if group == "sweep" else "[!_]*.yaml"  # PAPER/TABLE
+    found = [path.relative_to(folder) for folder in folders_of(group) for path in folder.glob(pattern)]
+    return sorted(path.with_suffix("").as_posix() for path in found)
+
+
+def file_of(group: str, choice: str) -> Path:
+    """The YAML of a choice that the group has."""
+    return next(path for folder in folders_of(group) if (path := folder / f"{choice}.yaml").is_file())
 
 
 def first_comment(group: str, choice: str) -> str:
     """The first sentence of a choice's YAML, without its period. `# @package` and the choice's own command are no part
     of it."""
     words: list[str] = []
-    for line in (folder_of(group) / f"{choice}.yaml").read_text(encoding="utf-8").splitlines():
+    for line in file_of(group, choice).read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
             break
         if not re.match(r"# (@package|(\w+=\S+ )?cse-train )", line):
@@ -34,6 +49,40 @@ def first_comment(group: str, choice: str) -> str:
     return re.split(r"\. (?=[A-Z])", " ".join(words))[0].removesuffix(".")
 
 
-def folder_of(group: str) -> Path:
-    """Where a group's YAML files are."""
-    return Path(SWEEPS_DIR) if group == "sweep" else Path(CONF_DIR, group)
+def folders_of(group: str) -> list[Path]:
+    """Where a group's YAML files are, ours first."""
+    ours = Path(SWEEPS_DIR) if group == "sweep" else Path(CONF_DIR, group)
+    return [ours, *(folder / group for folder in own_folders())]
+
+
+def own_folders() -> list[Path]:
+    """The folders that --config-dir or CSE_CONF names."""
+    return [Path(folder) for folder in os.environ.get(OWN, "").split(os.pathsep) if folder]
+
+
+def adopted(arguments: Sequence[str]) -> list[str]:
+    """The arguments without --config-dir, whose folders are from here on among the own ones.
+
+    Raises UserError for a folder that is not there, and for a choice that has the name of one of ours.
+    """
+    rest: list[str] = []
+    named = [str(folder) for folder in own_folders()]
+    words = iter(arguments)
+    for word in words:
+        flag, _, value = word.partition("=")
+        if flag in ("--config-dir", "-cd"):
+            named.append(value or next(words, ""))
+        else:
+            rest.append(word)
+    folders = list(dict.fromkeys(Path(name).expanduser().absolute() for name in named))
+    for folder in folders:
+        if not folder.is_dir():
+            raise UserError(f"--config-dir {folder}: there is no such folder")
+        for path in sorted(folder.glob("*/*.yaml")):
+            if Path(CONF_DIR, path.parent.name, path.name).exists():
+                raise UserError(
+                    f"{path}: {path.parent.name}={path.stem} is a choice of cse already; give yours another name"
+                )
+    if folders:
+        os.environ[OWN] = os.pathsep.join(map(str, folders))
+    return rest

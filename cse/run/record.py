@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from cse.files import write_json
+from cse.run.groups import own_folders
 from cse.tracking.trackers import Tracker, Trackers
 from cse.types import Config, Json
 
@@ -85,7 +86,8 @@ class Record:
 
 def command_line() -> str:
     """What was typed, as a shell takes it again."""
-    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    own = [word for folder in own_folders() for word in ("--config-dir", str(folder))]
+    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:], *own])
 
 
 def git_commit() -> str | None:

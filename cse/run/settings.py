@@ -31,6 +31,7 @@ from cse.model.whitening import Kind
 from cse.ranges import Count, Name, Seed, Split
 from cse.run.allowed import allowed, shown
 from cse.run.composition import SWITCH
+from cse.run.targets import why_not_imported
 
 if TYPE_CHECKING:  # of typing_extensions 4.13 and later
     from typing_extensions import TypeForm
@@ -123,9 +124,9 @@ def settle(cfg: DictConfig, command: str) -> DictConfig:
     for place, node in [((), content), *parts(content, ())]:
         try:
             types = types_of(node["_target_"]) if place else TypeAdapter(COMMANDS[command])
-        except (ImportError, ValueError) as error:  # Hydra's words for a name that leads nowhere
+        except (ImportError, ValueError) as error:
             key = dotted((*place, "_target_"))
-            wrong[key] = f"{key}={node['_target_']} cannot be imported: {str(error).splitlines()[0]}"
+            wrong[key] = f"{key}={node['_target_']}: {why_not_imported(str(node['_target_']), error)}"
             continue
         values = {key: hollow(value) for key, value in node.items() if key not in HYDRAS_OWN}
         for path in corrected(values, types):

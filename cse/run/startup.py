@@ -24,6 +24,7 @@ def quiet() -> None:
     warnings.filterwarnings("ignore")
     for name in TALKATIVE:
         logging.getLogger(name).setLevel(logging.ERROR)
+    logging.getLogger("hydra.utils").setLevel(logging.CRITICAL)  # it tells an error that it raises as well
     from transformers.utils import logging as transformers_logging
 
     transformers_logging.set_verbosity_error()

@@ -1,0 +1,83 @@
+"""--config-dir: choices in a folder of one's own, beside those of conf/. tests/docs/test_adding.py trains with one."""
+
+import os
+import sys
+
+import pytest
+
+from cse.cli.train import main
+from cse.errors import UserError
+from cse.run import groups
+from cse.run.composition import composed
+from cse.run.settings import settle
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """A folder of one objective, whose module is on the path; nothing of it is left after the test."""
+    monkeypatch.setenv(groups.OWN, "")
+    (tmp_path / "conf" / "objective").mkdir(parents=True)
+    (tmp_path / "conf" / "objective" / "nearby.yaml").write_text("# Views are near.\n_target_: nearby_loss.Nearby\n")
+    (tmp_path / "nearby_loss.py").write_text("class Nearby:\n    def __init__(self, dim: int):\n        pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path / "conf"
+    sys.modules.pop("nearby_loss", None)
+
+
+def test_an_own_choice_is_one_of_the_choices(own):
+    assert groups.adopted(["seed=1", "--config-dir", str(own), "smoke=true"]) == ["seed=1", "smoke=true"]
+    assert os.environ[groups.OWN] == str(own)
+    assert "nearby" in groups.choices("objective")
+    assert groups.first_comment("objective", "nearby") == "Views are near"
+    assert settle(composed("train", ["objective=nearby"]), "train").objective._target_ == "nearby_loss.Nearby"
+
+
+@pytest.mark.parametrize("spelled", ["--config-dir={}", "-cd={}"])
+def test_other_spellings(own, spelled):
+    groups.adopted([spelled.format(own)])
+    assert groups.own_folders() == [own]
+
+
+def test_the_command_lists_it(own, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["cse-train", "objective=?", "--config-dir", str(own)])
+    main()
+    assert "nearby       Views are near" in capsys.readouterr().out
+
+
+def test_a_folder_that_is_not_there_is_named(own):
+    with pytest.raises(UserError, match="nowhere: there is no such folder"):
+        groups.adopted(["--config-dir", str(own / "nowhere")])
+
+
+def test_a_name_of_ours_is_refused(own):
+    (own / "objective" / "barlow.yaml").write_text("_target_: nearby_loss.Nearby\n")
+    with pytest.raises(
+        UserError, match=r"barlow\.yaml: objective=barlow is a choice of cse already; give yours another name"
+    ):
+        groups.adopted(["--config-dir", str(own)])
+
+
+@pytest.mark.parametrize(
+    ("module", "text", "told"),
+    [
+        ("renamed_loss", "class Nerby: ...", "renamed_loss has no Nearby; did you mean Nerby?"),
+        ("needing_loss", "import not_there", "it cannot be imported: ModuleNotFoundError"),
+        ("broken_loss", "class Nearby(:", "it cannot be imported: SyntaxError"),
+    ],
+)
+def test_what_is_wrong_with_its_module_is_one_sentence(own, module, text, told):
+    groups.adopted(["--config-dir", str(own)])
+    (own.parent / f"{module}.py").write_text(text)
+    (own / "objective" / "nearby.yaml").write_text(f"_target_: {module}.Nearby\n")
+    with pytest.raises(UserError) as refused:
+        settle(composed("train", ["objective=nearby"]), "train")
+    sys.modules.pop(module, None)
+    assert told in str(refused.value)
+    assert len(str(refused.value).splitlines()) == 1
+
+
+def test_a_module_that_is_not_on_the_path_is_named(own):
+    groups.adopted(["--config-dir", str(own)])
+    (own / "objective" / "nearby.yaml").write_text("_target_: elsewhere.Nearby\n")
+    with pytest.raises(UserError, match="there is no module elsewhere: PYTHONPATH=FOLDER"):
+        settle(composed("train", ["objective=nearby"]), "train")
