@@ -1,0 +1,37 @@
+"""The pages on adding something are followed to the letter: each file is written, each command is run, in order."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from blocks import blocks
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", ["objective", "evaluator", "dataset"])
+def test_a_page_on_adding_is_true(page, minilm, tmp_path):
+    """In a copy of the checkout, which stands for both: a folder of one's own, and the project."""
+    for name in ("cse", "conf", "sweeps", "hydra_plugins", "tests"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    environment = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "CSE_CACHE": str(tmp_path / "cache"),
+        "PYTHONPATH": str(tmp_path),
+        "TERM": "dumb",
+    }
+    for block in blocks(tmp_path / "docs" / "adding" / f"{page}.md"):
+        if block.caption:
+            file = tmp_path / block.caption
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(block.text, encoding="utf-8")
+        elif block.language == "sh":
+            command = ["bash", "-euxo", "pipefail", "-c", block.text]
+            ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+            assert ended.returncode == 0, f"{page}.md:{block.line}\n{ended.stdout[-2000:]}\n{ended.stderr[-3000:]}"
