@@ -23,12 +23,18 @@ from cse.sweep import line
 ROOT = Path(__file__).resolve().parents[2]
 FOLLOWED = {ROOT / "docs" / "adding" / f"{page}.md" for page in ("objective", "evaluator", "dataset")}  # test_adding.py
 DOCUMENTS = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md")), *sorted((ROOT / "docs").rglob("*.md"))]
-MAINS = {"cse-train": "train", "cse-eval": "evaluate", "cse-report": "report", "cse-doctor": "doctor"}
-STANDS_FOR = {"...": ["model=minilm", "data=text", "data.path=sentences.txt"], "GROUP=?": ["objective=?"]}
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+MAINS = {program: main.partition(":")[0] for program, main in PROJECT["scripts"].items()}
+STANDS_FOR = {
+    "...": ["model=minilm", "data=text", "data.path=sentences.txt"],
+    "GROUP=?": ["objective=?"],
+    "RUN": ["FOLDER"],
+}
 LOOKS = {"--help", "--version", "--cfg", "--info", "--shell-completion", "-sc", "--json"}
 NOT_RUN = {
     "git clone": "the repository's address is its reader's",
     ". .venv/bin/activate": "the tests run in an environment",
+    "cse-data fetch": "it needs the hub: tests/cli/test_data.py fetches from a small one",
 }
 LAUNCHERS = {  # what is run here is the program's own words; those of the launcher, on two processes, elsewhere
     "torchrun": "tests/run/test_launch.py",
@@ -62,7 +68,8 @@ PYTHON = [
 
 def words_of(command: str) -> tuple[dict[str, str], list[str]]:
     """The variables that a command sets before it, and its words, with what stands for others spelled out."""
-    words = [spelled for word in shlex.split(command) for spelled in STANDS_FOR.get(word, [word])]
+    without_options = re.sub(r" \[--[^]]*\]", "", command)  # what may be left out
+    words = [spelled for word in shlex.split(without_options) for spelled in STANDS_FOR.get(word, [word])]
     variables = {}
     while words and re.match(r"[A-Z_]+=", words[0]):
         name, _, value = words.pop(0).partition("=")
@@ -152,7 +159,7 @@ def run(world, monkeypatch, tmp_path) -> Callable[[str], int]:
         program, *words = program_of(words)
         monkeypatch.setattr(sys, "argv", [program, *words, *smaller(program, words, tmp_path)])
         try:
-            import_module(f"cse.cli.{MAINS[program]}").main()
+            import_module(MAINS[program]).main()
         except SystemExit as ended:
             return int(ended.code or 0)
         return 0
@@ -180,7 +187,7 @@ def smaller(program: str, words: list[str], folder: Path) -> list[str]:
 
 def extras_exist(words: list[str]) -> int:
     """0 where `pip install` names the project, with extras that it has."""
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    extras = PROJECT["optional-dependencies"]
     asked = re.fullmatch(r"\.\[([\w,]+)\]", words[-1])
     return 0 if asked and set(asked[1].split(",")) <= set(extras) else 2
 
