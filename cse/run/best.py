@@ -13,7 +13,8 @@ from cse.eval.score import Remembering, score
 from cse.files import recover_folder, replaced_folder
 from cse.model.export import save_encoder
 from cse.model.load import load_encoder
-from cse.run.record import Record, model_card
+from cse.run.card import model_card
+from cse.run.record import Record
 from cse.training.settings import Parts
 from cse.types import Encode
 
@@ -48,7 +49,7 @@ class Best:
 
     def keep(self, step: int, scores: dict[str, float]) -> None:
         """Replace best/ by the encoder as it is. Raises RunError where the disk refuses; the old one then stays."""
-        card = model_card(self.record.content, step, scores)
+        card = model_card(self.record.content | {"best_step": step}, scores, str(self.folder))
         with replaced_folder(self.folder, "free space and run again with resume=auto") as temporary:
             save_encoder(self.parts.encoder, temporary, self.parts.objective.test_head(), card)
 

@@ -108,38 +108,3 @@ def installed(name: str) -> str | None:
         return version(name)
     except PackageNotFoundError:
         return None
-
-
-def model_card(record: Json, step: int, scores: dict[str, float]) -> str:
-    """README.md of `best/`: what it is, what made it, what it scores, how to load it."""
-    config = record["config"]
-    base, data = config["model"]["name"], config["data"]["name"]
-    hub_name = base if not base.startswith(("package://", "/", ".")) else None
-    rows = "\n".join(f"| {name} | {value:.2f} |" for name, value in scores.items())
-    return f"""---
-library_name: sentence-transformers
-pipeline_tag: sentence-similarity
-tags: [sentence-transformers, feature-extraction, sentence-similarity, cse]
-{f"base_model: {hub_name}" if hub_name else f"# base model: {base}"}
----
-
-# {config["objective"]["_target_"].rpartition(".")[2]} from {base}
-
-Trained by cse. Base model: `{base}`. Data: `{data}`. Seed: {record["seed"]}. Step: {step}.
-Commit: `{record["git_commit"]}`. Command:
-
-    {record["command"]}
-
-| score | value |
-|---|---|
-{rows}
-
-```python
-from sentence_transformers import SentenceTransformer
-model = SentenceTransformer("PATH_OF_THIS_FOLDER")
-vectors = model.encode(["A sentence.", "Another one."])
-```
-
-Pooling is inside ({config["model"]["pooling"]}); no flag is needed to be right. The dot product of unit vectors, the
-cosine, is the similarity it was trained for.
-"""

@@ -8,7 +8,8 @@ import numpy as np
 from cse.data.overlap import Overlap, said
 from cse.files import write_text
 from cse.report.run_plots import draw
-from cse.run.record import Record, model_card
+from cse.run.card import model_card
+from cse.run.record import Record
 from cse.training.loop import Training
 from cse.training.settings import Outcome, Parts
 from cse.types import Config
@@ -51,7 +52,7 @@ def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
         data={name: evaluator.provenance() for name, evaluator in parts.evaluators.items()},
         training_data=parts.batches.text.provenance(),
     )
-    write_text(record.folder / "best" / "README.md", model_card(content, best_step, record.metrics))
+    write_text(record.folder / "best" / "README.md", model_card(content, record.metrics, str(record.folder / "best")))
     before = outcome.curve[0][1] if outcome.curve else {}
     rows = [(name, before.get(name, math.nan), value) for name, value in record.metrics.items()]
     for name, path in draw(record.folder, content["config"]["trainer"]["select"], best_step).items():

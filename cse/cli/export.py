@@ -1,0 +1,83 @@
+"""cse-export: a finished run as a folder that others can load, with its card and scores; and onto the hub."""
+
+import argparse
+import logging
+import sys
+from pathlib import Path
+
+from cse.cli import compose, streams
+from cse.errors import RunError, UserError
+
+EXAMPLES = """\
+  cse-export outputs/DATE/TIME                          into outputs/DATE/TIME/export
+  cse-export outputs/DATE/TIME --push ORG/NAME          and onto the hub, with the token of `hf auth login`
+  cse-export RUN --scores EVALUATION --license mit      with the scores of a cse-eval of RUN, too
+  cse-export RUN --adapter --to FOLDER                  of a run with model.lora: the adapter alone
+
+Exit codes: 0 done, 1 the hub refused or a disk is full, 2 a mistake on the command line.
+"""
+
+
+def main() -> None:
+    """The console script. Exit codes: 0 done, 1 the hub or a disk refused, 2 the user's mistake."""
+    streams.outlast()
+    arguments = parser().parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
+    try:
+        sys.exit(task(arguments))
+    except UserError as error:
+        sys.exit(compose.complain(str(error), 2))
+    except RunError as error:
+        sys.exit(compose.complain(str(error), 1))
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    one = argparse.ArgumentParser(
+        "cse-export", description=__doc__, epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    one.add_argument("run", type=Path, metavar="RUN", help="the folder of a finished cse-train")
+    one.add_argument("--to", type=Path, metavar="FOLDER", help="the folder to fill; RUN/export without it")
+    one.add_argument("--push", metavar="ORG/NAME", help="upload it to the hub under this name")
+    one.add_argument("--private", action="store_true", help="let a new repository be private")
+    one.add_argument("--adapter", action="store_true", help="the adapter alone, of a run with model.lora")
+    one.add_argument("--scores", type=Path, action="append", default=[], metavar="FOLDER", help="of a cse-eval of RUN")
+    one.add_argument("--license", metavar="ID", help="of the weights, as the hub writes it: apache-2.0, mit, ...")
+    return one
+
+
+def task(arguments: argparse.Namespace) -> int:
+    """Fill the folder, and upload it."""
+    from cse.errors import MissingResource
+    from cse.run import startup
+    from cse.sharing.export import check_target, export
+    from cse.sharing.push import check_name, push
+
+    target = arguments.to or arguments.run / "export"
+    check_target(target)
+    if arguments.push:
+        startup.settle_hub()
+        check_name(arguments.push)
+    startup.quiet()
+    files = export(
+        arguments.run,
+        target,
+        name=arguments.push or str(target),
+        scores=arguments.scores,
+        adapter=arguments.adapter,
+        license=arguments.license,
+    )
+    print(f"{target}: {len(files)} files")  # noqa: T201
+    if arguments.license is None:
+        print("the card names no licence for the weights: --license apache-2.0, say")  # noqa: T201
+    if arguments.push:
+        try:
+            page = push(target, arguments.push, private=arguments.private)
+        except MissingResource as error:
+            return compose.complain(str(error), 1)
+        print(f"{page}; load it with SentenceTransformer({arguments.push!r})")  # noqa: T201
+    return 0
+
+
+if __name__ == "__main__":
+    main()

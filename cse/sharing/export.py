@@ -1,0 +1,110 @@
+"""A folder to share: the encoder (or its adapter alone), its card, and its scores in the forms that others read."""
+
+import json
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from cse.errors import UserError
+from cse.files import replaced_folder, write_json
+from cse.run.card import base_model, model_card
+from cse.sharing.scores import copy_mteb, write_eval_results
+from cse.types import Json
+
+WEIGHTS = ("config.json", "model.safetensors", "adapter")  # what an adapter alone does without
+TOKEN = re.compile(rb"\bhf_[A-Za-z0-9]{30,}")
+TEXT = (".md", ".json", ".jsonl", ".yaml", ".txt", ".csv")
+
+
+def read_record(folder: Path, what: str) -> Json:
+    """results.json of a finished run or evaluation. Raises UserError where there is none."""
+    try:
+        record = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UserError(f"{folder} holds no {what} (results.json: {error})") from error
+    if record["status"] != "done":
+        raise UserError(f"{folder} is not done but {record['status']}")
+    return record
+
+
+def read_scores(folder: Path, run: Path) -> Json:
+    """results.json of a cse-eval of this run's encoder. Raises UserError for another encoder's."""
+    record = read_record(folder, "scores")
+    checkpoint = record["config"].get("checkpoint")
+    if checkpoint is None or Path(checkpoint).resolve() not in (run.resolve(), (run / "best").resolve()):
+        raise UserError(f"{folder} has the scores of checkpoint={checkpoint}, which is not {run}")
+    return record
+
+
+def check_target(target: Path) -> None:
+    """Raise UserError for a folder that holds something else than an earlier export: it would be replaced."""
+    if target.exists() and any(target.iterdir()) and not (target / "modules.json").is_file():
+        raise UserError(f"--to {target} holds other things, which would be lost: name another folder")
+
+
+def export(
+    run: Path,
+    target: Path,
+    *,
+    name: str,
+    scores: Sequence[Path] = (),
+    adapter: bool = False,
+    license: str | None = None,
+) -> list[Path]:
+    """Fill `target`, which is replaced, and return its files.
+
+    name: what the card loads it by. scores: folders of cse-eval, whose scores are added to the run's. adapter: the
+    adapter alone, for a run that trained one. Raises UserError for a run that is not done or has no adapter.
+    """
+    record = read_record(run, "run")
+    if not (run / "best" / "modules.json").is_file():
+        raise UserError(f"{run} has no best/, the encoder that is shared")
+    if adapter and not (run / "best" / "adapter").is_dir():
+        raise UserError(f"{run} trained all weights (model.lora was not set): there is no adapter to share alone")
+    records = [record, *(read_scores(folder, run) for folder in scores)]
+    values = {key: value for one in records for key, value in one["metrics"].items()}
+    with replaced_folder(target) as folder:
+        left_out = {"README.md", *(WEIGHTS if adapter else ())}
+        copy(run / "best", folder, left_out)
+        place = folder if adapter else folder / "adapter"
+        if adapter:
+            copy(run / "best" / "adapter", folder, set())
+        if (place / "adapter_config.json").is_file():
+            name_the_base(place / "adapter_config.json", record)
+        (folder / "README.md").write_text(model_card(record, values, name, license), encoding="utf-8")
+        write_eval_results(folder, records)
+        copy_mteb(folder, records)
+        refuse_tokens(folder)
+    return sorted(file for file in target.rglob("*") if file.is_file())
+
+
+def copy(source: Path, target: Path, left_out: set[str]) -> None:
+    """Copy what lies in a folder into another that exists, but for files and folders of these names right in it."""
+    for one in source.iterdir():
+        if one.name in left_out:
+            continue
+        if one.is_dir():
+            shutil.copytree(one, target / one.name, copy_function=shutil.copyfile)
+        else:
+            shutil.copyfile(one, target / one.name)
+
+
+def name_the_base(file: Path, record: Json) -> None:
+    """Let an adapter's configuration name the hub's base model; peft wrote the folder in which it lay here."""
+    config = json.loads(file.read_text(encoding="utf-8"))
+    config["base_model_name_or_path"] = base_model(record["config"]) or record["config"]["model"]["name"]
+    write_json(file, config)
+
+
+def refuse_tokens(folder: Path) -> None:
+    """Raise UserError where a file that would be shared holds the hub's token, or what looks like one."""
+    from huggingface_hub import get_token
+
+    token = (get_token() or "").encode()
+    for file in folder.rglob("*"):
+        if not (file.is_file() and file.suffix in TEXT):
+            continue
+        content = file.read_bytes()
+        if (token and token in content) or TOKEN.search(content):
+            raise UserError(f"{file.name} would hold a token: take it out of the run's command or notes first")

@@ -1,0 +1,38 @@
+"""Uploading a folder to the hub with the token of `hf auth login` or HF_TOKEN, which is written nowhere."""
+
+import logging
+import re
+from pathlib import Path
+
+from cse import hub
+from cse.errors import UserError
+
+log = logging.getLogger("cse")
+
+NAME = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+def check_name(name: str) -> None:
+    """Raise UserError, before any work, for what is no ORG/NAME, and where nobody is logged in."""
+    from huggingface_hub import get_token
+
+    if not NAME.fullmatch(name):
+        raise UserError(f"--push {name}: say ORG/NAME, an organisation or user of the hub and a name")
+    if not get_token():
+        raise UserError("--push needs a token that may write: hf auth login, or HF_TOKEN in the environment")
+
+
+def push(folder: Path, name: str, *, private: bool) -> str:
+    """Make the repository where there is none, and upload the folder in one commit. Returns its address.
+
+    Raises MissingResource where the hub refuses or cannot be reached.
+    """
+    from huggingface_hub import HfApi
+
+    repo = hub.Repo(name, "model", f"--push {name}", f"the folder {folder} is complete, and can be pushed later")
+    with hub.refusals(repo):
+        api = HfApi()
+        api.create_repo(name, private=private, exist_ok=True)
+        api.upload_folder(repo_id=name, folder_path=folder, commit_message="Add an encoder that cse trained")
+    log.info("hub        %s is at %s", name, repo.page)
+    return repo.page

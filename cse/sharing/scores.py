@@ -1,0 +1,76 @@
+"""Scores in the forms that others read: the hub's `.eval_results/*.yaml`, and mteb's own results and run settings."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import yaml
+from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
+
+from cse.eval import stsb_multi
+from cse.types import Json
+
+SAME_AS_MTEB = {f"STS{year}": f"mteb/sts{year}-sts" for year in range(12, 17)} | {"STS-B": "mteb/stsbenchmark-sts"}
+"""Tasks of eval=sts whose score is mteb's too, and its data set there. SICK-R is none: mteb scores all its splits."""
+
+MTEB_TASKS = {"STS-B": "STSBenchmark"}
+"""mteb's names of tasks that have another one here."""
+
+
+def entries(record: Json) -> Iterator[tuple[str, EvalResultEntry]]:
+    """(file's stem, entry) of every test score that some benchmark on the hub has; x100, as mteb files them there.
+
+    record: results.json of cse-train or cse-eval.
+    """
+    scores, sources = record["metrics"], record.get("data", {})
+    for task, repo in SAME_AS_MTEB.items():
+        if (value := scores.get(f"test/sts/{task}/spearman")) is not None:
+            name = MTEB_TASKS.get(task, task)
+            notes = "cse, eval=sts: Spearman x100 of cosines over all pairs, SentEval's copy of the text"
+            yield name, EvalResultEntry(repo, f"{name}_default_test", round(value, 5), notes=notes)
+    for language in stsb_multi.LANGUAGES:
+        if (value := scores.get(f"test/stsb_multi/{language}/spearman")) is not None:
+            name = "STSBenchmarkMultilingualSTS"
+            notes = "cse, eval=stsb_multi: Spearman x100 of cosines"
+            yield name, EvalResultEntry(stsb_multi.HUB[0], f"{name}_{language}_test", round(value, 5), notes=notes)
+    for task, about in sources.get("mteb", {}).get("tasks", {}).items():
+        value = scores.get(f"test/mteb/{task}/{about['metric']}")
+        if value is not None and about["dataset"]:
+            notes = f"cse through {sources['mteb']['protocol']}"
+            yield (
+                task,
+                EvalResultEntry(
+                    about["dataset"], task, round(value, 5), dataset_revision=about["revision"], notes=notes
+                ),
+            )
+
+
+def write_eval_results(folder: Path, records: list[Json]) -> list[Path]:
+    """Write `.eval_results/TASK.yaml` of every task that has an entry, where there is one."""
+    by_task: dict[str, list[EvalResultEntry]] = {}
+    for record in records:
+        for task, entry in entries(record):
+            by_task.setdefault(task, []).append(entry)
+    files = []
+    for task, its in by_task.items():
+        files.append(folder / ".eval_results" / f"{task}.yaml")
+        files[-1].parent.mkdir(exist_ok=True)
+        files[-1].write_text(yaml.safe_dump(eval_result_entries_to_yaml(its), sort_keys=False), encoding="utf-8")
+    return files
+
+
+def copy_mteb(folder: Path, records: list[Json]) -> list[Path]:
+    """Copy mteb's results of the encoder, run_settings.jsonl among them, into `mteb/`, as far as its cache has them."""
+    files = []
+    for record in records:
+        about = record.get("data", {}).get("mteb")
+        if about is None:
+            continue
+        model = about["model"]
+        cache = Path(record["config"]["eval"]["mteb"]["cache"])
+        source = cache / "results" / model["name"].replace("/", "__") / model["revision"]
+        for file in sorted(source.glob("*.json*")):
+            files.append(folder / "mteb" / file.name)
+            files[-1].parent.mkdir(exist_ok=True)
+            shutil.copyfile(file, files[-1])
+    return files

@@ -1,0 +1,188 @@
+"""`cse-export`: what the folder holds, who can load it, what the hub gets, and that no token is in it."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from huggingface_hub import ModelCard, parse_eval_result_entries
+
+from cse.model.export import save_encoder
+from cse.model.load import load_encoder
+from cse.run import card
+from cse.run.groups import choices
+from cse.sharing.scores import entries
+
+TEXTS = ["kadan lofel", "migor perzu", "nudan"]
+TOKEN = "hf_" + "planted" * 5
+
+
+@pytest.fixture
+def run(tmp_path, tiny_bert) -> Path:
+    """A finished run with an encoder, scores and mteb's files."""
+    folder, cache = tmp_path / "run", tmp_path / "mteb"
+    save_encoder(load_encoder(tiny_bert, "cls"), folder / "best", card="old")
+    kept = cache / "results" / "cse__encoder" / "abc"
+    kept.mkdir(parents=True)
+    (kept / "run_settings.jsonl").write_text('{"task": "STS13"}\n')
+    (kept / "STS13.json").write_text("{}")
+    task = {"dataset": "mteb/sts13-sts", "revision": "7e90", "metric": "cosine_spearman"}
+    record = {
+        "status": "done",
+        "config": {
+            "model": {"name": "lab/tiny", "pooling": "cls"},
+            "data": {"name": "wiki1m"},
+            "objective": {"_target_": "cse.objective.barlow.BarlowTwins"},
+            "aux_modality": {"_target_": "cse.aux_modality.visual.Visual"},
+            "eval": {"mteb": {"cache": str(cache)}},
+        },
+        "seed": 3,
+        "best_step": 125,
+        "git_commit": "abc",
+        "command": "cse-train objective=barlow paths.cache=/home/me/c tracker.wandb.entity=me hydra.run.dir=/x seed=3",
+        "metrics": {
+            "dev/stsb/spearman": 80.123,
+            "test/sts/STS12/spearman": 70.5,
+            "test/sts/STS12/spearman_mean": 71.0,
+            "test/sts/SICK-R/spearman": 69.0,
+            "test/mteb/STS13/cosine_spearman": 75.25,
+            "test/sts/average": None,
+        },
+        "data": {
+            "mteb": {
+                "model": {"name": "cse/encoder", "revision": "abc"},
+                "tasks": {"STS13": task},
+                "protocol": "mteb 2",
+            }
+        },
+    }
+    (folder / "results.json").write_text(json.dumps(record))
+    return folder
+
+
+@pytest.fixture
+def cse_export(monkeypatch) -> Callable[..., int]:
+    """cse-export in this process. Returns the exit code."""
+
+    def call(*arguments: object) -> int:
+        from cse.cli.export import main
+
+        monkeypatch.setattr(sys, "argv", ["cse-export", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return int(ended.value.code or 0)
+
+    return call
+
+
+def test_the_folder(run, cse_export, tiny_bert):
+    from sentence_transformers import SentenceTransformer
+
+    assert cse_export(run, "--license", "mit") == 0
+    folder = run / "export"
+    about = ModelCard.load(folder / "README.md")
+    assert about.data.base_model == "lab/tiny"
+    assert about.data.datasets == ["princeton-nlp/datasets-for-simcse"]
+    assert about.data.license == "mit"
+    values = {
+        (one.dataset_split, one.dataset_type, one.metric_type): one.metric_value for one in about.data.eval_results
+    }
+    assert values["dev", "stsb", "spearman"] == 80.123
+    assert values["test", "sts/STS12", "spearman"] == 70.5
+    assert len(values) == 5  # the one without a number is left out
+    assert "cse-train objective=barlow seed=3\n" in about.text
+    assert "@inproceedings{pappadopulo2024barlow" in about.text
+    assert "@inproceedings{jian2022visual" in about.text
+    found = [parse_eval_result_entries(yaml.safe_load(f.read_text())) for f in (folder / ".eval_results").iterdir()]
+    values = {(one.dataset_id, one.task_id): (one.value, one.dataset_revision) for (one,) in found}
+    assert values == {
+        ("mteb/sts12-sts", "STS12_default_test"): (70.5, None),
+        ("mteb/sts13-sts", "STS13"): (75.25, "7e90"),
+    }
+    assert (folder / "mteb" / "run_settings.jsonl").read_text() == '{"task": "STS13"}\n'
+    vectors = SentenceTransformer(str(folder), device="cpu").encode(TEXTS)
+    np.testing.assert_allclose(vectors, load_encoder(tiny_bert, "cls").eval().encode(TEXTS), atol=1e-6)
+    assert cse_export(run) == 0  # an earlier export is replaced
+
+
+def test_pushed_and_loaded_from_the_hub(run, cse_export, toy_hub, tiny_bert, monkeypatch, capfd):
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    assert cse_export(run, "--push", "lab/mine", "--to", run.parent / "shared") == 0
+    assert toy_hub.tokens == [f"Bearer {TOKEN}"]
+    pushed = toy_hub.repos["models/lab/mine"]
+    assert {"README.md", "model.safetensors", ".eval_results/STS12.yaml", "mteb/run_settings.jsonl"} <= set(pushed)
+    assert b'SentenceTransformer("lab/mine")' in pushed["README.md"]
+    again = load_encoder("lab/mine", None).eval()
+    np.testing.assert_allclose(again.encode(TEXTS), load_encoder(tiny_bert, "cls").eval().encode(TEXTS), atol=1e-6)
+    assert not [name for name, content in pushed.items() if TOKEN.encode() in content]
+    assert TOKEN not in "".join(capfd.readouterr())
+    toy_hub.status = 403
+    assert cse_export(run, "--push", "lab/mine") == 1
+    assert "log in with a token" in capfd.readouterr().err
+
+
+def test_a_token_in_a_runs_command_is_refused(run, cse_export, monkeypatch, capfd):
+    record = json.loads((run / "results.json").read_text())
+    record["command"] += f" note={TOKEN}"
+    (run / "results.json").write_text(json.dumps(record))
+    assert cse_export(run) == 2
+    said = capfd.readouterr().err
+    assert "README.md would hold a token" in said
+    assert TOKEN not in said
+    assert not (run / "export").exists()
+
+
+def test_the_adapter_alone_and_further_scores(run, cse_export, tiny_bert, tmp_path, capfd):
+    pytest.importorskip("peft", reason="needs peft (pip install -e '.[lora]')")
+    import shutil
+
+    import torch
+    from sentence_transformers import SentenceTransformer
+
+    assert cse_export(run, "--adapter") == 2
+    assert "trained all weights" in capfd.readouterr().err
+    encoder = load_encoder(tiny_bert, "mean", lora={"r": 2, "alpha": 4})
+    with torch.no_grad():
+        for name, parameter in encoder.named_parameters():
+            if "lora_B" in name:
+                parameter.normal_(std=0.3)
+    shutil.rmtree(run / "best")
+    save_encoder(encoder, run / "best")
+    record = json.loads((run / "results.json").read_text())
+    record["config"]["model"] = {"name": tiny_bert, "pooling": "mean"}
+    (run / "results.json").write_text(json.dumps(record))
+    scores = tmp_path / "scores"
+    scores.mkdir()
+    more = {"status": "done", "config": {"checkpoint": str(run)}, "metrics": {"test/transfer/MR/accuracy": 80.0}}
+    (scores / "results.json").write_text(json.dumps(more))
+    assert cse_export(run, "--adapter", "--scores", scores, "--to", tmp_path / "adapter") == 0
+    assert not (tmp_path / "adapter" / "model.safetensors").exists()
+    assert "| test/transfer/MR/accuracy | 80.00 |" in (tmp_path / "adapter" / "README.md").read_text()
+    vectors = SentenceTransformer(str(tmp_path / "adapter"), device="cpu").encode(TEXTS)
+    np.testing.assert_allclose(vectors, encoder.eval().encode(TEXTS), atol=1e-5)
+    (scores / "results.json").write_text(json.dumps(more | {"config": {"checkpoint": "another"}}))
+    assert cse_export(run, "--scores", scores) == 2
+
+
+def test_mistakes(run, cse_export, tmp_path, monkeypatch, capfd):
+    assert cse_export(tmp_path) == 2
+    assert cse_export(run, "--push", "name-alone") == 2
+    monkeypatch.delenv("HF_TOKEN", raising=False)
+    monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
+    assert cse_export(run, "--push", "lab/mine") == 2
+    assert cse_export(run, "--to", run) == 2
+    said = capfd.readouterr().err
+    for words in ("holds no run", "say ORG/NAME", "needs a token", "holds other things"):
+        assert words in said
+
+
+def test_every_published_objective_is_cited():
+    known = {choice for entry in card.references() for choice in entry["keywords"]}
+    assert known == {*choices("objective"), *choices("aux_modality")} - {"mlm", "none"}
+
+
+def test_sick_is_not_mtebs():
+    assert not list(entries({"metrics": {"test/sts/SICK-R/spearman": 1.0, "test/sts/average": 2.0}}))
