@@ -26,26 +26,25 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a disk, a quota, a file's li
 ONCE = ("resume", "dry_run", "data.preview")
 """What a line says of itself alone: a run that was looked at goes on when it is resumed."""
 
-TAKE_A_VALUE = {
-    "--cfg",
-    "-c",
-    "--config-name",
-    "-cn",
-    "--config-path",
-    "-cp",
-    "--info",
-    "-i",
-    "--package",
-    "-p",
-    "--shell-completion",
-    "-sc",
-}
+FLAGS = (
+    *("--cfg", "--config-dir", "--config-name", "--config-path", "--experimental-rerun", "--info", "--package"),
+    *("--shell-completion", "-c", "-cd", "-cn", "-cp", "-i", "-p", "-sc"),
+)
+"""Those of Hydra's flags that take a value."""
+
+
+def undashed(arguments: list[str]) -> list[str]:
+    """`--trainer.lr=1e-5`, as W&B's agents start a run, is `trainer.lr=1e-5`; Hydra's own flags stay as they are."""
+    return [
+        word[2:] if word.startswith("--") and "=" in word and word.partition("=")[0] not in FLAGS else word
+        for word in arguments
+    ]
 
 
 def adopt_own_choices() -> None:
-    """Take --config-dir out of this process's arguments, before anything reads what can be chosen."""
+    """Take --config-dir, and dashes before settings, out of this process's arguments, before anything reads them."""
     try:
-        sys.argv[1:] = adopted(sys.argv[1:])
+        sys.argv[1:] = adopted(undashed(sys.argv[1:]))
     except UserError as error:
         sys.exit(complain(str(error), 2))
 
@@ -57,7 +56,7 @@ def sort_arguments(arguments: list[str]) -> list[str]:
     for argument in rest:
         if argument.startswith("-"):
             flags.append(argument)
-            if argument in TAKE_A_VALUE:
+            if argument in FLAGS:
                 flags += [value for value in [next(rest, None)] if value is not None]
         else:
             argument = argument.replace("=~/", f"={Path.home()}/")  # a shell expands ~ only at a word's start

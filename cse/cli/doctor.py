@@ -72,7 +72,7 @@ def machine(cfg: DictConfig, hub: bool) -> list[Diagnosis]:
     from huggingface_hub import get_token
     from huggingface_hub.constants import HF_HUB_CACHE
 
-    from cse.tracking.wandb import why_not_online
+    from cse.tracking.preflight import why_not_online
 
     def of(name: str, good: bool, note: str) -> Diagnosis:
         return Diagnosis("machine", name, "ok" if good else "missing", note)

@@ -47,10 +47,13 @@ def check_folder(folder: Path) -> None:
 
 def task(cfg: DictConfig) -> None:
     """One Hydra job: build everything, all that is missing said at once, then score."""
-    from cse.run import build, scale
+    from hydra.core.hydra_config import HydraConfig
+
+    from cse.run import build, groups, scale
     from cse.run.subject import load, sentences
 
-    folder = build.output_folder()
+    folder, hydra = build.output_folder(), HydraConfig.get()
+    cfg.choices = groups.chosen("evaluate", hydra.runtime.choices, hydra.overrides.task, map(str, cfg.eval))
     scale.fit(cfg)
     if cfg.smoke:
         from cse.run.smoke import shrink
@@ -92,6 +95,7 @@ def evaluate(
     with Record(
         folder,
         build.resolved(cfg),
+        kind="eval",
         device=subject.device,
         trackers=[build.make(node) for node in cfg.tracker.values()],
     ) as record:
@@ -113,8 +117,8 @@ def evaluate(
         scores.write(folder, rows, notes)
         record.trackers.log(record.metrics, 0)
         record.trackers.table("scores", list(rows[0]), [list(row.values()) for row in rows])
+        log.info("\n%s", scores.shown(rows, notes))
         record.trackers.finish(0, record.metrics)
-    log.info("\n%s", scores.shown(rows, notes))
 
 
 def chosen_splits(cfg: DictConfig, evaluators: dict[str, "Evaluator"]) -> dict[str, list[str]]:

@@ -39,6 +39,7 @@ Shorter, larger, elsewhere
   --config-dir own/conf           choices of your own beside these, in a folder laid out as conf/ (also CSE_CONF)
   hydra.run.dir=FOLDER            where the run goes (outputs/DATE/TIME by default; of -m: hydra.sweep.dir=FOLDER)
   jobs.parallel=2                 of -m and sweep=: jobs at the same time; jobs.fail_fast=true: none after a failure
+  tracker.wandb.artifact=true     upload best/ and the results to W&B
   resume=FOLDER                   go on with that run, bit for bit, from its last checkpoint
 
 Look before you run

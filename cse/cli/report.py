@@ -154,15 +154,17 @@ def log_to(tables: "list[Grid]", pictures: dict[str, Path], out: Path, config: C
     from hydra import initialize_config_dir
     from hydra.utils import instantiate
 
+    from cse.run.record import command_line, git_commit
+    from cse.tracking.about import About
     from cse.tracking.trackers import Trackers
 
     if choice not in choices("tracker"):
         raise UserError(f"tracker={choice} is not a choice: {' '.join(choices('tracker'))}")
     with initialize_config_dir(CONF_DIR, version_base="1.3"):
         group = compose_config(f"tracker/{choice}")
-    own = {"group": config["sweep"], "name": "report", "job_type": "report"}
+    own = {"group": config["sweep"], "name": "report"}
     builds = [instantiate(tracker, **(own if name == "wandb" else {})) for name, tracker in group.tracker.items()]
-    trackers = Trackers(out, config, builds)
+    trackers = Trackers(out, About("report", config, command_line(), git_commit(), {}), builds)
     for number, grid in enumerate(tables):
         header = [name or f"column {place}" for place, name in enumerate(grid.header)]
         trackers.table(f"report/{number}" if number else "report", header, grid.lines)

@@ -4,7 +4,7 @@ answers at once.
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from cse.errors import UserError
@@ -23,6 +23,19 @@ def groups(config_name: str) -> dict[str, str]:
     """The groups that a command chooses from, in the order of its defaults list, and what its YAML says of each."""
     text = Path(CONF_DIR, f"{config_name}.yaml").read_text(encoding="utf-8")
     return dict(re.findall(r"^  - (\w+): [^#\n]*# (.*)$", text, re.MULTILINE))
+
+
+def chosen(
+    config_name: str, runtime: Mapping[str, str | None], overrides: Sequence[str], evals: Iterable[str]
+) -> dict[str, str]:
+    """What a run chose of each group: {"objective": "simcse", "eval": "stsb,sts", ...}.
+
+    runtime: Hydra's choices, which know of no list; overrides: the command line's words; evals: the evaluators.
+    """
+    names = {group: runtime.get(group) for group in groups(config_name) if choices(group) != ["default"]}
+    words = [word.partition("=")[2] for word in overrides if word.startswith("experiment=")]
+    names |= {"eval": ",".join(evals), "experiment": words[-1].strip("[]") if words else None}
+    return {group: name for group, name in names.items() if name}
 
 
 def choices(group: str) -> list[str]:

@@ -24,10 +24,11 @@ def fit(cfg: DictConfig, folder: Path, *, chosen: Mapping[str, str | None], over
 
     chosen, overrides: Hydra's choice of each group, and the words. Raises UserError for a folder that holds a run.
     """
-    from cse.run import recipe, scale
+    from cse.run import groups, recipe, scale
     from cse.run.smoke import shrink
 
     cfg.sources = recipe.sources(chosen, overrides)
+    cfg.choices = groups.chosen("train", chosen, overrides, map(str, cfg.eval))
     if (folder / "last").exists() and cfg.resume is None:
         raise UserError(f"{folder} holds a run: resume=auto goes on with it, hydra.run.dir=ANOTHER starts a new one")
     scale.fit(cfg)

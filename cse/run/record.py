@@ -1,5 +1,6 @@
 """results.json, which reports and continued sweeps read, and the model card of an exported encoder."""
 
+import math
 import shlex
 import subprocess
 import sys
@@ -8,9 +9,11 @@ from collections.abc import Iterable
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Literal
 
 from cse.files import write_json
 from cse.run.groups import own_folders
+from cse.tracking.about import About
 from cse.tracking.trackers import Tracker, Trackers
 from cse.types import Config, Json
 
@@ -20,12 +23,15 @@ PACKAGES = (
 )
 
 
+GRACE = 15.0  # seconds for trackers after a signal: who stops a run waits about half a minute
+
+
 class Record:
     """results.json and the trackers of one run, as a context: a failure is in all of them when it leaves.
 
-    precision: of the arithmetic in training (fp32, bf16, fp16); weights and evaluation are fp32. trackers: what builds
-    each of them. resumed_at: the step of the checkpoint that the run goes on from; None for a new run. writes: False on
-    all processes but the first, where every method does nothing.
+    kind: the command. precision: of the arithmetic in training (fp32, bf16, fp16); weights and evaluation are fp32.
+    trackers: what builds each of them. resumed_at: the step of the checkpoint that the run goes on from; None for a new
+    run. writes: False on all processes but the first, where every method does nothing.
     """
 
     def __init__(
@@ -33,6 +39,7 @@ class Record:
         folder: Path,
         config: Config,
         *,
+        kind: Literal["train", "eval"],
         device: str,
         precision: str = "fp32",
         trackers: Iterable[partial[Tracker]],
@@ -43,6 +50,7 @@ class Record:
         self.resumed_at, self.builders = resumed_at, trackers
         self.step = resumed_at or 0
         self.metrics: dict[str, float] = {}
+        self.kind: Literal["train", "eval"] = kind
         self.content: Json = {
             "status": "running",
             "config": config,
@@ -58,7 +66,9 @@ class Record:
     def __enter__(self) -> "Record":
         self.started = time.monotonic()
         if self.writes:
-            self.trackers = Trackers(self.folder, self.content["config"], self.builders, self.resumed_at)
+            what = self.content
+            about = About(self.kind, what["config"], what["command"], what["git_commit"], what["versions"])
+            self.trackers = Trackers(self.folder, about, self.builders, self.resumed_at)
             write_json(self.path, self.content)
         return self
 
@@ -69,7 +79,7 @@ class Record:
             self.conclude(
                 "interrupted" if interrupted else "failed", error=reason, steps=self.step, metrics=self.metrics
             )
-            self.trackers.finish(1, {})
+            self.trackers.finish(1, {}, patience=GRACE if interrupted else math.inf)
 
     def log(self, step: int, metrics: dict[str, float]) -> None:
         """Hand a step's numbers to every tracker."""

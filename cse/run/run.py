@@ -45,6 +45,7 @@ def run(cfg: DictConfig, folder: Path) -> float | None:
     record = Record(
         folder,
         config,
+        kind="train",
         device=str(accelerator.device),
         precision="fp32" if accelerator.mixed_precision == "no" else accelerator.mixed_precision,
         trackers=[make(node) for node in cfg.tracker.values()],

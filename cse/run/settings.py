@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_type_hints
 from annotated_types import MinLen
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
-from pydantic import ConfigDict, PydanticSchemaGenerationError, TypeAdapter, ValidationError, with_config
+from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError, with_config
 from pydantic_core import SchemaError
 from typing_extensions import TypedDict
 
@@ -184,10 +184,10 @@ def types_of(target: str) -> TypeAdapter:
 
 
 def checkable(hint: "TypeForm[object]") -> "TypeForm[object]":
-    """The type; `object`, which is anything, for one that pydantic cannot check, as a stranger's Protocol."""
+    """The type; `object`, which is anything, for what pydantic cannot check, as a stranger's Protocol, or dataclass."""
     try:
         TypeAdapter(hint, config=ConfigDict(arbitrary_types_allowed=True))
-    except (PydanticSchemaGenerationError, SchemaError):
+    except (PydanticUserError, SchemaError):
         return object
     return hint
 

@@ -53,12 +53,13 @@ def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
         training_data=parts.batches.text.provenance(),
     )
     write_text(record.folder / "best" / "README.md", model_card(content, record.metrics, str(record.folder / "best")))
+    test = {name: score for name, score in record.metrics.items() if name.startswith("test/")}
+    record.trackers.log(test, outcome.steps)  # as a curve's only point, which dashboards draw
     before = outcome.curve[0][1] if outcome.curve else {}
     rows = [(name, before.get(name, math.nan), value) for name, value in record.metrics.items()]
     for name, path in draw(record.folder, content["config"]["trainer"]["select"], best_step).items():
         record.trackers.image(f"plots/{name}", path, outcome.steps)
     record.trackers.table("scores", ["score", "step 0", f"step {best_step}"], [list(row) for row in rows])
-    record.trackers.finish(0, record.metrics | {"best_step": best_step})
     show(rows, ["score", "before", "after", "gain"])
     if content["config"]["note"]:
         log.info("\n%s", content["config"]["note"])
@@ -73,6 +74,7 @@ def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
         f'    model = SentenceTransformer("{record.folder / "best"}")\n'
         '    vectors = model.encode(["A sentence.", "Another one."])'
     )
+    record.trackers.finish(0, record.metrics | {"best_step": best_step})
 
 
 def show(rows: list[tuple[str, float, float]], columns: list[str]) -> None:

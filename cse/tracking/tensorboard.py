@@ -4,17 +4,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cse.dotted import Config, Json, flattened
+from cse.tracking.about import About
 
 
 class Tensorboard:
     """Event files in folder/tensorboard. On resume, TensorBoard hides what was logged after `resume_step`."""
 
-    def __init__(self, folder: str | Path, config: Config, resume_step: int | None = None):
+    def __init__(self, folder: str | Path, about: About, resume_step: int | None = None):
         from torch.utils.tensorboard import SummaryWriter
 
         purge = None if resume_step is None else resume_step + 1
         self.writer = SummaryWriter(str(Path(folder) / "tensorboard"), purge_step=purge)
-        self.hparams = hparams_of(config)
+        self.patience = 60.0
+        self.hparams = hparams_of(about.config)
         self.step = resume_step or 0
 
     def log(self, metrics: dict[str, float], step: int) -> None:
@@ -40,6 +42,9 @@ class Tensorboard:
         hparams = {**self.hparams, "status": "failed" if exit_code else "done"}
         self.writer.add_hparams(hparams, scores, run_name=".", global_step=self.step)
         self.writer.close()
+
+    def let_go(self) -> None:
+        """Nothing: what is not yet written is lost."""
 
 
 def hparams_of(config: Config) -> dict[str, bool | int | float | str]:

@@ -1,19 +1,26 @@
-"""All of a run's logs as one: metrics.jsonl, which must work, and the chosen trackers, which may fail."""
+"""All of a run's logs as one: metrics.jsonl, which must work, and the chosen trackers, which may fail or hang."""
 
 import logging
+import math
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Protocol
 
-from cse.dotted import Config, Json
+from cse.dotted import Json
+from cse.tracking.about import About
 from cse.tracking.jsonl import Jsonl
 
 log = logging.getLogger(__name__)
 
 
 class Tracker(Protocol):
-    """Where a run is shown. Built with (folder, config, resume_step) and its YAML's own keys."""
+    """Where a run is shown. Built with (folder, about, resume_step) and its YAML's own keys."""
+
+    patience: float
+    """Seconds that `finish` may take."""
 
     def log(self, metrics: dict[str, float], step: int) -> None:
         """Metrics of one step, by name."""
@@ -27,27 +34,69 @@ class Tracker(Protocol):
     def finish(self, exit_code: int, summary: Json) -> None:
         """The last call: 0 for a run that is done, and its scores by name."""
 
+    def let_go(self) -> None:
+        """Called after a failure instead of `finish`: leave nothing behind that the process would wait for."""
+
+
+Call = Callable[[Tracker], None]
+
+
+class Beside:
+    """A tracker in a thread of its own: the run hands a call over and goes on, whatever becomes of it.
+
+    A tracker that raises, or whose last call takes longer than its patience, is named in one warning and dropped.
+    """
+
+    def __init__(self, tracker: Tracker):
+        self.tracker = tracker
+        self.calls: SimpleQueue[Call | None] = SimpleQueue()
+        self.thread = threading.Thread(target=self._work, daemon=True)
+        self.thread.start()
+
+    def hand_over(self, call: Call) -> None:
+        """Make this call after those before it; none is made once the tracker is dropped."""
+        if self.thread.is_alive():
+            self.calls.put(call)
+
+    def finish(self, call: Call, patience: float) -> None:
+        """Make the last call, and wait for it as many seconds."""
+        self.hand_over(call)
+        self.calls.put(None)
+        self.thread.join(patience)
+        if self.thread.is_alive():
+            warn(self.tracker, "stopped logging", TimeoutError(f"no end within {patience:g} s"))
+            self.tracker.let_go()
+
+    def _work(self) -> None:
+        for call in iter(self.calls.get, None):
+            try:
+                call(self.tracker)
+            except Exception as error:
+                warn(self.tracker, "stopped logging", error)
+                self.tracker.let_go()
+                return
+
 
 class Trackers:
-    """Hands every event to every log. A tracker that raises is named in one warning and dropped; the run goes on.
+    """Hands every event to every log. A tracker that cannot start is named in one warning; the run goes on.
 
-    others: the class of each tracker with its YAML's own keys (`_partial_`), called with (folder, config, resume_step).
+    others: the class of each tracker with its YAML's own keys (`_partial_`), called with (folder, about, resume_step).
     """
 
     def __init__(
         self,
         folder: str | Path,
-        config: Config,
+        about: About,
         others: Iterable[partial[Tracker]] = (),
         resume_step: int | None = None,
     ):
         self.jsonl = Jsonl(folder, resume_step)
-        self.others: list[Tracker] = []
+        self.others: list[Beside] = []
         for build in others:
             try:
-                self.others.append(build(folder=folder, config=config, resume_step=resume_step))
+                self.others.append(Beside(build(folder=folder, about=about, resume_step=resume_step)))
             except Exception as error:
-                warn(build.func.__name__, "could not start", error)
+                warn(build.func, "could not start", error)
 
     def log(self, metrics: dict[str, float], step: int) -> None:
         """Metrics of one step, by name. This and the methods below raise RunError where metrics.jsonl cannot grow."""
@@ -64,21 +113,19 @@ class Trackers:
         self.jsonl.table(name, columns, rows)
         self._each(lambda tracker: tracker.table(name, columns, rows))
 
-    def finish(self, exit_code: int, summary: Json) -> None:
-        """The last call: 0 for a run that is done, and its scores by name."""
+    def finish(self, exit_code: int, summary: Json, patience: float = math.inf) -> None:
+        """The last call: 0 for a run that is done, and its scores by name. patience: of each tracker, if less."""
         self.jsonl.finish(exit_code, summary)
-        self._each(lambda tracker: tracker.finish(exit_code, summary))
+        for other in self.others:
+            other.finish(lambda tracker: tracker.finish(exit_code, summary), min(patience, other.tracker.patience))
 
-    def _each(self, hand_over: Callable[[Tracker], None]) -> None:
-        for tracker in list(self.others):
-            try:
-                hand_over(tracker)
-            except Exception as error:
-                self.others.remove(tracker)
-                warn(type(tracker).__name__, "stopped logging", error)
+    def _each(self, call: Call) -> None:
+        for other in self.others:
+            other.hand_over(call)
 
 
-def warn(name: str, what: str, error: Exception) -> None:
+def warn(tracker: Tracker | type, what: str, error: Exception) -> None:
     """One line of the log: the tracker, what it could not do, and why."""
-    reason = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    name = (tracker if isinstance(tracker, type) else type(tracker)).__name__
+    reason = f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")
     log.warning("%s %s (%s); the run goes on, and metrics.jsonl has everything", name, what, reason)

@@ -3,46 +3,63 @@
 Without an API key, or where the server does not answer a TCP connection within 2 seconds, the run is logged offline
 and one warning gives the `wandb sync` command that uploads it later. W&B's own step counter drops what a resumed run
 repeats, so `train/step` is a logged metric and the x axis of all others.
+
+A W&B run's config has the choice of each group under the group's name, so that a dashboard groups by `objective`, and
+every setting below `settings`. Its summary has the best of each dev score so far, as a number that sweeps can read.
 """
 
+import json
 import logging
-import netrc
 import os
 import secrets
 import shlex
-import socket
 import threading
-import urllib.request
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
-from urllib.parse import urlsplit
+from typing import Any, Literal
 
 from cse.dotted import Config, Json
-from cse.files import write_text
+from cse.files import write_json
 from cse.ranges import Name, Positive
+from cse.tracking.about import About
+from cse.tracking.jsonl import read_events
+from cse.tracking.preflight import PREFLIGHT_SECONDS, why_not_online
 
 log = logging.getLogger(__name__)
 
-PREFLIGHT_SECONDS = 2.0
+OURS: dict[str, str] = {}  # the variables of the environment that a run in this process has set
+RESULTS = ("results.json", "metrics.jsonl", "train.log", "scores.csv", "plots")  # of a run's folder, where they are
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Which W&B run a folder's is. It is kept in folder/wandb/run.json, so that a resumed run goes on in it."""
+
+    id: str
+    project: str
+    entity: str | None
+    sweep_id: str | None
 
 
 class Wandb:
     """One W&B run.
 
-    folder: the run's; W&B writes into folder/wandb unless WANDB_DIR says otherwise. config: the resolved config.
-    resume_step: not None where the run in `folder` goes on; it then keeps its W&B id.
+    folder: the run's; W&B writes into folder/wandb unless WANDB_DIR says otherwise. resume_step: not None where the
+    run in `folder` goes on; it then goes on in the same W&B run, of the same sweep.
     mode: "auto" (online with a key and a server that answers, else offline), "online" (W&B tries by itself, up to
-    init_timeout, then offline), "offline" (never asks the network).
-    id: null draws one and keeps it in folder/wandb/id. name: null is the folder's name. notes: the command line.
+    init_timeout, then offline), "offline" (never asks the network), "disabled" (W&B's own word for nothing at all).
+    name, job_type, notes: null for OBJECTIVE-MODEL-sSEED, train or eval, and the command line. tags: beside those of
+    the choices. id: null draws one. artifact: whether best/ and the results are uploaded as artifacts when it is done.
     init_timeout, finish_timeout: seconds for the server to accept the run, and for the last upload.
     """
 
     def __init__(
         self,
         folder: str | Path,
-        config: Config,
-        mode: Literal["auto", "online", "offline"],
+        about: About,
+        mode: Literal["auto", "online", "offline", "disabled"],
         project: Name,
         init_timeout: Positive,
         finish_timeout: Positive,
@@ -54,47 +71,69 @@ class Wandb:
         tags: list[Name] | None = None,
         notes: str | None = None,
         id: Name | None = None,
+        artifact: bool = False,
     ):
         import wandb
 
-        self.wandb, folder = wandb, Path(folder)
+        self.wandb, self.folder, self.about, self.artifact = wandb, Path(folder), about, artifact
+        self.patience = finish_timeout + 5  # seconds; W&B's own limit comes first, and is told by W&B
+        self.best = {} if resume_step is None else best_scores(self.folder)
+        own = Identity(id or secrets.token_hex(4), project, entity, os.environ.get("WANDB_SWEEP_ID"))
+        self.identity = own if resume_step is None else kept(self.folder) or own
+        keep_files_in(self.folder)  # before W&B's service starts, which reads it once
         wandb.setup(wandb.Settings(silent=True))
-        settings = wandb.Settings(
-            silent=True, console="off", symlink=False, init_timeout=init_timeout, finish_timeout=finish_timeout
-        )
-        start: Config = dict(
-            project=project,
-            entity=entity,
+        self.start: Config = dict(
             group=group,
-            name=name or folder.resolve().name,
-            job_type=job_type,
-            tags=tags,
-            notes=notes,
-            config=config,
-            settings=settings,
+            name=name or about.name,
+            job_type=job_type or about.kind,
+            tags=[*about.tags, *(tags or [])],
+            notes=notes or about.command,
+            config=config_of(about),
             reinit="finish_previous",
             dir=os.environ.get("WANDB_DIR") or str(folder),
         )
-        run_id = id or stored_id(folder, new=resume_step is None)
-        why_offline = "" if mode == "offline" else why_not_online(ask_server=mode == "auto")
-        if mode != "offline" and not why_offline:
+        self.settings = dict(
+            silent=True, console="wrap", symlink=False, init_timeout=init_timeout, finish_timeout=finish_timeout
+        )
+        try:
+            self.run = self._started(mode)
+            self._define_metrics()
+        except Exception:
+            self.let_go()
+            raise
+        write_json(self.folder / "wandb" / "run.json", asdict(self.identity))
+        if mode != "disabled":
+            log.info("%-10s %s", "W&B", self.where)
+
+    def _started(self, mode: str) -> Any:
+        """The run, offline where it cannot be online, with a warning that says why."""
+        if mode in ("offline", "disabled"):
+            return self._init(mode)
+        why_offline = why_not_online(ask_server=mode == "auto")
+        if not why_offline:
             try:
-                self.run = wandb.init(**start, id=run_id, mode="online", resume="allow")
+                return self._init("online")
             except Exception as error:  # a refused key, a proxy's page, a timeout: W&B has no common base for these
                 why_offline = f"{type(error).__name__}: {' '.join(str(error).split())}"
-                run_id = id or stored_id(folder, new=True)  # W&B's service holds on to the one that failed
-        if mode == "offline" or why_offline:
-            self.run = wandb.init(**start, id=run_id, mode="offline")  # one id joins all pieces at `wandb sync`
-        if why_offline:
-            log.warning("W&B is offline (%s); upload this run later with: %s", why_offline, self.where)
-        self._define_metrics()
+                # W&B's service holds on to the one that failed
+                self.identity = Identity(secrets.token_hex(4), self.identity.project, self.identity.entity, None)
+        log.warning("W&B is offline (%s)", why_offline)
+        return self._init("offline")  # one id joins all pieces at `wandb sync`
+
+    def _init(self, mode: str) -> Any:
+        one = self.identity
+        more = {"sweep_id": one.sweep_id} if one.sweep_id else {}
+        settings = self.wandb.Settings(**self.settings, **more)
+        place = {"id": one.id, "project": one.project, "entity": one.entity}
+        resume = "allow" if mode == "online" else None
+        return self.wandb.init(**self.start, **place, mode=mode, resume=resume, settings=settings)
 
     def _define_metrics(self) -> None:
-        """Give every chart the x axis train/step, and a run's summary the best dev score."""
+        """Give every chart the x axis train/step. The summary of dev scores is this tracker's own."""
         self.run.define_metric("train/step")
         for split in ("train", "test"):  # patterns that never overlap: which of two wins is left to chance
             self.run.define_metric(f"{split}/*", step_metric="train/step")
-        self.run.define_metric("dev/*", step_metric="train/step", summary="max")
+        self.run.define_metric("dev/*", step_metric="train/step", summary="none")
 
     @property
     def where(self) -> str:
@@ -105,6 +144,9 @@ class Wandb:
     def log(self, metrics: dict[str, float], step: int) -> None:
         """Metrics of one step, by name."""
         self.run.log({**metrics, "train/step": step})
+        for name, value in metrics.items():
+            if name.startswith("dev/"):
+                self.run.summary[name] = self.best[name] = max(value, self.best.get(name, value))
 
     def image(self, name: str, path: Path, step: int) -> None:
         """A picture in a PNG file."""
@@ -117,58 +159,64 @@ class Wandb:
     def finish(self, exit_code: int, summary: Json) -> None:
         """Close the run with its scores; waits at most finish_timeout for the upload."""
         self.run.summary.update(summary)
+        if self.artifact and exit_code == 0:
+            self._upload(summary)
+        where = self.where
         self.run.finish(exit_code=exit_code)
+        if self.run.settings.mode != "disabled":
+            log.info("%-10s %s", "W&B", where)
+
+    def let_go(self) -> None:
+        """End W&B's service, in a thread, because a service that hangs never answers; its hook at exit goes first."""
+        ending = threading.Thread(target=self._tear_down, daemon=True)
+        ending.start()
+        ending.join(PREFLIGHT_SECONDS)
+
+    def _tear_down(self) -> None:
+        with suppress(Exception, SystemExit):  # it would end this process with its own exit code
+            self.wandb.teardown()
+
+    def _upload(self, summary: Json) -> None:
+        """best/ as a model, the results beside it as results, each with the scores and what made it."""
+        metadata = {**self.about.choices, "command": self.about.command, "scores": summary}
+        best = self.folder / "best"
+        if best.is_dir():
+            model = self.wandb.Artifact(f"best-{self.run.id}", "model", metadata=metadata)
+            model.add_dir(str(best))
+            self.run.log_artifact(model)
+        results = self.wandb.Artifact(f"results-{self.run.id}", "results", metadata=metadata)
+        for place in (self.folder / name for name in RESULTS):
+            if place.is_dir():
+                results.add_dir(str(place), name=place.name)
+            elif place.exists():
+                results.add_file(str(place))
+        self.run.log_artifact(results)
 
 
-def stored_id(folder: Path, new: bool) -> str:
-    """The run's W&B id, stored in its folder, so that a resumed run goes on where it stopped."""
-    path = folder / "wandb" / "id"
-    if new or not path.exists():
-        write_text(path, secrets.token_hex(4))
-    return path.read_text(encoding="utf-8").strip()
+def config_of(about: About) -> Config:
+    """What a dashboard groups and filters by; see above."""
+    settings = {key: value for key, value in about.config.items() if key not in ("choices", "seed")}
+    known = {**about.choices, "seed": about.config.get("seed"), "commit": about.commit}
+    return {**known, "versions": about.versions, "settings": settings}
 
 
-def why_not_online(ask_server: bool) -> str:
-    """Why W&B cannot be online, in a few words; "" where it can."""
-    import wandb
-
-    settings = wandb.setup().settings
-    server = urlsplit(settings.base_url)
-    if not (settings.api_key or settings.identity_token_file or in_netrc(server.hostname or "")):
-        return "no API key: `wandb login` stores one"
-    if ask_server and not answers(server.geturl(), PREFLIGHT_SECONDS):
-        return f"{server.hostname} did not answer within {PREFLIGHT_SECONDS:g} s"
-    return ""
+def kept(folder: Path) -> Identity | None:
+    """The W&B run that `folder` has been logged to, None where there is none."""
+    path = folder / "wandb" / "run.json"
+    return Identity(**json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
 
 
-def in_netrc(host: str) -> bool:
-    """Whether the user's netrc file, where `wandb login` puts the key, has one for `host`."""
-    path = Path(os.environ.get("NETRC") or "~/.netrc").expanduser()
-    try:
-        return netrc.netrc(path).authenticators(host) is not None
-    except (OSError, netrc.NetrcParseError):
-        return False
+def best_scores(folder: Path) -> dict[str, float]:
+    """The best of each dev score that the run in `folder` has logged."""
+    best: dict[str, float] = {}
+    for event in read_events(folder / "metrics.jsonl"):
+        for name in (name for name in event if name.startswith("dev/")):
+            best[name] = max(event[name], best.get(name, event[name]))
+    return best
 
 
-def answers(url: str, seconds: float) -> bool:
-    """Whether `url`'s host, or the proxy on the way to it, takes a TCP connection within `seconds`.
-
-    In a thread, because a timeout of `create_connection` does not bound the name's look-up.
-    """
-    host = urlsplit(url).hostname or ""
-    proxy = None if urllib.request.proxy_bypass(host) else urllib.request.getproxies().get(urlsplit(url).scheme)
-    target = urlsplit(proxy or url)
-    port = target.port or {"http": 80, "https": 443}[target.scheme]
-    reached = threading.Event()
-
-    def connect() -> None:
-        try:
-            socket.create_connection((target.hostname or "", port), timeout=seconds).close()
-            reached.set()
-        except OSError:
-            pass
-
-    thread = threading.Thread(target=connect, daemon=True)
-    thread.start()
-    thread.join(seconds)
-    return reached.is_set()
+def keep_files_in(folder: Path) -> None:
+    """W&B's cache, and what it stages for upload, in the run's folder, unless the user has said where."""
+    for variable, name in (("WANDB_CACHE_DIR", "cache"), ("WANDB_DATA_DIR", "staging")):
+        if os.environ.get(variable) in (None, OURS.get(variable)):  # or an earlier run's of this process
+            os.environ[variable] = OURS[variable] = str(folder.resolve() / "wandb" / name)

@@ -10,10 +10,11 @@ import cse
 SECRETS = {"HF_TOKEN": "hf_planted0123456789", "WANDB_API_KEY": "planted" * 6, "AWS_SECRET_ACCESS_KEY": "planted-aws"}
 
 
-def test_a_planted_secret_is_found_nowhere(small_run, cse_train, tmp_path, monkeypatch, capfd):
+@pytest.mark.parametrize("tracker", ["tensorboard", "offline"])
+def test_a_planted_secret_is_found_nowhere(tracker, small_run, cse_train, tmp_path, monkeypatch, capfd):
     for name, secret in SECRETS.items():
         monkeypatch.setenv(name, secret)
-    assert cse_train([*small_run, "tracker=tensorboard"]) == 0
+    assert cse_train([*small_run, f"tracker={tracker}"]) == 0
     told = "".join(capfd.readouterr())
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert len(files) > 10

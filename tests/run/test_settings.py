@@ -104,7 +104,7 @@ TRAIN = [  # (what is typed after cse-train, the sentences that it gets)
     ("eval=stsb_multi eval.stsb_multi.languages=xx", "eval.stsb_multi.languages=xx: must be a list of at least 1"),
     ("eval=mteb eval.mteb.tasks=[]", "eval.mteb.tasks=[]: must be a list of at least 1"),
     ("eval=coco eval.coco.device=gpu", "eval.coco.device=gpu: must be auto, cpu, cuda or cuda:N"),
-    ("tracker.wandb.mode=on", "tracker.wandb.mode=on: must be one of auto, online, offline"),
+    ("tracker.wandb.mode=on", "tracker.wandb.mode=on: must be one of auto, online, offline, disabled"),
     ("tracker.wandb.init_timeout=-1", "tracker.wandb.init_timeout=-1: must be a number above 0"),
 ]
 EVALUATE = [

@@ -1,6 +1,7 @@
 import matplotlib.pyplot as plt
 import pytest
 
+from cse.tracking.about import About
 from cse.tracking.tensorboard import Tensorboard, hparams_of
 
 
@@ -11,9 +12,13 @@ def read():
     return lambda folder: EventAccumulator(str(folder / "tensorboard"), size_guidance={"scalars": 0}).Reload()
 
 
+def about(config):
+    return About("train", config, "cse-train", None, {})
+
+
 def test_curves_plots_tables_and_hparams_come_back(tmp_path, read):
     plt.imsave(tmp_path / "loss.png", [[0.0, 1.0], [1.0, 0.0]])
-    run = Tensorboard(tmp_path, {"seed": 3, "objective": {"temperature": 0.05, "head": None}})
+    run = Tensorboard(tmp_path, about({"seed": 3, "objective": {"temperature": 0.05, "head": None}}))
     run.log({"train/loss": 0.5, "dev/stsb/spearman": 79.0}, 1)
     run.log({"train/loss": 0.25}, 2)
     run.image("loss", tmp_path / "loss.png", 2)
@@ -30,11 +35,11 @@ def test_curves_plots_tables_and_hparams_come_back(tmp_path, read):
 
 
 def test_a_resumed_run_hides_what_came_after_its_checkpoint(tmp_path, read):
-    run = Tensorboard(tmp_path, {})
+    run = Tensorboard(tmp_path, about({}))
     for step in range(5):
         run.log({"train/loss": float(step)}, step)
     run.writer.close()
-    run = Tensorboard(tmp_path, {}, resume_step=2)
+    run = Tensorboard(tmp_path, about({}), resume_step=2)
     run.log({"train/loss": 30.0}, 3)
     run.writer.close()
     assert [e.value for e in read(tmp_path).Scalars("train/loss")] == [0.0, 1.0, 2.0, 30.0]

@@ -1,14 +1,22 @@
 import logging
+import threading
 from functools import partial
 
+import pytest
+
+from cse.tracking.about import About
 from cse.tracking.jsonl import read_events
 from cse.tracking.trackers import Trackers
 
+ABOUT = About("train", {"seed": 1}, "cse-train", None, {})
+
 
 class Keeps:
-    def __init__(self, folder, config, resume_step, events):
+    patience = 5.0
+
+    def __init__(self, folder, about, resume_step, events):
         self.events = events
-        events.append(("start", config, resume_step))
+        events.append(("start", about, resume_step))
 
     def __getattr__(self, name):
         return lambda *arguments: self.events.append((name, *arguments))
@@ -19,20 +27,31 @@ class Breaks(Keeps):
         raise ConnectionError("the\nserver is gone")
 
 
+class Hangs(Keeps):
+    patience = 0.1
+
+    def log(self, metrics, step):
+        threading.Event().wait()
+
+
 class NeverStarts:
     def __init__(self, **_):
         raise PermissionError("no")
 
 
+def messages(caplog):
+    return [record.getMessage().split(";")[0] for record in caplog.records]
+
+
 def test_every_tracker_gets_every_event(tmp_path):
     events = []
-    trackers = Trackers(tmp_path, {"seed": 1}, [partial(Keeps, events=events)], resume_step=0)
+    trackers = Trackers(tmp_path, ABOUT, [partial(Keeps, events=events)], resume_step=0)
     trackers.log({"train/loss": 1.0}, 1)
     trackers.image("loss", tmp_path / "loss.png", 1)
     trackers.table("scores", ["a"], [[1]])
     trackers.finish(0, {"a": 1})
     assert events == [
-        ("start", {"seed": 1}, 0),
+        ("start", ABOUT, 0),
         ("log", {"train/loss": 1.0}, 1),
         ("image", "loss", tmp_path / "loss.png", 1),
         ("table", "scores", ["a"], [[1]]),
@@ -41,18 +60,35 @@ def test_every_tracker_gets_every_event(tmp_path):
     assert [e["event"] for e in read_events(tmp_path / "metrics.jsonl")] == ["metrics", "image", "table", "finish"]
 
 
-def test_a_tracker_that_breaks_is_dropped_with_one_warning(tmp_path, caplog):
-    broken, whole = [], []
+@pytest.mark.parametrize(
+    ("kind", "warning"),
+    [
+        (Breaks, "Breaks stopped logging (ConnectionError: the server is gone)"),
+        (Hangs, "Hangs stopped logging (TimeoutError: no end within 0.1 s)"),
+    ],
+)
+def test_a_tracker_that_fails_is_let_go_with_one_warning(tmp_path, caplog, kind, warning):
+    failing, whole = [], []
     with caplog.at_level(logging.WARNING):
         trackers = Trackers(
-            tmp_path, {}, [partial(NeverStarts), partial(Breaks, events=broken), partial(Keeps, events=whole)]
-        )  # fmt: skip
+            tmp_path,
+            ABOUT,
+            [partial(NeverStarts), partial(kind, events=failing), partial(Keeps, events=whole)],
+        )
         for step in range(3):
             trackers.log({"train/loss": 1.0}, step)
         trackers.finish(0, {})
-    assert [record.getMessage().split(";")[0] for record in caplog.records] == [
-        "NeverStarts could not start (PermissionError: no)",
-        "Breaks stopped logging (ConnectionError: the server is gone)",
-    ]
-    assert len(broken) == 1
+    assert messages(caplog) == ["NeverStarts could not start (PermissionError: no)", warning]
+    assert [event[0] for event in failing] == ["start", "let_go"]
     assert [event[0] for event in whole] == ["start", "log", "log", "log", "finish"]
+    assert len(read_events(tmp_path / "metrics.jsonl")) == 4
+
+
+def test_a_run_that_is_stopped_waits_less(tmp_path, caplog):
+    class Slow(Hangs):
+        patience = 60.0
+
+    trackers = Trackers(tmp_path, ABOUT, [partial(Slow, events=[])])
+    trackers.log({}, 1)
+    trackers.finish(1, {}, patience=0.1)
+    assert messages(caplog) == ["Slow stopped logging (TimeoutError: no end within 0.1 s)"]

@@ -1,17 +1,22 @@
 import json
 import logging
 import os
+import signal
 import socket
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
-import yaml
+from omegaconf import OmegaConf
 
-from cse.tracking.wandb import Wandb, answers, in_netrc
+from cse.tracking.about import About
+from cse.tracking.preflight import answers, in_netrc
+from cse.tracking.trackers import Trackers
+from cse.tracking.wandb import Wandb
 
 CONF = Path(__file__).parents[2] / "conf" / "tracker"
 KEY = "0" * 40
@@ -31,10 +36,25 @@ def alone(tmp_path, monkeypatch):
     wandb.teardown()
 
 
-def start(folder, mode, **keys):
-    own = yaml.safe_load((CONF / "wandb.yaml").read_text())["wandb"]
+CHOICES = {"objective": "simcse", "model": "bert", "data": "wiki1m", "augmentation": "dropout"}
+CONFIG = {"objective": {"temperature": 0.05}, "seed": 3, "choices": CHOICES}
+ABOUT = About("train", CONFIG, "cse-train seed=3", "abc", {"torch": "2"})
+
+
+def own_keys(mode, **keys):
+    own = OmegaConf.to_container(OmegaConf.load(CONF / "wandb.yaml"), resolve=True)["wandb"]
     del own["_target_"], own["_partial_"]
-    return Wandb(folder, {"objective": {"temperature": 0.05}, "seed": 3}, **{**own, "mode": mode, **keys})
+    return {**own, "mode": mode, **keys}
+
+
+def start(folder, mode, **keys):
+    return Wandb(folder, ABOUT, **own_keys(mode, **keys))
+
+
+def service():
+    """The processes of W&B's service that this one has started."""
+    found = subprocess.run(["pgrep", "-P", str(os.getpid()), "wandb-core"], capture_output=True, text=True)
+    return [int(pid) for pid in found.stdout.split()]
 
 
 def offline_files(folder):
@@ -56,12 +76,14 @@ def ours(caplog):
 def test_an_offline_run_is_written_and_read_back(alone, tmp_path, caplog):
     plt.imsave(tmp_path / "loss.png", [[0.0, 1.0], [1.0, 0.0]])
     with caplog.at_level(logging.WARNING):
-        run = start(tmp_path, "offline", group="whitenedcse/table4", name="simcse-s3", tags=["whitenedcse"], notes="it")
+        run = start(tmp_path, "offline", group="whitenedcse/table4", tags=["mine"])
+        sys.stdout.write("said on the console\n")
         run.log({"train/loss": 0.5, "dev/stsb/spearman": 79.5}, 125)
         run.log({"train/loss": 0.25, "dev/stsb/spearman": 78.0}, 250)
         run.image("curves", tmp_path / "loss.png", 250)
         run.table("scores", ["task", "score"], [["STS12", 70.1]])
         where = run.where
+        run.log({"test/sts/average": 76.25}, 250)
         run.finish(1, {"test/sts/average": 76.25})
     assert not ours(caplog)  # offline was asked for
     (path,) = offline_files(tmp_path)
@@ -69,11 +91,12 @@ def test_an_offline_run_is_written_and_read_back(alone, tmp_path, caplog):
 
     summary = inspect(path, "--summary")
     assert (summary["state"], summary["exit_code"]) == ("failed", 1)
-    assert summary["config"] == {"objective": {"temperature": 0.05}, "seed": 3}
-    assert (summary["name"], summary["project"], summary["tags"]) == ("simcse-s3", "cse", ["whitenedcse"])
-    assert summary["notes"] == "it"
+    known = {**CHOICES, "seed": 3, "commit": "abc", "versions": {"torch": "2"}}
+    assert summary["config"] == {**known, "settings": {"objective": {"temperature": 0.05}}}
+    assert (summary["name"], summary["project"], summary["notes"]) == ("simcse-bert-s3", "cse", "cse-train seed=3")
+    assert summary["tags"] == ["simcse", "bert", "wiki1m", "dropout", "mine"]
     assert summary["summary"]["test/sts/average"] == 76.25
-    assert summary["summary"]["dev/stsb/spearman"] == {"max": 79.5}
+    assert summary["summary"]["dev/stsb/spearman"] == 79.5
     assert summary["summary"]["train/loss"] == 0.25
 
     records = inspect(path)
@@ -83,6 +106,8 @@ def test_an_offline_run_is_written_and_read_back(alone, tmp_path, caplog):
     assert axes == {None: None, **dict.fromkeys(("train/*", "dev/*", "test/*"), "train/step")}
     history = [r["history"]["item"] for r in records if r["type"] == "history"]
     assert [(h["train/step"], h["train/loss"]) for h in history if "train/loss" in h] == [(125, 0.5), (250, 0.25)]
+    assert [(h["train/step"], h["test/sts/average"]) for h in history if "test/sts/average" in h] == [(250, 76.25)]
+    assert "said on the console" in (path.parent / "files" / "output.log").read_text()
     assert list(path.parent.glob("files/media/images/curves_*.png"))
     (table,) = path.parent.glob("files/media/table/scores_*.json")
     assert json.loads(table.read_text()) == {"columns": ["task", "score"], "data": [["STS12", 70.1]]}
@@ -95,6 +120,61 @@ def test_a_resumed_run_keeps_its_id_and_a_fresh_one_draws_another(alone, tmp_pat
         ids.append(run.run.id)
         run.finish(0, {})
     assert ids[0] == ids[1] != ids[2]
+
+
+def test_a_run_of_a_sweep_is_resumed_in_it(alone, tmp_path):
+    """W&B's agent names the run and its sweep in the environment, which a later resume does not have."""
+    for name, value in {"RUN_ID": "run7", "SWEEP_ID": "sweep7", "PROJECT": "theirs"}.items():
+        alone.setenv(f"WANDB_{name}", value)
+    start(tmp_path, "offline").finish(0, {})
+    for name in ("RUN_ID", "SWEEP_ID", "PROJECT"):
+        alone.delenv(f"WANDB_{name}")
+    import wandb
+
+    wandb.teardown()
+    start(tmp_path, "offline", resume_step=5).finish(0, {})
+    for path in offline_files(tmp_path):
+        run = next(r["run"] for r in inspect(path) if r["type"] == "run")
+        assert (run["run_id"], run["sweep_id"], run["project"]) == ("run7", "sweep7", "theirs")
+    assert len(offline_files(tmp_path)) == 2
+
+
+def test_best_and_results_are_artifacts_where_that_is_asked_for(alone, tmp_path):
+    (tmp_path / "best").mkdir()
+    (tmp_path / "best" / "config.json").write_text("{}")
+    (tmp_path / "results.json").write_text("{}")
+    start(tmp_path, "offline", artifact=True).finish(0, {"test/sts/average": 76.25})
+    (path,) = offline_files(tmp_path)
+    artifacts = [r["artifact"] for r in inspect(path) if r["type"] == "artifact"]
+    assert [one["type"] for one in artifacts] == ["model", "results"]
+    assert list((tmp_path / "wandb" / "staging").rglob("*"))  # and not in the user's home
+    assert not [place for place in (tmp_path / "home").rglob("*") if place.is_file()]
+
+
+@pytest.mark.parametrize("when", ["midway", "at the end"])
+def test_a_service_that_dies_is_one_line(alone, tmp_path, caplog, capfd, when):
+    with caplog.at_level(logging.WARNING):
+        trackers = Trackers(tmp_path, ABOUT, [partial(Wandb, **own_keys("offline"))])
+        trackers.log({"train/loss": 1.0}, 1)
+        if when == "midway":
+            for pid in service():
+                os.kill(pid, signal.SIGKILL)
+            trackers.log({"train/loss": 0.5}, 2)
+        else:
+            trackers.others[0].hand_over(lambda _: [os.kill(pid, signal.SIGKILL) for pid in service()])
+        trackers.finish(0, {"test/sts/average": 76.25})
+    (warning,) = ours(caplog)
+    assert warning.startswith("Wandb stopped logging")
+    assert "Traceback" not in "".join(capfd.readouterr())
+
+
+def test_a_failing_start_is_one_line(alone, tmp_path, caplog):
+    (tmp_path / "wandb").write_text("a file where W&B's folder should be")
+    with caplog.at_level(logging.WARNING):
+        trackers = Trackers(tmp_path, ABOUT, [partial(Wandb, **own_keys("offline"))])
+        trackers.finish(0, {})
+    (warning,) = ours(caplog)
+    assert warning.startswith("Wandb could not start")
 
 
 @pytest.mark.parametrize(
@@ -110,8 +190,8 @@ def test_without_key_or_server_it_is_offline_with_one_warning(alone, tmp_path, c
         run.finish(0, {})
     (path,) = offline_files(tmp_path)
     (warning,) = ours(caplog)
+    assert warning.startswith("W&B is offline")
     assert reason in warning
-    assert warning.endswith(f"wandb sync {path.parent}")
     assert inspect(path, "--summary")["state"] == "finished"
 
 

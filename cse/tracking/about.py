@@ -1,0 +1,44 @@
+"""What a run is, as its trackers show it: a name to tell it by, what was chosen, what it rests on."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from cse.dotted import Config
+
+TAGGED = ("objective", "model", "data", "augmentation", "aux_modality")
+
+
+@dataclass(frozen=True)
+class About:
+    """kind: the command. config: resolved. commit: of this code, None where it is unknown; versions: of packages."""
+
+    kind: Literal["train", "eval", "report"]
+    config: Config
+    command: str
+    commit: str | None
+    versions: dict[str, str]
+
+    @property
+    def choices(self) -> dict[str, str]:
+        """What was chosen of each config group: {"objective": "simcse", "model": "minilm", ...}."""
+        return self.config.get("choices", {})
+
+    @property
+    def name(self) -> str:
+        """OBJECTIVE-MODEL-sSEED of a training run; of others their kind and what they are about."""
+        if self.kind == "train":
+            return f"{self.choices['objective']}-{self.choices['model']}-s{self.config['seed']}"
+        subject = self.config.get("checkpoint") or self.choices.get("model") or self.config.get("sweep") or ""
+        return "-".join(filter(None, [self.kind, *last_words(subject)]))
+
+    @property
+    def tags(self) -> list[str]:
+        """The choices that tell one kind of run from another."""
+        chosen = (self.choices.get(group) for group in TAGGED)
+        return [choice for choice in chosen if choice and choice != "none"]
+
+
+def last_words(path: str) -> list[str]:
+    """The last part of a path or a hub name; of a run's `best` the run's."""
+    return [part for part in Path(path).parts if part not in ("best", "/")][-1:]

@@ -1,0 +1,31 @@
+"""The files in examples/ work as they stand."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_an_agent_of_wandb_can_start_its_sweep(number, cse_train, tmp_path):
+    """The command as W&B's own agent writes it, on smoke=true's small world."""
+    from wandb.sdk.launch.sweeps.utils import create_sweep_command_args
+
+    sweep = yaml.safe_load((EXAMPLES / "wandb_sweep.yaml").read_text())
+    chosen = {key: values_of(parameter) for key, parameter in sweep["parameters"].items()}
+    args = {key: {"value": values[number % len(values)]} for key, values in chosen.items()}
+    assert sweep["metric"]["name"] == args["trainer.select"]["value"]
+    program, macro = sweep["command"]
+    assert (program, macro) == ("cse-train", "${args}")
+    words = create_sweep_command_args({"args": args})["args"]
+    assert all(word.startswith("--") for word in words)
+    small = ["smoke=true", "dry_run=true", f"paths.cache={tmp_path}/cache", f"hydra.run.dir={tmp_path}/run"]
+    assert cse_train([*words, *small]) == 0
+
+
+def values_of(parameter):
+    if "values" in parameter:
+        return parameter["values"]
+    return [parameter["value"]] if "value" in parameter else [parameter["min"], parameter["max"]]
