@@ -53,8 +53,8 @@ def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
         training_data=parts.batches.text.provenance(),
     )
     write_text(record.folder / "best" / "README.md", model_card(content, record.metrics, str(record.folder / "best")))
-    test = {name: score for name, score in record.metrics.items() if name.startswith("test/")}
-    record.trackers.log(test, outcome.steps)  # as a curve's only point, which dashboards draw
+    if test := {name: score for name, score in record.metrics.items() if name.startswith("test/")}:
+        record.trackers.log(test, outcome.steps)  # as a curve's only point, which dashboards draw
     before = outcome.curve[0][1] if outcome.curve else {}
     rows = [(name, before.get(name, math.nan), value) for name, value in record.metrics.items()]
     for name, path in draw(record.folder, content["config"]["trainer"]["select"], best_step).items():
