@@ -64,7 +64,7 @@ class Beside:
         self.calls.put(None)
         self.thread.join(patience)
         if self.thread.is_alive():
-            warn(self.tracker, "stopped logging", TimeoutError(f"no end within {patience:g} s"))
+            warn(type(self.tracker).__name__, "stopped logging", TimeoutError(f"no end within {patience:g} s"))
             self.tracker.let_go()
 
     def _work(self) -> None:
@@ -72,7 +72,7 @@ class Beside:
             try:
                 call(self.tracker)
             except Exception as error:
-                warn(self.tracker, "stopped logging", error)
+                warn(type(self.tracker).__name__, "stopped logging", error)
                 self.tracker.let_go()
                 return
 
@@ -96,7 +96,7 @@ class Trackers:
             try:
                 self.others.append(Beside(build(folder=folder, about=about, resume_step=resume_step)))
             except Exception as error:
-                warn(build.func, "could not start", error)
+                warn(build.func.__name__, "could not start", error)
 
     def log(self, metrics: dict[str, float], step: int) -> None:
         """Metrics of one step, by name. This and the methods below raise RunError where metrics.jsonl cannot grow."""
@@ -124,8 +124,7 @@ class Trackers:
             other.hand_over(call)
 
 
-def warn(tracker: Tracker | type, what: str, error: Exception) -> None:
+def warn(name: str, what: str, error: Exception) -> None:
     """One line of the log: the tracker, what it could not do, and why."""
-    name = (tracker if isinstance(tracker, type) else type(tracker)).__name__
     reason = f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")
     log.warning("%s %s (%s); the run goes on, and metrics.jsonl has everything", name, what, reason)

@@ -92,7 +92,7 @@ class Wandb:
             reinit="finish_previous",
             dir=os.environ.get("WANDB_DIR") or str(folder),
         )
-        self.settings = dict(
+        self.settings: Config = dict(
             silent=True, console="wrap", symlink=False, init_timeout=init_timeout, finish_timeout=finish_timeout
         )
         try:
@@ -122,11 +122,16 @@ class Wandb:
 
     def _init(self, mode: str) -> Any:
         one = self.identity
-        more = {"sweep_id": one.sweep_id} if one.sweep_id else {}
-        settings = self.wandb.Settings(**self.settings, **more)
-        place = {"id": one.id, "project": one.project, "entity": one.entity}
-        resume = "allow" if mode == "online" else None
-        return self.wandb.init(**self.start, **place, mode=mode, resume=resume, settings=settings)
+        more: Config = {"sweep_id": one.sweep_id} if one.sweep_id else {}
+        own: Config = dict(
+            id=one.id,
+            project=one.project,
+            entity=one.entity,
+            mode=mode,
+            resume="allow" if mode == "online" else None,
+            settings=self.wandb.Settings(**self.settings, **more),
+        )
+        return self.wandb.init(**self.start, **own)
 
     def _define_metrics(self) -> None:
         """Give every chart the x axis train/step. The summary of dev scores is this tracker's own."""
