@@ -15,8 +15,10 @@ of its words) and one form:
 
 A claim of several parts (every row, every value) holds if each part does: its p is the largest of theirs. It is
 contradicted by its worst part, whose p is multiplied by their number. p is two-sided: over seeds that both sides share
-a paired t test, else Welch's, against an encoder that has no seed (it is only scored) a one-sample t test. Holm's
-correction is over all claims of the table. HOLDS and CONTRADICTED need p below 1 - confidence; NOT SEEN is the rest:
+a paired t test, else Welch's, against an encoder that has no seed (it is only scored) a one-sample t test. Where runs
+kept their test items, a paired bootstrap over these has to say the same: p is the larger of the two, and with one run a
+side that of the items alone, which judges those two runs and not how they were trained. Holm's correction is over all
+claims of the table. HOLDS and CONTRADICTED need p below 1 - confidence; NOT SEEN is the rest:
 the runs cannot tell. The printed numbers are held to the same claim, by their means alone.
 """
 

@@ -100,7 +100,12 @@ class Comparison:
         """What a reader must know beside the numbers."""
         done = {self.label(one): [run for run in one.runs if run.status == "done"] for one in self.settings}
         found = retrieved({label: runs[-1] for label, runs in done.items() if runs})
-        return found + [line for label, runs in done.items() if len(runs) > 1 for line in mixed(label, runs, self.seed)]
+        return found + [
+            line
+            for label, runs in done.items()
+            if len(runs) > 1
+            for line in mixed(label, runs, self.seed, settings=True)
+        ]
 
     def label(self, setting: Setting) -> str:
         """`lr=3e-05, model=bert`."""

@@ -13,6 +13,7 @@ TOLD: dict[str, Callable[[Finding], str]] = {
     "printed so": lambda f: {True: "yes", False: "NO", None: ""}[f.supported],
     "ours": lambda f: signed(f.effect, 2) + (f" ({f.part})" if f.part else ""),
     "interval": lambda f: bounds(f.interval, 2),
+    "over items": lambda f: bounds(f.over_items, 2),
     "n": lambda f: f.n + (f", {f.parts[0]} of {f.parts[1]} parts" if f.parts[1] > 1 else ""),
     "test": lambda f: f.test,
     "p": lambda f: probability(f.p),
@@ -47,6 +48,8 @@ def to_csv(findings: list[Finding]) -> str:
             "effect",
             "low",
             "high",
+            "items_low",
+            "items_high",
             "n",
             "test",
             "p",
@@ -58,21 +61,21 @@ def to_csv(findings: list[Finding]) -> str:
         ]
     )
     for f in findings:
-        low, high = f.interval or (None, None)
-        numbers = ["" if x is None or math.isnan(x) else repr(x) for x in (f.effect, low, high, f.p, f.printed)]
+        ends = (*(f.interval or (None, None)), *(f.over_items or (None, None)))
+        numbers = ["" if x is None or math.isnan(x) else repr(x) for x in (f.effect, *ends, f.p, f.printed)]
         supported = "" if f.supported is None else f.supported
         writer.writerow(
             [
                 f.claim.says,
                 f.claim.source,
                 f.verdict,
-                *numbers[:3],
+                *numbers[:5],
                 f.n,
                 f.test,
-                numbers[3],
+                numbers[5],
                 f.part,
                 *f.parts,
-                numbers[4],
+                numbers[6],
                 supported,
             ]
         )

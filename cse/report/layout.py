@@ -16,7 +16,7 @@ from cse.report.published import Value
 from cse.report.statistics import Interval, Summary
 from cse.report.table import Cell, Table
 
-PLUS_MINUS = "±"
+PLUS_MINUS, TIED = "±", "≈"
 Texts = Mapping[str, Callable[[Cell], str]]  # a fact's name: how a cell shows it
 
 
@@ -67,12 +67,12 @@ def _published(cell: Cell, digits: int | None) -> str:
 
 
 def _ours(cell: Cell, digits: int | None) -> str:
-    """Our number, what a statistic is of, and how many runs are still missing."""
+    """Our number, what a statistic is of, whether it ties with the best, and how many runs are still missing."""
     if cell.ours is None:
         return ""
     of = f" {cell.aggregate} of {len(cell.runs)}" if len(cell.runs) > len(cell.values) else ""
     missing = f" [{len(cell.runs)} of {cell.expected} runs]" if len(cell.runs) < (cell.expected or 0) else ""
-    return spread(cell.ours, digits) + of + missing
+    return spread(cell.ours, digits) + of + (f" {TIED}" if cell.tied else "") + missing
 
 
 FACTS: dict[str, Callable[[Cell, int | None], str]] = {
@@ -86,6 +86,7 @@ FACTS: dict[str, Callable[[Cell, int | None], str]] = {
     "p as printed": lambda cell, _: cell.p_published,
     "p Student": lambda cell, _: probability(cell.p_student),
     "p Welch": lambda cell, _: probability(cell.p_welch),
+    "CV*": lambda cell, _: "" if cell.cv is None else f"{cell.cv:.1f}",
     "verdict": lambda cell, _: cell.verdict,
 }
 
@@ -123,8 +124,10 @@ def _stacked(row: str, cells: dict[str, Cell], texts: Texts) -> list[list[str]]:
 def remarks(table: Table) -> list[str]:
     """What a reader must know beside the numbers."""
     bases = sorted(set(table.baselines.values()))
+    ties = any(cell.tied for cell in table.all_cells)
     return [
         *(f"Not the paper's setting: {line}" for line in table.deviations),
+        *([f"{TIED}: the best of ours in its column, or not told apart from it."] if ties else []),
         *([f"gain and p: over our own runs of {', '.join(bases)}."] if bases else []),
         *(f"Missing: {line}" for line in dict.fromkeys(table.absent)),
         *table.notes,
@@ -167,6 +170,8 @@ def _csv_row(cell: Cell, split: str) -> dict[str, str | float | None]:
         "p_published": cell.p_published,
         "p_student": cell.p_student,
         "p_welch": cell.p_welch,
+        "cv_star": cell.cv,
+        "tied_with_best": str(cell.tied) if cell.values else "",
         "verdict": cell.verdict,
         "published_note": printed.note if printed else "",
         "values": " ".join(map(repr, cell.values)),
@@ -206,6 +211,7 @@ LATEX = str.maketrans(
         "^": r"\textasciicircum{}",
         "\\": r"\textbackslash{}",
         PLUS_MINUS: r"$\pm$",
+        TIED: r"$\approx$",
     }
 )
 

@@ -1,7 +1,10 @@
 """Lines that a reader needs beside a table's numbers: missing jobs, other settings, retrieved captions."""
 
+import hashlib
+import json
 from collections import Counter
 
+from cse.dotted import Json, flattened
 from cse.report.runs import Run, Where, same, varying
 
 SINGLY = 12  # missing jobs that are named one by one
@@ -54,15 +57,48 @@ SCORING = ("torch", "transformers", "numpy", "scipy", "scikit-learn", "mteb")  #
 UNSEEN = ("paths.", "tracker", "note", "resume", "sources", "data.cache_dir", "trainer.workers", "trainer.save_every")
 
 
-def mixed(name: str, runs: list[Run], seed: str) -> list[str]:
-    """A line if runs that are averaged differ in more than their seed: in settings, libraries or score sets."""
-    keys = [key for key in varying(runs, seed) if not key.startswith(UNSEEN) and "seed" not in key.rpartition(".")[2]]
-    for library in SCORING:
-        if len({str(run.results.get("versions", {}).get(library)) for run in runs}) > 1:
-            keys.append(f"versions of {library}")
-    if len({repr(run.results.get("data")) for run in runs}) > 1:
-        keys.append("score sets or protocols")
-    return [f"{name}: averages runs that differ in {', '.join(keys)}"] if keys else []
+def mixed(name: str, runs: list[Run], seed: str, settings: bool) -> list[str]:
+    """A line if runs of one cell were scored differently or, where `settings`, differ in more than their seed."""
+    if len(runs) < 2:
+        return []
+    keys = [
+        key
+        for key in (varying(runs, seed) if settings else [])
+        if not key.startswith((*UNSEEN, "eval.")) and key != "eval" and "seed" not in key.rpartition(".")[2]
+    ]
+    differing = [*keys, *scored_differently(runs)]
+    return [f"{name}: joins runs that differ in {'; '.join(differing)}"] if differing else []
+
+
+def scored_differently(runs: list[Run]) -> list[str]:
+    """What may have moved their scores and is not the same in all runs that have it, with its values: libraries,
+    an evaluator's settings, the checksums of its data."""
+    values: dict[str, dict[str, None]] = {}
+    for run in runs:
+        for name, value in _scoring(run).items():
+            values.setdefault(name, {})[value] = None
+    return [f"{name} ({' | '.join(found)})" for name, found in values.items() if len(found) > 1]
+
+
+def _scoring(run: Run) -> dict[str, str]:
+    """Everything that a run's scores depend on beside its encoder, as text."""
+    versions = run.results.get("versions", {})
+    told = {library: str(versions[library]) for library in SCORING if library in versions}
+    told |= {key: shown(run.get(key)) for key in ("dtype", "trainer.eval_precision") if run.get(key) is not None}
+    for key, value in flattened(run.config.get("eval") or {}, "eval.").items():
+        if not str(value).startswith("/"):  # where the data lies; what it is, its checksum tells
+            told[key] = shown(value)
+    for evaluator, source in (run.results.get("data") or {}).items():
+        told[f"data of {evaluator}"] = _checksum(source)
+    return told
+
+
+def _checksum(source: Json) -> str:
+    """Of an evaluator's protocol and files, and those of its parts; 8 hex digits."""
+    files = {name: file.get("sha256") for name, file in source.get("files", {}).items()}
+    parts = {name: _checksum(part) for name, part in source.get("parts", {}).items()}
+    told = json.dumps([source.get("protocol"), files, source.get("revisions"), parts], sort_keys=True)
+    return hashlib.sha256(told.encode()).hexdigest()[:8]
 
 
 def retrieved(runs: dict[str, Run]) -> list[str]:

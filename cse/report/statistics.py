@@ -87,13 +87,17 @@ def _test(ours: Summary, base: Summary, equal_var: bool) -> float:
 
 @dataclass(frozen=True)
 class Comparison:
-    """A difference or a rank correlation: its size, its interval (None: one run a side), what of, how tested, p."""
+    """A difference or a rank correlation: its size, its interval (None: one run a side), what of, how tested, p.
+
+    over_items: the interval over test items, where the runs kept them.
+    """
 
     effect: float
     interval: Interval | None
     n: str
     test: str
     p: float
+    over_items: Interval | None = None
 
 
 def compared(

@@ -2,13 +2,14 @@
 
 from fnmatch import fnmatch
 
+from cse.report import ties
 from cse.report.notes import deviations, missing_jobs, retrieved
 from cse.report.runs import Run, Where
 from cse.report.settings import differing, short_names, shown
 from cse.report.table import Cell, Table
 
 
-def survey(runs: list[Run], patterns: list[str], seed: str, expected: list[Where]) -> list[Table]:
+def survey(runs: list[Run], patterns: list[str], seed: str, expected: list[Where], confidence: float) -> list[Table]:
     """One table for each split, mean over seeds. patterns: which metrics (`test/sts/*`); all if it is empty."""
     done = [run for run in runs if run.status == "done"]
     rows = _by_setting(done, short_names(differing(runs, seed)))
@@ -29,6 +30,8 @@ def survey(runs: list[Run], patterns: list[str], seed: str, expected: list[Where
                 notes=retrieved({row: group[-1] for row, group in rows.items()}) if split == "test" else [],
             )
         )
+    for table in tables:
+        ties.mark(table, seed, confidence)
     return tables
 
 
@@ -45,7 +48,7 @@ def _cell(row: str, metric: str, runs: list[Run]) -> Cell:
     """The metric of a row's runs, one value a run."""
     measured = [run for run in runs if metric in run.metrics]
     values = [run.metrics[metric] for run in measured]
-    return Cell(row, metric.partition("/")[2], published=None, verdict="", values=values, runs=measured)
+    return Cell(row, metric.partition("/")[2], published=None, verdict="", values=values, runs=measured, metric=metric)
 
 
 def _by_setting(runs: list[Run], names: dict[str, str]) -> dict[str, list[Run]]:

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cse.report import statistics
-from cse.report.notes import deviations, missing_jobs, mixed, retrieved
+from cse.report import resampling, statistics
+from cse.report.notes import deviations, missing_jobs, mixed, retrieved, scored_differently
 from cse.report.published import Published, Value
+from cse.report.reproduction import cv_star, least_of
 from cse.report.runs import Run, Where, grouped, same
 from cse.report.spec import Metric, Spec, metric_of
 from cse.report.statistics import Interval, Intervals
@@ -26,7 +27,10 @@ QUARTILES = {"q75": 0.75, "q50": 0.5}
 
 @dataclass
 class Cell:
-    """One number of the paper and ours. values: one for each seed. gain: over the baseline's row, in this column."""
+    """One number of the paper and ours. values: one for each seed. gain: over the baseline's row, in this column.
+
+    metric: what fills it; cv: see `reproduction.cv_star`; tied: not told apart from the best of its column, or that.
+    """
 
     row: str
     column: str
@@ -36,6 +40,9 @@ class Cell:
     runs: list[Run] = field(default_factory=list)
     expected: int | None = None
     aggregate: str = "mean"
+    metric: Metric | None = None
+    cv: float | None = None
+    tied: bool = False
     difference: float | None = None
     interval: Interval | None = None
     gain: float | None = None
@@ -97,8 +104,9 @@ def build(spec: Spec, published: Published, runs: list[Run], expected: list[Wher
     table.absent += missing_jobs(runs, expected)
     table.notes = [*published.notes, *notes(table, spec, runs, intervals)]
     for cell in table.all_cells:
-        if cell.aggregate == "mean" and len(cell.runs) > 1:
-            table.notes += mixed(f"{cell.row}, {cell.column}", cell.runs, spec.seed)
+        table.notes += mixed(f"{cell.row}, {cell.column}", cell.runs, spec.seed, settings=cell.aggregate == "mean")
+    if differing := scored_differently(table.runs):
+        table.notes.append(f"Not all cells were scored alike: {'; '.join(differing)}.")
     table.deviations = deviations(spec.setting, table.runs)
     return table
 
@@ -143,7 +151,8 @@ def notes(table: Table, spec: Spec, runs: list[Run], intervals: Intervals) -> li
     own = {column: line.tolerance for column, line in spec.columns.items() if line.tolerance is not None}
     others = "".join(f", {column} within {tolerance:g}" for column, tolerance in own.items())
     lines.append(
-        f"PASS: within {spec.tolerance:g}{others}. Intervals: {intervals.confidence:.0%}, {intervals.kind} over seeds."
+        f"PASS: within {spec.tolerance:g}{others}. Intervals: {intervals.confidence:.0%}, {intervals.kind} over seeds; "
+        "of one run, bootstrap over its test items."
     )
     if any(line.aggregate in QUARTILES for line in spec.rows.values()):
         lines.append("A quartile of one seed has a bootstrap interval over that seed's runs; a maximum has none.")
@@ -163,7 +172,7 @@ def fill(cell: Cell, spec: Spec, runs: list[Run], expected: list[Where]) -> list
         cell.aggregate = "best"
         cell.values = [float(best_run(group, spec).get(column.config)) for group in seeds]
     else:
-        cell.aggregate = column.aggregate or row.aggregate or spec.aggregate
+        cell.metric, cell.aggregate = metric, column.aggregate or row.aggregate or spec.aggregate
         cell.values = [value_of(group, metric, cell.aggregate, spec) for group in seeds]
     lacking = len(finished) - len(cell.runs)
     return [f"{cell.row}, {cell.column}: {lacking} finished run(s) did not measure {metric}"] if lacking else []
@@ -231,6 +240,8 @@ def judge(cell: Cell, spec: Spec, seed_sd: float | None, intervals: Intervals) -
         cell.verdict = NOT_RUN if ours is None else ""
         return
     cell.difference = ours.mean - cell.published.mean
+    if cell.metric and not any(departure.startswith("score=") for run in cell.runs for departure in run.departures):
+        cell.cv = cv_star([ours.mean, cell.published.mean], least_of(cell.metric))
     if (interval := interval_of(cell, spec, intervals)) is not None:
         cell.interval = interval[0] - cell.published.mean, interval[1] - cell.published.mean
     if any(run.departures or not run.matches(spec.setting) for run in cell.runs):
@@ -249,9 +260,13 @@ def judge(cell: Cell, spec: Spec, seed_sd: float | None, intervals: Intervals) -
 
 
 def interval_of(cell: Cell, spec: Spec, intervals: Intervals) -> Interval | None:
-    """Of our value: over seeds; with one seed, a quartile's over that seed's runs (a maximum's has no honest one)."""
+    """Of our value: over seeds. With one seed, that of one run over its test items, where it kept them, and a
+    quartile's over that seed's runs; a maximum's has no honest one."""
     if len(cell.values) > 1:
         return intervals.of_mean(cell.values)
+    if len(cell.runs) == 1 and cell.metric:
+        over_items = resampling.of_run(cell.runs[0], cell.metric)
+        return over_items.interval(intervals.confidence) if over_items else None
     if cell.aggregate in QUARTILES and len(cell.runs) > 1:
         level = QUARTILES[cell.aggregate]
         return statistics.bootstrap_interval(

@@ -1,7 +1,6 @@
 """What our runs say of a paper's claims: effect, interval, test, and a verdict after Holm's correction."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,20 +9,12 @@ from cse.errors import UserError
 from cse.report import statistics
 from cse.report.claims import Claim, Place, names
 from cse.report.runs import Run, Where, grouped, plain
+from cse.report.sides import Side, compared, of_cell
 from cse.report.spec import Spec
 from cse.report.statistics import Interval
 from cse.report.table import Table, finished_runs, scores
 
 HOLDS, NOT_SEEN, CONTRADICTED, NOT_RUN = "HOLDS", "NOT SEEN", "CONTRADICTED", "NOT RUN"
-
-
-@dataclass(frozen=True)
-class Side:
-    """One number: ours by seed (empty: not run), and as printed (None: it is not)."""
-
-    label: str
-    ours: dict[str, float]
-    printed: float | None = None
 
 
 @dataclass(frozen=True)
@@ -38,6 +29,7 @@ class Finding:
     verdict: str
     effect: float | None = None
     interval: Interval | None = None
+    over_items: Interval | None = None
     n: str = ""
     test: str = ""
     p: float = math.nan
@@ -91,13 +83,14 @@ def _compared(claim: Claim, spec: Spec, table: Table | None, runs: list[Run], co
     if not measured:
         return finding
     test = _alike if claim.form == "alike" else _greater
-    tests = [Test(a.label or b.label, *test(claim, a.ours, b.ours, confidence)) for a, b in measured]
+    tests = [Test(a.label or b.label, *test(claim, a, b, confidence)) for a, b in measured]
     decisive, p = _decisive(tests)
     return replace(
         finding,
         verdict=HOLDS if decisive.as_claimed else CONTRADICTED,
         effect=decisive.comparison.effect,
         interval=decisive.comparison.interval,
+        over_items=decisive.comparison.over_items,
         n=decisive.comparison.n,
         test=decisive.comparison.test,
         p=p,
@@ -130,19 +123,17 @@ def _or_one(p: float) -> float:
     return 1.0 if math.isnan(p) else p
 
 
-def _greater(claim: Claim, left: Mapping[str, float], right: Mapping[str, float], confidence: float):
+def _greater(claim: Claim, left: Side, right: Side, confidence: float):
     """(comparison, whether it points as claimed, p)."""
     high, low = (right, left) if claim.form == "less" else (left, right)
-    comparison = statistics.compared(high, low, confidence)
+    comparison = compared(high, low, confidence)
     return comparison, comparison.effect > 0, comparison.p
 
 
-def _alike(claim: Claim, left: Mapping[str, float], right: Mapping[str, float], confidence: float):
+def _alike(claim: Claim, left: Side, right: Side, confidence: float):
     """Two one-sided tests (Schuirmann): that the difference is above -within, and that it is below within."""
-    comparison = statistics.compared(left, right, confidence)
-    above, below = (
-        statistics.compared(left, right, confidence, shift).p / 2 for shift in (-claim.within, claim.within)
-    )
+    comparison = compared(left, right, confidence)
+    above, below = (compared(left, right, confidence, shift).p / 2 for shift in (-claim.within, claim.within))
     if abs(comparison.effect) <= claim.within:
         return comparison, True, max(above, below)
     return comparison, False, below if comparison.effect > 0 else above
@@ -166,17 +157,15 @@ def _pairs(claim: Claim, spec: Spec, table: Table | None, runs: list[Run]) -> li
 def _sides(place: Place, spec: Spec, table: Table | None, runs: list[Run]) -> list[Side]:
     if "where" in place:
         label = ", ".join(f"{key}={value}" for key, value in place["where"].items())
-        return [Side(label, _by_seed(place["where"], place["metric"], spec, runs))]
+        return [_side(label, place["where"], place["metric"], spec, runs)]
     assert table is not None
     rows = names(place.get("row")) or list(spec.rows)
     columns = names(place.get("column")) or list(spec.columns)
     sides = []
     for row in rows:
         for column in columns:
-            cell = table.cells[row][column]
             label = ", ".join(name for name, of in ((row, rows), (column, columns)) if len(of) > 1)
-            ours = dict(zip(grouped(cell.runs, spec.seed), cell.values, strict=True))
-            sides.append(Side(label, ours, cell.published.mean if cell.published else None))
+            sides.append(of_cell(table.cells[row][column], label, spec.seed))
     return sides
 
 
@@ -184,15 +173,16 @@ def _at_each(place: Place, key: str, spec: Spec, runs: list[Run]) -> dict[float,
     """{value of a config key: the runs there}."""
     values = {plain(run.get(key)) for run in finished_runs(place["where"], spec, runs)}
     return {
-        value: Side(f"{key}={value:g}", _by_seed({**place["where"], key: value}, place["metric"], spec, runs))
+        value: _side(f"{key}={value:g}", {**place["where"], key: value}, place["metric"], spec, runs)
         for value in sorted(value for value in values if isinstance(value, float))
     }
 
 
-def _by_seed(where: Where, metric: str, spec: Spec, runs: list[Run]) -> dict[str, float]:
-    """{seed: mean score of its runs}."""
-    groups = grouped(finished_runs(where, spec, runs), spec.seed)
-    return {seed: float(np.mean(values)) for seed, group in groups.items() if (values := scores(group, metric))}
+def _side(label: str, where: Where, metric: str, spec: Spec, runs: list[Run]) -> Side:
+    """The mean score of each seed's runs."""
+    groups = grouped((run for run in finished_runs(where, spec, runs) if metric in run.metrics), spec.seed)
+    ours = {seed: float(np.mean(scores(group, metric))) for seed, group in groups.items()}
+    return Side(label, ours, runs=groups, metric=metric)
 
 
 def _trend(claim: Claim, spec: Spec, table: Table | None, runs: list[Run], confidence: float) -> Finding:

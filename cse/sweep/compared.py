@@ -10,7 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 from cse.dotted import Config
 from cse.errors import UserError
 from cse.files import replaced_file
-from cse.report import figures, published
+from cse.report import figures, published, ties
 from cse.report.claims import parse as parse_claims
 from cse.report.page import Picture, Report
 from cse.report.plot import Plot
@@ -40,8 +40,10 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
         runs = [replace(run, departures=(*run.departures, f"score={config['score']}")) for run in runs]
     if printed:
         tables = [build(spec, printed, runs, expected, Intervals(config["confidence"], config["interval"]))]
+        ties.mark(tables[0], spec.seed, config["confidence"])
     else:
-        tables = survey(runs, [metric for plot in plots for metric in plot.metrics], spec.seed, expected)
+        metrics = [metric for plot in plots for metric in plot.metrics]
+        tables = survey(runs, metrics, spec.seed, expected, config["confidence"])
     paper = published.read(spec.paper)["paper"]
     return Report(
         title=config["sweep"],

@@ -16,14 +16,14 @@ def test_a_survey_of_runs_of_no_table(leave, tmp_path):
             )
     leave("lost", {"seed": 3, "objective.k": 32}, status="failed")
     runs = read_runs([tmp_path / "runs"])
-    test, dev = survey(runs, [], "seed", [])
+    test, dev = survey(runs, [], "seed", [], 0.95)
     assert (test.split, dev.split) == ("test", "dev")
     assert {row: cells["sts/average"].values for row, cells in test.cells.items()} == {
         "k=32": [33.0, 34.0],
         "k=64": [65.0, 66.0],
     }
     assert test.absent == ["lost: failed"]
-    assert [table.split for table in survey(runs, ["dev/*"], "seed", [])] == ["dev"]
+    assert [table.split for table in survey(runs, ["dev/*"], "seed", [], 0.95)] == ["dev"]
 
 
 def test_what_models_found_stands_side_by_side(leave, tmp_path):
@@ -33,7 +33,7 @@ def test_what_models_found_stands_side_by_side(leave, tmp_path):
         file = leave(name, {"checkpoint": name}, {"test/retrieval/recall@1": 1.0}) / "results.json"
         file.write_text(json.dumps(json.loads(file.read_text()) | {"data": {"retrieval": {"top": top}}}))
     leave("c", {"checkpoint": "c"}, {"test/retrieval/recall@1": 1.0})
-    (table,) = survey(read_runs([tmp_path / "runs"]), [], "seed", [])
+    (table,) = survey(read_runs([tmp_path / "runs"]), [], "seed", [], 0.95)
     assert table.notes == [
         "dog, nearest #1: checkpoint=a: a dog | checkpoint=b: a hog",
         "dog, nearest #2: checkpoint=a: dogs",

@@ -340,4 +340,4 @@ def test_runs_that_differ_in_more_than_their_seed_are_said_to(table3, tmp_path):
     assert not [note for note in built(TABLE3, tmp_path).notes if "differ in" in note]
     table3("visualcse_bert", 7, 77.0, **{"trainer.lr": 1e-5})
     table = built(TABLE3, tmp_path)
-    assert "VisualCSE-BERT-base, Avg.: averages runs that differ in trainer.lr" in table.notes
+    assert "VisualCSE-BERT-base, Avg.: joins runs that differ in trainer.lr" in table.notes

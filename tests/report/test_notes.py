@@ -1,0 +1,40 @@
+"""What scores depend on beside the encoder is never mixed without a word."""
+
+import json
+
+from cse.report.notes import mixed, scored_differently
+from cse.report.runs import read_runs
+
+SOURCE = {"protocol": "Spearman", "files": {"sts.csv": {"sha256": "aa", "rows": 9}}, "folds": [1.0]}
+
+
+def changed(folder, **more):
+    path = folder / "results.json"
+    results = json.loads(path.read_text())
+    path.write_text(json.dumps({**results, **more}))
+
+
+def test_libraries_data_and_settings_of_the_evaluation_are_named_with_their_values(leave, tmp_path):
+    settings = {"seed": 1, "eval.sts.allow_partial": False, "eval.sts.senteval": "/here"}
+    first = leave("first", settings, {"test/sts/average": 1.0})
+    other = leave("other", {**settings, "eval.sts.senteval": "/there"}, {"test/sts/average": 1.0})
+    changed(first, data={"sts": SOURCE}, versions={"torch": "2.11.0", "rich": "1"})
+    changed(other, data={"sts": {**SOURCE, "folds": [2.0]}}, versions={"torch": "2.11.0", "rich": "2"})
+    assert scored_differently(read_runs([tmp_path / "runs"])) == []  # nothing that moves a score
+
+    changed(other, data={"sts": {**SOURCE, "files": {"sts.csv": {"sha256": "bb"}}}}, versions={"torch": "2.10.0"})
+    more = leave("partial", {**settings, "eval.sts.allow_partial": True}, {"test/sts/average": 1.0})
+    changed(more, data={"sts": SOURCE}, versions={"torch": "2.11.0"})
+    torch, partial, data = scored_differently(read_runs([tmp_path / "runs"]))
+    assert torch == "torch (2.11.0 | 2.10.0)"
+    assert partial == "eval.sts.allow_partial (false | true)"
+    assert data.startswith("data of sts (")
+    for settings in (True, False):
+        (line,) = mixed("a, b", read_runs([tmp_path / "runs"]), "seed", settings)
+        assert line.startswith("a, b: joins runs that differ in torch (2.11.0 | 2.10.0); eval.sts")
+
+
+def test_an_evaluator_that_some_runs_lack_is_no_difference(leave, tmp_path):
+    changed(leave("first", {"seed": 1}, {}), data={"sts": SOURCE}, versions={"torch": "1"})
+    changed(leave("other", {"seed": 2}, {}), data={}, versions={"torch": "1"})
+    assert mixed("a, b", read_runs([tmp_path / "runs"]), "seed", settings=True) == []

@@ -1,0 +1,132 @@
+"""Bootstrap over items: the same numbers as with repeated rows, and pairs of runs judged by them."""
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+from sklearn.metrics import f1_score
+
+from cse.eval.items import keep_items
+from cse.provenance import Items
+from cse.report import resampling
+from cse.report.claims import Claim
+from cse.report.runs import read_runs
+from cse.report.spec import parse
+from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_SEEN, judged
+from cse.types import Evaluator
+
+METRIC = "test/sts/average"
+
+
+def drawn(items, rows=20):
+    """The weights of `rows` resamples, and the scores that resampling gives them."""
+    weights = resampling._weights(items, rows, np.random.default_rng(1))
+    return weights, resampling._scores(items, weights)
+
+
+def test_an_item_that_is_drawn_twice_counts_twice():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=60).round(1), rng.normal(size=60).round()  # with ties on both sides
+    weights, scores = drawn(Items("spearman", a, b))
+    assert scores == pytest.approx([100 * spearmanr(np.repeat(a, w), np.repeat(b, w))[0] for w in weights])
+    classes, gold = rng.integers(0, 2, 60), rng.integers(0, 2, 60)
+    weights, scores = drawn(Items("accuracy", classes, gold))
+    assert scores == pytest.approx([100 * (np.repeat(classes, w) == np.repeat(gold, w)).mean() for w in weights])
+    weights, scores = drawn(Items("f1", classes, gold))
+    assert scores == pytest.approx([100 * f1_score(np.repeat(gold, w), np.repeat(classes, w)) for w in weights])
+
+
+def test_pairs_that_share_documents_vary_more_than_pairs_of_their_own():
+    left, right = np.triu_indices(20, 1)
+    rng = np.random.default_rng(0)
+    gold = rng.normal(size=20)[left] * rng.normal(size=20)[right]
+    alone = Items("spearman", gold + rng.normal(size=len(gold)), gold)
+    shared = Items("spearman", alone.values_N, gold, np.stack([left, right]))
+    weights, _ = drawn(shared)
+    assert (weights.sum(1) != len(gold)).any()  # a pair counts as often as both documents were drawn
+    assert resampling.resample(shared, 0).std() > 1.5 * resampling.resample(alone, 0).std()
+
+
+def test_the_spread_is_that_of_the_accuracys_own_formula():
+    right = (np.arange(400) < 300).astype(int)
+    scores = resampling.resample(Items("accuracy", right, np.ones(400, int)), 0)
+    assert scores.mean() == pytest.approx(75, abs=0.3)
+    assert scores.std() == pytest.approx(100 * np.sqrt(0.75 * 0.25 / 400), rel=0.1)
+
+
+class Given(Evaluator):
+    """What an encoder of some noise makes of two tasks."""
+
+    splits = ("test",)
+
+    def __init__(self, noise, seed):
+        truth, rng = np.random.default_rng(0), np.random.default_rng(seed)
+        golds = {"A": truth.normal(size=400), "B": truth.normal(size=300)}
+        self.made = {f"{task}/spearman": Items("spearman", gold + noise * rng.normal(size=len(gold)), gold)
+                     for task, gold in golds.items()}  # fmt: skip
+
+    def items(self, split):
+        return {**self.made, "average": list(self.made)}
+
+    def average(self):
+        return float(np.mean([100 * spearmanr(one.values_N, one.gold_N)[0] for one in self.made.values()]))
+
+
+@pytest.fixture
+def scored(leave):
+    """scored(name, noise, seed): a run that kept its items."""
+
+    def make(name, noise, seed):
+        given = Given(noise, 10 * seed + len(name))
+        folder = leave(name, {"case": name.partition("-")[0], "seed": seed}, {METRIC: given.average()})
+        keep_items(folder, {"sts": given}, {"sts": ["test"]})
+
+    return make
+
+
+def finding(tmp_path, left, right, form="more"):
+    runs = read_runs([tmp_path / "runs"])
+    spec = parse({"paper": "nonling"}, None, "test", tolerance=0.1, seed_sd=0.9)
+    places = ({"where": {"case": case}, "metric": METRIC} for case in (left, right))
+    claim = Claim("a claim", "its source", form, *places, within=5.0)
+    (one,) = judged([claim], spec, None, runs, 0.95)
+    return one
+
+
+def test_one_run_against_one_run_is_judged_by_their_items(scored, tmp_path):
+    scored("good-1", 0.3, 1)
+    scored("bad-1", 0.8, 1)
+    scored("like-1", 0.3, 2)
+    better = finding(tmp_path, "good", "bad")
+    assert (better.verdict, better.test, better.n) == (HOLDS, "bootstrap over 700 items", "1 and 1")
+    assert better.interval is None
+    assert 0 < better.over_items[0] < better.effect < better.over_items[1]
+    assert finding(tmp_path, "bad", "good").verdict == CONTRADICTED
+    assert finding(tmp_path, "good", "like").verdict == NOT_SEEN
+    assert finding(tmp_path, "good", "like", "alike").verdict == HOLDS
+
+
+def test_seeds_and_items_both_have_to_tell(scored, tmp_path):
+    for seed, (good, bad) in enumerate([(0.3, 0.8), (0.3, 0.8), (0.3, 0.8)], 1):
+        scored(f"good-{seed}", good, seed)
+        scored(f"bad-{seed}", bad, seed)
+        scored(f"odd-{seed}", (0.2, 0.8, 0.9)[seed - 1], seed)
+    both = finding(tmp_path, "good", "bad")
+    assert (both.verdict, both.test) == (HOLDS, "paired t; bootstrap over 700 items")
+    unsure = finding(tmp_path, "good", "odd")
+    assert unsure.over_items[0] > 0  # these runs differ, whatever the items
+    assert unsure.verdict == NOT_SEEN  # but others may not
+
+
+def test_without_items_seeds_decide_as_before(scored, leave, tmp_path):
+    scored("good-1", 0.3, 1)
+    leave("bad-1", {"case": "bad", "seed": 1}, {METRIC: 10.0})
+    one = finding(tmp_path, "good", "bad")
+    assert (one.verdict, one.over_items, one.test) == (NOT_SEEN, None, "none: too few seeds")
+
+
+def test_runs_draw_the_same_items(scored, tmp_path):
+    scored("good-1", 0.3, 1)
+    scored("same-1", 0.3, 1)
+    first, second = (resampling.of_run(run, METRIC).values_R for run in read_runs([tmp_path / "runs"]))
+    assert (first == second).all()
+    assert first.std() > 0

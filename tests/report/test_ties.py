@@ -1,0 +1,56 @@
+"""Rows that cannot be told apart from the best share its mark."""
+
+import csv
+import io
+
+import pytest
+
+from cse.report import ties
+from cse.report.layout import grid, remarks, to_csv, to_latex, to_markdown
+from cse.report.runs import read_runs
+from cse.report.table import Cell, Table
+
+
+@pytest.fixture
+def table_of(leave, tmp_path):
+    """table_of(metric, {row: values by seed}) -> a table of one column."""
+
+    def make(metric, rows):
+        cells = {}
+        for row, values in rows.items():
+            for seed, value in enumerate(values):
+                leave(f"{row}/{seed}", {"seed": seed}, {metric: value})
+            runs = read_runs([tmp_path / "runs" / row])
+            cells[row] = {"Avg.": Cell(row, "Avg.", None, values=list(values), runs=runs, metric=metric)}
+        table = Table("A table", "test", ["Avg."], cells, decimals=2)
+        ties.mark(table, "seed", 0.95)
+        return table
+
+    return make
+
+
+def tied(table):
+    return [cell.row for cell in table.all_cells if cell.tied]
+
+
+def test_the_best_and_what_seeds_cannot_tell_from_it(table_of):
+    table = table_of(
+        "test/sts/average", {"a": (76.1, 76.3, 76.0), "b": (76.2, 76.1, 76.1), "c": (70.1, 70.4, 70.0), "d": (60.0,)}
+    )
+    assert tied(table) == ["a", "b", "d"]  # of one run nothing tells how its seeds vary
+    shown = [line[2] for line in grid(table).lines]
+    assert shown == ["76.13 ± 0.15 (3) ≈", "76.13 ± 0.06 (3) ≈", "70.17 ± 0.21 (3)", "60.00 ≈"]
+    assert "≈: the best of ours in its column, or not told apart from it." in remarks(table)
+    assert "76.13 ± 0.15 (3) ≈" in to_markdown(table)
+    assert r"$\approx$" in to_latex(table)
+    verdicts = ["True", "True", "False", "True"]
+    assert [row["tied_with_best"] for row in csv.DictReader(io.StringIO(to_csv([table])))] == verdicts
+
+
+def test_the_least_is_best_where_less_is_better(table_of):
+    table = table_of("test/geometry/uniformity", {"a": (-2.1, -2.2, -2.1), "b": (-1.1, -1.0, -1.2)})
+    assert tied(table) == ["a"]
+
+
+def test_one_row_has_nothing_to_tie_with(table_of):
+    assert tied(table_of("test/sts/average", {"a": (76.1, 76.3)})) == []
