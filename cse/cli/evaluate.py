@@ -51,6 +51,7 @@ def task(cfg: DictConfig) -> None:
 
     from cse.run import build, groups, scale
     from cse.run.subject import load, sentences
+    from cse.tracking.heartbeat import Heartbeat
 
     folder, hydra = build.output_folder(), HydraConfig.get()
     cfg.choices = groups.chosen("evaluate", hydra.runtime.choices, hydra.overrides.task, map(str, cfg.eval))
@@ -60,14 +61,15 @@ def task(cfg: DictConfig) -> None:
 
         shrink(cfg)
     check(cfg)
-    missing: list[str] = []
-    attempt = partial(build.attempted, missing)
-    subject = attempt(lambda: load(cfg))
-    evaluators = attempt(lambda: build.build_evaluators(cfg.eval, tuple(cfg.splits))) or {}
-    sample = attempt(lambda: sentences(cfg.whitening.fit)) if cfg.whitening.kind else None
-    if missing:
-        raise MissingResource("; and ".join(missing))
-    evaluate(cfg, folder, subject, evaluators, sample)
+    with Heartbeat(folder):
+        missing: list[str] = []
+        attempt = partial(build.attempted, missing)
+        subject = attempt(lambda: load(cfg))
+        evaluators = attempt(lambda: build.build_evaluators(cfg.eval, tuple(cfg.splits))) or {}
+        sample = attempt(lambda: sentences(cfg.whitening.fit)) if cfg.whitening.kind else None
+        if missing:
+            raise MissingResource("; and ".join(missing))
+        evaluate(cfg, folder, subject, evaluators, sample)
 
 
 def check(cfg: DictConfig) -> None:

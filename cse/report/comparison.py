@@ -87,7 +87,7 @@ class Comparison:
         """How many runs are in each state."""
         states = [life.state for life in self.lives]
         parts = [f"{states.count(state)} {state}" for state in reversed(STATES) if state in states]
-        return f"{len(self.runs)} runs: {', '.join(parts)}"
+        return f"{len(self.runs)} run{'s' if len(self.runs) > 1 else ''}: {', '.join(parts)}"
 
     @property
     def pending(self) -> list[tuple[Run, Life]]:
@@ -108,7 +108,7 @@ class Comparison:
         ]
 
     def label(self, setting: Setting) -> str:
-        """`lr=3e-05, model=bert`."""
+        """`lr=3e-05, model=bert`; `all` where nothing differs."""
         names = zip(self.keys.values(), setting.values, strict=True)
         return ", ".join(f"{name}={shown(value)}" for name, value in names) or "all"
 
@@ -136,7 +136,7 @@ class Comparison:
         first = max(numbers, default=0) + 1
         words = [word for word in words_of(run) if not word.startswith(f"{self.seed}=")]
         seeds_given = f"{self.seed}={','.join(str(first + more) for more in range(3))}"
-        place = str(self.folders[0])
+        place = str(run.folder.parent if run.folder == self.folders[0] else self.folders[0])
         where = "hydra.sweep.dir=" + (place if re.fullmatch(r"[\w./+-]+", place) else f"'{place}'")
         return shlex.join(["cse-train", "-m", *words, seeds_given, where])
 

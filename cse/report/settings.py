@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from cse.report.runs import Run, plain, varying
 
 HOW = re.compile(
-    r"(tracker|jobs|hydra|paths|recipe|sources|note|resume|sweep|dry_run|allow_partial)([./@].*)?"
+    r"(choices|tracker|jobs|hydra|paths|recipe|sources|note|resume|sweep|dry_run|allow_partial)([./@].*)?"
     r"|scale\..*|data\.(preview|cache_dir)|trainer\.(workers|log_every|save_every|devices)"
 )
 """Where and how a run is made, logged and kept; what it is, is in the other keys."""

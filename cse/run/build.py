@@ -275,6 +275,11 @@ def precision_of(name: str) -> str:
     return "no" if name == "fp32" else name
 
 
+def precision_name(mixed_precision: str) -> str:
+    """The precision as trainer.precision writes it; Accelerate calls fp32 "no"."""
+    return "fp32" if mixed_precision == "no" else mixed_precision
+
+
 def output_folder() -> Path:
     """The folder that Hydra made for this job."""
     from hydra.core.hydra_config import HydraConfig

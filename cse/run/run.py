@@ -7,16 +7,28 @@ from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
-from cse.run.build import build, make, precision_of, resolved
+from cse.run.build import build, make, precision_name, precision_of, resolved
 
 if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
     from accelerate import Accelerator
+
+    from cse.tracking.heartbeat import Heartbeat
 
 PATIENCE = timedelta(days=1)  # for one process that tokenises or scores while the others wait
 
 
 def run(cfg: DictConfig, folder: Path) -> float | None:
     """Train, then score the best step on every split of every evaluator. Returns the selection score."""
+    from cse.tracking.heartbeat import Heartbeat
+
+    accelerator = start_processes(cfg)
+    works = not (cfg.dry_run or cfg.data.preview)
+    with Heartbeat(folder, writes=works and accelerator.is_main_process) as heartbeat:
+        return train(cfg, folder, accelerator, heartbeat)
+
+
+def train(cfg: DictConfig, folder: Path, accelerator: "Accelerator", heartbeat: "Heartbeat") -> float | None:
+    """`run`, once this process has its place among those of the run."""
     from cse.data.overlap import overlap
     from cse.run.best import Best, recover_best
     from cse.run.preview import preview
@@ -26,7 +38,6 @@ def run(cfg: DictConfig, folder: Path) -> float | None:
     from cse.training.loop import Training
     from cse.training.signals import Signals
 
-    accelerator = start_processes(cfg)
     with accelerator.main_process_first():  # what has to be read and tokenised is so once, by the first process
         parts = build(cfg, accelerator)
     config = resolved(cfg)
@@ -34,6 +45,7 @@ def run(cfg: DictConfig, folder: Path) -> float | None:
         preview(parts.batches, config["data"]["preview"])
         return None
     training = Training(parts, accelerator, folder, identity(config))
+    heartbeat.steps = training.steps
     found = overlap(parts.batches.text, parts.evaluators) if accelerator.is_main_process else None
     if found:
         announce(config, parts, training, found)
@@ -47,7 +59,7 @@ def run(cfg: DictConfig, folder: Path) -> float | None:
         config,
         kind="train",
         device=str(accelerator.device),
-        precision="fp32" if accelerator.mixed_precision == "no" else accelerator.mixed_precision,
+        precision=precision_name(accelerator.mixed_precision),
         trackers=[make(node) for node in cfg.tracker.values()],
         resumed_at=training.step or None,
         writes=accelerator.is_main_process,
@@ -72,11 +84,11 @@ def start_processes(cfg: DictConfig) -> "Accelerator":
     from accelerate import Accelerator
     from accelerate.state import AcceleratorState, PartialState
 
-    torch.use_deterministic_algorithms(False)  # an earlier job of a multirun may have asked for it
+    torch.use_deterministic_algorithms(False)  # an earlier run of this process may have asked for it
     if cfg.trainer.deterministic:
         from transformers.trainer_utils import enable_full_determinism
 
         enable_full_determinism(cfg.seed)
-    AcceleratorState._reset_state(reset_partial_state=True)  # jobs of a multirun share this process, not their state
+    AcceleratorState._reset_state(reset_partial_state=True)  # runs of one process (cse.train) share no state
     PartialState(cpu=not torch.cuda.is_available(), timeout=PATIENCE)
     return Accelerator(mixed_precision=precision_of(cfg.trainer.precision))

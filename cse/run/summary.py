@@ -8,6 +8,7 @@ import numpy as np
 from cse.data.overlap import Overlap, said
 from cse.files import write_text
 from cse.report.run_plots import draw
+from cse.run.build import precision_name
 from cse.run.card import model_card
 from cse.run.record import Record
 from cse.training.loop import Training
@@ -23,7 +24,7 @@ def announce(config: Config, parts: Parts, training: Training, found: Overlap) -
     millions = sum(p.numel() for p in encoder.parameters()) / 1e6
     aux = f" + {type(parts.aux).__name__}" if parts.aux is not None else ""
     steps, planned, rows = f"{training.steps:,}", f"{training.planned:,}", f"{len(parts.batches.rows):,}"
-    precision = "fp32" if accelerator.mixed_precision == "no" else accelerator.mixed_precision
+    precision = precision_name(accelerator.mixed_precision)
     schedule = f"batch {trainer.batch_size}, {trainer.schedule} from lr {trainer.lr:g}"
     lines = {
         "objective": f"{type(parts.objective).__name__}{aux}, {type(parts.augmentation).__name__.lower()}",

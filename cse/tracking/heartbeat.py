@@ -4,6 +4,7 @@ A run that is killed outright, or whose machine dies, leaves the file, and its a
 not its progress: that is in metrics.jsonl, and a step or a score may take longer than any bound on silence.
 """
 
+import contextlib
 import json
 import os
 import socket
@@ -57,16 +58,16 @@ class Heartbeat:
         if self.writes:
             self.ended.set()
             self.thread.join()
-            self.path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                self.path.unlink(missing_ok=True)
 
     def _beat(self) -> None:
-        while True:
-            try:
-                write_json(self.path, asdict(Beat(socket.gethostname(), os.getpid(), time.time(), self.steps)))
-            except RunError:
-                return
-            if self.ended.wait(INTERVAL):
-                return
+        beating = True
+        while beating:
+            if self.path.parent.is_dir():  # a run that is refused leaves no folder
+                with contextlib.suppress(RunError):
+                    write_json(self.path, asdict(Beat(socket.gethostname(), os.getpid(), time.time(), self.steps)))
+            beating = not self.ended.wait(INTERVAL)
 
 
 def read_beat(folder: Path) -> Beat | None:

@@ -17,7 +17,7 @@ function theme() {
   };
 }
 
-const FRAME = { width: "container", height: 300, autosize: { type: "fit-x", contains: "padding" } };
+const FRAME = { width: "container", height: 320, autosize: { type: "fit-x", contains: "padding" } };
 const faded = { condition: { test: "datum.faded", value: 0.12 }, value: 0.95 };
 const isFaded = (row) => view.picked.size > 0 && !view.picked.has(row.id);
 
@@ -36,26 +36,28 @@ const textOf = (place, value) => {
 };
 const colourOf = (row, place) => (place < 0 ? "" : row.texts[place]);
 
-// One setting: bars of the mean with a whisker of one standard deviation, and each run's own score.
-function bars(rows, x) {
+// One setting: bars of the mean (dots where the axis does not start at zero) with a whisker of one standard deviation,
+// and each run's own score.
+function bars(rows, x, zero) {
   const sorted = ordered(rows, x);
   const runs = rows.flatMap((row) => row.runs.map((run) => ({ x: row.texts[x], score: run.scores[view.by] })));
   const points = runs.filter((one) => one.score != null);
   const groups = sorted.map((text) => {
     const values = points.filter((one) => one.x === text).map((one) => one.score);
     const [middle, sd] = [values.length ? mean(values) : null, deviation(values)];
-    return { x: text, mean: middle, low: middle - (sd || 0), high: middle + (sd || 0), text: told(values.length ? { mean: middle, sd } : null) };
+    return { x: text, mean: middle, low: middle - (sd || 0), high: middle + (sd || 0), top: Math.max(middle + (sd || 0), ...values), text: told(values.length ? { mean: middle, sd } : null) };
   });
   const across = { field: "x", type: "ordinal", sort: sorted, title: NAMES[x], axis: { labelAngle: 0, labelOverlap: true } };
-  const whole = { field: "mean", type: "quantitative", title: view.by };
+  const up = (field) => ({ field, type: "quantitative", title: view.by, scale: { zero, padding: zero ? 0 : 14 } });
+  const shape = zero ? { type: "bar", opacity: 0.55, width: { band: 0.6 } } : { type: "point", filled: true, opacity: 1, size: 130 };
   const ink = theme().axis.titleColor;
   return {
     ...FRAME,
     layer: [
-      { data: { values: groups }, mark: { type: "bar", opacity: 0.55, width: { band: 0.6 } }, encoding: { x: across, y: whole, color: { value: theme().range.category[0] } } },
-      { data: { values: groups }, mark: { type: "rule", strokeWidth: 2, color: ink }, encoding: { x: across, y: { field: "low", type: "quantitative" }, y2: { field: "high" } } },
-      { data: { values: points }, mark: { type: "circle", size: 22, opacity: 0.7, color: ink }, encoding: { x: across, y: { field: "score", type: "quantitative" } } },
-      { data: { values: groups }, mark: { type: "text", dy: -8, baseline: "bottom", color: ink, fontSize: 11 }, encoding: { x: across, y: { field: "high", type: "quantitative" }, text: { field: "text" } } },
+      { data: { values: groups }, mark: shape, encoding: { x: across, y: up("mean"), color: { value: theme().range.category[0] } } },
+      { data: { values: groups }, mark: { type: "rule", strokeWidth: 2, color: ink }, encoding: { x: across, y: up("low"), y2: { field: "high" } } },
+      { data: { values: points }, mark: { type: "circle", size: 22, opacity: 0.7, color: ink }, encoding: { x: across, y: up("score") } },
+      { data: { values: groups }, mark: { type: "text", dy: -8, baseline: "bottom", color: ink, fontSize: 11 }, encoding: { x: across, y: up("top"), text: { field: "text" } } },
     ],
   };
 }
@@ -140,11 +142,11 @@ function parallel(rows) {
   const x = { field: "axis", type: "quantitative", axis: null, scale: { domain: [-0.2, axes.length + 0.2], nice: false } };
   const y = { field: "y", type: "quantitative", axis: null, scale: { domain: [-0.06, 1.18], nice: false } };
   const ink = theme().axis;
-  const halo = { stroke: getComputedStyle(document.documentElement).getPropertyValue("--card").trim(), strokeWidth: 4, strokeJoin: "round" };
+  const style = getComputedStyle(document.documentElement);
+  const halo = { stroke: style.getPropertyValue("--card").trim(), strokeWidth: 4, strokeJoin: "round" };
   const side = (right, left) => ({ expr: `datum.axis == ${axes.length} ? ${right} : ${left}` });
-  const label = (more) => ({ type: "text", fontSize: 11, align: side("'left'", "'right'"), dx: side(7, -7), ...more });
-  const best = isDark() ? [0.25, 1] : [0, 0.9];
-  const color = { field: "score", type: "quantitative", legend: null, scale: { domain: view.least ? [1, 0] : [0, 1], scheme: { name: "cividis", extent: best } } };
+  const label = (more) => ({ type: "text", fontSize: 11, align: side("'left'", "'right'"), dx: side(7, -7), dy: { expr: `datum.axis > 0 && datum.axis < ${axes.length} ? -8 : 0` }, ...more });
+  const color = { field: "score", type: "quantitative", legend: null, scale: { domain: view.least ? [1, 0] : [0, 1], range: ["--pale", "--accent"].map((name) => style.getPropertyValue(name).trim()) } };
   return {
     ...FRAME,
     layer: [

@@ -36,8 +36,9 @@ function drawChart(id, specification, why) {
 function drawAxes(rows) {
   const [x, y] = [chosen("across"), chosen("down")];
   const scored = rows.filter((row) => scoreOf(row.runs, view.by));
-  const drawn = x < 0 || !scored.length ? null : y < 0 || y === x ? bars(scored, x) : heat(scored, x, y);
+  const drawn = x < 0 || !scored.length ? null : y < 0 || y === x ? bars(scored, x, find("zero").checked) : heat(scored, x, y);
   const others = NAMES.filter((_, place) => place !== x && place !== y && new Set(scored.map((row) => row.texts[place])).size > 1);
+  find("zero").parentElement.hidden = y >= 0 && y !== x;
   const made = drawChart("axes", drawn, "No setting differs between finished runs.");
   if (drawn && others.length) find("axes-note").textContent = `Means over runs that also differ in ${others.join(", ")}.`;
   return made;
@@ -95,7 +96,7 @@ function start() {
   options("first", DATA.metrics, by === 0 && DATA.metrics.length > 1 ? 1 : 0);
   options("second", DATA.metrics, by);
   find("least").checked = view.least;
-  for (const id of ["least", "folded", "log"]) find(id).onchange = draw;
+  for (const id of ["least", "folded", "log", "zero"]) find(id).onchange = draw;
   find("filter").oninput = draw;
   matchMedia("(prefers-color-scheme: dark)").onchange = draw;
   drawColumns();

@@ -1,0 +1,122 @@
+"""Any runs beside each other: settings, the best, the line that goes on from it, and everything as CSV."""
+
+import csv
+import io
+import json
+import shlex
+
+import pytest
+import yaml
+from rich.console import Console
+
+from cse.report import terminal
+from cse.report.comparison import compared, headline, less_is_better
+from cse.report.runs import read_runs
+
+TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICKRelatedness")
+
+
+@pytest.fixture
+def grid_of_runs(leave):
+    """Two rates, two temperatures, two seeds, 31 scores; one run failed."""
+    for lr in (1e-5, 3e-5):
+        for temperature in (0.05, 0.1):
+            for seed in (1, 2):
+                score = 70 + 1e5 * lr + 10 * temperature + seed / 10
+                scores = {f"test/sts/{task}/{kind}": score for task in TASKS for kind in ("a", "b", "c", "d")}
+                scores |= {"dev/stsb/spearman": score, "dev/stsb/pearson": 0.5, "test/sts/average": score}
+                failed = (lr, temperature, seed) == (1e-5, 0.1, 2)
+                config = {"trainer.lr": lr, "trainer.select": "dev/stsb/spearman", "objective.temperature": temperature,
+                          "seed": seed, "tracker.wandb.name": f"{lr}{seed}"}  # fmt: skip
+                folder = leave(f"lr={lr},t={temperature},seed={seed}", config, {} if failed else scores,
+                               status="failed" if failed else "done")  # fmt: skip
+                overrides = [f"trainer.lr={lr}", f"objective.temperature={temperature}", f"seed={seed}",
+                             "data.path='my file'", "resume=auto", "tracker.wandb.name=x"]  # fmt: skip
+                (folder / ".hydra" / "overrides.yaml").write_text(yaml.safe_dump(overrides))
+                if failed:
+                    results = json.loads((folder / "results.json").read_text())
+                    (folder / "results.json").write_text(json.dumps(results | {"error": "RunError: the loss is nan"}))
+
+
+@pytest.fixture
+def comparison(grid_of_runs, tmp_path):
+    folder = tmp_path / "runs"
+    return compared(read_runs([folder]), [folder], [], "seed")
+
+
+def test_settings_are_ranked_by_what_selects_and_seeds_are_folded(comparison):
+    assert comparison.keys == {"objective.temperature": "temperature", "trainer.lr": "lr"} or comparison.keys == {
+        "trainer.lr": "lr",
+        "objective.temperature": "temperature",
+    }
+    assert comparison.best_by == "dev/stsb/spearman"
+    assert comparison.grid().header == ["", "lr", "temperature", "runs", "dev/stsb/spearman", "test/sts/average"]
+    assert comparison.grid().lines == [
+        ["*", "3e-05", "0.1", "2", "74.15 ± 0.07", "74.15 ± 0.07"],
+        ["", "3e-05", "0.05", "2", "73.65 ± 0.07", "73.65 ± 0.07"],
+        ["", "1e-05", "0.1", "1 of 2", "72.10", "72.10"],
+        ["", "1e-05", "0.05", "2", "71.65 ± 0.07", "71.65 ± 0.07"],
+    ]
+    assert comparison.counted == "8 runs: 7 done, 1 failed"
+
+
+def test_less_is_better_for_losses(comparison):
+    assert less_is_better("test/geometry/uniformity")
+    assert less_is_better("train/loss")
+    assert not less_is_better("test/sts/average")
+    assert headline(["test/sts/average", "test/sts/STS12/a"]) == ["test/sts/average"]
+
+
+def test_the_winners_line_is_quoted_once_and_has_new_seeds(comparison):
+    line = comparison.more_seeds(comparison.ranked[0])
+    place = comparison.folders[0]
+    assert shlex.split(line) == ["cse-train", "-m", "trainer.lr=3e-05", "objective.temperature=0.1",
+                                 "data.path='my file'", "seed=3,4,5", f"hydra.sweep.dir={place}"]  # fmt: skip
+
+
+def test_a_folder_that_hydra_would_not_take_is_quoted_for_it(grid_of_runs, tmp_path):
+    folder = tmp_path / "a=b"
+    (tmp_path / "runs").rename(folder)
+    runs = compared(read_runs([folder]), [folder], [], "seed")
+    assert shlex.split(runs.more_seeds(runs.ranked[0]))[-1] == f"hydra.sweep.dir='{folder}'"
+
+
+def test_more_seeds_of_one_run_lie_beside_it(grid_of_runs, tmp_path):
+    folder = tmp_path / "runs" / "lr=3e-05,t=0.1,seed=1"
+    one = compared(read_runs([folder]), [folder], [], "seed")
+    assert one.counted == "1 run: 1 done"
+    assert shlex.split(one.more_seeds(one.ranked[0]))[-1] == f"hydra.sweep.dir={tmp_path / 'runs'}"
+
+
+def test_patterns_choose_the_scores_and_what_ranks(comparison, grid_of_runs, tmp_path):
+    folder = tmp_path / "runs"
+    chosen = compared(read_runs([folder]), [folder], ["test/sts/STS12/*"], "seed")
+    assert chosen.chosen == [f"test/sts/STS12/{kind}" for kind in "abcd"]
+    assert chosen.best_by == "test/sts/STS12/a"
+
+
+def test_csv_has_every_run_with_every_score(comparison):
+    rows = list(csv.DictReader(io.StringIO(comparison.to_csv())))
+    assert len(rows) == 8
+    assert len(comparison.metrics) == 31
+    best = next(
+        row for row in rows if (row["trainer.lr"], row["objective.temperature"], row["seed"]) == ("3e-05", "0.1", "2")
+    )
+    assert float(best["test/sts/average"]) == 70 + 3 + 1 + 0.2
+    assert shlex.split(best["command"])[-1] == "data.path='my file'"
+    (failed,) = (row for row in rows if row["state"] == "failed")
+    assert (failed["why"], failed["dev/stsb/spearman"]) == ("RunError: the loss is nan", "")
+
+
+@pytest.mark.parametrize(("width", "is_terminal"), [(60, True), (80, True), (20, False)])
+def test_no_number_is_cut_at_31_scores(comparison, width, is_terminal, tmp_path):
+    whole = compared(comparison.runs, comparison.folders, ["*"], "seed")
+    out = io.StringIO()
+    terminal.show_comparison(whole, Console(file=out, width=width, force_terminal=is_terminal, no_color=True))
+    text = out.getvalue()
+    assert text.count("74.15 ± 0.07") == 30 + 1  # its scores, but for dev/stsb/pearson, and the best
+    assert "…" not in text
+    assert "RunError: the loss is nan" in text
+    assert comparison.more_seeds(whole.ranked[0]) in text
+    lengths = [len(line) for line in text.splitlines() if "±" in line and "best" not in line]
+    assert max(lengths) <= width if is_terminal else len(lengths) == 3

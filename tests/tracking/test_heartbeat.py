@@ -1,0 +1,79 @@
+"""A heartbeat is there while its process works, is gone when it ends, and outlives a process that is killed."""
+
+import os
+import socket
+import time
+
+import pytest
+
+from cse.errors import RunError
+from cse.tracking import heartbeat
+from cse.tracking.heartbeat import Beat, Heartbeat, read_beat
+
+
+def first_beat(folder, seconds=10):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if beat := read_beat(folder):
+            return beat
+        time.sleep(0.01)
+    raise AssertionError("no heartbeat")
+
+
+def test_it_beats_inside_the_block_and_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(heartbeat, "INTERVAL", 0.01)
+    with Heartbeat(tmp_path) as pulse:
+        first = first_beat(tmp_path)
+        assert (first.host, first.pid, first.steps) == (socket.gethostname(), os.getpid(), None)
+        pulse.steps = 7
+        deadline = time.monotonic() + 10
+        while first_beat(tmp_path).steps != 7 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert first_beat(tmp_path).steps == 7
+        assert first_beat(tmp_path).time > first.time
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_ends_it_too_and_other_processes_write_none(tmp_path):
+    with pytest.raises(AssertionError, match="no heartbeat"), Heartbeat(tmp_path):
+        first_beat(tmp_path / "elsewhere", seconds=0)
+    with Heartbeat(tmp_path, writes=False):
+        assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_refuses_does_not_end_the_run(tmp_path, monkeypatch):
+    tries = []
+
+    def refused(path, content):
+        tries.append(path)
+        raise RunError("the disk is full")
+
+    monkeypatch.setattr(heartbeat, "INTERVAL", 0.01)
+    monkeypatch.setattr(heartbeat, "write_json", refused)
+    with Heartbeat(tmp_path) as pulse:
+        deadline = time.monotonic() + 10
+        while len(tries) < 3 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert pulse.thread.is_alive()
+    assert len(tries) >= 3
+
+
+def test_no_folder_is_made_for_it(tmp_path):
+    with Heartbeat(tmp_path / "refused"):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_silence_is_death_elsewhere_and_the_system_knows_here():
+    here = socket.gethostname()
+    assert Beat("elsewhere", 1, 1000.0).is_alive(1000.0 + heartbeat.SILENCE - 1)
+    assert not Beat("elsewhere", 1, 1000.0).is_alive(1000.0 + heartbeat.SILENCE)
+    assert Beat(here, os.getpid(), 1000.0).is_alive(1001.0)
+    assert not Beat(here, 2**22 + 1, 1000.0).is_alive(1001.0)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"host": 1, "pid": "x", "time": 1}', "null"])
+def test_a_damaged_heartbeat_is_none(tmp_path, content):
+    (tmp_path / "heartbeat.json").write_text(content)
+    assert read_beat(tmp_path) is None
