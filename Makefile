@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup demo test test-fast check readme docs bench gpu clean
+.PHONY: help setup demo test test-fast test-slow check lint format types layers pins readme docs bench gpu clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -20,10 +20,18 @@ setup: $(READY) ## Make .venv with everything pinned in constraints.txt
 demo: $(READY) ## Train a real encoder without a hub or a GPU, and score it (three minutes on two cores)
 	$(BIN)/cse-train experiment=demo
 
-check: $(READY) ## Lint, format, types, layers
+check: lint format types layers ## Lint, format, types, layers
+
+lint: $(READY) ## Only ruff's rules
 	$(BIN)/ruff check .
+
+format: $(READY) ## Only the format (to mend it: .venv/bin/ruff format .)
 	$(BIN)/ruff format --check .
+
+types: $(READY) ## Only mypy
 	$(BIN)/mypy
+
+layers: $(READY) ## Only what may import what
 	$(BIN)/lint-imports
 
 # One thread a test, two tests at a time: thread pools of several tests on two cores only wait for each other.
@@ -32,6 +40,12 @@ test: check ## Everything that CI runs: check, then every test
 
 test-fast: $(READY) ## Only the tests of seconds
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadscope -m 'not slow'
+
+test-slow: $(READY) ## Only the tests of minutes
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadscope -m slow
+
+pins: $(READY) ## Pin the newest versions that fit together in constraints.txt; `make test` then says whether they do
+	$(BIN)/python .ci/pins.py
 
 readme: $(READY) ## Write from conf/ and sweeps/: README's table of choices, and which sweeps need which data
 	$(BIN)/python -m cse.cli.help README.md

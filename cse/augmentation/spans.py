@@ -181,7 +181,7 @@ class Spans(Augmentation):
             raise UserError(
                 f"{len(short)} of {len(lengths)} documents have fewer than {needed} {self.unit}{shortest}, which "
                 f"{self.anchors} anchors of up to {self.max_length} need, and {usable} are usable with "
-                f"augmentation.on_short={self.on_short}: use skip or shrink, or lower augmentation.max_length"
+                f"augmentation.on_short={self.on_short}: {self._what_fits(lengths)}"
             )
         return {"documents": len(lengths), "short": len(short), "usable": usable}
 
@@ -211,6 +211,17 @@ class Spans(Augmentation):
             adjacent_bug=self.adjacent_bug,
         )
         return [[self._join(units[start:end]) for start, end in spans] for spans in (anchors, positives)]
+
+    def _what_fits(self, lengths: list[int]) -> str:
+        """What to set, in words: the max_length with which the shortest document is long enough, or nine of ten are."""
+        whole, most = (int(np.quantile(lengths, share)) // (2 * self.anchors) for share in (0, 0.1))
+        least = self.min_length + self.adjacent_bug
+        if whole >= least:
+            return f"augmentation.max_length={whole} uses all of them, on_short=skip or shrink those that it can"
+        if most >= least:
+            return f"augmentation.max_length={most} augmentation.on_short=skip uses nine of ten of them"
+        lower = f"lower it, and augmentation.max_length to {most}"
+        return f"too short for augmentation.min_length={self.min_length}: {lower}, to use nine of ten of them"
 
     def _fits(self, length: int) -> bool:
         shortest = self.min_length + self.adjacent_bug if self.on_short == "shrink" else self.max_length

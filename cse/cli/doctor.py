@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from torch.multiprocessing import ProcessContext
 
 WAIT = 10  # seconds for the two processes to find each other
+FOR_DEVELOPERS = ("dev", "docs")
 SCARCE = 5e9  # bytes: one run of BERT base keeps 2.2 GB (best/ and last/), and for a moment the new ones beside the old
 
 
@@ -104,7 +105,26 @@ def gpus() -> list[Diagnosis]:
             precision = "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "no bf16: fp16 or fp32"
         note = f"{properties.name}, {properties.total_memory / 2**30:.0f} GiB, {precision}"
         findings.append(Diagnosis("machine", f"gpu {index}", "ok", note))
+    if len(findings) > 1:
+        return [*findings, several(len(findings))]
+    if not findings and torch.backends.mps.is_available():
+        note = "Apple's GPU is there, and cse does not use it: everything runs on the CPU, in fp32"
+        return [Diagnosis("machine", "gpu", "none", note)]
     return findings or [Diagnosis("machine", "gpu", "none", "everything runs on the CPU, in fp32")]
+
+
+def several(count: int) -> Diagnosis:
+    """Whether several GPUs of this machine can work on one run."""
+    from torch import cuda, distributed
+
+    if not distributed.is_nccl_available():
+        return Diagnosis("machine", f"{count} gpus", "missing", "this torch has no NCCL: one run uses one of them")
+    direct = all(cuda.can_device_access_peer(0, other) for other in range(1, count))
+    version = ".".join(map(str, cuda.nccl.version()))
+    note = (
+        f"NCCL {version}, {'direct' if direct else 'no direct'} access to each other: trainer.devices={count} for one "
+    )
+    return Diagnosis("machine", f"{count} gpus", "ok", f"{note}run, jobs.parallel={count} for one job on each")
 
 
 def disk(name: str, place: Path) -> Diagnosis:
@@ -166,7 +186,10 @@ def extras_of(requirement: "Requirement") -> list[str]:
     """The extras of cse-lab that bring it, of those that a user may want."""
     if not requirement.marker:
         return []
-    return [extra for extra in ("demo", "mteb", "eda", "launchers") if requirement.marker.evaluate({"extra": extra})]
+    from importlib.metadata import metadata
+
+    extras = metadata("cse-lab").get_all("Provides-Extra") or []
+    return [one for one in extras if one not in FOR_DEVELOPERS and requirement.marker.evaluate({"extra": one})]
 
 
 def package(name: str, requirement: "Requirement", extras: list[str]) -> Diagnosis:
@@ -175,8 +198,9 @@ def package(name: str, requirement: "Requirement", extras: list[str]) -> Diagnos
 
     version = installed(name)
     advice = f"pip install -e '.[{extras[0]}]'" if extras else f"pip install '{requirement}'"
+    brought = f" (extra {', '.join(extras)})" if extras else ""
     if version is not None and requirement.specifier.contains(version, prereleases=True):
-        return Diagnosis("packages", name, "ok", version)
+        return Diagnosis("packages", name, "ok", version + brought)
     return Diagnosis("packages", name, "missing", f"{version or 'not installed'}; {advice}")
 
 

@@ -9,7 +9,8 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
-from cse.run.groups import choices, first_comment, groups
+from cse.cli.completion import completions
+from cse.run.groups import choices, file_of, first_comment, groups
 
 WIDTH = 120
 
@@ -29,13 +30,17 @@ CHOICES
 Your own text
   data=text data.path=FILE        .txt .csv .tsv .jsonl (also .gz) .parquet, a folder of them, or a hub dataset
   data.columns=[sent0,sent1]      for files with columns
-  data.preview=3                  print what the model will see of three rows, and stop
+  data.preview=3                  print what the model will see of three rows, and stop; no data for scores is needed
+  augmentation.max_length=64      with objective=declutr: documents need 2 x anchors x max_length words (2,048)
 
 Shorter, larger, elsewhere
   trainer.max_steps=100           stop early; the schedule keeps its length (trainer.schedule_steps changes it)
+  trainer.eval_every=250          scores on the dev set, by which the step is chosen: each so many steps
+  trainer.batch_size=64           of text, over all devices; aux_modality.data.batch_size=48 of images or sound on each
   trainer.chunk=64                any batch size in the memory of 64 rows, same loss and gradient
   trainer.precision=bf16          fp32, bf16, fp16; auto by default
   dry_run=true                    print what would run, and stop
+  smoke=true                      any run in seconds, on a tiny made-up encoder and data, to see that its parts fit
   --config-dir own/conf           choices of your own beside these, in a folder laid out as conf/ (also CSE_CONF)
   hydra.run.dir=FOLDER            where the run goes (outputs/DATE/TIME by default; of -m: hydra.sweep.dir=FOLDER)
   jobs.parallel=2                 of -m and sweep=: jobs at the same time; jobs.fail_fast=true: none after a failure
@@ -43,7 +48,9 @@ Shorter, larger, elsewhere
   resume=FOLDER                   go on with that run, bit for bit, from its last checkpoint
 
 Look before you run
-  cse-train ... --cfg job         the whole configuration          cse-doctor     what this machine can run
+  cse-train objective=?           what each choice is              cse-doctor     what this machine can run
+  cse-train objective=barlow.?    a choice's keys, explained       cse-data list  the data, and whether it is here
+  cse-train ... --cfg job         the whole configuration          cse-train -sc install=bash   completion by TAB
 Exit codes: 0 done, 1 the run failed, 2 a mistake on the command line or in the data; 130, 138, 143: stopped by Ctrl-C,
 SIGUSR1 or SIGTERM, with last/ saved.
 """
@@ -89,6 +96,10 @@ def answer(config_name: str, text: str, arguments: Sequence[str]) -> str | None:
     asked = [argument.removesuffix("=?") for argument in arguments if argument.endswith("=?")]
     if asked and asked[0] in offered:
         return described(asked[0])
+    if (explained := keys_of(offered, arguments)) is not None:
+        return explained
+    if (offers := completions(offered, arguments)) is not None:
+        return " ".join(offers)
     if not {"-h", "--help"} & {*arguments}:
         return None
     offered["sweep"] = ["PAPER/TABLE"] * ("sweep" in offered)
@@ -98,6 +109,36 @@ def answer(config_name: str, text: str, arguments: Sequence[str]) -> str | None:
         if names and names != ["default"]
     ]
     return text.replace("CHOICES", "\n".join(lines))
+
+
+def keys_of(offered: dict[str, list[str]], arguments: Sequence[str]) -> str | None:
+    """The YAML of each choice that GROUP=CHOICE.? or, beside --help, GROUP=CHOICE names, for its comments; or None."""
+    helped = {"-h", "--help"} & {*arguments}
+    pairs = [word.removesuffix(".?").partition("=") for word in arguments if helped or word.endswith(".?")]
+    named = [(group, choice or "default") for group, _, choice in pairs if group in offered and group != "sweep"]
+    texts = [explained(group, choice) for group, choice in named if choice in offered[group]]
+    return "\n\n".join(texts) if texts else None
+
+
+def explained(group: str, choice: str) -> str:
+    """A choice's own lines, and those of the files that it includes, under the name that its keys have."""
+    whole = "# @package _global_" in file_of(group, choice).read_text(encoding="utf-8")
+    keys = "KEY.KEY" if whole else f"eval.{choice}.KEY" if group == "eval" else f"{group}.KEY"
+    lines = [f"{group}={choice}    (to set one: {keys}=VALUE)"]
+    for file in included(file_of(group, choice)):
+        text = re.sub(r"^defaults:\n(?:  .*\n)+", "", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        kept = [
+            line for line in text.splitlines() if not re.match(r"\s*(_target_|_convert_|_partial_|# @package)", line)
+        ]
+        lines += ["", "\n".join(kept).strip()]
+    return "\n".join(lines)
+
+
+def included(file: Path) -> list[Path]:
+    """A choice's file after those of its folder that its defaults list names."""
+    names = re.findall(r"^  - (_[a-z]\w*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+    before = [one for name in names if name != "_self_" for one in included(file.parent / f"{name}.yaml")]
+    return [*before, file]
 
 
 def described(group: str) -> str:

@@ -59,8 +59,9 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
     augmentation: Augmentation = attempt(lambda: make(cfg.augmentation))
     pair = attempt(lambda: encoder_and_objective(cfg, augmentation))
     text = attempt(lambda: prepared(make(cfg.data)))
-    evaluators = attempt(lambda: build_evaluators(cfg.get("eval")))  # eval=[] leaves no key
-    aux = attempt(lambda: build_aux(cfg, *pair)) if pair is not None else None
+    nothing_else = bool(cfg.data.preview)  # rows are shown, and neither scored nor trained on
+    evaluators = {} if nothing_else else attempt(lambda: build_evaluators(cfg.get("eval")))  # eval=[] leaves no key
+    aux = attempt(lambda: build_aux(cfg, *pair)) if pair is not None and not nothing_else else None
     if missing:
         works = " (what works without a hub: cse-train experiment=demo)" if len(missing) > 1 else ""
         raise MissingResource("; and ".join(missing) + works)

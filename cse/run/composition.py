@@ -12,6 +12,7 @@ from omegaconf import DictConfig
 from cse.dotted import flattened
 from cse.errors import UserError
 from cse.run.groups import CONF_DIR, choices
+from cse.run.synonyms import meant
 
 SWITCH = {"yes": True, "on": True, "true": True, "no": False, "off": False, "false": False}
 """Words for truth, in small letters."""
@@ -115,6 +116,8 @@ def explain(error: Exception, arguments: list[str], config_name: str) -> str:
 
 def nearest(key: str, keys: list[str]) -> str:
     """The words `did you mean KEY?` with the closest valid key, or nothing."""
+    if ours := meant(key, keys):
+        return f"; did you mean {ours}?"
     last = {known.rpartition(".")[2]: known for known in keys}
     close = difflib.get_close_matches(key, keys, 1, 0.6)
     close = close or [last[name] for name in difflib.get_close_matches(key.rpartition(".")[2], list(last), 1, 0.7)]

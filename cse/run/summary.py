@@ -2,6 +2,7 @@
 
 import logging
 import math
+import shutil
 
 import numpy as np
 
@@ -83,11 +84,13 @@ def show(rows: list[tuple[str, float, float]], columns: list[str]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(*columns, box=None, header_style="bold")
+    table = Table(box=None, header_style="bold", padding=(0, 1))
+    for number, column in enumerate(columns):  # in a narrow terminal a name is folded, and a number never is
+        table.add_column(column, overflow="fold", no_wrap=number > 0)
     for name, before, after in rows:
         gain = "" if np.isnan(before) else f"{after - before:+.2f}"
         table.add_row(name, "" if np.isnan(before) else f"{before:.2f}", f"{after:.2f}", gain)
-    console = Console(width=100)
+    console = Console(width=min(100, shutil.get_terminal_size((100, 24)).columns))
     with console.capture() as capture:
         console.print(table)
     log.info("\n%s", capture.get().rstrip())

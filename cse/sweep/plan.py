@@ -71,13 +71,16 @@ def conclude(title: str, path: Path, planned: Sequence[str], report: str) -> int
     from rich.table import Table
 
     ended = ends(path)
-    table = Table("job", "state", "score", "time", "", box=None, header_style="bold")
+    table = Table(box=None, header_style="bold")
+    for column in ("job", "state", "score", "time", ""):  # in a narrow terminal names and reasons are folded
+        table.add_column(column, overflow="fold", no_wrap=column in ("state", "score", "time"))
     for name in dict.fromkeys([*planned, *ended]):
         end = ended.get(name, {"state": "not run", "score": None, "seconds": None, "why": ""})
         score = "" if end["score"] is None else f"{end['score']:.2f}"
         seconds = "" if end["seconds"] is None else f"{end['seconds']} s"
         table.add_row(name, end["state"], score, seconds, end["why"])
-    Console(width=None if sys.stdout.isatty() else 200, soft_wrap=True, markup=False).print(table)
+    on_terminal = sys.stdout.isatty()
+    Console(width=None if on_terminal else 200, soft_wrap=not on_terminal, markup=False).print(table)
     failed = sum(end["state"] in FAILED for end in ended.values())
     done = sum(end["state"] in DONE for end in ended.values())
     count = f"{done} of {max(len(planned), len(ended))} done" + (f", {failed} failed" if failed else "")

@@ -210,6 +210,21 @@ def test_short_documents_end_the_run_with_both_counts():
         spans(on_short="skip").check([63])
 
 
+@pytest.mark.parametrize(
+    ("lengths", "advice"),
+    [
+        ([64, 63, 40], r"augmentation\.max_length=10 uses all of them"),
+        ([10, *[40] * 19], r"augmentation\.max_length=10 augmentation\.on_short=skip uses nine of ten"),
+        ([8] * 10, r"too short for augmentation\.min_length=4: lower it, and augmentation\.max_length to 2"),
+    ],
+)
+def test_the_message_computes_the_length_that_would_fit(lengths, advice):
+    with pytest.raises(UserError, match=advice):
+        spans().check(lengths)
+    if "uses all" in advice:
+        assert spans(max_length=10).check(lengths)["usable"] == len(lengths)
+
+
 class Documents:
     def __init__(self, *lengths):
         self.lengths = lengths

@@ -1,11 +1,13 @@
 """cse-doctor: what it says is so, for each state that a choice can be in, and it ends well whatever it finds."""
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -60,6 +62,28 @@ def test_the_packages(machine):
     assert found["torch"]["note"].startswith("2.11")
     assert {"transformers", "hydra-core", "mteb", "gensim", "wn"} <= set(found)
     assert "pytest" not in found
+    for name, extra in (("mteb", "mteb"), ("gensim", "demo")):
+        assert f"extra {extra}" in found[name]["note"] or f".[{extra}]" in found[name]["note"]
+
+
+def test_several_gpus_and_apples(monkeypatch):
+    gpu = SimpleNamespace(name="A GPU", total_memory=2**34)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: gpu)
+    monkeypatch.setattr(torch.cuda, "device", lambda _: contextlib.nullcontext())
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda **_: True)
+    monkeypatch.setattr(torch.cuda, "can_device_access_peer", lambda *_: False)
+    monkeypatch.setattr(torch.cuda.nccl, "version", lambda: (2, 28, 9))
+    monkeypatch.setattr(torch.distributed, "is_nccl_available", lambda: True)
+    *each, together = doctor.gpus()
+    assert [one.note for one in each] == ["A GPU, 16 GiB, bf16"] * 2
+    assert "NCCL 2.28.9, no direct access to each other: trainer.devices=2" in together.note
+    monkeypatch.setattr(torch.distributed, "is_nccl_available", lambda: False)
+    assert doctor.gpus()[-1].state == "missing"
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
+    (none,) = doctor.gpus()
+    assert none.note.startswith("Apple's GPU is there, and cse does not use it")
 
 
 def test_the_paths(machine):

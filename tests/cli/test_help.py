@@ -16,7 +16,7 @@ README = Path(__file__).resolve().parents[2] / "README.md"
 
 @pytest.mark.parametrize(("command", "text"), [("train", TRAIN), ("evaluate", EVALUATE)])
 def test_help_names_every_choice(command, text):
-    lines = answer(command, text, ["objective=barlow", "--help"])
+    lines = answer(command, text, ["--help"])
     assert max(map(len, lines.splitlines())) <= 120
     for group in set(groups(command)) - {"paths", "trainer", "sweep"}:
         offered = lines.partition(f"  {group}=")[2].split()
@@ -31,6 +31,36 @@ def test_a_question_mark_says_what_each_choice_of_a_group_is():
     assert answer("train", TRAIN, ["scale=?"]).startswith("laptop  Any table in minutes, on two cores")
     assert answer("train", TRAIN, ["objective=barlow"]) is None
     assert answer("train", TRAIN, ["nonsense=?"]) is None
+
+
+@pytest.mark.parametrize("words", [["objective=barlow.?"], ["objective=barlow", "--help"], ["-h", "objective=barlow"]])
+def test_a_choices_keys_are_shown_with_their_comments(words):
+    lines = answer("train", TRAIN, words)
+    assert "lambd: 5e-3" in lines
+    assert "no table says which was best" in lines
+    assert "batch_size: 256  # Appendix A" in lines  # of a file that it includes
+    assert "defaults:" not in lines
+    assert "eval.mteb.KEY=VALUE" in answer("evaluate", EVALUATE, ["eval=mteb.?"])
+    assert "eval_every:" in answer("train", TRAIN, ["trainer.?"])
+
+
+def test_a_shell_completes_choices_and_sweeps(monkeypatch, tmp_path):
+    def offered(line: str) -> list[str] | None:
+        monkeypatch.setenv("COMP_LINE", line)
+        words = answer("train", TRAIN, ["-sc", "query=bash"])
+        return None if words is None else words.split()
+
+    assert offered("cse-train sweep=") == [f"sweep={name}" for name in choices("sweep")]
+    assert offered("cse-train seed=1 sweep=whitenedcse/table4") == ["sweep=whitenedcse/table4"]
+    assert offered("cse-train objective=v") == ["objective=vicreg"]
+    assert offered("cse-train -m objective=barlow,v") == ["objective=barlow,vicreg"]
+    assert offered("cse-train eval=[sts,ge") == ["eval=[sts,geometry"]
+    assert offered("cse-train eval=[ge") == ["eval=[geometry"]
+    assert offered("cse-train trainer.l") is None  # Hydra's own
+    (tmp_path / "objective").mkdir()
+    (tmp_path / "objective" / "vicinal.yaml").write_text("# Mine.\n")
+    monkeypatch.setenv("CSE_CONF", str(tmp_path))
+    assert offered("cse-train objective=vic") == ["objective=vicinal", "objective=vicreg"]
 
 
 def test_every_choice_begins_with_what_it_is():

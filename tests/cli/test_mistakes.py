@@ -35,6 +35,9 @@ def typed(monkeypatch, tmp_path, capsys) -> Callable[[str], str]:
         ("cse-train trainer.lr=nan trainer.batch_size=0", "trainer.batch_size=0: must be a whole number of"),
         ("cse-train smoke=maybe dry_run=yes", "smoke=maybe: must be yes or no"),
         ("cse-train recipe=simcse_brt", "recipe=simcse_brt is not a choice; did you mean simcse_bert?"),
+        ("cse-train trainer.learning_rate=1e-5", "there is no key trainer.learning_rate; did you mean trainer.lr?"),
+        ("cse-train num_epochs=3", "there is no key num_epochs; did you mean trainer.epochs?"),
+        ("cse-train objective.tau=1", "there is no key objective.tau; did you mean objective.temperature?"),
         ("cse-train model=null", "model=null is not a choice; the choices: bert"),
         ("cse-train eval.stsb.nokey=1", "there is no key eval.stsb.nokey"),
         ("cse-train trainer.lr=${nokey}", "Interpolation key 'nokey' not found"),
@@ -79,3 +82,11 @@ def test_no_evaluation_trains_and_scores_nothing(cse_train, small_run, tmp_path)
     quiet = [word for word in small_run if not word.startswith(("eval=", "trainer.select=", "trainer.watch="))]
     assert cse_train([*quiet, "eval=null", "smoke=no", "dry_run=off", "trainer.max_steps=1"]) == 0
     assert (tmp_path / "run" / "best" / "config.json").is_file()
+
+
+def test_every_synonym_means_a_setting_that_there_is():
+    from cse.run.composition import valid_keys
+    from cse.run.synonyms import ALWAYS, SYNONYMS
+
+    keys = {key for words in ([], ["objective=barlow"], ["data=text"]) for key in valid_keys("train", words)}
+    assert set(SYNONYMS.values()) - {*keys, *ALWAYS} == set()
