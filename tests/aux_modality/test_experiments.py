@@ -76,9 +76,9 @@ def test_the_supervised_rows_were_made_with_another_temperature_too(aux):
 
 @pytest.mark.parametrize("model", ["bert", "roberta"])
 def test_cifar_changes_only_the_images(model):
-    cfg = composed("experiment=[visualcse,cifar]", f"model={model}", "paths.images=/imagenet")
-    assert cfg.aux_modality.data.folder is None  # an ImageNet folder in the environment must not become CIFAR
+    cfg = composed("experiment=[visualcse,cifar]", f"model={model}", "paths.images=/imagenet", "paths.cifar=/cifar")
     assert (cfg.aux_modality.data.hub, cfg.aux_modality.data.resize) == ("uoft-cs/cifar10", 224)
+    assert cfg.aux_modality.data.folder == "/cifar"  # an ImageNet folder in the environment must not become CIFAR
     assert values(cfg) == VALUES["visual", "simcse", model]
 
 
