@@ -87,6 +87,7 @@ def evaluate(
     cfg: DictConfig, folder: Path, subject: "Subject", evaluators: dict[str, "Evaluator"], sample: list[str] | None
 ) -> None:
     """Score, and write results.json, scores.csv and scores.md. sample: sentences to fit the whitening on."""
+    from cse.eval.cosines import keep_cosines
     from cse.eval.items import keep_items
     from cse.eval.score import Remembering, score
     from cse.run import build, scores
@@ -104,7 +105,9 @@ def evaluate(
         if sample is not None:
             subject = whitened(subject, cfg.whitening, sample)
         log.info(f"encoder    {subject.described}\ndevice     {subject.device}, {cfg.dtype}\nfolder     {folder}")
-        score(evaluators, splits_by_name, Remembering(subject.encode), into=record.metrics)
+        encode = Remembering(subject.encode)
+        score(evaluators, splits_by_name, encode, into=record.metrics)
+        keep_cosines(folder, "after", {name: evaluators[name] for name in splits_by_name}, encode)
         sources = {name: scores.source(evaluators[name].provenance(), cfg.dtype) for name in splits_by_name}
         content = record.conclude(
             "done",
