@@ -6,6 +6,7 @@ out. What cannot be run here stands in NOT_RUN, with the reason. A command that 
 
 import os
 import re
+import runpy
 import shlex
 import shutil
 import sys
@@ -29,6 +30,7 @@ STANDS_FOR = {
     "...": ["model=minilm", "data=text", "data.path=sentences.txt"],
     "GROUP=?": ["objective=?"],
     "RUN": ["FOLDER"],
+    "NAME": ["wiki1m"],
 }
 LOOKS = {"--help", "--version", "--cfg", "--info", "--shell-completion", "-sc", "--json"}
 NOT_RUN = {
@@ -81,12 +83,9 @@ def program_of(words: list[str]) -> list[str]:
     """The words from our own program on, where a launcher stands before it."""
     if words[0] not in LAUNCHERS:
         return words
-    for number, word in enumerate(words):
-        if word in MAINS:
-            return words[number:]
-        if word == "cse.cli.train":
-            return ["cse-train", *words[number + 1 :]]
-    return words
+    words = [word for quoted in words for word in shlex.split(quoted)]  # sbatch --wrap "srun ..."
+    start = next(number for number, word in enumerate(words) if word in MAINS or word == "cse.cli.train")
+    return ["cse-train" if words[start] == "cse.cli.train" else words[start], *words[start + 1 :]]
 
 
 def is_known(command: str) -> bool:
@@ -97,7 +96,13 @@ def is_known(command: str) -> bool:
         or not words
         or program_of(words)[0] in MAINS
         or words[0] in ("make", "pip")
+        or is_example(words)
     )
+
+
+def is_example(words: list[str]) -> bool:
+    """Whether it is `python -m examples.NAME`."""
+    return words[:2] == ["python", "-m"] and words[2].startswith("examples.")
 
 
 def test_documents_show_commands():
@@ -132,13 +137,13 @@ def world(tmp_path_factory, tiny_bert) -> Path:
     before = Path.cwd()
     os.chdir(place)
     try:
-        run = api.train("smoke=true", "tracker=none", "paths.cache=cache", folder="FOLDER")
+        run = api.train("smoke=true", "tracker=none", f"paths.cache={place}/cache", folder="FOLDER")
     finally:
         os.chdir(before)
-    for name in ("outputs/DATE/TIME", "runs/laptop/whitenedcse/table4/job"):
+    for name in ("outputs/DATE/TIME", "runs/laptop/whitenedcse/table4/job", "multirun/seed/job"):
         shutil.copytree(place / run.folder, place / name)
-    for name in ("sentence-transformers/all-MiniLM-L6-v2", "bert-base-uncased"):
-        (place / name).symlink_to(tiny_bert)
+    (place / "sentence-transformers" / "all-MiniLM-L6-v2").symlink_to(place / "FOLDER" / "best")
+    (place / "bert-base-uncased").symlink_to(tiny_bert)
     return place
 
 
@@ -156,6 +161,10 @@ def run(world, monkeypatch, tmp_path) -> Callable[[str], int]:
             return 0 if f"\n{words[1]}:" in (ROOT / "Makefile").read_text() else 2
         if words[0] == "pip":
             return extras_exist(words)
+        if is_example(words):
+            monkeypatch.setattr(sys, "argv", words[2:])
+            runpy.run_module(words[2], run_name="__main__")
+            return 0
         program, *words = program_of(words)
         monkeypatch.setattr(sys, "argv", [program, *words, *smaller(program, words, tmp_path)])
         try:
@@ -175,8 +184,8 @@ def smaller(program: str, words: list[str], folder: Path) -> list[str]:
         return []
     if line.is_many(words):
         return ["dry_run=true"]
-    if any(word.startswith("resume=") for word in words):
-        return []
+    if any(word.startswith("resume=") and word != "resume=auto" for word in words):
+        return []  # the run in FOLDER was a small one
     keys = {word.partition("=")[0] for word in words}
     return [
         "smoke=true",
