@@ -1,0 +1,61 @@
+"""Every objective of cse that is a function of embeddings: what it is called with, and the head that it trains with.
+
+A loss takes the views of a batch, each (B, D) or behind the head (B, P), and gives a scalar. The masked-language-model
+loss is not among them: it needs an encoder's vocabulary head (objective=mlm, and beside DeCLUTR objective=declutr).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from cse.model.heads import MLPHead, Projector
+from cse.objective.barlow import barlow_twins
+from cse.objective.declutr import nt_xent
+from cse.objective.simcse import info_nce
+from cse.objective.vicreg import vicreg
+from cse.objective.whitenedcse import multi_positive, shuffled_group_whitening
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """loss: from the head's outputs, one for each view, to a scalar. head: from the encoder's width to the head."""
+
+    loss: Callable[..., Tensor]
+    head: Callable[[int], nn.Module]
+
+
+def whitened(*views_BD: Tensor) -> Tensor:
+    """WhitenedCSE's loss of views that are whitened already."""
+    return multi_positive(torch.stack(views_BD), temperature=0.05)
+
+
+class WhitenedHead(nn.Module):
+    """Shuffled group whitening, a new shuffle for each view, and then the head."""
+
+    def __init__(self, dim: int, num_groups: int):
+        super().__init__()
+        self.num_groups = num_groups
+        self.head = MLPHead(dim)
+
+    def forward(self, x_BD: Tensor) -> Tensor:
+        """(B, D) -> (B, D)."""
+        permutation = torch.randperm(x_BD.shape[1], device=x_BD.device)
+        return self.head(shuffled_group_whitening(x_BD, self.num_groups, permutation))
+
+
+def projector(dim: int) -> Projector:
+    """The non-contrastive losses' projector, narrower than the papers' 8192."""
+    return Projector(dim, hidden=1024, out=1024, layers=3, bias_hidden=True, bias_last=False)
+
+
+OBJECTIVES = {
+    "simcse": Recipe(lambda a, b: info_nce(a, b, temperature=0.05), MLPHead),
+    "simcse_sup": Recipe(lambda a, b, hard: info_nce(a, b, temperature=0.05, hard_negatives_BD=hard), MLPHead),
+    "whitenedcse": Recipe(whitened, lambda dim: WhitenedHead(dim, num_groups=dim // 2)),
+    "declutr": Recipe(lambda a, b: nt_xent(a, b, temperature=0.05), lambda dim: nn.Identity()),
+    "barlow": Recipe(lambda a, b: barlow_twins(a, b, lambd=5e-3).total, projector),
+    "vicreg": Recipe(lambda a, b: vicreg(a, b, invariance=1, variance=1000, covariance=0.003).total, projector),
+}
+VIEWS = {name: 3 if name in ("simcse_sup", "whitenedcse") else 2 for name in OBJECTIVES}
