@@ -10,6 +10,8 @@ import tempfile
 import tomllib
 from pathlib import Path
 
+from packaging.utils import canonicalize_name
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -21,14 +23,15 @@ def resolved() -> dict[str, str]:
         command = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--quiet"]
         subprocess.run([*command, "--report", str(report), f"{ROOT}[{','.join(extras)}]"], check=True)
         found = [one["metadata"] for one in json.loads(report.read_text())["install"]]
-    return {one["name"]: one["version"] for one in found if one["name"] != "cse-lab"}
+    return {canonicalize_name(one["name"]): one["version"] for one in found if one["name"] != "cse-lab"}
 
 
 if __name__ == "__main__":
     file = ROOT / "constraints.txt"
-    before = dict(line.split("==") for line in file.read_text().split())
+    pinned = (line.split("==") for line in file.read_text().split())
+    before = {canonicalize_name(name): version for name, version in pinned}
     now = resolved()
-    file.write_text("".join(f"{name}=={now[name]}\n" for name in sorted(now, key=str.lower)))
-    for name in sorted(now.keys() | before.keys(), key=str.lower):
+    file.write_text("".join(f"{name}=={now[name]}\n" for name in sorted(now)))
+    for name in sorted(now.keys() | before.keys()):
         if now.get(name) != before.get(name):
             sys.stdout.write(f"{name}: {before.get(name, 'new')} -> {now.get(name, 'gone')}\n")

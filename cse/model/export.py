@@ -35,8 +35,8 @@ def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, 
 
     The folder loads with SentenceTransformer(folder) and AutoModel.from_pretrained(folder). A head (linear and tanh)
     is written twice: as 2_Dense for the first, and as the backbone's own pooler for the second (`pooler_output`), where
-    the architecture has one. An adapter is merged into the weights, and stands alone in adapter/. The configuration
-    has the checkpoint's own dropout, not the run's. card: the text of README.md.
+    the architecture has one; without a head that pooler is idle. An adapter is merged into the weights, and stands
+    alone in adapter/. The configuration has the checkpoint's own dropout, not the run's. card: the text of README.md.
     Raises FileExistsError for a folder that holds something.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -99,8 +99,9 @@ def write_weights(encoder: Encoder, folder: Path, head: nn.Module | None) -> Non
     backbone = encoder.backbone
     weights = merged(backbone) if encoder.lora else backbone.state_dict()
     state = {name: value.detach().cpu().contiguous() for name, value in weights.items()}
-    if head is not None and has_optional_pooler(backbone.config):
-        state |= {f"pooler.dense.{name}": value for name, value in linear_of(head).items()}
+    if has_optional_pooler(backbone.config):
+        pooler = linear_of(head) if head is not None else idle_pooler(encoder)
+        state |= {f"pooler.dense.{name}": value for name, value in pooler.items()}
     if encoder.lora:  # with an adapter save_pretrained writes the adapter alone
         backbone.config.architectures = [type(backbone).__name__]
         backbone.config.save_pretrained(folder)
@@ -110,6 +111,21 @@ def write_weights(encoder: Encoder, folder: Path, head: nn.Module | None) -> Non
         backbone.save_pretrained(folder, state_dict=state)
     config = json.loads((folder / "config.json").read_text())
     write_json(folder / "config.json", config | encoder.own_dropout)
+
+
+def idle_pooler(encoder: Encoder) -> dict[str, torch.Tensor]:
+    """weight and bias of a pooler that changes nothing; {} for an architecture whose pooler is no such layer.
+
+    AutoModel makes a pooler where the architecture has one: without weights it would draw them, and say so each time.
+    """
+    from transformers import AutoModel
+
+    with torch.device("meta"):
+        names = {name for name in AutoModel.from_config(encoder.backbone.config).state_dict() if "pooler" in name}
+    if names != {"pooler.dense.weight", "pooler.dense.bias"}:
+        return {}
+    dtype = encoder.backbone.dtype
+    return {"weight": torch.eye(encoder.dim, dtype=dtype), "bias": torch.zeros(encoder.dim, dtype=dtype)}
 
 
 def linear_of(head: nn.Module) -> dict[str, torch.Tensor]:

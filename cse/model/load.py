@@ -190,6 +190,8 @@ def read_weights(
     if not pooler:
         return backbone, None, None
     (linear,) = [module for module in backbone.pooler.modules() if isinstance(module, nn.Linear)]
+    if torch.equal(linear.weight, torch.eye(len(linear.weight), dtype=linear.weight.dtype)):  # cse.model.export's
+        raise UserError(f"model.pooling={OWN}: {source} has no pooler of its own")
     head, backbone.pooler = nn.Sequential(linear, nn.Tanh()), None
     return backbone, None, head
 

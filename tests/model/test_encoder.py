@@ -119,7 +119,9 @@ def test_three_ways_to_load_give_the_same_vectors(folder, tmp_path, pooling, kee
     st = SentenceTransformer(str(tmp_path / "best"), device="cpu")
     np.testing.assert_allclose(st.encode(TEXTS), expected, atol=1e-6)
 
-    model = AutoModel.from_pretrained(tmp_path / "best").eval()
+    model, keys = AutoModel.from_pretrained(tmp_path / "best", output_loading_info=True)
+    assert not keys["missing_keys"]  # or transformers would tell of weights that it has drawn
+    model.eval()
     tokenizer = AutoTokenizer.from_pretrained(tmp_path / "best")
     inputs = tokenizer(TEXTS, padding=True, truncation=True, return_tensors="pt")
     with torch.no_grad():
