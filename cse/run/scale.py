@@ -30,6 +30,8 @@ def fit(cfg: DictConfig) -> None:
         if "trainer" in cfg:
             fit_text(cfg)
             fit_training(cfg)
+        elif cfg.whitening.kind and cfg.whitening.fit is None:
+            replace(cfg, "whitening.fit", cfg.scale.sentences)
 
 
 def replace(cfg: DictConfig, key: str, value: object) -> None:

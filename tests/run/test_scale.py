@@ -41,6 +41,14 @@ def test_sts_is_the_judgement_where_it_is_given():
     assert config.trainer.select == "dev/stsb/spearman"
 
 
+def test_whitening_is_fitted_on_the_sentences_that_are_given():
+    arguments = ["scale=laptop", "scale.sentences=mine.txt", "model=bert"]
+    for words, fit in ((["whitening.kind=pca"], "mine.txt"), ([], None)):
+        config = composed("evaluate", [*arguments, *words])
+        scale.fit(config)
+        assert config.whitening.fit == fit
+
+
 @pytest.mark.parametrize(("groups", "fit"), [(384, 192), (256, 128), (32, 16), (1, 1)])
 def test_groups_keep_their_channels_and_the_row_they_stand_for(groups, fit):
     """384 groups of BERT's 768 channels have two each; 384 groups of MiniLM's 384 would have one, which no shuffle
