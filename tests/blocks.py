@@ -41,7 +41,7 @@ def commands(block: Block) -> list[tuple[int, str]]:
     return found
 
 
-INLINE = re.compile(r"`((?:cse-\w+|make|pip install) [^`]+)`")
+INLINE = re.compile(r"`((?:cse-\w+|make|pip install|wandb) [^`]+)`")
 
 
 def inline_commands(document: Path) -> list[tuple[int, str]]:

@@ -36,6 +36,7 @@ LOOKS = {"--help", "--version", "--cfg", "--info", "--shell-completion", "-sc", 
 NOT_RUN = {
     "git clone": "the repository's address is its reader's",
     ". .venv/bin/activate": "the tests run in an environment",
+    "wandb": "it needs W&B's server",
     "cse-data fetch": "it needs the hub: tests/cli/test_data.py fetches from a small one",
 }
 LAUNCHERS = {  # what is run here is the program's own words; those of the launcher, on two processes, elsewhere

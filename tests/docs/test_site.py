@@ -44,3 +44,10 @@ def test_every_page_is_in_the_contents(site):
     contents = (site / "index.html").read_text(encoding="utf-8")
     for page in (ROOT / "docs").rglob("*.md"):
         assert page.relative_to(ROOT / "docs").with_suffix(".html").as_posix() in contents or page.stem == "index"
+
+
+@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"])
+def test_links_within_the_checkout_lead_somewhere(document):
+    text = (ROOT / document).read_text(encoding="utf-8")
+    links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text)]
+    assert [link for link in links if "://" not in link and not (ROOT / link).exists()] == []
