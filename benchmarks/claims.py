@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cse.cli.report import settings
+from cse.cli.reporting import settings
 from cse.dotted import flattened
 from cse.errors import UserError
 from cse.files import replaced_file, write_text

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import yaml
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from cse.errors import UserError
 
@@ -73,8 +73,9 @@ def compose(*words: str, command: str = "train", **settings: object) -> DictConf
 
     Raises UserError for a word that it would refuse.
     """
-    config = _composed(command, _overrides(words, settings, command))
-    return OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
+    from cse.run.composition import without_hydra
+
+    return without_hydra(_composed(command, _overrides(words, settings, command)))
 
 
 def train(*words: str, folder: str | Path | None = None, **settings: object) -> TrainingRun:
@@ -83,12 +84,13 @@ def train(*words: str, folder: str | Path | None = None, **settings: object) -> 
     folder: where it goes; None is outputs/DATE/TIME under the working directory. Raises UserError before any work, or
     RunError where the run cannot go on. Several jobs (-m, sweep=) are the command line's.
     """
+    from cse.run.composition import without_hydra
     from cse.run.launch import fit, launch
 
     overrides = _overrides(words, settings, "train")
     config = _composed("train", overrides)
     place = Path(folder if folder is not None else config.hydra.run.dir)
-    cfg = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
+    cfg = without_hydra(config)
     fit(cfg, place, chosen=config.hydra.runtime.choices, overrides=overrides)
     if cfg.dry_run or cfg.data.preview:
         raise UserError("dry_run and data.preview print and return nothing: use cse-train for them, or cse.compose")

@@ -38,14 +38,20 @@ class Diagnosis:
 
 
 def composed(overrides: list[str]) -> DictConfig:
-    """cse-train's config, and beside it every choice of every group here as doctor.<group>.<choice>."""
+    """cse-train's config, and beside it every choice of every group here as doctor.<group>.<choice>.
+
+    Raises UserError for overrides that cse-train would refuse.
+    """
     import hydra
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
+    from cse.run.settings import settle
+
     beside = [f"+{group}@doctor.{group}.{path.stem}={path.stem}" for group in CHECKS for path in files(group)]
     try:
         composition.refuse_additions(overrides, "train")
+        settle(composition.composed("train", overrides), "train")
         with hydra.initialize_config_dir(groups.CONF_DIR, version_base="1.3"):
             return hydra.compose("train", [*beside, *overrides])
     except (HydraException, OmegaConfBaseException) as error:

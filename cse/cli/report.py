@@ -1,16 +1,12 @@
 """cse-report: runs beside a paper's table, or beside each other: terminal, Markdown, CSV, LaTeX and an HTML page."""
 
-import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import yaml
-
 from cse.cli import compose, streams
 from cse.dotted import Config
 from cse.errors import RunError, UserError
-from cse.run.composition import nearest
 from cse.run.groups import CONF_DIR, choices
 
 if TYPE_CHECKING:  # numpy and scipy are imported when there is work: --help answers at once
@@ -45,44 +41,14 @@ def main() -> None:
     if any(argument in ("-h", "--help") for argument in sys.argv[1:]):
         print(HELP)  # noqa: T201
         return
+    from cse.cli.reporting import settings
+
     try:
         report(settings(sys.argv[1:]))
     except UserError as error:
         sys.exit(compose.complain(str(error), 2))
     except RunError as error:
         sys.exit(compose.complain(str(error), 1))
-
-
-def settings(arguments: list[str]) -> Config:
-    """conf/reporting.yaml with the command line's values; Hydra's grammar would refuse the = in names of folders."""
-    config = yaml.safe_load((Path(CONF_DIR) / "reporting.yaml").read_text(encoding="utf-8"))
-    for argument in arguments:
-        key, equals, value = argument.partition("=")
-        if key not in config:
-            raise UserError(f"{argument}: there is no key {key}{nearest(key, list(config))}")
-        if not equals:
-            raise UserError(f"{argument}: say {key}=VALUE")
-        try:
-            config[key] = value if key in ("sweep", "out", "score") else yaml.safe_load(value)
-        except yaml.YAMLError as error:
-            raise UserError(f"{argument}: {value!r} cannot be read as a value or a [list]") from error
-    for key in ("runs", "metrics"):
-        config[key] = config[key] if isinstance(config[key], list) else [config[key]] if config[key] else []
-    check(config)
-    return config
-
-
-def check(config: Config) -> None:
-    """Raise UserError for settings that no report can have."""
-    if not config["sweep"] and not config["runs"]:
-        raise UserError("nothing to report: say sweep=PAPER/TABLE or runs=FOLDER (cse-report --help)")
-    if not isinstance(config["confidence"], (int, float)) or not 0 < config["confidence"] < 1:
-        raise UserError(f"confidence={config['confidence']} must be a number between 0 and 1")
-    for key in ("tolerance", "seed_sd"):
-        if not isinstance(config[key], (int, float)) or not 0 <= config[key] < math.inf:
-            raise UserError(f"{key}={config[key]} must be a number of at least 0")
-    if config["interval"] not in ("t", "bootstrap"):
-        raise UserError(f"interval={config['interval']} must be t or bootstrap")
 
 
 def report(config: Config) -> None:

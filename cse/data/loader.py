@@ -25,6 +25,15 @@ Mask = Callable[[np.ndarray, np.random.Generator], tuple[np.ndarray, np.ndarray]
 MASKING = 2**31  # a stream of its own, so that masking never shares draws with the augmentation
 
 
+def refuse_uneven(batch_size: int, processes: int) -> None:
+    """Raise UserError for a batch that the processes cannot share evenly."""
+    if batch_size % processes:
+        raise UserError(
+            f"trainer.batch_size={batch_size} cannot be shared evenly among {processes} processes: choose one that "
+            "their number (trainer.devices) divides"
+        )
+
+
 class Batches(Dataset[Batch]):
     """The batches of a whole run, numbered by step from 0.
 
@@ -59,8 +68,7 @@ class Batches(Dataset[Batch]):
             raise UserError(
                 f"trainer.batch_size={batch_size} is larger than the data ({len(self.rows)} rows of data={text.name})"
             )
-        if batch_size % world:
-            raise UserError(f"trainer.batch_size={batch_size} does not divide among {world} processes")
+        refuse_uneven(batch_size, world)
         full, rest = divmod(len(self.rows), batch_size)
         self.steps_per_epoch = full if drop_last or rest < 2 * world else full + 1  # one row has no negatives
         self._order: tuple[int, np.ndarray] = (-1, np.empty(0, np.int64))

@@ -11,6 +11,7 @@ SINGLY = 12  # missing jobs that are named one by one
 STATES = {  # of several runs of one job, the first of these counts
     "done": "done",
     "running": "not finished",
+    "interrupted": "stopped",
     "failed": "failed",
     "broken": "its results.json is damaged",
 }

@@ -44,6 +44,13 @@ def composed(config_name: str, arguments: list[str]) -> DictConfig:
         GlobalHydra.instance().hydra = outer
 
 
+def without_hydra(config: DictConfig) -> DictConfig:
+    """A copy of a composed config without its `hydra` node: what is ours of it."""
+    from omegaconf import OmegaConf
+
+    return OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
+
+
 def is_group(key: str) -> bool:
     """Whether a key chooses from a folder of conf/, or a sweep."""
     root = key.partition("@")[0].partition("/")[0]

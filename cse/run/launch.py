@@ -39,15 +39,12 @@ def fit(cfg: DictConfig, folder: Path, *, chosen: Mapping[str, str | None], over
 
 def launch(cfg: DictConfig, folder: Path) -> float | None:
     """Run the job on cfg.trainer.devices processes. Raises RunError with the failed process's last words."""
+    from cse.data.loader import refuse_uneven
     from cse.run.run import run
 
     if "RANK" in os.environ:
         return run(cfg, shared_folder(folder))
-    if cfg.trainer.batch_size % cfg.trainer.devices:
-        raise UserError(
-            f"trainer.devices={cfg.trainer.devices} cannot share trainer.batch_size={cfg.trainer.batch_size} evenly: "
-            "choose a batch size that the number of devices divides"
-        )
+    refuse_uneven(cfg.trainer.batch_size, cfg.trainer.devices)  # here, before there are processes to say it
     if cfg.trainer.devices == 1:
         mention_idle_gpus()
         return run(cfg, folder)

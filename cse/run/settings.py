@@ -1,8 +1,8 @@
 """Every setting of a config is checked against the signature of the part that takes it, before any work.
 
 `settle` walks a composed config. A node with a `_target_` is checked by pydantic against the annotations of that
-class's constructor (or of that function), nested nodes too; the keys that no part takes are checked against Train or
-Evaluate below. Nothing is built. All that is wrong is said at once, each with its key as a user types it:
+class's constructor (or of that function), nested nodes too; the keys that no part takes are checked against those of
+the command (cse.run.keys). Nothing is built. All that is wrong is said at once, each with its key as a user types it:
 
     trainer.lr=nan: must be a number above 0; trainer.schedule=cosin: must be one of linear, cosine, ...
 
@@ -12,12 +12,11 @@ of one where a list is, 20231101 is text where text is.
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from inspect import Parameter, isclass, signature
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_type_hints
+from typing import TYPE_CHECKING, Any, cast, get_type_hints
 
-from annotated_types import MinLen
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError, with_config
@@ -26,18 +25,12 @@ from typing_extensions import TypedDict
 
 from cse.dotted import Config
 from cse.errors import UserError
-from cse.model.pooling import AnyPooling
-from cse.model.whitening import Kind
-from cse.ranges import Count, Name, Seed, Split
 from cse.run.allowed import allowed, shown
-from cse.run.composition import SWITCH
+from cse.run.composition import SWITCH, without_hydra
 from cse.run.targets import why_not_imported
 
 if TYPE_CHECKING:  # of typing_extensions 4.13 and later
     from typing_extensions import TypeForm
-
-Part = Callable[..., object]
-"""A node with a `_target_`: it is checked against its own signature."""
 
 Path = tuple[str | int, ...]
 """Keys and places in lists, from the top of a config down."""
@@ -49,81 +42,26 @@ REFERENCE = re.compile(r"\$\{([\w.]+)\}")  # a value that is wholly another key'
 HYDRAS_OWN = ("_target_", "_partial_", "_convert_", "_recursive_", "_args_")
 
 
-class Jobs(TypedDict):
-    """How a sweep runs its jobs."""
-
-    parallel: Count
-
-
-@with_config(STRICT | ConfigDict(extra="ignore"))
-class Train(TypedDict):
-    """The keys of conf/train.yaml that no part takes."""
-
-    seed: Seed
-    resume: Name | None
-    note: str | None
-    dry_run: bool
-    smoke: bool
-    case: str | None
-    jobs: Jobs
-    allow_partial: bool
-    checkpoint: None
-    paths: dict[str, str | None]
-    model: Part
-    data: Part
-    augmentation: Part
-    objective: Part
-    masking: Part
-    trainer: Part
-    aux_modality: dict[str, object]
-    eval: dict[str, Part]
-    tracker: dict[str, Part]
-
-
-class Afterwards(TypedDict):
-    """BERT-whitening of the finished embeddings."""
-
-    kind: Kind | None
-    components: Count | None
-    fit: Name | None
-
-
-@with_config(STRICT | ConfigDict(extra="ignore"))
-class Evaluate(TypedDict):
-    """The keys of conf/evaluate.yaml that no part takes."""
-
-    checkpoint: Name | None
-    pooling: AnyPooling | None
-    lowercase: bool
-    max_length: Count | None
-    batch_size: Count
-    dtype: Literal["fp32", "bf16", "fp16"]
-    splits: Annotated[list[Split], MinLen(1)]
-    allow_partial: bool
-    smoke: bool
-    case: str | None
-    whitening: Afterwards
-    paths: dict[str, str | None]
-    eval: dict[str, Part]
-    tracker: dict[str, Part]
-
-
-COMMANDS: dict[str, type] = {"train": Train, "evaluate": Evaluate}
-
-
 def settle(cfg: DictConfig, command: str) -> DictConfig:
+    """`settled` for the keys of a command: "train" or "evaluate"."""
+    from cse.run.keys import COMMANDS  # whose types come from the parts, which import torch
+
+    return settled(cfg, TypeAdapter(COMMANDS[command]))
+
+
+def settled(cfg: DictConfig, keys: TypeAdapter) -> DictConfig:
     """The config itself, with words for truth, single names and numerals read as what they are meant for.
 
-    command: "train" or "evaluate". Raises UserError with one sentence for every violation, or OmegaConf's error for a
-    reference that leads nowhere.
+    keys: the types of the keys that no part takes. Raises UserError with one sentence for every violation, or
+    OmegaConf's error for a reference that leads nowhere.
     """
-    ours = OmegaConf.masked_copy(cfg, [str(key) for key in cfg if key != "hydra"])
+    ours = without_hydra(cfg)
     content = cast(Config, OmegaConf.to_container(ours, resolve=True))
     written = OmegaConf.to_container(ours)
     wrong: dict[str, str] = {}
     for place, node in [((), content), *parts(content, ())]:
         try:
-            types = types_of(node["_target_"]) if place else TypeAdapter(COMMANDS[command])
+            types = types_of(node["_target_"]) if place else keys
         except (ImportError, ValueError) as error:
             key = dotted((*place, "_target_"))
             wrong[key] = f"{key}={node['_target_']}: {why_not_imported(str(node['_target_']), error)}"

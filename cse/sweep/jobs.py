@@ -23,7 +23,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from cse.dotted import Config
 from cse.errors import UserError
-from cse.run.composition import SWITCH, composed, nearest
+from cse.run.composition import SWITCH, composed, nearest, without_hydra
 
 OWN_KEYS = ("cases", "report", "same_runs_as", "search_each", "laptop")
 SEEDS = "1,2,3"  # of scale=laptop, where the sweep has none of its own
@@ -255,6 +255,6 @@ def settings(config: DictConfig) -> Config:
     from cse.run.build import resolved
     from cse.training.checkpoint import identity
 
-    parts = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
     where = ("cache_dir", "cache", "workers", "devices")
-    return {key: value for key, value in identity(resolved(parts)).items() if key.split(".")[-1] not in where}
+    values = identity(resolved(without_hydra(config)))
+    return {key: value for key, value in values.items() if key.split(".")[-1] not in where}

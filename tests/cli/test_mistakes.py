@@ -49,7 +49,7 @@ def typed(monkeypatch, tmp_path, capsys) -> Callable[[str], str]:
         ("cse-train sweep=whitenedcse/table4 smoke=maybe", "smoke=maybe: must be yes or no"),
         ("cse-train sweep=whitenedcse/table4 dry_run=maybe", "dry_run=maybe: must be yes or no"),
         ("cse-train sweep=whitenedcse/table4 jobs.parallel=0", "jobs.parallel=0: must be a whole number of at least 1"),
-        ("cse-train eval=null trainer.devices=3", "trainer.devices=3 cannot share trainer.batch_size=64 evenly"),
+        ("cse-train eval=null trainer.devices=3", "trainer.batch_size=64 cannot be shared evenly among 3 processes"),
         ("cse-train eval=null data=text data.path=/no/file.txt model.name=/no/model", "model.name=/no/model"),
         ("cse-train eval=null trainer.select=dev/stsb/spearman SMALL", "trainer.select=dev/stsb/spearman: no"),
         ("cse-train eval=null SMALL augmentation=none", "augmentation=none makes each view from a column of its own"),

@@ -127,5 +127,5 @@ def test_refusals(make):
         make(rows=3)
     with pytest.raises(UserError, match="wants 3 views"):
         make(rows=10, columns=2, num_views=3)
-    with pytest.raises(UserError, match="does not divide among 3"):
+    with pytest.raises(UserError, match="cannot be shared evenly among 3 processes"):
         make(rows=10, world=3)

@@ -96,6 +96,7 @@ function start() {
   options("first", DATA.metrics, by === 0 && DATA.metrics.length > 1 ? 1 : 0);
   options("second", DATA.metrics, by);
   find("least").checked = view.least;
+  for (const id of ["axes", "parallel"]) find(id).parentElement.hidden = !NAMES.length;
   for (const id of ["least", "folded", "log", "zero"]) find(id).onchange = draw;
   find("filter").oninput = draw;
   matchMedia("(prefers-color-scheme: dark)").onchange = draw;

@@ -66,7 +66,7 @@ function drawTable(rows) {
   });
   document.getElementById("table").replaceChildren(element("thead", {}, head), element("tbody", {}, ...body));
   const total = allRows().length;
-  document.getElementById("count").textContent = `${rows.length === total ? total : `${rows.length} of ${total}`} ${view.folded ? "settings" : "runs"}`;
+  document.getElementById("count").textContent = `${rows.length === total ? total : `${rows.length} of ${total}`} ${view.folded ? "setting" : "run"}${total === 1 ? "" : "s"}`;
 }
 
 function cellOf(row, column) {

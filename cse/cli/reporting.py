@@ -1,0 +1,65 @@
+"""The settings of cse-report: conf/reporting.yaml with the command line's values, checked as every command's are."""
+
+from pathlib import Path
+from typing import Annotated, Literal, cast
+
+import yaml
+from annotated_types import Gt, Lt
+from omegaconf import OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from pydantic import TypeAdapter, with_config
+from typing_extensions import TypedDict
+
+from cse.dotted import Config
+from cse.errors import UserError
+from cse.ranges import Name, NonNegative
+from cse.run.composition import nearest
+from cse.run.groups import CONF_DIR
+from cse.run.settings import STRICT, settled
+
+TEXT = ("sweep", "out", "score")  # never read as a number or a list
+
+
+@with_config(STRICT)
+class Reporting(TypedDict):
+    """The keys of conf/reporting.yaml."""
+
+    sweep: str | None
+    runs: list[Name] | None
+    out: str | None
+    metrics: list[Name]
+    score: str | None
+    seed: Name
+    tracker: Name
+    confidence: Annotated[float, Gt(0), Lt(1)]
+    interval: Literal["t", "bootstrap"]
+    tolerance: NonNegative
+    seed_sd: NonNegative
+
+
+def settings(arguments: list[str]) -> Config:
+    """The settings of these arguments. Hydra's own grammar would refuse the = in names of folders.
+
+    Raises UserError for a key that cse-report does not have, for a value that the key cannot have, and where nothing
+    says what is to be reported.
+    """
+    config = yaml.safe_load((Path(CONF_DIR) / "reporting.yaml").read_text(encoding="utf-8"))
+    for argument in arguments:
+        key, equals, value = argument.partition("=")
+        if key not in config:
+            raise UserError(f"{argument}: there is no key {key}{nearest(key, list(config))}")
+        if not equals:
+            raise UserError(f"{argument}: say {key}=VALUE")
+        try:
+            config[key] = value if key in TEXT else yaml.safe_load(value)
+        except yaml.YAMLError as error:
+            raise UserError(f"{argument}: {value!r} cannot be read as a value or a [list]") from error
+    try:
+        agreed = settled(OmegaConf.create(config), TypeAdapter(Reporting))
+        config = cast(Config, OmegaConf.to_container(agreed, resolve=True))
+    except OmegaConfBaseException as error:  # ${...} in a value stands for another key's
+        raise UserError(str(error).splitlines()[0]) from error
+    config["runs"] = config["runs"] or []
+    if not config["sweep"] and not config["runs"]:
+        raise UserError("nothing to report: say sweep=PAPER/TABLE or runs=FOLDER (cse-report --help)")
+    return config
