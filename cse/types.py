@@ -130,6 +130,10 @@ class Objective(nn.Module):
         """The loss of one global batch, and its terms."""
         raise NotImplementedError
 
+    def negatives(self, anchors: int) -> int:
+        """How many negatives each of a batch's anchors is held against; 0 by default, for a loss without any."""
+        return 0
+
     def test_head(self) -> nn.Module | None:
         """The head that stays on the pooled embedding at test time, or None where it is dropped."""
         return None

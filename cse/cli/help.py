@@ -39,7 +39,7 @@ Shorter, larger, elsewhere
   trainer.batch_size=64           of text, over all devices; aux_modality.data.batch_size=48 of images or sound on each
   trainer.chunk=64                any batch size in the memory of 64 rows, same loss and gradient
   trainer.precision=bf16          fp32, bf16, fp16; auto by default
-  dry_run=true                    print what would run, and stop
+  dry_run=true                    print what would run, its time and its memory, measured here, and stop
   smoke=true                      any run in seconds, on a tiny made-up encoder and data, to see that its parts fit
   --config-dir own/conf           choices of your own beside these, in a folder laid out as conf/ (also CSE_CONF)
   hydra.run.dir=FOLDER            where the run goes (outputs/DATE/TIME by default; of -m: hydra.sweep.dir=FOLDER)

@@ -135,6 +135,10 @@ class Declutr(Objective):
         mlm = anchors.mlm_loss()
         return Loss(total + self.mlm_weight * mlm, {"contrastive": contrastive, "mlm": mlm})
 
+    def negatives(self, anchors: int) -> int:
+        """All anchors and averaged positives but its own two, and the memory bank's rows."""
+        return 2 * anchors - 2 + self.memory_size
+
     def contrast(self, anchors_ND: Tensor, positives_ND: Tensor) -> Tensor:
         """Eq. 1, with the memory bank where there is one, which it updates.
 

@@ -81,6 +81,10 @@ class Simcse(Objective):
         mlm = views[-1].mlm_loss()
         return Loss(contrastive + self.mlm_weight * mlm, {"contrastive": contrastive, "mlm": mlm})
 
+    def negatives(self, anchors: int) -> int:
+        """All rows of the other views but the anchor's own positive."""
+        return (self.num_views - 1) * anchors - 1
+
     def test_head(self) -> nn.Module | None:
         """The head where keep_head says so, else None."""
         return self.head if self.keep_head else None

@@ -119,6 +119,10 @@ class WhitenedCSE(Objective):
         if pooler == "mlp_whitening" and self.whitening.kind == "none":
             raise UserError("objective.pooler=mlp_whitening needs a whitening; use objective.pooler=mlp_no_whitening.")
 
+    def negatives(self, anchors: int) -> int:
+        """The other rows' views, of each positive view alone."""
+        return anchors - 1
+
     def forward(self, views: list[Encoded]) -> Loss:
         """Whiten the views, then the head, then the multi-positive loss. Raises RunError for collapsed embeddings."""
         x_MBD = torch.stack([view.pooled_BD for view in views[: self.num_views]])

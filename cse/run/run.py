@@ -33,12 +33,13 @@ def train(cfg: DictConfig, folder: Path, accelerator: "Accelerator", heartbeat: 
     from cse.run.best import Best, recover_best
     from cse.run.preview import preview
     from cse.run.record import Record
-    from cse.run.summary import announce, conclude
+    from cse.run.summary import announce, conclude, foretell
     from cse.training.checkpoint import identity
     from cse.training.loop import Training
+    from cse.training.memory import said_when_out
     from cse.training.signals import Signals
 
-    with accelerator.main_process_first():  # what has to be read and tokenised is so once, by the first process
+    with said_when_out(cfg), accelerator.main_process_first():  # what is to be tokenised is so once, by the first
         parts = build(cfg, accelerator)
     config = resolved(cfg)
     if cfg.data.preview:
@@ -50,6 +51,8 @@ def train(cfg: DictConfig, folder: Path, accelerator: "Accelerator", heartbeat: 
     if found:
         announce(config, parts, training, found)
     if cfg.dry_run:
+        with said_when_out(cfg):
+            foretell(training)
         return None
     training.start(cfg.seed, resume=cfg.resume is not None)  # before the record: what is refused leaves a run as it is
     if accelerator.is_main_process:
@@ -65,7 +68,8 @@ def train(cfg: DictConfig, folder: Path, accelerator: "Accelerator", heartbeat: 
         writes=accelerator.is_main_process,
     )
     record.content["overlap"] = found
-    with Signals(f"this goes on: {shlex.join(['cse-train', f'resume={folder}'])}") as signals, record:
+    advice = f"this goes on: {shlex.join(['cse-train', f'resume={folder}'])}"
+    with Signals(advice) as signals, record, said_when_out(cfg):
         best = Best(record, parts)
         if accelerator.is_main_process and training.step == 0:
             best.keep_cosines("before", training.encode())

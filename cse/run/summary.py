@@ -12,7 +12,9 @@ from cse.report.run_plots import draw
 from cse.run.build import precision_name
 from cse.run.card import model_card
 from cse.run.record import Record
+from cse.training.forecast import forecast
 from cse.training.loop import Training
+from cse.training.memory import peak, total
 from cse.training.settings import Outcome, Parts
 from cse.types import Config
 
@@ -41,6 +43,34 @@ def announce(config: Config, parts: Parts, training: Training, found: Overlap) -
         log.info("%-10s %s", name, line)
 
 
+def foretell(training: Training) -> None:
+    """What a dry run says beside: negatives, memory and time, measured on this machine."""
+    accelerator, evaluators = training.accelerator, training.parts.evaluators
+    if accelerator.num_processes > 1:
+        log.info("%-10s not measured for several processes; trainer.devices=1 measures one", "time")
+        return
+    about = forecast(training)
+    negatives = training.parts.objective.negatives(about.of)
+    train, dev = training.steps * about.step, about.dev_scores * about.dev_score
+    last = f"; the final scores of {', '.join(evaluators)} come on top" if evaluators else ""
+    scored = f", {about.dev_scores} dev scores of {about.dev_score:.3g} s" if about.dev_score else ""
+    lines = {
+        "negatives": f"{negatives:,} an anchor" if negatives else "none",
+        "memory": f"{about.memory / 2**30:.1f} of {total(accelerator.device) / 2**30:.0f} GiB",
+        "time": f"{training.steps:,} steps of {about.step:.3g} s{scored}: {span(train + dev)}{last}",
+        "measured": f"on {about.rows} of the {about.of} anchors of a batch",
+    }
+    for name, line in lines.items():
+        log.info("%-10s %s", name, line)
+
+
+def span(seconds: float) -> str:
+    """As a person says it: 42 s, 12 min, 3.4 h."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 2 * 3600 else f"{seconds / 3600:.1f} h"
+
+
 def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
     """Everything a finished run leaves but its encoder: results.json, the model card, plots, the last words."""
     best_step = outcome.best_step or outcome.steps
@@ -51,6 +81,7 @@ def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
         best_step=best_step,
         seconds=round(outcome.seconds, 1),
         tokens_per_second=round(outcome.tokens_per_second, 1),
+        peak_memory=peak(parts.encoder.device),
         data={name: evaluator.provenance() for name, evaluator in parts.evaluators.items()},
         training_data=parts.batches.text.provenance(),
     )

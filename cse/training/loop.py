@@ -106,7 +106,7 @@ class Training:
 
     def _run(self, on_best: Callback, log: Callback, signals: Signals) -> Outcome:
         trainer = self.trainer
-        batches, aux_batches = self._batches(), self._aux_batches()
+        batches, aux_batches = self._batches(), self.aux_batches()
         with Progress(self.steps, self.step, self.accelerator.is_main_process) as progress:
             if self._is_due() and self.step not in dict(self.curve):  # a resumed run may have been stopped right here
                 scores = self._evaluate(on_best, log, signals)
@@ -169,7 +169,7 @@ class Training:
             self.tokens += int(batch.tokens.mask_BT.sum()) * world_size()
             yield batch
 
-    def _aux_batches(self) -> Iterator[Any]:
+    def aux_batches(self) -> Iterator[Any]:
         """The second modality's batches from this step on, a part for each process."""
         if self.parts.aux is None:
             return repeat(None)

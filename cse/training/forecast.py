@@ -1,0 +1,211 @@
+"""What a run will take on this machine, from about half a second of its own steps.
+
+    a step       making its batch + a + b * tokens, a and b from two parts of the first batches
+    a dev score  the texts that the evaluators ask for, at the speed of some of them
+    memory       what is held once the optimizer has its moments, and on top the most of: the tensors that a step keeps
+                 for its backward pass (c + d * tokens), the gradients, a checkpoint's copies on a CPU
+
+What is measured moves the weights: nothing else can be done with the Training afterwards.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import repeat
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from cse.errors import UserError
+from cse.training import memory
+from cse.training.loop import Training
+from cse.types import Batch, Tokens
+
+BUDGET = 0.5  # seconds of measured steps, and again of encoding
+BATCHES = 3  # whose tokens are counted
+PARTS = (16, 8, 4, 2, 1)  # of a batch: the smallest that the objective takes is measured first
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """step, dev_score: seconds; dev_scores: how many. memory: bytes. rows, of: what was measured of a batch."""
+
+    step: float
+    dev_score: float
+    dev_scores: int
+    memory: int
+    rows: int
+    of: int
+
+
+def forecast(training: Training) -> Forecast:
+    """Measure a Training that has not been started, in one process. Its weights are another's afterwards."""
+    started = time.perf_counter()
+    number = min(BATCHES, training.parts.batches.steps_per_epoch)
+    batches = [training.parts.batches[step] for step in range(number)]
+    making = (time.perf_counter() - started) / number
+    tokens = sum(map(tokens_of, batches)) / number
+    probe = Probe(training, batches)
+    small = probe.smallest()
+    kept = [(tokens_of(part), probe.kept(part)) for part in (small, probe.part(min(1.0, 2 * probe.share(small))))]
+    first = probe.seconds(small)
+    share = min(1.0, max(2 * probe.share(small), probe.share(small) * BUDGET / first))
+    large = probe.part(share)
+    runs = [
+        probe.seconds(large) for _ in range(max(1, min(number, int(BUDGET / (first * share / probe.share(small))))))
+    ]
+    timed = [(tokens_of(small), first), (tokens_of(large), sum(runs) / len(runs))]
+    on_cpu = training.accelerator.device.type == "cpu"
+    weights = probe.weights()
+    grown = max(line(kept, tokens), weights, 3 * weights if on_cpu else 0)
+    return Forecast(
+        step=(0.0 if training.trainer.workers else making * training.trainer.accumulate) + line(timed, tokens),
+        dev_score=dev_seconds(training),
+        dev_scores=len({*range(0, training.steps, training.trainer.eval_every), training.steps}),
+        memory=int(memory.held(training.accelerator.device) + grown),
+        rows=large.sizes[0],
+        of=batches[0].sizes[0],
+    )
+
+
+class Probe:
+    """Steps on parts of some batches."""
+
+    def __init__(self, training: Training, batches: list[Batch]):
+        self.training, self.batches, self.count = training, batches, 0
+        self.aux_batches = training.aux_batches()
+        training.update.text_encoder = training.parts.encoder  # not compiled: that takes minutes
+
+    def smallest(self) -> Batch:
+        """The smallest part that the objective takes, once stepped on: the optimizer then has its moments."""
+        for share in PARTS[:-1]:
+            part = self.part(1 / share)
+            if part.sizes[0] >= max(2, self.training.parts.objective.fewest_rows):
+                try:
+                    self.seconds(part)
+                    return part
+                except UserError:  # too few rows for a statistic of a batch
+                    continue
+        self.seconds(self.batches[0])
+        return self.batches[0]
+
+    def part(self, share: float) -> Batch:
+        """That share of the next batch's rows, of every view as many anchors."""
+        batch = self.batches[self.count % len(self.batches)]
+        self.count += 1
+        anchors = max(1, round(share * batch.sizes[0]))
+        sizes = tuple(anchors * size // batch.sizes[0] for size in batch.sizes)
+        starts = np.cumsum([0, *batch.sizes[:-1]])
+        rows_b = torch.cat([torch.arange(start, start + size) for start, size in zip(starts, sizes, strict=True)])
+        whole = batch.tokens
+        labels = None if whole.labels_BT is None else whole.labels_BT[rows_b]
+        return Batch(Tokens(whole.ids_BT[rows_b], whole.mask_BT[rows_b], labels), sizes)
+
+    def share(self, part: Batch) -> float:
+        """What a part is of a batch."""
+        return part.sizes[0] / self.batches[0].sizes[0]
+
+    def seconds(self, part: Batch) -> float:
+        """One update on it."""
+        started = time.perf_counter()
+        metrics, _ = self.training.update(0, repeat(part), self.aux_batches)
+        float(metrics["loss"])  # waits for a GPU
+        return time.perf_counter() - started
+
+    def kept(self, part: Batch) -> int:
+        """The most bytes that one update on it keeps for its backward pass."""
+        with kept_tensors({p.untyped_storage().data_ptr() for p in self.parameters()}) as kept:
+            self.seconds(part)
+        return kept.most
+
+    def weights(self) -> int:
+        """Bytes of what is trained."""
+        return sum(p.numel() * p.element_size() for p in self.parameters() if p.requires_grad)
+
+    def parameters(self) -> Iterator[Tensor]:
+        """Of all that the run trains, each once."""
+        seen = {p for module in self.training.modules.values() for p in module.parameters()}
+        return iter(seen)
+
+
+class Kept:
+    """Bytes of the storages that autograd keeps, now and at the most."""
+
+    def __init__(self) -> None:
+        self.users: dict[int, int] = {}
+        self.now = self.most = 0
+
+    def count(self, storage: int, size: int, change: int) -> None:
+        """One user more (1) or fewer (-1) of a storage."""
+        before = self.users.get(storage, 0)
+        self.users[storage] = before + change
+        if 0 in (before, before + change):
+            self.now += change * size
+        self.most = max(self.most, self.now)
+
+
+class Held:
+    """One tensor that autograd keeps; its storage is counted until it is let go."""
+
+    def __init__(self, tensor: Tensor, kept: Kept):
+        self.tensor, self.kept = tensor, kept
+        storage = tensor.untyped_storage()
+        self.place, self.size = storage.data_ptr(), storage.nbytes()
+        kept.count(self.place, self.size, 1)
+
+    def __del__(self) -> None:
+        self.kept.count(self.place, self.size, -1)
+
+
+@contextmanager
+def kept_tensors(not_counted: set[int]) -> Iterator[Kept]:
+    """Count what is kept inside the block, but for the storages at these addresses (weights)."""
+    kept = Kept()
+
+    def pack(tensor: Tensor) -> Tensor | Held:
+        return tensor if tensor.untyped_storage().data_ptr() in not_counted else Held(tensor, kept)
+
+    def unpack(packed: Tensor | Held) -> Tensor:
+        return packed.tensor if isinstance(packed, Held) else packed
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+        yield kept
+
+
+def line(points: Sequence[tuple[int, float]], x: float) -> float:
+    """The value at x of the line through two points, which never falls; one of the origin's where they are one."""
+    (x1, y1), (x2, y2) = points
+    if x2 <= x1:
+        return y2 * x / x2
+    slope = min(max(y2 - y1, 0.0) / (x2 - x1), y2 / x2)
+    return y2 + slope * (x - x2)
+
+
+def tokens_of(batch: Batch) -> int:
+    """Real tokens, without padding."""
+    return int(batch.tokens.mask_BT.sum())
+
+
+def dev_seconds(training: Training) -> float:
+    """Seconds to encode the texts that one dev score asks for; 0 where nothing is scored while it trains."""
+    asked: dict[str, None] = {}
+    encoder, rng = training.parts.encoder, np.random.default_rng(0)
+
+    def ask(texts: list[str]) -> np.ndarray:
+        asked.update(dict.fromkeys(texts))
+        return rng.standard_normal((len(texts), encoder.dim), np.float32)
+
+    for name in training.watched:
+        training.parts.evaluators[name](ask, "dev")
+    texts = list(asked)
+    rng.shuffle(texts)
+    seconds, size, done = 0.0, 32, 0
+    while done < len(texts) and seconds < BUDGET:
+        started = time.perf_counter()
+        encoder.encode(texts[done : done + size], head=training.parts.objective.test_head())
+        seconds += time.perf_counter() - started
+        done, size = done + size, 2 * size
+    letters = sum(map(len, texts[:done]))
+    return seconds * sum(map(len, texts)) / letters if letters else 0.0
