@@ -80,15 +80,36 @@ def test_every_architecture_resumes_where_it_stopped(tiny, small_run, cse_train,
     if lora == "LoRA":
         pytest.importorskip("peft", reason="needs peft (pip install -e '.[lora]')")
     more = RUNS["LoRA" if lora == "LoRA" else "simcse"]
+    check_resume(cse_train, [*arguments(small_run, tiny(kind), kind, 4, tmp_path), *more], tmp_path)
+
+
+@pytest.mark.slow
+def test_an_untied_language_model_head_resumes_where_it_stopped(tiny_bert, small_run, cse_train, tmp_path):
+    more = ["augmentation.p=0.1", "objective.mlm_weight=0.1", "model.lm_head=copy"]
+    check_resume(cse_train, [*arguments(small_run, tiny_bert, "bert", 4, tmp_path), *more], tmp_path)
+    state = load_file(tmp_path / "straight" / "last" / "state.safetensors")
+    words = state["encoder/backbone.embeddings.word_embeddings.weight"]
+    (decoder,) = (w for name, w in state.items() if "mlm_head" in name and w.shape == words.shape)
+    assert not torch.equal(decoder, words)
+
+
+def check_resume(cse_train, run, tmp_path):
+    """Four steps at once and two and two end with the same bits."""
     straight, paused = tmp_path / "straight", tmp_path / "paused"
     for out, steps, resume in ((straight, 4, []), (paused, 2, []), (paused, 4, ["resume=auto"])):
-        assert cse_train([*arguments(small_run, tiny(kind), kind, steps, out), *more, *resume]) == 0
+        assert cse_train([*run, f"trainer.max_steps={steps}", f"hydra.run.dir={out}", *resume]) == 0
     states = [load_file(out / "last" / "state.safetensors") for out in (straight, paused)]
     assert states[0].keys() == states[1].keys()
     for name, tensor in states[0].items():
         assert torch.equal(tensor, states[1][name]), name
     results = [json.loads((out / "results.json").read_text())["metrics"] for out in (straight, paused)]
     assert results[0] == results[1]
+
+
+def test_a_head_that_no_loss_reads_cannot_be_untied(tiny_bert, small_run, cse_train, tmp_path, capsys):
+    run = [*arguments(small_run, tiny_bert, "bert", 4, tmp_path / "run"), "model.lm_head=copy"]
+    assert cse_train(run) == 2
+    assert "has no masked-language-model loss here (objective.mlm_weight=0.1 gives" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kind", ["modernbert", "qwen3"])

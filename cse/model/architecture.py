@@ -84,6 +84,15 @@ def mlm_head(whole: PreTrainedModel) -> nn.Module:
     return heads[0]
 
 
+def untie(head: nn.Module, backbone: PreTrainedModel) -> None:
+    """Give the head a copy of every weight that it shares with the backbone, to be trained on its own."""
+    shared = {id(weight) for weight in backbone.parameters()}
+    for module in head.modules():
+        for name, weight in list(module.named_parameters(recurse=False)):
+            if id(weight) in shared:
+                module.register_parameter(name, nn.Parameter(weight.detach().clone()))
+
+
 def takes_embeddings(backbone: PreTrainedModel) -> bool:
     """Whether vectors as wide as the hidden states can enter the layers (images and sound)."""
     if backbone.config.model_type in STACKS:

@@ -47,6 +47,7 @@ def load_encoder(
     bidirectional: bool = False,
     dtype: Literal["fp32", "bf16"] = "fp32",
     attention: Name | None = None,
+    lm_head: Literal["copy"] | None = None,
     lora: Mapping | None = None,
 ) -> Encoder:
     """An Encoder in train mode.
@@ -58,8 +59,9 @@ def load_encoder(
     language-model head too. packed: skip padding and unread rows on a CPU, where the architecture is known, all
     weights are trained and nothing is checkpointed. prefix: put before every text; None keeps the checkpoint's.
     bidirectional: let a decoder's tokens see all others. dtype: of the weights. attention: transformers'
-    implementation (sdpa, eager, flash_attention_2), None for its choice. lora: what cse.model.lora.Lora takes, or None
-    to train all weights.
+    implementation (sdpa, eager, flash_attention_2), None for its choice. lm_head: None ties the language-model head
+    to the embeddings where the checkpoint does, "copy" starts it from them and trains it apart. lora: what
+    cse.model.lora.Lora takes, or None to train all weights.
 
     Raises MissingResource if the weights cannot be had, UserError if they do not fit.
     """
@@ -68,6 +70,8 @@ def load_encoder(
     encoder = read_checkpoint(
         name, pooling, weights, mlm=mlm, dropout=dropout, num_layers=num_layers, bidirectional=bidirectional
     )
+    if lm_head == "copy" and encoder.mlm_head is not None:
+        architecture.untie(encoder.mlm_head, encoder.backbone)
     if prefix is not None:
         encoder.tokenizer.prefix = prefix
     check_direction(name, encoder.backbone, encoder.pooling, bidirectional)

@@ -126,6 +126,11 @@ def encoder_and_objective(cfg: DictConfig, augmentation: Augmentation | None) ->
     encoder = trainable(make(cfg.model, dropout=dropout, mlm=False), cfg.model.name)
     objective = make(cfg.objective, dim=encoder.dim)
     if objective.masking == "none":
+        if cfg.model.get("lm_head"):
+            raise UserError(
+                f"model.lm_head={cfg.model.lm_head}: {type(objective).__name__} has no masked-language-model loss here "
+                "(objective.mlm_weight=0.1 gives SimCSE one)"
+            )
         return encoder, objective
     set_seed(cfg.seed)
     encoder = trainable(make(cfg.model, dropout=dropout, mlm=True), cfg.model.name)

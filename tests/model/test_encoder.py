@@ -10,6 +10,7 @@ from cse.errors import MissingResource, UserError
 from cse.model.export import check_exportable, save_encoder
 from cse.model.heads import MLPHead
 from cse.model.load import load_encoder
+from cse.training import checkpoint
 from cse.types import Tokens
 
 TEXTS = ["kadan lofel", "migor", "kadan lofel", "perzu stamon triler nudan kafel", "kadan"]
@@ -100,6 +101,46 @@ def test_mlm_counts_every_masked_token(tiny_bert):
     expected = [-log_p[0, 1, 7], 0, 0, -log_p[3, 2, 9] - log_p[3, 4, 11], 0]
     torch.testing.assert_close(encoded.mlm_nll_B, torch.stack([torch.as_tensor(value) for value in expected]))
     assert encoded.mlm_count_B.tolist() == [1, 0, 0, 2, 0]
+
+
+def masked(encoder):
+    """The encoder's language-model loss of one masked token."""
+    tokens = tokens_of(encoder, TEXTS)
+    labels = torch.full_like(tokens.ids_BT, -100)
+    labels[0, 1] = 7
+    return encoder(Tokens(tokens.ids_BT, tokens.mask_BT, labels)).mlm_loss()
+
+
+def decoder_of(encoder):
+    shape = encoder.backbone.get_input_embeddings().weight.shape
+    return next(weight for weight in encoder.mlm_head.parameters() if weight.shape == shape)
+
+
+@pytest.mark.parametrize("kind", ["tiny_bert", "tiny_roberta"])
+def test_an_untied_head_starts_alike_and_goes_its_own_way(kind, request, tmp_path):
+    """SimCSE's authors: the head is a copy, so that its gradient does not reach the embeddings."""
+    source = request.getfixturevalue(kind)
+    tied, copy = (load_encoder(source, "cls", mlm=True, lm_head=head).eval() for head in (None, "copy"))
+    words = copy.backbone.get_input_embeddings().weight
+    assert decoder_of(tied) is tied.backbone.get_input_embeddings().weight
+    assert decoder_of(copy) is not words
+    assert sum(w.numel() for w in copy.parameters()) - sum(w.numel() for w in tied.parameters()) == words.numel()
+    losses = masked(tied), masked(copy)
+    torch.testing.assert_close(*losses)
+    for loss in losses:
+        loss.backward()
+    seen = tokens_of(copy, TEXTS).ids_BT.unique().tolist()
+    unseen = next(i for i in range(5, len(words)) if i not in seen)  # only the decoder's softmax knows it
+    assert decoder_of(copy).grad[unseen].abs().sum() > 0
+    assert words.grad[unseen].abs().sum() == 0
+    assert tied.backbone.get_input_embeddings().weight.grad[unseen].abs().sum() > 0
+
+    torch.optim.SGD(copy.parameters(), lr=1.0).step()
+    checkpoint.save(tmp_path, {"encoder": copy}, {}, [checkpoint.random_state()], {"step": 1})
+    resumed = load_encoder(source, "cls", mlm=True, lm_head="copy").eval()
+    checkpoint.restore(checkpoint.read(tmp_path)[0], {"encoder": resumed}, {}, tmp_path)
+    torch.testing.assert_close(masked(resumed), masked(copy), rtol=0, atol=0)
+    assert not torch.equal(decoder_of(resumed), resumed.backbone.get_input_embeddings().weight)
 
 
 @pytest.mark.parametrize("keep_head", [False, True])
