@@ -101,7 +101,7 @@ def images(folder: Path) -> Iterator[Finding]:
     }
     classes = {name: files for name, files in classes.items() if files}
     most = max(map(len, classes.values()), default=0)
-    for name, files in classes.items():
+    for name, files in classes.items() if len(classes) > 1 else ():  # one folder of pictures is no classes
         broken = []
         for file in files:
             try:

@@ -38,6 +38,8 @@ NOT_RUN = {
     ". .venv/bin/activate": "the tests run in an environment",
     "wandb": "it needs W&B's server",
     "cse-data fetch": "it needs the hub: tests/cli/test_data.py fetches from a small one",
+    "cse-data check": "it needs a whole data set: tests/datasets/test_check.py checks one",
+    "cse-export outputs/DATE/TIME --push": "it needs the hub: tests/sharing/test_export.py pushes to a small one",
 }
 LAUNCHERS = {  # what is run here is the program's own words; those of the launcher, on two processes, elsewhere
     "torchrun": "tests/run/test_launch.py",
