@@ -41,10 +41,13 @@ def commands(block: Block) -> list[tuple[int, str]]:
     return found
 
 
-INLINE = re.compile(r"`((?:cse-\w+|make|pip install|wandb) [^`]+)`")
+INLINE = re.compile(r"`(?:eval \"\$\((cse-[^`]+)\)\"|((?:cse-\w+|make|pip install|wandb) [^`]+))`")
 
 
 def inline_commands(document: Path) -> list[tuple[int, str]]:
     """(line, command) of every command of ours within the text of a document."""
     text = FENCE.sub(lambda block: "\n" * block[0].count("\n"), document.read_text(encoding="utf-8"))
-    return [(text.count("\n", 0, match.start()) + 1, " ".join(match[1].split())) for match in INLINE.finditer(text)]
+    return [
+        (text.count("\n", 0, match.start()) + 1, " ".join((match[1] or match[2]).split()))
+        for match in INLINE.finditer(text)
+    ]

@@ -4,7 +4,6 @@ import json
 import logging
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -83,7 +82,10 @@ def test_a_folder_without_a_run_is_named(tmp_path):
 
 
 def test_importing_cse_is_quick_and_loads_nothing_heavy():
-    code = "import sys, cse; sys.exit(any(name in sys.modules for name in ('torch', 'hydra', 'numpy', 'omegaconf')))"
-    started = time.perf_counter()
-    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
-    assert time.perf_counter() - started < 5  # 0.2 s on an idle machine, most of it Python's own start
+    code = (
+        "import sys, time; start = time.process_time(); import cse; print(time.process_time() - start); "
+        "sys.exit(any(name in sys.modules for name in ('torch', 'hydra', 'numpy', 'omegaconf')))"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ended.returncode == 0
+    assert float(ended.stdout) < 0.2  # seconds of this process alone, however busy the machine is

@@ -118,6 +118,11 @@ def test_every_command_is_known(command):
     assert is_known(command), f"{SHOWN[command]}: {command!r} is run by no test: teach {Path(__file__).name} to run it"
 
 
+def test_a_command_that_nothing_runs_is_noticed():
+    assert not is_known("frobnicate --all")
+    assert not is_known("python -m something")
+
+
 def test_what_is_not_run_is_shown():
     for start in NOT_RUN:
         assert any(command.startswith(start) for command in SHOWN), f"no document shows {start!r} any more"
