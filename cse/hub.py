@@ -47,12 +47,20 @@ class Repo:
         return f"{constants.ENDPOINT}/{'datasets/' if self.kind == 'dataset' else ''}{self.name}"
 
 
+class NotHere(MissingResource):
+    """Something of a repository is not in the cache, and cannot be had from the hub now."""
+
+    def __init__(self, sentence: str, repo: Repo | None = None):
+        super().__init__(sentence)
+        self.repo = repo
+
+
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file of a repository, its bytes (0 where the hub does not say), and its sha256 (None where it does not)."""
+    """A file of a repository, its bytes and its sha256; None where the hub's list does not say them."""
 
     path: str
-    size: int
+    size: int | None
     sha256: str | None = None
 
 
@@ -81,6 +89,19 @@ def cache_of(repo: Repo) -> Path:
     return Path(constants.HF_HUB_CACHE) / repo_folder_name(repo_id=repo.name, repo_type=repo.kind)
 
 
+@contextmanager
+def cache_only() -> Iterator[None]:
+    """Inside, the hub's clients of this process look in the cache alone."""
+    from huggingface_hub import constants
+
+    before = constants.HF_HUB_OFFLINE
+    constants.HF_HUB_OFFLINE = True  # `datasets` takes it over when it is imported
+    try:
+        yield
+    finally:
+        constants.HF_HUB_OFFLINE = before
+
+
 def listing(repo: Repo) -> list[RemoteFile]:
     """The files of a repository. Raises MissingResource."""
     from huggingface_hub import HfApi
@@ -89,9 +110,9 @@ def listing(repo: Repo) -> list[RemoteFile]:
         api = HfApi()
         ask = api.model_info if repo.kind == "model" else api.dataset_info
         info = ask(repo.name, revision=repo.revision, files_metadata=True, timeout=PATIENCE)
-    return [
-        RemoteFile(one.rfilename, one.size or 0, one.lfs.sha256 if one.lfs else None) for one in info.siblings or []
-    ]
+        if info.gated:  # its list is open to all, its files are not
+            api.auth_check(repo.name, repo_type=repo.kind)
+    return [RemoteFile(one.rfilename, one.size, one.lfs.sha256 if one.lfs else None) for one in info.siblings or []]
 
 
 def downloaded(repo: Repo, files: list[RemoteFile]) -> Iterator[Path]:
@@ -103,10 +124,10 @@ def downloaded(repo: Repo, files: list[RemoteFile]) -> Iterator[Path]:
     from huggingface_hub import hf_hub_download
 
     missing = [one for one in files if cached(repo, one.path) is None]
-    total = sum(one.size for one in missing)
+    total = sum(_size(repo, one) if one.size is None else one.size for one in missing)
     if missing:
-        check_space(repo, total)
         names = missing[0].path if len(missing) == 1 else f"{len(missing)} files"
+        check_space(repo, total)
         log.info("hub        %s: fetching %s, %s", repo.name, names, size_of(total))
     with Download(repo.name, total) as download, refusals(repo):
         for one in files:
@@ -181,7 +202,7 @@ def refusals(repo: Repo, config: str | None = None) -> Iterator[None]:
         if isinstance(error, ValueError) and "BuilderConfig" in str(error):
             raise UserError(f"{repo.asked}: {repo.name} has no {config} ({_first_line(error)})") from error
         said = refusal(repo, error)
-        raise MissingResource(f"{repo.asked}: the {repo.kind} {repo.name} {said}; {repo.instead}") from error
+        raise NotHere(f"{repo.asked}: the {repo.kind} {repo.name} {said}; {repo.instead}", repo) from error
 
 
 def refusal(repo: Repo, error: BaseException) -> str:
@@ -199,7 +220,7 @@ def refusal(repo: Repo, error: BaseException) -> str:
             return f"has no such file ({_first_line(one)})"
         if isinstance(one, errors.RepositoryNotFoundError) or "doesn't exist on the Hub" in str(one):
             return "does not exist on the hub, or is private (then log in: hf auth login, or HF_TOKEN)"
-        if isinstance(one, errors.HfHubHTTPError) and (said := _status(one)):
+        if isinstance(one, errors.HfHubHTTPError) and (said := _status(one.response.status_code)):
             return said
         if isinstance(one, OSError) and one.errno == errno.ENOSPC:
             return f"does not fit on the disk of {constants.HF_HUB_CACHE}: free space, or set HF_HOME=FOLDER"
@@ -215,10 +236,7 @@ def refusal(repo: Repo, error: BaseException) -> str:
     return f"cannot be had ({type(error).__name__}: {_first_line(error)})"
 
 
-def _status(error: BaseException) -> str | None:
-    from huggingface_hub.errors import HfHubHTTPError
-
-    code = error.response.status_code if isinstance(error, HfHubHTTPError) else 0
+def _status(code: int) -> str | None:
     if code == 429:
         return "is refused for now: the hub's rate limit is reached; wait some minutes, or log in (hf auth login)"
     if code in (401, 403):
@@ -247,6 +265,20 @@ def is_offline(environment: Mapping[str, str]) -> bool:
     return environment.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
 
 
+def asked_for(error: BaseException) -> Repo | None:
+    """The repository that an error is about: its own, or that of what caused it."""
+    return next((one.repo for one in _chain(error) if isinstance(one, NotHere)), None)
+
+
+def _size(repo: Repo, one: RemoteFile) -> int:
+    """The bytes of a file, from a hub whose list does not say them (a mirror)."""
+    from huggingface_hub import get_hf_file_metadata, hf_hub_url
+
+    url = hf_hub_url(repo.name, one.path, repo_type=repo.kind, revision=repo.revision)
+    with refusals(repo):
+        return get_hf_file_metadata(url).size or 0
+
+
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
@@ -262,5 +294,5 @@ def _first_line(error: BaseException) -> str:
 def _named(repo: Repo, path: str, files: list[RemoteFile]) -> RemoteFile:
     named = [one for one in files if one.path == path]
     if not named:
-        raise MissingResource(f"{repo.asked}: the {repo.kind} {repo.name} has no file {path}; {repo.instead}")
+        raise NotHere(f"{repo.asked}: the {repo.kind} {repo.name} has no file {path}; {repo.instead}", repo)
     return named[0]

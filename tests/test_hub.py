@@ -1,16 +1,21 @@
 """The hub, asked by the real clients: first time, from the cache, broken off, refused."""
 
 import io
+import json
 import logging
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
+import torch
+from safetensors.torch import load_file, save
 
 from cse import hub
-from cse.errors import MissingResource
+from cse.errors import MissingResource, UserError
+from cse.model.load import load_encoder
 
 TEXTS = {"lines.txt": b"a line\n" * 1000, "README.md": b"# about\n"}
 
@@ -41,6 +46,15 @@ def test_first_time_then_from_the_cache_then_offline(toy_hub, monkeypatch, caplo
     assert hub.file(corpus(), "lines.txt") == first
     assert len(toy_hub.requests) == asked
     assert not caplog.text
+
+
+def test_a_hub_whose_list_has_no_sizes_says_them_of_each_file(toy_hub, caplog):
+    caplog.set_level(logging.INFO)
+    toy_hub.add("datasets/lab/corpus", TEXTS)
+    toy_hub.lists_sizes = False
+    hub.file(corpus(), "lines.txt")
+    assert "fetching lines.txt, 7 KB" in caplog.text
+    assert "100 % of 7 KB" in caplog.text
 
 
 def test_a_break_in_the_middle_is_continued(toy_hub, monkeypatch):
@@ -139,6 +153,58 @@ def test_a_model_comes_in_one_format_and_without_extras(toy_hub, tiny_bert):
     asked = len(toy_hub.downloads())
     assert hub.model(model()) == folder
     assert len(toy_hub.downloads()) == asked
+
+
+def test_a_moved_model_is_followed(toy_hub, tiny_bert):
+    """The public hub answers old names (bert-base-uncased) with 307 and the new address."""
+    toy_hub.moved["bert-base-uncased"] = "google-bert/bert-base-uncased"
+    toy_hub.add("models/google-bert/bert-base-uncased", Path(tiny_bert))
+    encoder = load_encoder("bert-base-uncased", "cls")
+    assert any("/bert-base-uncased/resolve" in line and line.endswith("307") for line in toy_hub.requests)
+    np.testing.assert_array_equal(encoder.encode(["kadan"]), load_encoder(tiny_bert, "cls").encode(["kadan"]))
+
+
+class Harmful:
+    """What a .bin file must not hold: unpickling it runs code."""
+
+    def __reduce__(self):
+        return print, ("run",)
+
+
+def test_an_old_repository_without_safetensors_and_tokenizer_json(toy_hub, tiny_bert, tmp_path):
+    """pytorch_model.bin and vocab.txt, as of 2019: weights are read as weights only, the tokenizer is made anew."""
+    state = load_file(Path(tiny_bert, "model.safetensors"))
+    vocabulary = json.loads(Path(tiny_bert, "tokenizer.json").read_text())["model"]["vocab"]
+    torch.save(state, tmp_path / "weights.bin")
+    old = {
+        "config.json": Path(tiny_bert, "config.json").read_bytes(),
+        "pytorch_model.bin": (tmp_path / "weights.bin").read_bytes(),
+        "vocab.txt": "\n".join(sorted(vocabulary, key=vocabulary.get)).encode(),
+    }
+    toy_hub.add("models/lab/old-bert", old)
+    encoder = load_encoder("lab/old-bert", "cls")
+    assert len(encoder.tokenizer.hf) == len(vocabulary)
+    texts = ["kadan lofel", "perzu stamon"]
+    np.testing.assert_allclose(encoder.encode(texts), load_encoder(tiny_bert, "cls").encode(texts), atol=1e-6)
+    torch.save(state | {"extra": Harmful()}, tmp_path / "weights.bin")
+    toy_hub.add("models/lab/bad-bert", old | {"pytorch_model.bin": (tmp_path / "weights.bin").read_bytes()})
+    with pytest.raises(UserError, match=r"model\.name=lab/bad-bert: its \.bin file holds more than weights"):
+        load_encoder("lab/bad-bert", "cls")
+
+
+def test_what_is_wrong_with_a_model_of_the_hub_names_the_hub(toy_hub, tiny_bert):
+    """Not a folder of hashes in the cache."""
+    toy_hub.add("models/lab/part", Path(tiny_bert))
+    state = load_file(Path(tiny_bert, "model.safetensors"))
+    lost = next(name for name in state if "layer.1.attention" in name)
+    toy_hub.repos["models/lab/part"]["model.safetensors"] = save({k: v for k, v in state.items() if k != lost})
+    with pytest.raises(UserError) as error:
+        load_encoder("lab/part", "cls")
+    assert "lab/part" in str(error.value)
+    assert "snapshots" not in str(error.value)
+    toy_hub.add("models/lab/whole", Path(tiny_bert))
+    with pytest.raises(UserError, match=r"model\.pooling=pooler: lab/whole has no pooler of its own"):
+        load_encoder("lab/whole", "pooler")
 
 
 def test_a_model_offline_comes_from_the_cache(toy_hub, tiny_bert, monkeypatch):

@@ -18,8 +18,9 @@ class ToyHub:
     """Repositories by "models/NAME" or "datasets/NAME", each a dictionary from path to content.
 
     moved: old model name -> new. gated: repositories that ask for terms. status: an HTTP status for all requests.
-    breaks: downloads that end in the middle before one goes through. requests: method, path and status of each.
-    lfs: the sha256 that is given out for a path. tokens: the headers with which repositories were made.
+    breaks: downloads that end in the middle before one goes through. lists_sizes: as the public hub does, mirrors may
+    not. requests: method, path and status of each. lfs: the sha256 that is given out for a path. tokens: the headers
+    with which repositories were made.
     """
 
     repos: dict[str, dict[str, bytes]] = field(default_factory=dict)
@@ -29,6 +30,7 @@ class ToyHub:
     breaks: int = 0
     lfs: dict[str, str] = field(default_factory=dict)
     tokens: list[str] = field(default_factory=list)
+    lists_sizes: bool = True
     requests: list[str] = field(default_factory=list)
     url: str = ""
 
@@ -122,6 +124,9 @@ class Handler(BaseHTTPRequestHandler):
                 return self.answer(307, Location=self.path.replace(old, new, 1))
         if self.hub.status:
             return self.answer(self.hub.status)
+        if path.endswith("/auth-check"):
+            gated = path.removeprefix("/api/").removesuffix("/auth-check") in self.hub.gated
+            return self.answer(403, X_Error_Code="GatedRepo") if gated else self.answer(200)
         tree = re.match(r"/api/(\w+/.+?)/tree/[^/]+/?(.*)$", path)
         info = re.match(r"/api/(\w+/.+?)(/revision/.+)?$", path)
         content = re.match(r"/(datasets/)?(.+?)/resolve/([^/]+)/(.+)$", path)
@@ -142,6 +147,8 @@ class Handler(BaseHTTPRequestHandler):
         for one in siblings:
             if one["rfilename"] in self.hub.lfs:
                 one["lfs"] = {"size": one["size"], "sha256": self.hub.lfs[one["rfilename"]], "pointerSize": 1}
+            if not self.hub.lists_sizes:
+                del one["size"]
         about = {"id": name.partition("/")[2], "sha": COMMIT, "siblings": siblings, "tags": [], "private": False}
         self.answer(200, about | {"gated": "manual" if name in self.hub.gated else False})
 

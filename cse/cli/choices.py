@@ -1,7 +1,8 @@
 """Every choice of the config groups that need weights or data, tried without a download or a model."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
+from cse import hub
+from cse.download import size_of
 from cse.errors import MissingResource, UserError
 from cse.run import composition, groups
 from cse.run.build import make
@@ -18,16 +21,26 @@ if TYPE_CHECKING:
     from cse.types import AuxModality
 
 STATES = ("ok", "hub", "none", "missing")
+AT_ONCE = 8  # questions to the hub
 
 Check = Callable[[], str]
 """Says what there is. Raises UserError that says what to do, from a cause where it was only the network that failed."""
 
 
 @dataclass(frozen=True)
+class Finding:
+    """What one check of a choice gave. repo: what it lacks of the hub, where that is known."""
+
+    state: str
+    note: str
+    repo: hub.Repo | None = None
+
+
+@dataclass(frozen=True)
 class Diagnosis:
     """group: machine, packages, paths, or a config group. note: what there is, or what to do. state:
 
-    ok: it works here | hub: it is downloaded when first used, and the hub answers | none: a path that is not given, a
+    ok: it works here | hub: it is downloaded when first used, and the hub has it | none: a path that is not given, a
     GPU that is not there | missing.
     """
 
@@ -63,27 +76,51 @@ def files(group: str) -> list[Path]:
     return [groups.file_of(group, choice) for choice in groups.choices(group)]
 
 
-def choices(cfg: DictConfig, hub: bool) -> list[Diagnosis]:
-    """One diagnosis for each choice. Does not use the network; hub: whether it answers."""
+def choices(cfg: DictConfig, online: bool) -> list[Diagnosis]:
+    """One diagnosis for each choice. Nothing is downloaded; online: the hub answers, and is asked about each
+    repository that is not in its cache."""
+    with hub.cache_only():
+        found = {
+            (group, str(name)): [attempt(check) for check in checks(node)] or [Finding("ok", "needs nothing")]
+            for group, checks in CHECKS.items()
+            for name, node in cfg.doctor[group].items()
+        }
+    answers = asked({one.repo for several in found.values() for one in several if one.repo}) if online else {}
     findings = []
-    for group, checks in CHECKS.items():
-        for name, node in cfg.doctor[group].items():
-            results = [attempt(check, hub) for check in checks(node)] or [("ok", "needs nothing")]
-            state = max((state for state, _ in results), key=STATES.index)
-            findings.append(Diagnosis(group, str(name), state, "; ".join(dict.fromkeys(note for _, note in results))))
+    for (group, name), several in found.items():
+        settled = [answers.get(one.repo, one) if one.repo else one for one in several]
+        if not online:
+            settled = [replace(one, state="missing") if one.state == "hub" else one for one in settled]
+        state = max((one.state for one in settled), key=STATES.index)
+        findings.append(Diagnosis(group, name, state, "; ".join(dict.fromkeys(one.note for one in settled))))
     return findings
 
 
-def attempt(check: Check, hub: bool) -> tuple[str, str]:
-    """(state, note)"""
+def attempt(check: Check) -> Finding:
+    """What a check says; "hub" where only the network failed it."""
     try:
-        return "ok", check()
+        return Finding("ok", check())
     except UserError as error:
-        if hub and error.__cause__ is not None:
-            return "hub", "not here yet: it is downloaded when first used"
-        return "missing", str(error)
+        if error.__cause__ is None:
+            return Finding("missing", str(error))
+        return Finding("hub", str(error), hub.asked_for(error))
     except Exception as error:  # a broken file can make a library raise anything, and the other checks still count
-        return "missing", f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}"
+        return Finding("missing", f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}")
+
+
+def asked(repos: set[hub.Repo]) -> dict[hub.Repo, Finding]:
+    """What the hub says of each repository: that it has it (of a model, how large it is), or why it cannot be had."""
+
+    def answer(repo: hub.Repo) -> Finding:
+        try:
+            files = hub.listing(repo)
+        except MissingResource as error:
+            return Finding("missing", str(error))
+        size = sum(one.size or 0 for one in hub.files_of_model(files)) if repo.kind == "model" else 0
+        return Finding("hub", f"{repo.name}{f', {size_of(size)}' if size else ''}: downloaded when first used")
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return dict(zip(repos, pool.map(answer, repos), strict=True))
 
 
 def paths(cfg: DictConfig, findings: list[Diagnosis]) -> list[Diagnosis]:
@@ -111,26 +148,25 @@ def readers(reference: str, findings: list[Diagnosis]) -> str:
     return (f"; complete for {complete}" if complete else "") + (f"; see {others}" if others else "")
 
 
-def weights(name: str, instead: str) -> str:
-    """Where a model's weights lie on this machine."""
-    from huggingface_hub import hf_hub_download
-
+def weights(name: str, key: str, instead: str) -> str:
+    """Where a model's weights lie on this machine. key: the setting that names it."""
     from cse.model.load import locate
 
     source = locate(name)
     if Path(source).is_dir():
         return source
+    repo = hub.Repo(name, "model", key, instead)
     for file in ("model.safetensors", "pytorch_model.bin"):
-        try:
-            return str(Path(hf_hub_download(name, file)).parent)
-        except Exception as error:  # nothing but the cache is asked, and it has several ways to say no
-            cause = error
-    raise MissingResource(f"{name} is not in the hub's cache, nor can be had: {instead}") from cause
+        if (known := hub.cached(repo, file)) is not None:
+            return str(known.parent)
+    raise hub.NotHere(f"{name} is not in the hub's cache, nor can be had: {instead}", repo) from LookupError(name)
 
 
 def model(node: DictConfig) -> list[Check]:
     """The encoder's weights."""
-    return [partial(weights, node.name, "model=minilm, or model.name=FOLDER for a local copy")]
+    return [
+        partial(weights, node.name, f"model.name={node.name}", "model=minilm, or model.name=FOLDER for a local copy")
+    ]
 
 
 def data(node: DictConfig) -> list[Check]:
@@ -179,7 +215,8 @@ def aux_modality(node: DictConfig) -> list[Check]:
     kind: type[AuxModality] = get_class(node._target_)
     stream: type[Stream] = get_class(node.data._target_)
     name = kind.weights_of(node)
-    start = [partial(weights, name, "aux_modality.weights=FOLDER, or aux_modality.init=random")] if name else []
+    instead = "aux_modality.weights=FOLDER, or aux_modality.init=random"
+    start = [partial(weights, name, f"aux_modality.weights={name}", instead)] if name else []
     return [*start, partial(stream.on_hand, node.data)]
 
 

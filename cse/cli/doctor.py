@@ -52,8 +52,7 @@ def examine(overrides: list[str]) -> list[Diagnosis]:
     """Everything. Asks the network for seconds only, downloads nothing."""
     from cse.run import startup
 
-    hub = startup.settle_hub()
-    os.environ["HF_HUB_OFFLINE"] = os.environ["HF_DATASETS_OFFLINE"] = "1"  # from here on, only the local cache
+    online = startup.settle_hub()
     startup.quiet()
     import torch.multiprocessing
 
@@ -62,13 +61,13 @@ def examine(overrides: list[str]) -> list[Diagnosis]:
         store = (f"{folder}/store",)
         pair = torch.multiprocessing.start_processes(all_reduce, store, nprocs=2, join=False, start_method=method)
         cfg = composed(overrides)
-        of_choices = choices(cfg, hub)
+        of_choices = choices(cfg, online)
         together = two_processes(pair)
-    return [*machine(cfg, hub), together, *packages(), *paths(cfg, of_choices), *of_choices]
+    return [*machine(cfg, online), together, *packages(), *paths(cfg, of_choices), *of_choices]
 
 
-def machine(cfg: DictConfig, hub: bool) -> list[Diagnosis]:
-    """Python, processors, disks, hub and W&B. hub: whether it answers."""
+def machine(cfg: DictConfig, online: bool) -> list[Diagnosis]:
+    """Python, processors, disks, hub and W&B. online: whether the hub answers."""
     import torch
     from huggingface_hub import get_token
     from huggingface_hub.constants import HF_HUB_CACHE
@@ -86,8 +85,8 @@ def machine(cfg: DictConfig, hub: bool) -> list[Diagnosis]:
         *(disk(name, Path(place)) for name, place in (("disk, runs", "."), ("disk, cache", cfg.paths.cache))),
         of(
             "hub",
-            hub,
-            f"{'answers' if hub else 'does not answer'}; {'with' if get_token() else 'no'} token; "
+            online,
+            f"{'answers' if online else 'does not answer'}; {'with' if get_token() else 'no'} token; "
             f"cache {HF_HUB_CACHE} ({num_cached(Path(HF_HUB_CACHE))} models and data sets)",
         ),
         of("W&B", not (why := why_not_online(ask_server=True)), why or "a key, and the server answers"),

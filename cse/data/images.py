@@ -15,6 +15,7 @@ from annotated_types import Ge, Le
 from PIL import Image
 from torch import Tensor
 
+from cse import hub
 from cse.data import hub_images
 from cse.data.stream import Stream, check_size
 from cse.data.usable import check_classes, check_share
@@ -101,9 +102,10 @@ class Images(Stream[ImageBatch]):
     def on_hand(cls, settings: Settings) -> str:
         """How many classes the folder has."""
         if settings["folder"] is None:
-            raise MissingResource(
+            raise hub.NotHere(
                 f"no images: paths.images=FOLDER, one folder a class; or {settings['hub']}, whose licence is accepted "
-                "on the hub"
+                "on the hub",
+                hub_images.repo_of(settings["hub"]),
             ) from LookupError(settings["hub"])
         folder = Path(settings["folder"])
         classes = sum(path.is_dir() for path in folder.iterdir()) if folder.is_dir() else 0

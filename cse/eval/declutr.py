@@ -65,7 +65,7 @@ class Declutr(Evaluator):
         if not failures:
             return "; ".join(dict.fromkeys(notes))
         only_network = all(error.__cause__ is not None for error in failures)
-        cause = failures[0].__cause__ if only_network else None
+        cause = failures[0] if only_network else None
         raise MissingResource("; ".join(dict.fromkeys(map(str, failures)))) from cause
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:

@@ -111,7 +111,7 @@ def read_checkpoint(
         own_dropout = configure(config, name, dropout=dropout, num_layers=num_layers, bidirectional=bidirectional)
         hf_tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
         backbone, mlm_head, pooler = read_weights(
-            source, config, mlm, pooling == OWN, weights, fewer_layers=num_layers is not None
+            source, config, mlm, pooling == OWN, weights, name=name, fewer_layers=num_layers is not None
         )
         integrity.check_tokenizer(name, hf_tokenizer, backbone)
     tokenizer = Tokenizer(
@@ -156,13 +156,14 @@ def configure(
 
 
 def read_weights(
-    source: str, config: PretrainedConfig, mlm: bool, pooler: bool, weights: Mapping, *, fewer_layers: bool
+    source: str, config: PretrainedConfig, mlm: bool, pooler: bool, weights: Mapping, *, name: str, fewer_layers: bool
 ) -> tuple[PreTrainedModel, nn.Module | None, nn.Module | None]:
     """(backbone without a pooler, language-model head or None, the checkpoint's own pooler or None).
 
-    weights: dtype and attn_implementation, as from_pretrained takes them. fewer_layers: the configuration leaves out
-    layers of the checkpoint. Raises UserError for a pooler or a language-model head that the architecture does not
-    have, and for a checkpoint that is not whole (cse.model.integrity).
+    source: the folder; name: as it was asked for, for messages. weights: dtype and attn_implementation, as
+    from_pretrained takes them. fewer_layers: the configuration leaves out layers of the checkpoint. Raises UserError
+    for a pooler or a language-model head that the architecture does not have, and for a checkpoint that is not whole
+    (cse.model.integrity).
     """
     from transformers import MODEL_FOR_MASKED_LM_MAPPING, AutoModel, AutoModelForMaskedLM
 
@@ -173,24 +174,24 @@ def read_weights(
     if mlm:
         if type(config) not in MODEL_FOR_MASKED_LM_MAPPING:
             raise UserError(
-                f"{source}: {config.model_type} has no masked-language-model head: set objective.mlm_weight=0"
+                f"{name}: {config.model_type} has no masked-language-model head: set objective.mlm_weight=0"
             )
         whole, keys = AutoModelForMaskedLM.from_pretrained(source, config=config, **options)
-        integrity.check_weights(source, whole, keys, fewer_layers=fewer_layers, head_is_new=True)
+        integrity.check_weights(name, whole, keys, fewer_layers=fewer_layers, head_is_new=True)
         backbone = whole.base_model
         if optional_pooler:
             backbone.pooler = None
         new = [key for key in keys["missing_keys"] if not key.startswith(f"{whole.base_model_prefix}.")]
         if new:
-            log.warning("%s has no weights for its language-model head (%s): they start from new ones", source, new[0])
+            log.warning("%s has no weights for its language-model head (%s): they start from new ones", name, new[0])
         return backbone, architecture.mlm_head(whole), None
     if pooler and not optional_pooler:
         raise UserError(f"model.pooling={OWN}: {config.model_type} has no pooler")
     more = {"add_pooling_layer": pooler} if optional_pooler else {}
     backbone, keys = AutoModel.from_pretrained(source, config=config, **options, **more)
     if pooler and any(key.startswith("pooler.") for key in keys["missing_keys"]):
-        raise UserError(f"model.pooling={OWN}: {source} has no pooler of its own")
-    integrity.check_weights(source, backbone, keys, fewer_layers=fewer_layers, head_is_new=False)
+        raise UserError(f"model.pooling={OWN}: {name} has no pooler of its own")
+    integrity.check_weights(name, backbone, keys, fewer_layers=fewer_layers, head_is_new=False)
     if not pooler:
         return backbone, None, None
     (linear,) = [module for module in backbone.pooler.modules() if isinstance(module, nn.Linear)]

@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from cse.cli import choices, doctor
+from cse.download import size_of
 from cse.errors import MissingResource, UserError
 
 CSE_DOCTOR = str(Path(sys.executable).parent / "cse-doctor")
@@ -60,7 +61,7 @@ def test_the_machine(machine):
 def test_the_packages(machine):
     found = machine[0]["packages"]
     assert found["torch"]["note"].startswith("2.11")
-    assert {"transformers", "hydra-core", "mteb", "gensim", "wn"} <= set(found)
+    assert {"transformers", "hydra-core", "mteb", "gensim", "wn", "smac"} <= set(found)
     assert "pytest" not in found
     for name, extra in (("mteb", "mteb"), ("gensim", "demo")):
         assert f"extra {extra}" in found[name]["note"] or f".[{extra}]" in found[name]["note"]
@@ -123,30 +124,49 @@ def test_what_is_missing_says_what_to_do(machine):
     assert found["aux_modality"]["none"] == {"state": "ok", "note": "needs nothing"}
 
 
-def test_with_a_hub_what_it_holds_is_not_missing(tmp_path):
-    """What would be downloaded is "hub"; what no hub has, or what a given folder lacks, is missing all the same."""
+def test_the_hub_is_asked_about_each_repository(toy_hub, tiny_bert, tmp_path):
+    """What it has is "hub", with a model's size; what it refuses, what no hub has, or what a given folder lacks is
+    missing. Nothing is fetched."""
+    toy_hub.add("models/roberta-base", Path(tiny_bert))
+    toy_hub.moved["bert-base-uncased"] = "google-bert/bert-base-uncased"
+    toy_hub.add("models/google-bert/bert-base-uncased", Path(tiny_bert))
+    toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", {"wiki1m_for_simcse.txt": b"", "senteval.tar": b""})
+    toy_hub.add("datasets/wikimedia/wikipedia", {"README.md": b""})
+    toy_hub.gated.add("datasets/wikimedia/wikipedia")
     cfg = choices.composed([f"paths.cache={tmp_path}", f"paths.stsb_multi={tmp_path}"])
-    found = {(one.group, one.name): one for one in choices.choices(cfg, hub=True)}
-    for name in (("model", "roberta"), ("data", "wiki1m"), ("eval", "stsb"), ("aux_modality", "visual")):
+    found = {(one.group, one.name): one for one in choices.choices(cfg, online=True)}
+    for name in (("model", "roberta"), ("model", "bert"), ("data", "wiki1m"), ("eval", "stsb")):
         assert found[name].state == "hub", found[name]
+    size = sum(path.stat().st_size for path in Path(tiny_bert).iterdir())
+    assert found["model", "bert"].note == f"bert-base-uncased, {size_of(size)}: downloaded when first used"
     for name in ("retrieval", "probing", "declutr"):
         assert found["eval", name].state == "missing"
-    assert found["eval", "stsb_multi"].state == "missing"
     assert "stsb-de-dev.csv" in found["eval", "stsb_multi"].note
+    refused = found["model", "e5_base"]
+    assert refused.state == "missing"
+    assert "the model intfloat/e5-base-v2 does not exist on the hub" in refused.note
+    assert found["data", "wikipedia"].state == "missing"
+    assert (
+        f"is gated: accept its terms at {toy_hub.url}/datasets/wikimedia/wikipedia" in found["data", "wikipedia"].note
+    )
+    assert found["aux_modality", "visual"].state == "missing"
+    assert "google/vit-base-patch16-224-in21k does not exist" in found["aux_modality", "visual"].note
+    assert not toy_hub.downloads()
 
 
 def test_text_that_was_read_before_needs_no_hub(tmp_path):
     from cse.data.text import Text
 
     node = choices.composed([f"paths.cache={tmp_path}"]).doctor.data.wiki1m
-    assert choices.attempt(*choices.data(node), hub=False)[0] == "missing"
+    (check,) = choices.data(node)
+    assert choices.attempt(check).state == "hub"
     rows = [("One sentence.",), ("Another one.",)]
     Text("any", str(tmp_path), rows=lambda: iter(rows), identity=node.identity).prepare()
-    assert choices.attempt(*choices.data(node), hub=False) == ("ok", f"read before; kept in {tmp_path}")
+    assert choices.attempt(check) == choices.Finding("ok", f"read before; kept in {tmp_path}")
 
 
-def test_nothing_is_downloaded_or_written(tmp_path):
-    choices.choices(choices.composed([f"paths.cache={tmp_path}/cache"]), hub=True)
+def test_nothing_is_written(tmp_path):
+    choices.choices(choices.composed([f"paths.cache={tmp_path}/cache"]), online=False)
     assert not (tmp_path / "cache").exists()
 
 
@@ -160,10 +180,9 @@ def test_a_check_that_breaks_is_a_line_of_its_own():
     def unreachable() -> str:
         raise MissingResource("give a folder") from ConnectionError()
 
-    assert choices.attempt(broken, hub=True) == ("missing", "ZeroDivisionError: a file")
-    assert choices.attempt(refused, hub=True) == ("missing", "give a folder")
-    assert choices.attempt(unreachable, hub=False) == ("missing", "give a folder")
-    assert choices.attempt(unreachable, hub=True)[0] == "hub"
+    assert choices.attempt(broken) == choices.Finding("missing", "ZeroDivisionError: a file")
+    assert choices.attempt(refused) == choices.Finding("missing", "give a folder")
+    assert choices.attempt(unreachable) == choices.Finding("hub", "give a folder")
 
 
 @pytest.mark.parametrize(
