@@ -14,7 +14,7 @@ TOLD: dict[str, Callable[[Finding], str]] = {
     "ours": lambda f: signed(f.effect, 2) + (f" ({f.part})" if f.part else ""),
     "interval": lambda f: bounds(f.interval, 2),
     "over items": lambda f: bounds(f.over_items, 2),
-    "n": lambda f: f.n + (f", {f.parts[0]} of {f.parts[1]} parts" if f.parts[1] > 1 else ""),
+    "n": lambda f: ", ".join(filter(None, (f.n, f"{f.parts[0]} of {f.parts[1]} parts" if f.parts[1] > 1 else ""))),
     "test": lambda f: f.test,
     "p": lambda f: probability(f.p),
 }

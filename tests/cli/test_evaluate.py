@@ -11,6 +11,8 @@ import pytest
 from made_up import Rows, pairs
 from scipy.stats import spearmanr
 
+from cse.eval.items import read_items
+
 
 def results(folder: Path) -> dict:
     return json.loads((folder / "results.json").read_text())
@@ -122,6 +124,12 @@ def test_all_that_is_written_agrees(cse_eval, tiny_bert, tmp_path, capsys):
         assert row["sha256"] == content["data"]["stsb"]["sha256"]
         assert row["protocol"] == content["data"]["stsb"]["protocol"]
         assert f"torch={content['versions']['torch']}" in row["versions"]
+    items = read_items(tmp_path / "eval")  # of every pair, for intervals over them and for the paper's histograms
+    pairs_N = items["test/stsb/spearman"]
+    again = 100 * spearmanr(pairs_N.values_N, pairs_N.gold_N)[0]
+    assert again == pytest.approx(content["metrics"]["test/stsb/spearman"], abs=0.1)
+    cosines = json.loads((tmp_path / "eval" / "plots" / "cosines_after.json").read_text())["stsb"]["test"][0]
+    assert cosines == pytest.approx(pairs_N.values_N.tolist(), abs=1e-6)
     for common in (content["data"]["stsb"]["protocol"], content["data"]["stsb"]["sha256"][:12], "fp32", "torch="):
         assert common in "\n".join(lines)
     assert content["status"] == "done"

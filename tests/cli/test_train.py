@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cse.eval.items import read_items
 from cse.model.export import save_encoder
 from cse.model.heads import MLPHead
 from cse.model.load import load_encoder
@@ -29,6 +30,9 @@ def test_leaves_a_complete_folder(small_run, cse_train, tmp_path, capsys):
     assert results["config"]["trainer"]["lr"] == 3e-5
     assert results["versions"]["torch"].startswith("2.11")
     assert results["data"]["stsb"]["files"]
+    assert results["overlap"]["texts"] == 200
+    assert results["overlap"]["sets"]["stsb"]["texts"] > 0
+    assert results["items"]["scores"] == len(read_items(run)) == 2  # the pairs of dev and of test
     events = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     steps = [event["step"] for event in events if "train/loss" in event]
     assert steps == [1, 2, 3, 4, 5, 6]
