@@ -7,58 +7,73 @@ from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
+from cse.dotted import Config
 from cse.run.build import build, make, precision_name, precision_of, resolved
 
 if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
     from accelerate import Accelerator
 
-    from cse.tracking.heartbeat import Heartbeat
+    from cse.run.record import Record
+    from cse.training.loop import Training
 
 PATIENCE = timedelta(days=1)  # for one process that tokenises or scores while the others wait
 
 
 def run(cfg: DictConfig, folder: Path) -> float | None:
     """Train, then score the best step on every split of every evaluator. Returns the selection score."""
-    from cse.tracking.heartbeat import Heartbeat
-
-    accelerator = start_processes(cfg)
-    works = not (cfg.dry_run or cfg.data.preview)
-    with Heartbeat(folder, writes=works and accelerator.is_main_process) as heartbeat:
-        return train(cfg, folder, accelerator, heartbeat)
-
-
-def train(cfg: DictConfig, folder: Path, accelerator: "Accelerator", heartbeat: "Heartbeat") -> float | None:
-    """`run`, once this process has its place among those of the run."""
     from cse.data.overlap import overlap
     from cse.run.best import Best, recover_best
     from cse.run.preview import preview
-    from cse.run.record import Record
     from cse.run.summary import announce, conclude, foretell
+    from cse.tracking.heartbeat import Heartbeat
     from cse.training.checkpoint import identity
     from cse.training.loop import Training
     from cse.training.memory import said_when_out
     from cse.training.signals import Signals
 
-    with said_when_out(cfg), accelerator.main_process_first():  # what is to be tokenised is so once, by the first
-        parts = build(cfg, accelerator)
-    config = resolved(cfg)
-    if cfg.data.preview:
-        preview(parts.batches, config["data"]["preview"])
-        return None
-    training = Training(parts, accelerator, folder, identity(config))
-    heartbeat.steps = training.steps
-    found = overlap(parts.batches.text, parts.evaluators) if accelerator.is_main_process else None
-    if found:
-        announce(config, parts, training, found)
-    if cfg.dry_run:
-        with said_when_out(cfg):
+    accelerator = start_processes(cfg)
+    is_first, works = accelerator.is_main_process, not (cfg.dry_run or cfg.data.preview)
+    with Heartbeat(folder, writes=is_first and works) as heartbeat, said_when_out(cfg):
+        with accelerator.main_process_first():  # what is to be tokenised is so once, by the first
+            parts = build(cfg, accelerator)
+        config = resolved(cfg)
+        if cfg.data.preview:
+            preview(parts.batches, config["data"]["preview"])
+            return None
+        training = Training(parts, accelerator, folder, identity(config))
+        heartbeat.steps = training.steps
+        found = overlap(parts.batches.text, parts.evaluators) if is_first else None
+        if found:
+            announce(config, parts, training, found)
+        if cfg.dry_run:
             foretell(training)
-        return None
-    training.start(cfg.seed, resume=cfg.resume is not None)  # before the record: what is refused leaves a run as it is
-    if accelerator.is_main_process:
-        recover_best(folder, training.best_step)
-    record = Record(
-        folder,
+            return None
+        training.start(cfg.seed, resume=cfg.resume is not None)  # before the record: what is refused changes no run
+        if is_first:
+            recover_best(folder, training.best_step)
+        record = recorded(cfg, config, training)
+        record.content["overlap"] = found
+        advice = f"this goes on: {shlex.join(['cse-train', f'resume={folder}'])}"
+        with Signals(advice) as signals, record, said_when_out(cfg):  # inside the record, which keeps the sentence
+            best = Best(record, parts)
+            if is_first and training.step == 0:
+                best.keep_cosines("before", training.encode())
+            outcome = training.run(on_best=best.keep, log=record.log, signals=signals)
+            if is_first:
+                if outcome.best_step == 0:  # nothing was selected: what was trained is the last step
+                    best.keep(outcome.steps, outcome.curve[-1][1] if outcome.curve else {})
+                best.score(accelerator.device)
+                conclude(record, parts, outcome)
+        return outcome.best_score
+
+
+def recorded(cfg: DictConfig, config: Config, training: "Training") -> "Record":
+    """The record of the run. config: `cfg` as plain values."""
+    from cse.run.record import Record
+
+    accelerator = training.accelerator
+    return Record(
+        training.folder,
         config,
         kind="train",
         device=str(accelerator.device),
@@ -67,19 +82,6 @@ def train(cfg: DictConfig, folder: Path, accelerator: "Accelerator", heartbeat: 
         resumed_at=training.step or None,
         writes=accelerator.is_main_process,
     )
-    record.content["overlap"] = found
-    advice = f"this goes on: {shlex.join(['cse-train', f'resume={folder}'])}"
-    with Signals(advice) as signals, record, said_when_out(cfg):
-        best = Best(record, parts)
-        if accelerator.is_main_process and training.step == 0:
-            best.keep_cosines("before", training.encode())
-        outcome = training.run(on_best=best.keep, log=record.log, signals=signals)
-        if accelerator.is_main_process:
-            if outcome.best_step == 0:  # nothing was selected: what was trained is the last step
-                best.keep(outcome.steps, outcome.curve[-1][1] if outcome.curve else {})
-            best.score(accelerator.device)
-            conclude(record, parts, outcome)
-    return outcome.best_score
 
 
 def start_processes(cfg: DictConfig) -> "Accelerator":
