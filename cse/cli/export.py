@@ -41,6 +41,7 @@ def parser() -> argparse.ArgumentParser:
     one.add_argument("--push", metavar="ORG/NAME", help="upload it to the hub under this name")
     one.add_argument("--private", action="store_true", help="let a new repository be private")
     one.add_argument("--adapter", action="store_true", help="the adapter alone, of a run with model.lora")
+    one.add_argument("--onnx", action="store_true", help="the layers as ONNX too, held to the encoder's own numbers")
     one.add_argument("--scores", type=Path, action="append", default=[], metavar="FOLDER", help="of a cse-eval of RUN")
     one.add_argument("--license", metavar="ID", help="of the weights, as the hub writes it: apache-2.0, mit, ...")
     return one
@@ -58,6 +59,8 @@ def task(arguments: argparse.Namespace) -> int:
     if arguments.push:
         startup.settle_hub()
         check_name(arguments.push)
+    if arguments.onnx:
+        check_onnx(arguments.adapter)
     startup.quiet()
     files = export(
         arguments.run,
@@ -65,6 +68,7 @@ def task(arguments: argparse.Namespace) -> int:
         name=arguments.push or str(target),
         scores=arguments.scores,
         adapter=arguments.adapter,
+        onnx=arguments.onnx,
         license=arguments.license,
     )
     print(f"{target}: {len(files)} files")  # noqa: T201
@@ -77,6 +81,15 @@ def task(arguments: argparse.Namespace) -> int:
             return compose.complain(str(error), 1)
         print(f"{page}; load it with SentenceTransformer({arguments.push!r})")  # noqa: T201
     return 0
+
+
+def check_onnx(adapter: bool) -> None:
+    """Raise UserError where the layers cannot be written as ONNX."""
+    from cse.sharing.onnx import check_installed
+
+    if adapter:
+        raise UserError("--onnx writes whole weights, and --adapter leaves them out: choose one")
+    check_installed()
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from pathlib import Path
 from cse.errors import UserError
 from cse.files import replaced_folder, write_json
 from cse.run.card import base_model, model_card
+from cse.sharing.onnx import write_onnx
 from cse.sharing.scores import copy_mteb, write_eval_results
 from cse.types import Json
 
@@ -50,12 +51,14 @@ def export(
     name: str,
     scores: Sequence[Path] = (),
     adapter: bool = False,
+    onnx: bool = False,
     license: str | None = None,
 ) -> list[Path]:
     """Fill `target`, which is replaced, and return its files.
 
     name: what the card loads it by. scores: folders of cse-eval, whose scores are added to the run's. adapter: the
-    adapter alone, for a run that trained one. Raises UserError for a run that is not done or has no adapter.
+    adapter alone, for a run that trained one. onnx: `onnx/model.onnx` too. license: of the weights. Raises UserError
+    for a run that is not done or has no adapter.
     """
     record = read_record(run, "run")
     if not (run / "best" / "modules.json").is_file():
@@ -73,6 +76,8 @@ def export(
         if (place / "adapter_config.json").is_file():
             name_the_base(place / "adapter_config.json", record)
         (folder / "README.md").write_text(model_card(record, values, name, license), encoding="utf-8")
+        if onnx:
+            write_onnx(run / "best", folder)
         write_eval_results(folder, records)
         copy_mteb(folder, records)
         refuse_tokens(folder)

@@ -186,3 +186,25 @@ def test_every_published_objective_is_cited():
 
 def test_sick_is_not_mtebs():
     assert not list(entries({"metrics": {"test/sts/SICK-R/spearman": 1.0, "test/sts/average": 2.0}}))
+
+
+@pytest.mark.slow
+def test_onnx_gives_the_same_vectors(run, cse_export, tiny_bert, capfd):
+    runtime = pytest.importorskip("onnxruntime", reason="needs onnxruntime (pip install -e '.[onnx]')")
+    assert cse_export(run, "--onnx") == 0
+    session = runtime.InferenceSession(str(run / "export" / "onnx" / "model.onnx"))
+    encoder = load_encoder(tiny_bert, "cls").eval()
+    tokens = encoder.tokenizer.hf(TEXTS, padding=True, return_tensors="np")
+    (hidden_BTD,) = session.run(None, {name: tokens[name] for name in ("input_ids", "attention_mask")})
+    np.testing.assert_allclose(hidden_BTD[:, 0], encoder.encode(TEXTS), atol=1e-5)
+    assert cse_export(run, "--onnx", "--adapter") == 2
+    assert "choose one" in capfd.readouterr().err
+
+
+@pytest.mark.slow
+def test_onnx_that_is_off_is_refused(run, cse_export, monkeypatch, capfd):
+    pytest.importorskip("onnxscript", reason="needs onnxscript (pip install -e '.[onnx]')")
+    monkeypatch.setattr("cse.sharing.onnx.largest_difference", lambda *_: 2e-5)
+    assert cse_export(run, "--onnx") == 1
+    assert "off by 2.0e-05" in capfd.readouterr().err
+    assert not (run / "export").exists()
