@@ -26,6 +26,7 @@ html_static_path = ["_static"]
 html_css_files = ["style.css"]
 html_show_sphinx = False
 html_copy_source = False
+html_show_search_summary = False  # it would fetch the pages, which a page opened as a file may not
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"

@@ -33,6 +33,7 @@ STANDS_FOR = {
     "NAME": ["wiki1m"],
 }
 LOOKS = {"--help", "--version", "--cfg", "--info", "--shell-completion", "-sc", "--json"}
+UPLOADS = r" --push \S+"  # left out: tests/sharing uploads to a small hub
 NOT_RUN = {
     "git clone": "the repository's address is its reader's",
     ". .venv/bin/activate": "the tests run in an environment",
@@ -73,7 +74,7 @@ PYTHON = [
 
 def words_of(command: str) -> tuple[dict[str, str], list[str]]:
     """The variables that a command sets before it, and its words, with what stands for others spelled out."""
-    without_options = re.sub(r" \[--[^]]*\]", "", command)  # what may be left out
+    without_options = re.sub(rf" \[--[^]]*\]|{UPLOADS}", "", command)  # in brackets: what may be left out
     words = [spelled for word in shlex.split(without_options) for spelled in STANDS_FOR.get(word, [word])]
     variables = {}
     while words and re.match(r"[A-Z_]+=", words[0]):
