@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 
 from cse.dotted import Config
 from cse.errors import UserError
-from cse.report.spec import Spec
+from cse.report.spec import Spec, is_geometry
 
 FORMS = {"more": "than", "less": "than", "alike": "to", "rises": "along", "falls": "along"}
 PLACE = {"row", "column", "where", "metric"}
@@ -48,9 +48,13 @@ class Claim:
     at: str | None = None
 
     def scored_by(self, score: str) -> "Claim":
-        """The claim of another score than the paper's, where it names runs and not a cell of the table."""
+        """The claim of another score than the paper's, where it names runs and not a cell of the table; one of
+        geometry stays as it is."""
         places = (self.left, self.right if isinstance(self.right, dict) else {})
-        left, right = ({**place, "metric": score} if "metric" in place else place for place in places)
+        left, right = (
+            {**place, "metric": score} if "metric" in place and not is_geometry(place["metric"]) else place
+            for place in places
+        )
         return replace(self, left=left, right=right if isinstance(self.right, dict) else self.right)
 
     @property

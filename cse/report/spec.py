@@ -57,6 +57,8 @@ KEYS = {
     "claims",
 }
 
+GEOMETRY = ("alignment", "uniformity", "uniformity_without_log", "mean_cosine", "effective_rank", "isotropy")
+
 Metric = str | list["Metric"]
 """A score's name, or a list whose mean is taken, in which an inner list counts once."""
 
@@ -181,10 +183,19 @@ def _names(metric: Metric | None) -> list[str]:
     return [metric] if metric else []
 
 
+def is_geometry(metric: Metric | None) -> bool:
+    """Whether a metric tells how embeddings lie and not how good they are: no other score can stand for it."""
+    return isinstance(metric, str) and metric.rpartition("/")[2] in GEOMETRY
+
+
 def scored_by(spec: Spec, score: str) -> Spec:
-    """The report of another score than the paper's, in the columns that tell runs apart or, if none does, the last."""
-    columns = {name: replace(line, metric=score, config=None) for name, line in spec.columns.items() if line.where}
-    if not columns:
-        columns = {name: replace(line, metric=score, config=None) for name, line in list(spec.columns.items())[-1:]}
+    """The report of another score than the paper's, in the columns that tell runs apart or, if none does, the last but
+    for those of geometry."""
+    replaced = {
+        name: replace(line, metric=score, config=None)
+        for name, line in spec.columns.items()
+        if not is_geometry(line.metric)
+    }
+    columns = {name: line for name, line in replaced.items() if line.where} or dict(list(replaced.items())[-1:])
     rows = {name: replace(line, metric=None) for name, line in spec.rows.items()}
     return replace(spec, rows=rows, columns=columns, metric=score)

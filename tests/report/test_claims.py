@@ -9,7 +9,7 @@ from scipy import stats
 from cse.errors import UserError
 from cse.report import claims, findings, published, statistics, verdicts
 from cse.report.runs import read_runs
-from cse.report.spec import parse
+from cse.report.spec import parse, scored_by
 from cse.report.statistics import Intervals
 from cse.report.table import build
 from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_RUN, NOT_SEEN
@@ -197,3 +197,12 @@ def test_findings_as_lines_and_csv(judged):
     assert len(lines) == 7
     assert lines[1].startswith("three beats two,here,HOLDS,")
     assert "| three beats two | here |" in findings.to_markdown(found)
+
+
+def test_no_score_stands_for_geometry():
+    """A claim about uniformity or the mean cosine is not judged by a score of quality."""
+    found, _, _ = of_sweep("noncontrastive/figure4")
+    told = [claim.scored_by("dev/demo/average").left["metric"] for claim in found]
+    assert told == ["dev/demo/average"] * 3 + ["test/geometry/mean_cosine"] * 2
+    _, spec, _ = of_sweep("noncontrastive/table2")
+    assert list(scored_by(spec, "dev/demo/average").columns) == ["Avg."]
