@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup demo test test-fast test-slow check lint format types layers pins readme docs bench gpu clean
+.PHONY: help setup demo test test-fast test-slow check lint format types layers pins readme docs bench gpu audit clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -59,6 +59,11 @@ bench: $(READY) ## Every benchmark; each writes its part of benchmarks/RESULTS.m
 
 gpu: $(READY) ## Prove a GPU machine: right, fast, in memory; about 20 minutes, no network (benchmarks/gpu)
 	$(BIN)/python -m benchmarks.gpu
+
+audit: ## Ask a vulnerability service (which has to be reachable) about every pinned package
+	$(PYTHON) -m venv .venv/audit
+	.venv/audit/bin/python -m pip install --quiet pip-audit
+	.venv/audit/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip --progress-spinner off
 
 clean: ## Remove what runs and tests leave (not .venv)
 	rm -rf outputs multirun runs reports site build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import errno
 import json
 import math
 import os
@@ -14,9 +15,28 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
-from cse.errors import RunError
+from cse.errors import RunError, UserError
 
 ADVICE = "make room or name another folder, and run it again"
+NO_PLACE = (
+    *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.EISDIR),
+    *(errno.ENAMETOOLONG, errno.ELOOP),
+)
+"""Errors of a name at which nothing can be written, however much room there is: a user's mistake."""
+
+
+def make_folder(path: Path, key: str) -> None:
+    """Make a folder that a setting names, and those above it. Raises UserError where it cannot be, or not be written.
+
+    key: the setting, for the message.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        reason = None if os.access(path, os.W_OK) else "it cannot be written"
+    except OSError as error:
+        reason = error.strerror
+    if reason:
+        raise UserError(f"{key}={path}: {reason}; name a folder of yours")
 
 
 @contextmanager
@@ -151,10 +171,11 @@ def plain(value: object) -> object:
     raise TypeError(f"{type(value).__name__} has no place in JSON: {value!r}")
 
 
-def cannot_write(path: Path, error: OSError | SafetensorError, advice: str = ADVICE) -> RunError:
-    """The one sentence for a full or read-only disk."""
-    reason = error.strerror if isinstance(error, OSError) else error
-    return RunError(f"cannot write {path}: {reason or error}; {advice}")
+def cannot_write(path: Path, error: OSError | SafetensorError, advice: str = ADVICE) -> RunError | UserError:
+    """The one sentence for a full disk (RunError), or a place where nothing can be written (UserError)."""
+    reason, number = (error.strerror, error.errno) if isinstance(error, OSError) else (error, None)
+    kind = UserError if number in NO_PLACE else RunError
+    return kind(f"cannot write {path}: {reason or error}; {advice}")
 
 
 def _exchange(first: Path, second: Path) -> bool:

@@ -116,7 +116,7 @@ class Objective(nn.Module):
     """"none"; "first": view 0 is masked for the MLM loss; "copies": masked copies of all views come as a last view.
     Anything but "none" gives the encoder its language-model head."""
     fewest_rows: int = 1
-    """Rows that a batch needs: 2 where the loss takes statistics over the batch."""
+    """Rows that a batch needs: 2 where the loss compares rows, or takes statistics over them."""
     averages_positives: bool = False
     """Whether view 1 may have several rows for each row of view 0 (DeCLUTR's spans)."""
     head: nn.Module | None

@@ -6,6 +6,7 @@ code makes them; the released code uses none of SSAST's weights and no position 
 
 import logging
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Annotated, Any, Literal, Protocol
 
 import torch
@@ -89,6 +90,27 @@ class Audio(Modality):
         return x_BTD.repeat(2, 1, 1), batch.labels_B.to(self.device, non_blocking=True)
 
 
+def ssast_tensors(weights: str) -> list[Tensor]:
+    """Kernel (D, 1, H, W), bias (D), CLS (1, 1, D) and positions (1, T, D) of a checkpoint of SSAST.
+
+    Raises UserError for any other file.
+    """
+    shapes = {"patch_embed.proj.weight": 4, "patch_embed.proj.bias": 1, "cls_token": 3, "pos_embed": 3}
+    other = f"aux_modality.weights={weights} is not a checkpoint of SSAST"
+    try:
+        state = torch.load(weights, map_location="cpu", weights_only=True)
+    except (UnpicklingError, OSError, RuntimeError, EOFError, ValueError, KeyError) as error:
+        raise UserError(f"{other}: {str(error).strip().splitlines()[0] if str(error) else 'it is empty'}") from error
+    if not isinstance(state, dict):
+        raise UserError(f"{other}: it holds a {type(state).__name__}, not tensors by name")
+    named = {str(name).removeprefix("module."): value for name, value in state.items()}
+    for name, dimensions in shapes.items():
+        tensor = named.get(f"v.{name}")
+        if not isinstance(tensor, Tensor) or tensor.dim() != dimensions:
+            raise UserError(f"{other}: it lacks a tensor v.{name} of {dimensions} dimensions")
+    return [named[f"v.{name}"] for name in shapes]
+
+
 def ssast_patches(weights: str | None, patch: int, position_embeddings: bool) -> Patches:
     """Patches with SSAST's weights. Its patches are 16 x 16: another size takes its filters and positions resized.
 
@@ -99,13 +121,7 @@ def ssast_patches(weights: str | None, patch: int, position_embeddings: bool) ->
             f"aux_modality.init=ssast needs the checkpoint of SSAST, and aux_modality.weights={weights} is not a file: "
             "download SSAST-Base-Patch-400.pth from its authors, or use aux_modality.init=random (as released)"
         )
-    state = torch.load(weights, map_location="cpu", weights_only=True)
-    state = {name.removeprefix("module."): value for name, value in state.items()}
-    try:
-        kernel_D1HW, bias_D = state["v.patch_embed.proj.weight"], state["v.patch_embed.proj.bias"]
-        cls_token, positions_1TD = state["v.cls_token"], state["v.pos_embed"]
-    except KeyError as error:
-        raise UserError(f"aux_modality.weights={weights} is not a checkpoint of SSAST: it lacks {error}") from error
+    kernel_D1HW, bias_D, cls_token, positions_1TD = ssast_tensors(weights)
     patches = Patches(len(bias_D), patch, position_embeddings)
     height, width = kernel_D1HW.shape[2:]
     if (height, width) != (patch, patch):

@@ -55,6 +55,8 @@ class Visual(Modality):
         weights: Name | None,
         **settings: Any,
     ):
+        if data.size % PATCH:
+            raise UserError(f"aux_modality.data.size={data.size}: must be a multiple of {PATCH}, the size of a patch")
         patches = random_patches(dim, data.size) if init == "random" else vit_patches(weights or VIT.get(dim, VIT_BASE))
         if patches.image_size != (data.size, data.size):
             raise UserError(f"aux_modality.data.size={data.size}: these weights take images of {patches.image_size[0]}")

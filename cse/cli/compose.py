@@ -2,13 +2,14 @@
 
 import atexit
 import errno
+import io
 import logging
 import os
 import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from itertools import takewhile
 from pathlib import Path
 from typing import NoReturn
@@ -17,6 +18,7 @@ from omegaconf import DictConfig
 
 from cse.cli import traces
 from cse.errors import Interrupted, RunError, UserError
+from cse.files import NO_PLACE
 from cse.run.composition import composed, explain, program, refuse_additions, refuse_choices
 from cse.run.groups import adopted, choices
 from cse.sweep.line import INFORM
@@ -65,6 +67,21 @@ def sort_arguments(arguments: list[str]) -> list[str]:
     return overrides + flags
 
 
+def recorded(record: Path) -> list[str]:
+    """The words that a run was started with, from Hydra's record. Raises UserError for a file that holds no such."""
+    import yaml
+
+    try:
+        words = yaml.safe_load(record.read_text(encoding="utf-8")) or []
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise UserError(
+            f"{record} cannot be read ({' '.join(str(error).split())}): take a copy, or start anew"
+        ) from error
+    if not isinstance(words, list) or not all(isinstance(word, str) and re.search("[=~]", word) for word in words):
+        raise UserError(f"{record} is damaged: it should list the run's words, KEY=VALUE; take a copy, or start anew")
+    return words
+
+
 def resumed(arguments: list[str]) -> list[str]:
     """`resume=FOLDER` becomes that folder's own overrides, with whatever else is given after them."""
     folders = [argument.removeprefix("resume=") for argument in arguments if argument.startswith("resume=")]
@@ -73,13 +90,24 @@ def resumed(arguments: list[str]) -> list[str]:
     record = Path(folders[-1]) / ".hydra" / "overrides.yaml"
     if not record.is_file():
         raise UserError(f"resume={folders[-1]}: this is not a run's folder (no .hydra/overrides.yaml in it)")
-    import yaml
-
-    before = yaml.safe_load(record.read_text()) or []
+    before = recorded(record)
     others = [argument for argument in arguments if not argument.startswith("resume=")]
     left = {*(argument.partition("=")[0] for argument in others), *ONCE}
     unchanged = [argument for argument in before if argument.partition("=")[0] not in left]
     return [*unchanged, *others, f"hydra.run.dir={folders[-1]}", "resume=auto"]
+
+
+def refuse_flags(arguments: list[str]) -> None:
+    """Raise UserError, in argparse's words, for a flag that Hydra does not know or that lacks its value."""
+    from hydra._internal.utils import get_args_parser
+
+    said = io.StringIO()
+    try:
+        with redirect_stderr(said), redirect_stdout(io.StringIO()):
+            get_args_parser().parse_args(arguments)
+    except SystemExit as ended:
+        if ended.code:
+            raise UserError(said.getvalue().strip().rpartition("error: ")[2]) from None
 
 
 def of_the_only_evaluator(arguments: list[str]) -> list[str]:
@@ -153,6 +181,7 @@ def command(config_name: str, task: Callable[[DictConfig], object], arguments: l
 
     with exit_codes(config_name, arguments):
         arguments = following(spelled(resumed(arguments), config_name))
+        refuse_flags(arguments)
         refuse_additions(arguments, config_name)
         refuse_choices(arguments)
         before = traces.look([]) if set(INFORM) & set(arguments) else checked(config_name, arguments)
@@ -169,7 +198,11 @@ def checked(config_name: str, arguments: list[str]) -> traces.Before:
 
     overrides = list(takewhile(lambda argument: not argument.startswith("-"), arguments))
     cfg = settle(composed(config_name, overrides), config_name)
-    return traces.look([cfg.hydra.run.dir, cfg.hydra.sweep.dir])
+    before = traces.look([cfg.hydra.run.dir, cfg.hydra.sweep.dir])
+    if not cfg.hydra.run.dir:
+        raise UserError("hydra.run.dir=: must be a folder; without it, a run makes its own below outputs/")
+    traces.try_folder(Path(cfg.hydra.run.dir).absolute(), before)
+    return before
 
 
 @contextmanager
@@ -186,10 +219,10 @@ def exit_codes(config_name: str, arguments: list[str]) -> Iterator[None]:
         sys.exit(complain(str(error), 1))
     except (HydraException, OmegaConfBaseException) as error:
         sys.exit(complain(explain(error, arguments, config_name), 2))
-    except (PermissionError, NotADirectoryError, FileExistsError) as error:  # the run's folder cannot be made
-        place = f"cannot write {error.filename}: {error.strerror}"
-        sys.exit(complain(f"{place}; set hydra.run.dir to a folder of yours", 2))
     except OSError as error:
+        if error.errno in NO_PLACE:
+            place = f"cannot write {error.filename}: {error.strerror}"
+            sys.exit(complain(f"{place}; set hydra.run.dir to a folder of yours", 2))
         if error.errno not in FULL:
             raise
         where = error.filename or "the run's folder or the cache"

@@ -10,6 +10,7 @@ from omegaconf import DictConfig
 
 from cse.cli import compose, streams
 from cse.errors import MissingResource, UserError
+from cse.files import make_folder
 
 if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
     from cse.run.subject import Subject
@@ -40,7 +41,11 @@ def main() -> None:
 
 
 def check_folder(folder: Path) -> None:
-    """Raise UserError for a folder that holds a run or scores: they are never written over."""
+    """Raise UserError for a folder that holds a run or scores (never written over), and for no folder's name."""
+    try:
+        folder.exists()
+    except OSError as error:  # a name that is too long, links in a circle
+        raise UserError(f"hydra.run.dir={folder}: {error.strerror}; name a folder of yours") from error
     if any((folder / name).exists() for name in ("best", "last", "scores.csv")):
         raise UserError(f"{folder} holds a run or its scores: hydra.run.dir=ANOTHER keeps them")
 
@@ -61,6 +66,7 @@ def task(cfg: DictConfig) -> None:
 
         shrink(cfg)
     check(cfg)
+    make_folder(Path(cfg.paths.cache), "paths.cache")
     with Heartbeat(folder):
         missing: list[str] = []
         attempt = partial(build.attempted, missing)

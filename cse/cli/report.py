@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cse.cli import compose, streams
-from cse.dotted import Config
+from cse.dotted import Config, flattened
 from cse.errors import RunError, UserError
-from cse.run.groups import CONF_DIR, choices
+from cse.files import make_folder
+from cse.run.groups import CONF_DIR
 
 if TYPE_CHECKING:  # numpy and scipy are imported when there is work: --help answers at once
     from cse.report.layout import Grid
@@ -65,6 +66,7 @@ def report(config: Config) -> None:
 
 def of_paper(result: "Report", out: Path, config: Config) -> None:
     """Show a sweep's runs beside its paper's table."""
+    make_folder(out, "out")
     from cse.files import write_text
     from cse.report import findings, layout, page, terminal
 
@@ -98,8 +100,11 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     comparison = compared(runs, folders, config["metrics"], config["seed"])
     if not runs:
         raise UserError(f"runs={comparison.title} holds no run (no results.json in it)")
+    if config["seed"] != "seed" and not any(config["seed"] in flattened(run.config) for run in runs):
+        raise UserError(f"seed={config['seed']}: none of the {len(runs)} runs has such a key")
     if config["metrics"] and not comparison.chosen:
         raise UserError(f"metrics={config['metrics']} are scores of none of the {len(runs)} runs")
+    make_folder(out, "out")
     terminal.show_comparison(comparison, terminal.console())
     grid, title = comparison.grid(), f"{comparison.title}: {comparison.counted}"
     notes = "".join(f"- {note}\n" for note in comparison.notes)
@@ -124,8 +129,6 @@ def log_to(tables: "list[Grid]", pictures: dict[str, Path], out: Path, config: C
     from cse.tracking.about import About
     from cse.tracking.trackers import Trackers
 
-    if choice not in choices("tracker"):
-        raise UserError(f"tracker={choice} is not a choice: {' '.join(choices('tracker'))}")
     with initialize_config_dir(CONF_DIR, version_base="1.3"):
         group = compose_config(f"tracker/{choice}")
     own = {"group": config["sweep"], "name": "report"}

@@ -14,7 +14,7 @@ from cse.dotted import Config
 from cse.errors import UserError
 from cse.ranges import Name, NonNegative
 from cse.run.composition import nearest
-from cse.run.groups import CONF_DIR
+from cse.run.groups import CONF_DIR, choices
 from cse.run.settings import STRICT, settled
 
 TEXT = ("sweep", "out", "score")  # never read as a number or a list
@@ -62,4 +62,6 @@ def settings(arguments: list[str]) -> Config:
     config["runs"] = config["runs"] or []
     if not config["sweep"] and not config["runs"]:
         raise UserError("nothing to report: say sweep=PAPER/TABLE or runs=FOLDER (cse-report --help)")
+    if config["tracker"] not in choices("tracker"):
+        raise UserError(f"tracker={config['tracker']} is not a choice: {' '.join(choices('tracker'))}")
     return config

@@ -17,6 +17,7 @@ from cse.errors import MissingResource, UserError
 KINDS = (".txt", ".csv", ".tsv", ".jsonl", ".parquet")
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 LONGEST_CELL = 10_000_000  # characters: far more than a document, far less than a file behind a quote left open
+PLAIN = "".join(map(chr, range(32, 127))) + "\\x41\n"  # idna and unicode_escape, too, are encodings
 EMPTY = " "  # what SimCSE's code makes of an empty cell
 
 Rows = Iterator[tuple[str, ...]]
@@ -94,12 +95,14 @@ def lines_of(file: Path, encoding: str) -> Iterator[tuple[int, str]]:
 
 
 def check_encoding(file: Path, encoding: str) -> None:
-    """Raise UserError for an encoding that Python lacks, and for those that write a line end as other than \\n."""
+    """Raise UserError for an encoding that Python lacks, and for those that write ASCII as other than itself."""
     try:
-        newline = "\n".encode(encoding)
+        keeps = PLAIN.encode(encoding) == PLAIN.encode("ascii") and PLAIN.encode("ascii").decode(encoding) == PLAIN
     except LookupError as error:
         raise UserError(f"data.encoding={encoding}: {error}; utf-8 and latin-1 are the usual ones") from error
-    if newline != b"\n":
+    except UnicodeError:  # idna's words have 63 letters at most
+        keeps = False
+    if not keeps:
         raise UserError(
             f"data.encoding={encoding}: only encodings that keep ASCII as it is can be read; convert {file} with "
             f"iconv -f {encoding} -t utf-8"

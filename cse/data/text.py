@@ -91,7 +91,8 @@ class Text:
         source, self.digest = self._source()
         if self.noise:
             source, self.digest = _spoiled(source, self.noise), _digest(self.digest, sorted(self.noise.items()))
-        if self.name in HUB and not (self.cache / self.digest).exists():
+        file = self.rows.keywords.get("file") if isinstance(self.rows, partial) else None
+        if self.name in HUB and file is None and not (self.cache / self.digest).exists():
             available(self.name)  # a stream may run for hours before the next part is found missing
         names = self.columns or ["text"]
         rows = TextRows(self.name)

@@ -99,11 +99,13 @@ def _pairs(folder: SentEvalFolder, name: str, rows: list[tuple[str, ...]], offic
 
 
 def golds(folder: DataFolder, name: str, cells: list[str]) -> np.ndarray:
-    """Human scores (N,). Raises UserError, with how many there are, for those that are not numbers from 0 to 5."""
+    """Human scores (N,). Raises UserError for those that are not numbers from 0 to 5, and where all are one number."""
     try:
         gold_N = np.array([float(cell) for cell in cells])
     except ValueError as error:
         raise UserError(f"{folder.root / name} holds a score that is not a number ({error}): restore it.") from error
+    if len(set(gold_N.tolist())) < 2:
+        raise UserError(f"{folder.root / name} holds no two different scores, and so nothing to correlate: restore it.")
     outside = np.flatnonzero(~((gold_N >= 0) & (gold_N <= HIGHEST)))  # NaN is outside too
     if len(outside):
         raise UserError(

@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 from pickle import UnpicklingError
 
+from safetensors import safe_open
 from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -22,6 +23,7 @@ log = logging.getLogger(__name__)
 
 SHOWN = 3  # names in a message
 BUFFERS = re.compile(r"(position_ids|token_type_ids|inv_freq)$")  # older transformers saved what is computed
+ATTENTION = re.compile(r"attn_implementation|FlashAttention")
 HEADS = re.compile(
     r"cls\.|lm_head\.|pooler\.|classifier\.|pre_classifier\.|score\.|qa_outputs\.|vocab_|predictions\.|sop_classifier\.|"
     r"(generator|discriminator|lm|mask)_(predictions|lm_head)\.|generator_lm_head\.|head\.|decoder\.|pred_layer\."
@@ -46,7 +48,8 @@ def loading(name: str, advice: str) -> Iterator[None]:
         reason = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
         if "connect" in reason and not Path(name).is_dir():
             reason = "it is in no local cache, and the hub cannot be reached"
-        raise MissingResource(f"model.name={name} could not be loaded: {reason}; {advice}") from error
+        how = " with this model.attention" if ATTENTION.search(reason) else ""
+        raise MissingResource(f"model.name={name} could not be loaded{how}: {reason}; {advice}") from error
 
 
 def check_weights(source: str, model: PreTrainedModel, keys: Mapping, *, fewer_layers: bool, head_is_new: bool) -> None:
@@ -58,6 +61,7 @@ def check_weights(source: str, model: PreTrainedModel, keys: Mapping, *, fewer_l
     has beyond the model are not used, and accepted. Raises UserError with the names of tensors that are missing, have
     another shape, belong to layers that the configuration does not have, or hold NaN or infinity.
     """
+    check_kinds(source)
     prefix = f"{model.base_model_prefix}."
     missing = [
         key
@@ -76,6 +80,16 @@ def check_weights(source: str, model: PreTrainedModel, keys: Mapping, *, fewer_l
     if unused := [key for key in others if key not in beyond and not HEADS.match(key.removeprefix(prefix))]:
         log.warning("%s has %s, which nothing uses", source, some(unused))
     check_finite(source, [model])
+
+
+def check_kinds(source: str) -> None:
+    """Raise UserError with the names of weights that are whole numbers: transformers would take them for floats."""
+    for path in sorted(Path(source).glob("*.safetensors")):
+        with safe_open(path, "pt") as file:
+            kinds = {key: file.get_slice(key).get_dtype() for key in file.keys()}  # noqa: SIM118 (a file is no dict)
+        whole = [key for key, kind in kinds.items() if kind[0] in "IUB" and kind != "BF16" and not BUFFERS.search(key)]
+        if whole:
+            raise UserError(f"model.name={source} has whole numbers in {some(whole)}: quantised weights are not read")
 
 
 def check_finite(source: str, modules: Iterable[nn.Module]) -> None:

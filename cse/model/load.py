@@ -204,6 +204,8 @@ def read_weights(
 def check_direction(name: str, backbone: PreTrainedModel, pooling: str, bidirectional: bool) -> None:
     """Refuse a pooling that reads what a decoder's first token cannot know, and a switch that changes nothing."""
     if not architecture.is_decoder(backbone.config):
+        if bidirectional:
+            raise UserError(f"model.bidirectional=true is for decoders, and {name} is none: its tokens see all others")
         return
     if not bidirectional:
         if pooling == "cls":
@@ -223,7 +225,7 @@ def locate(name: str) -> str:
     """A folder, or the hub name itself. Raises MissingResource for a package or a folder that is not there."""
     if name.startswith(PACKAGE):
         package, _, inside = name.removeprefix(PACKAGE).partition("/")
-        spec = find_spec(package)
+        spec = find_spec(package) if package else None
         if spec is None or spec.origin is None:
             raise MissingResource(
                 f"model.name={name}: the package {package} is not installed; pip install -e '.[demo]'"

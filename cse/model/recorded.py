@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from safetensors import SafetensorError
 from torch import nn
 
 from cse.errors import UserError
@@ -33,44 +34,82 @@ class Ending:
     prefix: str = ""
 
 
+class Recorded:
+    """The JSON files and weights beside a checkpoint. source: a folder or a hub name."""
+
+    def __init__(self, source: str):
+        self.source = source
+
+    def path(self, file: str) -> str | None:
+        """Where a file is, None where there is none."""
+        from transformers.utils import cached_file
+
+        quiet = {"_raise_exceptions_for_missing_entries": False, "_raise_exceptions_for_connection_errors": False}
+        return cached_file(self.source, file, **quiet)
+
+    def read(self, file: str) -> object:
+        """A file's content, None where there is none. Raises UserError for a file that is not JSON."""
+        path = self.path(file)
+        if path is None:
+            return None
+        try:
+            return json.loads(Path(path).read_text(encoding="utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise UserError(
+                f"{self.source}/{file} is not JSON ({error}): take another copy of the checkpoint"
+            ) from error
+
+    def mapping(self, file: str) -> Mapping:
+        """A file's mapping; empty where there is no file, or another content."""
+        return _mapping(self.read(file))
+
+    def longest(self) -> int | None:
+        """The most tokens that are read. Raises UserError where that is not a number."""
+        configs = (self.mapping(f"sentence_{family}_config.json") for family in FAMILIES)
+        longest = next((config.get("max_seq_length") for config in configs if config), None)
+        if longest is not None and not isinstance(longest, int):
+            raise UserError(f"{self.source}: max_seq_length={longest!r} in its sentence_*_config.json is not a number")
+        return longest
+
+    def head(self, folder: str) -> nn.Module:
+        """A Dense module. Raises UserError where it is not whole."""
+        try:
+            return dense_head(self.mapping(f"{folder}/config.json"), str(self.path(f"{folder}/model.safetensors")))
+        except (OSError, KeyError, RuntimeError, SafetensorError) as error:
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise UserError(
+                f"{self.source}/{folder} is not a whole Dense module ({reason}): take another copy"
+            ) from error
+
+
 def recorded_modules(source: str) -> Ending | None:
     """What a sentence-transformers layout says, None where there is no such layout. source: a folder or a hub name.
 
     Raises UserError for a module that cse cannot load.
     """
-    from transformers.utils import cached_file
-
-    def read(file: str) -> dict | list | None:
-        path = cached_file(
-            source,
-            file,
-            _raise_exceptions_for_missing_entries=False,
-            _raise_exceptions_for_connection_errors=False,
-        )
-        return None if path is None else json.loads(Path(path).read_text())
-
-    modules = read("modules.json")
+    files = Recorded(source)
+    modules = files.read("modules.json")
     if modules is None:
         return None
+    if not isinstance(modules, list) or not all(_is_module(module) for module in modules):
+        raise UserError(f"{source}/modules.json: it should list modules, each with its type and its path")
     pooling, head, unit_length, longest = None, None, False, None
     for module in modules:
         kind, path = module["type"].rpartition(".")[2], module["path"]
         if kind == "Pooling":
-            pooling = pooling_kind(_mapping(read(f"{path}/config.json")), source)
+            pooling = pooling_kind(files.mapping(f"{path}/config.json"), source)
         elif kind == "Dense":
-            weights = str(cached_file(source, f"{path}/model.safetensors"))
-            head = dense_head(_mapping(read(f"{path}/config.json")), weights)
+            head = files.head(path)
         elif kind == "Normalize":
             unit_length = True
         elif kind == "Transformer":
-            configs = (read(f"sentence_{family}_config.json") for family in FAMILIES)
-            longest = next((_mapping(config).get("max_seq_length") for config in configs if config), None)
+            longest = files.longest()
         else:
             raise UserError(f"{source}/modules.json: a {kind} module is not one that cse can load")
     if pooling is None:
         raise UserError(f"{source}/modules.json names no Pooling: say model.pooling={'|'.join(POOLERS)}")
-    settings = _mapping(read("config_sentence_transformers.json"))
-    prefix = settings.get("prompts", {}).get(settings.get("default_prompt_name"), "")
+    settings = files.mapping("config_sentence_transformers.json")
+    prefix = _mapping(settings.get("prompts")).get(settings.get("default_prompt_name"), "")
     return Ending(pooling, head, unit_length, longest, prefix)
 
 
@@ -96,5 +135,9 @@ def dense_head(config: Mapping, weights: str) -> nn.Module:
     return nn.Sequential(linear, activations[config["activation_function"].rpartition(".")[2]]())
 
 
-def _mapping(content: dict | list | None) -> Mapping:
+def _is_module(content: object) -> bool:
+    return isinstance(content, dict) and isinstance(content.get("type"), str) and isinstance(content.get("path"), str)
+
+
+def _mapping(content: object) -> Mapping:
     return content if isinstance(content, dict) else {}

@@ -50,6 +50,8 @@ class Simcse(Objective):
     all views, 0 for none.
     """
 
+    fewest_rows = 2
+
     def __init__(
         self,
         dim: int,

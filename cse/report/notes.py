@@ -83,7 +83,7 @@ def scored_differently(runs: list[Run]) -> list[str]:
 
 def _scoring(run: Run) -> dict[str, str]:
     """Everything that a run's scores depend on beside its encoder, as text."""
-    versions = run.results.get("versions", {})
+    versions = run.versions
     told = {library: str(versions[library]) for library in SCORING if library in versions}
     told |= {key: shown(run.get(key)) for key in ("dtype", "trainer.eval_precision") if run.get(key) is not None}
     for key, value in flattened(run.config.get("eval") or {}, "eval.").items():

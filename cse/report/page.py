@@ -68,7 +68,7 @@ def provenance(runs: list[Run]) -> Grid:
             str(run.results.get("command", "")),
             str(run.results.get("git_commit") or "")[:9],
             str(run.results.get("device", "")),
-            str(run.results.get("versions", {}).get("torch", "")),
+            str(run.versions.get("torch", "")),
         ]
         for run in runs
     ]

@@ -35,6 +35,11 @@ class Run:
     overrides: tuple[str, ...] = ()  # its command line, as Hydra kept it
     departures: tuple[str, ...] = ()  # those that its sweep does not hold
 
+    @property
+    def versions(self) -> Json:
+        """The libraries that it ran with."""
+        return _dict(self.results.get("versions"))
+
     def get(self, key: str) -> Any:
         """The config's value at a dotted key; a group's key gives the YAML chosen there; None where neither is."""
         stood_for = (self.config.get("scale") or {}).get("replaced") or {}

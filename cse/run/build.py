@@ -205,11 +205,11 @@ def build_evaluators(cfg: DictConfig | None, splits: tuple[str, ...] | None = No
 
 
 def check_rows(batch_size: int, objective: Objective) -> None:
-    """Refuse a batch of one row for a loss of statistics over the batch."""
+    """Refuse a batch of one row for a loss that compares rows, or takes statistics over them."""
     if batch_size < objective.fewest_rows:
         raise UserError(
-            f"trainer.batch_size={batch_size}: {type(objective).__name__} takes statistics over a batch, which need at "
-            f"least {objective.fewest_rows} rows"
+            f"trainer.batch_size={batch_size}: {type(objective).__name__} compares the rows of a batch, of which there "
+            f"must be at least {objective.fewest_rows}"
         )
 
 

@@ -40,6 +40,8 @@ def composed(config_name: str, arguments: list[str]) -> DictConfig:
     try:
         with initialize_config_dir(CONF_DIR, version_base="1.3"):
             return compose(config_name, arguments, return_hydra_config=True)
+    except (TypeError, AttributeError) as error:  # Hydra's own, of a list or a number in place of a choice
+        raise UserError(f"{' '.join(arguments)}: cannot be composed: {error}") from error
     finally:
         GlobalHydra.instance().hydra = outer
 
@@ -103,7 +105,8 @@ def refuse_choices(arguments: list[str]) -> None:
 def no_choice(group: str, choice: str) -> str:
     """The message for a choice that the group does not have, with the choices that it has."""
     options = choices(group)
-    return f"{group}={choice} is not a choice{nearest(choice, options)}; the choices: {', '.join(options)}"
+    listed = f"; the choices: {', '.join(options)}" if options else ""
+    return f"{group}={choice} is not a choice{nearest(choice, options)}{listed}"
 
 
 def explain(error: Exception, arguments: list[str], config_name: str) -> str:
@@ -112,13 +115,35 @@ def explain(error: Exception, arguments: list[str], config_name: str) -> str:
     if match := re.search(r"Could not override '([^']+)'", text) or re.search(r"Key '([^']+)' is not in struct", text):
         key = match.group(1)
         return f"there is no key {key}{nearest(key, valid_keys(config_name, arguments))}"
-    if match := re.search(r"Could not find '([^']+)'", text):
-        group, _, choice = match.group(1).partition("/")
+    if match := re.search(r"Could not (?:find|load) '([^']+)'", text):
+        group, _, choice = match.group(1).partition("/") if "hydra" not in text else match.group(1).rpartition("/")
         return no_choice(group, choice)
+    if match := re.search(r"call to target '([\w.]+)'.*missing \d+ required positional arguments?: (.*)\"", text, re.S):
+        taken = [argument for argument in arguments if argument.startswith("~")]
+        return f"{' '.join(taken)} takes away {match[2]}, which {match[1]} needs: leave it as it is, or give it a value"
+    if unread := unreadable(arguments):
+        return unread
+    if match := re.search(r"does not support sweep type : (\w+)", text):
+        ranges = [argument for argument in arguments if "interval(" in argument]
+        return f"{' '.join(ranges)}: a range to search in needs a search: hydra/sweeper=smac"
     if match := re.search(r"You must specify '([^']+)'|Missing mandatory value: (\S+)", text):
         return f"{match.group(1) or match.group(2)} is not set: say {match.group(1) or match.group(2)}=..."
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return "; ".join(lines[:2])
+
+
+def unreadable(arguments: list[str]) -> str | None:
+    """The message for the first word that Hydra's grammar cannot read; None where it reads them all."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
+
+    for argument in (argument for argument in arguments if not argument.startswith("-")):
+        try:
+            OverridesParser.create().parse_override(argument)
+        except HydraException as error:
+            reason = str(error).splitlines()[0]
+            return f"{argument}: cannot be read ({reason}); a value with blanks, commas or brackets: 'KEY=\"VALUE\"'"
+    return None
 
 
 def nearest(key: str, keys: list[str]) -> str:

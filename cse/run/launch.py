@@ -13,6 +13,7 @@ from pathlib import Path
 from omegaconf import DictConfig, OmegaConf
 
 from cse.errors import Interrupted, MissingResource, RunError, UserError
+from cse.files import make_folder
 
 log = logging.getLogger("cse")
 
@@ -31,6 +32,7 @@ def fit(cfg: DictConfig, folder: Path, *, chosen: Mapping[str, str | None], over
     cfg.choices = groups.chosen("train", chosen, overrides, map(str, cfg.eval))
     if (folder / "last").exists() and cfg.resume is None:
         raise UserError(f"{folder} holds a run: resume=auto goes on with it, hydra.run.dir=ANOTHER starts a new one")
+    make_folder(Path(cfg.paths.cache), "paths.cache")
     scale.fit(cfg)
     if cfg.smoke:
         shrink(cfg)

@@ -61,6 +61,8 @@ def settled(cfg: DictConfig, keys: TypeAdapter) -> DictConfig:
     wrong: dict[str, str] = {}
     for place, node in [((), content), *parts(content, ())]:
         try:
+            if place and not isinstance(node["_target_"], str):
+                raise ValueError("it must be the dotted name of a class or a function")
             types = types_of(node["_target_"]) if place else keys
         except (ImportError, ValueError) as error:
             key = dotted((*place, "_target_"))

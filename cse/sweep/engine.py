@@ -13,6 +13,7 @@ from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
 from cse.errors import UserError
+from cse.files import make_folder
 from cse.run import composition
 from cse.sweep import jobs, line, plan, worker
 
@@ -30,17 +31,24 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
     rows = this.rows()
     planned = [this.table.job(jobs.sampled(row)) for row in rows]
     check_settings(planned)
+    trials = this.trials  # a count that is none is refused before a file is written
     if dry_run:
         from cse.sweep import estimate
 
-        estimate.show(this.title, this.folder, planned, this.trials)
+        estimate.show(this.title, this.folder, planned, trials)
         return 0
+    if not rows:
+        axes = [argument for argument in this.jobs_own if jobs.is_axis(argument)]
+        raise UserError(f"{' '.join(axes)}: no job is left; is a range empty?")
+    plugins = [f"{key}={value}" for key, value in this.given.items() if key.startswith("hydra/")]
+    composition.composed(worker.CONFIGS[program], plugins)  # refused here, before a file is written
+    make_folder(this.folder, "hydra.sweep.dir")
     path = plan.Plan(program, this.table.name, list(this.table.keys), rows, fail_fast).write(this.folder)
     hydra = [f"plan={jobs.quoted(path)}", f"hydra.sweep.dir={jobs.quoted(this.folder)}", *launcher(this), *this.passed]
     if this.sweeper == "basic":
         names, count, starts = [one.name for one in planned], f"jobs: {len(rows)}", [[f"row=range({len(rows)})"]]
     else:
-        names, count = [], f"searches: {len(rows)} of {this.trials} trials"
+        names, count = [], f"searches: {len(rows)} of {trials} trials"
         starts = [search(number, row, this) for number, row in enumerate(rows)]
     print(f"{this.title}  {count}  folder: {this.folder}")  # noqa: T201
     try:

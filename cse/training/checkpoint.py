@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 import torch
+from pydantic import TypeAdapter, ValidationError
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.optim import Optimizer
+from typing_extensions import TypedDict
 
 from cse.dotted import flattened
 from cse.errors import UserError
@@ -35,6 +37,18 @@ FREE = {
     "data.cache_dir",
     "data.preview",
 }
+
+
+class About(TypedDict):
+    """What a run's `last/` must say beside its tensors; it may say more."""
+
+    step: int
+    best_step: int
+    best_score: float | None
+    curve: list[tuple[int, dict[str, float]]]
+    seconds: float
+    tokens: int
+    identity: dict[str, object]
 
 
 def save(
@@ -71,17 +85,34 @@ def read(folder: Path) -> tuple[dict[str, Tensor], Json]:
     path = folder / FILE
     try:
         with safe_open(path, "pt") as file:
-            return {key: file.get_tensor(key) for key in file.keys()}, json.loads(file.metadata()["about"])  # noqa: SIM118
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-        raise UserError(
-            f"the checkpoint {path} is damaged ({error}): delete it to start anew, or take a copy"
-        ) from error
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+            return tensors, dict(json.loads(file.metadata()["about"]))
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise damaged(path, error) from error
+
+
+def damaged(path: Path, why: object) -> UserError:
+    """The one sentence for a checkpoint that cannot be gone on with."""
+    reason = " ".join(str(why).split())
+    return UserError(f"the checkpoint {path} is damaged ({reason}): delete it to start anew, or take a copy")
+
+
+def check_about(about: Json, folder: Path) -> None:
+    """Raise UserError where `last/` does not say what a run needs to go on."""
+    try:
+        TypeAdapter(About).validate_python(about)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise damaged(folder / FILE, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
 
 
 def restore(
     tensors: dict[str, Tensor], modules: dict[str, nn.Module], optimizers: dict[str, Optimizer], path: Path
 ) -> None:
-    """Put saved tensors back into modules and optimizers. Raises UserError if they are another experiment's."""
+    """Put saved tensors back into modules and optimizers. Raises UserError if they are another experiment's or damaged.
+
+    path: the run's folder, for messages.
+    """
     for name, module in modules.items():
         frozen = frozen_names(module)
         state = {key: value for key, value in module.state_dict().items() if key in frozen}
@@ -91,10 +122,15 @@ def restore(
             reason = str(error).splitlines()[-1].strip()
             raise UserError(f"the checkpoint in {path} is of another experiment ({name}: {reason})") from error
     for name, optimizer in optimizers.items():
+        owned = [parameter for group in optimizer.param_groups for parameter in group["params"]]
         moments: dict[int, dict[str, Tensor]] = {}
         for key, value in _under(tensors, name).items():
             index, _, field = key.partition("/")
             moments.setdefault(int(index), {})[field] = value
+        for number, state_of in moments.items():
+            for field, value in state_of.items():
+                if number >= len(owned) or (value.dim() and value.shape != owned[number].shape):
+                    raise damaged(path / FILE, f"{name}/{number}/{field} has the shape {tuple(value.shape)}")
         optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
 
 
@@ -148,12 +184,17 @@ def set_random_state(tensors: dict[str, Tensor], about: Json, rank: int) -> None
     mine = _under(tensors, f"random/{rank}")
     if not mine:
         raise UserError(f"this run was saved by {len(about['python_random'])} processes: resume it with as many")
-    torch.set_rng_state(mine["torch"])
-    if "cuda" in mine and torch.cuda.is_available():
-        torch.cuda.set_rng_state(mine["cuda"])
-    (version, words, gauss), position, has_gauss, cached = about["python_random"][rank]
-    random.setstate((version, tuple(words), gauss))
-    np.random.set_state(("MT19937", mine["numpy"].numpy().astype(np.uint32), position, has_gauss, cached))
+    try:
+        torch.set_rng_state(mine["torch"])
+        if "cuda" in mine and torch.cuda.is_available():
+            torch.cuda.set_rng_state(mine["cuda"])
+        (version, words, gauss), position, has_gauss, cached = about["python_random"][rank]
+        random.setstate((version, tuple(words), gauss))
+        np.random.set_state(("MT19937", mine["numpy"].numpy().astype(np.uint32), position, has_gauss, cached))
+    except (RuntimeError, ValueError, TypeError, LookupError) as error:
+        raise UserError(
+            f"the checkpoint's random states are damaged ({' '.join(str(error).split())}): delete last/ to start anew"
+        ) from error
 
 
 def _under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -74,6 +74,7 @@ class Training:
             set_seed(seed, device_specific=True)  # dropout differs between processes; the weights are already made
             return
         tensors, about = checkpoint.read(self.folder)
+        checkpoint.check_about(about, self.folder)
         checkpoint.refuse_others(self.folder, about["identity"], self.identity)
         checkpoint.refuse_other_data(self.folder, about.get("dev_data", {}), self.dev_data)
         checkpoint.restore(tensors, self.modules, self.update.plain_optimizers(), self.folder)

@@ -1,0 +1,136 @@
+"""Every bad input of bad_inputs.yaml: one sentence that names what is wrong, its exit code, and nothing left behind.
+
+Every 25th is always run; the others are marked slow. How many of them pass is the share that keeps the promise.
+"""
+
+import logging
+import os
+import re
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import bad_files
+import pytest
+import yaml
+from made_up import WORDS
+
+HERE = Path(__file__).parent
+CASES = [
+    (category, *case)
+    for category, cases in yaml.safe_load((HERE / "bad_inputs.yaml").read_text()).items()
+    for case in cases
+]
+STRIDE = 25
+SEALED = "F/sealed"
+
+
+def main_of(command: str) -> Callable[[], None]:
+    from cse.cli import doctor, evaluate, report, train
+
+    return {"cse-train": train, "cse-eval": evaluate, "cse-report": report, "cse-doctor": doctor}[command].main
+
+
+@pytest.fixture(scope="session")
+def places(tmp_path_factory, tiny_bert, sentences, triplets, documents, senteval, images, sounds):
+    """What each word in capitals of a line stands for."""
+    world = tmp_path_factory.mktemp("bad")
+    textless = (
+        f"model=bert model.name={tiny_bert} eval=stsb allow_partial=true tracker=none paths.senteval={senteval} "
+        "trainer.batch_size=8 trainer.max_steps=2 trainer.eval_every=2 trainer.log_every=1"
+    )
+    small = f"{textless} data=text data.path={sentences}"
+    found = {
+        "SMALL": f"{small} paths.cache={world}/cache", "CACHELESS": small,
+        "TEXTLESS": f"{textless} paths.cache={world}/cache",
+        "TINY": tiny_bert, "SENTENCES": sentences,
+        "SENTEVAL": senteval, "TRIPLETS": triplets, "DOCUMENTS": documents, "VISUAL": " ".join(images),
+        "AUDIO": " ".join(sounds), "SCORES": f"eval=stsb allow_partial=true paths.senteval={senteval}",
+        "LONG": "x" * 300, "DEEP": "/".join(["y" * 200] * 30), "VECTORS": world / "whole.vec",
+        "RUN": world / "R/whole", "LAST": world / "R/last", "WORLD": world,
+    }  # fmt: skip
+    for name in "FCRPS":
+        found[name] = world / name
+        found[name].mkdir()
+    numbers = [f"{word} {0.1 * n} {(7 * n) % 5} 1" for n, word in enumerate(WORDS)]
+    (world / "whole.vec").write_text("\n".join([f"{len(WORDS)} 3", *numbers]) + "\n")
+    bad_files.write_texts(world / "F")
+    bad_files.write_copies(world / "C", Path(tiny_bert), bad_files.CHECKPOINTS)
+    bad_files.write_copies(world / "S", senteval, bad_files.SCORED)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["cse-train", *found["SMALL"].split(), f"hydra.run.dir={world}/R/whole"])
+        main_of("cse-train")()
+    bad_files.write_copies(world / "R", world / "R/whole", bad_files.RESUMED | {"last": lambda folder: None})
+    bad_files.write_copies(world / "P", world / "R/whole", bad_files.REPORTED)
+    found["SEALED"] = bad_files.seal(world / SEALED)
+    yield {name: str(place) for name, place in found.items()}
+    bad_files.unseal(world / SEALED)
+
+
+def content(folder: Path) -> dict[str, tuple[int, object]]:
+    """Size and time (of Hydra's files, which may be put back, content) of all below a folder but logs and caches."""
+    found = {}
+    for path in folder.rglob("*"):
+        if path.suffix != ".log" and "cache" not in path.relative_to(folder).parts:
+            about = path.lstat()
+            held = path.read_bytes() if path.suffix == ".yaml" and path.is_file() else about.st_mtime_ns
+            found[str(path)] = (about.st_size, 0 if path.is_dir() else held)
+    return found
+
+
+def filled(text: str, places: dict[str, str]) -> str:
+    names = "|".join(sorted(places, key=len, reverse=True))
+    return re.sub(rf"(?<![\w.@])({names})(?![\w.])", lambda match: places[match[1]], text)
+
+
+@pytest.fixture
+def typed(places, tmp_path, monkeypatch, capsys):
+    """typed(line) -> (exit code, standard output, standard error), in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CSE_CACHE", f"{places['WORLD']}/cache")
+
+    def run(line: str) -> tuple[object, str, str]:
+        words = shlex.split(filled(line, places))
+        while re.match(r"[A-Z_]+=", words[0]):
+            name, _, value = words.pop(0).partition("=")
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(sys, "argv", words)
+        capsys.readouterr()
+        code = 0
+        try:
+            main_of(words[0])()
+        except SystemExit as ended:
+            code = ended.code or 0
+        finally:
+            logging.disable(logging.NOTSET)
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def ids() -> list:
+    marks = [() if number % STRIDE == 0 else pytest.mark.slow for number in range(len(CASES))]
+    return [
+        pytest.param(line, code, told, marks=mark, id=f"{category}-{number}")
+        for number, ((category, line, code, told), mark) in enumerate(zip(CASES, marks, strict=True))
+    ]
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize(("line", "code", "told"), ids())
+def test_one_sentence_and_nothing_left(places, typed, tmp_path, line, code, told):
+    if SEALED in line and places["SEALED"] == "False":
+        pytest.skip("this file system seals no folder against root (chattr +i)")
+    before = content(Path(places["WORLD"]))
+    ended, out, err = typed(line)
+    said = err.strip()
+    assert ended == code, (ended, out[-500:], said)
+    assert "Traceback" not in out + err
+    if code == 0:
+        return
+    assert len(said.splitlines()) == 1, said
+    assert filled(told, places) in said
+    assert content(Path(places["WORLD"])) == before
+    assert [name for name in os.listdir(tmp_path) if name != "cache"] == []
+    assert not [path for path in Path(places["WORLD"], "cache").rglob(".[0-9]*")]
