@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # importing transformers takes seconds
     from cse.model.encoder import Encoder
 
 NEEDED = ("onnx", "onnxruntime", "onnxscript")
+TALKATIVE = ("torch.onnx", "onnx_ir", "onnxscript")
 CLOSE = 1e-5  # of every number of the last layer
 TEXTS = ["A sentence.", "Another one, which is longer than the first.", "One"]
 INPUTS = ("input_ids", "attention_mask")
@@ -56,7 +57,8 @@ def write_onnx(source: Path, folder: Path) -> None:
     layers, file = Layers(encoder.backbone).eval(), folder / "onnx" / "model.onnx"
     file.parent.mkdir()
     sizes = {0: torch.export.Dim("batch"), 1: torch.export.Dim("tokens")}
-    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+    for name in TALKATIVE:
+        logging.getLogger(name).setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

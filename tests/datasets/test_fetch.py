@@ -4,8 +4,10 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import pyarrow
 import pytest
 import yaml
+from pyarrow import parquet
 
 from cse.catalogue import DATASETS
 from cse.data import corpora
@@ -61,6 +63,13 @@ def test_names_and_languages(tmp_path):
     with pytest.raises(UserError, match="only wikipedia and stsb_multi have languages"):
         parsed("nli:de", None, tmp_path)
     assert parsed("wikipedia:de", None, tmp_path).variant == "de"
+
+
+def test_openwebtext_from_a_folder_of_ones_own(tmp_path):
+    with pytest.raises(UserError, match="holds no parquet file"):
+        list(corpora.openwebtext(2, None, None, str(tmp_path)))
+    parquet.write_table(pyarrow.table({"text": ["one", "two  words", "three more words"]}), tmp_path / "a.parquet")
+    assert list(corpora.openwebtext(2, None, None, str(tmp_path))) == [("two words",), ("three more words",)]
 
 
 class Server(BaseHTTPRequestHandler):
