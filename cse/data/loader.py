@@ -39,7 +39,8 @@ class Batches(Dataset[Batch]):
 
     text: prepared, and tokenised for an augmentation of tokens. num_views, masking: the objective's. mask: None
     where masking is "none". batch_size: rows of the global batch, of which this process makes part
-    `rank` of `world`. `rows`: the numbers of the rows to train on.
+    `rank` of `world`. before_text: ids at the start of a row that are not its text's (a special token, a prefix).
+    `rows`: the numbers of the rows to train on.
     """
 
     def __init__(
@@ -57,11 +58,13 @@ class Batches(Dataset[Batch]):
         seed: int,
         rank: int,
         world: int,
+        before_text: int = 1,
     ):
         self.text, self.tokenizer, self.augmentation = text, tokenizer, augmentation
         self.num_views, self.masking, self.mask = num_views, masking, mask
         self.batch_size, self.max_length, self.seed = batch_size, max_length, seed
         self.rank, self.world = rank, world
+        self.prefixed = max(0, before_text - 1)  # an augmentation itself keeps one token at the start
         self.columns = _columns_of_views(text, num_views)
         self.rows = augmentation.usable_rows(text)
         if batch_size > len(self.rows):
@@ -95,7 +98,7 @@ class Batches(Dataset[Batch]):
         streams = [np.random.default_rng((self.seed, epoch, row, view)) for view in range(self.num_views)]
         if self.augmentation.level == "tokens":
             pairs = zip(self.columns, streams, strict=True)
-            return [[self.augmentation.tokens(np.asarray(self.text.ids(row, c)), rng)] for c, rng in pairs]
+            return [[self._augmented(np.asarray(self.text.ids(row, c)), rng)] for c, rng in pairs]
         if self.text.num_columns == 1:
             made = self.augmentation.views(self.text.text(row), self.num_views, streams[0])
         else:
@@ -103,6 +106,10 @@ class Batches(Dataset[Batch]):
             made = [self.augmentation.views(self.text.text(row, c), 1, rng)[0] for c, rng in pairs]
         texts = [[view] if isinstance(view, str) else view for view in made[: self.num_views]]
         return [self.tokenizer(view, self.max_length) for view in texts]
+
+    def _augmented(self, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """A row whose text the augmentation has changed; a prefix is an instruction, and stays."""
+        return np.concatenate([ids[: self.prefixed], self.augmentation.tokens(ids[self.prefixed :], rng)])
 
     def loader(self, first: int, last: int, workers: int, pin: bool) -> Iterator[Batch]:
         """Batches of steps first..last-1, made ahead by `workers` processes (0: in this one)."""

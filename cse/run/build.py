@@ -112,6 +112,7 @@ def make_batches(
         seed=cfg.seed,
         rank=accelerator.process_index,
         world=accelerator.num_processes,
+        before_text=encoder.tokenizer.before_text() if augmentation.level == "tokens" else 1,
     )
 
 

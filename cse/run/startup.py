@@ -5,6 +5,7 @@ import os
 import socket
 import warnings
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from cse.hub import is_offline
 
@@ -39,9 +40,9 @@ def settle_hub() -> bool:
     """
     if is_offline(os.environ):
         return False
-    if any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
-        return True
     address = urlsplit(os.environ.get("HF_ENDPOINT", HUB))
+    if {address.scheme, "all"} & getproxies().keys() and not proxy_bypass(address.hostname or ""):
+        return True
     try:
         socket.create_connection((address.hostname, address.port or 443), timeout=PATIENCE).close()
         return True

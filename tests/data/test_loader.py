@@ -29,10 +29,11 @@ def make(tmp_path, tiny_tokenizer):
         names = [f"c{i}" for i in range(columns)] if columns > 1 else None
         text = Text("made", str(tmp_path), rows=sentences, identity=f"{rows}x{columns}", columns=names)
         text.prepare()
-        tokenizer = Tokenizer(tiny_tokenizer, 64)
+        tokenizer = Tokenizer(tiny_tokenizer, 64, more.pop("prefix", ""))
         text.tokenize(tokenizer, 32)
         mask = Masking(0.3, 0.8, 0.1)
         mask.bind(tiny_tokenizer)
+        more["before_text"] = tokenizer.before_text()
         options = {"batch_size": 4, "drop_last": False, "seed": 1, "max_length": 32, "rank": 0, "world": 1} | more
         views = {"num_views": num_views, "masking": masking, "mask": mask.masked}
         return Batches(text, tokenizer, augmentation or Dropout(None), **views, **options)
@@ -129,3 +130,15 @@ def test_refusals(make):
         make(rows=10, columns=2, num_views=3)
     with pytest.raises(UserError, match="cannot be shared evenly among 3 processes"):
         make(rows=10, world=3)
+
+
+def test_a_prefix_is_not_shuffled_with_its_text(make):
+    plain, told = (
+        make(augmentation=Shuffle(1.0, "round", 2, "count", None), prefix=prefix) for prefix in ("", "kafel migor: ")
+    )
+    prefix = told.tokenizer.hf("kafel migor: ", add_special_tokens=False)["input_ids"]
+    assert told.prefixed == len(prefix) > 1
+    for row in range(10):
+        for with_prefix, without in zip(told.views(row, 0), plain.views(row, 0), strict=True):
+            (long,), (short,) = with_prefix, without
+            assert long.tolist() == [short[0], *prefix, *short[1:]]

@@ -1,6 +1,7 @@
 """Whether the hub is asked: the environment's words, a proxy, a hub that answers and one that does not."""
 
 import logging
+import os
 
 import pytest
 
@@ -9,7 +10,8 @@ from cse.run import startup
 
 @pytest.fixture
 def environment(monkeypatch):
-    for name in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
+    proxies = [name for name in os.environ if name.lower().endswith("_proxy")]
+    for name in ("HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", *proxies):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     return monkeypatch
@@ -36,9 +38,19 @@ def test_offline_0_is_not_offline(environment, toy_hub, word):
     assert not startup.settle_hub()
 
 
-def test_behind_a_proxy_the_hub_is_not_tried_directly(environment):
-    environment.setenv("https_proxy", "http://127.0.0.1:9")
+@pytest.mark.parametrize(("scheme", "name"), [("https", "https_proxy"), ("http", "HTTP_PROXY"), ("http", "all_proxy")])
+def test_behind_a_proxy_the_hub_is_not_tried_directly(environment, scheme, name):
+    environment.setenv("HF_ENDPOINT", f"{scheme}://127.0.0.1:9")
+    environment.setenv(name, "http://127.0.0.1:9")
     assert startup.settle_hub()
+
+
+def test_a_proxy_that_is_not_for_the_hub_changes_nothing(environment):
+    environment.setenv("HF_DATASETS_OFFLINE", "")  # so that it is put back after the test
+    environment.setenv("HF_HUB_OFFLINE", "")
+    environment.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    environment.setenv("no_proxy", "127.0.0.1")
+    assert not startup.settle_hub()
 
 
 def test_the_clients_are_quiet(toy_hub, caplog):

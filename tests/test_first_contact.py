@@ -1,0 +1,72 @@
+"""The first run with a hub, from the shell: what a user of `cse-train` sees, then from the cache, then offline."""
+
+import os
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+
+import pytest
+
+CSE_TRAIN = str(Path(sys.executable).parent / "cse-train")
+SMALL = ["trainer.max_steps=2", "trainer.batch_size=8", "data.rows.allow_partial=true", "allow_partial=true"]
+
+
+@pytest.fixture
+def environment(toy_hub, tmp_path) -> dict[str, str]:
+    """Of a user with an empty cache, whose hub is the toy."""
+    own = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    return own | {"HF_HUB_OFFLINE": "0", "HF_DATASETS_OFFLINE": "0", "HF_ENDPOINT": toy_hub.url,
+                  "HF_HOME": str(tmp_path / "home"), "XDG_CACHE_HOME": str(tmp_path / "xdg"),
+                  "OMP_NUM_THREADS": "1"}  # fmt: skip
+
+
+@pytest.mark.slow
+def test_first_run_second_run_and_offline(toy_hub, environment, tiny_bert, sentences, senteval, tmp_path):
+    """Everything is the default: BERT under its old name, wiki1m, STS; only sizes are small."""
+    toy_hub.moved["bert-base-uncased"] = "google-bert/bert-base-uncased"
+    toy_hub.add("models/google-bert/bert-base-uncased", Path(tiny_bert))
+    with tarfile.open(tmp_path / "senteval.tar", "w") as archive:
+        archive.add(senteval / "STS", "STS")
+    files = {"wiki1m_for_simcse.txt": sentences.read_bytes(), "senteval.tar": (tmp_path / "senteval.tar").read_bytes()}
+    toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", files)
+
+    def run(**more: str) -> tuple[str, int]:
+        asked = len(toy_hub.requests)
+        line = [CSE_TRAIN, *SMALL, f"paths.cache={tmp_path}/cache"]
+        done = subprocess.run(line, cwd=tmp_path, env=environment | more, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[-2000:]
+        return done.stdout + done.stderr, len(toy_hub.requests) - asked
+
+    first, _ = run()
+    for told in ("bert-base-uncased: fetching 4 files, ", "princeton-nlp/datasets-for-simcse: fetching senteval.tar, "):
+        assert f"hub        {told}" in first
+    assert "hub        bert-base-uncased: 100 % of " in first
+    assert first.count("fetching") == 3
+    for chatter in ("HTTP Request", "httpx", "it/s", "Warning", "Traceback"):
+        assert chatter not in first
+    assert len(toy_hub.downloads()) >= 3
+    fetched = len(toy_hub.downloads())
+    second, asked = run()
+    assert "fetching" not in second
+    assert len(toy_hub.downloads()) == fetched
+    assert asked <= 2  # whether the model's newest commit is still the same
+    offline, asked = run(HF_HUB_OFFLINE="1")
+    assert "fetching" not in offline
+    assert asked == 0
+    logs = [path.read_text() for path in tmp_path.glob("outputs/*/*/train.log")]
+    assert len(logs) == 3
+    assert not [log for log in logs if "HTTP Request" in log]
+
+
+def test_through_a_proxy(toy_hub, environment):
+    """A hub that only the proxy can reach."""
+    toy_hub.add("datasets/lab/corpus", {"lines.txt": b"a line"})
+    code = (
+        "from cse import hub\n"
+        "repo = hub.Repo('lab/corpus', 'dataset', 'data=corpus', 'use data=text')\n"
+        "print(hub.file(repo, 'lines.txt').read_text())"
+    )
+    proxied = environment | {"HF_ENDPOINT": "http://hub.invalid", "HTTP_PROXY": toy_hub.url}
+    done = subprocess.run([sys.executable, "-c", code], env=proxied, capture_output=True, text=True)
+    assert done.stdout.strip() == "a line", done.stderr[-2000:]
