@@ -51,8 +51,8 @@ Look before you run
   cse-train objective=?           what each choice is              cse-doctor     what this machine can run
   cse-train objective=barlow.?    a choice's keys, explained       cse-data list  the data, and whether it is here
   cse-train ... --cfg job         the whole configuration          cse-train -sc install=bash   completion by TAB
-Exit codes: 0 done, 1 the run failed, 2 a mistake on the command line or in the data; 130, 138, 143: stopped by Ctrl-C,
-SIGUSR1 or SIGTERM, with last/ saved.
+Exit codes: 0 done, 1 the run failed, 2 a mistake on the command line or in the data; 130, 138, 140, 143: stopped
+by Ctrl-C, SIGUSR1, SIGUSR2 or SIGTERM, with last/ saved.
 """
 
 EVALUATE = """\

@@ -1,5 +1,6 @@
 """Batches made ahead of the step that needs them, by worker processes."""
 
+import signal
 from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
 
@@ -24,6 +25,7 @@ def made_ahead(batches: Dataset[B], numbers: Iterable[int], workers: int, pin: b
         sampler=numbers,
         num_workers=workers,
         pin_memory=pin,
+        worker_init_fn=_leave_signals,
         generator=torch.Generator(),  # or it would draw its seed from the run's own random numbers and shift dropout's
     )
     made = iter(loader)
@@ -34,6 +36,13 @@ def made_ahead(batches: Dataset[B], numbers: Iterable[int], workers: int, pin: b
             yield batch
     finally:
         del made
+
+
+def _leave_signals(_: int) -> None:
+    """A cluster sends SIGTERM to every process of a job, a terminal Ctrl-C: a worker that ended there would fail the
+    step that the run wants to finish and save. It ends with its parent anyway."""
+    for one in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(one, signal.SIG_IGN)
 
 
 WORKER_DIED = "DataLoader worker (pid"

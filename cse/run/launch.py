@@ -67,7 +67,7 @@ def launch(cfg: DictConfig, folder: Path) -> float | None:
     )
     for name in ("torch.distributed.elastic", "torch.multiprocessing"):  # they would tell each traceback again
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    os.environ.setdefault("TORCHELASTIC_SIGNALS_TO_HANDLE", "SIGTERM,SIGINT,SIGUSR1,SIGHUP,SIGQUIT")
+    os.environ.setdefault("TORCHELASTIC_SIGNALS_TO_HANDLE", "SIGTERM,SIGINT,SIGUSR1,SIGUSR2,SIGHUP,SIGQUIT")
     try:
         return elastic_launch(config, worker)(OmegaConf.to_yaml(cfg), str(folder))[0]
     except SignalException as error:  # it was handed to the processes, which saved

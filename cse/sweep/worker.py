@@ -20,12 +20,12 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from cse.dotted import Json
-from cse.run import scale
+from cse.run import scale, slurm
 from cse.run.composition import composed
 from cse.sweep import jobs, plan
+from cse.training.signals import SIGNALS
 
 SLOTS = "CSE_SWEEP_SLOTS"  # the GPU of each job that runs at the same time, joined by commas; it crosses processes
-SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
 CONFIGS = {"cse-train": "train", "cse-eval": "evaluate"}
 
 
@@ -51,7 +51,7 @@ def job(cfg: DictConfig) -> float:
 def forwarded() -> Iterator[list[subprocess.Popen]]:
     """A list of processes: a signal inside the block goes to them, and when the block ends to whom it would have gone.
 
-    That is submitit, which asks for another start, or the end of this process, once the job has saved.
+    That is submitit, which asks for another start at SIGUSR2, or the end of this process, once the job has saved.
     """
     processes: list[subprocess.Popen] = []
     received: list[int] = []
@@ -69,9 +69,10 @@ def forwarded() -> Iterator[list[subprocess.Popen]]:
         for one, handler in before.items():
             signal.signal(one, handler)
     if received:
-        handler = before[signal.Signals(received[0])]
+        first = signal.SIGUSR2 if slurm.is_wanted_later(received[0]) else signal.Signals(received[0])
+        handler = before[first]
         if callable(handler):
-            handler(received[0], None)
+            handler(first, None)
         raise KeyboardInterrupt
 
 

@@ -9,8 +9,8 @@ Not torch's DistributedDataParallel: its hooks fire in each backward pass, and a
 serves all of them; what is given up is the overlap of that message with the backward pass.
 """
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import TypeVar
 
@@ -22,6 +22,8 @@ from torch import Tensor, nn
 from cse.types import Encode, Encoded
 
 T = TypeVar("T")
+
+SHARE = 256  # texts that a process encodes before a signal is looked at again
 
 
 def world_size() -> int:
@@ -101,23 +103,57 @@ def gather_objects(value: T) -> list[T]:
     return values
 
 
+class Agreement:
+    """The largest number that any process says. The hosts agree while their devices work: no device is waited for.
+
+    Every process calls `ask` before a step and `answer` after it. The messages go through gloo, on CPUs, also where the
+    run's own go through NCCL. says: this process's number, when it is asked.
+    """
+
+    def __init__(self, says: Callable[[], int]):
+        self.says = says
+        self.group = dist.new_group(backend="gloo") if world_size() > 1 else None
+
+    def ask(self) -> None:
+        """Send this process's number; alone there is nobody to tell."""
+        if self.group is not None:
+            self.number = torch.tensor([self.says()], dtype=torch.int32)
+            self.message = dist.all_reduce(self.number, dist.ReduceOp.MAX, self.group, async_op=True)
+
+    def answer(self) -> int:
+        """The largest number at the last `ask`; alone, this process's own now."""
+        if self.group is None:
+            return self.says()
+        self.message.wait()
+        return int(self.number.numpy()[0])
+
+
 @contextmanager
-def leading(encode: Encode) -> Iterator[Encode]:
-    """On the main process: an encode of which every process does its share, while the others are in `following`."""
+def leading(encode: Encode, together: Callable[[], AbstractContextManager[None]]) -> Iterator[Encode]:
+    """On the main process: an encode of which every process does its share, while the others are in `following`.
+
+    together: a context around each share, inside which nothing may interrupt: the others would wait for ever.
+    """
     if world_size() == 1:
         yield encode
         return
 
     def shared(texts: list[str]) -> np.ndarray:
+        size = SHARE * world_size()
+        return np.concatenate([shares(texts[start : start + size]) for start in range(0, len(texts), size)])
+
+    def shares(texts: list[str]) -> np.ndarray:
         if len(texts) < world_size():
             return encode(texts)
-        _told(texts)
-        return _encoded_together(encode, texts)
+        with together():
+            _told(texts)
+            return _encoded_together(encode, texts)
 
     try:
         yield shared
     finally:
-        _told(None)
+        with together():
+            _told(None)
 
 
 def following(encode: Encode) -> None:

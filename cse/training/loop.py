@@ -17,7 +17,7 @@ from cse.data.ahead import WORKER_DIED
 from cse.errors import Interrupted, RunError, UserError
 from cse.eval.score import Remembering, score
 from cse.training import checkpoint, fast
-from cse.training.distributed import following, gather_objects, leading, world_size
+from cse.training.distributed import Agreement, following, gather_objects, leading, world_size
 from cse.training.progress import Progress
 from cse.training.settings import Outcome, Parts, watched
 from cse.training.signals import Signals
@@ -108,6 +108,7 @@ class Training:
     def _run(self, on_best: Callback, log: Callback, signals: Signals) -> Outcome:
         trainer = self.trainer
         batches, aux_batches = self._batches(), self.aux_batches()
+        stop = Agreement(lambda: int(signals.requested or 0))
         with Progress(self.steps, self.step, self.accelerator.is_main_process) as progress:
             if self._is_due() and self.step not in dict(self.curve):  # a resumed run may have been stopped right here
                 scores = self._evaluate(on_best, log, signals)
@@ -117,6 +118,7 @@ class Training:
             while self.step < self.steps and not self.watch.is_over(self.curve):
                 started = time.perf_counter()
                 logged = (self.step + 1) % trainer.log_every == 0 or self.step + 1 == self.steps
+                stop.ask()
                 values, views = self.update(self.step, batches, aux_batches)
                 # reading a number waits for the device, so nothing is read on steps that are not logged
                 metrics = self._read({**values, **geometry(views)}) if logged else {}
@@ -129,12 +131,12 @@ class Training:
                     metrics |= {"train/step": self.step, "train/epoch": self.step / self.epoch_steps} | rates
                     self._log(log, metrics)
                     shown = {"loss": metrics["train/loss"], "tokens/s": rates["train/tokens_per_second"]}
-                stops = self._stops(logged, signals)
+                stops = stop.answer()
                 saves = self.step % (trainer.save_every or trainer.eval_every) == 0 or self.step == self.steps
                 if logged or stops or saves or self._is_due():  # nothing broken is scored or saved
                     self.watch.check(metrics, self.best_step)
                 if stops:
-                    self._stop(signals)
+                    self._stop(stops, signals)
                 if self._is_due():
                     shown |= self._evaluate(on_best, log, signals)
                 if shown:
@@ -180,15 +182,11 @@ class Training:
         """Whether this step is one that is scored: the untrained encoder, every eval_every steps, and the last."""
         return self.step % self.trainer.eval_every == 0 or self.step == self.steps
 
-    def _stops(self, logged: bool, signals: Signals) -> bool:
-        """Whether a signal came. Several processes agree where a step is logged: to ask is to wait for the device."""
-        if world_size() == 1:
-            return signals.requested is not None
-        return logged and any(gather_objects(signals.requested is not None))
-
-    def _stop(self, signals: Signals) -> NoReturn:
-        """Save last/ and raise Interrupted."""
+    def _stop(self, number: int, signals: Signals) -> NoReturn:
+        """Save last/ and raise Interrupted, in every process once the first has saved: one that ends may end all."""
+        signals.note(number)
         self._save()
+        gather_objects(None)
         signals.advice = f"step {self.step} of {self.steps} is saved; {signals.advice}"
         raise signals.interruption()
 
@@ -197,19 +195,24 @@ class Training:
         if not self.watched:
             return {}
         scores: Scores = {}
+        stopped = 0
         if self.accelerator.is_main_process:
-            try:  # one process may stop here at once; several would wait for each other's share of the texts
-                with signals.waiting(world_size() > 1), leading(self.encode()) as encode:
+            try:  # scoring changes no weight: it is ended at once
+                with leading(self.encode(), partial(signals.waiting, True)) as encode, signals.waiting(False):
                     chosen = {key: ["dev"] for key in self.watched}
                     scores = score(self.parts.evaluators, chosen, Remembering(encode), logging.DEBUG)
-            except Interrupted:
-                self._stop(signals)
-            self._log(log, scores | {"train/step": self.step})
-            if self.trainer.select is not None and self._is_best(scores):
-                on_best(self.step, scores)
+            except Interrupted as error:
+                stopped = error.code - 128
+            if not stopped:
+                self._log(log, scores | {"train/step": self.step})
+                if self.trainer.select is not None and self._is_best(scores):
+                    on_best(self.step, scores)
         else:
             following(self.encode())
-        self.best_step, self.best_score, scores = gather_objects((self.best_step, self.best_score, scores))[0]
+        outcome = self.best_step, self.best_score, scores, stopped
+        self.best_step, self.best_score, scores, stopped = gather_objects(outcome)[0]
+        if stopped:
+            self._stop(stopped, signals)
         self.curve.append((self.step, scores))
         self.watch.check_scores(self.curve)
         shown = self.trainer.select or next(iter(scores))

@@ -1,4 +1,4 @@
-"""SIGTERM, SIGUSR1 and Ctrl-C: the run saves last/ and ends, so that a preempted job goes on where it stopped.
+"""SIGTERM, SIGUSR1, SIGUSR2 and Ctrl-C: the run saves last/ and ends, so that a preempted job goes on where it stopped.
 
 Inside a step a signal waits for the step's end; while something is scored or built, which changes no weight, it ends
 the work at once. A second signal ends the process as if nobody had listened.
@@ -17,7 +17,7 @@ from cse.errors import Interrupted
 
 log = logging.getLogger("cse")
 
-SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGINT)
+SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGINT)
 SAME = 1.0  # seconds in which a second signal is the first one, told twice (by the terminal and by a launcher)
 
 
@@ -63,6 +63,11 @@ class Signals:
         number = self.requested or signal.SIGTERM
         return Interrupted(f"stopped by {number.name}; {self.advice}", 128 + number)
 
+    def note(self, number: int) -> None:
+        """The run ends for this signal, which another process may have had first."""
+        if self.requested is None:
+            self.requested, self.came = signal.Signals(number), time.monotonic()
+
     def _handle(self, number: int, _: FrameType | None) -> None:
         if os.getpid() != self.process:  # a data worker, which goes with its parent
             return
@@ -71,7 +76,8 @@ class Signals:
                 signal.signal(number, signal.SIG_DFL)
                 os.kill(self.process, number)
             return
-        self.requested, self.came = signal.Signals(number), time.monotonic()
+        self.note(number)
         if self.waits:
-            log.info("%s: saving and stopping after this step; a second one ends at once", self.requested.name)
+            name = signal.Signals(number).name
+            log.info("%s: saving and stopping after this step; a second one ends at once", name)
         self.raise_if_due()

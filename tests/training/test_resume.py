@@ -1,5 +1,6 @@
 """A run that is killed and resumed ends bit for bit like one that was not."""
 
+import json
 import signal
 import subprocess
 import time
@@ -45,3 +46,13 @@ def test_resumed_after_a_pause_ends_the_same(small_run, tmp_path, cse_train):
     assert cse_train([*common, f"hydra.run.dir={folders[1]}", "trainer.max_steps=6"]) == 0
     assert cse_train([*common, f"hydra.run.dir={folders[1]}", "trainer.max_steps=12", "resume=auto"]) == 0
     assert_same_run(*folders)
+
+
+def test_a_new_run_starts_from_another_ones_weights(small_run, tmp_path, cse_train):
+    """README's form: model.name=RUN/best with other settings. Step 0 scores what the first run kept."""
+    assert cse_train([*small_run, "trainer.lr=1e-3"]) == 0
+    one, two = tmp_path / "run", tmp_path / "new"
+    more = [f"model.name={one}/best", "objective=barlow", *toy_of("objective", "barlow", 32), "trainer.lr=1e-4"]
+    assert cse_train([*small_run, *more, f"hydra.run.dir={two}"]) == 0
+    kept = json.loads((one / "results.json").read_text())["metrics"]["dev/stsb/spearman"]
+    assert logged(two)[0]["dev/stsb/spearman"] == pytest.approx(kept, abs=1e-9)

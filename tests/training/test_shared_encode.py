@@ -2,11 +2,13 @@
 
 import os
 import socket
+from contextlib import nullcontext
 
 import numpy as np
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
+from cse.training import distributed
 from cse.training.distributed import following, leading
 
 TEXTS = [f"text {number}" for number in range(7)]
@@ -15,6 +17,7 @@ TEXTS = [f"text {number}" for number in range(7)]
 def worker(rank: int, port: int, results) -> None:
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     dist.init_process_group("gloo", rank=rank, world_size=2)
+    distributed.SHARE = 3
     seen: list[str] = []
 
     def encode(texts: list[str]) -> np.ndarray:
@@ -22,10 +25,10 @@ def worker(rank: int, port: int, results) -> None:
         return np.array([[float(text.split()[1]), 1.0] for text in texts], np.float32)
 
     if rank == 0:
-        with leading(encode) as shared:
+        with leading(encode, nullcontext) as shared:
             rows = [shared(TEXTS), shared(TEXTS[:1]), shared(TEXTS[:4])]
         try:
-            with leading(encode) as shared:
+            with leading(encode, nullcontext) as shared:
                 raise ValueError("an evaluator fails")
         except ValueError:
             results["rows"] = rows
@@ -33,6 +36,9 @@ def worker(rank: int, port: int, results) -> None:
         following(encode)
         following(encode)  # ends although the evaluator failed
     results[rank] = seen
+    stop = distributed.Agreement(lambda: 10 * rank)
+    stop.ask()
+    results[f"agreed by {rank}"] = stop.answer()
     dist.destroy_process_group()
 
 
@@ -48,11 +54,12 @@ def test_each_process_encodes_its_share():
         assert rows_ND[:, 0].tolist() == [float(number) for number in range(count)]
     assert found[0] == [*TEXTS[::2], TEXTS[0], *TEXTS[:4:2]]
     assert found[1] == [*TEXTS[1::2], *TEXTS[1:4:2]]
+    assert (found["agreed by 0"], found["agreed by 1"]) == (10, 10)
 
 
 def test_one_process_encodes_alone():
     def encode(texts: list[str]) -> np.ndarray:
         return np.zeros((len(texts), 1), np.float32)
 
-    with leading(encode) as shared:
+    with leading(encode, nullcontext) as shared:
         assert shared is encode

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -74,23 +75,31 @@ def test_the_same_signal_told_twice_is_one_and_a_later_one_ends_the_process(monk
 
 
 def stop_at(step: int, number: signal.Signals, command: list[str], folder: Path) -> subprocess.CompletedProcess:
-    """Start the command, send the signal once the run has logged `step`; how it ended."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    """Start the command, send the signal to each of its processes once it has logged `step`; how it ended."""
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
     while process.poll() is None and max((e["step"] for e in logged(folder)), default=-1) < step:
         time.sleep(0.001)
-    process.send_signal(number)
+    os.killpg(process.pid, number)
     out, err = process.communicate(timeout=30)
     return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("number", "processes"), [(signal.SIGTERM, 1), (signal.SIGUSR1, 1), (signal.SIGINT, 1), (signal.SIGTERM, 2)]
+    ("number", "more"),
+    [
+        (signal.SIGTERM, "trainer.workers=1"),
+        (signal.SIGUSR1, "trainer.workers=0"),
+        (signal.SIGINT, "trainer.workers=1"),
+        (signal.SIGTERM, "trainer.devices=2"),
+    ],
 )
-def test_a_stopped_run_goes_on_bit_for_bit(small_run, tmp_path, number, processes):
-    """Step 30 of 75 lies between two checkpoints: what comes after it is saved, not done again."""
+def test_a_stopped_run_goes_on_bit_for_bit(small_run, tmp_path, number, more):
+    """Step 30 of 75 lies between two checkpoints and two logged steps: what comes after it is saved, not done again."""
     one, two = tmp_path / "whole", tmp_path / "stopped"
-    more = ["trainer.log_every=1", "trainer.save_every=1000", f"trainer.devices={processes}"]
+    more = ["trainer.log_every=30", "trainer.save_every=1000", "trainer.eval_every=1000", more]
     subprocess.run(arguments(small_run, one, *more), check=True, capture_output=True)
     ended = stop_at(30, number, arguments(small_run, two, *more), two)
     assert ended.returncode == 128 + number, ended.stdout + ended.stderr
@@ -99,6 +108,7 @@ def test_a_stopped_run_goes_on_bit_for_bit(small_run, tmp_path, number, processe
     assert sentence.endswith(f"cse-train resume={two}")
     results = json.loads((two / "results.json").read_text())
     assert results["status"] == "interrupted"
-    assert "step 3" in results["error"]
+    stopped_at = int(re.search(r"step (\d+) of 75", results["error"])[1])
+    assert 30 <= stopped_at < 60, "it waited for the next logged step"
     subprocess.run([CSE_TRAIN, f"resume={two}"], check=True, capture_output=True)
     assert_same_run(one, two)
