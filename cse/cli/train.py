@@ -7,6 +7,7 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from cse.cli import compose, streams
+from cse.errors import Interrupted
 
 
 def main() -> None:
@@ -39,7 +40,13 @@ def train(cfg: DictConfig) -> float | None:
 
     hydra = HydraConfig.get()
     folder = Path(hydra.runtime.output_dir)
-    return launch(fit(cfg, folder, chosen=hydra.runtime.choices, overrides=hydra.overrides.task), folder)
+    cfg = fit(cfg, folder, chosen=hydra.runtime.choices, overrides=hydra.overrides.task)
+    try:
+        return launch(cfg, folder)
+    except Interrupted:
+        if os.environ.get("RANK", "0") != "0":  # the first says it; srun --kill-on-bad-exit would end it for our code
+            sys.exit(0)
+        raise
 
 
 if __name__ == "__main__":

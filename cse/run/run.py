@@ -1,5 +1,7 @@
 """One training job in one process (or one of several): build, train, score the best step, leave a complete folder."""
 
+import logging
+import os
 import shlex
 from datetime import timedelta
 from pathlib import Path
@@ -8,6 +10,8 @@ from typing import TYPE_CHECKING
 from omegaconf import DictConfig
 
 from cse.dotted import Config
+from cse.errors import Interrupted
+from cse.run import slurm
 from cse.run.build import build, make, precision_name, precision_of, resolved
 
 if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
@@ -15,12 +19,32 @@ if TYPE_CHECKING:  # torch is imported when there is work: --help answers at onc
 
     from cse.run.record import Record
     from cse.training.loop import Training
+    from cse.training.signals import Signals
+
+log = logging.getLogger("cse")
 
 PATIENCE = timedelta(days=1)  # for one process that tokenises or scores while the others wait
 
 
 def run(cfg: DictConfig, folder: Path) -> float | None:
-    """Train, then score the best step on every split of every evaluator. Returns the selection score."""
+    """Train, then score the best step on every split of every evaluator. Returns the selection score.
+
+    Raises Interrupted after a signal, whatever was going on; with resume=auto SLURM then starts the job again.
+    """
+    from cse.training.signals import Signals
+
+    with Signals(f"this goes on: {shlex.join(['cse-train', f'resume={folder}'])}") as signals:
+        try:
+            return train(cfg, folder, signals)
+        except Interrupted as error:
+            first = os.environ.get("RANK", "0") == "0"
+            if first and cfg.resume is not None and slurm.requeue(error.code - 128):
+                log.info("SLURM starts this job again")
+            raise
+
+
+def train(cfg: DictConfig, folder: Path, signals: "Signals") -> float | None:
+    """`run`, in a process that listens."""
     from cse.data.overlap import overlap
     from cse.run.best import Best, recover_best
     from cse.run.preview import preview
@@ -29,7 +53,6 @@ def run(cfg: DictConfig, folder: Path) -> float | None:
     from cse.training.checkpoint import identity
     from cse.training.loop import Training
     from cse.training.memory import said_when_out
-    from cse.training.signals import Signals
 
     accelerator = start_processes(cfg)
     is_first, works = accelerator.is_main_process, not (cfg.dry_run or cfg.data.preview)
@@ -53,8 +76,7 @@ def run(cfg: DictConfig, folder: Path) -> float | None:
             recover_best(folder, training.best_step)
         record = recorded(cfg, config, training)
         record.content["overlap"] = found
-        advice = f"this goes on: {shlex.join(['cse-train', f'resume={folder}'])}"
-        with Signals(advice) as signals, record, said_when_out(cfg):  # inside the record, which keeps the sentence
+        with record, said_when_out(cfg):  # inside the record, which keeps the sentence
             best = Best(record, parts)
             if is_first and training.step == 0:
                 best.keep_cosines("before", training.encode())

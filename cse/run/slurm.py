@@ -1,7 +1,9 @@
-"""A run that `srun` started, one task a device: SLURM's words for its processes become torch's."""
+"""SLURM: the tasks of `srun` become processes of one group, and a job that a signal stopped goes on by itself."""
 
 import os
 import re
+import signal
+import subprocess
 
 
 def join() -> None:
@@ -30,3 +32,39 @@ def first_host(nodes: str) -> str:
     parts = re.match(r"([^,\[]*)(?:\[(\w+)[^\]]*\]([^,]*))?", nodes)
     assert parts is not None  # it matches the empty string
     return "".join(part or "" for part in parts.groups())
+
+
+def requeue(number: int) -> bool:
+    """Put this process's batch job back into SLURM's queue after signal `number`, where `is_wanted_later` says so.
+
+    Returns whether that was done. Then SLURM ends the job's processes: what comes after may be cut short.
+    """
+    job = os.environ.get("SLURM_JOB_ID", "")
+    if "SUBMITIT_EXECUTOR" in os.environ or not is_wanted_later(number):  # submitit asks for itself
+        return False
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # SLURM's own, while the last sentence is said
+    return _told("scontrol", "requeue", job) is not None
+
+
+def is_wanted_later(number: int) -> bool:
+    """Whether a job that signal `number` stopped should start again: SLURM itself starts again only what it kills.
+
+    SIGUSR1 and SIGUSR2 say so (sbatch --signal=USR1@60), SIGTERM only where the job is preempted: scancel sends it too.
+    False outside a batch job, and for one that must not start again (sbatch --no-requeue).
+    """
+    job = os.environ.get("SLURM_JOB_ID")
+    told = _told("scontrol", "show", "job", "--oneliner", job) if job else None
+    about = dict(re.findall(r"(\w+)=(\S*)", told or ""))
+    if (about.get("JobState"), about.get("BatchFlag"), about.get("Requeue")) != ("RUNNING", "1", "1"):
+        return False
+    return number in (signal.SIGUSR1, signal.SIGUSR2) or (
+        number == signal.SIGTERM and about.get("PreemptTime", "None") != "None"
+    )
+
+
+def _told(*command: str) -> str | None:
+    """What a command of SLURM's answers; None where it is not there or refuses."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout
+    except (OSError, subprocess.SubprocessError):
+        return None

@@ -45,8 +45,8 @@ NOT_RUN = {
 LAUNCHERS = {  # what is run here is the program's own words; those of the launcher, on two processes, elsewhere
     "torchrun": "tests/run/test_launch.py",
     "accelerate": "tests/run/test_launch.py",
-    "srun": "tests/run/test_slurm.py",
-    "sbatch": "tests/run/test_slurm.py",
+    "srun": "tests/slurm",
+    "sbatch": "tests/slurm",
 }
 
 

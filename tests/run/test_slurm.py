@@ -1,6 +1,7 @@
 """Tasks of srun become processes of one group: its variables are set here as SLURM sets them."""
 
 import os
+import signal
 
 import pytest
 
@@ -56,3 +57,53 @@ def test_what_is_no_group_of_srun_stays_as_it_is(environment, task):
     before = dict(environment)
     slurm.join()
     assert environment == before
+
+
+@pytest.fixture
+def scontrol(tmp_path, environment, monkeypatch):
+    """A function that makes SLURM answer so of job 4711; its requests for another start stand in tmp_path/requeued."""
+
+    def answers(about: str) -> None:
+        script = tmp_path / "scontrol"
+        script.write_text(f'#!/bin/sh\nif [ $1 = show ]; then echo "{about}"; else echo $2 >>{tmp_path}/requeued; fi\n')
+        script.chmod(0o755)
+
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    environment.update(SLURM_JOB_ID="4711", PATH=os.environ["PATH"])
+    before = signal.getsignal(signal.SIGTERM)
+    yield answers
+    signal.signal(signal.SIGTERM, before)
+
+
+RUNNING = "JobId=4711 JobState=RUNNING Requeue=1 BatchFlag=1 PreemptEligibleTime=2026-01-01T00:00:00 PreemptTime=None"
+PREEMPTED = RUNNING.replace("PreemptTime=None", "PreemptTime=2026-01-01T00:00:00")
+
+
+@pytest.mark.parametrize(
+    ("number", "about", "wanted"),
+    [
+        (signal.SIGUSR1, RUNNING, True),
+        (signal.SIGUSR2, RUNNING, True),
+        (signal.SIGTERM, PREEMPTED, True),
+        (signal.SIGTERM, RUNNING, False),  # scancel
+        (signal.SIGINT, PREEMPTED, False),
+        (signal.SIGUSR1, RUNNING.replace("Requeue=1", "Requeue=0"), False),
+        (signal.SIGUSR1, RUNNING.replace("BatchFlag=1", "BatchFlag=0"), False),  # srun alone
+        (signal.SIGTERM, RUNNING.replace("RUNNING", "COMPLETING"), False),  # scontrol requeue: SLURM does it
+    ],
+)
+def test_a_job_is_put_back_where_it_is_wanted_later(scontrol, tmp_path, number, about, wanted):
+    scontrol(about)
+    assert slurm.requeue(number) == wanted
+    assert (tmp_path / "requeued").exists() == wanted
+
+
+def test_submitit_puts_its_jobs_back_itself(scontrol, environment, tmp_path):
+    scontrol(RUNNING)
+    environment["SUBMITIT_EXECUTOR"] = "slurm"
+    assert not slurm.requeue(signal.SIGUSR2)
+    assert not (tmp_path / "requeued").exists()
+
+
+def test_nothing_is_put_back_outside_of_slurm(environment):
+    assert not slurm.requeue(signal.SIGUSR1)
