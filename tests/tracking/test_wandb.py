@@ -12,6 +12,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import pytest
 from omegaconf import OmegaConf
+from toy_wandb import ToyWandb
 
 from cse.tracking.about import About
 from cse.tracking.preflight import answers, in_netrc
@@ -208,6 +209,45 @@ def test_a_server_that_never_answers_costs_the_timeout_and_not_the_run(alone, tm
     assert len(ours(caplog)) == 1
     assert capfd.readouterr() == ("", "")
     assert inspect(offline_files(tmp_path)[0], "--summary")["summary"]["train/loss"] == 0.5
+
+
+@pytest.fixture
+def toy_wandb(alone):
+    toy = ToyWandb()
+    alone.setenv("WANDB_BASE_URL", toy.url)
+    alone.setenv("WANDB_API_KEY", KEY)
+    yield toy
+    toy.broken = False
+    toy.server.shutdown()
+    toy.server.server_close()
+
+
+def test_an_online_run_is_sent_as_it_goes(toy_wandb, tmp_path, caplog):
+    caplog.set_level(logging.INFO, "cse")
+    run = start(tmp_path, "auto", group="grid")
+    run.log({"train/loss": 0.5, "dev/stsb/spearman": 79.5}, 125)
+    run.log({"dev/stsb/spearman": 78.0}, 250)
+    run.finish(0, {"test/sts/average": 76.25})
+    assert [line.split()[1] for line in ours(caplog)] == [f"{toy_wandb.url}/me/cse/runs/{run.run.id}"] * 2
+    first = next(variables for name, variables in toy_wandb.queries if name == "UpsertBucket")
+    assert (first["displayName"], first["groupName"], first["jobType"]) == ("simcse-bert-s3", "grid", "train")
+    assert first["tags"] == list(CHOICES.values())
+    assert json.loads(first["config"])["objective"]["value"] == "simcse"
+    history = [json.loads(line) for line in toy_wandb.lines["wandb-history.jsonl"]]
+    assert [(line["train/step"], line["dev/stsb/spearman"]) for line in history] == [(125, 79.5), (250, 78.0)]
+    summary = json.loads(toy_wandb.lines["wandb-summary.json"][-1])
+    assert (summary["dev/stsb/spearman"], summary["test/sts/average"]) == (79.5, 76.25)
+    assert "config.yaml" in toy_wandb.uploaded
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+
+
+def test_a_server_that_breaks_midway_costs_its_timeout(toy_wandb, tmp_path):
+    trackers = Trackers(tmp_path, ABOUT, [partial(Wandb, **own_keys("auto", finish_timeout=1))])
+    trackers.log({"train/loss": 1.0}, 1)
+    toy_wandb.broken = True
+    began = time.monotonic()
+    trackers.finish(0, {"test/sts/average": 76.25})
+    assert time.monotonic() - began < 20
 
 
 def test_answers(monkeypatch):

@@ -1,0 +1,64 @@
+"""A W&B server on this machine: takes a run's start, history and files, and keeps what it was sent."""
+
+import json
+import re
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+PROJECT = {"id": "p", "name": "cse", "entity": {"id": "e", "name": "me"}}
+
+
+class ToyWandb:
+    """queries: (name, variables) of each GraphQL query. lines: by file, what was streamed. broken: answers 500."""
+
+    def __init__(self):
+        self.queries: list[tuple[str, dict]] = []
+        self.lines: dict[str, list[str]] = {}
+        self.uploaded: list[str] = []
+        self.broken = False
+        toy = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def log_message(self, *_):
+                pass
+
+            def do_GET(self):
+                self.answer({})
+
+            def do_PUT(self):
+                self.body()
+                toy.uploaded.append(self.path.rpartition("/")[2])
+                self.answer({})
+
+            def do_POST(self):
+                self.answer(toy.answer(self.path, json.loads(self.body())))
+
+            def body(self):
+                return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+
+            def answer(self, content):
+                data = json.dumps(content).encode()
+                self.send_response(500 if toy.broken else 200)
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def answer(self, path, content):
+        """What the server says to one POST."""
+        if "file_stream" in path:
+            for name, part in content.get("files", {}).items():
+                self.lines.setdefault(name, []).extend(part["content"])
+            return {}
+        text, variables = content["query"], content.get("variables") or {}
+        self.queries.append((re.findall(r"(?:query|mutation)\s+(\w+)", text)[0], variables))
+        if "upsertBucket" in text:
+            bucket = {"id": "r", "name": variables["name"], "displayName": "", "config": "{}", "historyLineCount": 0}
+            return {"data": {"upsertBucket": {"bucket": bucket | {"project": PROJECT}, "inserted": True}}}
+        if "createRunFiles" in text:
+            files = [{"name": name, "uploadUrl": f"{self.url}/up/{name}"} for name in variables["files"]]
+            return {"data": {"createRunFiles": {"runID": "r", "uploadHeaders": [], "files": files}}}
+        return {"data": {}}
