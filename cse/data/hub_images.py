@@ -76,7 +76,12 @@ def part(
     def write(temporary: Path) -> None:
         rows = hub.stream(repo, None, split)
         check_columns(rows.features, name, columns)
-        labels = np.arange(rows.features[columns.label].num_classes)
+        classes_of = rows.features[columns.label]
+        if not isinstance(classes_of, datasets.ClassLabel):
+            raise UserError(
+                f"aux_modality.data.label_column={columns.label}: {name} does not say how many classes it has"
+            )
+        labels = np.arange(classes_of.num_classes)
         chosen = np.random.default_rng(seed).permutation(labels)[:classes]
         counts = dict.fromkeys(sorted(chosen.tolist()), 0)
         total, told = per_class * len(counts), 0
