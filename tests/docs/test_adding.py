@@ -10,16 +10,14 @@ import pytest
 from blocks import blocks
 
 ROOT = Path(__file__).resolve().parents[2]
+LEFT = ("__pycache__", ".*", "*.egg-info", "outputs", "multirun", "runs", "reports", "site", "build", "dist", "wandb")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", ["objective", "evaluator", "dataset"])
 def test_a_page_on_adding_is_true(page, minilm, tmp_path):
     """In a copy of the checkout, which stands for both: a folder of one's own, and the project."""
-    for name in ("cse", "conf", "sweeps", "hydra_plugins", "tests"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
-    shutil.copytree(ROOT / "docs", tmp_path / "docs")
+    shutil.copytree(ROOT, tmp_path, ignore=shutil.ignore_patterns(*LEFT), dirs_exist_ok=True)
     environment = os.environ | {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "CSE_CACHE": str(tmp_path / "cache"),
