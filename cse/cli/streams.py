@@ -6,6 +6,7 @@ no exit code, and nothing is said of it; where a device has no room, one line on
 
 import errno
 import io
+import logging
 import os
 import sys
 from typing import TYPE_CHECKING, TextIO
@@ -31,6 +32,15 @@ class Lasting(io.FileIO):
                 if error.errno != errno.EPIPE and self.fileno() == 1:
                     print(f"standard output cannot be written: {error.strerror}", file=sys.stderr)  # noqa: T201
         return memoryview(content).nbytes
+
+
+class Console(logging.StreamHandler):
+    """Writes to what is standard output at the time: on a terminal with a live bar, above that bar."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one line."""
+        self.stream = sys.stdout
+        super().emit(record)
 
 
 def outlast() -> None:

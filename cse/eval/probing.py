@@ -7,6 +7,7 @@ its scheme are those of SST (a given dev set). N rows.
 import logging
 import time
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated
 
@@ -19,6 +20,7 @@ from cse.eval.senteval.folder import words
 from cse.eval.senteval.suite import Suite, embedded
 from cse.eval.senteval.transfer_data import Parts, in_sentevals_order
 from cse.eval.senteval.validation import Mode, Procedure, given_split
+from cse.progress import track
 from cse.provenance import Items, Provenance
 from cse.ranges import Name, OneOf
 from cse.types import Encode
@@ -76,7 +78,8 @@ class Probing(Suite):
         """Accuracy and dev accuracy of each task, one task in memory at a time."""
         self.prepare()
         scores: dict[str, float] = {}
-        for task, parts in self.data.items():  # one task at a time: each holds 120k sentences of its own
+        for task, parts in track(list(self.data.items()), itemgetter(0)):
+            # one task at a time: each holds 120k sentences of its own
             start = time.perf_counter()
             vectors = embedded(encode, parts.values())
             x = {part: np.asarray(vectors(examples.sentences[0]), np.float32) for part, examples in parts.items()}

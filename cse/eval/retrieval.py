@@ -20,6 +20,7 @@ from torch import Tensor
 from cse.errors import UserError
 from cse.eval.geometry import unit_rows
 from cse.eval.senteval.files import DataFolder
+from cse.progress import track
 from cse.provenance import Items, ItemScores, Provenance
 from cse.ranges import Count, Name, Split
 from cse.types import Encode, Evaluator
@@ -173,5 +174,5 @@ def ranks_of_same_image(vectors_ND: np.ndarray, images: np.ndarray) -> np.ndarra
 def _chunks(queries_QD: Tensor, corpus_DN: Tensor) -> Iterator[tuple[int, Tensor]]:
     """(first row, cosines of a chunk of queries with the whole corpus)."""
     size = max(1, SCORES // corpus_DN.shape[1])
-    for start in range(0, len(queries_QD), size):
+    for start in track(range(0, len(queries_QD), size), "chunk"):
         yield start, queries_QD[start : start + size] @ corpus_DN

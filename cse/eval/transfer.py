@@ -8,6 +8,7 @@ import logging
 import time
 from collections.abc import Callable
 from functools import partial
+from operator import itemgetter
 from typing import Annotated, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from cse.eval.senteval.folder import SentEvalFolder
 from cse.eval.senteval.suite import Suite, embedded
 from cse.eval.senteval.transfer_data import Parts
 from cse.eval.senteval.validation import Mode, Procedure, cross_validation, given_split, nested_cross_validation
+from cse.progress import track
 from cse.provenance import Items, Provenance
 from cse.ranges import Name, OneOf
 from cse.types import Encode
@@ -89,7 +91,7 @@ class Transfer(Suite):
         self.prepare()
         vectors = embedded(encode, [examples for parts in self.data.values() for examples in parts.values()])
         scores: dict[str, float] = {}
-        for task, parts in self.data.items():
+        for task, parts in track(list(self.data.items()), itemgetter(0)):
             start = time.perf_counter()
             statistics = self._score(task, parts, vectors)
             log.info("%s %s (%.0f s)", task, statistics, time.perf_counter() - start)

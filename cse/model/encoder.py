@@ -16,6 +16,7 @@ from cse.model import packing
 from cse.model.architecture import hidden_of_embeddings, takes_embeddings
 from cse.model.pooling import pool
 from cse.model.tokenizer import Tokenizer
+from cse.progress import track
 from cse.types import Encoded, Tokens
 
 if TYPE_CHECKING:  # importing transformers takes seconds
@@ -167,7 +168,7 @@ class Encoder(nn.Module):
         was_training = self.training
         self.eval()
         rows, waiting = [], []  # on the CPU; on the device, which is not waited for batch by batch
-        for start in range(0, len(distinct), batch_size):
+        for start in track(range(0, len(distinct), batch_size), "batch"):
             ids = [np.frombuffer(key, np.int32) for key in distinct[start : start + batch_size]]
             with torch.autocast(self.device.type, torch.bfloat16, enabled=precision == "bf16"):
                 pooled_BD = self(self.tokenizer.collate(ids).to(self.device)).pooled_BD

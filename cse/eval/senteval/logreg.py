@@ -20,6 +20,7 @@ import torch
 from annotated_types import MinLen
 from torch import Tensor
 
+from cse.progress import track
 from cse.ranges import Count, Device, Natural, NonNegative, Positive, Seed
 
 HELD_OUT = 0.05  # share kept for early stopping where a refit has no dev set (SentEval's validation_split)
@@ -96,19 +97,20 @@ class LogisticRegression:
         bias_SLC = x_NF.new_empty(*l2_SL.shape, num_classes)
         accuracy_SL = np.empty(l2_SL.shape)
         labels_N = torch.from_numpy(y_N).to(x_NF.device)
+        groups = []
         for count in sorted(set(batches)):
             alike = [index for index, number in enumerate(batches) if number == count]
-            for start in range(0, len(alike), at_once):
-                rows = alike[start : start + at_once]
-                stack = _Stack(
-                    self,
-                    x_NF=x_NF,
-                    y_N=labels_N,
-                    splits=[splits[row] for row in rows],
-                    l2_SL=l2_SL[rows],
-                    num_classes=num_classes,
-                )
-                weight_SLCF[rows], bias_SLC[rows], accuracy_SL[rows] = stack.run()
+            groups += [alike[start : start + at_once] for start in range(0, len(alike), at_once)]
+        for rows in track(groups, "fit"):
+            stack = _Stack(
+                self,
+                x_NF=x_NF,
+                y_N=labels_N,
+                splits=[splits[row] for row in rows],
+                l2_SL=l2_SL[rows],
+                num_classes=num_classes,
+            )
+            weight_SLCF[rows], bias_SLC[rows], accuracy_SL[rows] = stack.run()
         return Fitted(weight_SLCF, bias_SLC, accuracy_SL)
 
 
@@ -145,11 +147,9 @@ class _Stack:
         best_accuracy_SL, misses_SL = np.full((num_splits, num_l2), -1.0), np.zeros((num_splits, num_l2), int)
         running_SL = np.ones((num_splits, num_l2), bool)
         here = np.arange(num_splits)  # the splits still in the stack
-        passes = 0
-        while len(here) and passes <= settings.max_epoch:
+        for _ in track(range(0, settings.max_epoch + 1, settings.epoch_size), "check"):
             for _ in range(settings.epoch_size):
                 self._one_pass()
-            passes += settings.epoch_size
             accuracy_SL = self._accuracy()
             better_SL = running_SL[here] & (accuracy_SL > best_accuracy_SL[here])
             best_accuracy_SL[here] = np.where(better_SL, accuracy_SL, best_accuracy_SL[here])
@@ -163,6 +163,8 @@ class _Stack:
             if not going_S.all():
                 self._keep(np.flatnonzero(going_S))
                 here = here[going_S]
+                if not len(here):
+                    break
         return best_SRF.view(*self.shape, -1).transpose(1, 2), best_SR1.view(self.shape).mT, best_accuracy_SL
 
     def _one_pass(self) -> None:

@@ -12,6 +12,7 @@ from annotated_types import MinLen
 
 from cse.eval.senteval.logreg import Split
 from cse.eval.senteval.validation import Scheme
+from cse.progress import track
 from cse.ranges import Count, Positive, Seed
 
 if TYPE_CHECKING:  # takes a second to import
@@ -65,7 +66,7 @@ class SklearnLogisticRegression:
                 )
                 for c in row
             ]
-            for split, row in zip(splits, c_SL, strict=True)
+            for split, row in track(list(zip(splits, c_SL, strict=True)), "fit")
         ]
         accuracy_SL = np.array(
             [
