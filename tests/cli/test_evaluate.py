@@ -3,6 +3,7 @@
 import csv
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from made_up import Rows, pairs
 from scipy.stats import spearmanr
 
+from cse.cli.evaluate import main
 from cse.eval.items import read_items
 
 
@@ -270,8 +272,9 @@ def test_a_failure_is_recorded(cse_eval, tmp_path, monkeypatch, word_vectors):
     assert "no more memory" in results(tmp_path / "eval")["error"]
 
 
-def test_help(cse_eval, capsys):
-    assert cse_eval("--help") == 0
+def test_help(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["cse-eval", "--help"])
+    assert main() == 0
     assert "cse-eval checkpoint=" in capsys.readouterr().out
 
 
