@@ -4,6 +4,7 @@ import json
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -81,8 +82,9 @@ def conclude(title: str, path: Path, planned: Sequence[str], report: str) -> int
         table.add_row(name, end["state"], score, seconds, end["why"])
     on_terminal = sys.stdout.isatty()
     Console(width=None if on_terminal else 200, soft_wrap=not on_terminal, markup=False).print(table)
-    failed = sum(end["state"] in FAILED for end in ended.values())
-    done = sum(end["state"] in DONE for end in ended.values())
-    count = f"{done} of {max(len(planned), len(ended))} done" + (f", {failed} failed" if failed else "")
-    print(f"{title}: {count}; {report}")  # noqa: T201
-    return 1 if failed else 0
+    states = Counter(end["state"] for end in ended.values())
+    done = sum(states[state] for state in DONE)
+    not_done = [f"{states[state]} {state}" for state in FAILED if states[state]]
+    counts = ", ".join([f"{done} of {max(len(planned), len(ended))} done", *not_done])
+    print(f"{title}: {counts}; {report}")  # noqa: T201
+    return 1 if not_done else 0
