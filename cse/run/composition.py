@@ -116,7 +116,8 @@ def explain(error: Exception, arguments: list[str], config_name: str) -> str:
         key = match.group(1)
         return f"there is no key {key}{nearest(key, valid_keys(config_name, arguments))}"
     if match := re.search(r"Could not (?:find|load) '([^']+)'", text):
-        group, _, choice = match.group(1).partition("/") if "hydra" not in text else match.group(1).rpartition("/")
+        name = match.group(1)  # GROUP/CHOICE: a sweep is PAPER/TABLE, a group of Hydra's is hydra/GROUP
+        group, _, choice = name.rpartition("/") if name.startswith("hydra/") else name.partition("/")
         return no_choice(group, choice)
     if match := re.search(r"call to target '([\w.]+)'.*missing \d+ required positional arguments?: (.*)\"", text, re.S):
         taken = [argument for argument in arguments if argument.startswith("~")]

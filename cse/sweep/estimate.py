@@ -119,11 +119,12 @@ def views_of(cfg: DictConfig) -> int:
 
 
 def rows_of(data: DictConfig) -> int | None:
-    """Rows of a published corpus, as its paper counts them; None for text of one's own."""
+    """Rows that are asked for, or those of a published corpus, as its paper counts them; None for text of one's own."""
     from cse.data.corpora import HUB
 
     hub = HUB.get(data.name)
-    rows = hub.rows[0] if hub and hub.rows else OmegaConf.select(data, "rows.n") or OmegaConf.select(data, "rows.limit")
+    rows = OmegaConf.select(data, "rows.n") or OmegaConf.select(data, "rows.limit")
+    rows = rows or (hub.rows[0] if hub and hub.rows else None)
     if rows is None or data.limit is None:
         return rows
     return round(data.limit * rows) if isinstance(data.limit, float) else min(data.limit, rows)
