@@ -22,12 +22,14 @@ Event = Json
 
 
 class Jsonl:
-    """folder: the run's. resume_step: the checkpoint's step, later lines are forgotten; None starts a new file."""
+    """folder: the run's. resume_step: the checkpoint's step, later lines and those of an end are forgotten; None starts
+    a new file."""
 
     def __init__(self, folder: str | Path, resume_step: int | None = None):
         self.path = Path(folder) / "metrics.jsonl"
         self.step = resume_step or 0
-        events = [] if resume_step is None else [e for e in read_events(self.path) if e["step"] <= resume_step]
+        before = [] if resume_step is None else read_events(self.path)
+        events = [event for event in before if event["step"] <= self.step and not of_an_end(event)]
         write_text(self.path, "".join(json_line(event) for event in events))
         self.file = open(self.path, "a", encoding="utf-8")  # noqa: SIM115 (open as long as the run)
 
@@ -56,6 +58,11 @@ class Jsonl:
             self.file.flush()
         except OSError as error:
             raise cannot_write(self.path, error) from error
+
+
+def of_an_end(event: Event) -> bool:
+    """Whether a run writes this only when it ends: scores on test, pictures, tables. A resumed run has another end."""
+    return event["event"] != "metrics" or any(key.startswith("test/") for key in event)
 
 
 def read_events(path: Path) -> list[Event]:
