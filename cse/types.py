@@ -295,9 +295,3 @@ class Evaluator:
     def provenance(self) -> Provenance:
         """What the scores rest on. Called after `prepare`, before and after scoring."""
         raise NotImplementedError
-
-
-def seeded(*key: int) -> torch.Generator:
-    """A CPU generator that depends on the key alone, e.g. (seed, step, view)."""
-    words = np.random.SeedSequence(key).generate_state(2, np.uint32)
-    return torch.Generator().manual_seed(int(words[0]) << 32 | int(words[1]))

@@ -14,7 +14,8 @@ from torch.utils.data import Dataset
 from cse.data.ahead import made_ahead
 from cse.data.text import Text
 from cse.errors import UserError
-from cse.types import Augmentation, Batch, TextTokenizer, seeded
+from cse.generators import seeded
+from cse.types import Augmentation, Batch, TextTokenizer
 
 Sequence = tuple[np.ndarray, np.ndarray | None]
 """Ids, and per position the id to predict (-100: none), or None where nothing is masked."""

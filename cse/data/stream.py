@@ -13,8 +13,9 @@ from torch.utils.data import Dataset
 
 from cse.data.ahead import made_ahead
 from cse.errors import UserError
+from cse.generators import seeded
 from cse.ranges import Count, Natural, Seed
-from cse.types import Settings, seeded
+from cse.types import Settings
 
 log = logging.getLogger(__name__)
 
