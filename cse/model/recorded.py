@@ -61,7 +61,8 @@ class Recorded:
 
     def mapping(self, file: str) -> Mapping:
         """A file's mapping; empty where there is no file, or another content."""
-        return _mapping(self.read(file))
+        content = self.read(file)
+        return content if isinstance(content, dict) else {}
 
     def longest(self) -> int | None:
         """The most tokens that are read. Raises UserError where that is not a number."""
@@ -109,8 +110,10 @@ def recorded_modules(source: str) -> Ending | None:
     if pooling is None:
         raise UserError(f"{source}/modules.json names no Pooling: say model.pooling={'|'.join(POOLERS)}")
     settings = files.mapping("config_sentence_transformers.json")
-    prefix = _mapping(settings.get("prompts")).get(settings.get("default_prompt_name"), "")
-    return Ending(pooling, head, unit_length, longest, prefix)
+    prompts = settings.get("prompts") or {}
+    if not isinstance(prompts, dict):
+        raise UserError(f"{source}/config_sentence_transformers.json: prompts should be a text for each name")
+    return Ending(pooling, head, unit_length, longest, prompts.get(settings.get("default_prompt_name"), ""))
 
 
 def pooling_kind(config: Mapping, source: str) -> str:
@@ -137,7 +140,3 @@ def dense_head(config: Mapping, weights: str) -> nn.Module:
 
 def _is_module(content: object) -> bool:
     return isinstance(content, dict) and isinstance(content.get("type"), str) and isinstance(content.get("path"), str)
-
-
-def _mapping(content: object) -> Mapping:
-    return content if isinstance(content, dict) else {}

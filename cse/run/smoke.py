@@ -29,7 +29,8 @@ def shrink(cfg: DictConfig) -> None:
     world = Path(cfg.paths.cache) / "smoke"
     with open_dict(cfg):
         if "name" in cfg.model:
-            cfg.model.update(name=encoder(world, cfg.model.name), num_layers=None)
+            # its tokens see all others as they are, whatever a decoder's would
+            cfg.model.update(name=encoder(world, cfg.model.name), num_layers=None, bidirectional=False)
         left_out = sorted(set(cfg.eval) - {"stsb", "sts"})
         if left_out:
             log.info("smoke      eval=%s left out", ",".join(left_out))
