@@ -32,8 +32,8 @@ HERE = Path(__file__).parent
 HEAD = """# What the papers claim, and what runs of this size say
 
 Made by `python -m benchmarks.claims` from {done} finished runs of {tables} of {all} tables and figures. Another
-experiment than the papers' (`conf/scale/laptop.yaml`: MiniLM, which was tuned for sentences before, some tens of steps
-on little text): NOT SEEN is the expected answer, and HOLDS or CONTRADICTED speak of this size alone. *printed so*:
+experiment than the papers' (`conf/scale/laptop.yaml`: MiniLM, which was tuned for sentences before, a few steps to some
+tens on little text): NOT SEEN is the expected answer, and HOLDS or CONTRADICTED speak of this size alone. *printed so*:
 whether the paper's own numbers say what its text claims. *Over items*: the interval over other pairs or rows of the
 same test sets; with one run a side it alone decides, of those two runs. *Minutes* are those of all of a table's runs.
 *Commit*: of the code that judged them.

@@ -1,17 +1,12 @@
-"""The files that bad_inputs.yaml names, each right but for what its name says.
-
-F texts and data, C checkpoints, R runs to go on with, P runs to report, S score sets.
-"""
+"""The texts and data that bad_inputs.yaml names (F), each right but for what its name says."""
 
 import gzip
 import io
 import json
 import os
 import pickle
-import shutil
 import subprocess
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +15,6 @@ import pyarrow.parquet as pq
 import torch
 from made_up import made_up_sentences
 from PIL import Image
-from safetensors import safe_open
-from safetensors.torch import load_file, save_file
 
 LINES = made_up_sentences(40)
 TEXT = "\n".join(LINES) + "\n"
@@ -136,188 +129,3 @@ def seal(folder: Path) -> bool:
 
 def unseal(folder: Path) -> None:
     subprocess.run(["chattr", "-i", str(folder)], capture_output=True)
-
-
-def config(**changes: object) -> Callable[[Path], None]:
-    def change(folder: Path) -> None:
-        path = folder / "config.json"
-        path.write_text(json.dumps(json.loads(path.read_text()) | changes))
-
-    return change
-
-
-def written(name: str, content: str | bytes) -> Callable[[Path], None]:
-    def change(folder: Path) -> None:
-        (folder / name).parent.mkdir(exist_ok=True, parents=True)
-        (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
-
-    return change
-
-
-def cut(name: str, share: float = 0.5) -> Callable[[Path], None]:
-    def change(folder: Path) -> None:
-        content = (folder / name).read_bytes()
-        (folder / name).write_bytes(content[: int(share * len(content))])
-
-    return change
-
-
-def gone(*names: str) -> Callable[[Path], None]:
-    return lambda folder: [(folder / name).unlink() for name in names]
-
-
-def instead(name: str, content: str | bytes) -> Callable[[Path], object]:
-    """Another file in place of the weights."""
-    return lambda folder: (gone("model.safetensors")(folder), written(name, content)(folder))
-
-
-def tensors(change: Callable[[dict[str, torch.Tensor]], object], name: str = "model.safetensors") -> Callable:
-    """Change what a safetensors file holds; what it says about itself stays."""
-
-    def changed(folder: Path) -> None:
-        with safe_open(folder / name, "pt") as file:
-            about = file.metadata()
-        content = load_file(folder / name)
-        change(content)
-        save_file(content, folder / name, metadata=about)
-
-    return changed
-
-
-def about(change: Callable[[dict], object]) -> Callable[[Path], None]:
-    """Change what last/ says beside its tensors."""
-
-    def changed(folder: Path) -> None:
-        name = folder / "last" / "state.safetensors"
-        with safe_open(name, "pt") as file:
-            content = json.loads(file.metadata()["about"])
-        save_file(load_file(name), name, metadata={"about": json.dumps(change(content))})
-
-    return changed
-
-
-def modules(*kinds: tuple[str, str], **files: object) -> Callable[[Path], None]:
-    """A sentence-transformers layout: (type, path) of each module, and files by name, "__" for a slash."""
-
-    def change(folder: Path) -> None:
-        listed = [
-            {"idx": n, "name": str(n), "path": path, "type": f"st.models.{kind}"}
-            for n, (kind, path) in enumerate(kinds)
-        ]
-        (folder / "modules.json").write_text(json.dumps(listed))
-        for name, content in files.items():
-            path = folder / f"{name.replace('__', '/')}.json"
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(content if isinstance(content, str) else json.dumps(content))
-
-    return change
-
-
-def dense(settings: dict, weights: dict[str, torch.Tensor] | None) -> Callable[[Path], None]:
-    def change(folder: Path) -> None:
-        modules(*TWO, ("Dense", "2_Dense"), **{"1_Pooling__config": CLS, "2_Dense__config": settings})(folder)
-        if weights is not None:
-            save_file(weights, folder / "2_Dense" / "model.safetensors")
-
-    return change
-
-
-def part(names: dict[str, torch.Tensor], word: str) -> list[str]:
-    return [name for name in names if word in name]
-
-
-TWO = (("Transformer", ""), ("Pooling", "1_Pooling"))
-CLS = {"pooling_mode_cls_token": True}
-DENSE = {"in_features": 32, "out_features": 8, "bias": False, "activation_function": "torch.nn.modules.activation.Tanh"}
-WEIGHT = {"linear.weight": torch.zeros(8, 32)}
-INDEX = {"metadata": {}, "weight_map": {"a": "model-00001-of-00002.safetensors"}}
-LAYER = "bert.encoder.layer.1.output.dense.weight"
-CHECKPOINTS: dict[str, Callable[[Path], object]] = {
-    "no_config": gone("config.json"), "config_list": written("config.json", "[]"), "config_cut": cut("config.json"),
-    "config_empty": written("config.json", ""), "config_unknown": config(model_type="nothing", architectures=["No"]),
-    "config_t5": config(model_type="t5", architectures=["T5Model"]), "config_vit": config(model_type="vit"),
-    "config_remote": config(model_type="own", auto_map={"AutoConfig": "own.Own", "AutoModel": "own.Model"}),
-    "hidden_size": config(hidden_size=48), "heads": config(num_attention_heads=5), "vocabulary": config(vocab_size=9),
-    "layers_text": config(num_hidden_layers="two"), "no_weights": gone("model.safetensors"),
-    "weights_cut": cut("model.safetensors"), "weights_text": written("model.safetensors", TEXT),
-    "weights_empty": written("model.safetensors", ""), "weights_none": tensors(dict.clear),
-    "weights_nan": tensors(lambda held: held[LAYER].fill_(torch.nan)),
-    "weights_less": tensors(lambda held: held.pop(LAYER)),
-    "weights_shape": tensors(lambda held: held.update({LAYER: torch.zeros(2, 3)})),
-    "weights_int": tensors(lambda held: held.update({LAYER: torch.zeros(32, 64, dtype=torch.int8)})),
-    "pickle": instead("pytorch_model.bin", torch_file(Runs())),
-    "no_tokenizer": gone("tokenizer.json"), "tokenizer_cut": cut("tokenizer.json"),
-    "tokenizer_list": written("tokenizer.json", "[]"),
-    "tokenizer_special": gone("tokenizer.json", "tokenizer_config.json"),
-    "index_missing": instead("model.safetensors.index.json", json.dumps(INDEX)),
-    "st_modules_text": written("modules.json", TEXT), "st_modules_dict": written("modules.json", "{}"),
-    "st_modules_none": written("modules.json", "[]"), "st_unknown": modules(*TWO, ("CNN", "2_CNN"),
-    **{"1_Pooling__config": CLS}),
-    "st_no_pooling": modules(("Transformer", "")), "st_pooling_missing": modules(*TWO),
-    "st_pooling_max": modules(*TWO, **{"1_Pooling__config": {"pooling_mode_max_tokens": True}}),
-    "st_pooling_text": modules(*TWO, **{"1_Pooling__config": TEXT}), "st_dense_missing": dense(DENSE, None),
-    "st_dense_shape": dense(DENSE, {"linear.weight": torch.zeros(3, 3)}), "st_dense_config": dense({}, WEIGHT),
-    "st_dense_activation": dense(DENSE | {"activation_function": "torch.nn.Nothing"}, WEIGHT),
-    "st_length_text": modules(*TWO, **{"1_Pooling__config": CLS, "sentence_bert_config": {"max_seq_length": "long"}}),
-    "st_prompts_list": modules(*TWO, **{"1_Pooling__config": CLS, "config_sentence_transformers": {"prompts": ["a"]}}),
-}  # fmt: skip
-STATE, OVERRIDES = "last/state.safetensors", ".hydra/overrides.yaml"
-RESUMED: dict[str, Callable[[Path], object]] = {
-    "state_cut": cut(STATE), "state_text": written(STATE, TEXT), "state_empty": written(STATE, ""),
-    "state_about": about(lambda _: []), "state_fields": about(lambda told: {"step": told["step"]}),
-    "state_shape": tensors(lambda held: held.update({part(held, "encoder/")[0]: torch.zeros(1)}), STATE),
-    "state_less": tensors(lambda held: held.pop(part(held, "encoder/")[0]), STATE),
-    "state_moments": tensors(lambda held: held.update({part(held, "exp_avg")[0]: torch.zeros(1)}), STATE),
-    "state_random": tensors(lambda held: held.update({"random/0/torch": torch.zeros(3, dtype=torch.uint8)}), STATE),
-    "overrides_text": written(OVERRIDES, "model bert"), "overrides_cut": cut(OVERRIDES, 0.37),
-    "overrides_numbers": written(OVERRIDES, "[1, 2, {a: 3}]"),
-    "overrides_binary": written(OVERRIDES, bytes(range(256))),
-    "best_gone": lambda folder: shutil.rmtree(folder / "best"), "best_cut": cut("best/model.safetensors"),
-}  # fmt: skip
-
-
-def results(**changes: object) -> Callable[[Path], None]:
-    return written("results.json", json.dumps({"status": "done", "config": {"a": 1}, "metrics": {}} | changes))
-
-
-REPORTED: dict[str, Callable[[Path], object]] = {
-    "results_cut": cut("results.json"), "results_empty": written("results.json", ""),
-    "results_list": written("results.json", "[]"), "results_text": written("results.json", TEXT),
-    "results_scores": results(metrics=["a"]), "results_numbers": results(status=5, metrics={"test/x": "y", "dev/y": 1}),
-    "results_config": results(config=["a"], versions=3, metrics={"dev/y": 1}),
-    "metrics_cut": cut("metrics.jsonl"), "metrics_binary": written("metrics.jsonl", bytes(range(256)) * 3),
-    "overrides_cut": cut(OVERRIDES, 0.37), "hydra_list": written(".hydra/hydra.yaml", "[1]"),
-}  # fmt: skip
-
-
-def scored(change: Callable[[list[list[str]]], object]) -> Callable[[Path], object]:
-    """Change the cells of the dev set of STS-B: gold score, first, second are the last three."""
-
-    def changed(folder: Path) -> None:
-        path = folder / "STS/STSBenchmark/sts-dev.csv"
-        rows = [line.split("\t") for line in path.read_text().splitlines()]
-        change(rows)
-        path.write_text("".join("\t".join(row) + "\n" for row in rows))
-
-    return changed
-
-
-def set_cell(place: int, value: str, every: bool = False) -> Callable[[list[list[str]]], object]:
-    return lambda rows: [row.__setitem__(place, value) for row in (rows if every else rows[4:5])]
-
-
-DEV = "STS/STSBenchmark/sts-dev.csv"
-SCORED: dict[str, Callable[[Path], object]] = {
-    "gold_text": scored(set_cell(4, "five")), "gold_nan": scored(set_cell(4, "nan")),
-    "gold_scale": scored(set_cell(4, "9")),
-    "gold_equal": scored(set_cell(4, "3", every=True)), "columns": written(DEV, TEXT), "empty": written(DEV, ""),
-    "latin": lambda folder: (folder / DEV).write_bytes((folder / DEV).read_bytes().replace(b"ka", b"\xe4")),
-    "folder": lambda folder: ((folder / DEV).unlink(), (folder / DEV).mkdir()),
-    "one": scored(lambda rows: rows.__delitem__(slice(1, None))), "blank": scored(set_cell(5, " ", every=True)),
-}  # fmt: skip
-
-
-def write_copies(folder: Path, whole: Path, changes: dict[str, Callable[[Path], object]]) -> None:
-    """A copy of `whole` for each change, by name."""
-    for name, change in changes.items():
-        change(Path(shutil.copytree(whole, folder / name)))

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import bad_copies
 import bad_files
 import pytest
 import yaml
@@ -56,13 +57,13 @@ def places(tmp_path_factory, tiny_bert, sentences, triplets, documents, senteval
     numbers = [f"{word} {0.1 * n} {(7 * n) % 5} 1" for n, word in enumerate(WORDS)]
     (world / "whole.vec").write_text("\n".join([f"{len(WORDS)} 3", *numbers]) + "\n")
     bad_files.write_texts(world / "F")
-    bad_files.write_copies(world / "C", Path(tiny_bert), bad_files.CHECKPOINTS)
-    bad_files.write_copies(world / "S", senteval, bad_files.SCORED)
+    bad_copies.write_copies(world / "C", Path(tiny_bert), bad_copies.CHECKPOINTS)
+    bad_copies.write_copies(world / "S", senteval, bad_copies.SCORED)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["cse-train", *found["SMALL"].split(), f"hydra.run.dir={world}/R/whole"])
         main_of("cse-train")()
-    bad_files.write_copies(world / "R", world / "R/whole", bad_files.RESUMED | {"last": lambda folder: None})
-    bad_files.write_copies(world / "P", world / "R/whole", bad_files.REPORTED)
+    bad_copies.write_copies(world / "R", world / "R/whole", bad_copies.RESUMED | {"last": lambda folder: None})
+    bad_copies.write_copies(world / "P", world / "R/whole", bad_copies.REPORTED)
     found["SEALED"] = bad_files.seal(world / SEALED)
     yield {name: str(place) for name, place in found.items()}
     bad_files.unseal(world / SEALED)
