@@ -262,6 +262,8 @@ class Evaluator:
 
     splits: tuple[str, ...]
     """Those it can score, of "dev" and "test"."""
+    headline: tuple[str, ...] = ()
+    """Statistics, last in a score's name, that the closing table shows; () for all. results.json has the others too."""
 
     def prepare(self) -> None:
         """Find and check the data before any work; raise MissingResource or UserError."""

@@ -128,7 +128,10 @@ def evaluate(
         scores.write(folder, rows, notes)
         record.trackers.log(record.metrics, 0)
         record.trackers.table("scores", list(rows[0]), [list(row.values()) for row in rows])
-        log.info("\n%s", scores.shown(rows, notes))
+        headline = [row for row in rows if scores.in_headline(row["score"], evaluators)]
+        if len(headline) < len(rows):
+            notes = [f"{len(rows) - len(headline)} more scores in {folder / 'scores.md'}", *notes]
+        log.info("\n%s", scores.shown(headline, notes))
         record.trackers.finish(0, record.metrics)
 
 

@@ -28,13 +28,7 @@ SUBSETS = {
     "STS13": {"FNWN": 189, "headlines": 750, "OnWN": 561},
     "STS14": {"deft-forum": 450, "deft-news": 300, "headlines": 750, "images": 750, "OnWN": 750, "tweet-news": 750},
     "STS15": {"answers-forums": 375, "answers-students": 750, "belief": 375, "headlines": 750, "images": 750},
-    "STS16": {
-        "answer-answer": 254,
-        "headlines": 249,
-        "plagiarism": 230,
-        "postediting": 244,
-        "question-question": 209,
-    },
+    "STS16": {"answer-answer": 254, "headlines": 249, "plagiarism": 230, "postediting": 244, "question-question": 209},
 }
 STSB_ROWS = {"train": 5749, "dev": 1500, "test": 1379}
 SICK_FILES = {"train": ("SICK_train", 4500), "dev": ("SICK_trial", 500), "test": ("SICK_test_annotated", 4927)}
@@ -194,6 +188,7 @@ class Stsb(Evaluator):
     """
 
     splits: tuple[str, ...] = ("dev", "test")
+    headline = ("spearman", "average")
 
     def __init__(self, senteval: Name | None, with_sickr: bool = False, allow_partial: bool = False):
         self.folder = SentEvalFolder(senteval, allow_partial)
@@ -256,6 +251,7 @@ class Sts(Evaluator):
     """The seven tasks of SimCSE's tables: STS12..16 (all, mean, wmean), STS-B and SICK-R test, and their average."""
 
     splits = ("test",)
+    headline = ("spearman", "average")
 
     def __init__(self, senteval: Name | None, allow_partial: bool = False):
         self.folder = SentEvalFolder(senteval, allow_partial)

@@ -40,6 +40,7 @@ class StsbMulti(Evaluator):
     """
 
     splits: tuple[str, ...] = ("dev", "test")
+    headline = ("spearman", "average")
 
     def __init__(
         self,

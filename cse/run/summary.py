@@ -12,6 +12,7 @@ from cse.report.run_plots import draw
 from cse.run.build import precision_name
 from cse.run.card import model_card
 from cse.run.record import Record
+from cse.run.scores import in_headline
 from cse.training.forecast import forecast
 from cse.training.loop import Training
 from cse.training.memory import peak, total
@@ -93,7 +94,10 @@ def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
     for name, path in draw(record.folder, content["config"]["trainer"]["select"], best_step).items():
         record.trackers.image(f"plots/{name}", path, outcome.steps)
     record.trackers.table("scores", ["score", "step 0", f"step {best_step}"], [list(row) for row in rows])
-    show(rows, ["score", "before", "after", "gain"])
+    headline = [row for row in rows if in_headline(row[0], parts.evaluators)]
+    show(headline, ["score", "before", "after", "gain"])
+    if len(headline) < len(rows):
+        log.info("%d more scores in results.json", len(rows) - len(headline))
     if content["config"]["note"]:
         log.info("\n%s", content["config"]["note"])
     untrained = before.get(content["config"]["trainer"]["select"], -math.inf)

@@ -21,6 +21,7 @@ class Suite(Evaluator):
     def __init__(self, mode: Mode, classifiers: dict[Mode, Procedure]):
         self.mode, self.settings = mode, classifiers[mode]
         self.suffix = "_sklearn" if mode == "sklearn" else ""
+        self.headline = (f"accuracy{self.suffix}", f"average{self.suffix}", "pearson")
         self.data: dict[str, Parts] = {}
         self.scored: ItemScores = {}
 
