@@ -108,7 +108,7 @@ def test_whitening_is_fitted_on_the_text_given(cse_eval, tiny_bert, tmp_path, se
 
 
 def test_all_that_is_written_agrees(cse_eval, tiny_bert, tmp_path, capsys):
-    """results.json, scores.csv, scores.md and the terminal: the same scores, and each says what it rests on."""
+    """results.json, scores.csv and scores.md: the same scores, and each says what it rests on; the terminal: some."""
     assert cse_eval(f"checkpoint={tiny_bert}", "pooling=mean", "eval.stsb.with_sickr=true") == 0
     shown = {line.split()[0]: line.split()[1:] for line in capsys.readouterr().out.splitlines() if "/stsb/" in line}
     content = results(tmp_path / "eval")
@@ -117,9 +117,11 @@ def test_all_that_is_written_agrees(cse_eval, tiny_bert, tmp_path, capsys):
     lines = (tmp_path / "eval" / "scores.md").read_text().splitlines()
     marked = {cells[1].strip(): [cell.strip() for cell in cells[2:5]] for cells in
               (line.split("|") for line in lines) if "/stsb/" in cells[1:2].__str__()}  # fmt: skip
-    assert list(table) == list(marked) == list(shown) == list(content["metrics"])
+    assert list(table) == list(marked) == list(content["metrics"])
+    assert list(shown) == [name for name in table if name.endswith(("/spearman", "/average"))]
+    assert shown == {name: marked[name] for name in shown}
     for name, row in table.items():
-        assert [row["value"], row["rows"], row["data"]] == marked[name] == shown[name]
+        assert [row["value"], row["rows"], row["data"]] == marked[name]
         assert float(row["value"]) == pytest.approx(content["metrics"][name], abs=5e-5)
         assert (row["rows"], row["data"], row["dtype"]) == ("40", "partial", "fp32")
         assert row["split"] == name.partition("/")[0]
