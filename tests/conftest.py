@@ -9,7 +9,7 @@ from pathlib import Path
 
 os.environ.update(HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1", WANDB_MODE="offline", WANDB_SILENT="true")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-for name in [name for name in os.environ if name.startswith("CSE_")]:
+for name in [name for name in os.environ if name.startswith("CSE_") and not name.startswith("CSE_FAULTS_")]:
     del os.environ[name]
 
 import numpy as np  # noqa: E402 (the environment comes first)

@@ -27,8 +27,8 @@ def test_the_sets_are_whole_and_each_lee_pair_counts_once(evaluator):
     assert gold.min() >= 0
     assert gold.max() <= 1
     left, right, gold = evaluator.sets["wordsim"]
-    row = [evaluator.texts[i] for i in left].index("tiger")
-    assert (evaluator.texts[right[row]], gold[row]) == ("cat", 7.35)
+    row = [evaluator.texts_read[i] for i in left].index("tiger")
+    assert (evaluator.texts_read[right[row]], gold[row]) == ("cat", 7.35)
     provenance = evaluator.provenance()
     assert provenance["rows"] == {"lee": 1225, "simlex": 999, "wordsim": 353}
     assert all(len(file["sha256"]) == 64 for file in provenance["files"].values())
@@ -53,7 +53,7 @@ def test_an_encoder_that_knows_the_answer_scores_100(evaluator):
         left, right, gold = evaluator.sets[name]
         angle |= {row: 0.0 for row in left}
         angle |= {row: np.arccos(score / 10) for row, score in zip(right, gold, strict=True)}
-    vectors_ND = np.array([[np.cos(angle.get(i, 0.0)), np.sin(angle.get(i, 0.0))] for i in range(len(evaluator.texts))])
+    vectors_ND = np.array([[np.cos(angle.get(i, 0.0)), np.sin(angle.get(i, 0.0))] for i in range(len(evaluator.texts_read))])
     scores = evaluator(lambda texts: vectors_ND, "dev")
     assert scores["simlex/spearman"] == pytest.approx(100)
     assert scores["wordsim/spearman"] == pytest.approx(100)
