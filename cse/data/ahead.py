@@ -1,6 +1,7 @@
 """Batches made ahead of the step that needs them, by worker processes."""
 
 import signal
+import threading
 from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
 
@@ -46,6 +47,12 @@ def _leave_signals(_: int) -> None:
 
 
 WORKER_DIED = "DataLoader worker (pid"
+
+
+def forget_workers() -> None:
+    """For after WORKER_DIED: torch's handler would raise it again at any later moment, while the record is closed."""
+    if threading.current_thread() is threading.main_thread():  # torch sets a handler in no other
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
 class _Guarded(Dataset[B | UserError], Generic[B]):

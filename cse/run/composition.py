@@ -82,8 +82,8 @@ def valid_keys(config_name: str, arguments: list[str]) -> list[str]:
 def refuse_additions(arguments: list[str], config_name: str) -> None:
     """`+key=value` adds a key, and no key that is missing is read by anything: it is a typing mistake."""
     for argument in arguments:
-        if argument.startswith(("=", "@")):
-            raise UserError(f"{argument}: there is no key before the {argument[0]}")
+        if re.fullmatch("[~+]*([=@].*)?", argument, re.DOTALL):
+            raise UserError(f"{argument}: there is no key in it; a word is KEY=VALUE")
         if argument.startswith("+"):
             key = argument.lstrip("+").partition("=")[0].partition("@")[0]
             keys = valid_keys(config_name, arguments)

@@ -4,6 +4,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from itertools import repeat
 from pathlib import Path
@@ -13,7 +14,7 @@ from accelerate import Accelerator
 from accelerate.utils import set_seed
 from torch import nn
 
-from cse.data.ahead import WORKER_DIED
+from cse.data.ahead import WORKER_DIED, forget_workers
 from cse.errors import Interrupted, RunError, UserError
 from cse.eval.score import Remembering, score
 from cse.training import checkpoint, fast
@@ -93,23 +94,11 @@ class Training:
         Raises RunError on NaN, on collapse, where a worker dies and where the disk refuses; what was exported and saved
         stays whole. Raises Interrupted after a signal, once last/ is saved.
         """
-        try:
-            with signals.waiting(True):
-                return self._run(on_best, log, signals)
-        except RuntimeError as error:
-            if not str(error).startswith(WORKER_DIED):
-                raise
-            raise RunError(
-                f"a process that makes batches died at step {self.step} ({str(error).splitlines()[0]}): is memory "
-                f"short? Fewer trainer.workers or aux_modality.data.workers need less; cse-train resume={self.folder} "
-                "goes on"
-            ) from error
-
-    def _run(self, on_best: Callback, log: Callback, signals: Signals) -> Outcome:
         trainer = self.trainer
         batches, aux_batches = self._batches(), self.aux_batches()
         stop = Agreement(lambda: int(signals.requested or 0))
-        with Progress(self.steps, self.step, self.accelerator.is_main_process) as progress:
+        progress = Progress(self.steps, self.step, self.accelerator.is_main_process)
+        with signals.waiting(True), self._deaths_told(), progress:
             if self._is_due() and self.step not in dict(self.curve):  # a resumed run may have been stopped right here
                 scores = self._evaluate(on_best, log, signals)
                 if scores:
@@ -143,6 +132,10 @@ class Training:
                     progress.update(self.step, shown)
                 if saves or self.watch.is_over(self.curve):
                     self._save()
+        return self.outcome()
+
+    def outcome(self) -> Outcome:
+        """What the run has come to at this step."""
         rate = self.tokens / self.seconds if self.seconds else 0.0
         return Outcome(
             steps=self.step,
@@ -152,6 +145,21 @@ class Training:
             tokens_per_second=rate,
             curve=self.curve,
         )
+
+    @contextmanager
+    def _deaths_told(self) -> Iterator[None]:
+        """Raise RunError where a worker dies in the block."""
+        try:
+            yield
+        except RuntimeError as error:
+            if not str(error).startswith(WORKER_DIED):
+                raise
+            forget_workers()
+            raise RunError(
+                f"a process that makes batches died at step {self.step} ({str(error).splitlines()[0]}): is memory "
+                f"short? Fewer trainer.workers or aux_modality.data.workers need less; cse-train resume={self.folder} "
+                "goes on"
+            ) from error
 
     def encode(self) -> Encode:
         """The encoder as it is at this step, with the head that it is tested with; each text is encoded once."""

@@ -53,7 +53,9 @@ def test_an_encoder_that_knows_the_answer_scores_100(evaluator):
         left, right, gold = evaluator.sets[name]
         angle |= {row: 0.0 for row in left}
         angle |= {row: np.arccos(score / 10) for row, score in zip(right, gold, strict=True)}
-    vectors_ND = np.array([[np.cos(angle.get(i, 0.0)), np.sin(angle.get(i, 0.0))] for i in range(len(evaluator.texts_read))])
+    vectors_ND = np.array(
+        [[np.cos(angle.get(i, 0.0)), np.sin(angle.get(i, 0.0))] for i in range(len(evaluator.texts_read))]
+    )
     scores = evaluator(lambda texts: vectors_ND, "dev")
     assert scores["simlex/spearman"] == pytest.approx(100)
     assert scores["wordsim/spearman"] == pytest.approx(100)

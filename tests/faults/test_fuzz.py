@@ -166,6 +166,7 @@ WORDS = st.text("abtrainer.lr=seed[]{}',:-+~@/$0123456789 \"\\()null", max_size=
 @given(words=st.lists(st.one_of(WORDS, st.builds("trainer.lr={}".format, WORDS), st.builds("{}=1".format, WORDS)),
                       min_size=1, max_size=2))  # fmt: skip
 @example(words=["@=0"])
+@example(words=["~=0"])
 def test_words_of_a_command(words):
     from hydra.core.global_hydra import GlobalHydra
 

@@ -76,7 +76,7 @@ def ours(caplog):
 
 def test_an_offline_run_is_written_and_read_back(alone, tmp_path, caplog):
     plt.imsave(tmp_path / "loss.png", [[0.0, 1.0], [1.0, 0.0]])
-    with caplog.at_level(logging.WARNING):
+    with caplog.at_level(logging.WARNING, "cse"):
         run = start(tmp_path, "offline", group="whitenedcse/table4", tags=["mine"])
         sys.stdout.write("said on the console\n")
         run.log({"train/loss": 0.5, "dev/stsb/spearman": 79.5}, 125)
@@ -154,7 +154,7 @@ def test_best_and_results_are_artifacts_where_that_is_asked_for(alone, tmp_path)
 
 @pytest.mark.parametrize("when", ["midway", "at the end"])
 def test_a_service_that_dies_is_one_line(alone, tmp_path, caplog, capfd, when):
-    with caplog.at_level(logging.WARNING):
+    with caplog.at_level(logging.WARNING, "cse"):
         trackers = Trackers(tmp_path, ABOUT, [partial(Wandb, **own_keys("offline"))])
         trackers.log({"train/loss": 1.0}, 1)
         if when == "midway":
@@ -171,7 +171,7 @@ def test_a_service_that_dies_is_one_line(alone, tmp_path, caplog, capfd, when):
 
 def test_a_failing_start_is_one_line(alone, tmp_path, caplog):
     (tmp_path / "wandb").write_text("a file where W&B's folder should be")
-    with caplog.at_level(logging.WARNING):
+    with caplog.at_level(logging.WARNING, "cse"):
         trackers = Trackers(tmp_path, ABOUT, [partial(Wandb, **own_keys("offline"))])
         trackers.finish(0, {})
     (warning,) = ours(caplog)
@@ -185,7 +185,7 @@ def test_a_failing_start_is_one_line(alone, tmp_path, caplog):
 def test_without_key_or_server_it_is_offline_with_one_warning(alone, tmp_path, caplog, key, mode, reason):
     if key:
         alone.setenv("WANDB_API_KEY", key)
-    with caplog.at_level(logging.WARNING):
+    with caplog.at_level(logging.WARNING, "cse"):
         run = start(tmp_path, mode)
         run.log({"train/loss": 0.5}, 1)
         run.finish(0, {})
@@ -201,7 +201,7 @@ def test_a_server_that_never_answers_costs_the_timeout_and_not_the_run(alone, tm
         alone.setenv("WANDB_BASE_URL", f"http://127.0.0.1:{mute.getsockname()[1]}")
         alone.setenv("WANDB_API_KEY", KEY)
         began = time.monotonic()
-        with caplog.at_level(logging.WARNING):
+        with caplog.at_level(logging.WARNING, "cse"):
             run = start(tmp_path, "auto", init_timeout=1)
         assert time.monotonic() - began < 30  # 1 s of patience and the start of a process, on a busy machine
         run.log({"train/loss": 0.5}, 1)
