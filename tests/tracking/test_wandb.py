@@ -70,8 +70,9 @@ def inspect(path, *flags):
     return json.loads(done.stdout) if flags else [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def ours(caplog):
-    return [record.getMessage() for record in caplog.records if record.name.startswith("cse.")]
+def ours(caplog, level=logging.WARNING):
+    mine = [record for record in caplog.records if record.name.startswith("cse.") and record.levelno >= level]
+    return [record.getMessage() for record in mine]
 
 
 def test_an_offline_run_is_written_and_read_back(alone, tmp_path, caplog):
@@ -228,7 +229,7 @@ def test_an_online_run_is_sent_as_it_goes(toy_wandb, tmp_path, caplog):
     run.log({"train/loss": 0.5, "dev/stsb/spearman": 79.5}, 125)
     run.log({"dev/stsb/spearman": 78.0}, 250)
     run.finish(0, {"test/sts/average": 76.25})
-    assert [line.split()[1] for line in ours(caplog)] == [f"{toy_wandb.url}/me/cse/runs/{run.run.id}"] * 2
+    assert [line.split()[1] for line in ours(caplog, logging.INFO)] == [f"{toy_wandb.url}/me/cse/runs/{run.run.id}"] * 2
     first = next(variables for name, variables in toy_wandb.queries if name == "UpsertBucket")
     assert (first["displayName"], first["groupName"], first["jobType"]) == ("simcse-bert-s3", "grid", "train")
     assert first["tags"] == list(CHOICES.values())
