@@ -28,7 +28,7 @@ Check = Callable[[], str]
 
 
 @dataclass(frozen=True)
-class Finding:
+class Availability:
     """What one check of a choice gave. repo: what it lacks of the hub, where that is known."""
 
     state: str
@@ -81,49 +81,49 @@ def choices(cfg: DictConfig, online: bool) -> list[Diagnosis]:
     repository that is not in its cache."""
     with hub.cache_only():
         found = {
-            (group, str(name)): [attempt(check) for check in checks(node)] or [Finding("ok", "needs nothing")]
+            (group, str(name)): [attempt(check) for check in checks(node)] or [Availability("ok", "needs nothing")]
             for group, checks in CHECKS.items()
             for name, node in cfg.doctor[group].items()
         }
     answers = asked({one.repo for several in found.values() for one in several if one.repo}) if online else {}
-    findings = []
+    diagnoses = []
     for (group, name), several in found.items():
         settled = [answers.get(one.repo, one) if one.repo else one for one in several]
         if not online:
             settled = [replace(one, state="missing") if one.state == "hub" else one for one in settled]
         state = max((one.state for one in settled), key=STATES.index)
-        findings.append(Diagnosis(group, name, state, "; ".join(dict.fromkeys(one.note for one in settled))))
-    return findings
+        diagnoses.append(Diagnosis(group, name, state, "; ".join(dict.fromkeys(one.note for one in settled))))
+    return diagnoses
 
 
-def attempt(check: Check) -> Finding:
+def attempt(check: Check) -> Availability:
     """What a check says; "hub" where only the network failed it."""
     try:
-        return Finding("ok", check())
+        return Availability("ok", check())
     except UserError as error:
         if error.__cause__ is None:
-            return Finding("missing", str(error))
-        return Finding("hub", str(error), hub.asked_for(error))
+            return Availability("missing", str(error))
+        return Availability("hub", str(error), hub.asked_for(error))
     except Exception as error:  # a broken file can make a library raise anything, and the other checks still count
-        return Finding("missing", f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}")
+        return Availability("missing", f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}")
 
 
-def asked(repos: set[hub.Repo]) -> dict[hub.Repo, Finding]:
+def asked(repos: set[hub.Repo]) -> dict[hub.Repo, Availability]:
     """What the hub says of each repository: that it has it (of a model, how large it is), or why it cannot be had."""
 
-    def answer(repo: hub.Repo) -> Finding:
+    def answer(repo: hub.Repo) -> Availability:
         try:
             files = hub.listing(repo)
         except MissingResource as error:
-            return Finding("missing", str(error))
+            return Availability("missing", str(error))
         size = sum(one.size or 0 for one in hub.files_of_model(files)) if repo.kind == "model" else 0
-        return Finding("hub", f"{repo.name}{f', {size_of(size)}' if size else ''}: downloaded when first used")
+        return Availability("hub", f"{repo.name}{f', {size_of(size)}' if size else ''}: downloaded when first used")
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         return dict(zip(repos, pool.map(answer, repos), strict=True))
 
 
-def paths(cfg: DictConfig, findings: list[Diagnosis]) -> list[Diagnosis]:
+def paths(cfg: DictConfig, diagnoses: list[Diagnosis]) -> list[Diagnosis]:
     """Each of `paths`, the choices for which what lies there is complete, and the others that read it."""
     rows = []
     for key, place in cfg.paths.items():
@@ -132,17 +132,17 @@ def paths(cfg: DictConfig, findings: list[Diagnosis]) -> list[Diagnosis]:
         elif key != "cache" and not Path(place).exists():
             rows.append(Diagnosis("paths", str(key), "missing", f"{place}: there is no such folder"))
         else:
-            note = place if key == "cache" else f"{place}{readers(f'${{paths.{key}}}', findings)}"
+            note = place if key == "cache" else f"{place}{readers(f'${{paths.{key}}}', diagnoses)}"
             rows.append(Diagnosis("paths", str(key), "ok", note))
     return rows
 
 
-def readers(reference: str, findings: list[Diagnosis]) -> str:
+def readers(reference: str, diagnoses: list[Diagnosis]) -> str:
     """The choices whose YAML names `reference`: those that are complete, and those to look at."""
     yamls = {
         (path.parent.name, path.stem) for group in CHECKS for path in files(group) if reference in path.read_text()
     }
-    users = [one for one in findings if (one.group, one.name) in yamls]
+    users = [one for one in diagnoses if (one.group, one.name) in yamls]
     complete = " ".join(f"{one.group}={one.name}" for one in users if one.state == "ok")
     others = " ".join(f"{one.group}={one.name}" for one in users if one.state != "ok")
     return (f"; complete for {complete}" if complete else "") + (f"; see {others}" if others else "")

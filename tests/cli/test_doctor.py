@@ -162,7 +162,7 @@ def test_text_that_was_read_before_needs_no_hub(tmp_path):
     assert choices.attempt(check).state == "hub"
     rows = [("One sentence.",), ("Another one.",)]
     Text("any", str(tmp_path), rows=lambda: iter(rows), identity=node.identity).prepare()
-    assert choices.attempt(check) == choices.Finding("ok", f"read before; kept in {tmp_path}")
+    assert choices.attempt(check) == choices.Availability("ok", f"read before; kept in {tmp_path}")
 
 
 def test_nothing_is_written(tmp_path):
@@ -180,9 +180,9 @@ def test_a_check_that_breaks_is_a_line_of_its_own():
     def unreachable() -> str:
         raise MissingResource("give a folder") from ConnectionError()
 
-    assert choices.attempt(broken) == choices.Finding("missing", "ZeroDivisionError: a file")
-    assert choices.attempt(refused) == choices.Finding("missing", "give a folder")
-    assert choices.attempt(unreachable) == choices.Finding("hub", "give a folder")
+    assert choices.attempt(broken) == choices.Availability("missing", "ZeroDivisionError: a file")
+    assert choices.attempt(refused) == choices.Availability("missing", "give a folder")
+    assert choices.attempt(unreachable) == choices.Availability("hub", "give a folder")
 
 
 @pytest.mark.parametrize(
