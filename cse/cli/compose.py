@@ -1,13 +1,9 @@
 """The command line around Hydra: forgiving about order, strict about names, one sentence for a mistake."""
 
-import atexit
 import errno
 import io
-import logging
-import os
 import re
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from itertools import takewhile
@@ -16,7 +12,7 @@ from typing import NoReturn
 
 from omegaconf import DictConfig
 
-from cse.cli import traces
+from cse.cli import launched, traces
 from cse.errors import Interrupted, RunError, UserError
 from cse.files import NO_PLACE
 from cse.run.composition import composed, explain, program, refuse_additions, refuse_choices
@@ -120,22 +116,6 @@ def of_the_only_evaluator(arguments: list[str]) -> list[str]:
     return [own.sub(f"eval.{evals[-1]}.", argument) for argument in arguments]
 
 
-def following(arguments: list[str]) -> list[str]:
-    """Of the processes that torchrun, accelerate or srun started, all but the first write no file and say only errors.
-
-    A folder that was not given is each process's own, named by its clock; the run goes to the first one's.
-    """
-    if os.environ.get("RANK", "0") == "0":
-        return arguments
-    logging.disable(logging.WARNING)
-    silent = ["hydra.output_subdir=null", f"hydra.job_logging.handlers.file.filename={os.devnull}", *arguments]
-    if any(argument.startswith("hydra.run.dir=") for argument in arguments):
-        return silent
-    nowhere = tempfile.mkdtemp()
-    atexit.register(os.rmdir, nowhere)
-    return [f"hydra.run.dir={nowhere}", *silent]
-
-
 def without_evaluation(arguments: list[str], config_name: str) -> list[str]:
     """`eval=null` and `eval=[]` score nothing, so nothing selects a step either, unless a person says what does."""
     last = {argument.partition("=")[0]: argument.partition("=")[2] for argument in arguments}
@@ -180,7 +160,7 @@ def command(config_name: str, task: Callable[[DictConfig], object], arguments: l
             return task(settle(cfg, config_name))
 
     with exit_codes(config_name, arguments):
-        arguments = following(spelled(resumed(arguments), config_name))
+        arguments = launched.following(spelled(resumed(arguments), config_name))
         refuse_flags(arguments)
         refuse_additions(arguments, config_name)
         refuse_choices(arguments)
@@ -212,7 +192,8 @@ def exit_codes(config_name: str, arguments: list[str]) -> Iterator[None]:
     from omegaconf.errors import OmegaConfBaseException
 
     try:
-        yield
+        with launched.in_turn():
+            yield
     except UserError as error:
         sys.exit(complain(str(error), 2))
     except RunError as error:
@@ -234,6 +215,8 @@ def exit_codes(config_name: str, arguments: list[str]) -> Iterator[None]:
 
 
 def complain(message: str, code: int) -> int:
-    """Print one sentence on stderr and return the exit code that goes with it."""
-    print(f"{Path(sys.argv[0]).name}: {message}", file=sys.stderr)  # noqa: T201
+    """Print one sentence on stderr, for a launcher too, and return the exit code that goes with it."""
+    sentence = f"{Path(sys.argv[0]).name}: {message}"
+    launched.tell(sentence)
+    print(sentence, file=sys.stderr)  # noqa: T201
     return code
