@@ -30,7 +30,8 @@ def shrink(cfg: DictConfig) -> None:
     with open_dict(cfg):
         if "name" in cfg.model:
             # its tokens see all others as they are, whatever a decoder's would
-            cfg.model.update(name=encoder(world, cfg.model.name), num_layers=None, bidirectional=False)
+            pooling = cfg.model.pooling or "mean"  # what the real one records, this one does not
+            cfg.model.update(name=encoder(world, cfg.model.name), num_layers=None, bidirectional=False, pooling=pooling)
         left_out = sorted(set(cfg.eval) - {"stsb", "sts"})
         if left_out:
             log.info("smoke      eval=%s left out", ",".join(left_out))

@@ -35,3 +35,10 @@ def test_a_column_that_the_corpus_lacks_fails_in_a_smoke_run_too(tmp_path):
     shrink(config)
     with pytest.raises(UserError, match="no column hypothesis"):
         instantiate(config.data).prepare()
+
+
+def test_an_encoder_that_records_its_pooling_has_one_in_cse_eval_too(tmp_path):
+    config = composed("evaluate", ["model=minilm", "eval=[stsb]", f"paths.cache={tmp_path}"])
+    assert config.model.pooling is None
+    shrink(config)
+    assert instantiate(config.model).pooling == "mean"
