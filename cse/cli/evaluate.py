@@ -124,13 +124,14 @@ def evaluate(
             dtype=cfg.dtype,
         )
         rows = scores.rows_of(record.metrics, sources, subject.described, content["versions"])
-        notes = [*scores.footnotes(rows), *scores.problems(sources)]
-        scores.write(folder, rows, notes)
+        notes, problems = scores.footnotes(rows), scores.problems(sources)
+        scores.write(folder, rows, [*notes, *problems])
         record.trackers.log(record.metrics, 0)
         record.trackers.table("scores", list(rows[0]), [list(row.values()) for row in rows])
         headline = [row for row in rows if scores.in_headline(row["score"], evaluators)]
         if len(headline) < len(rows):
             notes = [f"{len(rows) - len(headline)} more scores in {folder / 'scores.md'}", *notes]
+        notes += scores.in_short(problems, folder / "scores.md")
         log.info("\n%s", scores.shown(headline, notes))
         record.trackers.finish(0, record.metrics)
 

@@ -116,6 +116,15 @@ def problems(sources: Mapping[str, Source]) -> list[str]:
     return [line for name, source in sources.items() for line in notes_on(name, source)]
 
 
+def in_short(lines: list[str], where: Path) -> list[str]:
+    """Those lines for the terminal: one stands for itself, several are one with their number. where: all of them."""
+    if len(lines) < 2:
+        return lines
+    return [
+        f"partial: {len(lines)} problems of the data, all in {where}; the first: {lines[0].removeprefix('partial: ')}"
+    ]
+
+
 def notes_on(name: str, source: Provenance) -> list[str]:
     """A line for each thing that is wrong with an evaluator's data, or with that of its parts."""
     inner = [line for part, about in source.get("parts", {}).items() for line in notes_on(f"{name}/{part}", about)]
