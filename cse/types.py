@@ -115,8 +115,8 @@ class Objective(nn.Module):
     masking: str = "none"
     """"none"; "first": view 0 is masked for the MLM loss; "copies": masked copies of all views come as a last view.
     Anything but "none" gives the encoder its language-model head."""
-    fewest_rows: int = 1
-    """Rows that a batch needs: 2 where the loss compares rows, or takes statistics over them."""
+    min_rows: int = 1
+    """The fewest rows of a batch: 2 where the loss compares rows, or takes statistics over them."""
     averages_positives: bool = False
     """Whether view 1 may have several rows for each row of view 0 (DeCLUTR's spans)."""
     head: nn.Module | None
@@ -181,8 +181,8 @@ class Augmentation:
     """The dropout that the encoder trains with; None leaves the checkpoint's own."""
     positives: int = 1
     """Rows of view 1 for each row of view 0."""
-    most_views: int | None = None
-    """The most views that it can make of a row; None: any number."""
+    max_views: int | None = None
+    """How many views of a row it can make; None: any number."""
     needs_columns: bool = False
     """Whether nothing but the row's columns makes its views differ: every view has to be a column of its own."""
     keeps_text: bool = False

@@ -25,7 +25,7 @@ def refusal(arguments: list[str], dim: int) -> str | None:
     objective, augmentation = instantiate(parts.objective, dim=dim), instantiate(parts.augmentation)
     if augmentation.positives > 1 and objective.num_views > 1 and not objective.averages_positives:
         return f"set {ONE_POSITIVE}"
-    most = augmentation.most_views
+    most = augmentation.max_views
     return "views of a row" if most is not None and objective.num_views > most else None
 
 

@@ -124,7 +124,7 @@ class Spans(Augmentation):
     """
 
     level = "text"
-    most_views = 2  # anchors and positives
+    max_views = 2  # anchors and positives
 
     def __init__(
         self,

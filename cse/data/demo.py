@@ -10,7 +10,7 @@ from cse.errors import MissingResource
 ARTICLES = "test/test_data/enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
 END = re.compile(r"(?<=[a-z0-9)\]\"'”’][.!?])[\"'”’)]*\s+(?=[\"'“‘(]?[A-Z0-9])")  # not after J. or U.S.
 NOT_PROSE = re.compile(r"^\s*([*#:;|!{}=]|\||File:|Image:|Category:|thumb\|)|[|{}=]{1}\s*\w*\s*=|\b(px|align|style)\b")
-FEWEST, MOST = 5, 60  # words
+MIN_WORDS, MAX_WORDS = 5, 60
 
 
 def wikipedia_sentences() -> Iterator[tuple[str]]:
@@ -32,6 +32,10 @@ def wikipedia_sentences() -> Iterator[tuple[str]]:
                     continue
                 for sentence in END.split(paragraph.strip()):
                     sentence = " ".join(sentence.split())
-                    if FEWEST <= len(sentence.split()) <= MOST and sentence[-1] in ".!?\"'" and sentence not in seen:
+                    if (
+                        MIN_WORDS <= len(sentence.split()) <= MAX_WORDS
+                        and sentence[-1] in ".!?\"'"
+                        and sentence not in seen
+                    ):
                         seen.add(sentence)
                         yield (sentence,)

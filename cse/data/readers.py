@@ -16,7 +16,7 @@ from cse.errors import MissingResource, UserError
 
 KINDS = (".txt", ".csv", ".tsv", ".jsonl", ".parquet")
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
-LONGEST_CELL = 10_000_000  # characters: far more than a document, far less than a file behind a quote left open
+MAX_CELL_CHARACTERS = 10_000_000  # characters: far more than a document, far less than a file behind a quote left open
 PLAIN = "".join(map(chr, range(32, 127))) + "\\x41\n"  # idna and unicode_escape, too, are encodings
 EMPTY = " "  # what SimCSE's code makes of an empty cell
 
@@ -143,7 +143,7 @@ class _Table:
 
     def __init__(self, file: Path, encoding: str):
         self.file, self.line = file, 0
-        csv.field_size_limit(LONGEST_CELL)
+        csv.field_size_limit(MAX_CELL_CHARACTERS)
         lines = (line + "\n" for _, line in lines_of(file, encoding))
         self.reader = csv.reader(lines, delimiter=DELIMITERS[kind(file)], strict=True)
 

@@ -19,7 +19,7 @@ from cse.types import Settings
 
 log = logging.getLogger(__name__)
 
-MOST_WORKERS = 8
+MAX_WORKERS = 8
 
 B = TypeVar("B")
 """A batch of a stream."""
@@ -34,7 +34,7 @@ class Stream(Dataset[B], Generic[B]):
     def __init__(self, batch_size: Count, workers: Natural | None, seed: Seed):
         self.batch_size = batch_size
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        self.workers = min(MOST_WORKERS, cores) if workers is None else workers
+        self.workers = min(MAX_WORKERS, cores) if workers is None else workers
         self.seed = seed
         self.seconds_waited = 0.0  # time that the consumer of `batches` has stood waiting
 

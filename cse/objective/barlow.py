@@ -50,7 +50,7 @@ class Barlow(Objective):
     """Barlow Twins on the projections of two views. head: partial of the projector, called with `dim`."""
 
     num_views = 2
-    fewest_rows = 2
+    min_rows = 2
 
     def __init__(
         self,

@@ -50,7 +50,7 @@ class Simcse(Objective):
     all views, 0 for none.
     """
 
-    fewest_rows = 2
+    min_rows = 2
 
     def __init__(
         self,

@@ -84,7 +84,7 @@ class Vicreg(Objective):
     """
 
     num_views = 2
-    fewest_rows = 2
+    min_rows = 2
 
     def __init__(
         self,

@@ -102,7 +102,7 @@ class WhitenedCSE(Objective):
             )
         self.num_views = m if source == "dropout" else 1
         self.masking = "none"
-        self.fewest_rows = 2
+        self.min_rows = 2
         self.head: nn.Module = head(dim)
         self.whitening = whitening(dim, track=pooler == "mlp_whitening")
         self.whitening.warn_of_copies(m)

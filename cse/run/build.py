@@ -207,10 +207,10 @@ def build_evaluators(cfg: DictConfig | None, splits: tuple[str, ...] | None = No
 
 def check_rows(batch_size: int, objective: Objective) -> None:
     """Refuse a batch of one row for a loss that compares rows, or takes statistics over them."""
-    if batch_size < objective.fewest_rows:
+    if batch_size < objective.min_rows:
         raise UserError(
             f"trainer.batch_size={batch_size}: {type(objective).__name__} compares the rows of a batch, of which there "
-            f"must be at least {objective.fewest_rows}"
+            f"must be at least {objective.min_rows}"
         )
 
 
@@ -227,10 +227,11 @@ def check_views(augmentation: Augmentation, text: Text, objective: Objective) ->
             f"augmentation=none makes each view from a column of its own, and data={text.name} has one column: use "
             f"augmentation=dropout (SimCSE) for it, or data with {objective.num_views} columns"
         )
-    most = augmentation.most_views
-    if most is not None and objective.num_views > most:
+    max_views = augmentation.max_views
+    if max_views is not None and objective.num_views > max_views:
         raise UserError(
-            f"{name} wants {objective.num_views} views of a row, and {type(augmentation).__name__.lower()} makes {most}"
+            f"{name} wants {objective.num_views} views of a row, and {type(augmentation).__name__.lower()} makes "
+            f"{max_views}"
         )
 
 

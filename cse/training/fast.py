@@ -21,7 +21,7 @@ from cse.types import Encoded, Tokens
 
 log = logging.getLogger("cse")
 
-MOST_SHAPES = 24  # each costs a compilation; a batch of yet another shape takes the plain path
+MAX_SHAPES = 24  # each costs a compilation; a batch of yet another shape takes the plain path
 BREAK_EVEN = 2_000
 """Steps from which trainer.compile=auto compiles. About 40 seconds a shape to compile, over about 20 ms that a step of
 batch 64 saves: an estimate, to be replaced by what `python -m benchmarks.gpu --parts recipes` measures on a card."""
@@ -73,7 +73,7 @@ class Compiled(nn.Module):
             fullgraph=True,
             options=options if backend == "inductor" else None,
         )
-        torch._dynamo.config.recompile_limit = 4 * MOST_SHAPES  # with and without a graph, in training and not
+        torch._dynamo.config.recompile_limit = 4 * MAX_SHAPES  # with and without a graph, in training and not
 
     def forward(
         self, tokens: Tokens | None = None, x_BTD: Tensor | None = None, mask_BT: Tensor | None = None
@@ -84,7 +84,7 @@ class Compiled(nn.Module):
         longest = tokens.ids_BT.shape[1]
         wide = widened(tokens, self.encoder.tokenizer.hf.pad_token_id)
         if wide.ids_BT.shape not in self.shapes:
-            if len(self.shapes) >= MOST_SHAPES:
+            if len(self.shapes) >= MAX_SHAPES:
                 return self.encoder(tokens)
             self.shapes.add(wide.ids_BT.shape)
         torch.compiler.cudagraph_mark_step_begin()

@@ -84,7 +84,7 @@ class Probe:
         """The smallest part that the objective takes, once stepped on: the optimizer then has its moments."""
         for share in PARTS[:-1]:
             part = self.part(1 / share)
-            if part.sizes[0] >= max(2, self.training.parts.objective.fewest_rows):
+            if part.sizes[0] >= max(2, self.training.parts.objective.min_rows):
                 try:
                     self.seconds(part)
                     return part

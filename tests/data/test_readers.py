@@ -52,7 +52,7 @@ def test_a_long_cell_is_read_and_one_without_end_is_not(tmp_path, monkeypatch):
     path = tmp_path / "a.csv"
     path.write_text(HEADER + f"one,{'two ' * 50_000}\nthree,four\n")  # 200,000 characters: over csv's own limit
     assert len(prepared(tmp_path, path).text(0, 1)) == 200_000
-    monkeypatch.setattr("cse.data.readers.LONGEST_CELL", 1000)
+    monkeypatch.setattr("cse.data.readers.MAX_CELL_CHARACTERS", 1000)
     with pytest.raises(UserError, match="line 2: field larger than field limit"):
         list(read_rows(path, ["first", "second"], "utf-8"))
 

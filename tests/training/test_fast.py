@@ -60,7 +60,7 @@ def test_a_compiled_step_is_the_plain_step_with_dropout(name, kind, tiny_bert, t
 
 
 def test_widths_repeat_and_rare_shapes_take_the_plain_path(tiny_bert, monkeypatch):
-    monkeypatch.setattr(fast, "MOST_SHAPES", 2)
+    monkeypatch.setattr(fast, "MAX_SHAPES", 2)
     encoder = load_encoder(tiny_bert, "cls", dropout=0.0)
     compiled = fast.Compiled(encoder, "aot_eager")
     for longest in (5, 6, 7, 12, 13, 30):
