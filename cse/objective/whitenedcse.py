@@ -1,4 +1,4 @@
-"""WhitenedCSE (Zhuo et al., ACL 2023): shuffled group whitening makes positives, Eq. 7 and 8 contrast all of them.
+"""WhitenedCSE (Zhuo et al., ACL 2023): shuffled group whitening (SGW) makes positives, Eq. 7 and 8 contrast them all.
 
     h_p = head(SGW_p(x_p)),   p = 0 .. M - 1, each p with its own permutation of the channels
     L1  = sum_p lambda_p mean_i l_ip,   l_ip = -log softmax_j( cos(h_i0, h_jp) / t )_i,   p = 1 .. M - 1
@@ -75,13 +75,15 @@ def multi_positive(
 
 
 class WhitenedCSE(Objective):
-    """The pooled embedding, whitened again for each of m views, through the head, into the multi-positive loss.
+    """Whitens each of m views of the pooled embedding, applies the head, and contrasts the views.
 
     head: partial of a module called with `dim`. whitening: partial of ShuffledGroupWhitening.
     m: views of a sentence, the anchor among them. source: "dropout", m passes through the encoder (the authors' code),
     or "shared_backbone", one pass whitened m times (the text). pooler: the embedding that is scored, "cls_before_mlp",
     "mlp_no_whitening", or "mlp_whitening" (running moments and one fixed permutation).
     """
+
+    min_rows = 2
 
     def __init__(
         self,
@@ -101,11 +103,9 @@ class WhitenedCSE(Objective):
                 f"objective.weights has {len(weights)} values for the {m - 1} positives of objective.m={m}."
             )
         self.num_views = m if source == "dropout" else 1
-        self.masking = "none"
-        self.min_rows = 2
         self.head: nn.Module = head(dim)
         self.whitening = whitening(dim, track=pooler == "mlp_whitening")
-        self.whitening.warn_of_copies(m)
+        self.whitening.warn_if_few_sentences(m)
         self.m = m
         self.loss = loss
         self.weights = weights and list(weights)
@@ -120,7 +120,7 @@ class WhitenedCSE(Objective):
             raise UserError("objective.pooler=mlp_whitening needs a whitening; use objective.pooler=mlp_no_whitening.")
 
     def negatives(self, anchors: int) -> int:
-        """The other rows' views, of each positive view alone."""
+        """The other rows of one positive view: the softmax of each positive runs over its own view."""
         return anchors - 1
 
     def forward(self, views: list[Encoded]) -> Loss:

@@ -20,9 +20,9 @@ from cse.ranges import BelowOne, Count, Seed, Share
 
 log = logging.getLogger(__name__)
 
-FLOOR = 1e-7  # smallest eigenvalue, as a share of its group's largest
-TINY = 1e-30  # smallest variance: a group that is constant over the batch becomes 0, not nan
-SINGULAR_EPS = 1e-3  # from this shrinkage on, a covariance of too few rows can be inverted
+MIN_EIGENVALUE = 1e-7  # as a share of its group's largest
+MIN_VARIANCE = 1e-30  # a group that is constant over the batch becomes 0, not nan
+SINGULAR_EPS = 1e-3  # with at least this shrinkage, the covariance of too few rows can be inverted
 
 
 def identity(size: int, like: Tensor) -> Tensor:
@@ -34,7 +34,7 @@ class InverseSqrt(torch.autograd.Function):
     """C^(-1/2) of symmetric positive definite C (..., s, s), with the backward of Daleckii and Krein.
 
     With a = sqrt(eigenvalues of C):  dC = U [K o (U^T sym(dW) U)] U^T,  K_ij = -1 / (a_i a_j (a_i + a_j)).
-    Unlike the backward of an eigendecomposition it never divides by a difference of eigenvalues.
+    Unlike the backward of an eigendecomposition, it never divides by a difference of eigenvalues.
     """
 
     @staticmethod
@@ -58,17 +58,17 @@ class InverseSqrt(torch.autograd.Function):
 def floored_eigh(c_ss: Tensor) -> tuple[Tensor, Tensor]:
     """Eigenvalues in ascending order, kept off zero, and eigenvectors in columns."""
     values_s, u_ss = torch.linalg.eigh(c_ss)
-    return values_s.maximum(FLOOR * values_s[..., -1:]).clamp(min=TINY), u_ss
+    return values_s.maximum(MIN_EIGENVALUE * values_s[..., -1:]).clamp(min=MIN_VARIANCE), u_ss
 
 
 def inverse_sqrt(c_ss: Tensor) -> Tensor:
     """C^(-1/2): in closed form for groups of one and of two channels (BERT's published k = 384), else by eigh."""
     if c_ss.shape[-1] == 1:
-        return c_ss.clamp(min=TINY).rsqrt()
+        return c_ss.clamp(min=MIN_VARIANCE).rsqrt()
     if c_ss.shape[-1] == 2:  # Cayley-Hamilton: ((tr + q) I - C) / (q t),  q = sqrt(det C),  t = sqrt(tr + 2 q)
-        trace_11 = c_ss.diagonal(dim1=-2, dim2=-1).sum(-1)[..., None, None].clamp(min=TINY)
+        trace_11 = c_ss.diagonal(dim1=-2, dim2=-1).sum(-1)[..., None, None].clamp(min=MIN_VARIANCE)
         det = c_ss[..., 0, 0] * c_ss[..., 1, 1] - c_ss[..., 0, 1] * c_ss[..., 1, 0]
-        q_11 = det[..., None, None].maximum(FLOOR * trace_11**2).sqrt()
+        q_11 = det[..., None, None].maximum(MIN_EIGENVALUE * trace_11**2).sqrt()
         return ((trace_11 + q_11) * identity(2, c_ss) - c_ss) / (q_11 * (trace_11 + 2 * q_11).sqrt())
     return InverseSqrt.apply(c_ss)
 
@@ -190,13 +190,13 @@ class ShuffledGroupWhitening(nn.Module):
         """Whether two whitenings of one view differ. ZCA of whole groups, or of single channels, sees no shuffle."""
         return self.kind != "none" and self.shuffle and self.num_groups < self.dim and self.layout == "per_view"
 
-    def warn_of_copies(self, views: int) -> None:
-        """Log where a chunk, B / views sentences each `views` times, has too few sentences for a group's channels."""
+    def warn_if_few_sentences(self, views: int) -> None:
+        """Warn where a chunk, which holds B / views sentences `views` times each, has fewer sentences than channels."""
         size, sentences = self.dim // self.num_groups, self.batch_size / views
         if self.kind != "none" and self.layout == "chunked" and self.stats == "batch" and size > sentences - 1:
             log.warning(
-                "objective.whitening.layout=chunked: groups of %d channels are whitened over about %d sentences, whose "
-                "dropout copies alone fill the other directions: noise is scaled up to signal. Use more groups or rows",
+                "objective.whitening.layout=chunked: groups of %d channels are whitened over about %d sentences; only "
+                "dropout noise fills the other directions, and is scaled up to signal. Use more groups or rows",
                 size,
                 sentences,
             )
@@ -240,13 +240,15 @@ class ShuffledGroupWhitening(nn.Module):
         self.covariance_DD.mul_(self.beta**views).add_(weighted_MBD.flatten(0, 1).T @ centred_MBD.flatten(0, 1))
 
     def affine(self) -> tuple[Tensor, Tensor]:
-        """(matrix_DD, mean_D): the running whitening with one fixed permutation, z = (x - mean) matrix, for test."""
-        basis_1DD = (identity(self.dim, self.mean_D) + self.mean_D)[None]
-        permutation_1D = self.permutations([(self.seed,)], basis_1DD)
+        """(matrix_DD, mean_D) of the running whitening at test time, z = (x - mean) matrix, with one fixed permutation.
+
+        The matrix is what whitening makes of the rows e_i + mean, e_i the unit vectors.
+        """
+        rows_1DD = (identity(self.dim, self.mean_D) + self.mean_D)[None]
+        permutation_1D = self.permutations([(self.seed,)], rows_1DD)
         moments = (self.mean_D, self.covariance_DD)
-        return whiten_views(basis_1DD, self.num_groups, permutation_1D, self.eps, self.kind, moments=moments)[
-            0
-        ], self.mean_D
+        matrix_1DD = whiten_views(rows_1DD, self.num_groups, permutation_1D, self.eps, self.kind, moments=moments)
+        return matrix_1DD[0], self.mean_D
 
     def get_extra_state(self) -> Tensor:
         """The step, for the state dict."""

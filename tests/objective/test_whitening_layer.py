@@ -116,5 +116,5 @@ def test_choices_that_make_no_sense_are_refused(changes, message):
 )
 def test_chunks_of_copies_are_warned_of(layout, groups, warned, caplog):
     """A chunk of 16 rows holds 16/3 sentences: groups of 8 channels (6) are filled by dropout copies, of 4 not."""
-    whitening(num_groups=groups, layout=layout).warn_of_copies(M)
-    assert ("dropout copies" in caplog.text) == warned
+    whitening(num_groups=groups, layout=layout).warn_if_few_sentences(M)
+    assert ("dropout noise" in caplog.text) == warned
