@@ -34,7 +34,9 @@ def squared_correlations_gram(a_BP: Tensor, b_BP: Tensor, products: Precision = 
 def barlow_twins(
     z1_BP: Tensor, z2_BP: Tensor, lambd: float, eps: float = 1e-5, *, products: Precision = "fp32"
 ) -> Loss:
-    """Both terms unweighted in parts. eps: added to each variance, 1e-5 in the authors' BatchNorm, 0 for exact rho.
+    """Eq. 2; its two terms, unweighted, are the parts.
+
+    eps: added to each variance, 1e-5 in the authors' BatchNorm, 0 for the exact rho.
     products: the precision of the correlations' matrix product (cse.precision).
     """
     a_BP, b_BP = standardize(z1_BP, eps), standardize(z2_BP, eps)

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from cse.errors import UserError
-from cse.objective.rows import by_rows
+from cse.objective.blockwise import blockwise
 from cse.precision import full_precision
 from cse.ranges import Natural, NonNegative, Positive
 from cse.types import Encoded, Loss, Objective
@@ -27,7 +27,7 @@ REDUCTIONS: dict[Reduction, Callable[[Tensor], Tensor]] = {"mean": Tensor.mean, 
 
 
 def negative_log(log_p: Tensor, floor: float) -> Tensor:
-    """-log p, or -log(p + floor), as the metric-learning library's loss has it: it caps at -log(floor)."""
+    """-log p; with a floor -log(p + floor), at most -log(floor), as in the authors' metric-learning library."""
     return -(log_p.exp() + floor).log() if floor else -log_p
 
 
@@ -53,7 +53,7 @@ def nt_xent(
         logits_rC[:, start:].fill_diagonal_(-torch.inf)  # no row is its own negative
         return logits_rC.log_softmax(1).gather(1, partner_R[start:end, None])
 
-    log_p_R1 = by_rows(log_p, len(rows_RD), len(others_CD))
+    log_p_R1 = blockwise(log_p, len(rows_RD), len(others_CD))
     return REDUCTIONS[reduction](negative_log(log_p_R1, log_floor))
 
 
@@ -67,18 +67,19 @@ def nt_xent_against_memory(
     reduction: Reduction = "mean",
     log_floor: float = 0.0,
 ) -> Tensor:
-    """NT-Xent as the authors' cross-batch memory had it: live rows are paired with the memory only, never together.
+    """NT-Xent as in the authors' cross-batch memory: live rows meet the memory only, never each other.
 
-    The memory's last R rows are copies of the live ones. Each memory row of a live row's label makes a positive pair,
-    with that row's memory rows of other labels as negatives. own_copy: whether a row's own copy is a positive too
-    (pytorch-metric-learning 0.9.86, of the paper's time) or none (0.9.98 and later).
+    The memory's last R rows are copies of the live ones. A live row's positives are the memory rows of its label, its
+    negatives those of other labels; the loss averages over all positive pairs. own_copy: whether a row's own copy is
+    one of its positives (pytorch-metric-learning 0.9.86, of the paper's time) or not (0.9.98 and later).
     """
     logits_RQ = normalize(rows_RD, dim=1) @ normalize(memory_QD, dim=1).T / temperature
     same_RQ = labels_R[:, None] == labels_Q
     negatives_R1 = logits_RQ.masked_fill(same_RQ, torch.finfo(logits_RQ.dtype).min).logsumexp(1, keepdim=True)
     positive_RQ = same_RQ.clone()
     positive_RQ[:, -len(rows_RD) :].fill_diagonal_(own_copy)
-    return REDUCTIONS[reduction](negative_log((logits_RQ - logits_RQ.logaddexp(negatives_R1))[positive_RQ], log_floor))
+    log_p_RQ = logits_RQ - logits_RQ.logaddexp(negatives_R1)
+    return REDUCTIONS[reduction](negative_log(log_p_RQ[positive_RQ], log_floor))
 
 
 class Declutr(Objective):
@@ -86,8 +87,8 @@ class Declutr(Objective):
 
     head: partial of a module called with `dim`, applied to each span before positives are averaged, dropped at test.
     memory_size: embeddings in the memory bank, 0 for none (the paper's main setting). memory_kind: "paper_literal",
-    live batch plus older rows as negatives; "pml", the authors' library; "v1_labels", their code at v1's time, where
-    labels restart in each batch, so that older batches' rows of the same index count as positives.
+    older rows are further negatives of the live batch; "pml", as in the authors' metric-learning library; "v1_labels",
+    as in their code at v1's time, where labels restart in each batch: older rows of the same index are then positives.
     """
 
     num_views = 2
@@ -123,7 +124,7 @@ class Declutr(Objective):
         self.register_buffer("labels_Q", torch.full((memory_size,), -1))  # -1: not filled yet
 
     def forward(self, views: list[Encoded]) -> Loss:
-        """Anchors are view 0, all positives of anchor after anchor view 1; each term unweighted in parts."""
+        """View 0 holds the anchors, view 1 the positives of one anchor after the other. The parts are unweighted."""
         anchors, positives = views[:2]
         anchors_ND = self.head(anchors.pooled_BD)
         positives_NPD = self.head(positives.pooled_BD).unflatten(0, (len(anchors_ND), -1))
@@ -136,13 +137,13 @@ class Declutr(Objective):
         return Loss(total + self.mlm_weight * mlm, {"contrastive": contrastive, "mlm": mlm})
 
     def negatives(self, anchors: int) -> int:
-        """All anchors and averaged positives but its own two, and the memory bank's rows."""
+        """All 2N rows but the anchor and its positive, and the memory bank's rows."""
         return 2 * anchors - 2 + self.memory_size
 
     def contrast(self, anchors_ND: Tensor, positives_ND: Tensor) -> Tensor:
         """Eq. 1, with the memory bank where there is one, which it updates.
 
-        Raises UserError for a bank that cannot hold one batch where the authors' kinds need it to.
+        Raises UserError for a bank too small for one batch, unless memory_kind is "paper_literal".
         """
         loss = partial(nt_xent, reduction=self.reduction, log_floor=self.log_floor)
         if not self.memory_size:

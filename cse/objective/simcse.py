@@ -3,7 +3,7 @@
     l_i = -log  exp(sim(h_i, h_i+) / t)  /  sum_j [ exp(sim(h_i, h_j+) / t) + a^[i=j] exp(sim(h_i, h_j-) / t) ]
 
 B rows of the global batch, D width. sim is the cosine, t the temperature, log a = hard_negative_weight (the authors'
-code adds it to the logit). Mean over i, one direction only: anchors look for positives, not the other way.
+code adds it to the logit). The loss is the mean of l_i, in one direction only: from anchors to positives.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from annotated_types import Ge, Le
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 
-from cse.objective.rows import by_rows
+from cse.objective.blockwise import blockwise
 from cse.precision import full_precision
 from cse.ranges import NonNegative, Positive
 from cse.types import Encoded, Loss, Objective
@@ -27,7 +27,7 @@ def info_nce(
     hard_negatives_BD: Tensor | None = None,
     hard_negative_weight: float = 0.0,
 ) -> Tensor:
-    """The mean of l_i over the batch, a scalar. With hard negatives every row sees all B of them (Eq. 5)."""
+    """The mean of l_i over the batch, a scalar. Hard negatives are compared with all B anchors (Eq. 5)."""
     anchors_BD = normalize(anchors_BD, dim=1)
     others_CD = normalize(positives_BD, dim=1)
     if hard_negatives_BD is not None:
@@ -39,7 +39,7 @@ def info_nce(
             logits_bC[:, len(anchors_BD) + start :].diagonal().add_(hard_negative_weight)
         return cross_entropy(logits_bC, torch.arange(start, end, device=logits_bC.device), reduction="none")
 
-    return by_rows(losses, len(anchors_BD), len(others_CD)).mean()
+    return blockwise(losses, len(anchors_BD), len(others_CD)).mean()
 
 
 class Simcse(Objective):
@@ -73,10 +73,11 @@ class Simcse(Objective):
 
     def forward(self, views: list[Encoded]) -> Loss:
         """Eq. 4 of two views, Eq. 5 of three, plus the weighted MLM loss of the masked copies, the last view."""
-        heads = [self.head(view.pooled_BD) for view in views[: self.num_views]]
-        with full_precision(*heads) as (anchors, positives, *hard):
+        h_MBD = [self.head(view.pooled_BD) for view in views[: self.num_views]]
+        with full_precision(*h_MBD) as (anchors_BD, positives_BD, *hard):
+            hard_negatives_BD = hard[0] if hard else None
             contrastive = info_nce(
-                anchors, positives, self.temperature, hard[0] if hard else None, self.hard_negative_weight
+                anchors_BD, positives_BD, self.temperature, hard_negatives_BD, self.hard_negative_weight
             )
         if not self.mlm_weight:
             return Loss(contrastive, {"contrastive": contrastive})
@@ -84,9 +85,9 @@ class Simcse(Objective):
         return Loss(contrastive + self.mlm_weight * mlm, {"contrastive": contrastive, "mlm": mlm})
 
     def negatives(self, anchors: int) -> int:
-        """All rows of the other views but the anchor's own positive."""
+        """All rows of the other views except the anchor's own positive."""
         return (self.num_views - 1) * anchors - 1
 
     def test_head(self) -> nn.Module | None:
-        """The head where keep_head says so, else None."""
+        """The head if keep_head, else None."""
         return self.head if self.keep_head else None

@@ -21,12 +21,12 @@ Norm = Literal["paper", "reference"]
 
 
 def invariance_term(z1_BP: Tensor, z2_BP: Tensor) -> Tensor:
-    """Squared distance of the two views, mean over rows."""
+    """The squared distance of the two views, averaged over rows."""
     return (z1_BP - z2_BP).square().sum(1).mean()
 
 
 def variance_term(z_BP: Tensor, eps: float) -> Tensor:
-    """What each channel's standard deviation lacks to 1, mean over channels."""
+    """max(0, 1 - standard deviation) of each channel, averaged over channels."""
     return relu(1 - (z_BP.var(0) + eps).sqrt()).mean()
 
 
@@ -41,7 +41,7 @@ def squared_covariances_gram(centred_BP: Tensor, products: Precision = "fp32") -
 
 
 def covariance_term(z_BP: Tensor, products: Precision = "fp32") -> Tensor:
-    """Squared covariances of different channels, summed, by channel."""
+    """The sum of the squared off-diagonal covariances, divided by P."""
     rows, width = z_BP.shape
     squares = squared_covariances_gram if rows < width else squared_covariances
     all_squares = squares(z_BP - z_BP.mean(0), products)
@@ -58,10 +58,10 @@ def vicreg(
     eps: float = 1e-4,
     products: Precision = "fp32",
 ) -> Loss:
-    """The three terms, unweighted in parts.
+    """Eq. 3; its three terms, unweighted, are the parts.
 
-    norm: "paper" is Eq. 3; "reference", VICReg's code, has 1 / P of its distance (a mean over rows and channels) and
-    half of its hinge (a mean over views), so reference(s, v, c) = paper(s / P, v / 2, c).
+    norm: "paper" is Eq. 3. "reference", VICReg's code, averages the invariance term over channels too and the variance
+    term over the two views, so that reference(s, v, c) = paper(s / P, v / 2, c).
     products: the precision of the covariances' matrix product (cse.precision).
     """
     terms = {

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from cse.errors import UserError
-from cse.objective.rows import by_rows
+from cse.objective.blockwise import blockwise
 from cse.objective.whitening import ShuffledGroupWhitening, check_groups, whiten_views
 from cse.precision import full_precision
 from cse.ranges import NonNegative, Positive
@@ -51,9 +51,9 @@ def multi_positive(
     """Contrast view 0 with each of the M - 1 others, a scalar. weights: lambda_p, 1 each if None.
 
     L1          sum_p lambda_p mean_i l_ip  (Eq. 7)
-    L2_softmin  mean_i log sum_p lambda_p exp(l_ip): the least similar positive dominates, what Eq. 8 means
-    L2_hard     -mean_i log sum_p lambda_p exp(-l_ip): the most similar one dominates (the authors' variant)
-    L2_literal  -mean_i log sum_p lambda_p exp(-sim_ip) / Z_ip, Eq. 8 as printed: pushes positives apart, to show it
+    L2_softmin  mean_i log sum_p lambda_p exp(l_ip): the least similar positive dominates, which Eq. 8 intends
+    L2_hard     -mean_i log sum_p lambda_p exp(-l_ip): the most similar positive dominates (the authors' variant)
+    L2_literal  -mean_i log sum_p lambda_p exp(-sim_ip) / Z_ip: Eq. 8 as printed, which pushes positives apart
     """
     h_MBD = normalize(views_MBD, dim=-1)
     sim_PB = (h_MBD[0] * h_MBD[1:]).sum(2) / temperature
@@ -61,7 +61,7 @@ def multi_positive(
     def log_z(start: int, end: int) -> Tensor:
         return (h_MBD[0, start:end] @ h_MBD[1:].mT / temperature).logsumexp(2).T
 
-    log_z_PB = by_rows(log_z, h_MBD.shape[1], sim_PB.numel()).T
+    log_z_PB = blockwise(log_z, h_MBD.shape[1], sim_PB.numel()).T
     l_PB = log_z_PB - sim_PB
     weights_P = l_PB.new_ones(len(l_PB)) if weights is None else l_PB.new_tensor(weights)
     if kind == "L1":

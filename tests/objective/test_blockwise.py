@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 import torch
 
-from cse.objective import rows
+from cse.objective import blockwise
 from cse.objective.declutr import nt_xent
 from cse.objective.simcse import info_nce
 from cse.objective.whitenedcse import multi_positive
@@ -27,7 +27,7 @@ def test_blocks_of_rows_change_nothing(name, cells, monkeypatch):
     x_MBD = torch.randn(3, 13, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True)
     whole = LOSSES[name](x_MBD)
     (wanted,) = torch.autograd.grad(whole, x_MBD)
-    monkeypatch.setattr(rows, "CELLS", cells)
+    monkeypatch.setattr(blockwise, "MAX_ELEMENTS", cells)
     blocked = LOSSES[name](x_MBD)
     (found,) = torch.autograd.grad(blocked, x_MBD)
     torch.testing.assert_close(blocked, whole, rtol=1e-12, atol=1e-12)
@@ -35,14 +35,14 @@ def test_blocks_of_rows_change_nothing(name, cells, monkeypatch):
 
 
 def test_a_block_is_no_larger_than_it_may_be(monkeypatch):
-    monkeypatch.setattr(rows, "CELLS", 40)
+    monkeypatch.setattr(blockwise, "MAX_ELEMENTS", 40)
     asked = []
 
     def block(start, end):
         asked.append((start, end))
         return torch.ones(end - start)
 
-    assert rows.by_rows(block, 9, 13).sum() == 9
+    assert blockwise.blockwise(block, 9, 13).sum() == 9
     assert asked == [(0, 3), (3, 6), (6, 9)]
-    assert rows.by_rows(block, 3, 13).sum() == 3
+    assert blockwise.blockwise(block, 3, 13).sum() == 3
     assert asked[-1] == (0, 3)
