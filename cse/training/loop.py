@@ -17,8 +17,8 @@ from torch import nn
 from cse.data.ahead import WORKER_DIED, forget_workers
 from cse.errors import Interrupted, RunError, UserError
 from cse.eval.score import Remembering, score
-from cse.training import checkpoint, fast
-from cse.training.distributed import Agreement, following, gather_objects, leading, world_size
+from cse.training import checkpoint, compilation
+from cse.training.distributed import Agreement, follow_encoding, gather_objects, lead_encoding, world_size
 from cse.training.progress import Progress
 from cse.training.settings import Outcome, Parts, watched
 from cse.training.signals import Signals
@@ -53,7 +53,7 @@ class Training:
             raise UserError(f"trainer.accumulate={trainer.accumulate}: an epoch has {batches.steps_per_epoch} batches")
         self.planned = max(1, round(trainer.epochs * self.epoch_steps))
         self.steps = min(trainer.max_steps or self.planned, self.planned)
-        chosen = fast.plan(trainer.compile, parts.encoder, self.steps, trainer.deterministic)
+        chosen = compilation.plan(trainer.compile, parts.encoder, self.steps, trainer.deterministic)
         self.update = Update(
             parts, self.modules, accelerator, steps=trainer.schedule_steps or self.planned, plan=chosen
         )
@@ -76,8 +76,8 @@ class Training:
             return
         tensors, about = checkpoint.read(self.folder)
         checkpoint.check_about(about, self.folder)
-        checkpoint.refuse_others(self.folder, about["identity"], self.identity)
-        checkpoint.refuse_other_data(self.folder, about.get("dev_data", {}), self.dev_data)
+        checkpoint.check_same_settings(self.folder, about["identity"], self.identity)
+        checkpoint.check_same_data(self.folder, about.get("dev_data", {}), self.dev_data)
         checkpoint.restore(tensors, self.modules, self.update.plain_optimizers(), self.folder)
         self.step, self.best_step, self.best_score = about["step"], about["best_step"], about["best_score"]
         self.curve = [(step, scores) for step, scores in about["curve"]]
@@ -98,7 +98,7 @@ class Training:
         batches, aux_batches = self._batches(), self.aux_batches()
         stop = Agreement(lambda: int(signals.requested or 0))
         progress = Progress(self.steps, self.step, self.accelerator.is_main_process)
-        with signals.waiting(True), self._deaths_told(), progress:
+        with signals.waiting(True), self._explain_dead_worker(), progress:
             if self._is_due() and self.step not in dict(self.curve):  # a resumed run may have been stopped right here
                 scores = self._evaluate(on_best, log, signals)
                 if scores:
@@ -147,7 +147,7 @@ class Training:
         )
 
     @contextmanager
-    def _deaths_told(self) -> Iterator[None]:
+    def _explain_dead_worker(self) -> Iterator[None]:
         """Raise RunError where a worker dies in the block."""
         try:
             yield
@@ -206,7 +206,7 @@ class Training:
         stopped = 0
         if self.accelerator.is_main_process:
             try:  # scoring changes no weight: it is ended at once
-                with leading(self.encode(), partial(signals.waiting, True)) as encode, signals.waiting(False):
+                with lead_encoding(self.encode(), partial(signals.waiting, True)) as encode, signals.waiting(False):
                     chosen = {key: ["dev"] for key in self.watched}
                     scores = score(self.parts.evaluators, chosen, Remembering(encode), logging.DEBUG)
             except Interrupted as error:
@@ -216,7 +216,7 @@ class Training:
                 if self.trainer.select is not None and self._is_best(scores):
                     on_best(self.step, scores)
         else:
-            following(self.encode())
+            follow_encoding(self.encode())
         outcome = self.best_step, self.best_score, scores, stopped
         self.best_step, self.best_score, scores, stopped = gather_objects(outcome)[0]
         if stopped:

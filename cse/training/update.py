@@ -10,7 +10,7 @@ from accelerate import Accelerator
 from torch import Tensor, nn
 
 from cse.eval.geometry import alignment, effective_rank, uniformity
-from cse.training import fast, optim
+from cse.training import compilation, optim
 from cse.training.distributed import average_gradients
 from cse.training.settings import Parts
 from cse.training.step import Chunks, chunked_step, plain_step, rows_of
@@ -28,7 +28,13 @@ class Update:
     """
 
     def __init__(
-        self, parts: Parts, modules: dict[str, nn.Module], accelerator: Accelerator, *, steps: int, plan: fast.Choice
+        self,
+        parts: Parts,
+        modules: dict[str, nn.Module],
+        accelerator: Accelerator,
+        *,
+        steps: int,
+        plan: compilation.Choice,
     ):
         self.trainer, self.aux = parts.trainer, parts.aux
         self.encoder, self.objective = parts.encoder, parts.objective
@@ -83,7 +89,7 @@ class Update:
         if self.chunks:
             tokens = rows_of(tokens, self.chunks.cut(tokens.mask_BT.sum(1))[0])
         tokens = tokens.to(self.accelerator.device)
-        return fast.fast_encoder(self.encoder, self.plan, tokens, self.accelerator.mixed_precision)
+        return compilation.compiled_or_plain(self.encoder, self.plan, tokens, self.accelerator.mixed_precision)
 
     def backward(self, total: Tensor) -> None:
         """Add the gradient of one of the update's batches to what is there."""

@@ -8,11 +8,11 @@ from objectives import batch_for, make
 
 from cse.errors import RunError
 from cse.model.load import load_encoder
-from cse.training import fast
+from cse.training import compilation
 from cse.training.step import WIDTHS, Chunks, chunked_step, plain_step
 
 CPU = torch.device("cpu")
-YES = fast.Choice(True, "a test")
+YES = compilation.Choice(True, "a test")
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def test_a_compiled_step_is_the_plain_step_with_dropout(name, kind, tiny_bert, t
     source = tiny_bert if kind == "bert" else tiny_roberta
     batch = batch_for(make(name, 32), 8)
     encoder = load_encoder(source, "mean", dropout=0.3, mlm=True, packed=False)
-    compiled = fast.Compiled(encoder, "aot_eager")
+    compiled = compilation.Compiled(encoder, "aot_eager")
     chunks = Chunks(rows=len(batch.tokens.ids_BT))
     results = []
     for module in (encoder, compiled):
@@ -60,24 +60,24 @@ def test_a_compiled_step_is_the_plain_step_with_dropout(name, kind, tiny_bert, t
 
 
 def test_widths_repeat_and_rare_shapes_take_the_plain_path(tiny_bert, monkeypatch):
-    monkeypatch.setattr(fast, "MAX_SHAPES", 2)
+    monkeypatch.setattr(compilation, "MAX_SHAPES", 2)
     encoder = load_encoder(tiny_bert, "cls", dropout=0.0)
-    compiled = fast.Compiled(encoder, "aot_eager")
+    compiled = compilation.Compiled(encoder, "aot_eager")
     for longest in (5, 6, 7, 12, 13, 30):
         ids_BT = torch.full((4, longest), 7)
-        tokens = fast.Tokens(ids_BT, torch.ones_like(ids_BT))
+        tokens = compilation.Tokens(ids_BT, torch.ones_like(ids_BT))
         torch.testing.assert_close(compiled(tokens).pooled_BD, encoder(tokens).pooled_BD, rtol=1e-4, atol=1e-5)
     assert compiled.shapes == {torch.Size((4, 8)), torch.Size((4, 16))}
 
 
 def test_dropout_goes_on_drawing(tiny_bert):
     encoder = load_encoder(tiny_bert, "cls", dropout=0.3)
-    compiled = fast.Compiled(encoder, "aot_eager")
+    compiled = compilation.Compiled(encoder, "aot_eager")
     tokens = batch_for(make("simcse", 32), 4).tokens
     torch.manual_seed(1)
-    first, second = fast.pooled(compiled, tokens), fast.pooled(compiled, tokens)
+    first, second = compilation.pooled(compiled, tokens), compilation.pooled(compiled, tokens)
     torch.manual_seed(1)
-    assert torch.equal(first, fast.pooled(compiled, tokens))
+    assert torch.equal(first, compilation.pooled(compiled, tokens))
     assert not torch.equal(first, second)
 
 
@@ -86,8 +86,8 @@ def test_the_comparison_leaves_the_run_as_it_was(tiny_bert, caplog):
     tokens = batch_for(make("simcse", 32), 4).tokens
     state = torch.get_rng_state()
     with caplog.at_level(logging.INFO, "cse"):
-        module = fast.fast_encoder(encoder, YES, tokens, "no", "aot_eager")
-    assert isinstance(module, fast.Compiled)
+        module = compilation.compiled_or_plain(encoder, YES, tokens, "no", "aot_eager")
+    assert isinstance(module, compilation.Compiled)
     assert torch.equal(state, torch.get_rng_state())
     assert gradients(encoder) == []
     assert encoder.training
@@ -100,7 +100,7 @@ def test_a_compiler_that_computes_something_else_ends_the_run(tiny_bert):
 
     encoder = load_encoder(tiny_bert, "cls", dropout=0.1)
     with pytest.raises(RunError, match=r"rows differ from the plain one's by 1.0e-02 .* trainer.compile=false"):
-        fast.fast_encoder(encoder, YES, batch_for(make("simcse", 32), 4).tokens, "no", wrong)
+        compilation.compiled_or_plain(encoder, YES, batch_for(make("simcse", 32), 4).tokens, "no", wrong)
 
 
 def test_auto_goes_on_without_a_compiler_and_true_ends_the_run(tiny_bert, caplog):
@@ -110,23 +110,26 @@ def test_auto_goes_on_without_a_compiler_and_true_ends_the_run(tiny_bert, caplog
     encoder = load_encoder(tiny_bert, "cls", dropout=0.1)
     tokens = batch_for(make("simcse", 32), 4).tokens
     with caplog.at_level(logging.INFO, "cse"):
-        assert fast.fast_encoder(encoder, fast.Choice(True, "auto: long"), tokens, "no", broken) is encoder
+        assert (
+            compilation.compiled_or_plain(encoder, compilation.Choice(True, "auto: long"), tokens, "no", broken)
+            is encoder
+        )
     assert "not compiled (torch.compile failed" in caplog.text
     assert encoder.packed
     with pytest.raises(RunError, match=r"torch\.compile failed"):
-        fast.fast_encoder(encoder, fast.Choice(True, "trainer.compile=true"), tokens, "no", broken)
+        compilation.compiled_or_plain(encoder, compilation.Choice(True, "trainer.compile=true"), tokens, "no", broken)
 
 
 def test_the_plan(tiny_bert, monkeypatch):
     encoder = load_encoder(tiny_bert, "cls")
-    many = 10 * fast.BREAK_EVEN
-    assert fast.plan(True, encoder, 1, False).compiles
-    assert not fast.plan(False, encoder, many, False).compiles
-    assert fast.plan("auto", encoder, many, False) == fast.Choice(False, "auto: only on a GPU")
+    many = 10 * compilation.BREAK_EVEN
+    assert compilation.plan(True, encoder, 1, False).compiles
+    assert not compilation.plan(False, encoder, many, False).compiles
+    assert compilation.plan("auto", encoder, many, False) == compilation.Choice(False, "auto: only on a GPU")
     monkeypatch.setattr(type(encoder), "device", torch.device("cuda"))
-    assert fast.plan("auto", encoder, many, False).compiles
-    assert not fast.plan("auto", encoder, many, True).compiles
-    assert not fast.plan("auto", encoder, fast.BREAK_EVEN - 1, False).compiles
+    assert compilation.plan("auto", encoder, many, False).compiles
+    assert not compilation.plan("auto", encoder, many, True).compiles
+    assert not compilation.plan("auto", encoder, compilation.BREAK_EVEN - 1, False).compiles
 
 
 @pytest.mark.slow
@@ -141,10 +144,10 @@ def test_inductor_computes_the_same_with_the_same_dropout(tiny_bert):
         pytest.skip("torch.compile finds no C++ compiler here")
     encoder = load_encoder(tiny_bert, "cls", dropout=0.3)
     tokens = batch_for(make("simcse", 32), 4).tokens
-    assert isinstance(fast.fast_encoder(encoder, YES, tokens, "no"), fast.Compiled)
-    wide = fast.widened(tokens, 0)
-    with fast.untouched(encoder):
-        rows, gradient = fast.distance(encoder, fast.Compiled(encoder), wide)
+    assert isinstance(compilation.compiled_or_plain(encoder, YES, tokens, "no"), compilation.Compiled)
+    wide = compilation.widened(tokens, 0)
+    with compilation.state_kept(encoder):
+        rows, gradient = compilation.distance(encoder, compilation.Compiled(encoder), wide)
     assert max(rows, gradient) < 1e-5, "in training: the draws are the plain encoder's"
 
 
@@ -152,9 +155,9 @@ def test_inductor_computes_the_same_with_the_same_dropout(tiny_bert):
 def test_cuda_graphs_compute_the_same_with_the_same_dropout(tiny_bert):
     encoder = load_encoder(tiny_bert, "cls", dropout=0.3).cuda()
     tokens = batch_for(make("simcse", 32), 8).tokens.to(torch.device("cuda"))
-    compiled = fast.fast_encoder(encoder, YES, tokens, "no")
-    wide = fast.widened(tokens, 0)
-    with fast.untouched(encoder):
+    compiled = compilation.compiled_or_plain(encoder, YES, tokens, "no")
+    wide = compilation.widened(tokens, 0)
+    with compilation.state_kept(encoder):
         for _ in range(4):  # the graph is recorded on the second call
-            assert max(fast.distance(encoder, compiled, wide)) < 1e-4
-        assert not torch.equal(fast.pooled(compiled, wide), fast.pooled(compiled, wide))
+            assert max(compilation.distance(encoder, compiled, wide)) < 1e-4
+        assert not torch.equal(compilation.pooled(compiled, wide), compilation.pooled(compiled, wide))

@@ -1,4 +1,4 @@
-"""The fast path of a step: the encoder's forward and backward compiled at few shapes, and held to the plain encoder.
+"""The encoder's forward and backward compiled for a few shapes, and checked against the plain encoder.
 
 At batch 64 and 32 tokens a GPU waits for Python between its kernels. torch.compile fuses them and replays them as one
 CUDA graph for each shape, so batches are padded to few widths (step.width_of). Dropout stays torch's own
@@ -23,10 +23,10 @@ log = logging.getLogger("cse")
 
 MAX_SHAPES = 24  # each costs a compilation; a batch of yet another shape takes the plain path
 BREAK_EVEN = 2_000
-"""Steps from which trainer.compile=auto compiles. About 40 seconds a shape to compile, over about 20 ms that a step of
+"""Steps from which trainer.compile=auto compiles. About 40 seconds to compile a shape, over about 20 ms that a step of
 batch 64 saves: an estimate, to be replaced by what `python -m benchmarks.gpu --parts recipes` measures on a card."""
 BOUNDS = {"no": (1e-4, 1e-4), "bf16": (0.03, 0.1), "fp16": (0.01, 0.05)}
-"""By precision: how far the compiled encoder's rows and its gradient may lie from the plain one's, relative to them."""
+"""By precision: the largest relative differences of the compiled encoder's rows and gradient from the plain one's."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ def plan(setting: str | bool, encoder: Encoder, steps: int, deterministic: bool)
 
 
 class Compiled(nn.Module):
-    """The encoder's own call, compiled for text; images and sound take the plain path, as do shapes beyond the most.
+    """The encoder, compiled for text. Images and sound go through the plain one, as do shapes beyond MAX_SHAPES.
 
-    backend: torch.compile's. From here on the encoder keeps its padding (`packed` is off): its shapes must repeat.
+    backend: torch.compile's. Packing without padding is switched off in the encoder, so that shapes repeat.
     """
 
     def __init__(self, encoder: Encoder, backend: str = "inductor"):
@@ -107,13 +107,13 @@ def widened(tokens: Tokens, pad_id: int) -> Tokens:
     return Tokens(pad(tokens.ids_BT, padding, value=pad_id), pad(tokens.mask_BT, padding))
 
 
-def fast_encoder(
+def compiled_or_plain(
     encoder: Encoder, chosen: Choice, tokens: Tokens, precision: str, backend: str = "inductor"
 ) -> nn.Module:
-    """The encoder that steps call: compiled and compared with the plain one on the run's first tokens, or itself.
+    """The encoder that steps call: the compiled one, if it agrees with the plain one on the first batch, or the plain.
 
-    precision: Accelerate's name. With trainer.compile=auto an encoder that cannot be compiled here is used as it is.
-    Raises RunError where it cannot and was told to, and where the compiled one computes something else.
+    precision: Accelerate's name. With trainer.compile=auto, an encoder that cannot be compiled here is used as it is.
+    Raises RunError where trainer.compile=true and it cannot, and where the compiled one computes something else.
     """
     attention = encoder.backbone.config._attn_implementation
     if not chosen.compiles:
@@ -146,13 +146,12 @@ def fast_encoder(
 
 
 def compare(plain: nn.Module, compiled: nn.Module, tokens: Tokens, bounds: tuple[float, float]) -> tuple[float, float]:
-    """How far the compiled rows and the gradient of their sum lie from the plain ones, relative to those.
+    """The relative differences of the compiled rows, and of the gradient of their sum, from the plain ones.
 
-    Random states and gradients are left as they were. In training first, with the same draws of dropout; where a
-    backend draws in another order, without dropout, and then its draws must differ from call to call. Raises RunError
-    beyond the bounds.
+    First in training mode with the same dropout; if a backend draws its dropout in another order, then without dropout,
+    and two calls must differ. Random states and gradients are left as they were. Raises RunError beyond the bounds.
     """
-    with untouched(plain):
+    with state_kept(plain):
         apart = distance(plain, compiled, tokens)
         if not within(apart, bounds):
             alive = not torch.equal(pooled(compiled, tokens), pooled(compiled, tokens))
@@ -202,8 +201,8 @@ def pooled(encoder: nn.Module, tokens: Tokens) -> Tensor:
 
 
 @contextmanager
-def untouched(module: nn.Module) -> Iterator[None]:
-    """What happens inside leaves random states and gradients as they were."""
+def state_kept(module: nn.Module) -> Iterator[None]:
+    """Restore random states and gradients after the block."""
     cpu, gpu = torch.get_rng_state(), torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
     gradients = [parameter.grad for parameter in module.parameters()]
     module.zero_grad()
