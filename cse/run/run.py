@@ -52,11 +52,11 @@ def train(cfg: DictConfig, folder: Path, signals: "Signals") -> float | None:
     from cse.tracking.heartbeat import Heartbeat
     from cse.training.checkpoint import identity
     from cse.training.loop import Training
-    from cse.training.memory import said_when_out
+    from cse.training.memory import explain_out_of_memory
 
     accelerator = start_processes(cfg)
     is_first, works = accelerator.is_main_process, not (cfg.dry_run or cfg.data.preview)
-    with Heartbeat(folder, writes=is_first and works) as heartbeat, said_when_out(cfg):
+    with Heartbeat(folder, writes=is_first and works) as heartbeat, explain_out_of_memory(cfg):
         with accelerator.main_process_first():  # what is to be tokenised is so once, by the first
             parts = build(cfg, accelerator)
         config = resolved(cfg)
@@ -76,7 +76,7 @@ def train(cfg: DictConfig, folder: Path, signals: "Signals") -> float | None:
             recover_best(folder, training.best_step)
         record = recorded(cfg, config, training)
         record.content["overlap"] = found
-        with record, said_when_out(cfg):  # inside the record, which keeps the sentence
+        with record, explain_out_of_memory(cfg):  # inside the record, which keeps the sentence
             best = Best(record, parts)
             if is_first and training.step == 0:
                 best.keep_cosines("before", training.encode())

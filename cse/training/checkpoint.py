@@ -1,4 +1,4 @@
-"""`last/`: everything an interrupted run needs to go on bit for bit, in one file that is replaced in one step.
+"""`last/`: all that an interrupted run needs to continue bit for bit, in one file that is replaced atomically.
 
 Tensors (weights, optimizer moments, random states) and JSON (counters, the best so far) share one safetensors file:
 no pickle is read from a user's folder, and a kill at any moment leaves the old file or the new one.
@@ -24,8 +24,8 @@ from cse.files import remove_leftovers, replaced_file
 from cse.types import Config, Json
 
 FILE = "last/state.safetensors"
-DECISIVE = ("model", "objective", "augmentation", "aux_modality", "data", "trainer", "masking", "seed")
-FREE = {
+GROUPS = ("model", "objective", "augmentation", "aux_modality", "data", "trainer", "masking", "seed")
+MAY_CHANGE = {  # on resume: where a run logs, how it is started and when it stops early
     "trainer.max_steps",
     "trainer.patience",
     "trainer.stop_early",
@@ -40,7 +40,7 @@ FREE = {
 
 
 class About(TypedDict):
-    """What a run's `last/` must say beside its tensors; it may say more."""
+    """The JSON that `last/` must hold beside its tensors; it may hold more keys."""
 
     step: int
     best_step: int
@@ -92,13 +92,13 @@ def read(folder: Path) -> tuple[dict[str, Tensor], Json]:
 
 
 def damaged(path: Path, why: object) -> UserError:
-    """The one sentence for a checkpoint that cannot be gone on with."""
+    """The error for a checkpoint that cannot be resumed."""
     reason = " ".join(str(why).split())
     return UserError(f"the checkpoint {path} is damaged ({reason}): delete it to start anew, or take a copy")
 
 
 def check_about(about: Json, folder: Path) -> None:
-    """Raise UserError where `last/` does not say what a run needs to go on."""
+    """Raise UserError where `last/` lacks something that a run needs to resume."""
     try:
         TypeAdapter(About).validate_python(about)
     except ValidationError as error:
@@ -140,26 +140,26 @@ def frozen_names(module: nn.Module) -> set[str]:
 
 
 def identity(config: Config) -> dict[str, object]:
-    """The settings that a resumed run shares with the run it continues, by dotted key.
+    """The settings, by dotted key, that a resumed run must share with the run it continues.
 
-    Where a run logs, how it is started and when it stops early may change. config: as composed and resolved.
+    config: as composed and resolved.
     """
-    settings = flattened({group: config[group] for group in DECISIVE})
-    return {key: value for key, value in settings.items() if key not in FREE}
+    settings = flattened({group: config[group] for group in GROUPS})
+    return {key: value for key, value in settings.items() if key not in MAY_CHANGE}
 
 
-def refuse_others(folder: Path, before: dict[str, object], now: dict[str, object]) -> None:
-    """Raise UserError, naming each key, where a run's settings are not those that its checkpoint was made with."""
+def check_same_settings(folder: Path, before: dict[str, object], now: dict[str, object]) -> None:
+    """Raise UserError, naming each key, where a run's settings differ from those of its checkpoint."""
     changed = sorted(key for key in now if before.get(key) != now[key])
     if changed:
         was = ", ".join(f"{key}={before.get(key)} (now {now[key]})" for key in changed)
         raise UserError(f"{folder} was run with {was}: resume with the same settings, or use a new folder")
 
 
-def refuse_other_data(folder: Path, before: Json, now: Json) -> None:
+def check_same_data(folder: Path, before: Json, now: Json) -> None:
     """Raise UserError where an evaluator's files are not those whose scores chose the best step so far.
 
-    before, now: of each watched evaluator, what its provenance says of every file.
+    before, now: the provenance of every file of each watched evaluator.
     """
     for name in before.keys() & now.keys():
         if changed := sorted(file for file in before[name] if before[name][file] != now[name].get(file)):

@@ -23,7 +23,7 @@ from cse.types import Encode, Encoded
 
 T = TypeVar("T")
 
-SHARE = 256  # texts that a process encodes before a signal is looked at again
+TEXTS_PER_SHARE = 256  # that a process encodes before it looks for a signal
 
 
 def world_size() -> int:
@@ -104,10 +104,10 @@ def gather_objects(value: T) -> list[T]:
 
 
 class Agreement:
-    """The largest number that any process says. The hosts agree while their devices work: no device is waited for.
+    """The maximum of one number per process, exchanged between hosts while their devices work.
 
-    Every process calls `ask` before a step and `answer` after it. The messages go through gloo, on CPUs, also where the
-    run's own go through NCCL. says: this process's number, when it is asked.
+    Every process calls `ask` before a step and `answer` after it. The messages go through gloo, on CPUs, even where the
+    run's own go through NCCL. says: gives this process's number when `ask` is called.
     """
 
     def __init__(self, says: Callable[[], int]):
@@ -129,47 +129,47 @@ class Agreement:
 
 
 @contextmanager
-def leading(encode: Encode, together: Callable[[], AbstractContextManager[None]]) -> Iterator[Encode]:
-    """On the main process: an encode of which every process does its share, while the others are in `following`.
+def lead_encoding(encode: Encode, together: Callable[[], AbstractContextManager[None]]) -> Iterator[Encode]:
+    """On the main process: an `encode` whose texts all processes share, while the others are in `follow_encoding`.
 
-    together: a context around each share, inside which nothing may interrupt: the others would wait for ever.
+    together: a context around each share, inside which nothing may interrupt, as the others would wait for ever.
     """
     if world_size() == 1:
         yield encode
         return
 
     def shared(texts: list[str]) -> np.ndarray:
-        size = SHARE * world_size()
+        size = TEXTS_PER_SHARE * world_size()
         return np.concatenate([shares(texts[start : start + size]) for start in range(0, len(texts), size)])
 
     def shares(texts: list[str]) -> np.ndarray:
         if len(texts) < world_size():
             return encode(texts)
         with together():
-            _told(texts)
-            return _encoded_together(encode, texts)
+            _broadcast(texts)
+            return _encode_together(encode, texts)
 
     try:
         yield shared
     finally:
         with together():
-            _told(None)
+            _broadcast(None)
 
 
-def following(encode: Encode) -> None:
-    """On every other process: encode this process's share of whatever the main one is asked for, until it ends."""
-    while (texts := _told(None)) is not None:
-        _encoded_together(encode, texts)
+def follow_encoding(encode: Encode) -> None:
+    """On every other process: encode this process's share of the main one's texts, until it leaves `lead_encoding`."""
+    while (texts := _broadcast(None)) is not None:
+        _encode_together(encode, texts)
 
 
-def _told(texts: list[str] | None) -> list[str] | None:
-    """The main process's texts, on every process; None: there are no more."""
+def _broadcast(texts: list[str] | None) -> list[str] | None:
+    """The main process's texts on every process; None after the last."""
     message = [texts]
     dist.broadcast_object_list(message, src=0)
     return message[0]
 
 
-def _encoded_together(encode: Encode, texts: list[str]) -> np.ndarray:
+def _encode_together(encode: Encode, texts: list[str]) -> np.ndarray:
     """(n, D): process r of W encodes every W-th text from its r-th on."""
     world = dist.get_world_size()
     parts = gather_objects(encode(texts[dist.get_rank() :: world]))

@@ -1,4 +1,4 @@
-"""The memory of a run: what it holds, the most it held, and one sentence where there is not enough."""
+"""Memory: how much is held, the peak, the device's total, and an error that says what to do where it runs out."""
 
 import resource
 import sys
@@ -11,7 +11,7 @@ from omegaconf import DictConfig
 
 from cse.errors import RunError
 
-CPU_WORDS = ("DefaultCPUAllocator", "not enough memory")  # of a RuntimeError that torch raises without a GPU
+CPU_MESSAGES = ("DefaultCPUAllocator", "not enough memory")  # in a RuntimeError that torch raises on a CPU
 
 
 def held(device: torch.device) -> int:
@@ -20,7 +20,7 @@ def held(device: torch.device) -> int:
 
 
 def peak(device: torch.device) -> int:
-    """The most bytes that `held` can have given since the process started."""
+    """The largest value of `held` since the process started."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
@@ -34,12 +34,12 @@ def total(device: torch.device) -> int:
 
 
 @contextmanager
-def said_when_out(cfg: DictConfig) -> Iterator[None]:
-    """Where memory runs out inside the block, raises RunError with the settings that save it; cfg: the run's."""
+def explain_out_of_memory(cfg: DictConfig) -> Iterator[None]:
+    """Turn running out of memory in the block into a RunError with the settings that need less. cfg: the run's."""
     try:
         yield
     except (RuntimeError, MemoryError) as error:
-        if not is_out(error):
+        if not is_out_of_memory(error):
             raise
         trainer, checkpointing = cfg.trainer, str(cfg.model.gradient_checkpointing).lower()
         fewer = max(1, (trainer.chunk or trainer.batch_size) // 8)
@@ -50,8 +50,8 @@ def said_when_out(cfg: DictConfig) -> Iterator[None]:
         ) from error
 
 
-def is_out(error: Exception) -> bool:
-    """Whether memory ran out: torch's error on a GPU, its RuntimeError on a CPU, Python's and numpy's MemoryError."""
+def is_out_of_memory(error: Exception) -> bool:
+    """Whether the error is torch's on a GPU, its RuntimeError on a CPU, or Python's or numpy's MemoryError."""
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
-    return any(word in str(error) for word in CPU_WORDS)
+    return any(message in str(error) for message in CPU_MESSAGES)

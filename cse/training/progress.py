@@ -1,4 +1,4 @@
-"""What a person sees while a run goes on: a bar on a terminal, one plain line a logged step elsewhere."""
+"""Progress of a run: a bar on a terminal, one plain line for each logged step elsewhere."""
 
 import logging
 import sys
@@ -9,7 +9,7 @@ log = logging.getLogger(__name__)
 
 
 class Progress:
-    """A context manager. total, first: the run's steps and the step it starts at; shown: on the main process only."""
+    """A context manager. total: the run's steps; first: the step it starts at; shown: true on the main process."""
 
     def __init__(self, total: int, first: int, shown: bool):
         self.total, self.first, self.shown = total, first, shown
@@ -34,20 +34,20 @@ class Progress:
             self.bar.stop()
 
     def update(self, step: int, numbers: dict[str, float]) -> None:
-        """After a step that was logged or scored, with its numbers: loss, tokens/s, dev scores, as far as there are.
+        """Show the numbers of a step that was logged or scored: loss, tokens/s or dev scores.
 
-        On a terminal the last of each stays; elsewhere a line has those of its own step only.
+        On a terminal the latest value of each is shown; elsewhere a line has those of its own step only.
         """
         self.latest |= numbers
         if self.bar is not None:
-            self.bar.update(self.task, completed=step, description=told(self.latest))
+            self.bar.update(self.task, completed=step, description=formatted(self.latest))
         elif self.shown:
             done = step - self.first
             left = (time.monotonic() - self.started) / done * (self.total - step) if done else 0.0
-            log.info("step %d/%d  %s%s", step, self.total, told(numbers), f"  {left:.0f} s left" if done else "")
+            log.info("step %d/%d  %s%s", step, self.total, formatted(numbers), f"  {left:.0f} s left" if done else "")
 
 
-def told(numbers: dict[str, float]) -> str:
-    """Numbers by name in one line, as a person reads them."""
+def formatted(numbers: dict[str, float]) -> str:
+    """The numbers in one line, rounded."""
     forms = {"loss": "loss {:.4g}", "tokens/s": "{:,.0f} tokens/s"}
     return "  ".join(forms.get(name, f"{name} {{:.2f}}").format(value) for name, value in numbers.items())

@@ -1,7 +1,7 @@
-"""SIGTERM, SIGUSR1, SIGUSR2 and Ctrl-C: the run saves last/ and ends, so that a preempted job goes on where it stopped.
+"""SIGTERM, SIGUSR1, SIGUSR2 and Ctrl-C: the run saves last/ and ends, so that a preempted job can be resumed.
 
-Inside a step a signal waits for the step's end; while something is scored or built, which changes no weight, it ends
-the work at once. A second signal ends the process as if nobody had listened.
+During a step a signal waits for the step's end. During scoring and building, which change no weight, it ends the work
+at once. A second signal has its default effect.
 """
 
 import logging
@@ -18,13 +18,13 @@ from cse.errors import Interrupted
 log = logging.getLogger("cse")
 
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGINT)
-SAME = 1.0  # seconds in which a second signal is the first one, told twice (by the terminal and by a launcher)
+REPEATED_WITHIN = 1.0  # seconds; a second signal is then the first one again, sent by a terminal and by a launcher
 
 
 class Signals:
-    """Listens as a context; in any thread but the main one, which alone may listen, it does nothing.
+    """A context manager that handles signals; outside the main thread, where Python allows no handler, it does nothing.
 
-    requested: the first signal that came, or None. advice: how a person goes on, the end of an interruption's sentence.
+    requested: the first signal received, or None. advice: how to continue, the end of the interruption's message.
     """
 
     def __init__(self, advice: str):
@@ -44,7 +44,7 @@ class Signals:
 
     @contextmanager
     def waiting(self, waits: bool) -> Iterator[None]:
-        """Inside, a signal is only noted (True), or raises Interrupted at once (False)."""
+        """In the block a signal is only noted (True), or raises Interrupted at once (False)."""
         outer, self.waits = self.waits, waits
         try:
             self.raise_if_due()
@@ -54,17 +54,17 @@ class Signals:
         self.raise_if_due()
 
     def raise_if_due(self) -> None:
-        """Raise Interrupted for a signal that was noted, where none needs to wait any more."""
+        """Raise Interrupted for a noted signal that no longer has to wait."""
         if self.requested is not None and not self.waits:
             raise self.interruption()
 
     def interruption(self) -> Interrupted:
-        """The error that ends the run: one sentence with what goes on."""
+        """The error that ends the run."""
         number = self.requested or signal.SIGTERM
         return Interrupted(f"stopped by {number.name}; {self.advice}", 128 + number)
 
     def note(self, number: int) -> None:
-        """The run ends for this signal, which another process may have had first."""
+        """Remember the signal that ends the run; another process may have received it."""
         if self.requested is None:
             self.requested, self.came = signal.Signals(number), time.monotonic()
 
@@ -72,7 +72,7 @@ class Signals:
         if os.getpid() != self.process:  # a data worker, which goes with its parent
             return
         if self.requested is not None:
-            if time.monotonic() - self.came > SAME:
+            if time.monotonic() - self.came > REPEATED_WITHIN:
                 signal.signal(number, signal.SIG_DFL)
                 os.kill(self.process, number)
             return

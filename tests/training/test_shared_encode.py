@@ -9,7 +9,7 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 
 from cse.training import distributed
-from cse.training.distributed import following, leading
+from cse.training.distributed import follow_encoding, lead_encoding
 
 TEXTS = [f"text {number}" for number in range(7)]
 
@@ -17,7 +17,7 @@ TEXTS = [f"text {number}" for number in range(7)]
 def worker(rank: int, port: int, results) -> None:
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     dist.init_process_group("gloo", rank=rank, world_size=2)
-    distributed.SHARE = 3
+    distributed.TEXTS_PER_SHARE = 3
     seen: list[str] = []
 
     def encode(texts: list[str]) -> np.ndarray:
@@ -25,16 +25,16 @@ def worker(rank: int, port: int, results) -> None:
         return np.array([[float(text.split()[1]), 1.0] for text in texts], np.float32)
 
     if rank == 0:
-        with leading(encode, nullcontext) as shared:
+        with lead_encoding(encode, nullcontext) as shared:
             rows = [shared(TEXTS), shared(TEXTS[:1]), shared(TEXTS[:4])]
         try:
-            with leading(encode, nullcontext) as shared:
+            with lead_encoding(encode, nullcontext) as shared:
                 raise ValueError("an evaluator fails")
         except ValueError:
             results["rows"] = rows
     else:
-        following(encode)
-        following(encode)  # ends although the evaluator failed
+        follow_encoding(encode)
+        follow_encoding(encode)  # ends although the evaluator failed
     results[rank] = seen
     stop = distributed.Agreement(lambda: 10 * rank)
     stop.ask()
@@ -61,5 +61,5 @@ def test_one_process_encodes_alone():
     def encode(texts: list[str]) -> np.ndarray:
         return np.zeros((len(texts), 1), np.float32)
 
-    with leading(encode, nullcontext) as shared:
+    with lead_encoding(encode, nullcontext) as shared:
         assert shared is encode

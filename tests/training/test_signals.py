@@ -69,7 +69,7 @@ def test_the_same_signal_told_twice_is_one_and_a_later_one_ends_the_process(monk
         listening._handle(signal.SIGTERM, None)
         listening._handle(signal.SIGTERM, None)
         assert killed == []
-        listening.came -= 2 * signals.SAME
+        listening.came -= 2 * signals.REPEATED_WITHIN
         listening._handle(signal.SIGTERM, None)
         assert killed == [signal.SIGTERM]
 
