@@ -19,7 +19,7 @@ from cse.cli.reporting import settings
 from cse.dotted import flattened
 from cse.errors import UserError
 from cse.files import replaced_file, write_text
-from cse.report.findings import TOLD, facts
+from cse.report.findings import TOLD, facts, said
 from cse.report.page import Report
 from cse.report.runs import Run
 from cse.run.composition import nearest
@@ -35,8 +35,9 @@ Made by `python -m benchmarks.claims` from {done} finished runs of {tables} of {
 experiment than the papers' (`conf/scale/laptop.yaml`: MiniLM, which was tuned for sentences before, a few steps to some
 tens on little text): NOT SEEN is the expected answer, and HOLDS or CONTRADICTED speak of this size alone. *printed so*:
 whether the paper's own numbers say what its text claims. *Over items*: the interval over other pairs or rows of the
-same test sets; with one run a side it alone decides, of those two runs. *Minutes* are those of all of a table's runs.
-*Commit*: of the code that judged them.
+same test sets; with one run a side it alone decides, of those two runs. *Missing*: what a claim's other parts lack. A
+row of RoBERTa or of a large encoder has no run because MiniLM stands for every encoder at this size, and a sweep's
+`laptop:` runs it once. *Minutes* are those of all of a table's runs. *Commit*: of the code that judged them.
 """
 SHOWN = (
     "paper",
@@ -79,8 +80,7 @@ def claim_rows(name: str, made: Report) -> list[Row]:
         "commit": (git_commit() or "")[:9],
     }
     rows = [
-        common | {"claim": finding.claim.says, **facts(finding), "verdict": finding.verdict}
-        for finding in made.findings
+        common | {"claim": finding.claim.says, **facts(finding), "verdict": said(finding)} for finding in made.findings
     ]
     return rows or [common | {"claim": ""}]
 

@@ -19,7 +19,8 @@ a paired t test, else Welch's, against an encoder that has no seed (it is only s
 kept their test items, a paired bootstrap over these has to say the same: p is the larger of the two, and with one run a
 side that of the items alone, which judges those two runs and not how they were trained. Holm's correction is over all
 claims of the table. HOLDS and CONTRADICTED need p below 1 - confidence; NOT SEEN is the rest:
-the runs cannot tell. The printed numbers are held to the same claim, by their means alone.
+the runs cannot tell. "HOLDS (1 of 3 parts)": the other two could not be judged, and `missing` says what they lack.
+The printed numbers are held to the same claim, by their means alone.
 """
 
 from dataclasses import dataclass, replace

@@ -14,10 +14,17 @@ TOLD: dict[str, Callable[[Finding], str]] = {
     "ours": lambda f: signed(f.effect, 2) + (f" ({f.part})" if f.part else ""),
     "interval": lambda f: bounds(f.interval, 2),
     "over items": lambda f: bounds(f.over_items, 2),
-    "n": lambda f: ", ".join(filter(None, (f.n, f"{f.parts[0]} of {f.parts[1]} parts" if f.parts[1] > 1 else ""))),
+    "n": lambda f: f"{f.n}, {f.parts[0]} parts" if f.parts[0] > 1 else f.n,
     "test": lambda f: f.test,
     "p": lambda f: probability(f.p),
+    "missing": lambda f: f.missing,
 }
+
+
+def said(finding: Finding) -> str:
+    """The verdict, with how many of a claim's parts it rests on where these are not all."""
+    measured, parts = finding.parts
+    return f"{finding.verdict} ({measured} of {parts} parts)" if 0 < measured < parts else finding.verdict
 
 
 def facts(finding: Finding) -> dict[str, str]:
@@ -27,7 +34,7 @@ def facts(finding: Finding) -> dict[str, str]:
 
 def grid(findings: list[Finding]) -> Grid:
     """A line for each claim."""
-    lines = [[f.claim.says, f.claim.source, *facts(f).values(), f.verdict] for f in findings]
+    lines = [[f.claim.says, f.claim.source, *facts(f).values(), said(f)] for f in findings]
     return Grid(["claim", "source", *TOLD, "verdict"], lines, set(range(len(lines))))
 
 
@@ -56,6 +63,7 @@ def to_csv(findings: list[Finding]) -> str:
             "part",
             "parts_measured",
             "parts",
+            "missing",
             "published_effect",
             "published_supports",
         ]
@@ -68,13 +76,14 @@ def to_csv(findings: list[Finding]) -> str:
             [
                 f.claim.says,
                 f.claim.source,
-                f.verdict,
+                said(f),
                 *numbers[:5],
                 f.n,
                 f.test,
                 numbers[5],
                 f.part,
                 *f.parts,
+                f.missing,
                 numbers[6],
                 supported,
             ]

@@ -12,7 +12,9 @@ from cse.report.table import Cell
 
 @dataclass(frozen=True)
 class Side:
-    """One number: ours by seed (empty: not run), and as printed (None: it is not).
+    """One number: ours by seed (empty: not known), and as printed (None: it is not).
+
+    source: the row or the settings of its runs; unscored: what these did not measure, "" where there are no such runs.
 
     runs, metric: of each seed, what its number is the mean of; {} where it is another statistic of them.
     """
@@ -22,6 +24,8 @@ class Side:
     printed: float | None = None
     runs: dict[str, list[Run]] = field(default_factory=dict)
     metric: Metric | None = None
+    source: str = ""
+    unscored: str = ""
 
 
 def of_cell(cell: Cell, label: str, seed: str) -> Side:
@@ -35,6 +39,8 @@ def of_cell(cell: Cell, label: str, seed: str) -> Side:
         cell.published.mean if cell.published else None,
         groups if cell.aggregate == "mean" else {},
         cell.metric,
+        source=cell.row,
+        unscored=cell.column if cell.unscored else "",
     )
 
 

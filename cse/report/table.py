@@ -29,7 +29,8 @@ QUARTILES = {"q75": 0.75, "q50": 0.5}
 class Cell:
     """One number of the paper and ours. values: one for each seed. gain: over the baseline's row, in this column.
 
-    metric: what fills it; cv: see `reproduction.cv_star`; tied: not told apart from the best of its column, or that.
+    metric: what fills it; unscored: finished runs that did not measure it; cv: see `reproduction.cv_star`; tied: not
+    told apart from the best of its column, or that.
     """
 
     row: str
@@ -41,6 +42,7 @@ class Cell:
     expected: int | None = None
     aggregate: str = "mean"
     metric: Metric | None = None
+    unscored: int = 0
     cv: float | None = None
     tied: bool = False
     difference: float | None = None
@@ -174,8 +176,9 @@ def fill(cell: Cell, spec: Spec, runs: list[Run], expected: list[Where]) -> list
     else:
         cell.metric, cell.aggregate = metric, column.aggregate or row.aggregate or spec.aggregate
         cell.values = [value_of(group, metric, cell.aggregate, spec) for group in seeds]
-    lacking = len(finished) - len(cell.runs)
-    return [f"{cell.row}, {cell.column}: {lacking} finished run(s) did not measure {metric}"] if lacking else []
+    cell.unscored = len(finished) - len(cell.runs)
+    line = f"{cell.row}, {cell.column}: {cell.unscored} finished run(s) did not measure {metric}"
+    return [line] if cell.unscored else []
 
 
 def finished_runs(where: Where, spec: Spec, runs: list[Run]) -> list[Run]:

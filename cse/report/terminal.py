@@ -97,7 +97,7 @@ def show_claims(results: list[Finding], console: "Console") -> None:
 
     for finding in results:
         facts = findings.facts(finding)
-        verdict = Text(f"{finding.verdict:12}", style=COLOURS.get(finding.verdict, ""))
+        verdict = Text(f"{findings.said(finding):12}", style=COLOURS.get(finding.verdict, ""))
         console.print(Text.assemble(verdict, " ", finding.claim.says, (f"  ({finding.claim.source})", "dim")))
         numbers = "; ".join(f"{name} {value}" for name, value in facts.items() if value)
         console.print(Text(f"             {numbers}", style="dim"))

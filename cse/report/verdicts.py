@@ -21,8 +21,8 @@ HOLDS, NOT_SEEN, CONTRADICTED, NOT_RUN = "HOLDS", "NOT SEEN", "CONTRADICTED", "N
 class Finding:
     """What our runs say of a claim. effect: positive where it points as claimed; of `alike` the difference itself.
 
-    parts: how many of its parts were measured, and of how many; part: the one that decided. supported: whether the
-    printed numbers say what the claim says, None where they do not speak of it.
+    parts: how many of its parts were measured, and of how many; part: the one that decided; missing: what the others
+    lack. supported: whether the printed numbers say what the claim says, None where they do not speak of it.
     """
 
     claim: Claim
@@ -35,6 +35,7 @@ class Finding:
     p: float = math.nan
     part: str = ""
     parts: tuple[int, int] = (0, 0)
+    missing: str = ""
     printed: float | None = None
     supported: bool | None = None
 
@@ -77,6 +78,7 @@ def _compared(claim: Claim, spec: Spec, table: Table | None, runs: list[Run], co
         claim,
         NOT_RUN,
         parts=(len(measured), len(pairs)),
+        missing=_missing(pairs),
         printed=printed,
         supported=None if printed is None else _is_as_claimed(claim, printed),
     )
@@ -96,6 +98,16 @@ def _compared(claim: Claim, spec: Spec, table: Table | None, runs: list[Run], co
         p=p,
         part=decisive.part if len(pairs) > 1 else "",
     )
+
+
+def _missing(pairs: list[tuple[Side, Side]]) -> str:
+    """Of which rows or settings there is no finished run, and which scores the runs that there are lack."""
+    sides = [side for pair in pairs for side in pair if not side.ours]
+    lacking = {
+        "no run of": dict.fromkeys(side.source for side in sides if not side.unscored),
+        "not scored:": dict.fromkeys(side.unscored for side in sides if side.unscored),
+    }
+    return "; ".join(f"{what} {', '.join(which)}" for what, which in lacking.items() if which)
 
 
 def _printed(claim: Claim, pairs: list[tuple[Side, Side]]) -> float | None:
@@ -142,8 +154,7 @@ def _alike(claim: Claim, left: Side, right: Side, confidence: float):
 def _pairs(claim: Claim, spec: Spec, table: Table | None, runs: list[Run]) -> list[tuple[Side, Side]]:
     """The parts of a comparison. One side of one number is compared with each of the other's."""
     if claim.at:
-        left, right = (_at_each(place, claim.at, spec, runs) for place in claim.places)
-        return [(left[value], right[value]) for value in left if value in right]
+        return _at_each(claim, claim.at, spec, runs)
     lefts, rights = (_sides(place, spec, table, runs) for place in claim.places)
     if len(lefts) == 1:
         lefts *= len(rights)
@@ -156,8 +167,7 @@ def _pairs(claim: Claim, spec: Spec, table: Table | None, runs: list[Run]) -> li
 
 def _sides(place: Place, spec: Spec, table: Table | None, runs: list[Run]) -> list[Side]:
     if "where" in place:
-        label = ", ".join(f"{key}={value}" for key, value in place["where"].items())
-        return [_side(label, place["where"], place["metric"], spec, runs)]
+        return [_side("", place["where"], place["metric"], spec, runs)]
     assert table is not None
     rows = names(place.get("row")) or list(spec.rows)
     columns = names(place.get("column")) or list(spec.columns)
@@ -169,20 +179,25 @@ def _sides(place: Place, spec: Spec, table: Table | None, runs: list[Run]) -> li
     return sides
 
 
-def _at_each(place: Place, key: str, spec: Spec, runs: list[Run]) -> dict[float, Side]:
-    """{value of a config key: the runs there}."""
-    values = {plain(run.get(key)) for run in finished_runs(place["where"], spec, runs)}
-    return {
-        value: _side(f"{key}={value:g}", {**place["where"], key: value}, place["metric"], spec, runs)
-        for value in sorted(value for value in values if isinstance(value, float))
-    }
+def _at_each(claim: Claim, key: str, spec: Spec, runs: list[Run]) -> list[tuple[Side, Side]]:
+    """Both places at each value of a config key that either has; without any value, the places themselves."""
+    finished = [run for place in claim.places for run in finished_runs(place["where"], spec, runs)]
+    values = sorted({value for run in finished if isinstance(value := plain(run.get(key)), float)})
+    parts = [(f"{key}={value:g}", {key: value}) for value in values] or [("", {})]
+    left, right = (
+        [_side(label, {**place["where"], **at}, place["metric"], spec, runs) for label, at in parts]
+        for place in claim.places
+    )
+    return list(zip(left, right, strict=True))
 
 
 def _side(label: str, where: Where, metric: str, spec: Spec, runs: list[Run]) -> Side:
     """The mean score of each seed's runs."""
-    groups = grouped((run for run in finished_runs(where, spec, runs) if metric in run.metrics), spec.seed)
+    finished = finished_runs(where, spec, runs)
+    groups = grouped((run for run in finished if metric in run.metrics), spec.seed)
     ours = {seed: float(np.mean(scores(group, metric))) for seed, group in groups.items()}
-    return Side(label, ours, runs=groups, metric=metric)
+    source = ", ".join(f"{key}={' or '.join(names(value)) or value}" for key, value in where.items())
+    return Side(label, ours, runs=groups, metric=metric, source=source, unscored=metric if finished else "")
 
 
 def _trend(claim: Claim, spec: Spec, table: Table | None, runs: list[Run], confidence: float) -> Finding:
@@ -192,7 +207,7 @@ def _trend(claim: Claim, spec: Spec, table: Table | None, runs: list[Run], confi
     printed = sign * statistics.rank_correlation(pairs, confidence).effect if len(pairs) > 2 else None
     finding = Finding(claim, NOT_RUN, parts=(0, 1), printed=printed, supported=None if printed is None else printed > 0)
     if len({x for x, _ in points}) < 2:
-        return finding
+        return replace(finding, missing="fewer than two points of it")
     correlation = statistics.rank_correlation(points, confidence)
     interval = correlation.interval
     return replace(
