@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from descent import descent
 
 from cse.model.heads import Projector
 from cse.objective.vicreg import Vicreg, squared_covariances, squared_covariances_gram, vicreg
@@ -160,15 +161,7 @@ def test_objective_learns():
     torch.manual_seed(0)
     shared = torch.randn(64, 6)
     views = [Encoded(shared + 0.3 * torch.randn(64, 6)) for _ in range(2)]
-    module = objective()
-    optimizer = torch.optim.Adam(module.parameters(), lr=1e-2)
-    losses = []
-    for _ in range(40):
-        loss = module(views).total
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
+    losses = descent(objective(), views, 40)
     assert losses[-1] < 0.7 * losses[0]
 
 

@@ -5,6 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from descent import descent
 from torch import nn
 
 from cse.errors import UserError
@@ -254,16 +255,9 @@ def test_objective_stays_in_full_precision_under_autocast(dtype):
 
 def test_objective_learns():
     """A few steps of gradient descent on the head lower the loss, whatever the permutations drawn."""
-    module, views = objective(), encoded(3)
+    views = encoded(3)
     noisy = [Encoded(views[0].pooled_BD.detach() + 0.5 * view.pooled_BD.detach()) for view in views]
-    optimizer = torch.optim.Adam(module.parameters(), lr=0.01)
-    losses = []
-    for _ in range(60):
-        loss = module(noisy).total
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
+    losses = descent(objective(), noisy, 60)
     assert np.mean(losses[-10:]) < 0.7 * np.mean(losses[:10])
 
 
