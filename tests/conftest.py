@@ -2,7 +2,6 @@
 
 import logging
 import os
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +19,7 @@ from hypothesis.configuration import set_hypothesis_home_dir  # noqa: E402
 from made_up import WORDS, made_up_sentences  # noqa: E402
 from made_up_wordnet import wordnet_folder  # noqa: E402, F401 (a fixture)
 from PIL import Image  # noqa: E402
+from typed import exit_code  # noqa: E402
 
 torch.set_num_threads(1)  # two cores, several tests at once
 SHARED = Path(__file__).resolve().parents[2] / "shared"
@@ -198,21 +198,10 @@ def small_run(tmp_path, tiny_bert, sentences, senteval) -> list[str]:
     ]  # fmt: skip
 
 
-@pytest.fixture
-def cse_train(monkeypatch) -> Callable[[list[str]], int]:
+@pytest.fixture(scope="session")
+def cse_train() -> Callable[[list[str]], int]:
     """cse-train in this process. Returns the exit code."""
-
-    def call(arguments: list[str]) -> int:
-        from cse.cli.train import main
-
-        monkeypatch.setattr(sys, "argv", ["cse-train", *arguments])
-        try:
-            main()
-        except SystemExit as ended:
-            return int(ended.code or 0)
-        return 0
-
-    return call
+    return lambda arguments: exit_code("cse-train", *arguments)
 
 
 @pytest.fixture(scope="session")

@@ -1,31 +1,24 @@
 """cse-eval in this process, and word vectors for it to score."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from made_up import pairs
+from typed import exit_code
 
 
 @pytest.fixture
-def cse_eval(monkeypatch, tmp_path, senteval) -> Callable[..., int]:
+def cse_eval(tmp_path, senteval) -> Callable[..., int]:
     """cse-eval in this process, on the made-up STS-B, into tmp_path/eval. Returns the exit code."""
 
     def call(*arguments: str) -> int:
-        from cse.cli.evaluate import main
-
         partial = ["eval=stsb", "allow_partial=true"]
         chosen = [] if any(argument.startswith("eval=") for argument in arguments) else partial
         usual = [*chosen, f"paths.senteval={senteval}",
                  f"paths.cache={tmp_path}/cache", f"hydra.run.dir={tmp_path}/eval"]  # fmt: skip
-        monkeypatch.setattr(sys, "argv", ["cse-eval", *usual, *arguments])
-        try:
-            main()
-        except SystemExit as ended:
-            return int(ended.code or 0)
-        return 0
+        return exit_code("cse-eval", *usual, *arguments)
 
     return call
 

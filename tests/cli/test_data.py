@@ -1,9 +1,9 @@
 """cse-data as it is typed: its lines and exit codes."""
 
-import sys
 from collections.abc import Callable
 
 import pytest
+from typed import exit_code
 
 from cse.data import corpora
 
@@ -13,13 +13,8 @@ def cse_data(monkeypatch, tmp_path) -> Callable[..., int]:
     """cse-data in this process. Returns the exit code."""
 
     def call(*arguments: str) -> int:
-        from cse.cli.data import main
-
-        monkeypatch.setattr(sys, "argv", ["cse-data", *arguments])
         monkeypatch.setenv("CSE_CACHE", str(tmp_path / "cache"))
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return int(ended.value.code or 0)
+        return exit_code("cse-data", *arguments)
 
     return call
 

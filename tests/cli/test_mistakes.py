@@ -1,10 +1,10 @@
 """A mistake is one line on stderr and exit code 2, and leaves the folder that it was typed in as it was."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from typed import exit_code
 
 
 @pytest.fixture
@@ -12,17 +12,13 @@ def typed(monkeypatch, tmp_path, capsys) -> Callable[[str], str]:
     """Runs a line in an empty folder; returns the one line that it says after the command's name."""
 
     def run(line: str) -> str:
-        from cse.cli import evaluate, train
-
         place = tmp_path / "here"
         place.mkdir(exist_ok=True)
         monkeypatch.chdir(place)
         command, *words = line.split()
-        monkeypatch.setattr(sys, "argv", [command, *words])
-        with pytest.raises(SystemExit) as ended:
-            (train if command == "cse-train" else evaluate).main()
+        code = exit_code(command, *words)
         said = capsys.readouterr().err.strip()
-        assert ended.value.code == 2, said
+        assert code == 2, said
         assert len(said.splitlines()) == 1, said
         return said.removeprefix(f"{command}: ")
 

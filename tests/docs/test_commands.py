@@ -12,11 +12,11 @@ import shutil
 import sys
 import tomllib
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 from blocks import blocks, commands, inline_commands
+from typed import PROGRAMS, exit_code
 
 from cse import api
 from cse.sweep import line
@@ -25,7 +25,6 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLLOWED = {ROOT / "docs" / "adding" / f"{page}.md" for page in ("objective", "evaluator", "dataset")}  # test_adding.py
 DOCUMENTS = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-MAINS = {program: main.partition(":")[0] for program, main in PROJECT["scripts"].items()}
 STANDS_FOR = {
     "...": ["model=minilm", "data=text", "data.path=sentences.txt"],
     "GROUP=?": ["objective=?"],
@@ -88,7 +87,7 @@ def program_of(words: list[str]) -> list[str]:
     if words[0] not in LAUNCHERS:
         return words
     words = [word for quoted in words for word in shlex.split(quoted)]  # sbatch --wrap "srun ..."
-    start = next(number for number, word in enumerate(words) if word in MAINS or word == "cse.cli.train")
+    start = next(number for number, word in enumerate(words) if word in PROGRAMS or word == "cse.cli.train")
     return ["cse-train" if words[start] == "cse.cli.train" else words[start], *words[start + 1 :]]
 
 
@@ -98,7 +97,7 @@ def is_known(command: str) -> bool:
     return (
         any(command.startswith(start) for start in NOT_RUN)
         or not words
-        or program_of(words)[0] in MAINS
+        or program_of(words)[0] in PROGRAMS
         or words[0] in ("make", "pip")
         or is_example(words)
     )
@@ -175,12 +174,7 @@ def run(world, monkeypatch, tmp_path) -> Callable[[str], int]:
             runpy.run_module(words[2], run_name="__main__")
             return 0
         program, *words = program_of(words)
-        monkeypatch.setattr(sys, "argv", [program, *words, *smaller(program, words, tmp_path)])
-        try:
-            import_module(MAINS[program]).main()
-        except SystemExit as ended:
-            return int(ended.code or 0)
-        return 0
+        return exit_code(program, *words, *smaller(program, words, tmp_path))
 
     monkeypatch.chdir(world)
     monkeypatch.setenv("CSE_CACHE", str(world / "cache"))

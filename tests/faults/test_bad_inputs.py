@@ -7,8 +7,6 @@ import logging
 import os
 import re
 import shlex
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import bad_copies
@@ -16,6 +14,7 @@ import bad_files
 import pytest
 import yaml
 from made_up import WORDS
+from typed import exit_code
 
 HERE = Path(__file__).parent
 CASES = [
@@ -25,12 +24,6 @@ CASES = [
 ]
 STRIDE = 25
 SEALED = "F/sealed"
-
-
-def main_of(command: str) -> Callable[[], None]:
-    from cse.cli import doctor, evaluate, report, train
-
-    return {"cse-train": train, "cse-eval": evaluate, "cse-report": report, "cse-doctor": doctor}[command].main
 
 
 @pytest.fixture(scope="session")
@@ -59,9 +52,7 @@ def places(tmp_path_factory, tiny_bert, sentences, triplets, documents, senteval
     bad_files.write_texts(world / "F")
     bad_copies.write_copies(world / "C", Path(tiny_bert), bad_copies.CHECKPOINTS)
     bad_copies.write_copies(world / "S", senteval, bad_copies.SCORED)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["cse-train", *found["SMALL"].split(), f"hydra.run.dir={world}/R/whole"])
-        main_of("cse-train")()
+    assert exit_code("cse-train", *found["SMALL"].split(), f"hydra.run.dir={world}/R/whole") == 0
     bad_copies.write_copies(world / "R", world / "R/whole", bad_copies.RESUMED | {"last": lambda folder: None})
     bad_copies.write_copies(world / "P", world / "R/whole", bad_copies.REPORTED)
     found["SEALED"] = bad_files.seal(world / SEALED)
@@ -96,13 +87,9 @@ def typed(places, tmp_path, monkeypatch, capsys):
         while re.match(r"[A-Z_]+=", words[0]):
             name, _, value = words.pop(0).partition("=")
             monkeypatch.setenv(name, value)
-        monkeypatch.setattr(sys, "argv", words)
         capsys.readouterr()
-        code = 0
         try:
-            main_of(words[0])()
-        except SystemExit as ended:
-            code = ended.code or 0
+            code = exit_code(*words)
         finally:
             logging.disable(logging.NOTSET)
         return code, *capsys.readouterr()

@@ -3,11 +3,12 @@
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
+from typed import exit_code
 
-from cse.cli import report as command
 from cse.run import groups
 from cse.sweep import compared, jobs
 
@@ -43,15 +44,7 @@ def cse_report(tmp_path, monkeypatch):
     monkeypatch.setattr(groups, "SWEEPS_DIR", str(sweeps))
     monkeypatch.chdir(tmp_path)
 
-    def run(*words):
-        monkeypatch.setattr(sys, "argv", ["cse-report", *words])
-        try:
-            command.main()
-        except SystemExit as stop:
-            return stop.code
-        return 0
-
-    return run
+    return partial(exit_code, "cse-report")
 
 
 @pytest.fixture

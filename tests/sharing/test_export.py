@@ -1,14 +1,15 @@
 """`cse-export`: what the folder holds, who can load it, what the hub gets, and that no token is in it."""
 
 import json
-import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 import yaml
 from huggingface_hub import ModelCard, parse_eval_result_entries
+from typed import exit_code
 
 from cse.model.export import save_encoder
 from cse.model.load import load_encoder
@@ -64,18 +65,9 @@ def run(tmp_path, tiny_bert) -> Path:
 
 
 @pytest.fixture
-def cse_export(monkeypatch) -> Callable[..., int]:
+def cse_export() -> Callable[..., int]:
     """cse-export in this process. Returns the exit code."""
-
-    def call(*arguments: object) -> int:
-        from cse.cli.export import main
-
-        monkeypatch.setattr(sys, "argv", ["cse-export", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        return int(ended.value.code or 0)
-
-    return call
+    return partial(exit_code, "cse-export")
 
 
 def test_the_folder(run, cse_export, tiny_bert):

@@ -1,0 +1,22 @@
+"""A command of ours as it is typed, in this process."""
+
+import sys
+import tomllib
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+PROGRAMS = tomllib.loads((Path(__file__).resolve().parents[1] / "pyproject.toml").read_text())["project"]["scripts"]
+
+
+def exit_code(program: str, *words: object) -> int:
+    """Runs it to its end. Returns its exit code."""
+    module, _, main = PROGRAMS[program].partition(":")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", [program, *map(str, words)])
+        try:
+            getattr(import_module(module), main)()
+        except SystemExit as ended:
+            return int(ended.code or 0)
+    return 0
