@@ -14,7 +14,7 @@ from cse.errors import MissingResource
 from cse.run.groups import CONF_DIR
 
 WIDTH = 384  # of the embedded encoder
-NEED_SENTEVAL = ("stsb", "sts", "transfer", "geometry")
+JUDGED_FROM = {name: "senteval" for name in ("stsb", "sts", "transfer", "geometry")} | {"stsb_multi": "stsb_multi"}
 
 
 def fit(cfg: DictConfig) -> None:
@@ -52,8 +52,9 @@ def fit_groups(cfg: DictConfig, width: int) -> None:
 
 
 def fit_judgements(cfg: DictConfig) -> None:
-    """SentEval's where paths.senteval is given, else the human judgements in gensim's wheel; MTEB and others never."""
-    evaluators = {name: node for name, node in cfg.eval.items() if cfg.paths.senteval and name in NEED_SENTEVAL}
+    """Those whose folder is given in `paths`, else the human judgements in gensim's wheel; MTEB and others never."""
+    folders = {name: cfg.paths[JUDGED_FROM[name]] for name in cfg.eval if name in JUDGED_FROM}
+    evaluators = {name: cfg.eval[name] for name, folder in folders.items() if folder}
     if not evaluators:
         evaluators = {"demo": OmegaConf.load(Path(CONF_DIR) / "eval" / "demo.yaml")}
     if list(evaluators) != list(cfg.eval):

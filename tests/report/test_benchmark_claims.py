@@ -1,6 +1,7 @@
 """benchmarks/claims.py: the files grow with the runs there are, and outlive them."""
 
 import csv
+import re
 import shutil
 
 import pytest
@@ -54,6 +55,12 @@ def test_what_was_judged_before_stays_when_its_runs_are_gone(leave, tmp_path, mo
     claims.main(tmp_path / "runs", ["whitenedcse/table5"])
     assert len(lines(tmp_path / "claims.csv")) == len(after)
     assert len(lines(tmp_path / "all_runs.csv")) == 7
+
+
+def test_readme_says_how_much_was_carried_out():
+    made = re.search(r"from (\d+) finished runs of (\d+) of (\d+) tables", (claims.HERE / "CLAIMS.md").read_text())
+    told = re.search(r"beside (\d+) runs .*?, for (\d+) of the\s(\d+)", (claims.HERE.parent / "README.md").read_text())
+    assert told.groups() == made.groups()
 
 
 def test_an_unknown_table_is_named(tmp_path, monkeypatch):

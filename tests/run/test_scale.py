@@ -41,6 +41,13 @@ def test_sts_is_the_judgement_where_it_is_given():
     assert config.trainer.select == "dev/stsb/spearman"
 
 
+def test_a_languages_own_judgements_are_kept_where_they_are_given():
+    row = ["eval=[stsb_multi]", "eval.stsb_multi.languages=[de]", "trainer.select=dev/stsb_multi/de/spearman"]
+    kept, without = (fitted(*row, f"paths.stsb_multi={folder}") for folder in ("/some/folder", "null"))
+    assert (list(kept.eval), kept.trainer.select) == (["stsb_multi"], "dev/stsb_multi/de/spearman")
+    assert (list(without.eval), without.trainer.select) == (["demo"], "dev/demo/average")
+
+
 def test_whitening_is_fitted_on_the_sentences_that_are_given():
     arguments = ["scale=laptop", "scale.sentences=mine.txt", "model=bert"]
     for words, fit in ((["whitening.kind=pca"], "mine.txt"), ([], None)):
