@@ -9,6 +9,7 @@ Anchors lie in blocks of lmax units, no two in neighbouring blocks, so at least 
 
 import logging
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
@@ -50,7 +51,11 @@ def sample_spans(
             "shrink, or lower augmentation.max_length"
         )
     blocks = list(range(0, num_units - max_length + 1, max_length))  # the tail n mod lmax never holds an anchor
-    anchor_spans, positive_spans = [], []
+    positive = partial(
+        _positive, strategy=strategy, min_length=min_length, max_length=max_length, adjacent_bug=adjacent_bug
+    )
+    anchor_spans: list[Span] = []
+    positive_spans: list[Span] = []
     for remaining in range(anchors, 0, -1):
         length = _length(rng, 4, 2, min_length, max_length)
         if len(blocks) // remaining < remaining:  # only the ends cost one neighbour, so that blocks never run out
@@ -61,24 +66,14 @@ def sample_spans(
         if anchor_start == "jitter":
             start = _integer(rng, start, start + max_length - length + 1)
         del blocks[max(0, index - 1) : index + 2]
-        anchor_spans.append((int(start), int(start) + length))
-        positive_spans += [
-            _positive(
-                num_units,
-                anchor_spans[-1],
-                rng,
-                strategy=strategy,
-                min_length=min_length,
-                max_length=max_length,
-                adjacent_bug=adjacent_bug,
-            )
-            for _ in range(positives)
-        ]
+        anchor = int(start), int(start) + length
+        anchor_spans.append(anchor)
+        positive_spans += [positive(num_units, anchor, rng) for _ in range(positives)]
     return anchor_spans, positive_spans
 
 
 def units_needed(anchors: int, max_length: int) -> int:
-    """The least length of a document: room for every anchor's block and one neighbour of it."""
+    """The smallest length of a document: every anchor's block and one neighbouring block."""
     return 2 * anchors * max_length
 
 
@@ -139,11 +134,12 @@ class Spans(Augmentation):
         adjacent_bug: bool,
         model_dropout: BelowOne | None,
     ):
-        # With one length for all, the bug can leave an adjacent positive no place at all.
-        if not min_length <= max_length - adjacent_bug:
+        # With the bug and one length for all spans, an adjacent positive can have no place at all.
+        self.smallest_max_length = min_length + 1 if adjacent_bug else min_length
+        if max_length < self.smallest_max_length:
+            bound = "below (augmentation.adjacent_bug=true)" if adjacent_bug else "at most"
             raise UserError(
-                f"augmentation.min_length={min_length} must be at most augmentation.max_length={max_length}"
-                + " - 1, as adjacent_bug=true needs" * adjacent_bug
+                f"augmentation.min_length={min_length} must be {bound} augmentation.max_length={max_length}"
             )
         self.anchors, self.positives, self.strategy = anchors, positives, strategy
         self.min_length, self.max_length = min_length, max_length
@@ -157,7 +153,7 @@ class Spans(Augmentation):
         self._tokenizer = tokenizer
 
     def usable_rows(self, text: Rows) -> np.ndarray:
-        """The numbers of the documents that `views` can use, after a count of them all; text has len and text(i)."""
+        """The numbers of the documents that `views` can use; how many there are is logged. See `check` for errors."""
         lengths = [self.length(text.text(row)) for row in range(len(text))]
         counts = self.check(lengths)
         log.info("spans: %(documents)d documents, %(short)d of them short, %(usable)d usable", counts)
@@ -213,25 +209,29 @@ class Spans(Augmentation):
         return [[self._join(units[start:end]) for start, end in spans] for spans in (anchors, positives)]
 
     def _what_fits(self, lengths: list[int]) -> str:
-        """What to set, in words: the max_length with which the shortest document is long enough, or nine of ten are."""
-        whole, most = (int(np.quantile(lengths, share)) // (2 * self.anchors) for share in (0, 0.1))
-        least = self.min_length + self.adjacent_bug
-        if whole >= least:
-            return f"augmentation.max_length={whole} uses all of them, on_short=skip or shrink those that it can"
-        if most >= least:
-            return f"augmentation.max_length={most} augmentation.on_short=skip uses nine of ten of them"
-        lower = f"lower it, and augmentation.max_length to {most}"
-        return f"too short for augmentation.min_length={self.min_length}: {lower}, to use nine of ten of them"
+        """Advice: the max_length for which every document is long enough, or nine of ten."""
+        for_all, for_most = (int(np.quantile(lengths, share)) // (2 * self.anchors) for share in (0, 0.1))
+        if for_all >= self.smallest_max_length:
+            return (
+                f"augmentation.max_length={for_all} uses all of them; augmentation.on_short=skip leaves the short ones "
+                "out, shrink takes shorter spans from them"
+            )
+        if for_most >= self.smallest_max_length:
+            return f"augmentation.max_length={for_most} augmentation.on_short=skip uses nine of ten of them"
+        return (
+            f"too short for augmentation.min_length={self.min_length}: lower it, and augmentation.max_length to "
+            f"{for_most}, to use nine of ten of them"
+        )
 
     def _fits(self, length: int) -> bool:
-        shortest = self.min_length + self.adjacent_bug if self.on_short == "shrink" else self.max_length
-        return length >= units_needed(self.anchors, shortest)
+        max_length = self.smallest_max_length if self.on_short == "shrink" else self.max_length
+        return length >= units_needed(self.anchors, max_length)
 
     def _units(self, text: str) -> list[str] | list[int]:
         words = text.split()
         if self.unit == "words":
             return words
-        # A leading space: the first word's pieces are those that it has inside a sentence (byte-level BPE).
+        # with a leading space, byte-level BPE cuts the first word as it does inside a sentence
         return self._tokenizer(" " + " ".join(words), add_special_tokens=False, verbose=False)["input_ids"]
 
     def _join(self, units: list[str] | list[int]) -> str:

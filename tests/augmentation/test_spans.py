@@ -257,7 +257,7 @@ def test_skip_leaves_short_documents_out_and_shrink_shortens_their_spans(caplog)
     ("changes", "message"),
     [
         ({"min_length": 20}, "min_length=20 must be at most augmentation.max_length=16"),
-        ({"min_length": 16, "adjacent_bug": True}, "as adjacent_bug=true needs"),
+        ({"min_length": 16, "adjacent_bug": True}, r"below \(augmentation\.adjacent_bug=true\)"),
     ],
 )
 def test_a_wrong_option_is_named(changes, message):
