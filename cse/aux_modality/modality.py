@@ -1,4 +1,4 @@
-"""What images and sound share: the head, the loss, and the settings that the loop reads."""
+"""What images and sound share: the head, the contrastive loss, and the settings that the training loop reads."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -17,18 +17,18 @@ log = logging.getLogger(__name__)
 
 
 class BatchSource(Protocol):
-    """Where a modality's batches come from, as cse.data.stream.Stream."""
+    """Where a modality's batches come from: cse.data.stream.Stream."""
 
     seconds_waited: float
-    """Time that the consumer of `batches` has stood waiting."""
+    """Time that the consumer of `batches` has spent waiting."""
 
     def batches(self, first: int, rank: int, world: int) -> Iterator[Any]:
-        """Endless batches from number `first` on, every world-th of them for each of `world` processes."""
+        """Endless batches from number `first` on; process `rank` of `world` gets every world-th of them."""
         ...
 
 
 class Labelled(Protocol):
-    """What every batch has."""
+    """A batch with labels."""
 
     @property
     def labels_B(self) -> Tensor:
@@ -39,9 +39,8 @@ class Labelled(Protocol):
 class Modality(AuxModality):
     """Base of Visual and Audio, which add `tokens`. Every value is explained in conf/aux_modality.
 
-    width: of the modality's own tokens; a linear layer takes them to the encoder's `dim` only where the two differ.
-    data: gives `batches(first)`. The loop reads weight (omega), order, optimizer, lr, weight_decay,
-    no_decay, schedule, clip.
+    width: of the modality's own tokens; where it is not the encoder's `dim`, a linear layer maps them to it.
+    head_mode: "own", a head of its own; "shared", the objective's head; "text_then_own", one after the other; "none".
     """
 
     def __init__(
@@ -75,16 +74,17 @@ class Modality(AuxModality):
         self.head = head(dim) if head is not None and head_mode == "own" else nn.Identity()
         self.data, self.kind, self.temperature = data, loss, temperature
         self.make_head, self.head_mode = head, head_mode
+        self.uses_text_head = head_mode in ("text_then_own", "shared")
         self.weight, self.order, self.optimizer = weight, order, optimizer
         self.lr, self.schedule, self.clip = lr, schedule, clip
         self.weight_decay, self.no_decay = weight_decay, list(no_decay)
 
     def bind(self, text_head: nn.Module | None) -> None:
-        """Take the objective's head, where head_mode uses it; before the optimizers are made.
+        """Take the objective's head if head_mode uses it. Call it before the optimizers are made.
 
-        It becomes part of this module, so that the auxiliary update trains and clips it too, as the released code does.
+        The head becomes part of this module: the auxiliary update trains and clips it too, as in the released code.
         """
-        if self.head_mode not in ("text_then_own", "shared"):
+        if not self.uses_text_head:
             return
         if text_head is None:
             raise UserError(
@@ -97,12 +97,12 @@ class Modality(AuxModality):
             self.head = self.make_head(text_head.out_dim)  # type: ignore[arg-type]
 
     def batches(self, first: int, rank: int = 0, world: int = 1) -> Iterator[Any]:
-        """See cse.types.AuxModality. One of `world` processes gets every world-th batch: its loss is its own."""
+        """See BatchSource. Every process has batches, and so a loss, of its own."""
         return self.data.batches(first, rank, world)
 
     @property
     def seconds_waited(self) -> float:
-        """How long `batches` has kept its reader waiting so far."""
+        """See BatchSource."""
         return self.data.seconds_waited
 
     @property
@@ -112,8 +112,10 @@ class Modality(AuxModality):
 
     def loss(self, pooled_BD: Tensor, labels_B: Tensor) -> Loss:
         """pooled_BD: 2B rows, view 1 then view 2; labels_B: B. Not yet times omega."""
-        if self.text_head is None and self.head_mode in ("text_then_own", "shared"):
-            raise UserError(f"aux_modality.head_mode={self.head_mode}: no head of the objective was given (bind)")
-        features_BD = self.head(pooled_BD if self.text_head is None else self.text_head(pooled_BD))
+        if self.uses_text_head:
+            if self.text_head is None:
+                raise UserError(f"aux_modality.head_mode={self.head_mode}: no head of the objective was given (bind)")
+            pooled_BD = self.text_head(pooled_BD)
+        features_BD = self.head(pooled_BD)
         with full_precision(*features_BD.chunk(2)) as (view1_BD, view2_BD):
             return Loss(contrast(view1_BD, view2_BD, labels_B, self.temperature, self.kind))

@@ -3,15 +3,15 @@
 B items of one batch, each seen twice: view 1 is f', view 2 is f''. D width, t the temperature, c(a, b) = cos(a, b) / t,
 y the label, P(i) = {j != i: y_j = y_i} the classmates, N(i) = {j: y_j != y_i}.
 
-    supcon      Khosla et al. 2020 (arXiv:2004.11362, Eq. 2): over all 2B rows a, the mean over positives p (the own
-                other view, classmates in both views) of -log softmax_{r != a} c(f_a, f_r) at p, times t / 0.07. The
+    supcon      Khosla et al. 2020 (arXiv:2004.11362, Eq. 2): over all 2B rows a, the mean over positives p (a's other
+                view, and both views of its classmates) of -log softmax_{r != a} c(f_a, f_r) at p, times t / 0.07. The
                 paper's intent, and its code with `--new_supcon` off.
     simclr      mean_i  -log softmax_j c(f'_i, f''_j) at j = i: paper Eq. 5, App. Eq. 2; the code's SimCLR.
     simclr_sym  NT-Xent over all 2B - 1 others, both directions: supcon without labels (times t / 0.07 as well).
     rank_ce     the code's "SupCon" (`--new_supcon`), which made every published table: cross-entropy of row i over
                 c(f'_i, f''_.), whose target is the rank of y_i among the batch's sorted distinct labels, used as if it
                 were a position in the batch. A bug: the target is i's own view for 2 % of the anchors.
-    eq4         the paper's Eq. 4 to the letter, a sum over i:
+    eq4         the paper's Eq. 4 as printed, a sum over i:
                 -log ( e^c(f'_i, f''_i) + sum_P(i) e^c(f'_i, f'_j) ) / sum_N(i) e^c(f'_i, f''_j)
     eq4_app     App. Eq. 1, the same with f''_j in the class term.
 """
@@ -25,20 +25,20 @@ from torch.nn.functional import cross_entropy, normalize
 from cse.errors import RunError
 
 Kind = Literal["supcon", "simclr", "simclr_sym", "rank_ce", "eq4", "eq4_app"]
-BASE_TEMPERATURE = 0.07  # Khosla's code scales its loss by t / 0.07; not a setting there either
+BASE_TEMPERATURE = 0.07  # Khosla's code scales its loss by t / 0.07, and has no setting for it
 
 
 def contrast(view1_BD: Tensor, view2_BD: Tensor, labels_B: Tensor, temperature: float, kind: Kind = "supcon") -> Tensor:
-    """The loss `kind` of a batch, a scalar: a mean over anchors, but the sum over items for eq4 and eq4_app.
+    """The loss `kind` of a batch, a scalar: the mean over anchors, but for eq4 and eq4_app the sum over items.
 
     labels_B: integers; simclr and simclr_sym do not read them. Raises RunError for a batch of one class under eq4 and
     eq4_app, whose denominator would be empty.
     """
     view1_BD, view2_BD = normalize(view1_BD, dim=1), normalize(view2_BD, dim=1)
     if kind == "supcon":
-        return _khosla(view1_BD, view2_BD, labels_B, temperature)
+        return _supcon(view1_BD, view2_BD, labels_B, temperature)
     if kind == "simclr_sym":
-        return _khosla(view1_BD, view2_BD, torch.arange(len(labels_B), device=labels_B.device), temperature)
+        return _supcon(view1_BD, view2_BD, torch.arange(len(labels_B), device=labels_B.device), temperature)
     across_BB = view1_BD @ view2_BD.T / temperature
     if kind == "simclr":
         return cross_entropy(across_BB, torch.arange(len(across_BB), device=across_BB.device))
@@ -49,7 +49,7 @@ def contrast(view1_BD: Tensor, view2_BD: Tensor, labels_B: Tensor, temperature: 
     return _eq4(across_BB, across_BB, labels_B)
 
 
-def _khosla(view1_BD: Tensor, view2_BD: Tensor, labels_B: Tensor, temperature: float) -> Tensor:
+def _supcon(view1_BD: Tensor, view2_BD: Tensor, labels_B: Tensor, temperature: float) -> Tensor:
     rows_RD, labels_R = torch.cat([view1_BD, view2_BD]), labels_B.repeat(2)  # R = 2B
     self_RR = torch.eye(len(rows_RD), dtype=torch.bool, device=rows_RD.device)
     logits_RR = (rows_RD @ rows_RD.T / temperature).masked_fill(self_RR, -torch.inf)
@@ -68,7 +68,7 @@ def _eq4(across_BB: Tensor, classmates_BB: Tensor, labels_B: Tensor) -> Tensor:
             "aux_modality.data.batch_size or data with more classes"
         )
     own_BB = torch.eye(len(labels_B), dtype=torch.bool, device=labels_B.device)
-    # the own other view stands on the diagonal, where a class term would compare an item with itself
+    # on the diagonal an item meets its own other view; the class term there would compare it with itself
     positives_BB = torch.where(own_BB, across_BB, classmates_BB).masked_fill(~same_BB, -torch.inf)
     negatives_BB = across_BB.masked_fill(same_BB, -torch.inf)
     return (negatives_BB.logsumexp(1) - positives_BB.logsumexp(1)).sum()
