@@ -12,7 +12,7 @@ class Download:
     """Bytes of one download, of however many files: a bar on a terminal, elsewhere a line every 10 %."""
 
     def __init__(self, name: str, total: int):
-        self.name, self.total, self.done, self.told = name, total, 0, 0
+        self.name, self.total, self.done, self.reported = name, total, 0, 0
         self.bar = tqdm(total=total, unit="B", unit_scale=True, desc=name, disable=not (total and sys.stderr.isatty()))
 
     def __enter__(self) -> "Download":
@@ -26,8 +26,8 @@ class Download:
         self.done += size
         self.bar.update(size)
         tenths = 10 * self.done // self.total if self.total else 0
-        if self.bar.disable and tenths > self.told:
-            self.told = tenths
+        if self.bar.disable and tenths > self.reported:
+            self.reported = tenths
             log.info("hub        %s: %d %% of %s", self.name, min(10 * tenths, 100), size_of(self.total))
 
     def bar_of_a_file(self) -> type[tqdm]:

@@ -173,7 +173,7 @@ def data(node: DictConfig) -> list[Check]:
     """The text, in a package, in the hub's cache, or read before."""
 
     def corpus() -> str:
-        from cse.data.corpora import HUB, available
+        from cse.data.corpora import HUB, check_available
 
         if node.name == "text":
             return "any text of yours: data.path=FILE"
@@ -182,7 +182,7 @@ def data(node: DictConfig) -> list[Check]:
                 raise MissingResource("it travels in gensim's wheel: pip install -e '.[demo]'")
             return "in gensim's wheel"
         try:
-            available(node.name)
+            check_available(node.name)
             return "in the hub's cache"
         except MissingResource:
             pass

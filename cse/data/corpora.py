@@ -55,8 +55,8 @@ def repo_of(corpus: str) -> hub.Repo:
     return hub.Repo(about.repo, "dataset", f"data={corpus}", about.instead, about.revision)
 
 
-def available(corpus: str) -> None:
-    """Ask, in a second, whether a corpus of HUB can be had. Raises MissingResource, with what to use instead."""
+def check_available(corpus: str) -> None:
+    """Raise MissingResource, with what to use instead, if the hub does not have a corpus of HUB. Takes a second."""
     if HUB[corpus].file and hub.cached(repo_of(corpus), HUB[corpus].file) is not None:
         return
     hub.listing(repo_of(corpus))
@@ -85,7 +85,7 @@ def wiki1m(file: str | None = None, allow_partial: bool = False) -> Rows:
     file: a local copy; None: the hub's. allow_partial: accept another number of rows than the published one.
     """
     lines = ((line or " ",) for _, line in lines_of(_file("wiki1m", file), "utf-8"))
-    return _counted("wiki1m", lines, allow_partial)
+    return _check_count("wiki1m", lines, allow_partial)
 
 
 def nli(columns: Sequence[str], file: str | None = None, allow_partial: bool = False) -> Rows:
@@ -93,12 +93,12 @@ def nli(columns: Sequence[str], file: str | None = None, allow_partial: bool = F
 
     columns: which of them, in the order in which a row has them.
     """
-    return _counted("nli", read_rows(_file("nli", file), list(columns), "utf-8"), allow_partial)
+    return _check_count("nli", read_rows(_file("nli", file), list(columns), "utf-8"), allow_partial)
 
 
 def wikiauto(columns: Sequence[str], file: str | None = None, allow_partial: bool = False) -> Rows:
     """Wiki-Auto's pairs: a sentence of English Wikipedia, its counterpart in Simple English Wikipedia; see `nli`."""
-    return _counted("wikiauto", read_rows(_file("wikiauto", file), list(columns), "utf-8"), allow_partial)
+    return _check_count("wikiauto", read_rows(_file("wikiauto", file), list(columns), "utf-8"), allow_partial)
 
 
 def openwebtext(min_units: Natural, tokenizer: Name | None, limit: Count | None, folder: Name | None = None) -> Rows:
@@ -108,12 +108,12 @@ def openwebtext(min_units: Natural, tokenizer: Name | None, limit: Count | None,
     that come after the last one are not fetched. folder: a local copy of the parquet files; None: the hub's.
     """
     corpus = HUB["openwebtext"]
-    local = hub.downloaded(repo_of("openwebtext"), parts()) if folder is None else parquet_files(folder)
+    local = hub.downloaded(repo_of("openwebtext"), openwebtext_files()) if folder is None else parquet_files(folder)
     texts = (text for path in local for (text,) in read_rows(path, list(corpus.columns), "utf-8"))
     return ((text,) for text in long_documents(texts, min_units, _counter(tokenizer), limit))
 
 
-def parts() -> list[hub.RemoteFile]:
+def openwebtext_files() -> list[hub.RemoteFile]:
     """OpenWebText's files on the hub. Raises MissingResource."""
     folder = HUB["openwebtext"].file
     return [file for file in hub.listing(repo_of("openwebtext")) if file.path.startswith(folder)]
@@ -155,7 +155,7 @@ def _file(corpus: str, file: str | None) -> Path:
     return Path(file).expanduser() if file else hub.file(repo_of(corpus), HUB[corpus].file)
 
 
-def _counted(corpus: str, rows: Rows, allow_partial: bool) -> Rows:
+def _check_count(corpus: str, rows: Rows, allow_partial: bool) -> Rows:
     count = 0
     for count, row in enumerate(rows, 1):  # noqa: B007 (used below)
         yield row

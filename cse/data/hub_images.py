@@ -1,4 +1,4 @@
-"""Images of a hub dataset: a subset of its classes as a folder, streamed once, or the whole dataset."""
+"""Images of a hub dataset: a subset of its classes, streamed once into a folder, or the whole dataset."""
 
 import hashlib
 import io
@@ -37,7 +37,7 @@ def repo_of(name: str) -> hub.Repo:
     return hub.Repo(name, "dataset", f"aux_modality.data.hub={name}", instead, PINNED.get(name))
 
 
-def whole(name: str, split: str, columns: Columns) -> tuple[Callable[[int], Opened], list[str], np.ndarray]:
+def whole_dataset(name: str, split: str, columns: Columns) -> tuple[Callable[[int], Opened], list[str], np.ndarray]:
     """(what PIL opens for a row, names, labels) of a whole dataset. Raises MissingResource."""
     import datasets
 
@@ -52,7 +52,7 @@ def whole(name: str, split: str, columns: Columns) -> tuple[Callable[[int], Open
     return bytes_of, [f"{name}[{row}]" for row in range(len(data))], data.with_format("numpy")[columns.label][:]
 
 
-def part(
+def class_subset(
     name: str,
     split: str,
     columns: Columns,
@@ -84,7 +84,7 @@ def part(
         labels = np.arange(classes_of.num_classes)
         chosen = np.random.default_rng(seed).permutation(labels)[:classes]
         counts = dict.fromkeys(sorted(chosen.tolist()), 0)
-        total, told = per_class * len(counts), 0
+        total, reported = per_class * len(counts), 0
         log.info("hub        %s: keeping %s images of %d classes in %s", name, f"{total:,}", len(counts), folder)
         for label in counts:
             (temporary / f"{label:04d}").mkdir()
@@ -97,9 +97,9 @@ def part(
                 path.write_bytes(row[columns.image]["bytes"])
                 counts[label] += 1
                 tenths = 10 * sum(counts.values()) // total
-                if tenths > told:
-                    told = tenths
-                    log.info("hub        %s: %d %% of %s images", name, 10 * told, f"{total:,}")
+                if tenths > reported:
+                    reported = tenths
+                    log.info("hub        %s: %d %% of %s images", name, 10 * reported, f"{total:,}")
                 if sum(counts.values()) == total:
                     break
 

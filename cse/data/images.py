@@ -78,12 +78,12 @@ class Images(Stream[ImageBatch]):
         self.where = hub if folder is None else folder
         columns = hub_images.Columns(image_column, label_column)
         if folder is None and per_class is not None:
-            part = hub_images.part(
+            part = hub_images.class_subset(
                 hub, split, columns, classes=classes, per_class=per_class, seed=subset_seed, cache=Path(cache)
             )
             folder = str(part)
         if folder is None:
-            self.source, names, labels = hub_images.whole(hub, split, columns)
+            self.source, names, labels = hub_images.whole_dataset(hub, split, columns)
         else:
             self.source, names, labels = _from_folder(folder, files)
         self.source_rows, self.labels = subset(labels, classes, per_class, subset_seed)

@@ -1,7 +1,7 @@
-"""From rows of text to the batches of views of every step. Step s always gives the same batch.
+"""From rows of text to each step's batch of views. A step's batch is always the same.
 
-Order is a permutation keyed by (seed, epoch), every draw of an augmentation is keyed by (seed, epoch, row, view):
-nothing depends on workers, processes or on where a run was resumed.
+The order is a permutation keyed by (seed, epoch), and every draw of an augmentation is keyed by (seed, epoch, row,
+view): nothing depends on the number of workers or processes, or on where a run was resumed.
 """
 
 import os
@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset
 
-from cse.data.ahead import made_ahead
+from cse.data.prefetch import prefetch
 from cse.data.text import Text
 from cse.errors import UserError
 from cse.generators import seeded
@@ -23,10 +23,10 @@ Sequence = tuple[np.ndarray, np.ndarray | None]
 Mask = Callable[[np.ndarray, np.random.Generator], tuple[np.ndarray, np.ndarray]]
 """One row's ids -> (ids with some hidden, labels)."""
 
-MASKING = 2**31  # a stream of its own, so that masking never shares draws with the augmentation
+MASKING_STREAM = 2**31  # in place of a view's number, so that masking shares no draws with the augmentation
 
 
-def refuse_uneven(batch_size: int, processes: int) -> None:
+def check_even_split(batch_size: int, processes: int) -> None:
     """Raise UserError for a batch that the processes cannot share evenly."""
     if batch_size % processes:
         raise UserError(
@@ -38,10 +38,10 @@ def refuse_uneven(batch_size: int, processes: int) -> None:
 class Batches(Dataset[Batch]):
     """The batches of a whole run, numbered by step from 0.
 
-    text: prepared, and tokenised for an augmentation of tokens. num_views, masking: the objective's. mask: None
-    where masking is "none". batch_size: rows of the global batch, of which this process makes part
-    `rank` of `world`. before_text: ids at the start of a row that are not its text's (a special token, a prefix).
-    `rows`: the numbers of the rows to train on.
+    text: prepared, and tokenised if the augmentation is one of tokens. num_views, masking: the objective's. mask: None
+    where masking is "none". batch_size: rows of the global batch, of which this process makes part `rank` of `world`.
+    before_text: ids at the start of a row that are not its text's (a special token, a prefix). Its attribute `rows` has
+    the numbers of the rows to train on.
     """
 
     def __init__(
@@ -65,20 +65,20 @@ class Batches(Dataset[Batch]):
         self.num_views, self.masking, self.mask = num_views, masking, mask
         self.batch_size, self.max_length, self.seed = batch_size, max_length, seed
         self.rank, self.world = rank, world
-        self.prefixed = max(0, before_text - 1)  # an augmentation itself keeps one token at the start
+        self.prefix_length = max(0, before_text - 1)  # an augmentation itself keeps one token at the start
         self.columns = _columns_of_views(text, num_views)
         self.rows = augmentation.usable_rows(text)
         if batch_size > len(self.rows):
             raise UserError(
                 f"trainer.batch_size={batch_size} is larger than the data ({len(self.rows)} rows of data={text.name})"
             )
-        refuse_uneven(batch_size, world)
+        check_even_split(batch_size, world)
         full, rest = divmod(len(self.rows), batch_size)
         self.steps_per_epoch = full if drop_last or rest < 2 * world else full + 1  # one row has no negatives
         self._order: tuple[int, np.ndarray] = (-1, np.empty(0, np.int64))
 
     def rows_of(self, step: int) -> np.ndarray:
-        """The rows of a batch, those of all processes."""
+        """The rows of a global batch."""
         epoch, place = divmod(step, self.steps_per_epoch)
         rows = self._permutation(epoch)[place * self.batch_size : (place + 1) * self.batch_size]
         return rows[: len(rows) // self.world * self.world]
@@ -109,22 +109,22 @@ class Batches(Dataset[Batch]):
         return [self.tokenizer(view, self.max_length) for view in texts]
 
     def _augmented(self, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """A row whose text the augmentation has changed; a prefix is an instruction, and stays."""
-        return np.concatenate([ids[: self.prefixed], self.augmentation.tokens(ids[self.prefixed :], rng)])
+        """The row after the augmentation, which leaves a prefix (an instruction) as it is."""
+        return np.concatenate([ids[: self.prefix_length], self.augmentation.tokens(ids[self.prefix_length :], rng)])
 
     def loader(self, first: int, last: int, workers: int, pin: bool) -> Iterator[Batch]:
         """Batches of steps first..last-1, made ahead by `workers` processes (0: in this one)."""
         if workers:  # the tokenizer's thread pool does not survive a fork
             os.environ["TOKENIZERS_PARALLELISM"] = "false"
-        return made_ahead(self, range(first, last), workers, pin)
+        return prefetch(self, range(first, last), workers, pin)
 
     def _masked(self, row: int, epoch: int) -> list[list[Sequence]]:
-        """The views of one row with what its masked sequences have to predict."""
+        """The views of one row, with labels where they are masked."""
         views = self.views(row, epoch)
         plain: list[list[Sequence]] = [[(ids, None) for ids in view] for view in views]
         if self.masking == "none" or self.mask is None:
             return plain
-        rng, mask = np.random.default_rng((self.seed, epoch, row, MASKING)), self.mask
+        rng, mask = np.random.default_rng((self.seed, epoch, row, MASKING_STREAM)), self.mask
         if self.masking == "first":
             return [[mask(ids, rng) for ids in views[0]], *plain[1:]]
         return [*plain, [mask(ids, rng) for view in views for ids in view]]
@@ -137,12 +137,12 @@ class Batches(Dataset[Batch]):
 
 
 def _columns_of_views(text: Text, num_views: int) -> list[int]:
-    """Which column each view is made from: plain text gives all views, several columns give one view each."""
+    """The column of each view: plain text has one column for all views, otherwise each view has its own."""
     if text.num_columns == 1:
         return [0] * num_views
     if text.num_columns < num_views:
         raise UserError(
-            f"the objective wants {num_views} views of a row, data={text.name} has {text.num_columns} columns: "
+            f"the objective needs {num_views} views of a row, but data={text.name} has {text.num_columns} columns: "
             f"use data with one column or with {num_views}, or set objective.num_views={text.num_columns}"
         )
     return list(range(num_views))

@@ -1,6 +1,7 @@
-"""Spoiled text for NonLing-CSE's Figure 3: "30% random deletion, and 2 insertions and swaps" is delete 0.3, 2 and 2.
+"""Noisy text for NonLing-CSE's Figure 3: "30% random deletion, and 2 insertions and swaps" is delete 0.3, 2 and 2.
 
-The paper says no more. Ours: in that order; what is inserted is a word of the same text; one word always stays.
+The paper says no more. Here they happen in that order, an inserted word comes from the same text, and at least one
+word is kept.
 """
 
 import numpy as np
@@ -10,7 +11,7 @@ from cse.ranges import Natural, Seed, Share
 
 
 class Noise(TypedDict):
-    """Arguments of `spoil`, and the seed of its draws."""
+    """Arguments of `add_noise`, and the seed of its draws."""
 
     delete: Share
     insert: Natural
@@ -18,7 +19,7 @@ class Noise(TypedDict):
     seed: Seed
 
 
-def spoil(text: str, delete: float, insert: int, swap: int, rng: np.random.Generator) -> str:
+def add_noise(text: str, delete: float, insert: int, swap: int, rng: np.random.Generator) -> str:
     """Delete each word with probability `delete`, then insert `insert` words, then exchange `swap` pairs of words."""
     words = text.split()
     if not words:

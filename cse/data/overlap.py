@@ -1,4 +1,4 @@
-"""How many training texts stand in the evaluation sets: word for word, and but for case, spaces and punctuation.
+"""How many training texts occur in the evaluation sets: exactly, and up to case, spaces and punctuation.
 
 Whole texts are compared, so a test sentence inside a long document is not found. One pass over the training text: a
 million sentences take some three seconds, once; the count is kept beside the cached text.
@@ -21,24 +21,24 @@ LOWER = bytes.maketrans(string.ascii_uppercase.encode(), string.ascii_lowercase.
 OTHER = bytes(byte for byte in range(128) if not chr(byte).isalnum())
 
 
-class Found(TypedDict):
-    """texts: how many there are to look for or in; of them, or of the training texts, those that are found."""
+class Counts(TypedDict):
+    """texts: how many were compared; exact, normalised: how many matches were found among the training texts."""
 
     texts: int
     exact: int
     normalised: int
 
 
-class Overlap(Found):
-    """Of all training texts. sets: by evaluator, its distinct texts, and training texts found among them; unread: the
-    evaluators whose texts are not known beforehand (MTEB's)."""
+class Overlap(Counts):
+    """The counts over all training texts. sets: by evaluator, its distinct texts and the training texts found among
+    them. unread: the evaluators whose texts are not known beforehand (MTEB's)."""
 
-    sets: dict[str, Found]
+    sets: dict[str, Counts]
     unread: list[str]
 
 
 def overlap(text: Text, evaluators: Mapping[str, Evaluator]) -> Overlap:
-    """The count for prepared text and evaluators, from the cache where it has been made before.
+    """The counts for prepared text and evaluators, from the cache if they are there.
 
     Raises RunError where the disk refuses.
     """
@@ -56,7 +56,7 @@ def overlap(text: Text, evaluators: Mapping[str, Evaluator]) -> Overlap:
 
 
 def counted(text: Text, sets: Mapping[str, set[bytes]]) -> Overlap:
-    """The count, by one pass over the text."""
+    """The counts, by one pass over the text."""
     owners: dict[bytes, list[str]] = {}
     for name, texts in sets.items():
         for normal in {normalised(one) for one in texts} - {b""}:
@@ -65,7 +65,7 @@ def counted(text: Text, sets: Mapping[str, set[bytes]]) -> Overlap:
         texts=0,
         exact=0,
         normalised=0,
-        sets={name: Found(texts=len(texts), exact=0, normalised=0) for name, texts in sets.items()},
+        sets={name: Counts(texts=len(texts), exact=0, normalised=0) for name, texts in sets.items()},
         unread=[],
     )
     for cell in text.cells():
@@ -88,9 +88,9 @@ def normalised(text: bytes) -> bytes:
     return "".join(filter(str.isalnum, folded)).encode()
 
 
-def said(found: Overlap) -> str:
-    """The count in a line."""
-    words = "training texts stand in the evaluation sets word for word"
+def in_words(found: Overlap) -> str:
+    """The counts in one line."""
+    words = "training texts occur in the evaluation sets word for word"
     sets = ", ".join(f"{name} {one['normalised']:,}" for name, one in found["sets"].items() if one["normalised"])
     line = f"{found['exact']:,} of {found['texts']:,} {words}, {found['normalised']:,} but for case and punctuation"
     unread = f"; not looked into: {', '.join(found['unread'])}" if found["unread"] else ""

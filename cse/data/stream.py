@@ -1,4 +1,4 @@
-"""Endless batches of images or sound: batch `number` is a function of (seed, number) alone, and is made ahead."""
+"""Endless batches of images or sound: batch `number` is a function of (seed, number) alone, and is prefetched."""
 
 import logging
 import os
@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 import torch
 from torch.utils.data import Dataset
 
-from cse.data.ahead import made_ahead
+from cse.data.prefetch import prefetch
 from cse.errors import UserError
 from cse.generators import seeded
 from cse.ranges import Count, Natural, Seed
@@ -28,7 +28,7 @@ B = TypeVar("B")
 class Stream(Dataset[B], Generic[B]):
     """A data set whose item is a whole batch: stream[number] is made by a subclass from rows(number).
 
-    Iterated by `batches` through worker processes, so the training step finds its batch ready.
+    `batches` iterates over it through worker processes, so that a training step finds its batch ready.
     """
 
     def __init__(self, batch_size: Count, workers: Natural | None, seed: Seed):
@@ -36,7 +36,7 @@ class Stream(Dataset[B], Generic[B]):
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.workers = min(MAX_WORKERS, cores) if workers is None else workers
         self.seed = seed
-        self.seconds_waited = 0.0  # time that the consumer of `batches` has stood waiting
+        self.seconds_waited = 0.0  # time that the consumer of `batches` has spent waiting
 
     @classmethod
     def on_hand(cls, settings: Settings) -> str:
@@ -58,14 +58,14 @@ class Stream(Dataset[B], Generic[B]):
 
     @contextmanager
     def randomness(self, number: int) -> Iterator[None]:
-        """Inside, torch's global CPU generator, from which torchvision and torchaudio draw, is batch `number`'s own."""
+        """In the block torch's CPU generator, which torchvision and torchaudio use, depends on (seed, number)."""
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.set_state(seeded(self.seed, 1, number).get_state())
             yield
 
     def batches(self, first: int, rank: int = 0, world: int = 1) -> Iterator[B]:
         """Batches first, first + 1, ... without end; as one of `world` processes, every world-th of them."""
-        made = made_ahead(self, count(first * world + rank, world), self.workers, torch.cuda.is_available())
+        made = prefetch(self, count(first * world + rank, world), self.workers, torch.cuda.is_available())
         while True:
             started = time.perf_counter()
             batch = next(made)

@@ -1,4 +1,4 @@
-"""Training text: any local file or hub dataset, read once, tokenised once, memory-mapped ever after."""
+"""Training text: any local file or hub dataset, read and tokenised once and memory-mapped from then on."""
 
 import hashlib
 import logging
@@ -12,8 +12,8 @@ from annotated_types import MinLen
 from pydantic import AfterValidator
 
 from cse import hub
-from cse.data.corpora import HUB, available, provenance
-from cse.data.noise import Noise, spoil
+from cse.data.corpora import HUB, check_available, provenance
+from cse.data.noise import Noise, add_noise
 from cse.data.ragged import Ragged, cached
 from cse.data.readers import files_of, read_rows, reading, text_of
 from cse.data.usable import TextRows, report
@@ -36,9 +36,9 @@ def text_encoding(name: str) -> str:
 
 Encoding = Annotated[str, AfterValidator(text_encoding)]
 Preview = Natural | Annotated[list[Count], MinLen(1)] | Name
-"""The first so many rows, or those of these numbers (from 1), or those that the anomaly.json of a run names."""
-CELLS_AT_ONCE = 65536  # rows whose places are held as Python integers
-AT_ONCE = 1000  # texts a call of the tokenizer: enough to keep its threads busy, little memory
+"""The first N rows, or the rows of these numbers (from 1), or the rows that the anomaly.json of a run names."""
+ROWS_PER_BLOCK = 65536  # whose offsets are held as Python integers
+TEXTS_PER_CALL = 1000  # of the tokenizer: enough to keep its threads busy, little memory
 
 
 class Text:
@@ -47,7 +47,7 @@ class Text:
     path: a file or folder (cse.data.readers), or a hub dataset's name. columns: their names (None for plain text).
     split, subset: of a hub dataset. encoding: of local files. rows: a function that yields the rows of a published
     corpus instead of path, with `identity` as its cache's key. cache_dir: where the memory-mapped form is kept.
-    limit: use so many rows (a float: such a share of them), None for all; the first ones, or with limit_seed a random
+    limit: the number of rows to use (a float: their share), None for all; the first ones, or with limit_seed a random
     choice. noise: {delete, insert, swap, seed} of cse.data.noise, for every text. preview: rows whose views the command
     line prints (cse.run.preview).
     After `prepare`, `len`, `text(i)` and `ids(i)` give rows.
@@ -90,10 +90,10 @@ class Text:
         """
         source, self.digest = self._source()
         if self.noise:
-            source, self.digest = _spoiled(source, self.noise), _digest(self.digest, sorted(self.noise.items()))
+            source, self.digest = _with_noise(source, self.noise), _digest(self.digest, sorted(self.noise.items()))
         file = self.rows.keywords.get("file") if isinstance(self.rows, partial) else None
         if self.name in HUB and file is None and not (self.cache / self.digest).exists():
-            available(self.name)  # a stream may run for hours before the next part is found missing
+            check_available(self.name)  # a stream may run for hours before the next part is found missing
         names = self.columns or ["text"]
         rows = TextRows(self.name)
         encoded = (tuple(np.frombuffer(cell.encode(), np.uint8) for cell in row) for row in rows.counted(source))
@@ -102,7 +102,9 @@ class Text:
         report(notes, self.name)
         self.chosen = chosen_rows(len(self.texts[0]), self.limit, self.limit_seed)
         if len(self) < 2:
-            raise UserError(f"data={self.name} ({self.path or self.identity}) has {len(self)} row; two are the least")
+            raise UserError(
+                f"data={self.name} ({self.path or self.identity}) has {len(self)} row; it needs at least two"
+            )
 
     def tokenize(self, tokenizer, max_length: int) -> None:
         """Make ids(i) available: every column's ids with special tokens, cut to max_length."""
@@ -114,7 +116,7 @@ class Text:
             log.info("tokenising %s rows of %s, once (kept in %s)", f"{len(self.texts[0]):,}", self.name, folder)
         rows = (
             row
-            for block in self._blocks(AT_ONCE)
+            for block in self._blocks(TEXTS_PER_CALL)
             for row in zip(*(tokenizer(c, max_length) for c in block), strict=True)
         )
         self.token_ids = cached(folder, rows, [f"ids_{name}" for name in names], dtype).columns
@@ -152,8 +154,8 @@ class Text:
         """The text of every column of the rows in use, as UTF-8; a million in half a second."""
         for column in self.texts:
             flat = np.asarray(column.flat).data
-            for start in range(0, len(self), CELLS_AT_ONCE):
-                rows = self.chosen[start : start + CELLS_AT_ONCE]
+            for start in range(0, len(self), ROWS_PER_BLOCK):
+                rows = self.chosen[start : start + ROWS_PER_BLOCK]
                 ends = zip(column.offsets[rows].tolist(), column.offsets[rows + 1].tolist(), strict=True)
                 yield from (bytes(flat[first:last]) for first, last in ends)
 
@@ -202,9 +204,9 @@ class Text:
 
 
 def chosen_rows(rows: int, limit: int | float | None, seed: int | None) -> np.ndarray:
-    """The row numbers that `limit` leaves, in order: the first, or a random choice that `seed` fixes.
+    """The row numbers that `limit` leaves, in order: the first ones, or a random choice by `seed`.
 
-    A smaller limit with the same seed takes a part of the larger one's rows.
+    With the same seed, a smaller limit takes a subset of a larger one's rows.
     """
     size = rows if limit is None else round(limit * rows) if isinstance(limit, float) else min(limit, rows)
     if seed is None:
@@ -212,10 +214,10 @@ def chosen_rows(rows: int, limit: int | float | None, seed: int | None) -> np.nd
     return np.sort(np.random.default_rng(seed).permutation(rows)[:size])
 
 
-def _spoiled(rows: Iterable[tuple[str, ...]], noise: Noise) -> Iterator[tuple[str, ...]]:
+def _with_noise(rows: Iterable[tuple[str, ...]], noise: Noise) -> Iterator[tuple[str, ...]]:
     for number, row in enumerate(rows):
         rng = np.random.default_rng((noise["seed"], number))
-        yield tuple(spoil(cell, noise["delete"], noise["insert"], noise["swap"], rng) for cell in row)
+        yield tuple(add_noise(cell, noise["delete"], noise["insert"], noise["swap"], rng) for cell in row)
 
 
 def _digest(*parts: object) -> str:

@@ -1,6 +1,6 @@
-"""The one rule for data of which a part cannot be used, whatever kind it is: text, images or sound.
+"""One rule for unusable data, the same for text, images and sound.
 
-Up to 1 % of the rows or files, and always one, may be unusable: their number and the first of them are said at every
+Up to 1 % of the rows or files, and always one, may be unusable: their number and the first of them are logged at every
 start. Text rows stay in the data as they are (a paper's corpus has some, and its order must not change); images and
 clips are left out. More than 1 % is a broken data set, and refused before any work.
 
@@ -53,7 +53,7 @@ def usable(cell: str) -> bool:
 
 
 def report(notes: dict[str, int], where: str) -> None:
-    """Say how many rows are unusable, where there are any."""
+    """Log how many rows are unusable, if any are."""
     if notes["unusable"]:
         log.warning(
             "data=%s: %d of %s rows are empty, invisible or hold NUL (the first: row %d); they are used as they are",
@@ -74,6 +74,6 @@ def check_share(unusable: int, total: int, items: str, where: str, first: str) -
 
 
 def check_classes(labels: np.ndarray, items: str, where: str) -> None:
-    """Warn where all items are of one class: a loss that contrasts classes then has nothing to contrast."""
+    """Warn where all items are of one class: a loss by labels then has no negatives."""
     if len(np.unique(labels)) == 1:
         log.warning("%s: all %d %s are of one class, so a loss by labels has no negatives", where, len(labels), items)

@@ -25,7 +25,7 @@ from cse.ranges import Count, Name, PositiveShare, Seed
 
 log = logging.getLogger(__name__)
 
-LEARNT_FROM = 1000  # articles: some megabytes, seconds of training
+TRAINING_ARTICLES = 1000  # for Punkt: some megabytes, seconds
 WIDE_STOP = re.compile("(?<=[。！？])(?![”’」』）])|(?<=[。！？][”’」』）])")
 ENDS = re.compile(r"""[.!?…。！？]["'“”’»」』)）\]]*$""")  # headings and list items have no such end
 Unit = Literal["words", "characters"]
@@ -77,7 +77,7 @@ def sample(articles: Iterable[str], n: int, seed: int, min_units: int, max_units
     Raises UserError if there are fewer.
     """
     articles = iter(articles)
-    first = list(itertools.islice(articles, LEARNT_FROM))
+    first = list(itertools.islice(articles, TRAINING_ARTICLES))
     split = sentence_splitter(first)
     smallest: list[tuple[int, str]] = []  # a heap: its top is the largest hash so far, negated
     ranks: set[int] = set()

@@ -48,7 +48,7 @@ def copied(source: Path, target: Path) -> Path:
 
 def openwebtext(wanted: Wanted) -> Path:
     """All parquet files."""
-    files = list(hub.downloaded(corpora.repo_of("openwebtext"), corpora.parts()))
+    files = list(hub.downloaded(corpora.repo_of("openwebtext"), corpora.openwebtext_files()))
     if wanted.folder is None:
         return files[0].parent
     for file in files:
@@ -107,7 +107,7 @@ def translated_stsb(wanted: Wanted) -> Path:
 def imagenet(wanted: Wanted) -> Path:
     """The classes and images that aux_modality=visual uses, in a folder a class."""
     data = composed("train", ["aux_modality=visual"]).aux_modality.data
-    return hub_images.part(
+    return hub_images.class_subset(
         data.hub,
         data.split,
         hub_images.Columns(data.image_column, data.label_column),

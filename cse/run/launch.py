@@ -41,12 +41,12 @@ def fit(cfg: DictConfig, folder: Path, *, chosen: Mapping[str, str | None], over
 
 def launch(cfg: DictConfig, folder: Path) -> float | None:
     """Run the job on cfg.trainer.devices processes. Raises RunError with the failed process's last words."""
-    from cse.data.loader import refuse_uneven
+    from cse.data.loader import check_even_split
     from cse.run.run import run
 
     if "RANK" in os.environ:
         return run(cfg, shared_folder(folder))
-    refuse_uneven(cfg.trainer.batch_size, cfg.trainer.devices)  # here, before there are processes to say it
+    check_even_split(cfg.trainer.batch_size, cfg.trainer.devices)  # here, before there are processes to say it
     if cfg.trainer.devices == 1:
         mention_idle_gpus()
         return run(cfg, folder)

@@ -6,7 +6,7 @@ import shutil
 
 import numpy as np
 
-from cse.data.overlap import Overlap, said
+from cse.data.overlap import Overlap, in_words
 from cse.files import write_text
 from cse.report.run_plots import draw
 from cse.run.build import precision_name
@@ -35,7 +35,7 @@ def announce(config: Config, parts: Parts, training: Training, found: Overlap) -
         "recipe": ("\n" + 11 * " ").join(config["sources"]),
         "encoder": f"{config['model']['name']}, {encoder.pooling} pooling, {millions:.1f}M parameters",
         "data": f"{config['data']['name']}, {rows} rows",
-        "overlap": said(found),
+        "overlap": in_words(found),
         "schedule": f"{steps} of {planned} steps, {schedule}",
         "device": f"{accelerator.device}, {precision}, {accelerator.num_processes} process(es)",
         "folder": training.folder,

@@ -14,7 +14,7 @@ from accelerate import Accelerator
 from accelerate.utils import set_seed
 from torch import nn
 
-from cse.data.ahead import WORKER_DIED, forget_workers
+from cse.data.prefetch import WORKER_DIED, reset_worker_handler
 from cse.errors import Interrupted, RunError, UserError
 from cse.eval.score import Remembering, score
 from cse.training import checkpoint, compilation
@@ -154,7 +154,7 @@ class Training:
         except RuntimeError as error:
             if not str(error).startswith(WORKER_DIED):
                 raise
-            forget_workers()
+            reset_worker_handler()
             raise RunError(
                 f"a process that makes batches died at step {self.step} ({str(error).splitlines()[0]}): is memory "
                 f"short? Fewer trainer.workers or aux_modality.data.workers need less; cse-train resume={self.folder} "

@@ -181,7 +181,7 @@ def test_units_can_be_a_tokenizers_pieces(toy_hub, monkeypatch):
 @pytest.mark.parametrize("name", corpora.HUB)
 def test_without_a_hub_one_sentence_says_what_to_use(name, no_hub):
     with pytest.raises(MissingResource) as error:
-        corpora.available(name)
+        corpora.check_available(name)
     message = str(error.value)
     assert message.startswith(f"data={name}: the dataset {corpora.HUB[name].repo} ")
     assert "http://127.0.0.1:9 cannot be reached" in message
@@ -198,7 +198,7 @@ def test_reading_without_a_hub_is_missing_too(name, no_hub, tmp_path):
 def test_a_file_in_the_hubs_cache_needs_no_hub(hub, monkeypatch):
     assert list(rows_of("nli", allow_partial=True)) == ROWS["nli"]
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
-    corpora.available("nli")
+    corpora.check_available("nli")
     assert list(rows_of("nli", allow_partial=True)) == ROWS["nli"]
 
 

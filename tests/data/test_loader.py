@@ -126,7 +126,7 @@ def test_copies_mask_every_view_and_first_masks_one(make, tiny_tokenizer):
 def test_refusals(make):
     with pytest.raises(UserError, match="larger than the data"):
         make(rows=3)
-    with pytest.raises(UserError, match="wants 3 views"):
+    with pytest.raises(UserError, match="needs 3 views"):
         make(rows=10, columns=2, num_views=3)
     with pytest.raises(UserError, match="cannot be shared evenly among 3 processes"):
         make(rows=10, world=3)
@@ -137,7 +137,7 @@ def test_a_prefix_is_not_shuffled_with_its_text(make):
         make(augmentation=Shuffle(1.0, "round", 2, "count", None), prefix=prefix) for prefix in ("", "kafel migor: ")
     )
     prefix = told.tokenizer.hf("kafel migor: ", add_special_tokens=False)["input_ids"]
-    assert told.prefixed == len(prefix) > 1
+    assert told.prefix_length == len(prefix) > 1
     for row in range(10):
         for with_prefix, without in zip(told.views(row, 0), plain.views(row, 0), strict=True):
             (long,), (short,) = with_prefix, without

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cse.data.noise import spoil
+from cse.data.noise import add_noise
 from cse.data.text import Text, chosen_rows
 
 WORDS = [f"w{i}" for i in range(200)]
@@ -15,21 +15,21 @@ def rng(seed: int = 0):
 
 
 def test_each_operation_alone():
-    assert spoil(TEXT, 0.0, 0, 0, rng()) == TEXT
-    left = spoil(TEXT, 0.3, 0, 0, rng()).split()
+    assert add_noise(TEXT, 0.0, 0, 0, rng()) == TEXT
+    left = add_noise(TEXT, 0.3, 0, 0, rng()).split()
     assert left == sorted(left, key=WORDS.index)  # in order, none twice
     assert abs(len(left) - 140) < 4 * np.sqrt(200 * 0.3 * 0.7)  # binomial, four standard deviations
-    more = spoil(TEXT, 0.0, 2, 0, rng()).split()
+    more = add_noise(TEXT, 0.0, 2, 0, rng()).split()
     assert len(more) == 202
     assert set(more) == set(WORDS)
-    swapped = spoil(TEXT, 0.0, 0, 2, rng()).split()
+    swapped = add_noise(TEXT, 0.0, 0, 2, rng()).split()
     assert sorted(swapped) == sorted(WORDS)
     assert 0 < sum(a != b for a, b in zip(swapped, WORDS, strict=True)) <= 4
 
 
 def test_something_always_stays():
-    assert spoil("one two", 1.0, 0, 0, rng()) in ("one", "two")
-    assert spoil(" ", 0.5, 2, 2, rng()) == " "
+    assert add_noise("one two", 1.0, 0, 0, rng()) in ("one", "two")
+    assert add_noise(" ", 0.5, 2, 2, rng()) == " "
 
 
 def test_limits():

@@ -1,8 +1,8 @@
-"""Training texts that stand in the evaluation sets."""
+"""Training texts that occur in the evaluation sets."""
 
 import json
 
-from cse.data.overlap import normalised, overlap, said
+from cse.data.overlap import in_words, normalised, overlap
 from cse.data.text import Text
 from cse.types import Evaluator
 
@@ -40,8 +40,8 @@ def test_texts_are_found_word_for_word_and_but_for_case_and_punctuation(tmp_path
         },
         "unread": ["mteb"],
     }
-    assert said(found) == (
-        "1 of 6 training texts stand in the evaluation sets word for word, 4 but for case and punctuation "
+    assert in_words(found) == (
+        "1 of 6 training texts occur in the evaluation sets word for word, 4 but for case and punctuation "
         "(sts 3, demo 1); not looked into: mteb"
     )
 

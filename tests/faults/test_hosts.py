@@ -11,8 +11,8 @@ import torch
 from killed import assert_same_run
 from torch.utils.data import get_worker_info
 
-from cse.data.ahead import made_ahead
 from cse.data.loader import Batches
+from cse.data.prefetch import prefetch
 from cse.errors import UserError
 
 
@@ -27,7 +27,7 @@ class Refused(torch.utils.data.Dataset):
 
 @pytest.mark.parametrize("workers", [0, 1])
 def test_a_mistake_in_a_worker_is_told_as_it_is(workers):
-    made = made_ahead(Refused(), range(9), workers, pin=False)
+    made = prefetch(Refused(), range(9), workers, pin=False)
     assert list(itertools.islice(made, 3)) == [0, 1, 2]
     with pytest.raises(UserError, match=r"^row 3 is refused$"):
         next(made)

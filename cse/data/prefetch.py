@@ -1,4 +1,4 @@
-"""Batches made ahead of the step that needs them, by worker processes."""
+"""Batches made by worker processes before the step that needs them."""
 
 import signal
 import threading
@@ -14,11 +14,11 @@ B = TypeVar("B")
 """A batch."""
 
 
-def made_ahead(batches: Dataset[B], numbers: Iterable[int], workers: int, pin: bool) -> Iterator[B]:
-    """batches[number] for each number in turn, made by `workers` processes (0: in this one).
+def prefetch(batches: Dataset[B], numbers: Iterable[int], workers: int, pin: bool) -> Iterator[B]:
+    """batches[number] for each number in turn, made by `workers` processes (0: by this one).
 
-    The workers end with the iterator; left to the garbage collector they would outlive an error's traceback. One that
-    dies makes torch raise a RuntimeError that begins with WORKER_DIED, wherever this process then is.
+    The workers end with the iterator; the garbage collector would keep them for as long as an error's traceback. If one
+    dies, torch raises a RuntimeError that begins with WORKER_DIED, at whatever line this process is then executing.
     """
     loader = DataLoader(
         _Guarded(batches),
@@ -26,7 +26,7 @@ def made_ahead(batches: Dataset[B], numbers: Iterable[int], workers: int, pin: b
         sampler=numbers,
         num_workers=workers,
         pin_memory=pin,
-        worker_init_fn=_leave_signals,
+        worker_init_fn=_ignore_signals,
         generator=torch.Generator(),  # or it would draw its seed from the run's own random numbers and shift dropout's
     )
     made = iter(loader)
@@ -39,8 +39,8 @@ def made_ahead(batches: Dataset[B], numbers: Iterable[int], workers: int, pin: b
         del made
 
 
-def _leave_signals(_: int) -> None:
-    """A cluster sends SIGTERM to every process of a job, a terminal Ctrl-C: a worker that ended there would fail the
+def _ignore_signals(_: int) -> None:
+    """A cluster sends SIGTERM to every process of a job, a terminal SIGINT: a worker that ended then would fail the
     step that the run wants to finish and save. It ends with its parent anyway."""
     for one in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(one, signal.SIG_IGN)
@@ -49,14 +49,14 @@ def _leave_signals(_: int) -> None:
 WORKER_DIED = "DataLoader worker (pid"
 
 
-def forget_workers() -> None:
-    """For after WORKER_DIED: torch's handler would raise it again at any later moment, while the record is closed."""
+def reset_worker_handler() -> None:
+    """Call it after WORKER_DIED: torch's handler would raise it again later, for example while the record is closed."""
     if threading.current_thread() is threading.main_thread():  # torch sets a handler in no other
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
 class _Guarded(Dataset[B | UserError], Generic[B]):
-    """Hands our own errors back as they are: raised in a worker, they would come wrapped in its traceback."""
+    """Returns our own errors instead of raising them: raised in a worker, they would be wrapped in its traceback."""
 
     def __init__(self, batches: Dataset[B]):
         self.batches = batches
