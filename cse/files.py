@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import errno
+import hashlib
 import json
 import math
 import os
@@ -135,6 +136,12 @@ def checksum(path: Path) -> str:
         while block := content.read(1 << 20):
             value = zlib.crc32(block, value)
     return f"{value:08x}"
+
+
+def sha256(path: Path) -> str:
+    """The SHA-256 of a file's bytes, as hex."""
+    with open(path, "rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def write_text(path: Path, text: str) -> None:

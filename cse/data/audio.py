@@ -21,7 +21,7 @@ from torch.nn.functional import pad
 from cse.data.stream import Stream, check_size
 from cse.data.usable import check_classes, check_share
 from cse.errors import MissingResource, UserError
-from cse.files import checksum, replaced_file, write_text
+from cse.files import checksum, replaced_file, sha256, write_text
 from cse.ranges import Count, Name, Natural, Positive, Seed, Share
 from cse.types import Json, Settings
 
@@ -225,7 +225,7 @@ def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> Path:
 def _digest(path: Path) -> str:
     """The sha256 of a clip's file; of one that the system refuses to read, its name: it is skipped later, by name."""
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return sha256(path)
     except OSError:
         return str(path)
 

@@ -1,6 +1,5 @@
 """The papers' corpora from the Hugging Face hub, as rows of text. Each function is a `rows` of cse.data.text.Text."""
 
-import hashlib
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from cse import hub
 from cse.catalogue import DATASETS
 from cse.data.readers import lines_of, read_rows
 from cse.errors import UserError
+from cse.files import sha256
 from cse.ranges import Count, Name, Natural
 from cse.types import Json
 
@@ -71,12 +71,7 @@ def provenance(corpus: str, file: str | None) -> dict[str, str | None]:
     single = bool(about.file) and not about.file.endswith("/")
     local = Path(file).expanduser() if file else hub.cached(repo_of(corpus), about.file) if single else None
     source = file or f"{about.repo}/{about.file}@{about.revision or 'main'}"
-    return {"source": source, "sha256": None if local is None else _sha256(local)}
-
-
-def _sha256(file: Path) -> str:
-    with open(file, "rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
+    return {"source": source, "sha256": None if local is None else sha256(local)}
 
 
 def wiki1m(file: str | None = None, allow_partial: bool = False) -> Rows:

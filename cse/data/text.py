@@ -18,6 +18,7 @@ from cse.data.ragged import Ragged, cached
 from cse.data.readers import files_of, read_rows, reading, text_of
 from cse.data.usable import TextRows, report
 from cse.errors import UserError
+from cse.files import sha256
 from cse.ranges import Count, Name, Natural, PositiveShare, Seed
 
 log = logging.getLogger(__name__)
@@ -225,5 +226,5 @@ def _digest(*parts: object) -> str:
 
 
 def _sha256(file: Path) -> str:
-    with reading(file), open(file, "rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
+    with reading(file):
+        return sha256(file)

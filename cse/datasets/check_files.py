@@ -9,8 +9,9 @@ from cse.augmentation.wordnet import wordnet_files
 from cse.catalogue import DATASETS
 from cse.data import corpora
 from cse.data.audio import files_of_speakers
-from cse.datasets.finding import Finding, of_sums, sha256, sums
+from cse.datasets.finding import Finding, of_sums, sums
 from cse.errors import UserError
+from cse.files import sha256
 
 IMAGES = (".jpg", ".jpeg", ".png", ".webp")
 SYNSETS = {"data.noun": 82115, "data.verb": 13767, "data.adj": 18156, "data.adv": 3621}  # WordNet 3.0

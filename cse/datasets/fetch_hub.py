@@ -7,12 +7,12 @@ from pathlib import Path
 
 from cse import hub
 from cse.data import corpora, hub_images
-from cse.datasets.finding import sha256, write_sums
+from cse.datasets.finding import write_sums
 from cse.datasets.wanted import Wanted
 from cse.errors import MissingResource
 from cse.eval import stsb_multi
 from cse.eval.senteval.folder import HUB_FILE, SentEvalFolder, hub_repo
-from cse.files import replaced_file
+from cse.files import replaced_file, sha256
 from cse.run.build import make
 from cse.run.composition import composed
 

@@ -4,14 +4,13 @@ They are in SHA256SUMS in the folder, which `cse-data fetch` leaves there (`sha2
 cse/SHA256SUMS, of copies that two independent sources hold alike.
 """
 
-import hashlib
 import importlib.resources
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from cse.files import write_text
+from cse.files import sha256, write_text
 
 State = Literal["whole", "altered", "missing"]
 SUMS = "SHA256SUMS"
@@ -48,12 +47,6 @@ def of_sums(digests: Mapping[str, str], expected: Mapping[str, str], rows: int |
     if other:
         return "altered", rows, f"{', '.join(other)}: as many rows as published, and other content than the known copy"
     return "whole", rows, "" if set(digests) <= set(expected) else "by its rows; no checksum of it is known"
-
-
-def sha256(file: Path) -> str:
-    """Of a file's bytes, as hex."""
-    with open(file, "rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def write_sums(folder: Path, files: Iterable[Path]) -> None:
