@@ -75,12 +75,12 @@ def paths() -> "DictConfig":
 def show_list(arguments: argparse.Namespace) -> int:
     """Print the datasets, or those that are named with their sweeps."""
     from cse.catalogue import DATASETS
-    from cse.datasets.wanted import parsed
+    from cse.datasets.request import parse
     from cse.datasets.where import where
     from cse.sweep.needs import kept
 
     folders = paths()
-    names = [parsed(name, None, Path()).name for name in arguments.names] or list(DATASETS)
+    names = [parse(name, None, Path()).name for name in arguments.names] or list(DATASETS)
     sweeps = kept()
     for name in names:
         about = DATASETS[name]
@@ -129,27 +129,27 @@ def fetch_all(arguments: argparse.Namespace) -> int:
 
     startup.settle_hub()
     startup.quiet()
-    from cse.datasets.check import checked
+    from cse.datasets.check import check_folder
     from cse.datasets.fetch import fetch
-    from cse.datasets.wanted import parsed
+    from cse.datasets.request import parse
 
     cache = Path(paths().cache)
-    wanted = [parsed(name, arguments.to, cache) for name in arguments.names]  # every name is right before any work
+    requests = [parse(name, arguments.to, cache) for name in arguments.names]  # all names are checked before any work
     code = 0
-    for one in wanted:
+    for request in requests:
         try:
-            place = fetch(one)
+            place = fetch(request)
         except MissingResource as error:
             code = compose.complain(str(error), 1)
             continue
-        findings = checked(place)
+        findings = check_folder(place)
         code = max(code, report([finding for finding in findings if finding.state != "whole"]))
         rows = sum(finding.rows or 0 for finding in findings)
         parts = "1 part" if len(findings) == 1 else f"{len(findings)} parts"
         said = f": {parts}, {rows:,} rows" if findings else ""
-        print(f"{one.name} is in {place}{said}")  # noqa: T201
-        if arguments.to or one.about.repo is None:
-            print(f"  use it with {one.about.setting}={place}")  # noqa: T201
+        print(f"{request.name} is in {place}{said}")  # noqa: T201
+        if arguments.to or request.about.repo is None:
+            print(f"  use it with {request.about.setting}={place}")  # noqa: T201
     return code
 
 

@@ -1,4 +1,4 @@
-"""Whether a copy of a dataset is whole: every part read by the reader that training and evaluation use, and counted."""
+"""Whether a copy of a dataset is whole: each part is read and counted by the reader of training or evaluation."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,26 +20,28 @@ CHECKS: dict[str, Callable[[Path], Iterator[Finding]]] = {
 }
 
 
-DEEP = 3  # folders below the one that is named
+MAX_DEPTH = 3  # of folders below the named one
 
 
 def check(place: Path) -> list[Finding]:
-    """What is in a folder, or in folders below it. Raises UserError where it holds no dataset of ours."""
+    """The datasets in a folder, or in folders below it. Raises UserError where there is none."""
     if not place.exists():
         raise UserError(f"{place}: there is no such folder")
-    findings = below(place, DEEP)
+    findings = find(place, MAX_DEPTH)
     if not findings:
         raise UserError(f"{place} holds nothing that cse-data knows: {', '.join(CHECKS)}")
     return findings
 
 
-def below(place: Path, deep: int) -> list[Finding]:
-    """The findings of this folder or, where it is none of ours, of those below it."""
-    mine = checked(place)
-    inner = sorted(one for one in place.iterdir() if one.is_dir()) if deep and not mine and place.is_dir() else []
-    return mine or [finding for folder in inner for finding in below(folder, deep - 1)]
+def find(place: Path, depth: int) -> list[Finding]:
+    """The findings of this folder or, where it is no dataset, of those below it."""
+    findings = check_folder(place)
+    if findings or not depth or not place.is_dir():
+        return findings
+    folders = sorted(one for one in place.iterdir() if one.is_dir())
+    return [finding for folder in folders for finding in find(folder, depth - 1)]
 
 
-def checked(place: Path) -> list[Finding]:
-    """The findings of every dataset that lies right in this folder."""
+def check_folder(place: Path) -> list[Finding]:
+    """The findings of every dataset whose files are directly in this folder."""
     return [finding for look in CHECKS.values() for finding in look(place)]

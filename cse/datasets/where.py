@@ -8,7 +8,7 @@ from omegaconf import DictConfig
 from cse import hub
 from cse.augmentation.wordnet import find_wordnet
 from cse.catalogue import DATASETS
-from cse.datasets.wanted import Wanted
+from cse.datasets.request import Request
 from cse.errors import MissingResource
 
 
@@ -24,7 +24,7 @@ def where(name: str, paths: DictConfig) -> str | None:
         return f"in the package {package}" if find_spec(package) else None
     if name == "wordnet":
         return wordnet(cache)
-    own = [Wanted(name, None, cache).place, *OWN_PLACES.get(name, lambda _: [])(cache)]
+    own = [Request(name, None, cache).place, *OWN_PLACES.get(name, lambda _: [])(cache)]
     return next((str(place) for place in own if place.exists()), None) or on_hub(name)
 
 
@@ -44,7 +44,7 @@ def on_hub(name: str) -> str | None:
 
 def wordnet(cache: Path) -> str | None:
     """The first of WordNet's places."""
-    fetched = Wanted("wordnet", None, cache).place
+    fetched = Request("wordnet", None, cache).place
     try:
         return str(fetched if fetched.exists() else find_wordnet(None))
     except MissingResource:

@@ -13,7 +13,7 @@ from cse.catalogue import DATASETS
 from cse.data import corpora
 from cse.datasets.check import check
 from cse.datasets.fetch import FETCHES, fetch
-from cse.datasets.wanted import parsed
+from cse.datasets.request import parse
 from cse.datasets.web import download
 from cse.errors import MissingResource, UserError
 from cse.run import groups
@@ -31,9 +31,9 @@ def hub(toy_hub, monkeypatch):
 
 
 def test_into_the_cache_and_into_a_folder(hub, tmp_path):
-    cached = fetch(parsed("nli", None, tmp_path))
+    cached = fetch(parse("nli", None, tmp_path))
     assert cached.read_bytes() == NLI
-    copy = fetch(parsed("nli", tmp_path / "mine", tmp_path))
+    copy = fetch(parse("nli", tmp_path / "mine", tmp_path))
     assert copy == tmp_path / "mine" / "nli" / "nli_for_simcse.csv"
     assert len(hub.downloads()) == 1
     (finding,) = check(tmp_path / "mine")
@@ -41,10 +41,10 @@ def test_into_the_cache_and_into_a_folder(hub, tmp_path):
 
 
 def test_a_file_that_is_not_the_hubs_is_refused(hub, tmp_path):
-    cached = fetch(parsed("nli", None, tmp_path))
+    cached = fetch(parse("nli", None, tmp_path))
     hub.lfs = {"nli_for_simcse.csv": "0" * 64}
     with pytest.raises(MissingResource, match="another sha256"):
-        fetch(parsed("nli", None, tmp_path))
+        fetch(parse("nli", None, tmp_path))
     assert cached.exists()
 
 
@@ -52,17 +52,17 @@ def test_what_only_a_person_can_do_is_said(toy_hub, tmp_path):
     toy_hub.add("datasets/ILSVRC/imagenet-1k", {"data/train-0.parquet": b"x"})
     toy_hub.gated.add("datasets/ILSVRC/imagenet-1k")
     with pytest.raises(MissingResource, match=r"only you can accept the terms at .*paths\.images=FOLDER"):
-        fetch(parsed("imagenet", None, tmp_path))
+        fetch(parse("imagenet", None, tmp_path))
     with pytest.raises(MissingResource, match="brings it"):
-        fetch(parsed("demo", None, tmp_path))
+        fetch(parse("demo", None, tmp_path))
 
 
 def test_names_and_languages(tmp_path):
     with pytest.raises(UserError, match="there is no dataset sentevel; did you mean senteval"):
-        parsed("sentevel", None, tmp_path)
+        parse("sentevel", None, tmp_path)
     with pytest.raises(UserError, match="only wikipedia and stsb_multi have languages"):
-        parsed("nli:de", None, tmp_path)
-    assert parsed("wikipedia:de", None, tmp_path).variant == "de"
+        parse("nli:de", None, tmp_path)
+    assert parse("wikipedia:de", None, tmp_path).variant == "de"
 
 
 def test_openwebtext_from_a_folder_of_ones_own(tmp_path):

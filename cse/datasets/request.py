@@ -1,4 +1,4 @@
-"""What `cse-data fetch` is asked for."""
+"""One dataset that `cse-data fetch` is asked for."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,7 +8,7 @@ from cse.errors import UserError
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Request:
     """A dataset to fetch.
 
     folder: where a person wants it; None: where runs look. cache: paths.cache. variant: the language in wikipedia:de.
@@ -34,7 +34,7 @@ LANGUAGES = ("wikipedia", "stsb_multi")
 """The datasets of which a language can be asked for."""
 
 
-def parsed(word: str, folder: Path | None, cache: Path) -> Wanted:
+def parse(word: str, folder: Path | None, cache: Path) -> Request:
     """NAME or NAME:LANGUAGE. Raises UserError for a name that the catalogue lacks."""
     from cse.run.composition import nearest
 
@@ -43,4 +43,4 @@ def parsed(word: str, folder: Path | None, cache: Path) -> Wanted:
         raise UserError(f"there is no dataset {name}{nearest(name, list(DATASETS))}; cse-data list shows them all")
     if variant and name not in LANGUAGES:
         raise UserError(f"{word}: only {' and '.join(LANGUAGES)} have languages, as in wikipedia:de")
-    return Wanted(name, folder, cache, variant or None)
+    return Request(name, folder, cache, variant or None)
