@@ -12,4 +12,4 @@ class OwnChoices(SearchPathPlugin):
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         """Called by Hydra whenever it composes."""
         for folder in groups.own_folders():
-            search_path.append("own", f"file://{folder}")
+            search_path.append(groups.PROVIDER, f"file://{folder}")

@@ -16,7 +16,7 @@ from cse.cli import launched, traces
 from cse.errors import Interrupted, RunError, UserError
 from cse.files import NO_PLACE
 from cse.run.composition import composed, explain, program, refuse_additions, refuse_choices
-from cse.run.groups import adopted, choices
+from cse.run.groups import PROVIDER, adopted, choices, own_folders
 from cse.sweep.line import INFORM
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a disk, a quota, a file's limit
@@ -43,6 +43,8 @@ def adopt_own_choices() -> None:
     """Take --config-dir, and dashes before settings, out of this process's arguments, before anything reads them."""
     try:
         sys.argv[1:] = adopted(undashed(sys.argv[1:]))
+        if not own_folders():
+            adopted(own_choices_of(run_to_resume(sys.argv[1:])))
     except UserError as error:
         sys.exit(complain(str(error), 2))
 
@@ -63,34 +65,61 @@ def sort_arguments(arguments: list[str]) -> list[str]:
     return overrides + flags
 
 
-def recorded(record: Path) -> list[str]:
-    """The words that a run was started with, from Hydra's record. Raises UserError for a file that holds no such."""
+def read_record(record: Path) -> object:
+    """One of the files that Hydra leaves in a run's .hydra/. Raises UserError for one that cannot be read."""
     import yaml
 
     try:
-        words = yaml.safe_load(record.read_text(encoding="utf-8")) or []
+        return yaml.safe_load(record.read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise UserError(
             f"{record} cannot be read ({' '.join(str(error).split())}): take a copy, or start anew"
         ) from error
+
+
+def recorded(record: Path) -> list[str]:
+    """The words that a run was started with, from Hydra's record. Raises UserError for a file that holds no such."""
+    words = read_record(record) or []
     if not isinstance(words, list) or not all(isinstance(word, str) and re.search("[=~]", word) for word in words):
         raise UserError(f"{record} is damaged: it should list the run's words, KEY=VALUE; take a copy, or start anew")
     return words
 
 
+def run_to_resume(arguments: list[str]) -> Path | None:
+    """FOLDER of `resume=FOLDER`."""
+    folders = [argument.removeprefix("resume=") for argument in arguments if argument.startswith("resume=")]
+    return Path(folders[-1]) if folders and folders[-1] not in ("auto", "null", "") else None
+
+
+def own_choices_of(run: Path | None) -> list[str]:
+    """--config-dir for each folder of own choices that a run was started with. Raises UserError where one is gone."""
+    record = Path() if run is None else run / ".hydra" / "hydra.yaml"
+    if not record.is_file():
+        return []
+    match read_record(record):
+        case {"hydra": {"runtime": {"config_sources": [*sources]}}}:
+            folders = [one["path"] for one in sources if one["provider"] == PROVIDER]
+        case _:
+            return []
+    for folder in folders:
+        if not Path(folder).is_dir():
+            raise UserError(f"{run} was started with --config-dir {folder}, which is gone: name it where it is now")
+    return [f"--config-dir={folder}" for folder in folders]
+
+
 def resumed(arguments: list[str]) -> list[str]:
     """`resume=FOLDER` becomes that folder's own overrides, with whatever else is given after them."""
-    folders = [argument.removeprefix("resume=") for argument in arguments if argument.startswith("resume=")]
-    if not folders or folders[-1] in ("auto", "null", ""):
+    run = run_to_resume(arguments)
+    if run is None:
         return arguments
-    record = Path(folders[-1]) / ".hydra" / "overrides.yaml"
+    record = run / ".hydra" / "overrides.yaml"
     if not record.is_file():
-        raise UserError(f"resume={folders[-1]}: this is not a run's folder (no .hydra/overrides.yaml in it)")
+        raise UserError(f"resume={run}: this is not a run's folder (no .hydra/overrides.yaml in it)")
     before = recorded(record)
     others = [argument for argument in arguments if not argument.startswith("resume=")]
     left = {*(argument.partition("=")[0] for argument in others), *ONCE}
     unchanged = [argument for argument in before if argument.partition("=")[0] not in left]
-    return [*unchanged, *others, f"hydra.run.dir={folders[-1]}", "resume=auto"]
+    return [*unchanged, *others, f"hydra.run.dir={run}", "resume=auto"]
 
 
 def refuse_flags(arguments: list[str]) -> None:

@@ -17,6 +17,8 @@ SWEEPS_DIR = str(Path(CONF_DIR).parent / "sweeps")
 
 OWN = "CSE_CONF"
 """The variable that names folders laid out as conf/ is, joined as in PATH; the processes of jobs find them there."""
+PROVIDER = "own"
+"""Hydra's name for these folders, in its record of a run."""
 
 
 def groups(config_name: str) -> dict[str, str]:
