@@ -242,10 +242,7 @@ class AuxModality(nn.Module):
         """Take the objective's head, where it is shared; called once, before the optimizers are made."""
 
     def batches(self, first: int, rank: int, world: int) -> Iterator[Any]:
-        """Endless reshuffled batches from number `first` on, a part for each process.
-
-        They depend on (seed, number) only, for exact resume.
-        """
+        """Endless reshuffled batches from number `first` on, by (seed, number) alone; a part for each process."""
         raise NotImplementedError
 
     def tokens(self, batch: Any) -> tuple[Tensor, Tensor]:
@@ -277,6 +274,10 @@ class Evaluator:
         self.prepare()
         source = self.provenance().get("source")
         return f"complete in {source}" if source else "complete"
+
+    def scores(self, split: str) -> tuple[str, ...]:
+        """Names of a split's scores, known before `prepare`; () by default: only scoring tells them."""
+        return ()
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         """Every score of a split, by name."""

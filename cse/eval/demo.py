@@ -54,6 +54,10 @@ class Demo(Evaluator):
             sets[name] = (first, first + official, np.array([float(row[2]) for row in rows]))
         self.sets = sets
 
+    def scores(self, split: str) -> tuple[str, ...]:
+        """One of each set, and the average."""
+        return (*(f"{name}/spearman" for name in ("lee", *WORD_PAIRS)), "average")
+
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         """`<set>/spearman` and `average`; all texts go to `encode` in one call."""
         self.prepare()

@@ -173,6 +173,10 @@ class Geometry(Evaluator):
         self.folder.need(self.pairs)
         self.splits = tuple(self.pairs)
 
+    def scores(self, split: str) -> tuple[str, ...]:
+        """Of every split the same."""
+        return ("alignment", "uniformity", "uniformity_without_log", "effective_rank", "isotropy", "mean_cosine")
+
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         """Alignment, uniformity (with and without the log), effective rank, isotropy and mean cosine."""
         self.prepare()

@@ -80,6 +80,10 @@ class Retrieval(Evaluator):
         self.splits = tuple(split for split in self.splits if self._present(self.parts[split]))
         self.folder.need(self.splits)
 
+    def scores(self, split: str) -> tuple[str, ...]:
+        """A recall for each k, and the median rank."""
+        return (*(f"recall@{k}" for k in self.ks), "median_rank")
+
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         """Recalls and median rank of the split's captions; on test the queries are searched too."""
         self.prepare()

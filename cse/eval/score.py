@@ -42,11 +42,20 @@ class Remembering:
             self.rows.update(zip(unknown, self.encode(unknown), strict=True))
 
 
-def check(name: str, evaluator: object) -> None:
-    """Raise UserError for a prepared evaluator that is not as cse.types says, before any score can be lost by it."""
-    cls = f"{type(evaluator).__module__}.{type(evaluator).__qualname__}"
+def check_class(name: str, evaluator: object) -> None:
+    """Raise UserError for an evaluator that is none."""
     if not isinstance(evaluator, Evaluator):
-        raise UserError(f"eval.{name}: {cls} must inherit cse.types.Evaluator")
+        raise UserError(f"eval.{name}: {class_of(evaluator)} must inherit cse.types.Evaluator")
+
+
+def class_of(evaluator: object) -> str:
+    """Its class, as an import finds it."""
+    return f"{type(evaluator).__module__}.{type(evaluator).__qualname__}"
+
+
+def check(name: str, evaluator: Evaluator) -> None:
+    """Raise UserError for a prepared evaluator that is not as cse.types says, before any score can be lost by it."""
+    cls = class_of(evaluator)
     provenance = evaluator.provenance()
     try:
         TypeAdapter(Provenance).validate_python(provenance)

@@ -210,6 +210,11 @@ class Stsb(Evaluator):
         self.folder.need(self.tasks)
         self.splits = tuple(self.tasks)
 
+    def scores(self, split: str) -> tuple[str, ...]:
+        """Those of STS-B; with_sickr those of SICK-R and the average too."""
+        more = ("SICK-R/spearman", "SICK-R/pearson", "average") if self.with_sickr else ()
+        return ("spearman", "pearson", *more)
+
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         """`spearman` and `pearson` of STS-B; with_sickr adds `SICK-R/...` and the `average` Spearman."""
         self.prepare()

@@ -66,6 +66,10 @@ class StsbMulti(Evaluator):
         self.folder.need(self.tasks)
         self.splits = tuple(self.tasks)
 
+    def scores(self, split: str) -> tuple[str, ...]:
+        """Two of each language, and the average."""
+        return (*(f"{one}/{kind}" for one in self.languages for kind in ("spearman", "pearson")), "average")
+
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         """`<language>/spearman` and `/pearson`; `average` if every language has data."""
         self.prepare()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 from omegaconf import DictConfig, OmegaConf
 
 from cse.errors import MissingResource, UserError
+from cse.run.compatible import check_dropout, check_rows, check_views
 
 if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
     from accelerate import Accelerator
@@ -178,6 +179,25 @@ def prepared(part: P) -> P:
     return part
 
 
+def made_evaluators(cfg: DictConfig | None) -> dict[str, Evaluator]:
+    """The evaluators by config key, as they are before their data is looked for."""
+    from cse.eval.score import check_class
+
+    if cfg and "_target_" in cfg:
+        raise UserError(f"the YAML of {cfg._target_} in conf/eval must open with # @package eval.NAME, its file's name")
+    made = {str(name): make(node) for name, node in (cfg or {}).items()}
+    for name, part in made.items():
+        check_class(name, part)
+    return made
+
+
+def check_selection(cfg: DictConfig) -> None:
+    """Raise UserError where no evaluator of a run gives the scores that it is to look at while it trains."""
+    from cse.training.settings import watched
+
+    watched(make(cfg.trainer), made_evaluators(cfg.get("eval")))
+
+
 def build_evaluators(cfg: DictConfig | None, splits: tuple[str, ...] | None = None) -> dict[str, Evaluator]:
     """The evaluators by config key, data found and checked; what is missing of all of them in one message.
 
@@ -185,65 +205,20 @@ def build_evaluators(cfg: DictConfig | None, splits: tuple[str, ...] | None = No
     """
     from cse.eval.score import check
 
-    def built(name: str, node: DictConfig) -> Evaluator:
-        part: Evaluator = make(node)
+    def ready(name: str, part: Evaluator) -> Evaluator:
         chosen = tuple(split for split in part.splits if splits is None or split in splits)
-        if not chosen:
-            return part
-        part.splits = chosen
-        part.prepare()
-        check(name, part)
+        if chosen:
+            part.splits = chosen
+            part.prepare()
+            check(name, part)
         return part
 
-    if cfg and "_target_" in cfg:
-        raise UserError(f"the YAML of {cfg._target_} in conf/eval must open with # @package eval.NAME, its file's name")
     missing: list[str] = []
-    nodes = {str(name): node for name, node in (cfg or {}).items()}
-    evaluators = {name: attempted(missing, partial(built, name, node)) for name, node in nodes.items()}
+    made = made_evaluators(cfg)
+    evaluators = {name: attempted(missing, partial(ready, name, part)) for name, part in made.items()}
     if missing:
         raise MissingResource("; and ".join(dict.fromkeys(missing)))
     return evaluators
-
-
-def check_rows(batch_size: int, objective: Objective) -> None:
-    """Refuse a batch of one row for a loss that compares rows, or takes statistics over them."""
-    if batch_size < objective.min_rows:
-        raise UserError(
-            f"trainer.batch_size={batch_size}: {type(objective).__name__} compares the rows of a batch, of which there "
-            f"must be at least {objective.min_rows}"
-        )
-
-
-def check_views(augmentation: Augmentation, text: Text, objective: Objective) -> None:
-    """Refuse spans where an objective pairs rows one with one, and more views than there can be of a row."""
-    name = type(objective).__name__
-    if augmentation.positives > 1 and objective.num_views > 1 and not objective.averages_positives:
-        raise UserError(
-            f"{name} pairs one text with one, but augmentation.positives={augmentation.positives} spans go with each "
-            "anchor: set augmentation.positives=1"
-        )
-    if augmentation.needs_columns and text.num_columns == 1 and objective.num_views > 1:
-        raise UserError(
-            f"augmentation=none makes each view from a column of its own, and data={text.name} has one column: use "
-            f"augmentation=dropout (SimCSE) for it, or data with {objective.num_views} columns"
-        )
-    max_views = augmentation.max_views
-    if max_views is not None and objective.num_views > max_views:
-        raise UserError(
-            f"{name} wants {objective.num_views} views of a row, and {type(augmentation).__name__.lower()} makes "
-            f"{max_views}"
-        )
-
-
-def check_dropout(name: str, encoder: Encoder, augmentation: Augmentation, text: Text, objective: Objective) -> None:
-    """Refuse views that would be equal: the same text, unchanged, through an encoder without dropout."""
-    unchanged = augmentation.keeps_text and text.num_columns == 1
-    if unchanged and objective.num_views > 1 and encoder.dropout == 0:
-        raise UserError(
-            f"model.name={name} trains without dropout, so {objective.num_views} views of a sentence would be equal: "
-            "set augmentation=dropout augmentation.p=0.1, or choose an augmentation that changes the text "
-            "(augmentation=shuffle)"
-        )
 
 
 def build_aux(cfg: DictConfig, encoder: Encoder, objective: Objective) -> AuxModality | None:

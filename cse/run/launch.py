@@ -23,9 +23,10 @@ ALONE = 30.0  # seconds of waiting for other processes, before it is said
 def fit(cfg: DictConfig, folder: Path, *, chosen: Mapping[str, str | None], overrides: Sequence[str]) -> DictConfig:
     """The config as the job will run: where its values come from, and shrunk where scale= or smoke= asks for it.
 
-    chosen, overrides: Hydra's choice of each group, and the words. Raises UserError for a folder that holds a run.
+    chosen, overrides: Hydra's choice of each group, and the words. Raises UserError for a folder that holds a run, and
+    for a score that nothing gives.
     """
-    from cse.run import groups, recipe, scale
+    from cse.run import build, groups, recipe, scale
     from cse.run.smoke import shrink
 
     cfg.sources = recipe.sources(chosen, overrides)
@@ -36,6 +37,8 @@ def fit(cfg: DictConfig, folder: Path, *, chosen: Mapping[str, str | None], over
     scale.fit(cfg)
     if cfg.smoke:
         shrink(cfg)
+    if not cfg.data.preview:  # which scores nothing
+        build.check_selection(cfg)
     return cfg
 
 

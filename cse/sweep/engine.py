@@ -62,11 +62,12 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
 
 
 def check_settings(planned: Sequence[jobs.Job]) -> None:
-    """Check jobs of every kind, and every value in one of them, before a job starts.
+    """Check jobs of every kind, and every value in one of them, before a job starts: settings, and what selects.
 
     Raises UserError for a key or a choice that a job does not have, or where no job has settings that it can have. A
     value that only some jobs cannot have fails in those, and leaves the others running.
     """
+    from cse.run import build, scale
     from cse.run.settings import settle
 
     kinds = set()
@@ -83,7 +84,10 @@ def check_settings(planned: Sequence[jobs.Job]) -> None:
         seen |= set(one.arguments)
         name = worker.CONFIGS[one.program]
         try:
-            settle(composition.composed(name, one.arguments), name)
+            config = settle(composition.composed(name, one.arguments), name)
+            if one.program == "cse-train" and not config.smoke:  # which selects by a score of its own
+                scale.fit(config)
+                build.check_selection(config)
             accepted += 1
         except UserError as error:
             refusals.append(error)

@@ -20,7 +20,7 @@ from cse.eval.score import Remembering, score
 from cse.training import checkpoint, compilation
 from cse.training.distributed import Agreement, follow_encoding, gather_objects, lead_encoding, world_size
 from cse.training.progress import Progress
-from cse.training.settings import Outcome, Parts, watched
+from cse.training.settings import Outcome, Parts, no_such_score, watched
 from cse.training.signals import Signals
 from cse.training.update import Metrics, Update, geometry
 from cse.training.watch import Watch
@@ -229,7 +229,7 @@ class Training:
     def _is_best(self, scores: Scores) -> bool:
         """Whether this step is better than all before. Step 0, the untrained encoder, is for comparison only."""
         if self.trainer.select not in scores:
-            raise UserError(f"trainer.select={self.trainer.select} is not among {', '.join(scores)}")
+            raise no_such_score(str(self.trainer.select), scores)
         value = scores[self.trainer.select]
         if self.step == 0 or math.isnan(value) or (self.best_score is not None and value <= self.best_score):
             return False

@@ -1,6 +1,8 @@
 """What a run is told (Trainer), what it is made of (Parts) and what comes of it (Outcome)."""
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Annotated, Literal
 
 from annotated_types import Ge
@@ -76,18 +78,37 @@ class Outcome:
     curve: list[tuple[int, dict[str, float]]]
 
 
-def watched(trainer: Trainer, evaluators: dict[str, Evaluator]) -> list[str]:
-    """The evaluators that score dev in training: the one that `trainer.select` names, and those of `watch`."""
+def watched(trainer: Trainer, evaluators: Mapping[str, Evaluator]) -> list[str]:
+    """The evaluators that score dev in training: the one that `trainer.select` names, and those of `watch`.
+
+    Raises UserError for a score that none of them gives. They need not be prepared.
+    """
     select, watch = trainer.select, list(trainer.watch)
-    able = [name for name, evaluator in evaluators.items() if "dev" in evaluator.splits]
+    able = {name: one for name, one in evaluators.items() if "dev" in one.splits}
+    names = {f"dev/{name}/{score}" for name, one in able.items() for score in one.scores("dev")}
     split, _, rest = (select or "").partition("/")
     name = rest.partition("/")[0]
     if select is not None and (split != "dev" or name not in able):
-        choices = ", ".join(f"dev/{key}/..." for key in able) or "none"
+        choices = (", ".join(f"dev/{key}/..." for key in able) or "none") + nearest(select, names)
         raise UserError(
             f"trainer.select={select}: no evaluator of this run gives it (dev scores: {choices}); "
             "add one to eval=[...], or trainer.select=null to keep the last step"
         )
+    own = [score for score in names if score.startswith(f"dev/{name}/")]
+    if select is not None and own and select not in own:
+        raise no_such_score(select, own)
     if unable := [one for one in watch if one not in able]:
         raise UserError(f"trainer.watch={watch}: {unable[0]} gives no dev score (those that do: {', '.join(able)})")
     return list(dict.fromkeys([name, *watch] if select is not None else watch))
+
+
+def no_such_score(select: str, scores: Collection[str]) -> UserError:
+    """The one sentence for a selecting score that is not among these."""
+    there = ", ".join(sorted(scores))
+    return UserError(f"trainer.select={select}: there is no such score{nearest(select, scores)}; there are {there}")
+
+
+def nearest(select: str, scores: Collection[str]) -> str:
+    """The words `; did you mean SCORE?`, or nothing."""
+    close = get_close_matches(select, sorted(scores), 1)
+    return f"; did you mean {close[0]}?" if close else ""

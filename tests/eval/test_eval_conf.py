@@ -3,6 +3,7 @@
 import inspect
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hydra import compose, initialize_config_dir
 from hydra.utils import get_class, instantiate
@@ -11,6 +12,7 @@ from omegaconf import OmegaConf
 from cse.errors import UserError
 from cse.run.build import build_evaluators
 from cse.run.groups import CONF_DIR, choices
+from cse.run.smoke import write_senteval
 
 CONF = Path(CONF_DIR)
 NAMES = choices("eval")
@@ -39,6 +41,18 @@ def test_the_contract_of_an_evaluator(name, all_of_them):
     assert callable(evaluator)
     assert callable(evaluator.prepare)
     assert callable(evaluator.provenance)
+
+
+@pytest.mark.parametrize("settings", [{"name": "demo"}, {"name": "stsb"}, {"name": "stsb", "with_sickr": True},
+                                      {"name": "geometry", "threshold": 2}])  # fmt: skip
+def test_an_evaluator_gives_the_scores_that_it_names(settings, all_of_them, tmp_path):
+    write_senteval(tmp_path)
+    name = settings.pop("name")
+    places = {} if name == "demo" else {"senteval": str(tmp_path), "allow_partial": True}
+    evaluator = instantiate(all_of_them[name], **places, **settings)
+    rng = np.random.default_rng(0)
+    given = evaluator(lambda texts: rng.standard_normal((len(texts), 8), np.float32), "dev")
+    assert set(evaluator.scores("dev")) == set(given)
 
 
 def test_a_yaml_without_its_package_is_refused():

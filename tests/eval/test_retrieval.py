@@ -83,7 +83,7 @@ def test_recall_of_each_split_and_the_table_of_the_search(folder, bag_of_letters
     found = evaluator(folder)
     dev, test = found(encode, "dev"), found(encode, "test")
     assert len(calls) == 2
-    assert set(dev) == {"recall@1", "recall@5", "median_rank"}
+    assert set(dev) == set(found.scores("dev")) == {"recall@1", "recall@5", "median_rank"}
     ranks = ranks_of_same_image(bag_of_letters(calls[0]), np.repeat(np.arange(6), 3))
     assert dev["recall@1"] == 100 * np.mean(ranks <= 1)
     assert dev["recall@5"] == 100 * np.mean(ranks <= 5) >= dev["recall@1"]

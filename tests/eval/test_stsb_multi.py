@@ -32,7 +32,8 @@ def folder(tmp_path, monkeypatch) -> Path:
 def test_each_language_and_split_apart(folder, bag_of_letters):
     evaluator = StsbMulti(str(folder), ["de", "zh"])
     dev, test = evaluator(bag_of_letters, "dev"), evaluator(bag_of_letters, "test")
-    assert set(dev) == {"de/spearman", "de/pearson", "zh/spearman", "zh/pearson", "average"}
+    names = {"de/spearman", "de/pearson", "zh/spearman", "zh/pearson", "average"}
+    assert set(dev) == set(evaluator.scores("dev")) == names
     assert dev["average"] == (dev["de/spearman"] + dev["zh/spearman"]) / 2
     assert dev["de/pearson"] != test["de/pearson"]
     assert evaluator.tasks["dev"]["zh"][0].first[2] == "猫猫, \u201equoted\u201c"

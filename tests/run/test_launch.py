@@ -136,7 +136,6 @@ def test_processes_that_others_started_get_no_advice(monkeypatch, caplog, tmp_pa
     [
         ("trainer.batch_size=500", "larger than the data"),  # found by every process
         ("data.path=/no/such/file.txt", "no such file"),  # by the first, while the others wait for it
-        ("trainer.select=dev/stsb/spaerman", "dev/stsb/spearman"),  # by the first alone, after the first score
     ],
 )
 def test_a_mistake_on_two_processes_is_one_sentence(small_run, mistake, told):

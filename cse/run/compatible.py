@@ -1,0 +1,53 @@
+"""Parts that do not go together, said before any work."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cse.errors import UserError
+
+if TYPE_CHECKING:
+    from cse.data.text import Text
+    from cse.model.encoder import Encoder
+    from cse.types import Augmentation, Objective
+
+
+def check_rows(batch_size: int, objective: Objective) -> None:
+    """Refuse a batch of one row for a loss that compares rows, or takes statistics over them."""
+    if batch_size < objective.min_rows:
+        raise UserError(
+            f"trainer.batch_size={batch_size}: {type(objective).__name__} compares the rows of a batch, of which there "
+            f"must be at least {objective.min_rows}"
+        )
+
+
+def check_views(augmentation: Augmentation, text: Text, objective: Objective) -> None:
+    """Refuse spans where an objective pairs rows one with one, and more views than there can be of a row."""
+    name = type(objective).__name__
+    if augmentation.positives > 1 and objective.num_views > 1 and not objective.averages_positives:
+        raise UserError(
+            f"{name} pairs one text with one, but augmentation.positives={augmentation.positives} spans go with each "
+            "anchor: set augmentation.positives=1"
+        )
+    if augmentation.needs_columns and text.num_columns == 1 and objective.num_views > 1:
+        raise UserError(
+            f"augmentation=none makes each view from a column of its own, and data={text.name} has one column: use "
+            f"augmentation=dropout (SimCSE) for it, or data with {objective.num_views} columns"
+        )
+    max_views = augmentation.max_views
+    if max_views is not None and objective.num_views > max_views:
+        raise UserError(
+            f"{name} wants {objective.num_views} views of a row, and {type(augmentation).__name__.lower()} makes "
+            f"{max_views}"
+        )
+
+
+def check_dropout(name: str, encoder: Encoder, augmentation: Augmentation, text: Text, objective: Objective) -> None:
+    """Refuse views that would be equal: the same text, unchanged, through an encoder without dropout."""
+    unchanged = augmentation.keeps_text and text.num_columns == 1
+    if unchanged and objective.num_views > 1 and encoder.dropout == 0:
+        raise UserError(
+            f"model.name={name} trains without dropout, so {objective.num_views} views of a sentence would be equal: "
+            "set augmentation=dropout augmentation.p=0.1, or choose an augmentation that changes the text "
+            "(augmentation=shuffle)"
+        )
