@@ -1,8 +1,10 @@
 """best/: the encoder of the best step, exported as the run goes on, read back at its end and scored."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 
@@ -17,6 +19,8 @@ from cse.run.card import model_card
 from cse.run.record import Record
 from cse.training.settings import Parts
 from cse.types import Encode
+
+SAMPLE, ALIKE = 32, 1e-4  # texts that are encoded again, and how far a number may be off: rounding of other batches
 
 
 def recover_best(folder: Path, best_step: int) -> None:
@@ -53,9 +57,15 @@ class Best:
         with replaced_folder(self.folder, "free space and run again with resume=auto") as temporary:
             save_encoder(self.parts.encoder, temporary, self.parts.objective.test_head(), card)
 
-    def score(self, device: torch.device) -> None:
-        """Score what a user will load, every evaluator on all its splits, into the record's metrics."""
+    def score(self, device: torch.device, known: Mapping[str, np.ndarray]) -> None:
+        """Score what a user will load, every evaluator on all its splits, into the record's metrics.
+
+        known: vectors of texts by the encoder that was exported; where some of them come out alike, none is made again.
+        """
         encode = Remembering(load_encoder(str(self.folder), pooling=None).to(device).encode)
+        sample = list(known)[:SAMPLE]
+        if sample and np.allclose(encode(sample), [known[text] for text in sample], rtol=0, atol=ALIKE):
+            encode.rows.update(known)
         evaluators = self.parts.evaluators
         splits = {name: list(evaluator.splits) for name, evaluator in evaluators.items()}
         score(evaluators, splits, encode, into=self.record.metrics)

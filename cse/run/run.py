@@ -84,7 +84,7 @@ def train(cfg: DictConfig, folder: Path, signals: "Signals") -> float | None:
             if is_first:
                 if outcome.best_step == 0:  # nothing was selected: what was trained is the last step
                     best.keep(outcome.steps, outcome.curve[-1][1] if outcome.curve else {})
-                best.score(accelerator.device)
+                best.score(accelerator.device, training.known(outcome.best_step or outcome.steps))
                 conclude(record, parts, outcome)
         return outcome.best_score
 

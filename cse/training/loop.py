@@ -3,13 +3,14 @@
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from itertools import repeat
 from pathlib import Path
 from typing import Any, NoReturn
 
+import numpy as np
 from accelerate import Accelerator
 from accelerate.utils import set_seed
 from torch import nn
@@ -24,7 +25,7 @@ from cse.training.settings import Outcome, Parts, no_such_score, watched
 from cse.training.signals import Signals
 from cse.training.update import Metrics, Update, geometry
 from cse.training.watch import Watch
-from cse.types import Batch, Encode
+from cse.types import Batch
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +64,7 @@ class Training:
         self.best_score: float | None = None
         self.curve: list[tuple[int, Scores]] = []
         self.seconds, self.tokens = 0.0, 0
-        self.encoding: tuple[int, Encode] | None = None  # of the step it was made at
+        self.encoding: tuple[int, Remembering] | None = None  # of the step it was made at
         self.watch = Watch(trainer, batches, folder, accelerator)
 
     def start(self, seed: int, resume: bool) -> None:
@@ -161,7 +162,7 @@ class Training:
                 "goes on"
             ) from error
 
-    def encode(self) -> Encode:
+    def encode(self) -> Remembering:
         """The encoder as it is at this step, with the head that it is tested with; each text is encoded once."""
         if self.encoding is None or self.encoding[0] != self.step:
             encode = partial(
@@ -171,6 +172,12 @@ class Training:
             )
             self.encoding = self.step, Remembering(encode)
         return self.encoding[1]
+
+    def known(self, step: int) -> Mapping[str, np.ndarray]:
+        """Texts and their vectors of that step, as best/ makes them; {} once the encoder is another one."""
+        if self.encoding is None or self.encoding[0] != step or self.trainer.eval_precision != "fp32":
+            return {}
+        return self.encoding[1].rows
 
     def _batches(self) -> Iterator[Batch]:
         """The batches from this step on, in the host's memory; their real tokens are counted."""
