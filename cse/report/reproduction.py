@@ -6,14 +6,26 @@ unbiased (c4) and the correction 1 + 1 / (4n) for small samples.
 """
 
 import math
+import re
 from collections.abc import Sequence
 
 import numpy as np
 
 from cse.report.spec import Metric
 
-LEAST = {"spearman": -100.0, "spearman_mean": -100.0, "pearson": -100.0, "uniformity": -8.0, "mean_cosine": -1.0}
-CORRELATED = ("sts", "stsb", "stsb_multi", "demo")  # evaluators whose averages are of correlations
+CORRELATION = re.compile(r"(.*_)?(spearman|pearson)(_mean)?")  # times 100: from -100 to 100
+LEAST = {"uniformity": -8.0, "mean_cosine": -1.0}  # of other scores that may lie below 0
+CORRELATIONS = {  # the share of correlations in what an average is of; of averages that are not here, none
+    "demo/average": 1,
+    "sts/average": 1,
+    "stsb_multi/average": 1,
+    "mteb/STS/average": 1,
+    "mteb/Summarization/average": 1,
+    "mteb/average": 11 / 56,
+    "declutr/downstream": 7 / 18,
+    "declutr/average": 7 / 18 / 2,  # the mean of downstream's and probing's
+    "declutr/all": 7 / 28,
+}
 
 
 def cv_star(values: Sequence[float], least: float) -> float | None:
@@ -30,7 +42,6 @@ def least_of(metric: Metric) -> float:
     """The least that a score can be; of a mean of scores the mean of theirs."""
     if not isinstance(metric, str):
         return float(np.mean([least_of(one) for one in metric]))
-    _, evaluator, score = metric.split("/", 2)
-    if score.rpartition("/")[2] == "average" and evaluator in CORRELATED:
-        return LEAST["spearman"]
-    return LEAST.get(score.rpartition("/")[2], 0.0)
+    score = metric.partition("/")[2]
+    last = score.rpartition("/")[2]
+    return -100.0 if CORRELATION.fullmatch(last) else LEAST.get(last, -100.0 * CORRELATIONS.get(score, 0))
