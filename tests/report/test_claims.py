@@ -111,6 +111,30 @@ def test_shared_seeds_are_paired_and_all_claims_corrected(judged):
     assert three.p > stats.ttest_rel(SCORES[3], SCORES[2]).pvalue  # Holm over six claims
 
 
+def test_each_claims_p_is_holms_over_all_of_the_table(judged):
+    """Of tests by scipy, claim after claim; of two that are alike, the worse of two one-sided ones."""
+    two, three, four, five = (SCORES[m] for m in (2, 3, 4, 5))
+    apart = [b - a for a, b in zip(four, five, strict=True)]
+    alike = max(
+        stats.ttest_1samp(apart, -2.0, alternative="greater").pvalue,
+        stats.ttest_1samp(apart, 2.0, alternative="less").pvalue,
+    )
+    axis, scores = zip(*((m, score) for m, of in SCORES.items() for score in of), strict=True)
+    raw = [
+        stats.ttest_rel(three, two).pvalue,
+        stats.ttest_rel(four, three).pvalue,
+        stats.ttest_rel(five, four).pvalue,
+        alike,
+        max(stats.ttest_rel(many, two).pvalue for many in (three, four, five)),
+        stats.pearsonr(stats.rankdata(axis), stats.rankdata(scores)).pvalue,
+    ]
+    expected, least = {}, 0.0
+    for rank, place in enumerate(sorted(range(6), key=raw.__getitem__)):
+        least = expected[place] = max(least, min(1.0, raw[place] * (6 - rank)))
+    found = list(judged().values())
+    assert [one.p for one in found] == pytest.approx([expected[place] for place in range(6)])
+
+
 def test_alike_is_two_one_sided_tests(judged):
     """Within 2 points of spread .2: equivalence is shown, not merely no difference seen."""
     found = judged()["five is like four"]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
+from scipy.stats import bootstrap, spearmanr
 from sklearn.metrics import f1_score
 
 from cse.eval.items import keep_items
@@ -51,6 +51,49 @@ def test_the_spread_is_that_of_the_accuracys_own_formula():
     scores = resampling.resample(Items("accuracy", right, np.ones(400, int)), 0)
     assert scores.mean() == pytest.approx(75, abs=0.3)
     assert scores.std() == pytest.approx(100 * np.sqrt(0.75 * 0.25 / 400), rel=0.1)
+
+
+def rho(values, gold):
+    return 100 * spearmanr(values, gold)[0]
+
+
+@pytest.mark.parametrize("kind", ["spearman", "accuracy"])
+def test_a_difference_is_scipys_paired_bootstrap(kind):
+    """Two encoders that err on the same items differ less by chance than two that each have items of their own."""
+    rng = np.random.default_rng(3)
+    gold, common = rng.normal(size=250), rng.normal(size=250)
+    left, right = (gold + 0.6 * common + 0.3 * rng.normal(size=250) for _ in range(2))
+    score = rho
+    if kind == "accuracy":
+        left, right, gold = left > 0.3, right > 0.3, gold > 0.3
+
+        def score(values, gold):
+            return 100 * np.mean(values == gold)
+
+    one, other = (
+        resampling.Resampled(resampling.resample(Items(kind, values, gold), 0), 250) for values in (left, right)
+    )
+    low, high = (one - other).interval(0.9)
+    theirs = bootstrap(
+        (left, right, gold), lambda a, b, gold: score(a, gold) - score(b, gold), paired=True, vectorized=False,
+        confidence_level=0.9, method="percentile", n_resamples=600, rng=np.random.default_rng(0),
+    ).confidence_interval  # fmt: skip
+    width = theirs.high - theirs.low
+    assert (low, high) == pytest.approx((theirs.low, theirs.high), abs=0.15 * width)
+    apart = resampling.resample(Items(kind, right, gold), 1)  # other resamples, as if of other items
+    assert np.ptp(np.quantile(one.values_R - apart, (0.05, 0.95))) > 1.3 * width
+
+
+def test_p_is_as_rare_as_it_says_where_nothing_differs():
+    rng, seen = np.random.default_rng(5), []
+    for seed in range(200):
+        gold = rng.integers(0, 2, 200)
+        one, other = (
+            resampling.Resampled(resampling.resample(Items("accuracy", made, gold), seed), 200)
+            for made in (np.where(rng.uniform(size=200) < 0.8, gold, 1 - gold) for _ in range(2))
+        )
+        seen.append((one - other).p())
+    assert 0.015 <= np.mean(np.array(seen) < 0.05) <= 0.09
 
 
 class Given(Evaluator):

@@ -1,7 +1,7 @@
 """Against published p values, against the formulas written out, and against what intervals promise."""
 
 import math
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -68,6 +68,50 @@ def test_the_bootstrap_is_every_resample():
 def test_one_value_or_none_that_varies_has_no_p():
     assert math.isnan(statistics.student(Summary(1.0, None, 1), Summary(2.0, 0.1, 5)))
     assert math.isnan(statistics.welch(Summary(1.0, 0.0, 2), Summary(2.0, 0.0, 2)))
+
+
+def holm_by_closed_testing(p_values):
+    """Each p the largest of Bonferroni's over every set of tests that has it (Marcus, Peritz & Gabriel 1976)."""
+    places = range(len(p_values))
+    sets = [chosen for size in range(1, len(p_values) + 1) for chosen in combinations(places, size)]
+    return [
+        max(min(1.0, len(chosen) * min(p_values[i] for i in chosen)) for chosen in sets if place in chosen)
+        for place in places
+    ]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_holm_is_the_closure_of_bonferronis(seed):
+    rng = np.random.default_rng(seed)
+    p_values = (rng.uniform(size=7) ** 3).tolist()
+    p_values[5] = p_values[2]  # a tie
+    expected = holm_by_closed_testing(p_values)
+    assert statistics.holm(p_values) == pytest.approx(expected)
+    with_gap = [*p_values[:4], math.nan, *p_values[4:]]
+    corrected = statistics.holm(with_gap)
+    assert math.isnan(corrected.pop(4))
+    assert corrected == pytest.approx(expected)
+
+
+def test_seeds_of_both_sides_are_paired_whatever_their_order():
+    ours, theirs = {"1": 71.0, "2": 72.5, "3": 70.0, "9": 99.0}, {"3": 69.2, "2": 71.0, "1": 70.4}
+    found = statistics.compared(ours, theirs, 0.9)
+    paired = stats.ttest_rel([71.0, 72.5, 70.0], [70.4, 71.0, 69.2])
+    low, high = paired.confidence_interval(0.9)
+    assert (found.test, found.n, found.p) == ("paired t", "3 seeds", pytest.approx(paired.pvalue))
+    assert (found.effect, *found.interval) == pytest.approx(((0.6 + 1.5 + 0.8) / 3, low, high))
+    assert statistics.compared(ours, theirs, 0.9, shift=0.5).p == pytest.approx(
+        stats.ttest_1samp([0.6, 1.5, 0.8], 0.5).pvalue
+    )
+
+
+def test_seeds_that_are_not_shared_are_two_samples():
+    ours, theirs = {"1": 71.0, "2": 72.5, "3": 70.0}, {"7": 69.2, "8": 71.0}
+    found = statistics.compared(ours, theirs, 0.9)
+    welch = stats.ttest_ind(list(ours.values()), list(theirs.values()), equal_var=False)
+    low, high = welch.confidence_interval(0.9)
+    assert (found.test, found.n, found.p) == ("Welch", "3 and 2 seeds", pytest.approx(welch.pvalue))
+    assert (found.effect, *found.interval) == pytest.approx((213.5 / 3 - 70.1, low, high))
 
 
 def verdict(ours, published, n=1):
