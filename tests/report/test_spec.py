@@ -1,0 +1,57 @@
+"""A report's block: what is wrong with it is said in one sentence, and the sweeps' own say what their columns are."""
+
+import pytest
+import yaml
+from made_up_tables import TABLE3, spec_of
+
+from cse.errors import UserError
+from cse.report import published
+from cse.report.spec import parse
+from cse.report.table import is_sts
+from cse.sweep import jobs
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"metric": "dev/stsb/spearman"}, "is of the test split, and the two are never read as one"),
+        ({"rows": {"SimCSE-BERT": {}}}, "report.rows names 'SimCSE-BERT'"),
+        ({"columns": {"Average": "test/x"}}, "report.columns names 'Average'; the paper's are Avg."),
+        ({"tabel": 1}, "report has no key 'tabel'"),
+        ({"aggregate": "median"}, "'median' is not one of mean, max, q75, q50, best"),
+        ({"aggregate": "best"}, "report.select is missing"),
+        ({"metric": None}, "has no metric"),
+        ({"baseline": "SimCSE"}, "report.baseline names 'SimCSE'"),
+        ({"columns": {"Avg.": {"metrik": "test/x"}}}, "metrik"),
+    ],
+)
+def test_a_mistake_in_the_block_is_one_sentence(change, message):
+    block = {**yaml.safe_load(TABLE3), **change}
+    with pytest.raises(UserError, match=message.replace(".", r"\.")) as caught:
+        spec_of(yaml.safe_dump(block))
+    assert str(caught.value).startswith("sweeps/it.yaml: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_geometry_is_judged_in_its_own_unit():
+    """Of Table 2's last columns: .1 of an STS average, or its seeds, say nothing of a distance's logarithm."""
+    block = jobs.read("noncontrastive/table2").report
+    printed = published.table(block["paper"], block["table"])
+    columns = parse(block, printed, "sweeps/it.yaml", tolerance=0.1, seed_sd=0.9).columns
+    assert (columns["alignment"].tolerance, columns["uniformity"].tolerance) == (0.01, 0.05)
+    assert printed.column_decimals == {"alignment": 2, "uniformity": 2}
+
+
+@pytest.mark.parametrize(
+    ("metric", "sts"),
+    [
+        ("test/sts/average", True),
+        ("dev/stsb/spearman", True),
+        ("test/transfer/average", False),
+        ("test/mteb/STS/average", False),
+        ("test/declutr/probing", False),
+        ("test/geometry/uniformity", False),
+    ],
+)
+def test_seeds_of_an_sts_score_stand_in_for_no_other(metric, sts):
+    assert is_sts(metric) == sts
