@@ -138,6 +138,15 @@ def test_small_temperatures_meet_the_floor_of_the_authors_library(name):
         assert composed("train", job.arguments).objective.log_floor == 1e-20
 
 
+def test_figure_2_of_declutr_pools_the_captions_grid_alone():
+    """Panels a and b are drawn with the default strategy; only panel c is of strategies."""
+    panels = {panel["name"]: panel for panel in sweep("declutr/figure2").report["figures"]}
+    assert [panels[name].get("where") for name in ("figure2a", "figure2b", "figure2c")] == [
+        {"augmentation.strategy": "all"}, {"augmentation.strategy": "all"}, None
+    ]  # fmt: skip
+    assert panels["figure2c"]["x"] == "augmentation.strategy"
+
+
 @pytest.mark.parametrize("name", ["noncontrastive/table2", "noncontrastive/table4", "noncontrastive/figure3"])
 @pytest.mark.parametrize("case", ["roberta_barlow_nli", "roberta_barlow_wikiauto"])
 def test_pairs_are_views_without_dropout_in_a_sweep_and_alone(name, case):

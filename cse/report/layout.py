@@ -96,8 +96,8 @@ def grid(table: Table) -> Grid:
     facts = [
         fact for fact, text in FACTS.items() if any(text(cell, table.digits(cell.column)) for cell in table.all_cells)
     ]
-    split = "" if table.split == "none" else f" ({table.split})"
-    names = [f"{column}{split}" for column in table.columns]
+    splits = {column: table.split_of(column) for column in table.columns}
+    names = [column if split == "none" else f"{column} ({split})" for column, split in splits.items()]
     layout, header = (_side_by_side, ["", "score", *facts]) if len(names) <= 2 else (_stacked, ["", "", *names])
     texts = {fact: partial(_text, fact=fact, table=table) for fact in facts}
     blocks = [layout(row, dict(zip(names, cells.values(), strict=True)), texts) for row, cells in table.cells.items()]
@@ -140,7 +140,7 @@ def to_csv(tables: list[Table]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(_csv_row(Cell("", "", None), ""))
     for table in tables:
-        writer.writerows([map(_bare, _csv_row(cell, table.split).values()) for cell in table.all_cells])
+        writer.writerows([map(_bare, _csv_row(cell, table.split_of(cell.column)).values()) for cell in table.all_cells])
     return out.getvalue()
 
 

@@ -9,6 +9,7 @@
         others: [row, ...]           # other groups' models: shown as published only, never run here
         decimals: 2                  # as printed (2 where left out)
         column_decimals: {column: 2} # of columns that are printed otherwise
+        counts: [column]             # of whole numbers that are no scores (parameters, widths): of no split
         averages:                    # column: what it is the mean of, [a, b] in the list counting as one
           Avg.: {of: [...], table: where those columns are (here), weights: {column: weight} in place of `of`}
         category_means: {table, rows, of}   # of this table's rows, column by column, printed in another table
@@ -62,6 +63,7 @@ class Published:
     others: frozenset[str]
     decimals: int | None
     column_decimals: dict[str, int] = field(default_factory=dict)
+    counts: frozenset[str] = frozenset()
     p_values: dict[tuple[str, str], str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -111,6 +113,7 @@ def table(paper: str, name: str) -> Published:
         others=frozenset(raw.get("others", [])),
         decimals=raw.get("decimals", 2),
         column_decimals=raw.get("column_decimals", {}),
+        counts=frozenset(raw.get("counts", [])),
         p_values={(test["row"], test["column"]): _printed_p(test) for test in raw.get("tests", [])},
         notes=[_note(garbled) for garbled in raw.get("unreadable", [])],
     )

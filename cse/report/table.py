@@ -74,10 +74,15 @@ class Table:
     absent: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     column_decimals: dict[str, int] = field(default_factory=dict)
+    counts: frozenset[str] = frozenset()
 
     def digits(self, column: str) -> int | None:
         """How many decimals the paper prints in a column."""
-        return self.column_decimals.get(column, self.decimals)
+        return 0 if column in self.counts else self.column_decimals.get(column, self.decimals)
+
+    def split_of(self, column: str) -> str:
+        """What a column was measured on: test, dev, or none."""
+        return "none" if column in self.counts else self.split
 
     @property
     def all_cells(self) -> list[Cell]:
@@ -129,6 +134,7 @@ def blank(published: Published, baselines: dict[str, str]) -> Table:
         cells=cells,
         decimals=published.decimals,
         column_decimals=published.column_decimals,
+        counts=published.counts,
         baselines=baselines,
     )
 
