@@ -32,7 +32,7 @@ def curve(plot: Plot, series: Series) -> Figure | None:
             if not points:
                 continue
             x, y, sd = zip(*points, strict=True)
-            words = [name, statistic if len(pairs) > len(points) else ""]
+            words = [name, statistic if len(plot.statistics) > 1 else ""]
             axes.errorbar(
                 x,
                 y,
@@ -43,8 +43,10 @@ def curve(plot: Plot, series: Series) -> Figure | None:
                 color=f"C{color}",
                 label=" ".join(filter(None, words)) or None,
             )
-    axes.set(xlabel=plot.x, ylabel=plot.y, xscale="log" if plot.log else "linear")
-    return with_legend(figure, axes)
+    spread = plot.statistics == ("mean",) and any(bars.has_yerr for bars in axes.containers)  # type: ignore[attr-defined]
+    axes.set(xlabel=plot.x, ylabel=plot.y + (", ± sd over runs" if spread else ""))
+    axes.set_xscale("log" if plot.log else "linear")
+    return figure if axes.lines else None
 
 
 def pairs_of(runs: list[Run], x: str, y: str) -> list[tuple[float, float]]:
@@ -107,17 +109,23 @@ def heat_cells(plot: Plot, runs: list[Run]) -> dict[tuple[float, float], float]:
 
 
 def scatter(plot: Plot, series: Series) -> Figure | None:
-    """A point for each series: the mean of its runs that have both metrics."""
+    """A numbered point for each series: the mean of its runs that have both metrics."""
     figure, axes = new()
-    for name, runs in series.items():
+    for number, (name, runs) in enumerate(series.items(), 1):
         points = [(run.metrics[plot.x], run.metrics[plot.y]) for run in runs if {plot.x, plot.y} <= set(run.metrics)]
         if points:
-            x, y = np.mean(points, axis=0)
-            axes.scatter(x, y, zorder=3)
-            axes.annotate(name, (x, y), xytext=(4, 4), textcoords="offset points", fontsize=7)
-    axes.margins(0.25)  # room for the names
+            numbered(axes, np.mean(points, axis=0), number, "o", name)
+    axes.margins(0.1)
     axes.set(xlabel=plot.x, ylabel=plot.y)
-    return figure if axes.collections else None
+    return figure if axes.lines else None
+
+
+def numbered(axes: Axes, place: Sequence[float], number: int, marker: str, name: str = "") -> None:
+    """A point with its number beside it, whose name stands in the legend: names would cover each other."""
+    color = f"C{(number - 1) % 10}"
+    label = f"{number}  {name}" if name else None
+    axes.plot(*place, marker, color=color, markersize=9 if marker == "*" else 6, label=label)
+    axes.annotate(str(number), (place[0], place[1]), xytext=(5, 4), textcoords="offset points", fontsize=7, color=color)
 
 
 def path(plot: Plot, series: Series) -> Figure | None:
@@ -132,7 +140,7 @@ def path(plot: Plot, series: Series) -> Figure | None:
                 axes.plot(x, y, marker=".", color=f"C{color}", label=name if number == 0 else None, alpha=0.7)
                 axes.scatter(x[:1], y[:1], facecolors="none", edgecolors=f"C{color}", s=60)
     axes.set(xlabel=plot.x, ylabel=plot.y)
-    return with_legend(figure, axes)
+    return figure if axes.lines else None
 
 
 def cosines(plot: Plot, series: Series) -> Figure | None:
@@ -170,7 +178,8 @@ def histograms(
         column[0].set_title(title, fontsize=8)
         column[-1].set_xlabel(label)
     for axes, (first, last) in zip(grid[:, 0], pairwise(edges), strict=True):
-        axes.set_ylabel(f"{first:.3g}-{last:.3g}", rotation=0, ha="right")
+        axes.set_ylabel(f"{first:.3g}-{last:.3g}", rotation=0, ha="right", va="center")
+    figure.supylabel("gold score; height: pairs", fontsize="medium")
     return figure
 
 
@@ -187,7 +196,8 @@ def distribution(plot: Plot, series: Series) -> Figure | None:
     axes.boxplot(list(boxes.values()), tick_labels=list(boxes), showfliers=False)
     for place, scores in enumerate(boxes.values(), 1):
         axes.plot([place] * len(scores), scores, "o", alpha=0.5, color="C0", markersize=4)
-    axes.set(xlabel=plot.x, ylabel=plot.y)
+    of = plot.series if isinstance(plot.series, str) else ""
+    axes.set(xlabel=", ".join(filter(None, (of, plot.x))), ylabel=plot.y)
     return figure
 
 
@@ -215,8 +225,14 @@ def new_grid(
     return figure, figure.subplots(rows, columns, squeeze=False, sharex=sharex)
 
 
-def with_legend(figure: Figure, axes: Axes) -> Figure | None:
-    """The figure, with a legend if anything has a name; None if nothing was drawn."""
-    if axes.get_legend_handles_labels()[1]:
-        axes.legend(fontsize=7, handlelength=3.5)
-    return figure if axes.lines else None
+INSIDE = 6  # names that fit into a figure; more stand beside it
+
+
+def add_legend(figure: Figure, axes: Axes, title: str) -> None:
+    """The names of what was drawn, if anything has one."""
+    names = axes.get_legend_handles_labels()[1]
+    if len(names) > INSIDE:
+        figure.set_figwidth(figure.get_figwidth() + 3)
+        figure.legend(title=title, loc="outside right upper", fontsize=7, title_fontsize=7)
+    elif names:
+        axes.legend(title=title, fontsize=7, title_fontsize=7, handlelength=3.5)

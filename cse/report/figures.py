@@ -4,7 +4,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cse.report import published
-from cse.report.drawing import DRAW, Series
+from cse.report.drawing import DRAW, Series, add_legend, numbered
 from cse.report.plot import Plot
 from cse.report.published import PublishedFigure
 from cse.report.runs import Run, grouped
@@ -27,10 +27,46 @@ def draw(plot: Plot, spec: Spec, runs: list[Run]) -> Figure | None:
     title = plot.title or (printed.title if printed else plot.name)
     if plot.replaced:
         title = f"{title} (not the paper's score)"
-    elif printed and plot.kind in ("curve", "scatter"):
+    elif printed and plot.kind == "curve":
         add_published(figure.axes[0], printed)
+    elif printed and plot.kind == "scatter":
+        add_numbered(figure.axes[0], printed, list(series))
     figure.suptitle(title)
+    if plot.kind in ("curve", "scatter", "path", "distribution"):
+        name_axes(figure.axes[0], plot, printed)
+        add_legend(figure, figure.axes[0], legend_title(plot, figure.axes[0]))
     return figure
+
+
+MEASURES = {  # the last word of a score's name: what it is, and its unit
+    "spearman": "Spearman's correlation x 100",
+    "accuracy": "accuracy, %",
+    "average": "average of scores, points of 100",
+    "alignment": "mean squared distance of positives",
+    "uniformity": "log of the mean of exp(-2 squared distance)",
+}
+
+
+def name_axes(axes: Axes, plot: Plot, printed: PublishedFigure | None) -> None:
+    """Words and units above the names that the command line has."""
+    if printed and plot.kind == "curve":
+        axes.set_xlabel(f"{printed.x}\n{axes.get_xlabel()}")
+    for name, text, write in (
+        (plot.x, axes.get_xlabel(), axes.set_xlabel),
+        (plot.y, axes.get_ylabel(), axes.set_ylabel),
+    ):
+        if words := MEASURES.get(name.rpartition("/")[2]):
+            write(f"{words}\n{text}")
+
+
+def legend_title(plot: Plot, axes: Axes) -> str:
+    """What the series are of, and what the marks mean."""
+    if plot.kind == "scatter":
+        stars = any(line.get_marker() == "*" for line in axes.lines)
+        return "dots: ours, stars: the paper's" if stars else ""
+    if plot.kind == "path":
+        return "a ring: where training starts"
+    return plot.series if isinstance(plot.series, str) else ""
 
 
 def overlay(plot: Plot, paper: str) -> PublishedFigure | None:
@@ -52,12 +88,19 @@ def series_of(plot: Plot, spec: Spec, runs: list[Run]) -> Series:
     return {name: [run for run in runs if run.matches(where)] for name, where in wheres.items()}
 
 
+def add_numbered(axes: Axes, printed: PublishedFigure, ours: list[str]) -> None:
+    """The paper's points as stars, with the number and colour of our series of the same name."""
+    others = [point["label"] for point in printed.points if point["label"] not in ours]
+    names = [*ours, *others]
+    for point in printed.points:
+        name = point["label"]
+        numbered(axes, (point["x"], point["y"]), names.index(name) + 1, "*", name if name in others else "")
+
+
 def add_published(axes: Axes, printed: PublishedFigure) -> None:
     """The paper's points as stars, its lines dashed, both named."""
     for point in printed.points:
-        place = (point["x"], point["y"])
-        axes.plot(*place, "*", color="black", markersize=9, linestyle="none")
-        axes.annotate(f"paper: {point['label']}", place, xytext=(4, -8), textcoords="offset points", fontsize=6)
+        axes.plot(point["x"], point["y"], "*", color="black", markersize=9, label=f"paper: {point['label']}")
     for line in printed.lines:
         axes.axhline(line["y"], linestyle="--", color="grey", linewidth=1)
         place = (0.02, line["y"])

@@ -70,10 +70,14 @@ class Published:
 
 @dataclass(frozen=True)
 class PublishedFigure:
-    """What the text gives of a figure: points (x, y and label of each), lines (y and label of each), claims."""
+    """What the text gives of a figure: points (x, y and label of each), lines (y and label of each), claims.
+
+    x: what the horizontal axis shows, in words.
+    """
 
     title: str
     split: str
+    x: str
     points: list[Json]
     lines: list[Json]
     claims: list[str]
@@ -135,7 +139,7 @@ def figure(paper: str, name: str) -> PublishedFigure:
             x, y = cells[source["x"]], cells[source["y"]]
             if x and y:
                 points.append({"x": x.mean, "y": y.mean, "label": row})
-    return PublishedFigure(raw["title"], raw["split"], points, raw.get("lines", []), raw.get("claims", []))
+    return PublishedFigure(raw["title"], raw["split"], raw["x"], points, raw.get("lines", []), raw.get("claims", []))
 
 
 def _entry(paper: str, kind: str, name: str) -> Json:

@@ -45,7 +45,9 @@ def test_score_against_lambda_maximum_and_quartile(grid):
         "roberta q75": [(0.001, 6.75), (0.01, 16.75), (0.1, 26.75)],
     }
     assert axes.get_xscale() == "log"
-    assert axes.get_ylabel() == "dev/stsb/spearman"  # the split is in the name
+    assert axes.get_ylabel() == "Spearman's correlation x 100\ndev/stsb/spearman"  # the split is in the name
+    assert axes.get_xlabel() == "lambda\nobjective.lambd"
+    assert axes.get_legend().get_title().get_text() == "model"
     assert "paper: best of BERT (Table 1)" in [note.get_text() for note in axes.texts]
 
 
@@ -69,6 +71,7 @@ def test_nli_size_with_the_papers_point_and_line(leave, tmp_path):
     figure = draw("{kind: curve, name: figure2, x: data.rows, y: test/sts/average}", read_runs([tmp_path / "runs"]),
                   "nonling")  # fmt: skip
     axes = figure.axes[0]
+    assert axes.get_ylabel().endswith("test/sts/average, ± sd over runs")
     assert points(axes.lines[0])[:2] == [(10_000, 11.5), (30_000, 31.5)]
     star = next(line for line in axes.lines if line.get_marker() == "*")
     assert points(star) == [(275601, 81.57)]
@@ -88,12 +91,26 @@ def test_alignment_and_uniformity_of_rows(leave, tmp_path):
         leave(f"a{seed}", {"seed": seed}, metrics, choices={"objective": "simcse"})
     text = """{kind: scatter, name: figure3, x: test/geometry/uniformity, y: test/geometry/alignment,
                series: {SimCSE: {objective: simcse}, Barlow: {objective: barlow}}}"""
+    figure = draw(text, read_runs([tmp_path / "runs"]))
+    axes = figure.axes[0]
+    assert points(axes.lines[0]) == [(-2.5, pytest.approx(0.3))]
+    (legend,) = figure.legends  # beside the axes: 15 names
+    names = [text.get_text() for text in legend.get_texts()]
+    assert names[:2] == ["1  SimCSE", "2  BERT avg."]  # Barlow has no run
+    assert [note.get_text() for note in axes.texts] == [str(number) for number in range(1, 16)]
+    assert legend.get_title().get_text() == "dots: ours, stars: the paper's"
+
+
+def test_our_point_and_the_papers_have_one_number_and_colour(leave, tmp_path):
+    metrics = {"test/geometry/uniformity": -2.5, "test/geometry/alignment": 0.3}
+    leave("a", {"seed": 1}, metrics, choices={"objective": "simcse"})
+    text = """{kind: scatter, name: figure3, x: test/geometry/uniformity, y: test/geometry/alignment,
+               series: {BERT SimCSE: {objective: simcse}}}"""
     axes = draw(text, read_runs([tmp_path / "runs"])).axes[0]
-    assert axes.collections[0].get_offsets().tolist() == [[-2.5, pytest.approx(0.3)]]
-    notes = [note.get_text() for note in axes.texts]
-    assert "SimCSE" in notes
-    assert "Barlow" not in notes
-    assert sum(note.startswith("paper: ") for note in notes) == 14
+    dot = axes.lines[0]
+    (star,) = (line for line in axes.lines if line.get_marker() == "*" and points(line) == [(-2.62, 0.21)])
+    assert dot.get_color() == star.get_color()
+    assert [note.get_text() for note in axes.texts].count("1") == 2
 
 
 def test_the_path_of_training(leave, tmp_path):
