@@ -14,9 +14,9 @@ TOLD: dict[str, Callable[[Finding], str]] = {
     "ours": lambda f: signed(f.effect, 2) + (f" ({f.part})" if f.part else ""),
     "interval": lambda f: bounds(f.interval, 2),
     "over items": lambda f: bounds(f.over_items, 2),
+    "p": lambda f: probability(f.p),
     "n": lambda f: f"{f.n}, {f.parts[0]} parts" if f.parts[0] > 1 else f.n,
     "test": lambda f: f.test,
-    "p": lambda f: probability(f.p),
     "missing": lambda f: f.missing,
 }
 
@@ -33,9 +33,10 @@ def facts(finding: Finding) -> dict[str, str]:
 
 
 def grid(findings: list[Finding]) -> Grid:
-    """A line for each claim."""
-    lines = [[f.claim.says, f.claim.source, *facts(f).values(), said(f)] for f in findings]
-    return Grid(["claim", "source", *TOLD, "verdict"], lines, set(range(len(lines))))
+    """A line for each claim, its verdict first; without facts that no claim has."""
+    told = [name for name, text in TOLD.items() if any(map(text, findings))]
+    lines = [[f.claim.says, f.claim.source, said(f), *(TOLD[name](f) for name in told)] for f in findings]
+    return Grid(["claim", "source", "verdict", *told], lines, set(range(len(lines))))
 
 
 def to_markdown(findings: list[Finding]) -> str:

@@ -6,12 +6,29 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cse.report import findings
-from cse.report.layout import Grid, grid, remarks
+from cse.report.comparison import command_of
+from cse.report.layout import PLUS_MINUS, TIED, Grid, grid, remarks
 from cse.report.render import rendered
 from cse.report.runs import Run
-from cse.report.table import Table
+from cse.report.table import OTHER_SETTING, PUBLISHED_ONLY, Table
 from cse.report.terminal import COLOURS
 from cse.report.verdicts import Finding
+
+MARKS = {  # what may stand in a table: what it means
+    PLUS_MINUS: "the sample standard deviation over (n) seeds",
+    TIED: "the best of our rows in a column, and those that cannot be told apart from it",
+    "*": "a printed number that the paper's text garbles; how it was read stands below the table",
+    "interval": "where the difference lies, in brackets",
+    "CV*": "how far apart the printed number and ours are, in percent of their mean above the least possible score "
+    "(QRA++); 0 is the same",
+    "PASS": "the means agree within the tolerance",
+    "WITHIN SEED NOISE": "the printed number lies where further runs of ours would be expected",
+    "DIFFERS": "it lies further off than seeds explain",
+    "ONE SEED": "one run alone, and nothing tells how seeds vary",
+    OTHER_SETTING: "our runs are not the paper's experiment (how, is named below the table), so the numbers are not "
+    "compared",
+    PUBLISHED_ONLY: "another group's model, which is not run here",
+}
 
 
 @dataclass
@@ -42,7 +59,11 @@ def to_html(report: Report) -> str:
         "sweep.html",
         title=report.title,
         subtitle=report.subtitle,
-        tables=[{"title": table.title, "grid": grid(table), "remarks": remarks(table)} for table in report.tables],
+        tables=[
+            {"title": table.title, "grid": lines, "remarks": remarks(table), "marks": marks(lines)}
+            for table in report.tables
+            for lines in [grid(table)]
+        ],
         claims=findings.grid(report.findings),
         pictures=[
             {"name": one.name, "image": encoded(one.path), "why_not": one.why_not, "claims": one.claims}
@@ -53,19 +74,26 @@ def to_html(report: Report) -> str:
     )
 
 
+def marks(lines: Grid) -> dict[str, str]:
+    """The marks and words that stand in a table, with their meanings."""
+    cells = {cell for line in [lines.header, *lines.lines] for cell in line}
+    signs = "".join(cells - {"CV*"})
+    return {mark: meaning for mark, meaning in MARKS.items() if (mark in cells if mark[0].isalpha() else mark in signs)}
+
+
 def encoded(path: Path | None) -> str:
     """A picture's file as base64; "" for None."""
     return base64.b64encode(path.read_bytes()).decode() if path else ""
 
 
 def provenance(runs: list[Run]) -> Grid:
-    """What made the numbers: every run's command, seed, commit, device and versions."""
+    """What made the numbers: every run's command (as it is typed, without what a sweep added), commit and device."""
     lines = [
         [
             str(run.folder),
             run.status,
             str(run.results.get("seed", "")),
-            str(run.results.get("command", "")),
+            command_of(run),
             str(run.results.get("git_commit") or "")[:9],
             str(run.results.get("device", "")),
             str(run.versions.get("torch", "")),

@@ -15,8 +15,9 @@ from cse.report.table import Cell, Table
 
 
 def run(tmp_path):
-    results = {"seed": 1, "command": "cse-train <b>", "git_commit": "0123456789abcdef"}
-    return Run(tmp_path / "a", "done", {}, {}, {}, results)
+    results = {"seed": 1, "git_commit": "0123456789abcdef"}
+    typed = ("note=<b>", "~cases", "hydra.mode=RUN", "resume=auto")
+    return Run(tmp_path / "a", "done", {"trainer": {}}, {}, {}, results, overrides=typed)
 
 
 @pytest.fixture
@@ -121,12 +122,17 @@ def test_html_is_whole_and_needs_no_other_file(narrow, wide, tmp_path):
     assert parser.open == ["html"] or not parser.open
     assert not parser.outside
     assert "76.96 ± 0.38 (5)" in parser.cells
-    assert "cse-train <b>" in parser.cells
-    assert "<b>" not in text
+    assert "cse-train 'note=<b>'" in parser.cells  # what a sweep adds to a job is not what a reader types
+    assert "note=<b>" not in text
     assert re.search(r'<td class="DIFFERS">DIFFERS', text)
     assert "data:image/png;base64,iVBORw==" in text
     assert "Not drawn: no run." in text
     assert "x &lt; y" in text
+
+
+def test_a_page_explains_the_words_that_it_shows(narrow, wide):
+    assert list(page.marks(layout.grid(narrow))) == ["±", "*", "interval", "PASS", "PUBLISHED ONLY"]
+    assert list(page.marks(layout.grid(wide))) == ["DIFFERS"]
 
 
 def test_the_terminal_shows_every_cell(narrow, wide):
