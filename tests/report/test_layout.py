@@ -9,9 +9,11 @@ import pytest
 from rich.console import Console
 
 from cse.report import layout, page, terminal
+from cse.report.claims import Claim
 from cse.report.published import Value
 from cse.report.runs import Run
 from cse.report.table import Cell, Table
+from cse.report.verdicts import Finding
 
 
 def run(tmp_path):
@@ -133,6 +135,12 @@ def test_html_is_whole_and_needs_no_other_file(narrow, wide, tmp_path):
 def test_a_page_explains_the_words_that_it_shows(narrow, wide):
     assert list(page.marks(layout.grid(narrow))) == ["±", "*", "interval", "PASS", "PUBLISHED ONLY"]
     assert list(page.marks(layout.grid(wide))) == ["DIFFERS"]
+
+
+def test_a_verdict_on_some_parts_keeps_its_colour():
+    claim = Claim("a claim", "its source", "more", {}, {})
+    text = page.to_html(page.Report("A", "sub", [], [], [], [Finding(claim, "HOLDS", effect=1.0, parts=(1, 2))]))
+    assert '<td class="HOLDS">HOLDS (1 of 2 parts)</td>' in text
 
 
 def test_the_terminal_shows_every_cell(narrow, wide):
