@@ -247,5 +247,5 @@ def complain(message: str, code: int) -> int:
     """Print one sentence on stderr, for a launcher too, and return the exit code that goes with it."""
     sentence = f"{Path(sys.argv[0]).name}: {message}"
     launched.tell(sentence)
-    print(sentence, file=sys.stderr)  # noqa: T201
+    print(sentence, file=sys.stderr)
     return code

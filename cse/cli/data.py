@@ -120,7 +120,7 @@ def show(head: str, lines: Sequence[str]) -> None:
     width = max(40, shutil.get_terminal_size((120, 24)).columns)
     text = [part for line in lines for part in textwrap.wrap(line, width - len(head), break_on_hyphens=False) or [""]]
     for number, line in enumerate(text):
-        print(f"{head if number == 0 else ' ' * len(head)}{line}")  # noqa: T201
+        print(f"{head if number == 0 else ' ' * len(head)}{line}")
 
 
 def fetch_all(arguments: argparse.Namespace) -> int:
@@ -147,9 +147,9 @@ def fetch_all(arguments: argparse.Namespace) -> int:
         rows = sum(finding.rows or 0 for finding in findings)
         parts = "1 part" if len(findings) == 1 else f"{len(findings)} parts"
         said = f": {parts}, {rows:,} rows" if findings else ""
-        print(f"{request.name} is in {place}{said}")  # noqa: T201
+        print(f"{request.name} is in {place}{said}")
         if arguments.to or request.about.repo is None:
-            print(f"  use it with {request.about.setting}={place}")  # noqa: T201
+            print(f"  use it with {request.about.setting}={place}")
     return code
 
 
@@ -164,7 +164,7 @@ def check_folder(arguments: argparse.Namespace) -> int:
     code = report(findings)
     states = Counter(finding.state for finding in findings)
     total = ", ".join(f"{states[state]} {state}" for state in ("whole", "altered", "missing") if states[state])
-    print(f"{arguments.folder}: {total}")  # noqa: T201
+    print(f"{arguments.folder}: {total}")
     return code
 
 

@@ -35,7 +35,7 @@ def main() -> None:
     if any(argument in ("-h", "--help") for argument in arguments):
         from cse.cli.help import DOCTOR
 
-        print(DOCTOR)  # noqa: T201
+        print(DOCTOR)
         return
     overrides = [argument for argument in arguments if argument != "--json"]
     try:
@@ -209,7 +209,7 @@ def show_json(findings: list[Diagnosis]) -> None:
     for finding in findings:
         fields = asdict(finding)
         groups.setdefault(fields.pop("group"), {})[fields.pop("name")] = fields
-    print(json.dumps(groups, indent=2))  # noqa: T201
+    print(json.dumps(groups, indent=2))
 
 
 def show(findings: list[Diagnosis]) -> None:

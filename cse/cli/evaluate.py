@@ -26,7 +26,7 @@ def main() -> None:
     from cse.cli.help import EVALUATE, answer
 
     if (help_text := answer("evaluate", EVALUATE, sys.argv[1:])) is not None:
-        print(help_text)  # noqa: T201
+        print(help_text)
         return
     from cse.sweep import line
 

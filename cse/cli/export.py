@@ -71,15 +71,15 @@ def task(arguments: argparse.Namespace) -> int:
         onnx=arguments.onnx,
         license=arguments.license,
     )
-    print(f"{target}: {len(files)} files")  # noqa: T201
+    print(f"{target}: {len(files)} files")
     if arguments.license is None:
-        print("the card names no licence for the weights: --license apache-2.0, say")  # noqa: T201
+        print("the card names no licence for the weights: --license apache-2.0, say")
     if arguments.push:
         try:
             page = push(target, arguments.push, private=arguments.private)
         except MissingResource as error:
             return compose.complain(str(error), 1)
-        print(f"{page}; load it with SentenceTransformer({arguments.push!r})")  # noqa: T201
+        print(f"{page}; load it with SentenceTransformer({arguments.push!r})")
     return 0
 
 

@@ -40,7 +40,7 @@ def main() -> None:
     streams.outlast()
     compose.adopt_own_choices()
     if any(argument in ("-h", "--help") for argument in sys.argv[1:]):
-        print(HELP)  # noqa: T201
+        print(HELP)
         return
     from cse.cli.reporting import settings
 
@@ -84,7 +84,7 @@ def of_paper(result: "Report", out: Path, config: Config) -> None:
     write_text(out / "report.csv", layout.to_csv(result.tables))
     write_text(out / "claims.csv", findings.to_csv(result.findings))
     write_text(out / "report.tex", "\n".join(map(layout.to_latex, result.tables)))
-    print(f"{out / 'report.html'}  (also report.md, report.csv, claims.csv, report.tex)")  # noqa: T201
+    print(f"{out / 'report.html'}  (also report.md, report.csv, claims.csv, report.tex)")
     pictures = {picture.name: picture.path for picture in result.pictures if picture.path}
     log_to([layout.grid(table) for table in result.tables], pictures, out, config)
 
@@ -112,7 +112,7 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     write_text(out / "report.md", f"# {title}\n\n{layout.grid_to_markdown(grid)}\n\n{notes}")
     write_text(out / "report.tex", layout.grid_to_latex(grid, title, comparison.notes, words=1 + len(comparison.keys)))
     write_text(out / "runs.csv", comparison.to_csv())
-    print(f"{out / 'report.html'}  (also runs.csv, report.md, report.tex)")  # noqa: T201
+    print(f"{out / 'report.html'}  (also runs.csv, report.md, report.tex)")
     log_to([grid], {}, out, config)
 
 

@@ -30,7 +30,7 @@ class Lasting(io.FileIO):
             except OSError as error:
                 self.lost = True
                 if error.errno != errno.EPIPE and self.fileno() == 1:
-                    print(f"standard output cannot be written: {error.strerror}", file=sys.stderr)  # noqa: T201
+                    print(f"standard output cannot be written: {error.strerror}", file=sys.stderr)
         return memoryview(content).nbytes
 
 

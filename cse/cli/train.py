@@ -17,7 +17,7 @@ def main() -> None:
     from cse.cli.help import TRAIN, answer
 
     if (help_text := answer("train", TRAIN, sys.argv[1:])) is not None:
-        print(help_text)  # noqa: T201
+        print(help_text)
         return
     from cse.run import slurm
     from cse.sweep import line

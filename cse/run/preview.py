@@ -18,11 +18,11 @@ def preview(batches: Batches, asked: int | list[int] | str) -> None:
     rows, epoch = asked_rows(batches, asked)
     decode = batches.tokenizer.hf.decode
     for row in rows:
-        print(f"row {batches.text.number(row)}: {batches.text.text(row)[:300]}")  # noqa: T201
+        print(f"row {batches.text.number(row)}: {batches.text.text(row)[:300]}")
         for view, sequences in enumerate(batches.views(row, epoch)):
             for ids in sequences:
-                print(f"  view {view}  {len(ids):3d} tokens  {decode(ids)}")  # noqa: T201
-                print(f"          ids  {' '.join(map(str, ids))}")  # noqa: T201
+                print(f"  view {view}  {len(ids):3d} tokens  {decode(ids)}")
+                print(f"          ids  {' '.join(map(str, ids))}")
 
 
 def asked_rows(batches: Batches, asked: int | list[int] | str) -> tuple[list[int], int]:

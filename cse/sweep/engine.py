@@ -50,13 +50,13 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
     else:
         names, count = [], f"searches: {len(rows)} of {trials} trials"
         starts = [search(number, row, this) for number, row in enumerate(rows)]
-    print(f"{this.title}  {count}  folder: {this.folder}")  # noqa: T201
+    print(f"{this.title}  {count}  folder: {this.folder}")
     try:
         for start in starts:
             launch([*start, *hydra])
     except KeyboardInterrupt:
         plan.conclude(this.title, path, names, this.report)
-        print("stopped; the same line again goes on", file=sys.stderr)  # noqa: T201
+        print("stopped; the same line again goes on", file=sys.stderr)
         return STOPPED
     return plan.conclude(this.title, path, names, this.report)
 

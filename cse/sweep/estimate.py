@@ -50,7 +50,7 @@ def show(title: str, folder: Path, planned: Sequence[jobs.Job], trials: int) -> 
         table.add_row(job.name, steps_shown, hours_shown, f"{memory / 2**30:.1f} GiB")
     Console(width=160, soft_wrap=True).print(table)
     times = f" x {trials} trials" if trials > 1 else ""
-    print(f"{title}: {len(planned)} jobs{times}, {summed(hours_of, trials, unit)}, in {folder}")  # noqa: T201
+    print(f"{title}: {len(planned)} jobs{times}, {summed(hours_of, trials, unit)}, in {folder}")
 
 
 def summed(hours: Sequence[float | None], trials: int, unit: str = "GPU-hours") -> str:

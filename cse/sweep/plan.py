@@ -57,7 +57,7 @@ def enter(path: Path, job: str, state: str, *, score: float | None = None, secon
     with open(ledger_of(path), "a", encoding="utf-8") as ledger:
         ledger.write(json_line(line))
     shown = "" if score is None else f"{score:.2f}"
-    print(f"{time.strftime('%H:%M:%S')}  {state:11}  {shown:>6}  {job}  {why}".rstrip(), flush=True)  # noqa: T201
+    print(f"{time.strftime('%H:%M:%S')}  {state:11}  {shown:>6}  {job}  {why}".rstrip(), flush=True)
 
 
 def ends(path: Path) -> dict[str, Json]:
@@ -86,5 +86,5 @@ def conclude(title: str, path: Path, planned: Sequence[str], report: str) -> int
     done = sum(states[state] for state in DONE)
     not_done = [f"{states[state]} {state}" for state in FAILED if states[state]]
     counts = ", ".join([f"{done} of {max(len(planned), len(ended))} done", *not_done])
-    print(f"{title}: {counts}; {report}")  # noqa: T201
+    print(f"{title}: {counts}; {report}")
     return 1 if not_done else 0
