@@ -1,11 +1,13 @@
 """How far something long has come: silent unless shown, a line with the time left, and loops inside loops."""
 
+import io
 import logging
+from types import SimpleNamespace
 
 import pytest
 
 from cse import progress
-from cse.progress import Level, showing, track
+from cse.progress import Level, live, showing, track
 
 
 @pytest.fixture
@@ -14,6 +16,7 @@ def lines(monkeypatch, caplog):
     seconds = iter(range(10_000))
     monkeypatch.setattr(progress.time, "monotonic", lambda: float(next(seconds)))
     monkeypatch.setattr(progress, "EVERY", 1.0)
+    monkeypatch.delenv("RANK", raising=False)
     caplog.set_level(logging.INFO, "cse")
     return caplog
 
@@ -26,7 +29,8 @@ def test_nothing_is_said_where_nobody_asked(lines):
 def test_a_line_says_what_is_done_and_how_long_the_rest_takes(lines):
     with showing("transfer test"):
         assert list(track(["MR", "CR", "MRPC", "SST2"], str)) == ["MR", "CR", "MRPC", "SST2"]
-    said = [line.rpartition(", about ") for line in lines.messages]
+    assert lines.messages[0] == "transfer test, MR 1 of 4"  # of no item is it known how long it takes
+    said = [line.rpartition(", about ") for line in lines.messages[1:]]
     assert [words for words, _, _ in said] == [f"transfer test, {name} of 4" for name in ("CR 2", "MRPC 3", "SST2 4")]
     left = [float(rest.removesuffix(" s left")) for _, _, rest in said]
     assert left[0] > left[-1] > 0
@@ -37,6 +41,12 @@ def test_an_item_counts_as_far_as_the_loops_inside_it_have_come():
     for level in (Level("task", 4, done=1), Level("fit", 2, done=1)):
         display.push(level)
     assert display.share() == pytest.approx((1 + 1 / 2) / 4)
+
+
+def test_a_loop_of_unknown_length_says_how_far_it_is(lines):
+    with showing("reading text"):
+        assert list(track(iter("abcd"), "row")) == list("abcd")
+    assert lines.messages == [f"reading text, row {number}" for number in (1, 2, 3, 4)]
 
 
 def test_a_loop_that_is_left_early_is_gone(lines):
@@ -50,14 +60,46 @@ def test_a_loop_that_is_left_early_is_gone(lines):
     assert lines.messages[-1].startswith("probing test, Depth 2 of 2, check 2 of 10, about ")
 
 
-def test_a_long_loop_of_an_evaluation_is_shown_on_a_terminal(monkeypatch, capsys):
-    monkeypatch.setattr(progress.sys.stderr, "isatty", lambda: True, raising=False)
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Standard error is one, and every look at a bar counts."""
+    monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=Terminal(), stdout=io.StringIO()))
+    monkeypatch.setattr(progress, "LOOK", 0.0)
     monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("RANK", raising=False)
+
+
+def test_a_long_loop_of_an_evaluation_is_shown_on_a_terminal(terminal, monkeypatch):
     with showing("transfer test"):
-        bar = progress._display.get().bar
+        bars = progress._display.get().bars
         items = track(["MR", "CR"], str)
         assert [next(items), next(items)] == ["MR", "CR"]
-        (task,) = bar.tasks
+        (task,) = bars.tasks
         assert (task.description, task.completed) == ("transfer test, CR 2 of 2", 0.5)
+        assert not bars.make_tasks_table(bars.tasks).rows  # what is over in a moment is not
+        monkeypatch.setattr(progress, "MOMENT", 0.0)
+        assert len(bars.make_tasks_table(bars.tasks).rows) == 1
         assert list(items) == []
-        assert not bar.tasks
+        assert not bars.tasks
+
+
+def test_what_is_shown_inside_a_run_is_a_line_below_its_bar(terminal):
+    """Two live bars would draw over each other; what is broken off leaves nothing behind."""
+    with live(transient=False) as bars:
+        bars.add_task("step 4/10")
+        with showing("stsb dev"):
+            batches = track("ab", "batch")
+            next(batches)
+            assert [task.description for task in bars.tasks] == ["step 4/10", "stsb dev, batch 1 of 2"]
+        assert [task.description for task in bars.tasks] == ["step 4/10"]
+
+
+def test_other_processes_show_nothing(terminal, monkeypatch):
+    monkeypatch.setenv("RANK", "1")
+    with live(transient=True) as bars:
+        assert bars is None

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, cast
 import numpy as np
 
 from cse.errors import UserError
+from cse.progress import showing, track
 from cse.ranges import BelowOne, Count
 from cse.types import Augmentation, Rows
 
@@ -154,7 +155,8 @@ class Spans(Augmentation):
 
     def usable_rows(self, text: Rows) -> np.ndarray:
         """The numbers of the documents that `views` can use; how many there are is logged. See `check` for errors."""
-        lengths = [self.length(text.text(row)) for row in range(len(text))]
+        with showing("spans"):
+            lengths = [self.length(text.text(row)) for row in track(range(len(text)), "document")]
         counts = self.check(lengths)
         log.info("spans: %(documents)d documents, %(short)d of them short, %(usable)d usable", counts)
         return np.array([row for row, length in enumerate(lengths) if self._fits(length)], dtype=np.int64)

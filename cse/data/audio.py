@@ -22,6 +22,7 @@ from cse.data.stream import Stream, check_size
 from cse.data.usable import check_classes, check_share
 from cse.errors import MissingResource, UserError
 from cse.files import checksum, replaced_file, sha256, write_text
+from cse.progress import showing, track
 from cse.ranges import Count, Name, Natural, Positive, Seed, Share
 from cse.types import Json, Settings
 
@@ -210,8 +211,8 @@ def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> Path:
     """
     paths = [path for group in files.values() for path in group]
     labels = [label for label, group in enumerate(files.values()) for _ in group]
-    with ThreadPoolExecutor() as pool:
-        digests = pool.map(_digest, paths)
+    with ThreadPoolExecutor() as pool, showing("audio"):
+        digests = track(pool.map(_digest, paths), "checksum", len(paths))
         content = json.dumps(["skipped", RATE, FRAMES, BANDS, list(zip(digests, labels, strict=True))])
     store = cache / hashlib.sha256(content.encode()).hexdigest()[:16]
     index = _whole(store)
@@ -285,8 +286,9 @@ def _compute(store: Path, paths: list[Path], labels: list[int], root: Path) -> N
             fbanks[row] = fixed_length(fbank(torch.from_numpy(wave_S.astype(np.float32) / 2**15))).numpy()
             return None
 
-        with ThreadPoolExecutor() as pool:
-            wrong = {str(row): reason for row, reason in enumerate(pool.map(compute, range(len(paths)))) if reason}
+        with ThreadPoolExecutor() as pool, showing("audio"):
+            reasons = track(pool.map(compute, range(len(paths))), "clip", len(paths))
+            wrong = {str(row): reason for row, reason in enumerate(reasons) if reason}
         _name(wrong, paths)
         check_share(len(wrong), len(paths), "clips", str(root), str(paths[int(min(wrong, key=int, default="0"))]))
         fbanks.flush()

@@ -19,6 +19,7 @@ from cse.data.readers import files_of, read_rows, reading, text_of
 from cse.data.usable import TextRows, report
 from cse.errors import UserError
 from cse.files import sha256
+from cse.progress import showing, track
 from cse.ranges import Count, Name, Natural, PositiveShare, Seed
 
 log = logging.getLogger(__name__)
@@ -97,9 +98,12 @@ class Text:
             check_available(self.name)  # a stream may run for hours before the next part is found missing
         names = self.columns or ["text"]
         rows = TextRows(self.name)
-        encoded = (tuple(np.frombuffer(cell.encode(), np.uint8) for cell in row) for row in rows.counted(source))
+        published = HUB[self.name].rows if self.name in HUB else ()
+        tracked = track(rows.counted(source), "row", published[0] if published else None)
+        encoded = (tuple(np.frombuffer(cell.encode(), np.uint8) for cell in row) for row in tracked)
         files = [f"text_{name}" for name in names]
-        self.texts, notes = cached(self.cache / self.digest, encoded, files, "uint8", rows.notes)
+        with showing(f"reading {self.name}"):
+            self.texts, notes = cached(self.cache / self.digest, encoded, files, "uint8", rows.notes)
         report(notes, self.name)
         self.chosen = chosen_rows(len(self.texts[0]), self.limit, self.limit_seed)
         if len(self) < 2:
@@ -117,10 +121,11 @@ class Text:
             log.info("tokenising %s rows of %s, once (kept in %s)", f"{len(self.texts[0]):,}", self.name, folder)
         rows = (
             row
-            for block in self._blocks(TEXTS_PER_CALL)
+            for block in track(self._blocks(TEXTS_PER_CALL), "thousand", -(-len(self.texts[0]) // TEXTS_PER_CALL))
             for row in zip(*(tokenizer(c, max_length) for c in block), strict=True)
         )
-        self.token_ids = cached(folder, rows, [f"ids_{name}" for name in names], dtype).columns
+        with showing(f"tokenising {self.name}"):
+            self.token_ids = cached(folder, rows, [f"ids_{name}" for name in names], dtype).columns
 
     def provenance(self) -> dict[str, object]:
         """What was trained on: source, rows used, sha256 of the published file or of each local one. JSON-ready."""

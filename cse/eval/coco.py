@@ -22,6 +22,7 @@ from torch.nn.functional import normalize
 
 from cse.errors import MissingResource, UserError
 from cse.eval.senteval.pickles import read_pickle
+from cse.progress import track
 from cse.provenance import DataFile, Provenance
 from cse.ranges import Count, Device, Name, Natural, Positive, Seed
 from cse.types import Encode, Evaluator
@@ -98,10 +99,10 @@ class Coco(Evaluator):
             torch.manual_seed(self.seed)
             maps = [torch.nn.Linear(x.shape[1], self.width).to(self.device) for x in (images_IF, sentences_ND)]
         optimizer = torch.optim.Adam([weight for one in maps for weight in one.parameters()], lr=self.lr)
-        best, best_states, passes, misses = -1.0, [one.state_dict() for one in maps], 0, 0
-        while passes <= self.max_epoch and misses <= self.tenacity:
+        best, best_states, misses = -1.0, [one.state_dict() for one in maps], 0
+        for _ in track(range(self.max_epoch + 1), "pass"):
             order = stream.permutation(len(sentences_ND))
-            for start in range(0, len(order), self.batch_size):
+            for start in track(range(0, len(order), self.batch_size), "batch"):
                 rows_B = order[start : start + self.batch_size]
                 others = np.concatenate([order[:start], order[start + self.batch_size :]])
                 # SentEval draws the contrastive images first, each as a caption's row
@@ -112,13 +113,14 @@ class Coco(Evaluator):
                 )
                 loss.backward()
                 optimizer.step()
-            passes += 1
             score = sum(value for key, value in self._recalls(maps, *rows["dev"]).items() if "recall" in key)
             if score > best:
                 best = score
                 best_states = [{name: value.clone() for name, value in one.state_dict().items()} for one in maps]
             else:
                 misses += 1  # never reset
+            if misses > self.tenacity:
+                break
         for one, state in zip(maps, best_states, strict=True):
             one.load_state_dict(state)
         return maps, best

@@ -23,6 +23,7 @@ from cse.errors import UserError
 from cse.eval.cosines import by_gold
 from cse.eval.senteval.folder import SentEvalFolder
 from cse.eval.sts import Pairs, cosines, joined, pair_cosines, read_stsb
+from cse.progress import track
 from cse.provenance import Provenance
 from cse.ranges import Ascending, Count, Name, Split
 from cse.types import Encode, Evaluator
@@ -48,7 +49,7 @@ def uniformity(x_BD: Tensor | np.ndarray, t: float = 2.0, log: bool = True, chun
     x_ND = unit_rows(x_BD)
     rows = len(x_ND)
     total = x_ND.new_zeros((), dtype=torch.float64)
-    for start in range(0, rows, chunk):
+    for start in track(range(0, rows, chunk), "chunk"):
         block_BD = x_ND[start : start + chunk]
         for other in range(start, rows, chunk):
             # |x - y|^2 = 2 - 2 x.y on the sphere

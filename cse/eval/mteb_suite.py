@@ -18,6 +18,7 @@ import numpy as np
 from annotated_types import MinLen
 
 from cse.errors import MissingResource, UserError
+from cse.progress import track
 from cse.provenance import Problem, Provenance
 from cse.ranges import Count, Name
 from cse.types import Encode, Evaluator
@@ -29,8 +30,7 @@ if TYPE_CHECKING:  # mteb takes 20 s to import
 log = logging.getLogger(__name__)
 
 PAPERS = "MTEB(eng, v1)"  # the benchmark that the papers report
-# Their metric of each category (x100): mteb's main score, but for pair classification, whose main score is now the best
-# over several similarities.
+# Their metric of each category (x100): mteb's main score, but for pairs, where that is the best of several similarities
 PAPER_METRIC = {"PairClassification": "cosine_ap"}
 # the last is longer than any encoder's limit, so that encoders that cut at another length differ
 PROBES = ["A sentence.", "The cat sat on the mat.", "Stocks fell sharply on Monday.", " ".join(map(str, range(700)))]
@@ -114,7 +114,7 @@ class Mteb(Evaluator):
         self.revision = "-".join(filter(None, (self.label, digest(encode))))
         self.problems = []
         scores = {}
-        for task in self.tasks:
+        for task in track(self.tasks, lambda task: task.metadata.name):
             try:
                 scores[task.metadata.name] = self._score(task, encode)
             except Exception as error:  # the loaders of data share no base class

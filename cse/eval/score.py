@@ -3,7 +3,6 @@
 import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import nullcontext
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
@@ -78,14 +77,14 @@ def score(
 ) -> dict[str, float]:
     """Every score of every evaluator on its chosen splits, `<split>/<evaluator>/<score>`.
 
-    level: of a line for each; from INFO on it is also shown how far each has come. into: filled and returned, so that
-    a failure leaves what was scored before it.
+    How far each has come is shown. level: of a line for each when it is done. into: filled and returned, so that a
+    failure leaves what was scored before it.
     """
     metrics = {} if into is None else into
     for name, chosen in splits.items():
         for split in chosen:
             started = time.perf_counter()
-            with showing(f"{name} {split}") if level >= logging.INFO else nullcontext():
+            with showing(f"{name} {split}"):
                 scores = evaluators[name](encode, split)
             metrics |= {f"{split}/{name}/{key}": float(value) for key, value in scores.items()}
             log.log(level, "%-10s %s, %.1f s", name, split, time.perf_counter() - started)

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from cse.errors import MissingResource, UserError
+from cse.progress import track
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +81,7 @@ class WordVectors:
         by_bytes = {word.encode(): word for word in words}
         vectors: dict[str, np.ndarray] = {}
         count = 0
-        for number, line in self._lines():
+        for number, line in track(self._lines(), "line", self.announced):
             if not line or (number == 1 and self.announced is not None):
                 continue
             count += 1

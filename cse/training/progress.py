@@ -1,9 +1,10 @@
 """Progress of a run: a bar on a terminal, one plain line for each logged step elsewhere."""
 
 import logging
-import sys
 import time
-from typing import Any
+from contextlib import ExitStack
+
+from cse.progress import live
 
 log = logging.getLogger(__name__)
 
@@ -13,25 +14,18 @@ class Progress:
 
     def __init__(self, total: int, first: int, shown: bool):
         self.total, self.first, self.shown = total, first, shown
-        self.bar: Any = None
+        self.stack = ExitStack()
         self.latest: dict[str, float] = {}
 
     def __enter__(self) -> "Progress":
         self.started = time.monotonic()
-        if self.shown and sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-            from rich.progress import Progress as Bar
-
-            columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
-            self.bar = Bar(*columns, console=Console(stderr=True))
-            self.bar.start()
-            self.task = self.bar.add_task("", total=self.total, completed=self.first)
+        self.bars = self.stack.enter_context(live(transient=False)) if self.shown else None
+        if self.bars is not None:
+            self.task = self.bars.add_task(f"step {self.first}/{self.total}", total=self.total, completed=self.first)
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
-            self.bar.stop()
+        self.stack.close()
 
     def update(self, step: int, numbers: dict[str, float]) -> None:
         """Show the numbers of a step that was logged or scored: loss, tokens/s or dev scores.
@@ -39,8 +33,9 @@ class Progress:
         On a terminal the latest value of each is shown; elsewhere a line has those of its own step only.
         """
         self.latest |= numbers
-        if self.bar is not None:
-            self.bar.update(self.task, completed=step, description=formatted(self.latest))
+        if self.bars is not None:
+            words = f"step {step}/{self.total}  {formatted(self.latest)}"
+            self.bars.update(self.task, completed=step, description=words)
         elif self.shown:
             done = step - self.first
             left = (time.monotonic() - self.started) / done * (self.total - step) if done else 0.0

@@ -13,6 +13,7 @@ import torch
 from scipy.stats import pearsonr, spearmanr
 from torch.nn.functional import linear, mse_loss
 
+from cse.progress import track
 from cse.ranges import Count, Natural, Positive, Seed
 
 CLASSES = 5
@@ -57,20 +58,21 @@ class Relatedness:
             layer = torch.nn.Linear(train_NF.shape[1], CLASSES)
         optimizer = torch.optim.Adam(layer.parameters(), lr=self.lr)
         best, best_layer = -1.0, (layer.weight.detach().clone(), layer.bias.detach().clone())
-        passes = misses = 0
-        while passes <= self.max_epoch and misses <= self.tenacity:
+        misses = 0
+        for _ in track(range(0, self.max_epoch + 1, self.epoch_size), "check"):
             for _ in range(self.epoch_size):
                 rows_N = torch.from_numpy(order.permutation(len(train_NF)))
                 for rows_B in rows_N.split(self.batch_size):
                     optimizer.zero_grad()
                     mse_loss(layer(train_NF[rows_B]).softmax(1), target_NC[rows_B]).backward()
                     optimizer.step()
-            passes += self.epoch_size
             score = _correlate(self.stop_on, _expected_score(dev_NF, layer.weight, layer.bias), y["dev"])
             if score > best:
                 best, best_layer = score, (layer.weight.detach().clone(), layer.bias.detach().clone())
             else:
                 misses += 1  # never reset
+            if misses > self.tenacity:
+                break
         return *best_layer, best
 
 
