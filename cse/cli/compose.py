@@ -15,7 +15,15 @@ from omegaconf import DictConfig
 from cse.cli import launched, traces
 from cse.errors import Interrupted, RunError, UserError
 from cse.files import NO_PLACE
-from cse.run.composition import composed, explain, program, refuse_additions, refuse_choices
+from cse.run.composition import (
+    composed,
+    explain,
+    nearest,
+    program,
+    refuse_additions,
+    refuse_choices,
+    valid_keys,
+)
 from cse.run.groups import PROVIDER, adopted, choices, own_folders
 from cse.sweep.line import INFORM
 
@@ -122,7 +130,7 @@ def resumed(arguments: list[str]) -> list[str]:
     return [*unchanged, *others, f"hydra.run.dir={run}", "resume=auto"]
 
 
-def refuse_flags(arguments: list[str]) -> None:
+def refuse_flags(arguments: list[str], config_name: str) -> None:
     """Raise UserError, in argparse's words, for a flag that Hydra does not know or that lacks its value."""
     from hydra._internal.utils import get_args_parser
 
@@ -131,8 +139,13 @@ def refuse_flags(arguments: list[str]) -> None:
         with redirect_stderr(said), redirect_stdout(io.StringIO()):
             get_args_parser().parse_args(arguments)
     except SystemExit as ended:
+        unknown = said.getvalue().strip().rpartition("error: ")[2]
+        if flag := re.fullmatch(r"unrecognized arguments: --?([\w.-]+).*", unknown):
+            key = flag[1].replace("-", "_")
+            hint = nearest(key, valid_keys(config_name, []))
+            raise UserError(f"{unknown}; a setting is KEY=VALUE{hint}") from None
         if ended.code:
-            raise UserError(said.getvalue().strip().rpartition("error: ")[2]) from None
+            raise UserError(unknown) from None
 
 
 def of_the_only_evaluator(arguments: list[str]) -> list[str]:
@@ -190,7 +203,7 @@ def command(config_name: str, task: Callable[[DictConfig], object], arguments: l
 
     with exit_codes(config_name, arguments):
         arguments = launched.following(spelled(resumed(arguments), config_name))
-        refuse_flags(arguments)
+        refuse_flags(arguments, config_name)
         refuse_additions(arguments, config_name)
         refuse_choices(arguments)
         before = traces.look([]) if set(INFORM) & set(arguments) else checked(config_name, arguments)

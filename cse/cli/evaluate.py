@@ -23,10 +23,9 @@ def main() -> None:
     """The console script. Exit codes: 0 done, 1 the run failed, 2 the user's mistake."""
     streams.outlast()
     compose.adopt_own_choices()
-    from cse.cli.help import EVALUATE, answer
+    from cse.cli.help import EVALUATE, answered
 
-    if (help_text := answer("evaluate", EVALUATE, sys.argv[1:])) is not None:
-        print(help_text)
+    if answered("evaluate", EVALUATE):
         return
     from cse.sweep import line
 

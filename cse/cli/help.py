@@ -10,21 +10,26 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cse.cli.completion import completions
-from cse.run.groups import choices, file_of, first_comment, groups
+from cse.errors import UserError
+from cse.run.groups import choices, file_of, first_comment, groups, included
+from cse.run.search import found
 
 WIDTH = 120
+
+QUESTION = re.compile(r"\?[\w.]*|[\w.]+[=.]?\?|\w+=\w+\.\?")
+"""A word that asks: GROUP=?, GROUP=CHOICE.?, KEY=?, ?KEY, ?."""
 
 TRAIN = """\
 cse-train: train a sentence encoder as a paper did, or as you like.
 
   cse-train                                       unsupervised SimCSE on BERT, as published
-  cse-train experiment=demo                       needs no hub and no GPU, three minutes on two cores
+  cse-train experiment=demo                       needs no hub and no GPU: minutes on two cores
   cse-train objective=barlow model=roberta        that row of the paper, with that row's hyper-parameters
   cse-train objective=declutr model=distilroberta data=text data.path=documents.txt
   cse-train sweep=whitenedcse/table4              a paper's table; run again, it goes on where it stopped
   cse-train -m objective=barlow,vicreg seed=1,2   every combination; the same line again goes on where it stopped
 
-Choose                                            (cse-train GROUP=? says what each choice is)
+Choose                                            (cse-train --help GROUP says what each choice is)
 CHOICES
 
 Your own text
@@ -47,10 +52,12 @@ Shorter, larger, elsewhere
   tracker.wandb.artifact=true     upload best/ and the results to W&B
   resume=FOLDER                   go on with that run, bit for bit, from its last checkpoint
 
-Look before you run
-  cse-train objective=?           what each choice is              cse-doctor     what this machine can run
-  cse-train objective=barlow.?    a choice's keys, explained       cse-data list  the data, and whether it is here
-  cse-train ... --cfg job         the whole configuration          cse-train -sc install=bash   completion by TAB
+Look before you run                                             (objective=? and objective=barlow.? do the same)
+  cse-train --help objective         what each choice is           cse-doctor     what this machine can run
+  cse-train --help objective=barlow  a choice's keys, explained    cse-data list  the data, and whether it is here
+  cse-train --help temperature       the keys of that name, or that speak of it; other trainers' names count as well
+  cse-train ... --cfg job            the whole configuration       cse-train -sc install=bash   completion by TAB
+  zsh: alias cse-train='noglob cse-train', or quote words that hold [ ] or ?
 Exit codes: 0 done, 1 the run failed, 2 a mistake on the command line or in the data; 130, 138, 140, 143: stopped
 by Ctrl-C, SIGUSR1, SIGUSR2 or SIGTERM, with last/ saved.
 """
@@ -69,7 +76,7 @@ Encoder     pooling=cls mean avg_top2 avg_first_last avg_first_last_0 pooler    
             dtype=fp32 bf16 fp16      max_length=N      batch_size=N     lowercase=true (vectors of lower-case words)
 Afterwards  whitening.kind=pca whitening.components=256 whitening.fit=FILE    whitened by a file of sentences
 Data        paths.senteval=FOLDER (or CSE_SENTEVAL) reads SentEval's files; without it the hub's datasets are used
-Choose      splits=[test], and                    (cse-eval GROUP=? says what each choice is)
+Choose      splits=[test], and                    (cse-eval --help GROUP says what each choice is)
 CHOICES
 Output      a table, and results.json, scores.csv and scores.md in the run's folder; tracker=wandb shows them there too
 Exit codes: 0 done, 1 the run failed, 2 a mistake on the command line or in the data.
@@ -86,21 +93,39 @@ Exit codes: 0 done, whatever it found; 2 a mistake on the command line.
 """
 
 
+def answered(config_name: str, text: str) -> bool:
+    """Print what this process's line asks help with; False where it asks for none. Exits with 2 for an unknown word."""
+    try:
+        said = answer(config_name, text, sys.argv[1:])
+    except UserError as error:
+        from cse.cli.compose import complain
+
+        sys.exit(complain(str(error), 2))
+    if said is not None:
+        print(said)
+    return said is not None
+
+
 def answer(config_name: str, text: str, arguments: Sequence[str]) -> str | None:
-    """What --help, --version or GROUP=? asks for; None where the arguments ask for none of them."""
+    """What --help, --version or a question mark asks for; None where the arguments ask for none of them.
+
+    `--help WORD` needs no quotes; WORD=?, WORD.? and ?WORD are the same, where a shell leaves a question mark alone.
+    Raises UserError for a word that neither a group, a choice nor a setting has.
+    """
     if "--version" in arguments:
         from importlib.metadata import version
 
         return f"cse {version('cse-lab')}"
     offered = {group: choices(group) for group in groups(config_name)}
-    asked = [argument.removesuffix("=?") for argument in arguments if argument.endswith("=?")]
-    if asked and asked[0] in offered:
-        return described(asked[0])
-    if (explained := keys_of(offered, arguments)) is not None:
-        return explained
     if (offers := completions(offered, arguments)) is not None:
         return " ".join(offers)
-    if not {"-h", "--help"} & {*arguments}:
+    helped = bool({"-h", "--help"} & {*arguments}) or list(arguments[:1]) == ["help"]
+    questions = [word.strip("?").rstrip("=.") for word in arguments if QUESTION.fullmatch(word)]
+    helped = helped or "" in questions
+    words = [word for word in arguments if not word.startswith("-") and word != "help"]
+    if asked := [word for word in (words if helped else questions) if word.strip("?")]:
+        return "\n\n".join(explanation(config_name, offered, word) for word in asked)
+    if not helped:
         return None
     offered["sweep"] = ["PAPER/TABLE"] * ("sweep" in offered)
     lines = [
@@ -111,20 +136,21 @@ def answer(config_name: str, text: str, arguments: Sequence[str]) -> str | None:
     return text.replace("CHOICES", "\n".join(lines))
 
 
-def keys_of(offered: dict[str, list[str]], arguments: Sequence[str]) -> str | None:
-    """The YAML of each choice that GROUP=CHOICE.? or, beside --help, GROUP=CHOICE names, for its comments; or None."""
-    helped = {"-h", "--help"} & {*arguments}
-    pairs = [word.removesuffix(".?").partition("=") for word in arguments if helped or word.endswith(".?")]
-    named = [(group, choice or "default") for group, _, choice in pairs if group in offered and group != "sweep"]
-    texts = [explained(group, choice) for group, choice in named if choice in offered[group]]
-    return "\n\n".join(texts) if texts else None
+def explanation(config_name: str, offered: dict[str, list[str]], word: str) -> str:
+    """The choices of a group, the keys of a choice, or the settings of that name."""
+    group, _, choice = word.partition("=")
+    if group in offered and not choice and offered[group] != ["default"]:
+        return described(group)
+    if (choice or "default") in offered.get(group, []) and group != "sweep":
+        return explained(group, choice or "default")
+    return found(config_name, group, WIDTH)
 
 
 def explained(group: str, choice: str) -> str:
     """A choice's own lines, and those of the files that it includes, under the name that its keys have."""
     whole = "# @package _global_" in file_of(group, choice).read_text(encoding="utf-8")
-    keys = "KEY.KEY" if whole else f"eval.{choice}.KEY" if group == "eval" else f"{group}.KEY"
-    lines = [f"{group}={choice}    (to set one: {keys}=VALUE)"]
+    key = f"eval.{choice}.KEY" if group == "eval" else f"{group}.KEY"
+    lines = [f"{group}={choice}    (to set one: {key}=VALUE{', and so for the other parts' * whole})"]
     for file in included(file_of(group, choice)):
         text = re.sub(r"^defaults:\n(?:  .*\n)+", "", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
         kept = [
@@ -132,13 +158,6 @@ def explained(group: str, choice: str) -> str:
         ]
         lines += ["", "\n".join(kept).strip()]
     return "\n".join(lines)
-
-
-def included(file: Path) -> list[Path]:
-    """A choice's file after those of its folder that its defaults list names."""
-    names = re.findall(r"^  - (_[a-z]\w*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
-    before = [one for name in names if name != "_self_" for one in included(file.parent / f"{name}.yaml")]
-    return [*before, file]
 
 
 def described(group: str) -> str:

@@ -14,10 +14,9 @@ def main() -> None:
     """The console script. Exit codes: 0 done, 1 the run failed, 2 the user's mistake."""
     streams.outlast()
     compose.adopt_own_choices()
-    from cse.cli.help import TRAIN, answer
+    from cse.cli.help import TRAIN, answered
 
-    if (help_text := answer("train", TRAIN, sys.argv[1:])) is not None:
-        print(help_text)
+    if answered("train", TRAIN):
         return
     from cse.run import slurm
     from cse.sweep import line

@@ -70,7 +70,8 @@ class Batches(Dataset[Batch]):
         self.rows = augmentation.usable_rows(text)
         if batch_size > len(self.rows):
             raise UserError(
-                f"trainer.batch_size={batch_size} is larger than the data ({len(self.rows)} rows of data={text.name})"
+                f"trainer.batch_size={batch_size} is larger than the data ({len(self.rows)} rows of data={text.name}): "
+                f"give more text, or trainer.batch_size={len(self.rows)} at most"
             )
         check_even_split(batch_size, world)
         full, rest = divmod(len(self.rows), batch_size)

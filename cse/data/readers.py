@@ -58,7 +58,10 @@ def read_rows(file: Path, columns: list[str] | None, encoding: str) -> Rows:
         return ((line,) for _, line in lines_of(file, encoding) if line)
     header = columns_of(file, encoding)
     if columns is None:
-        raise UserError(f"data.columns is not set: {file} has columns {shown(header)}")
+        raise UserError(
+            f"data.columns is not set: {file} has columns {shown(header)}; name one, two or three of them: "
+            "data.columns=[A,B]"
+        )
     if missing := [name for name in columns if name not in header]:
         raise UserError(f"data.columns={columns}: {file} has no column {', '.join(missing)}; it has {shown(header)}")
     if repeated := [name for name in columns if header.count(name) > 1]:

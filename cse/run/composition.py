@@ -11,6 +11,7 @@ from omegaconf import DictConfig
 
 from cse.dotted import flattened
 from cse.errors import UserError
+from cse.run import words
 from cse.run.groups import CONF_DIR, choices
 from cse.run.synonyms import meant
 
@@ -83,12 +84,12 @@ def refuse_additions(arguments: list[str], config_name: str) -> None:
     """`+key=value` adds a key, and no key that is missing is read by anything: it is a typing mistake."""
     for argument in arguments:
         if re.fullmatch("[~+]*([=@].*)?", argument, re.DOTALL):
-            raise UserError(f"{argument}: there is no key in it; a word is KEY=VALUE")
+            raise UserError(f"{argument}: there is no key in it; a setting is KEY=VALUE, without blanks")
         if argument.startswith("+"):
             key = argument.lstrip("+").partition("=")[0].partition("@")[0]
             keys = valid_keys(config_name, arguments)
             if not key.startswith("hydra") and key not in keys:
-                raise UserError(f"{argument}: there is no key {key}{nearest(key, keys)}")
+                raise UserError(f"{argument}: {no_key(key, keys, config_name)}")
 
 
 def refuse_choices(arguments: list[str]) -> None:
@@ -102,11 +103,29 @@ def refuse_choices(arguments: list[str]) -> None:
                     raise UserError(no_choice(group, choice))
 
 
+def no_key(key: str, keys: list[str], config_name: str) -> str:
+    """The message for a key that the line's choices do not have: whose it is, or what may have been meant."""
+    if ours := meant(key, keys):
+        return f"there is no key {key}; did you mean {ours}{words.explained(ours, config_name)}?"
+    return f"there is no key {key}{words.elsewhere(key, config_name) or nearest(key, keys)}"
+
+
 def no_choice(group: str, choice: str) -> str:
     """The message for a choice that the group does not have, with the choices that it has."""
-    options = choices(group)
+    options = choices_of_hydra(group) if group.startswith("hydra/") else choices(group)
     listed = f"; the choices: {', '.join(options)}" if options else ""
-    return f"{group}={choice} is not a choice{nearest(choice, options)}{listed}"
+    beside = words.of_ones_own(group, choice)
+    return f"{group}={choice} is not a choice{beside or nearest(choice, options)}{listed}"
+
+
+def choices_of_hydra(group: str) -> list[str]:
+    """What a group of Hydra's own offers, as hydra/launcher."""
+    from hydra import initialize_config_dir
+    from hydra.core.global_hydra import GlobalHydra
+
+    GlobalHydra.instance().clear()
+    with initialize_config_dir(CONF_DIR, version_base="1.3"):
+        return GlobalHydra.instance().config_loader().get_group_options(group)
 
 
 def explain(error: Exception, arguments: list[str], config_name: str) -> str:
@@ -114,7 +133,7 @@ def explain(error: Exception, arguments: list[str], config_name: str) -> str:
     text = str(error)
     if match := re.search(r"Could not override '([^']+)'", text) or re.search(r"Key '([^']+)' is not in struct", text):
         key = match.group(1)
-        return f"there is no key {key}{nearest(key, valid_keys(config_name, arguments))}"
+        return no_key(key, valid_keys(config_name, arguments), config_name)
     if match := re.search(r"Could not (?:find|load) '([^']+)'", text):
         name = match.group(1)  # GROUP/CHOICE: a sweep is PAPER/TABLE, a group of Hydra's is hydra/GROUP
         group, _, choice = name.rpartition("/") if name.startswith("hydra/") else name.partition("/")
@@ -122,8 +141,11 @@ def explain(error: Exception, arguments: list[str], config_name: str) -> str:
     if match := re.search(r"call to target '([\w.]+)'.*missing \d+ required positional arguments?: (.*)\"", text, re.S):
         taken = [argument for argument in arguments if argument.startswith("~")]
         return f"{' '.join(taken)} takes away {match[2]}, which {match[1]} needs: leave it as it is, or give it a value"
-    if unread := unreadable(arguments):
+    if unread := unreadable(arguments, config_name):
         return unread
+    if match := re.search(r"Ambiguous value for argument '([^']+)'", text):
+        lists = "a list is KEY=[A,B], a run for each value is -m KEY=A,B"
+        return f"{match[1]}: several values; {lists}, and a number has a point, no comma"
     if match := re.search(r"does not support sweep type : (\w+)", text):
         ranges = [argument for argument in arguments if "interval(" in argument]
         return f"{' '.join(ranges)}: a range to search in needs a search: hydra/sweeper=smac"
@@ -133,7 +155,7 @@ def explain(error: Exception, arguments: list[str], config_name: str) -> str:
     return "; ".join(lines[:2])
 
 
-def unreadable(arguments: list[str]) -> str | None:
+def unreadable(arguments: list[str], config_name: str) -> str | None:
     """The message for the first word that Hydra's grammar cannot read; None where it reads them all."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException
@@ -142,8 +164,7 @@ def unreadable(arguments: list[str]) -> str | None:
         try:
             OverridesParser.create().parse_override(argument)
         except HydraException as error:
-            reason = str(error).splitlines()[0]
-            return f"{argument}: cannot be read ({reason}); a value with blanks, commas or brackets: 'KEY=\"VALUE\"'"
+            return words.unread(argument, config_name, str(error).splitlines()[0])
     return None
 
 

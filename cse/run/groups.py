@@ -52,6 +52,13 @@ def file_of(group: str, choice: str) -> Path:
     return next(path for folder in folders_of(group) if (path := folder / f"{choice}.yaml").is_file())
 
 
+def included(file: Path) -> list[Path]:
+    """A choice's file after those of its folder that its defaults list names."""
+    names = re.findall(r"^  - (\w+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+    before = [one for name in names if name != "_self_" for one in included(file.parent / f"{name}.yaml")]
+    return [*before, file]
+
+
 def first_comment(group: str, choice: str) -> str:
     """The first sentence of a choice's YAML, without its period. `# @package` and the choice's own command are no part
     of it."""

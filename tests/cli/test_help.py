@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from cse.cli.help import EVALUATE, TRAIN, answer, table
+from cse.cli.help import EVALUATE, TRAIN, answer, answered, table
+from cse.errors import UserError
 from cse.run.groups import CONF_DIR, choices, first_comment, groups
 
 README = Path(__file__).resolve().parents[2] / "README.md"
@@ -30,7 +31,29 @@ def test_a_question_mark_says_what_each_choice_of_a_group_is():
     assert "whitenedcse/table4" in answer("train", TRAIN, ["sweep=?"])
     assert answer("train", TRAIN, ["scale=?"]).startswith("laptop  Any table in minutes, on two cores")
     assert answer("train", TRAIN, ["objective=barlow"]) is None
-    assert answer("train", TRAIN, ["nonsense=?"]) is None
+    assert answer("train", TRAIN, ["data.path=what?"]) is None  # a value that ends so
+    with pytest.raises(UserError, match="nonsense: no setting and no group"):
+        answer("train", TRAIN, ["nonsense=?"])
+
+
+def test_help_needs_no_question_mark():
+    """zsh and fish look for files that match one, and find none."""
+    choices_of_objective = answer("train", TRAIN, ["objective=?"])
+    assert choices_of_objective == answer("train", TRAIN, ["--help", "objective"])
+    assert choices_of_objective == answer("train", TRAIN, ["help", "objective"])
+    assert answer("train", TRAIN, ["help"]) == answer("train", TRAIN, ["?"]) == answer("train", TRAIN, ["-h"])
+    explained = answer("train", TRAIN, ["--help", "lr"])
+    assert explained == answer("train", TRAIN, ["trainer.max_steps=1", "lr=?"]) == answer("train", TRAIN, ["?lr"])
+    assert explained.startswith("trainer.lr=3e-5")
+    assert answer("train", TRAIN, ["data.?"]) == answer("train", TRAIN, ["data=?"])
+
+
+def test_an_unknown_word_is_a_mistake(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["cse-train", "--help", "temprature"])
+    with pytest.raises(SystemExit) as ended:
+        answered("train", TRAIN)
+    assert ended.value.code == 2
+    assert "did you mean temperature" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["objective=barlow.?"], ["objective=barlow", "--help"], ["-h", "objective=barlow"]])
