@@ -259,6 +259,8 @@ class Evaluator:
 
     splits: tuple[str, ...]
     """Those it can score, of "dev" and "test"."""
+    more_than_encoding: bool = False
+    """Whether most of its time goes into what it computes from vectors (fits), or into texts that `texts` has not."""
     headline: tuple[str, ...] = ()
     """Statistics, last in a score's name, that the closing table shows; () for all. results.json has the others too."""
 
@@ -267,10 +269,7 @@ class Evaluator:
         raise NotImplementedError
 
     def on_hand(self) -> str:
-        """What of its data is on this machine, for cse-doctor. By default all of it is read and counted.
-
-        Raises MissingResource, from a cause where only the network failed.
-        """
+        """What of its data is here, for cse-doctor. Raises MissingResource, from a cause if only the network failed."""
         self.prepare()
         source = self.provenance().get("source")
         return f"complete in {source}" if source else "complete"

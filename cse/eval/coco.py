@@ -47,6 +47,7 @@ class Coco(Evaluator):
     """
 
     splits = ("test",)
+    more_than_encoding = True
 
     def __init__(
         self,

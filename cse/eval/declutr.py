@@ -40,6 +40,7 @@ class Declutr(Evaluator):
     """
 
     splits = ("test", "dev")
+    more_than_encoding = True
 
     def __init__(self, parts: dict[str, Evaluator | None]):
         self.parts = {name: part for name, part in parts.items() if part is not None}

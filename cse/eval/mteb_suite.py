@@ -54,6 +54,7 @@ class Mteb(Evaluator):
     """
 
     splits = ("test",)
+    more_than_encoding = True
 
     def __init__(
         self,
@@ -134,10 +135,7 @@ class Mteb(Evaluator):
         return {f"{name}/{metrics[name]}": scores[name] for name in metrics} | self._averages(scores)
 
     def _score(self, task: AbsTask, encode: Encode) -> float:
-        """100 x the metric's mean over splits and subsets.
-
-        Six decimals, as mteb files them: a resumed run must not differ from one in one go.
-        """
+        """100 x the metric's mean over splits and subsets; six decimals, as mteb files them for resuming."""
         import mteb
 
         revision = "-".join(filter(None, (self.revision, self.local.get(task.metadata.name, "")[:16])))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from omegaconf import DictConfig
 
 from cse.dotted import Config
-from cse.errors import Interrupted
+from cse.errors import Interrupted, MissingResource
 from cse.run import slurm
 from cse.run.build import build, make, precision_name, precision_of, resolved
 
@@ -48,7 +48,7 @@ def train(cfg: DictConfig, folder: Path, signals: "Signals") -> float | None:
     from cse.data.overlap import overlap
     from cse.run.best import Best, recover_best
     from cse.run.preview import preview
-    from cse.run.summary import announce, conclude, foretell
+    from cse.run.summary import announce, conclude, foretell, guess
     from cse.tracking.heartbeat import Heartbeat
     from cse.training.checkpoint import identity
     from cse.training.loop import Training
@@ -58,7 +58,12 @@ def train(cfg: DictConfig, folder: Path, signals: "Signals") -> float | None:
     is_first, works = accelerator.is_main_process, not (cfg.dry_run or cfg.data.preview)
     with Heartbeat(folder, writes=is_first and works) as heartbeat, explain_out_of_memory(cfg):
         with accelerator.main_process_first():  # what is to be tokenised is so once, by the first
-            parts = build(cfg, accelerator)
+            try:
+                parts = build(cfg, accelerator)
+            except MissingResource:
+                if cfg.dry_run and is_first:
+                    guess(cfg, accelerator, folder)
+                raise
         config = resolved(cfg)
         if cfg.data.preview:
             preview(parts.batches, config["data"]["preview"])

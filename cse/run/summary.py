@@ -3,66 +3,118 @@
 import logging
 import math
 import shutil
+from pathlib import Path
 
 import numpy as np
+from accelerate import Accelerator
+from omegaconf import DictConfig
 
 from cse.data.overlap import Overlap, in_words
 from cse.files import write_text
 from cse.report.run_plots import draw
-from cse.run.build import precision_name
+from cse.run import estimate
+from cse.run.build import make, precision_name, resolved
 from cse.run.card import model_card
 from cse.run.record import Record
 from cse.run.scores import in_headline
 from cse.training.forecast import forecast
 from cse.training.loop import Training
 from cse.training.memory import peak, total
-from cse.training.settings import Outcome, Parts
-from cse.types import Config
+from cse.training.settings import Outcome, Parts, Trainer
+from cse.types import Config, Objective
 
 log = logging.getLogger("cse")
 
 
 def announce(config: Config, parts: Parts, training: Training, found: Overlap) -> None:
     """The run in a few lines: what, on what, how long, where."""
-    trainer, encoder, accelerator = parts.trainer, parts.encoder, training.accelerator
+    encoder = parts.encoder
     millions = sum(p.numel() for p in encoder.parameters()) / 1e6
     aux = f" + {type(parts.aux).__name__}" if parts.aux is not None else ""
     steps, planned, rows = f"{training.steps:,}", f"{training.planned:,}", f"{len(parts.batches.rows):,}"
-    precision = precision_name(accelerator.mixed_precision)
-    schedule = f"batch {trainer.batch_size}, {trainer.schedule} from lr {trainer.lr:g}"
-    lines = {
-        "objective": f"{type(parts.objective).__name__}{aux}, {type(parts.augmentation).__name__.lower()}",
-        "recipe": ("\n" + 11 * " ").join(config["sources"]),
-        "encoder": f"{config['model']['name']}, {encoder.pooling} pooling, {millions:.1f}M parameters",
-        "data": f"{config['data']['name']}, {rows} rows",
-        "overlap": in_words(found),
-        "schedule": f"{steps} of {planned} steps, {schedule}",
-        "device": f"{accelerator.device}, {precision}, {accelerator.num_processes} process(es)",
-        "folder": training.folder,
-    }
+    say(
+        objective=f"{type(parts.objective).__name__}{aux}, {type(parts.augmentation).__name__.lower()}",
+        recipe=recipe_lines(config),
+        encoder=f"{config['model']['name']}, {encoder.pooling} pooling, {millions:.1f}M parameters",
+        data=f"{config['data']['name']}, {rows} rows",
+        overlap=in_words(found),
+        schedule=f"{steps} of {planned} steps, {schedule_in_words(parts.trainer)}",
+        device=device_in_words(training.accelerator),
+        folder=training.folder,
+    )
+
+
+def say(**lines: object) -> None:
+    """A line for each, its name first."""
     for name, line in lines.items():
         log.info("%-10s %s", name, line)
+
+
+def recipe_lines(config: Config) -> str:
+    """Where the values come from, one source below the other."""
+    return ("\n" + 11 * " ").join(config["sources"])
+
+
+def schedule_in_words(trainer: Trainer) -> str:
+    """The batch and the rate."""
+    return f"batch {trainer.batch_size}, {trainer.schedule} from lr {trainer.lr:g}"
+
+
+def device_in_words(accelerator: Accelerator) -> str:
+    """The device, its precision, and how many there are."""
+    precision = precision_name(accelerator.mixed_precision)
+    return f"{accelerator.device}, {precision}, {accelerator.num_processes} process(es)"
+
+
+def negatives_in_words(objective: Objective, anchors: int) -> str:
+    """How many there are for each of a batch's anchors."""
+    negatives = objective.negatives(anchors)
+    return f"{negatives:,} an anchor" if negatives else "none"
 
 
 def foretell(training: Training) -> None:
     """What a dry run says beside: negatives, memory and time, measured on this machine."""
     accelerator, evaluators = training.accelerator, training.parts.evaluators
     if accelerator.num_processes > 1:
-        log.info("%-10s not measured for several processes; trainer.devices=1 measures one", "time")
+        say(time="not measured for several processes; trainer.devices=1 measures one")
         return
     about = forecast(training)
-    negatives = training.parts.objective.negatives(about.of)
-    train, dev = training.steps * about.step, about.dev_scores * about.dev_score
-    last = f"; the final scores of {', '.join(evaluators)} come on top" if evaluators else ""
+    seconds = training.steps * about.step + about.dev_scores * about.dev_score + about.last_scores
     scored = f", {about.dev_scores} dev scores of {about.dev_score:.3g} s" if about.dev_score else ""
-    lines = {
-        "negatives": f"{negatives:,} an anchor" if negatives else "none",
-        "memory": f"{about.memory / 2**30:.1f} of {total(accelerator.device) / 2**30:.0f} GiB",
-        "time": f"{training.steps:,} steps of {about.step:.3g} s{scored}: {span(train + dev)}{last}",
-        "measured": f"on {about.rows} of the {about.of} anchors of a batch",
-    }
-    for name, line in lines.items():
-        log.info("%-10s %s", name, line)
+    last = f", {about.last_scores:.3g} s to encode what is scored at the end" if about.last_scores else ""
+    more = ", ".join(name for name, one in evaluators.items() if one.more_than_encoding)
+    say(
+        negatives=negatives_in_words(training.parts.objective, about.of),
+        memory=f"{about.memory / 2**30:.1f} of {total(accelerator.device) / 2**30:.0f} GiB",
+        time=f"{training.steps:,} steps of {about.step:.3g} s{scored}{last}: {span(seconds)}"
+        + (f"; what {more} computes from its vectors is not included" if more else ""),
+        measured=f"on {about.rows} of the {about.of} anchors of a batch",
+    )
+
+
+def guess(cfg: DictConfig, accelerator: Accelerator, folder: Path) -> None:
+    """What a dry run says where weights or data cannot be had: all that does not depend on them, and formulas."""
+    found, (layers, width) = estimate.of(cfg), estimate.shape(cfg.model)
+    trainer, objective = make(cfg.trainer), make(cfg.objective, dim=width)
+    parts = [cfg.objective, cfg.aux_modality] if "_target_" in cfg.aux_modality else [cfg.objective]
+    names = " + ".join(part._target_.rpartition(".")[2] for part in parts)
+    rows, steps, hours = estimate.rows_of(cfg.data), found["steps"], found["hours"]
+    if hours is None:
+        time = "not known before the text is read"
+    else:
+        time = f"{60 * hours:.0f} minutes of one core" if cfg.scale.name == "laptop" else f"{hours:.2f} GPU-hours"
+    say(
+        objective=f"{names}, {cfg.augmentation._target_.rpartition('.')[2].lower()}",
+        recipe=recipe_lines(resolved(cfg)),
+        encoder=f"{cfg.model.name}, {cfg.model.pooling} pooling, taken for {layers} layers of width {width}",
+        data=f"{cfg.data.name}, {f'{rows:,}' if rows else '?'} rows",
+        schedule=f"{f'{steps:,}' if steps else '?'} steps, {schedule_in_words(trainer)}",
+        device=device_in_words(accelerator),
+        folder=folder,
+        negatives=negatives_in_words(objective, trainer.batch_size),
+        memory=f"{found['memory'] / 2**30:.1f} GiB, by a formula",
+        time=f"{time}, by a formula, without scores: nothing can be measured here",
+    )
 
 
 def span(seconds: float) -> str:

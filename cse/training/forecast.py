@@ -1,7 +1,7 @@
 """What a run will take on this machine, from about half a second of its own steps.
 
     a step       making its batch + a + b * tokens, a and b from two parts of the first batches
-    a dev score  the texts that the evaluators ask for, at the speed of some of them
+    scores       the texts that the evaluators ask for, at the speed of some of them
     memory       what is held once the optimizer has its moments, and on top the most of: the tensors that a step keeps
                  for its backward pass (c + d * tokens), the gradients, a checkpoint's copies on a CPU; there also
                  what its allocator cannot give back, and what is loaded only at the end (plots, the best encoder)
@@ -32,10 +32,14 @@ PARTS = (16, 8, 4, 2, 1)  # of a batch: the smallest that the objective takes is
 
 @dataclass(frozen=True)
 class Forecast:
-    """step, dev_score: seconds; dev_scores: how many. memory: bytes. rows, of: what was measured of a batch."""
+    """step, dev_score, last_scores (all evaluators' texts): seconds; dev_scores: how many. memory: bytes.
+
+    rows, of: what was measured of a batch.
+    """
 
     step: float
     dev_score: float
+    last_scores: float
     dev_scores: int
     memory: int
     rows: int
@@ -64,7 +68,8 @@ def forecast(training: Training) -> Forecast:
         grown = HOLES * max(grown, 3 * weights) + LATER
     return Forecast(
         step=(0.0 if training.trainer.workers else making * training.trainer.accumulate) + line(timed, tokens),
-        dev_score=dev_seconds(training),
+        dev_score=encode_seconds(training, dev_texts(training)),
+        last_scores=encode_seconds(training, [*dict.fromkeys(all_texts(training))]),
         dev_scores=len({*range(0, training.steps, training.trainer.eval_every), training.steps}),
         memory=int(memory.held(training.accelerator.device) + max(grown, weights)),
         rows=large.sizes[0],
@@ -190,19 +195,30 @@ def tokens_of(batch: Batch) -> int:
     return int(batch.tokens.mask_BT.sum())
 
 
-def dev_seconds(training: Training) -> float:
-    """Seconds to encode the texts that one dev score asks for; 0 where nothing is scored while it trains."""
+def dev_texts(training: Training) -> list[str]:
+    """What one dev score asks for; [] where nothing is scored while it trains."""
     asked: dict[str, None] = {}
-    encoder, rng = training.parts.encoder, np.random.default_rng(0)
+    rng = np.random.default_rng(0)
 
     def ask(texts: list[str]) -> np.ndarray:
         asked.update(dict.fromkeys(texts))
-        return rng.standard_normal((len(texts), encoder.dim), np.float32)
+        return rng.standard_normal((len(texts), training.parts.encoder.dim), np.float32)
 
     for name in training.watched:
         training.parts.evaluators[name](ask, "dev")
-    texts = list(asked)
-    rng.shuffle(texts)
+    return list(asked)
+
+
+def all_texts(training: Training) -> Iterator[str]:
+    """What all evaluators score at the end, as far as they say it beforehand."""
+    for evaluator in training.parts.evaluators.values():
+        yield from evaluator.texts()
+
+
+def encode_seconds(training: Training, texts: list[str]) -> float:
+    """Seconds to encode these texts, from some of them; 0 for none."""
+    encoder, texts = training.parts.encoder, list(texts)
+    np.random.default_rng(0).shuffle(texts)
     seconds, size, done = 0.0, 32, 0
     while done < len(texts) and seconds < BUDGET:
         started = time.perf_counter()

@@ -15,6 +15,7 @@ class Suite(Evaluator):
     """Base of Transfer and Probing. mode names one of `classifiers`, {"fit": classifier, "kfold": folds, ...}."""
 
     splits = ("test",)
+    more_than_encoding = True
     averaged: tuple[str, ...]
     """The tasks of the average, which appears when all of them were scored."""
 
