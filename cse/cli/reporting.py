@@ -12,10 +12,10 @@ from typing_extensions import TypedDict
 
 from cse.dotted import Config
 from cse.errors import UserError
-from cse.ranges import Name, NonNegative
+from cse.ranges import STRICT, Name, NonNegative
 from cse.run.composition import nearest
 from cse.run.groups import CONF_DIR, choices
-from cse.run.settings import STRICT, settled
+from cse.run.settings import settled
 
 TEXT = ("sweep", "out", "score")  # never read as a number or a list
 

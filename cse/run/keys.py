@@ -9,8 +9,7 @@ from typing_extensions import TypedDict
 
 from cse.model.pooling import AnyPooling
 from cse.model.whitening import Kind
-from cse.ranges import Count, Name, Seed, Split
-from cse.run.settings import STRICT
+from cse.ranges import STRICT, Count, Name, Seed, Split
 
 Part = Callable[..., object]
 """A node with a `_target_`: it is checked against its own signature."""

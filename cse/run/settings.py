@@ -25,6 +25,7 @@ from typing_extensions import TypedDict
 
 from cse.dotted import Config
 from cse.errors import UserError
+from cse.ranges import STRICT
 from cse.run.allowed import allowed, shown
 from cse.run.composition import SWITCH, without_hydra
 from cse.run.targets import why_not_imported
@@ -35,7 +36,6 @@ if TYPE_CHECKING:  # of typing_extensions 4.13 and later
 Path = tuple[str | int, ...]
 """Keys and places in lists, from the top of a config down."""
 
-STRICT = ConfigDict(extra="forbid", allow_inf_nan=False, arbitrary_types_allowed=True)
 NESTED = "\0"  # stands for a nested part among the values of the part around it
 MISSING = "???"  # Hydra's mark of a value that has to be given
 REFERENCE = re.compile(r"\$\{([\w.]+)\}")  # a value that is wholly another key's
