@@ -1,8 +1,8 @@
-"""Training that goes wrong is noticed, and the step at which it did is named.
+"""Detect training that goes wrong, and name the step.
 
-A loss or a gradient that is no number, and embeddings in one direction, end a run. A loss that stands still and dev
-scores that rise no more are said, and the run goes on. Each leaves anomaly.json in the run's folder, with the numbers
-of that step's rows: `data.preview=FOLDER/anomaly.json` shows them.
+A loss or gradient that is not finite, and embeddings that collapse to one direction, end a run. A constant loss and dev
+scores that no longer rise are warned of. Each leaves anomaly.json in the run's folder, with the numbers of that step's
+rows: `data.preview=FOLDER/anomaly.json` shows them.
 """
 
 import logging
@@ -25,44 +25,44 @@ from cse.types import Json
 log = logging.getLogger(__name__)
 
 FILE = "anomaly.json"
-COLLAPSED_RANK = 1.05  # effective rank of a batch whose embeddings are all but one vector
-JUDGED = {  # in the order in which one spoils the next
+COLLAPSED_RANK = 1.05  # effective rank of a batch whose embeddings are nearly one vector
+CHECKED = {  # in the order in which NaN spreads
     "aux/loss": "the loss of images or sound",
     "aux/grad_norm": "the gradient of images or sound",
     "loss": "the loss",
     "grad_norm": "the gradient",
 }
-WINDOW = 50  # logged losses: the first so many after the warm-up are laid beside as many after them
-EQUAL = 10  # logged losses that are one number
-SAME = 1e-6  # of a loss: while anything is learnt, no ten batches come so close
+WINDOW = 50  # logged losses: the first WINDOW after the warm-up are compared with the next
+CONSTANT = 10  # logged losses in a row that are equal
+TOLERANCE = 1e-6  # of a loss: while anything is learnt, ten batches never come this close
 
 Curve = Sequence[tuple[int, Mapping[str, float]]]
 """(step, dev scores) of every evaluation."""
 
 
 class Watch:
-    """A run's judgement of itself, the same on each of its processes. It writes on the main one only."""
+    """Checks a run's numbers, alike on all of its processes. Only the main one writes."""
 
     def __init__(self, trainer: Trainer, batches: Batches, folder: Path, accelerator: Accelerator):
         self.trainer, self.batches, self.folder, self.accelerator = trainer, batches, folder, accelerator
         scaled = accelerator.scaler is not None  # fp16: an update whose gradient is infinite is skipped, as planned
-        self.judged = [name for name in JUDGED if not (scaled and name.endswith("grad_norm"))]
+        self.checked = [name for name in CHECKED if not (scaled and name.endswith("grad_norm"))]
         self.unread: list[tuple[int, dict[str, Tensor]]] = []
         self.logged = 0
         self.first: list[float] = []
         self.last: list[float] = []
 
     def add(self, step: int, values: Mapping[str, Tensor | float]) -> None:
-        """Keep what update number `step` (from 1) gave, without waiting for the device."""
-        self.unread.append((step, {name: torch.as_tensor(values[name]) for name in self.judged if name in values}))
+        """Keep the values of update number `step` (from 1), without waiting for the device."""
+        self.unread.append((step, {name: torch.as_tensor(values[name]) for name in self.checked if name in values}))
 
     def check(self, metrics: Mapping[str, float], best_step: int) -> None:
-        """Judge the steps since the last call; waits for the device. metrics: of the last one where it was logged.
+        """Check the steps since the last call; waits for the device. metrics: of the last step, if it was logged.
 
-        Raises RunError, with `best/` and the last checkpoint as they are, where going on is a waste.
+        Raises RunError where going on is a waste; `best/` and the last checkpoint stay as they are.
         """
         where = f"best/ holds step {best_step}" if best_step else "nothing was exported yet"
-        if broken := self._broken():
+        if broken := self._first_not_finite():
             step, what = broken
             shows = self._keep_rows(step, what)
             raise RunError(
@@ -78,12 +78,12 @@ class Watch:
                 f"the embeddings collapsed to one direction by step {step} (effective rank {rank:.3f}); {where}. Lower "
                 f"trainer.lr, or trainer.stop_on_collapse=false; {shows}"
             )
-        if step > self.trainer.warmup and (words := self.still(metrics["train/loss"])):
+        if step > self.trainer.warmup and (words := self.stalled(metrics["train/loss"])):
             shows = self._keep_rows(step, words)
             log.warning("step %d: %s; is trainer.lr too low, or all learnt? %s", step, words, shows)
 
     def check_scores(self, curve: Curve) -> None:
-        """After an evaluation: say it where the score has not risen for `trainer.patience` evaluations."""
+        """Warn, once, where the selecting score has not risen for `trainer.patience` evaluations."""
         select, patience = self.trainer.select, self.trainer.patience
         if select is None or patience is None or since_best(curve, select) != patience:
             return
@@ -95,24 +95,24 @@ class Watch:
         log.warning("step %d: %s (now %.2f); %s; %s", step, what, scores[select], ends, shows)
 
     def is_over(self, curve: Curve) -> bool:
-        """Whether the run is to end because its score rises no more."""
+        """Whether the run is to stop early, as its score no longer rises."""
         select, patience = self.trainer.select, self.trainer.patience
         if not self.trainer.stop_early or select is None or patience is None:
             return False
         return since_best(curve, select) >= patience
 
-    def still(self, loss: float) -> str | None:
-        """After a logged loss: in words, that the losses stand still. None while they move, and where it was just said.
+    def stalled(self, loss: float) -> str | None:
+        """After a logged loss: a warning if the losses do not change, else None; each stall is reported once.
 
-        They do where the last EQUAL are one number, and where the run's second WINDOW is its first but for chance.
+        They do not change if the last CONSTANT are equal, or the run's second WINDOW differs from its first by chance.
         """
         self.logged += 1
         if self.logged <= WINDOW:
             self.first.append(loss)
         self.last = [*self.last, loss][-WINDOW:]
-        if _equal(self.last[-EQUAL:]) and not _equal(self.last[-EQUAL - 1 : -1]):
-            return f"the loss has been {loss:.6g} for {EQUAL} logged steps"
-        if self.logged == 2 * WINDOW and _same_but_for_chance(self.first, self.last):
+        if _constant(self.last[-CONSTANT:]) and not _constant(self.last[-CONSTANT - 1 : -1]):
+            return f"the loss has been {loss:.6g} for {CONSTANT} logged steps"
+        if self.logged == 2 * WINDOW and _equal_means(self.first, self.last):
             before, after = statistics.fmean(self.first), statistics.fmean(self.last)
             return f"the loss has not moved: {before:.4g} in the first {WINDOW} logged steps, {after:.4g} in the next"
         return None
@@ -125,8 +125,8 @@ class Watch:
         """The inverse of state()."""
         self.logged, self.first, self.last = state["logged"], state["first"], state["last"]
 
-    def _broken(self) -> tuple[int, str] | None:
-        """The first step not yet read that has a number that is none, and its words."""
+    def _first_not_finite(self) -> tuple[int, str] | None:
+        """The first unread step with a value that is not finite, and what it is; None if there is none."""
         unread, self.unread = self.unread, []
         if not unread:
             return None
@@ -134,11 +134,11 @@ class Watch:
         for (step, values), row in zip(unread, rows.tolist(), strict=True):
             for name, value in zip(values, row, strict=True):
                 if not math.isfinite(value):
-                    return step, f"{JUDGED[name]} is {value}"
+                    return step, f"{CHECKED[name]} is {value}"
         return None
 
     def _keep_rows(self, step: int, what: str) -> str:
-        """Write anomaly.json; returns how its rows are shown. Raises RunError where the disk refuses."""
+        """Write anomaly.json; returns the command that shows its rows. Raises RunError where the disk refuses."""
         path, every, batches = self.folder / FILE, self.trainer.accumulate, self.batches
         if self.accelerator.is_main_process:
             numbers = range((step - 1) * every, step * every)
@@ -149,17 +149,17 @@ class Watch:
 
 
 def since_best(curve: Curve, select: str) -> int:
-    """How many evaluations came after the best one. The untrained encoder's, at step 0, is not counted."""
+    """The number of evaluations after the best one; that of the untrained encoder, at step 0, is left out."""
     scores = [scores[select] for step, scores in curve if step > 0]
     best = max((score for score in scores if not math.isnan(score)), default=math.nan)
     return len(scores) - 1 - scores.index(best) if best in scores else len(scores)
 
 
-def _equal(losses: Sequence[float]) -> bool:
-    return len(losses) == EQUAL and max(losses) - min(losses) <= SAME * max(map(abs, losses))
+def _constant(losses: Sequence[float]) -> bool:
+    return len(losses) == CONSTANT and max(losses) - min(losses) <= TOLERANCE * max(map(abs, losses))
 
 
-def _same_but_for_chance(before: Sequence[float], after: Sequence[float]) -> bool:
+def _equal_means(before: Sequence[float], after: Sequence[float]) -> bool:
     """Whether two means differ by no more than two standard errors."""
     chance = math.sqrt((statistics.variance(before) + statistics.variance(after)) / len(before))
     return abs(statistics.fmean(after) - statistics.fmean(before)) <= 2 * chance

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from cse.errors import RunError
-from cse.training.watch import EQUAL, WINDOW, Watch, since_best
+from cse.training.watch import CONSTANT, WINDOW, Watch, since_best
 
 
 @pytest.fixture
@@ -54,15 +54,15 @@ def test_nothing_is_read_before_it_is_asked_for(watch):
 
 
 def test_one_and_the_same_loss_is_said_once(watch):
-    told = [watch.still(loss) for loss in [3.0, 2.0, *[1.0] * 2 * EQUAL, 2.0]]
-    assert [place for place, words in enumerate(told) if words] == [EQUAL + 1]
-    assert told[EQUAL + 1] == f"the loss has been 1 for {EQUAL} logged steps"
+    told = [watch.stalled(loss) for loss in [3.0, 2.0, *[1.0] * 2 * CONSTANT, 2.0]]
+    assert [place for place, words in enumerate(told) if words] == [CONSTANT + 1]
+    assert told[CONSTANT + 1] == f"the loss has been 1 for {CONSTANT} logged steps"
 
 
 @pytest.mark.parametrize(("drift", "said"), [(0.0, True), (-0.05, False), (0.05, False)])
 def test_a_loss_that_does_not_leave_its_start(watch, drift, said):
     rng = random.Random(0)
-    told = [watch.still(4 + drift * step + rng.gauss(0, 0.5)) for step in range(3 * WINDOW)]
+    told = [watch.stalled(4 + drift * step + rng.gauss(0, 0.5)) for step in range(3 * WINDOW)]
     assert [place for place, words in enumerate(told) if words] == ([2 * WINDOW - 1] if said else [])
 
 
@@ -71,10 +71,10 @@ def test_a_resumed_run_watches_on(watch):
         random.Random(n).gauss(4, 0.5) for n in range(97)
     ]
     for loss in losses[:60]:
-        watch.still(loss)
+        watch.stalled(loss)
     other = Watch(watch.trainer, watch.batches, watch.folder, watch.accelerator)
     other.restore(json.loads(json.dumps(watch.state())))
-    told = [[one.still(loss) for loss in losses[60:]] for one in (watch, other)]
+    told = [[one.stalled(loss) for loss in losses[60:]] for one in (watch, other)]
     assert told[0] == told[1]
     assert told[0][-1]
 
