@@ -1,12 +1,12 @@
-"""What a run will take on this machine, from about half a second of its own steps.
+"""The time and memory that a run will take on this machine, from about half a second of its own steps.
 
     a step       making its batch + a + b * tokens, a and b from two parts of the first batches
     scores       the texts that the evaluators ask for, at the speed of some of them
-    memory       what is held once the optimizer has its moments, and on top the most of: the tensors that a step keeps
-                 for its backward pass (c + d * tokens), the gradients, a checkpoint's copies on a CPU; there also
-                 what its allocator cannot give back, and what is loaded only at the end (plots, the best encoder)
+    memory       what is held once the optimizer has its moments, plus the largest of: the tensors that a step keeps for
+                 its backward pass (c + d * tokens), the gradients, and on a CPU a checkpoint's copies. On a CPU also
+                 the allocator's fragmentation, and what is loaded at the end (plots, the best encoder)
 
-What is measured moves the weights: nothing else can be done with the Training afterwards.
+Measuring changes the weights: the Training is of no use afterwards.
 """
 
 import time
@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import repeat
+from statistics import fmean
 
 import numpy as np
 import torch
@@ -25,9 +26,9 @@ from cse.training.loop import Training
 from cse.types import Batch, Tokens
 
 BUDGET = 0.5  # seconds of measured steps, and again of encoding
-HOLES, LATER = 1.4, 0.3 * 2**30  # on a CPU: measured on runs of simcse and barlow with MiniLM
+FRAGMENTATION, LOADED_LATER = 1.4, 0.3 * 2**30  # on a CPU: measured on runs of simcse and barlow with MiniLM
 BATCHES = 3  # whose tokens are counted
-PARTS = (16, 8, 4, 2, 1)  # of a batch: the smallest that the objective takes is measured first
+SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2)  # of a batch: the smallest that the objective takes is measured first
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Forecast:
 
 
 def forecast(training: Training) -> Forecast:
-    """Measure a Training that has not been started, in one process. Its weights are another's afterwards."""
+    """Measure a Training that has not been started, in one process. It cannot be used afterwards."""
     started = time.perf_counter()
     number = min(BATCHES, training.parts.batches.steps_per_epoch)
     batches = [training.parts.batches[step] for step in range(number)]
@@ -55,19 +56,20 @@ def forecast(training: Training) -> Forecast:
     tokens = sum(map(tokens_of, batches)) / number
     probe = Probe(training, batches)
     small = probe.smallest()
-    kept = [(tokens_of(part), probe.kept(part)) for part in (small, probe.part(min(1.0, 2 * probe.share(small))))]
-    first = probe.seconds(small)
-    share = min(1.0, max(2 * probe.share(small), probe.share(small) * BUDGET / first))
-    large = probe.part(share)
-    runs = [
-        probe.seconds(large) for _ in range(max(1, min(number, int(BUDGET / (first * share / probe.share(small))))))
-    ]
-    timed = [(tokens_of(small), first), (tokens_of(large), sum(runs) / len(runs))]
-    weights, grown = probe.weights(), line(kept, tokens)
+    small_share = probe.share(small)
+    kept = [(tokens_of(part), probe.kept(part)) for part in (small, probe.part(min(1.0, 2 * small_share)))]
+    small_seconds = probe.seconds(small)
+    large_share = min(1.0, max(2 * small_share, small_share * BUDGET / small_seconds))
+    large = probe.part(large_share)
+    repeats = max(1, min(number, int(BUDGET / (small_seconds * large_share / small_share))))
+    large_seconds = fmean(probe.seconds(large) for _ in range(repeats))
+    timed = [(tokens_of(small), small_seconds), (tokens_of(large), large_seconds)]
+    weights, grown = probe.weights(), extrapolated(kept, tokens)
     if training.accelerator.device.type == "cpu":
-        grown = HOLES * max(grown, 3 * weights) + LATER
+        grown = FRAGMENTATION * max(grown, 3 * weights) + LOADED_LATER
+    waited = 0.0 if training.trainer.workers else making * training.trainer.accumulate
     return Forecast(
-        step=(0.0 if training.trainer.workers else making * training.trainer.accumulate) + line(timed, tokens),
+        step=waited + extrapolated(timed, tokens),
         dev_score=encode_seconds(training, dev_texts(training)),
         last_scores=encode_seconds(training, [*dict.fromkeys(all_texts(training))]),
         dev_scores=len({*range(0, training.steps, training.trainer.eval_every), training.steps}),
@@ -86,9 +88,9 @@ class Probe:
         training.update.text_encoder = training.parts.encoder  # not compiled: that takes minutes
 
     def smallest(self) -> Batch:
-        """The smallest part that the objective takes, once stepped on: the optimizer then has its moments."""
-        for share in PARTS[:-1]:
-            part = self.part(1 / share)
+        """The smallest part that the objective takes, after one step on it: the optimizer then has its moments."""
+        for share in SHARES:
+            part = self.part(share)
             if part.sizes[0] >= max(2, self.training.parts.objective.min_rows):
                 try:
                     self.seconds(part)
@@ -99,7 +101,7 @@ class Probe:
         return self.batches[0]
 
     def part(self, share: float) -> Batch:
-        """That share of the next batch's rows, of every view as many anchors."""
+        """That share of the next batch's rows, the same for every view."""
         batch = self.batches[self.count % len(self.batches)]
         self.count += 1
         anchors = max(1, round(share * batch.sizes[0]))
@@ -111,38 +113,38 @@ class Probe:
         return Batch(Tokens(whole.ids_BT[rows_b], whole.mask_BT[rows_b], labels), sizes)
 
     def share(self, part: Batch) -> float:
-        """What a part is of a batch."""
+        """The share of a batch that a part is."""
         return part.sizes[0] / self.batches[0].sizes[0]
 
     def seconds(self, part: Batch) -> float:
-        """One update on it."""
+        """The seconds of one update on a part."""
         started = time.perf_counter()
         metrics, _ = self.training.update(0, repeat(part), self.aux_batches)
         float(metrics["loss"])  # waits for a GPU
         return time.perf_counter() - started
 
     def kept(self, part: Batch) -> int:
-        """The most bytes that one update on it keeps for its backward pass."""
+        """The largest number of bytes that one update on a part keeps for its backward pass."""
         with kept_tensors({p.untyped_storage().data_ptr() for p in self.parameters()}) as kept:
             self.seconds(part)
-        return kept.most
+        return kept.peak
 
     def weights(self) -> int:
         """Bytes of what is trained."""
         return sum(p.numel() * p.element_size() for p in self.parameters() if p.requires_grad)
 
     def parameters(self) -> Iterator[Tensor]:
-        """Of all that the run trains, each once."""
+        """All parameters of the run, each once."""
         seen = {p for module in self.training.modules.values() for p in module.parameters()}
         return iter(seen)
 
 
 class Kept:
-    """Bytes of the storages that autograd keeps, now and at the most."""
+    """Bytes of the storages that autograd keeps, now and at the peak."""
 
     def __init__(self) -> None:
         self.users: dict[int, int] = {}
-        self.now = self.most = 0
+        self.now = self.peak = 0
 
     def count(self, storage: int, size: int, change: int) -> None:
         """One user more (1) or fewer (-1) of a storage."""
@@ -150,7 +152,7 @@ class Kept:
         self.users[storage] = before + change
         if 0 in (before, before + change):
             self.now += change * size
-        self.most = max(self.most, self.now)
+        self.peak = max(self.peak, self.now)
 
 
 class Held:
@@ -181,8 +183,11 @@ def kept_tensors(not_counted: set[int]) -> Iterator[Kept]:
         yield kept
 
 
-def line(points: Sequence[tuple[int, float]], x: float) -> float:
-    """The value at x of the line through two points, which never falls; one of the origin's where they are one."""
+def extrapolated(points: Sequence[tuple[int, float]], x: float) -> float:
+    """The value at x of the line through two points; its slope lies between 0 and that of a line from the origin.
+
+    Where both points have the same x, the line goes through the origin and the second.
+    """
     (x1, y1), (x2, y2) = points
     if x2 <= x1:
         return y2 * x / x2
@@ -225,5 +230,5 @@ def encode_seconds(training: Training, texts: list[str]) -> float:
         encoder.encode(texts[done : done + size], head=training.parts.objective.test_head())
         seconds += time.perf_counter() - started
         done, size = done + size, 2 * size
-    letters = sum(map(len, texts[:done]))
-    return seconds * sum(map(len, texts)) / letters if letters else 0.0
+    characters = sum(map(len, texts[:done]))
+    return seconds * sum(map(len, texts)) / characters if characters else 0.0

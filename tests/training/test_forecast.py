@@ -1,4 +1,4 @@
-"""What a dry run foretells, on encoders whose truth is known."""
+"""What a dry run forecasts, on encoders whose truth is known."""
 
 import re
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 from toys import run_of
 
-from cse.training.forecast import kept_tensors, line
+from cse.training.forecast import extrapolated, kept_tensors
 
 
 def test_kept_tensors_are_counted_once_and_let_go():
@@ -15,17 +15,17 @@ def test_kept_tensors_are_counted_once_and_let_go():
     with kept_tensors({weight.untyped_storage().data_ptr()}) as kept:
         y = (x @ weight).exp()  # keeps x, and the exponential: 50 * 100 floats each
         z = y * y  # keeps y, which is kept already
-        assert kept.now == kept.most == 2 * 50 * 100 * 4
+        assert kept.now == kept.peak == 2 * 50 * 100 * 4
         z.sum().backward()
         assert kept.now == 0
-    assert kept.most == 2 * 50 * 100 * 4
+    assert kept.peak == 2 * 50 * 100 * 4
 
 
-def test_line():
-    assert line([(10, 3.0), (20, 5.0)], 40) == 9.0
-    assert line([(10, 5.0), (20, 4.0)], 40) == 4.0  # noise: it never falls
-    assert line([(10, 1.0), (20, 8.0)], 40) == 16.0  # nor does it rise faster than from nothing
-    assert line([(20, 4.0), (20, 4.0)], 40) == 8.0
+def test_extrapolated():
+    assert extrapolated([(10, 3.0), (20, 5.0)], 40) == 9.0
+    assert extrapolated([(10, 5.0), (20, 4.0)], 40) == 4.0  # noise: it never falls
+    assert extrapolated([(10, 1.0), (20, 8.0)], 40) == 16.0  # nor does it rise faster than from nothing
+    assert extrapolated([(20, 4.0), (20, 4.0)], 40) == 8.0
 
 
 @pytest.mark.parametrize(("objective", "negatives"), [("simcse", "7 an anchor"), ("barlow", "none"), ("declutr", None)])
