@@ -1,4 +1,4 @@
-"""A folder to share: the encoder (or its adapter alone), its card, and its scores in the forms that others read."""
+"""A folder to share: the encoder or its adapter alone, its model card, and its scores in the formats of others."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from cse.sharing.onnx import write_onnx
 from cse.sharing.scores import copy_mteb, write_eval_results
 from cse.types import Json
 
-WEIGHTS = ("config.json", "model.safetensors", "adapter")  # what an adapter alone does without
+WEIGHTS = ("config.json", "model.safetensors", "adapter")  # left out where the adapter alone is exported
 TOKEN = re.compile(rb"\bhf_[A-Za-z0-9]{30,}")
 TEXT = (".md", ".json", ".jsonl", ".yaml", ".txt", ".csv")
 
@@ -39,7 +39,7 @@ def read_scores(folder: Path, run: Path) -> Json:
 
 
 def check_target(target: Path) -> None:
-    """Raise UserError for a folder that holds something else than an earlier export: it would be replaced."""
+    """Raise UserError for a folder with other content than an earlier export: exporting replaces the folder."""
     if target.exists() and any(target.iterdir()) and not (target / "modules.json").is_file():
         raise UserError(f"--to {target} holds other things, which would be lost: name another folder")
 
@@ -74,18 +74,18 @@ def export(
         if adapter:
             copy(run / "best" / "adapter", folder, set())
         if (place / "adapter_config.json").is_file():
-            name_the_base(place / "adapter_config.json", record)
+            set_base_model(place / "adapter_config.json", record)
         (folder / "README.md").write_text(model_card(record, values, name, license), encoding="utf-8")
         if onnx:
             write_onnx(run / "best", folder)
         write_eval_results(folder, records)
         copy_mteb(folder, records)
-        refuse_tokens(folder)
+        check_no_tokens(folder)
     return sorted(file for file in target.rglob("*") if file.is_file())
 
 
 def copy(source: Path, target: Path, left_out: set[str]) -> None:
-    """Copy what lies in a folder into another that exists, but for files and folders of these names right in it."""
+    """Copy a folder's content into an existing folder, except its direct children with the names in left_out."""
     for one in source.iterdir():
         if one.name in left_out:
             continue
@@ -95,15 +95,15 @@ def copy(source: Path, target: Path, left_out: set[str]) -> None:
             shutil.copyfile(one, target / one.name)
 
 
-def name_the_base(file: Path, record: Json) -> None:
-    """Let an adapter's configuration name the hub's base model; peft wrote the folder in which it lay here."""
+def set_base_model(file: Path, record: Json) -> None:
+    """Set the hub's name of the base model in an adapter's configuration, where peft wrote a folder of this machine."""
     config = json.loads(file.read_text(encoding="utf-8"))
     config["base_model_name_or_path"] = base_model(record["config"]) or record["config"]["model"]["name"]
     write_json(file, config)
 
 
-def refuse_tokens(folder: Path) -> None:
-    """Raise UserError where a file that would be shared holds the hub's token, or what looks like one."""
+def check_no_tokens(folder: Path) -> None:
+    """Raise UserError where a file to be shared contains the hub's token, or what looks like one."""
     from huggingface_hub import get_token
 
     token = (get_token() or "").encode()
@@ -112,4 +112,4 @@ def refuse_tokens(folder: Path) -> None:
             continue
         content = file.read_bytes()
         if (token and token in content) or TOKEN.search(content):
-            raise UserError(f"{file.name} would hold a token: take it out of the run's command or notes first")
+            raise UserError(f"{file.name} would contain a token: remove it from the run's command or notes first")

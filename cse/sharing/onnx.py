@@ -1,7 +1,7 @@
 """The encoder's layers as ONNX, through torch's own exporter: `onnx/model.onnx`, where the hub's clients look for it.
 
-input_ids (B, T), attention_mask (B, T) -> last_hidden_state (B, T, D). Pooling and what follows it stay outside, as
-modules.json says.
+input_ids (B, T), attention_mask (B, T) -> last_hidden_state (B, T, D). Pooling and what follows it are not included;
+modules.json describes them.
 """
 
 import logging
@@ -21,15 +21,15 @@ if TYPE_CHECKING:  # importing transformers takes seconds
 
     from cse.model.encoder import Encoder
 
-NEEDED = ("onnx", "onnxruntime", "onnxscript")
-TALKATIVE = ("torch.onnx", "onnx_ir", "onnxscript")
-CLOSE = 1e-5  # of every number of the last layer
+PACKAGES = ("onnx", "onnxruntime", "onnxscript")
+NOISY_LOGGERS = ("torch.onnx", "onnx_ir", "onnxscript")
+TOLERANCE = 1e-5  # for every number of the last layer
 TEXTS = ["A sentence.", "Another one, which is longer than the first.", "One"]
 INPUTS = ("input_ids", "attention_mask")
 
 
 class Layers(nn.Module):
-    """The backbone with the two inputs and the one output that the file has."""
+    """The backbone with the two inputs and the one output of the exported model."""
 
     def __init__(self, backbone: "PreTrainedModel"):
         super().__init__()
@@ -42,14 +42,14 @@ class Layers(nn.Module):
 
 def check_installed() -> None:
     """Raise MissingResource where a package is missing."""
-    if missing := [name for name in NEEDED if find_spec(name) is None]:
+    if missing := [name for name in PACKAGES if find_spec(name) is None]:
         raise MissingResource(f"--onnx needs {', '.join(missing)}: pip install -e '.[onnx]'")
 
 
 def write_onnx(source: Path, folder: Path) -> None:
     """Write `onnx/model.onnx` into the folder, from the encoder in `source`.
 
-    Raises RunError where onnxruntime does not give the encoder's own numbers to 1e-5, for whatever the reason.
+    Raises RunError where torch cannot export it, and where onnxruntime's numbers differ by more than TOLERANCE.
     """
     from cse.model.load import load_encoder
 
@@ -57,7 +57,7 @@ def write_onnx(source: Path, folder: Path) -> None:
     layers, file = Layers(encoder.backbone).eval(), folder / "onnx" / "model.onnx"
     file.parent.mkdir()
     sizes = {0: torch.export.Dim("batch"), 1: torch.export.Dim("tokens")}
-    for name in TALKATIVE:
+    for name in NOISY_LOGGERS:
         logging.getLogger(name).setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
@@ -77,8 +77,8 @@ def write_onnx(source: Path, folder: Path) -> None:
         reason = str(error).strip().splitlines()[0]
         raise RunError(f"--onnx: torch cannot export {type(encoder.backbone).__name__} ({reason})") from error
     difference = max(largest_difference(file, encoder, texts) for texts in (TEXTS, TEXTS[:1], [*TEXTS, "a " * 60]))
-    if not difference <= CLOSE:
-        raise RunError(f"--onnx: onnxruntime's numbers are off by {difference:.1e}, more than {CLOSE:g}")
+    if not difference <= TOLERANCE:
+        raise RunError(f"--onnx: onnxruntime's numbers are off by {difference:.1e}, more than {TOLERANCE:g}")
 
 
 def inputs_of(encoder: "Encoder", texts: list[str]) -> tuple[Tensor, Tensor]:
@@ -88,7 +88,7 @@ def inputs_of(encoder: "Encoder", texts: list[str]) -> tuple[Tensor, Tensor]:
 
 
 def largest_difference(file: Path, encoder: "Encoder", texts: list[str]) -> float:
-    """Between onnxruntime's last layer and the encoder's own, padding left out."""
+    """The largest difference between onnxruntime's last layer and the encoder's own, padding left out."""
     import onnxruntime
 
     ids_BT, mask_BT = inputs_of(encoder, texts)

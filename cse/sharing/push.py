@@ -1,4 +1,4 @@
-"""Uploading a folder to the hub with the token of `hf auth login` or HF_TOKEN, which is written nowhere."""
+"""Upload a folder to the hub with the token of `hf auth login` or HF_TOKEN, which is written nowhere."""
 
 import logging
 import re
@@ -13,7 +13,7 @@ NAME = re.compile(r"[\w.-]+/[\w.-]+")
 
 
 def check_name(name: str) -> None:
-    """Raise UserError, before any work, for what is no ORG/NAME, and where nobody is logged in."""
+    """Raise UserError for a name that is not ORG/NAME, and where nobody is logged in."""
     from huggingface_hub import get_token
 
     if not NAME.fullmatch(name):

@@ -1,4 +1,4 @@
-"""Scores in the forms that others read: the hub's `.eval_results/*.yaml`, and mteb's own results and run settings."""
+"""Scores in the formats of others: the hub's `.eval_results/*.yaml`, and mteb's own results and run settings."""
 
 import shutil
 from collections.abc import Iterator
@@ -11,10 +11,10 @@ from cse.eval import stsb_multi
 from cse.types import Json
 
 SAME_AS_MTEB = {f"STS{year}": f"mteb/sts{year}-sts" for year in range(12, 17)} | {"STS-B": "mteb/stsbenchmark-sts"}
-"""Tasks of eval=sts whose score is mteb's too, and its data set there. SICK-R is none: mteb scores all its splits."""
+"""Tasks of eval=sts that mteb scores alike, and their data sets there. SICK-R is not: mteb scores all its splits."""
 
 MTEB_TASKS = {"STS-B": "STSBenchmark"}
-"""mteb's names of tasks that have another one here."""
+"""mteb's names of tasks, where they differ from ours."""
 
 
 def entries(record: Json) -> Iterator[tuple[str, EvalResultEntry]]:
@@ -52,10 +52,10 @@ def write_eval_results(folder: Path, records: list[Json]) -> list[Path]:
         for task, entry in entries(record):
             by_task.setdefault(task, []).append(entry)
     files = []
-    for task, its in by_task.items():
+    for task, results in by_task.items():
         files.append(folder / ".eval_results" / f"{task}.yaml")
         files[-1].parent.mkdir(exist_ok=True)
-        files[-1].write_text(yaml.safe_dump(eval_result_entries_to_yaml(its), sort_keys=False), encoding="utf-8")
+        files[-1].write_text(yaml.safe_dump(eval_result_entries_to_yaml(results), sort_keys=False), encoding="utf-8")
     return files
 
 

@@ -122,7 +122,7 @@ def test_a_token_in_a_runs_command_is_refused(run, cse_export, monkeypatch, capf
     (run / "results.json").write_text(json.dumps(record))
     assert cse_export(run) == 2
     said = capfd.readouterr().err
-    assert "README.md would hold a token" in said
+    assert "README.md would contain a token" in said
     assert TOKEN not in said
     assert not (run / "export").exists()
 
