@@ -31,7 +31,7 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
     rows = this.rows()
     planned = [this.table.job(jobs.sampled(row)) for row in rows]
     check_settings(planned)
-    trials = this.trials  # a count that is none is refused before a file is written
+    trials = this.trials  # a wrong count is refused before a file is written
     if dry_run:
         from cse.sweep import estimate
 

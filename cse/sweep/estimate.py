@@ -35,7 +35,7 @@ def show(title: str, folder: Path, planned: Sequence[jobs.Job], trials: int) -> 
 
 
 def summed(hours: Sequence[float | None], trials: int, unit: str = "GPU-hours") -> str:
-    """The sum in words; what is not known is said, not counted as nothing."""
+    """The sum in words, with the number of jobs whose time is not known."""
     known = [value for value in hours if value is not None]
     if not known and hours:
         return f"{unit} not known before the text is read"

@@ -1,4 +1,4 @@
-"""The jobs of a sweep: the arguments of each, and the name of its folder, which says what it runs and not when.
+"""The jobs of a sweep: the arguments of each, and the name of its folder, which tells what it runs.
 
 A sweep's YAML (sweeps/<paper>/<table>.yaml, the config group `sweep`) holds settings, as any config does, and
 
@@ -28,15 +28,15 @@ from cse.run.composition import SWITCH, composed, nearest, without_hydra
 OWN_KEYS = ("cases", "report", "same_runs_as", "search_each", "laptop")
 SEEDS = "1,2,3"  # of scale=laptop, where the sweep has none of its own
 SHARED = {"model", "paths", "smoke", "scale", "tracker", "allow_partial"}  # keys of cse-eval that are its run's too
-SLUG = 80  # characters of a name before its 8 of a hash
+SLUG = 80  # characters of a folder's name before its hash
 
 # What may change between two starts of the same job: where it logs, how it is started, how fast it goes.
-FREE = re.compile(
+MAY_CHANGE = re.compile(
     r"sweep|case|resume|dry_run|jobs\..*|tracker.*|hydra[./].*|paths\.cache|data\.preview|"
     r"trainer\.(workers|log_every|save_every|devices)"
 )
 
-# What decides nothing that a table shows: more scores, another way to the same numbers.
+# What changes no number in a table: more scores, another way to the same result.
 HARMLESS = re.compile(r"note|allow_partial|paths\..*|eval|eval\..*|trainer\.(chunk|watch|deterministic)")
 
 
@@ -134,7 +134,7 @@ class Sweep:
         return [o for o in rest if key_of(o) not in axes and not HARMLESS.fullmatch(key_of(o))]
 
     def slug(self, readable: Sequence[str], arguments: Sequence[str]) -> str:
-        """A folder's name: the axes in few words, then other overrides, and a hash of all that decides what it runs."""
+        """A folder's name: the axes, then other overrides, and a hash of everything that decides what it runs."""
         place = {key: place for place, key in enumerate(dict.fromkeys(["case", *self.params, "seed"]))}
         shown = [override for override in readable if key_of(override) == "case" or decides(override)]
         shown.sort(key=lambda override: (place.get(key_of(override), len(place)), key_of(override)))
@@ -226,8 +226,8 @@ def merged(overrides: Sequence[str]) -> list[str]:
 
 
 def decides(override: str) -> bool:
-    """Whether it is part of what a job runs."""
-    return not FREE.fullmatch(key_of(override))
+    """Whether an override changes what a job computes."""
+    return not MAY_CHANGE.fullmatch(key_of(override))
 
 
 def key_of(override: str) -> str:
@@ -251,7 +251,7 @@ def quoted(value: object) -> str:
 
 
 def settings(config: DictConfig) -> Config:
-    """What a finished run must share with the job that stands for it now, flat; where it lies and runs may differ."""
+    """The settings, by dotted key, that a finished run must share with the job; folders and workers may differ."""
     from cse.run.build import resolved
     from cse.training.checkpoint import identity
 

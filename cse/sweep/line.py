@@ -1,4 +1,4 @@
-"""A command line with -m or sweep=: which of its words are the jobs' own, and which say how they are started."""
+"""A command line with -m or sweep=: which words belong to the jobs, and which say how jobs are started."""
 
 import os
 import re
@@ -80,7 +80,7 @@ class Line:
         overrides = jobs.merged([*self.table.axes(self.jobs_own), *self.jobs_own])
         if self.sweeper == "basic":
             return list({self.table.job(row).name: row for row in jobs.expanded(overrides)}.values())
-        return [rest(overrides, fixed) for fixed in self.table.searches(self.jobs_own)]
+        return [with_fixed(overrides, fixed) for fixed in self.table.searches(self.jobs_own)]
 
     def switch(self, key: str) -> bool:
         """The value of a switch, False without one. Raises UserError for anything but a word for truth."""
@@ -139,7 +139,7 @@ def is_named(sweep: str | None) -> bool:
     return sweep not in (None, "null", "")
 
 
-def rest(arguments: Sequence[str], search: Sequence[str]) -> list[str]:
-    """The arguments, with what a search keeps fixed in place of their own values of those keys."""
+def with_fixed(arguments: Sequence[str], search: Sequence[str]) -> list[str]:
+    """The arguments, with the values that a search keeps fixed in place of their own."""
     fixed = {jobs.key_of(override) for override in search}
     return [*search, *(argument for argument in arguments if jobs.key_of(argument) not in fixed)]

@@ -1,4 +1,4 @@
-"""One start of many jobs, on disk: what is to be run, and what became of each job, a line as each ends."""
+"""One start of many jobs, on disk: the plan of what is run, and a ledger with a line for each job that has ended."""
 
 import json
 import os
@@ -47,12 +47,14 @@ def read(path: Path) -> Plan:
 
 
 def ledger_of(path: Path) -> Path:
-    """The file beside a plan that tells what became of its jobs."""
+    """The ledger of a plan: a file beside it."""
     return path.with_suffix(".jsonl")
 
 
-def enter(path: Path, job: str, state: str, *, score: float | None = None, seconds: float = 0.0, why: str = "") -> None:
-    """Add a job's end to the ledger of the plan at `path`, and say it on the terminal."""
+def record_end(
+    path: Path, job: str, state: str, *, score: float | None = None, seconds: float = 0.0, why: str = ""
+) -> None:
+    """Add a job's end to the ledger of the plan at `path`, and print it."""
     line = {"job": job, "state": state, "score": score, "seconds": round(seconds), "why": why}
     with open(ledger_of(path), "a", encoding="utf-8") as ledger:
         ledger.write(json_line(line))
@@ -67,7 +69,7 @@ def ends(path: Path) -> dict[str, Json]:
 
 
 def conclude(title: str, path: Path, planned: Sequence[str], report: str) -> int:
-    """Print the table of all jobs and the line that compares them. Returns 1 if a job failed, else 0."""
+    """Print a table of all jobs, and the command that compares them. Returns 1 if a job failed, else 0."""
     from rich.console import Console
     from rich.table import Table
 

@@ -1,6 +1,6 @@
-"""What a launcher starts for each job: nothing if its folder says that it is done, else a process that starts there.
+"""What a launcher runs for each job: nothing if the job is done already, else a process in the job's folder.
 
-A process that was killed goes on from its last checkpoint; one job's failure is a line in the ledger and ends no other.
+A process that was killed continues from its last checkpoint. A failed job is a line in the ledger, and stops no other.
 """
 
 import fcntl
@@ -39,19 +39,19 @@ def job(cfg: DictConfig) -> float:
     one = this.table().job(jobs.merged([*this.rows[cfg.row], *proposed]))
     failure = next((end["job"] for end in plan.ends(path).values() if end["state"] in plan.FAILED), None)
     if this.fail_fast and failure:
-        plan.enter(path, one.name, "not run", why=f"jobs.fail_fast=true, and {failure} failed")
+        plan.record_end(path, one.name, "not run", why=f"jobs.fail_fast=true, and {failure} failed")
         return math.nan
     with forwarded() as processes:
         state, score, why = run(one, path.parent.parent / one.name, processes)
-        plan.enter(path, one.name, state, score=score, seconds=time.monotonic() - started, why=why)
+        plan.record_end(path, one.name, state, score=score, seconds=time.monotonic() - started, why=why)
     return math.nan if score is None else score
 
 
 @contextmanager
 def forwarded() -> Iterator[list[subprocess.Popen]]:
-    """A list of processes: a signal inside the block goes to them, and when the block ends to whom it would have gone.
+    """Yield a list of processes. A signal in the block is sent on to them, and handled as usual when the block ends.
 
-    That is submitit, which asks for another start at SIGUSR2, or the end of this process, once the job has saved.
+    By then the job has saved. The usual handler ends the process, or is submitit's, which queues the job again.
     """
     processes: list[subprocess.Popen] = []
     received: list[int] = []
@@ -77,7 +77,7 @@ def forwarded() -> Iterator[list[subprocess.Popen]]:
 
 
 def run(one: jobs.Job, folder: Path, processes: list[subprocess.Popen]) -> tuple[str, float | None, str]:
-    """(state, score, why it failed) of one job, after it has been run where that was needed; see `forwarded`."""
+    """Run one job, unless it is done. Returns (state, score, why it failed). processes: see `forwarded`."""
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / ".lock", "w") as lock:  # its child holds it too, so an orphan is not joined by a second
         try:
@@ -117,7 +117,7 @@ def run(one: jobs.Job, folder: Path, processes: list[subprocess.Popen]) -> tuple
 
 
 def command_of(one: jobs.Job, folder: Path) -> list[str]:
-    """The process: its own name stands in its results and its model card, its group and name on a W&B dashboard."""
+    """The process's command: its results and its model card show the program's name, W&B the job's group and name."""
     module = {"cse-train": "cse.cli.train", "cse-eval": "cse.cli.evaluate"}[one.program]
     start = f"import sys; sys.argv[0] = {one.program!r}; from {module} import main; main()"
     names = []
@@ -131,7 +131,7 @@ def command_of(one: jobs.Job, folder: Path) -> list[str]:
 
 @contextmanager
 def gpu() -> Iterator[dict[str, str]]:
-    """An environment with one of the GPUs that jobs share, for as long as the job runs; waits until one is free."""
+    """Wait until one of the shared GPUs is free; yield an environment with it, and hold it for the block."""
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     slots = os.environ.get(SLOTS)
     if not slots:
@@ -150,7 +150,7 @@ def gpu() -> Iterator[dict[str, str]]:
 
 
 def differences(one: jobs.Job, results: Json) -> list[str]:
-    """`key=before (now after)` of the settings that the finished run does not share with the job as it stands now."""
+    """`key=before (now after)` of each setting in which the finished run differs from the job as it is now."""
     if one.program != "cse-train":
         return []
     config = composed("train", one.arguments)
