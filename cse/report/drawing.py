@@ -13,10 +13,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cse.eval.cosines import by_gold
+from cse.report.cells import WITHIN_A_SEED
 from cse.report.plot import Plot
 from cse.report.runs import Run, grouped, plain
 from cse.report.statistics import summary
-from cse.report.table import WITHIN_A_SEED
 
 Series = dict[str, list[Run]]
 LINES = {"max": "-", "q75": "--", "mean": "-", "q50": ":"}

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 
+from cse.report.cells import Cell
 from cse.report.published import Value
 from cse.report.statistics import Interval, Summary
-from cse.report.table import Cell, Table
+from cse.report.table import Table
 
 PLUS_MINUS, TIED = "±", "≈"
 Texts = Mapping[str, Callable[[Cell], str]]  # a fact's name: how a cell shows it
@@ -99,7 +100,9 @@ def grid(table: Table) -> Grid:
     splits = {column: table.split_of(column) for column in table.columns}
     names = [column if split == "none" else f"{column} ({split})" for column, split in splits.items()]
     layout, header = (_side_by_side, ["", "score", *facts]) if len(names) <= 2 else (_stacked, ["", "", *names])
-    texts = {fact: partial(_text, fact=fact, table=table) for fact in facts}
+    named = {"ours": f"ours, {table.score}"} if table.score else {}
+    header = [named.get(name, name) for name in header]
+    texts = {named.get(fact, fact): partial(_text, fact=fact, table=table) for fact in facts}
     blocks = [layout(row, dict(zip(names, cells.values(), strict=True)), texts) for row, cells in table.cells.items()]
     starts = accumulate(map(len, blocks[:-1]), initial=0)
     return Grid(header, [line for block in blocks for line in block], set(starts))
@@ -152,6 +155,7 @@ def _csv_row(cell: Cell, split: str) -> dict[str, str | float | None]:
         "row": cell.row,
         "column": cell.column,
         "split": split,
+        "metric": "" if cell.metric is None else str(cell.metric),
         "published": printed.mean if printed else None,
         "published_sd": printed.sd if printed else None,
         "published_n": printed.n if printed else None,

@@ -4,10 +4,10 @@ import math
 from dataclasses import dataclass, field, replace
 
 from cse.report import resampling, statistics
+from cse.report.cells import Cell
 from cse.report.resampling import Resampled
 from cse.report.runs import Run, grouped
 from cse.report.spec import Metric
-from cse.report.table import Cell
 
 
 @dataclass(frozen=True)

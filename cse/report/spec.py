@@ -92,6 +92,7 @@ class Spec:
     tolerance: float
     seed_sd: float
     figures: list[Plot]
+    stands_in: str | None = None  # the score that is shown in place of the paper's
 
 
 def parse(raw: Config, published: Published | None, where: str, tolerance: float, seed_sd: float) -> Spec:
@@ -198,4 +199,4 @@ def scored_by(spec: Spec, score: str) -> Spec:
     }
     columns = {name: line for name, line in replaced.items() if line.where} or dict(list(replaced.items())[-1:])
     rows = {name: replace(line, metric=None) for name, line in spec.rows.items()}
-    return replace(spec, rows=rows, columns=columns, metric=score)
+    return replace(spec, rows=rows, columns=columns, metric=score, stands_in=score)

@@ -3,10 +3,11 @@
 from fnmatch import fnmatch
 
 from cse.report import ties
+from cse.report.cells import Cell
 from cse.report.notes import deviations, missing_jobs, retrieved
 from cse.report.runs import Run, Where
 from cse.report.settings import differing, short_names, shown
-from cse.report.table import Cell, Table
+from cse.report.table import Table
 
 
 def survey(runs: list[Run], patterns: list[str], seed: str, expected: list[Where], confidence: float) -> list[Table]:

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from cse.report import findings
+from cse.report.cells import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY
 from cse.report.comparison import Comparison
 from cse.report.layout import Grid, grid, remarks
-from cse.report.table import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY, Table
+from cse.report.table import Table
 from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_SEEN, Finding
 
 if TYPE_CHECKING:

@@ -3,9 +3,10 @@
 import math
 
 from cse.report import statistics
+from cse.report.cells import Cell
 from cse.report.sides import compared, of_cell
 from cse.report.spec import Metric
-from cse.report.table import Cell, Table
+from cse.report.table import Table
 
 LESS_IS_BETTER = ("alignment", "uniformity", "uniformity_without_log", "median_rank", "mse", "mean_cosine")
 

@@ -7,12 +7,13 @@ import numpy as np
 
 from cse.errors import UserError
 from cse.report import statistics
+from cse.report.cells import finished_runs, scores
 from cse.report.claims import Claim, Place, names
 from cse.report.runs import Run, Where, grouped, plain
 from cse.report.sides import Side, compared, of_cell
 from cse.report.spec import Spec
 from cse.report.statistics import Interval
-from cse.report.table import Table, finished_runs, scores
+from cse.report.table import Table
 
 HOLDS, NOT_SEEN, CONTRADICTED, NOT_RUN = "HOLDS", "NOT SEEN", "CONTRADICTED", "NOT RUN"
 

@@ -27,13 +27,14 @@ from cse.sweep import jobs
 
 def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
     """A sweep's runs beside the paper's table, or surveyed if its report names none, and its figures."""
-    block, expected, where = read_sweep(config["sweep"])
+    sweep, block, where = read_sweep(config["sweep"])
     printed = published.table(block["paper"], block["table"]) if block.get("table") else None
     spec = parse(block, printed, where, tolerance=config["tolerance"], seed_sd=config["seed_sd"])
     claims = parse_claims(block.get("claims", []), spec, where)
     plots = [plot.showing(config["score"]) for plot in spec.figures]
-    folders = folders or [jobs.read(config["sweep"]).place([])]  # where `cse-train sweep=...` puts them
+    folders = folders or [sweep.place([])]  # where `cse-train sweep=...` puts them
     runs = departing(runs_of_sweep(config, folders), config["sweep"], spec.seed)
+    expected = planned(sweep, scale_of(runs))
     if config["score"]:
         spec = scored_by(spec, config["score"])
         claims = [claim.scored_by(config["score"]) for claim in claims]
@@ -71,23 +72,44 @@ def progress(runs: list[Run], folders: list[Path]) -> str:
     return f"{done} of {len(runs)} runs in {', '.join(map(str, folders))} are done."
 
 
-def read_sweep(sweep: str) -> tuple[Config, list[Config], str]:
-    """(the `report:` block, the axes' values of every planned job, the file's name) of sweeps/<sweep>.yaml."""
+def read_sweep(sweep: str) -> tuple[jobs.Sweep, Config, str]:
+    """(the sweep, its `report:` block, the file's name) of sweeps/<sweep>.yaml."""
     known = choices("sweep")
     if sweep not in known:
         raise UserError(f"sweep={sweep} is not a sweep{nearest(sweep, known)}; there are {', '.join(known) or 'none'}")
     content, name = jobs.read(sweep), f"sweeps/{sweep}.yaml"
     if content.report is None:
         raise UserError(f"{name} has no `report:` block, which says what its runs are compared with")
-    return content.report, planned(content), name
+    return content, content.report, name
 
 
-def planned(sweep: jobs.Sweep) -> list[Config]:
+def scale_of(runs: list[Run]) -> str:
+    """The size at which all runs were trained; paper where they differ, or none was."""
+    sizes = {str(run.choices.get("scale")) for run in runs if "trainer" in run.config}
+    return "laptop" if sizes == {"laptop"} else "paper"
+
+
+def planned(sweep: jobs.Sweep, scale: str) -> list[Config]:
     """The axes' values of every job of a grid; a search's trials are not known beforehand: []."""
     if sweep.sweeper != "basic":
         return []
-    combinations = jobs.expanded(sweep.axes([]))
-    return [{jobs.key_of(axis): yaml.safe_load(jobs.value_of(axis)) for axis in job} for job in combinations if job]
+    combinations = []
+    for job in jobs.expanded(sweep.axes([f"scale={scale}"])):
+        own = sorted(
+            (axis for axis in job if not is_idle(axis, job, sweep)), key=lambda axis: jobs.key_of(axis) == "seed"
+        )
+        values = {jobs.key_of(axis): yaml.safe_load(jobs.value_of(axis)) for axis in own}
+        if values and values not in combinations:
+            combinations.append(values)
+    return combinations
+
+
+def is_idle(axis: str, job: list[str], sweep: jobs.Sweep) -> bool:
+    """Whether it is the seed of an encoder that is only scored: there is one job for all of them."""
+    case = next((jobs.value_of(one) for one in job if jobs.key_of(one) == "case"), None)
+    words = sweep.cases.get(case, []) if case else []
+    trained = any(word.startswith("checkpoint=run:") for word in words)
+    return jobs.key_of(axis) == "seed" and words[:1] == ["cse-eval"] and not trained
 
 
 def departing(runs: list[Run], sweep: str, seed: str) -> list[Run]:

@@ -1,9 +1,14 @@
 """What fills a cell: which runs, which of their scores, and which statistic of these, over the papers' real tables."""
 
 import pytest
-from made_up_tables import built
+from made_up_tables import TABLE3, built, spec_of
 
-from cse.report.table import NOT_RUN, PUBLISHED_ONLY
+from cse.report import layout
+from cse.report.cells import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY
+from cse.report.runs import read_runs
+from cse.report.spec import scored_by
+from cse.report.statistics import Intervals
+from cse.report.table import build
 
 
 def test_rows_by_a_config_key_and_columns_by_another(leave, tmp_path):
@@ -137,3 +142,19 @@ def test_best_is_picked_on_dev_and_scored_on_test(leave, tmp_path):
         leave(f"{i}", {"seed": 1, "x": i}, {"dev/stsb/spearman": dev, "test/sts/average": test},
               choices={"objective": "simcse"})  # fmt: skip
     assert built(text, tmp_path).cells["SimCSE-BERT-base"]["Avg."].values == [75.0]
+
+
+def test_another_score_stands_beside_the_papers_and_is_not_subtracted_from_it(leave, tmp_path):
+    """score=dev/demo/average: published | ours, named as what they are, without difference, interval or CV*."""
+    for seed in (1, 2):
+        leave(f"a{seed}", {"seed": seed}, {"dev/demo/average": 40.0 + seed}, choices={"experiment": "simcse_bert"})
+    spec, printed = spec_of(TABLE3)
+    runs = read_runs([tmp_path / "runs"])
+    table = build(scored_by(spec, "dev/demo/average"), printed, runs, [], Intervals(0.95, "t"))
+    cell = table.cells["SimCSE-BERT-base"]["Avg."]
+    assert (cell.verdict, cell.values) == (OTHER_SETTING, [41.0, 42.0])
+    assert (cell.difference, cell.interval, cell.cv) == (None, None, None)
+    grid = layout.grid(table)
+    assert grid.header[:4] == ["", "score", "published", "ours, dev/demo/average"]
+    assert not any(remark.startswith("PASS") for remark in layout.remarks(table))
+    assert "SimCSE-BERT-base,Avg.,test,dev/demo/average,75.74," in layout.to_csv([table])

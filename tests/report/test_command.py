@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from typed import exit_code
 
+from cse.report.runs import read_runs
 from cse.run import groups
 from cse.sweep import compared, jobs
 
@@ -166,13 +167,27 @@ def test_a_folder_that_cannot_be_written_is_one_line_and_exit_code_2(cse_report,
 
 def test_planned_jobs_are_the_product_of_the_axes_and_the_cases():
     groups = [32, 48, 64, 96, 128, 192, 256, 384]
-    assert compared.planned(jobs.read("whitenedcse/table4")) == [
+    assert compared.planned(jobs.read("whitenedcse/table4"), "paper") == [
         {"objective.whitening.num_groups": k, "objective.whitening.shuffle": s} for k in groups for s in (True, False)
     ]
-    planned = compared.planned(jobs.read("nonling/table3"))
+    planned = compared.planned(jobs.read("nonling/table3"), "paper")
     assert len(planned) == 20
     assert planned[0] == {"case": "simcse_bert", "seed": 1}
-    assert compared.planned(jobs.read("noncontrastive/table1_vicreg")) == []  # a search
+    assert compared.planned(jobs.read("noncontrastive/table1_vicreg"), "paper") == []  # a search
+
+
+def test_runs_of_laptop_size_are_held_to_the_grid_of_that_size(leave, tmp_path):
+    """Fewer cases, three seeds, and one job for an encoder that is only scored."""
+    planned = compared.planned(jobs.read("noncontrastive/table2"), "laptop")
+    assert len(planned) == 1 + 5 * 3
+    assert planned[0] == {"case": "bert_avg"}
+    assert planned[1] == {"case": "bert_simcse", "seed": 1}
+    leave("small", {"trainer.max_steps": 6}, choices={"scale": "laptop"})
+    leave("scored", {"pooling": "mean"})
+    runs = read_runs([tmp_path / "runs"])
+    assert compared.scale_of(runs) == "laptop"
+    leave("whole", {"trainer.max_steps": None}, choices={"scale": "paper"})
+    assert compared.scale_of(read_runs([tmp_path / "runs"])) == compared.scale_of([]) == "paper"
 
 
 def test_help_is_quick_and_the_script_is_there():

@@ -11,8 +11,7 @@ from omegaconf import OmegaConf
 from cse.cli import report as command
 from cse.report import published
 from cse.report.runs import Run
-from cse.report.spec import parse
-from cse.report.table import metric_of
+from cse.report.spec import metric_of, parse
 from cse.run.composition import composed
 from cse.run.groups import SWEEPS_DIR, choices
 from cse.sweep import compared, jobs

@@ -6,8 +6,8 @@ from made_up_tables import TABLE3, spec_of
 
 from cse.errors import UserError
 from cse.report import published
+from cse.report.cells import is_sts
 from cse.report.spec import parse
-from cse.report.table import is_sts
 from cse.sweep import jobs
 
 

@@ -9,9 +9,10 @@ from made_up_tables import TABLE3, built, spec_of
 from scipy import stats
 
 from cse.report import layout
+from cse.report.cells import NOT_RUN, OTHER_SETTING
 from cse.report.runs import read_runs
 from cse.report.statistics import Intervals
-from cse.report.table import NOT_RUN, OTHER_SETTING, build
+from cse.report.table import build
 
 SIMCSE, VISUAL = [75.1, 76.9, 75.2, 74.9, 76.6], [77.0, 76.5, 77.4, 76.6, 77.3]
 

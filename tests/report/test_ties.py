@@ -7,9 +7,10 @@ import pytest
 from scipy import stats
 
 from cse.report import ties
+from cse.report.cells import Cell
 from cse.report.layout import grid, remarks, to_csv, to_latex, to_markdown
 from cse.report.runs import read_runs
-from cse.report.table import Cell, Table
+from cse.report.table import Table
 
 
 @pytest.fixture
