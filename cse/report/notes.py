@@ -5,35 +5,36 @@ import json
 from collections import Counter
 
 from cse.dotted import Json, flattened
+from cse.report.life import DONE, FAILED, RUNNING, STOPPED, Life, life_of
 from cse.report.runs import Run, Where, same, varying
 
 SINGLY = 12  # missing jobs that are named one by one
-STATES = {  # of several runs of one job, the first of these counts
-    "done": "done",
-    "running": "not finished",
-    "interrupted": "stopped",
-    "failed": "failed",
-    "broken": "its results.json is damaged",
-}
+STATES = (DONE, RUNNING, STOPPED, FAILED)  # of several runs of one job, the first of these counts
+NOT_STARTED = Life("not started")
 
 
 def missing_jobs(runs: list[Run], expected: list[Where]) -> list[str]:
     """A line for each planned job without a finished run (for each value of the first axis, where there are many)."""
     own = [run for run in runs if not run.departures] or runs
     if not expected:
-        return [f"{run.folder.name}: {run.status}" for run in own if run.status != "done"]
-    states = [(job, state_of(job, own)) for job in expected]
-    missing = [(job, state) for job, state in states if state != "done"]
+        lives = [(run.folder.name, life_of(run)) for run in own]
+        return [f"{name}: {said(life)}" for name, life in lives if life.state != DONE]
+    missing = [(job, life) for job in expected if (life := life_of_job(job, own)).state != DONE]
     if len(missing) > SINGLY:
-        groups = Counter((_settings(job)[0], state) for job, state in missing)
+        groups = Counter((_settings(job)[0], life.state) for job, life in missing)
         return [f"{setting}: {count} jobs {state}" for (setting, state), count in groups.items()]
-    return [f"{', '.join(_settings(job))}: {state}" for job, state in missing]
+    return [f"{', '.join(_settings(job))}: {said(life)}" for job, life in missing]
 
 
-def state_of(job: Where, runs: list[Run]) -> str:
-    """How far a planned job got: "done", or why it is missing."""
-    states = {run.status for run in runs if run.matches(job)}
-    return next((text for state, text in STATES.items() if state in states), "not started")
+def life_of_job(job: Where, runs: list[Run]) -> Life:
+    """How far a planned job got."""
+    lives = [life_of(run) for run in runs if run.matches(job)]
+    return min(lives, key=lambda life: STATES.index(life.state), default=NOT_STARTED)
+
+
+def said(life: Life) -> str:
+    """A state, and how far a job is that runs now; what goes on with one that stopped is its sweep's own line."""
+    return f"{life.state}, {life.said}" if life.state == RUNNING else life.state
 
 
 def _settings(job: Where) -> list[str]:

@@ -9,6 +9,7 @@ from cse.report import findings
 from cse.report.cells import OTHER_SETTING, PUBLISHED_ONLY
 from cse.report.comparison import command_of
 from cse.report.layout import PLUS_MINUS, TIED, Grid, grid, remarks
+from cse.report.life import life_of
 from cse.report.render import rendered
 from cse.report.runs import Run
 from cse.report.table import Table
@@ -92,7 +93,7 @@ def provenance(runs: list[Run]) -> Grid:
     lines = [
         [
             str(run.folder),
-            run.status,
+            life_of(run).state,
             str(run.results.get("seed", "")),
             command_of(run),
             str(run.results.get("git_commit") or "")[:9],

@@ -1,5 +1,6 @@
 """A sweep's runs beside its paper's table: what is compared with what, and which runs are another experiment."""
 
+from collections import Counter
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,7 @@ from cse.errors import UserError
 from cse.files import replaced_file
 from cse.report import figures, published, ties
 from cse.report.claims import parse as parse_claims
+from cse.report.life import DONE, RUNNING, life_of
 from cse.report.page import Picture, Report
 from cse.report.plot import Plot
 from cse.report.runs import Run, read_runs, same
@@ -68,8 +70,9 @@ def runs_of_sweep(config: Config, folders: list[Path]) -> list[Run]:
 
 def progress(runs: list[Run], folders: list[Path]) -> str:
     """How many of the runs are done, in a sentence."""
-    done = sum(run.status == "done" for run in runs)
-    return f"{done} of {len(runs)} runs in {', '.join(map(str, folders))} are done."
+    states = Counter(life_of(run).state for run in runs)
+    alive = f", {states[RUNNING]} running" if states[RUNNING] else ""
+    return f"{states[DONE]} of {len(runs)} runs in {', '.join(map(str, folders))} are done{alive}."
 
 
 def read_sweep(sweep: str) -> tuple[jobs.Sweep, Config, str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from cse.dotted import Json
 from cse.files import json_line, write_json
+from cse.report.life import RUNNING
 from cse.sweep import jobs
 from cse.sweep.multirun import Multirun
 
@@ -86,7 +87,7 @@ def conclude(title: str, path: Path, planned: Sequence[str], report: str) -> int
     Console(width=None if on_terminal else 200, soft_wrap=not on_terminal, markup=False).print(table)
     states = Counter(end["state"] for end in ended.values())
     done = sum(states[state] for state in DONE)
-    not_done = [f"{states[state]} {state}" for state in FAILED if states[state]]
+    not_done = [f"{states[state]} {state}" for state in (*FAILED, RUNNING) if states[state]]
     counts = ", ".join([f"{done} of {max(len(planned), len(ended))} done", *not_done])
     print(f"{title}: {counts}; {report}")
-    return 1 if not_done else 0
+    return 1 if any(states[state] for state in FAILED) else 0

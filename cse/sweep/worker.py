@@ -20,6 +20,8 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from cse.dotted import Json
+from cse.report.life import RUNNING, life_of
+from cse.report.runs import read_run
 from cse.run import scale, slurm
 from cse.run.composition import composed
 from cse.sweep import jobs, plan
@@ -83,7 +85,8 @@ def run(one: jobs.Job, folder: Path, processes: list[subprocess.Popen]) -> tuple
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            return "elsewhere", None, "another process is running it"
+            life = life_of(read_run(folder))
+            return RUNNING, None, life.said if life.state == RUNNING else "another process is starting it"
         before = results_of(folder)
         if before.get("status") == "done":
             changes = differences(one, before)

@@ -1,3 +1,6 @@
+import json
+import time
+
 import pytest
 
 from cse.errors import UserError
@@ -61,6 +64,16 @@ def test_varying_names_the_axes_but_not_the_seed(leave, tmp_path):
     )
     leave("b", {"seed": 2, "objective.lambd": 0.01, "trainer.lr": 2e-5}, choices={"objective": "barlow"})
     assert varying(read_runs([tmp_path / "runs"]), "seed") == ["trainer.lr", "objective"]
+
+
+def test_a_missing_job_that_is_alive_says_how_far_it_is(leave, tmp_path):
+    events = [{"time": 100.0 + step, "train/loss": 1.0} for step in range(51)]
+    beat = {"host": "elsewhere", "pid": 7, "time": time.time(), "steps": 100}
+    (leave("a", {"seed": 1}, status="running", events=events) / "heartbeat.json").write_text(json.dumps(beat))
+    leave("b", {"seed": 2}, status="running")
+    lines = missing_jobs(read_runs([tmp_path / "runs"]), [{"seed": seed} for seed in (1, 2, 3)])
+    running = "running, step 50 of 100, 50 s left, elsewhere, process 7"
+    assert lines == [f"seed=1: {running}", "seed=2: stopped", "seed=3: not started"]
 
 
 def test_many_missing_jobs_are_counted():

@@ -76,7 +76,7 @@ def test_a_partial_sweep_says_what_is_missing(leave, tmp_path):
     table = built(TABLE3, tmp_path, jobs)
     assert table.absent == [
         "experiment=simcse_bert, seed=1: failed",
-        "experiment=visualcse_bert, seed=0: not finished",
+        "experiment=visualcse_bert, seed=0: stopped",
         "experiment=visualcse_bert, seed=1: not started",
     ]
     cell = table.cells["SimCSE-BERT-base"]["Avg."]

@@ -196,7 +196,7 @@ def test_a_job_that_another_process_runs_is_left_alone(table5):
     with open(folder / ".lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         assert table5("objective.m=2,3") == 0
-    assert ledger(table5.folder) == {"m_2": "elsewhere", "m_3": "done"}
+    assert ledger(table5.folder) == {"m_2": "running", "m_3": "done"}
     assert table5("objective.m=2,3") == 0
     assert ledger(table5.folder) == {"m_2": "done", "m_3": "done before"}
 
