@@ -29,6 +29,11 @@ class Dataset:
     package: str | None = None
 
     @property
+    def file(self) -> str:
+        """The one file, or folder of files, that is the dataset; "" for one without."""
+        return self.files[0] if self.files else ""
+
+    @property
     def on_hub(self) -> str:
         """The name of its repository. For datasets that have one."""
         assert self.repo is not None

@@ -173,7 +173,7 @@ def data(node: DictConfig) -> list[Check]:
     """The text, in a package, in the hub's cache, or read before."""
 
     def corpus() -> str:
-        from cse.data.corpora import HUB, check_available
+        from cse.data.corpora import HUB, check_available, instead_of
 
         if node.name == "text":
             return "any text of yours: data.path=FILE"
@@ -190,7 +190,7 @@ def data(node: DictConfig) -> list[Check]:
             make(node).prepare()  # raises the same, unless it was read before
             return f"read before; kept in {node.cache_dir}"
         except MissingResource as error:
-            repo, instead = HUB[node.name].repo, HUB[node.name].instead
+            repo, instead = HUB[node.name].repo, instead_of(node.name)
             raise MissingResource(f"{repo} is not in the hub's cache, nor can be had: {instead}") from error
 
     return [corpus]

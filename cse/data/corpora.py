@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from cse import hub
 from cse.catalogue import DATASETS
@@ -18,41 +17,22 @@ log = logging.getLogger(__name__)
 Rows = Iterator[tuple[str, ...]]
 
 
-class Corpus(NamedTuple):
-    """A hub dataset; its file or folder of files where that is the corpus, its columns and the rows it may have.
+HUB = {name: DATASETS[name] for name in ("wiki1m", "nli", "wikiauto", "openwebtext", "wikipedia")}
+"""The catalogue's entries of the corpora that are on the hub."""
 
-    revision: the commit that is read; None: the newest, where the file is held to its number of rows. instead: what
-    needs no hub.
-    """
-
-    repo: str
-    file: str = ""
-    columns: tuple[str, ...] = ()  # of the file, all of them; (): plain text
-    rows: tuple[int, ...] = ()
-    instead: str = "use a file of your own, data=text data.path=FILE.txt"
-    revision: str | None = None
-
-
-INSTEAD = {
-    "nli": "use a file of your own, data=text data.path=FILE.csv data.columns=[sent0,sent1,hard_neg]",
-    "wikiauto": "use a file of your own, data=text data.path=FILE.csv data.columns=[sent0,sent1]",
-}
-
-
-def _corpus(name: str) -> Corpus:
-    about = DATASETS[name]
-    file = about.files[0] if about.files else ""
-    more = {"instead": INSTEAD[name]} if name in INSTEAD else {}
-    return Corpus(about.on_hub, file, about.columns, about.rows, revision=about.revision, **more)
-
-
-HUB = {name: _corpus(name) for name in ("wiki1m", "nli", "wikiauto", "openwebtext", "wikipedia")}
+COLUMNS = {"nli": "sent0,sent1,hard_neg", "wikiauto": "sent0,sent1"}
 
 
 def repo_of(corpus: str) -> hub.Repo:
     """The repository of a corpus of HUB."""
     about = HUB[corpus]
-    return hub.Repo(about.repo, "dataset", f"data={corpus}", about.instead, about.revision)
+    return hub.Repo(about.on_hub, "dataset", f"data={corpus}", instead_of(corpus), about.revision)
+
+
+def instead_of(corpus: str) -> str:
+    """What needs no hub, for messages."""
+    own = f"FILE.csv data.columns=[{COLUMNS[corpus]}]" if corpus in COLUMNS else "FILE.txt"
+    return f"use a file of your own, data=text data.path={own}"
 
 
 def check_available(corpus: str) -> None:

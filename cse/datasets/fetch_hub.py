@@ -21,8 +21,7 @@ BY_CHARACTERS = ("zh", "ja")  # languages that put no blanks between words; the 
 
 def one_file(request: Request) -> Path:
     """A corpus that is one file of its repository."""
-    (path,) = request.about.files
-    local = verified(corpora.repo_of(request.name), path)
+    local = verified(corpora.repo_of(request.name), request.about.file)
     return local if request.folder is None else copied(local, request.place / local.name)
 
 

@@ -34,11 +34,10 @@ def on_hub(name: str) -> str | None:
     if about.repo is None:
         return None
     repo = hub.Repo(about.repo, "dataset", name, "", about.revision)
-    (file,) = about.files or ("",)
-    if file and not file.endswith("/"):
-        local = hub.cached(repo, file)
+    if about.file and not about.file.endswith("/"):
+        local = hub.cached(repo, about.file)
         return None if local is None else str(local)
-    folders = [hub.cache_of(repo) / "snapshots" / (about.revision or "") / file]
+    folders = [hub.cache_of(repo) / "snapshots" / (about.revision or "") / about.file]
     return next((f"{folder}, in part or whole" for folder in folders if folder.exists()), None)
 
 

@@ -1,6 +1,7 @@
 import csv
 import hashlib
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow
@@ -42,7 +43,7 @@ def write(folder, name):
 def hub(toy_hub, tmp_path):
     """A hub that has small copies of the files."""
     for name in ("wiki1m", "nli", "wikiauto"):
-        repo, file = corpora.HUB[name][:2]
+        repo, file = corpora.HUB[name].repo, corpora.HUB[name].file
         content = Path(write(tmp_path / "made", Path(file).name)).read_bytes()
         toy_hub.repos.setdefault(f"datasets/{repo}", {})[file] = content
     return toy_hub
@@ -116,7 +117,7 @@ def test_another_number_of_rows_is_an_error_at_the_end(name, hub, monkeypatch):
     assert [next(rows) for _ in ROWS[name]] == ROWS[name]
     with pytest.raises(UserError, match=rf"data={name} has \d rows, but .*allow_partial=true"):
         next(rows)
-    monkeypatch.setitem(corpora.HUB, name, corpora.HUB[name]._replace(rows=(1, len(ROWS[name]))))
+    monkeypatch.setitem(corpora.HUB, name, replace(corpora.HUB[name], rows=(1, len(ROWS[name]))))
     assert list(rows_of(name)) == ROWS[name]
 
 
@@ -211,7 +212,7 @@ def test_wiki_auto_is_read_at_one_commit(hub):
 def test_what_was_trained_on_is_recorded_with_its_checksum(name, hub, tmp_path):
     text = instantiate(config(name, tmp_path, allow_partial=True))
     text.prepare()
-    about, (repo, file) = text.provenance(), corpora.HUB[name][:2]
+    about, repo, file = text.provenance(), corpora.HUB[name].repo, corpora.HUB[name].file
     assert about["source"] == f"{repo}/{file}@main"
     assert about["sha256"] == hashlib.sha256(hub.repos[f"datasets/{repo}"][file]).hexdigest()
     assert about["rows"] == len(ROWS[name])

@@ -1,6 +1,7 @@
 """`cse-data check`: whole, altered, truncated and missing copies of made-up and of real data."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ def states(folder: Path) -> dict[str, str]:
 @pytest.fixture
 def nli(tmp_path, monkeypatch) -> Path:
     """A whole nli of two rows."""
-    monkeypatch.setitem(corpora.HUB, "nli", corpora.HUB["nli"]._replace(rows=(2,)))
+    monkeypatch.setitem(corpora.HUB, "nli", replace(corpora.HUB["nli"], rows=(2,)))
     file = tmp_path / "nli" / "nli_for_simcse.csv"
     file.parent.mkdir()
     file.write_text("sent0,sent1,hard_neg\na,b,c\nd,e,f\n")

@@ -1,6 +1,7 @@
 """`cse-data fetch` against our own hub and web server: whole, continued, refused; and what the catalogue promises."""
 
 import threading
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -25,7 +26,7 @@ NLI = b"sent0,sent1,hard_neg\na,b,c\nd,e,f\n"
 @pytest.fixture
 def hub(toy_hub, monkeypatch):
     """A hub whose nli is whole with two rows."""
-    monkeypatch.setitem(corpora.HUB, "nli", corpora.HUB["nli"]._replace(rows=(2,)))
+    monkeypatch.setitem(corpora.HUB, "nli", replace(corpora.HUB["nli"], rows=(2,)))
     toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", {"nli_for_simcse.csv": NLI})
     return toy_hub
 
