@@ -39,8 +39,6 @@ def of_cell(cell: Cell, label: str, seed: str) -> Side:
         cell.published.mean if cell.published else None,
         groups if cell.aggregate == "mean" else {},
         cell.metric,
-        source=cell.row,
-        unscored=cell.column if cell.unscored else "",
     )
 
 

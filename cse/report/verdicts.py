@@ -16,6 +16,7 @@ from cse.report.statistics import Interval
 from cse.report.table import Table
 
 HOLDS, NOT_SEEN, CONTRADICTED, NOT_RUN = "HOLDS", "NOT SEEN", "CONTRADICTED", "NOT RUN"
+MANY = 4  # more than so many rows or scores that are missing are only counted
 
 
 @dataclass(frozen=True)
@@ -102,13 +103,17 @@ def _compared(claim: Claim, spec: Spec, table: Table | None, runs: list[Run], co
 
 
 def _missing(pairs: list[tuple[Side, Side]]) -> str:
-    """Of which rows or settings there is no finished run, and which scores the runs that there are lack."""
+    """The rows or settings without a finished run, and the scores that the runs there are lack."""
     sides = [side for pair in pairs for side in pair if not side.ours]
     lacking = {
-        "no run of": dict.fromkeys(side.source for side in sides if not side.unscored),
-        "not scored:": dict.fromkeys(side.unscored for side in sides if side.unscored),
+        "runs of": dict.fromkeys(side.source for side in sides if not side.unscored),
+        "scores:": dict.fromkeys(side.unscored for side in sides if side.unscored),
     }
-    return "; ".join(f"{what} {', '.join(which)}" for what, which in lacking.items() if which)
+    said = {
+        what: [*list(which)[:MANY], *([f"{len(which) - MANY} more"] if len(which) > MANY else [])]
+        for what, which in lacking.items()
+    }
+    return "; ".join(f"{what} {', '.join(which)}" for what, which in said.items() if which)
 
 
 def _printed(claim: Claim, pairs: list[tuple[Side, Side]]) -> float | None:
@@ -176,7 +181,11 @@ def _sides(place: Place, spec: Spec, table: Table | None, runs: list[Run]) -> li
     for row in rows:
         for column in columns:
             label = ", ".join(name for name, of in ((row, rows), (column, columns)) if len(of) > 1)
-            sides.append(of_cell(table.cells[row][column], label, spec.seed))
+            cells, own = table.cells[row], column in spec.columns
+            source = f"{row} with {column}" if own and spec.columns[column].where else row
+            ran = cells[column].unscored > 0 if own else any(cell.runs for cell in cells.values())
+            side = of_cell(cells[column], label, spec.seed)
+            sides.append(replace(side, source=source, unscored=column if ran else ""))
     return sides
 
 
@@ -208,7 +217,7 @@ def _trend(claim: Claim, spec: Spec, table: Table | None, runs: list[Run], confi
     printed = sign * statistics.rank_correlation(pairs, confidence).effect if len(pairs) > 2 else None
     finding = Finding(claim, NOT_RUN, parts=(0, 1), printed=printed, supported=None if printed is None else printed > 0)
     if len({x for x, _ in points}) < 2:
-        return replace(finding, missing="fewer than two points of it")
+        return replace(finding, missing="a second point")
     correlation = statistics.rank_correlation(points, confidence)
     interval = correlation.interval
     return replace(

@@ -271,12 +271,15 @@ def test_a_verdict_says_what_it_does_not_rest_on(leave, tmp_path):
     found = verdicts.judged(claims.parse(block["claims"], spec, "it"), spec, table, runs, 0.95)
     both, sts12, rates, rises = found
     assert findings.said(both) == "HOLDS (1 of 2 parts)"
-    assert both.missing == "no run of VisualCSE-RoBERTa-base, SimCSE-RoBERTa-base"
+    assert both.missing == "runs of VisualCSE-RoBERTa-base, SimCSE-RoBERTa-base"
     assert findings.said(sts12) == NOT_RUN
-    assert sts12.missing == "no run of VisualCSE-RoBERTa-base, SimCSE-RoBERTa-base; not scored: STS12"
+    assert sts12.missing == "runs of VisualCSE-RoBERTa-base, SimCSE-RoBERTa-base; scores: STS12"
     assert findings.facts(sts12)["n"] == ""
     assert findings.said(rates) == "HOLDS (1 of 2 parts)"
-    assert rates.missing == "no run of case=simcse_bert, trainer.lr=3e-05"
-    assert rises.missing == "fewer than two points of it"
+    assert rates.missing == "runs of case=simcse_bert, trainer.lr=3e-05"
+    assert rises.missing == "a second point"
+    other = scored_by(spec, "test/sts/average")  # has no STS12 at all
+    table = build(other, printed, runs, [], Intervals(0.95, "t"))
+    assert verdicts.judged(claims.parse(block["claims"], spec, "it"), other, table, runs, 0.95)[1] == sts12
     for text in (findings.to_csv(found), findings.to_markdown(found)):
-        assert "HOLDS (1 of 2 parts)" in text and "no run of case=simcse_bert" in text  # noqa: PT018
+        assert "HOLDS (1 of 2 parts)" in text and "runs of case=simcse_bert" in text  # noqa: PT018
