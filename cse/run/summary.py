@@ -30,14 +30,15 @@ def announce(config: Config, parts: Parts, training: Training, found: Overlap) -
     """The run in a few lines: what, on what, how long, where."""
     encoder = parts.encoder
     millions = sum(p.numel() for p in encoder.parameters()) / 1e6
-    aux = f" + {type(parts.aux).__name__}" if parts.aux is not None else ""
+    chosen = config["choices"]
+    aux = f" + {chosen['aux_modality']}" if parts.aux is not None else ""
     steps, planned, rows = f"{training.steps:,}", f"{training.planned:,}", f"{len(parts.batches.rows):,}"
     say(
-        objective=f"{type(parts.objective).__name__}{aux}, {type(parts.augmentation).__name__.lower()}",
+        objective=f"{chosen['objective']}{aux}, augmentation {chosen['augmentation']}",
         recipe=recipe_lines(config),
         encoder=f"{config['model']['name']}, {encoder.pooling} pooling, {millions:.1f}M parameters",
         data=f"{config['data']['name']}, {rows} rows",
-        overlap=in_words(found),
+        overlap=in_words(found) if parts.evaluators else "",
         schedule=f"{steps} of {planned} steps, {schedule_in_words(parts.trainer)}",
         device=device_in_words(training.accelerator),
         folder=training.folder,
@@ -45,9 +46,10 @@ def announce(config: Config, parts: Parts, training: Training, found: Overlap) -
 
 
 def say(**lines: object) -> None:
-    """A line for each, its name first."""
+    """A line for each, its name first; none for one that is empty."""
     for name, line in lines.items():
-        log.info("%-10s %s", name, line)
+        if line:
+            log.info("%-10s %s", name, line)
 
 
 def recipe_lines(config: Config) -> str:
@@ -147,17 +149,18 @@ def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
         record.trackers.image(f"plots/{name}", path, outcome.steps)
     record.trackers.table("scores", ["score", "step 0", f"step {best_step}"], [list(row) for row in rows])
     headline = [row for row in rows if in_headline(row[0], parts.evaluators)]
-    show(headline, ["score", "before", "after", "gain"])
+    if headline:
+        show(headline, ["score", "before", "after", "gain"])
     if len(headline) < len(rows):
         log.info("%d more scores in results.json", len(rows) - len(headline))
-    if content["config"]["note"]:
+    if content["config"]["note"] and headline:  # it is about the scores
         log.info("\n%s", content["config"]["note"])
     untrained = before.get(content["config"]["trainer"]["select"], -math.inf)
     if outcome.best_score is not None and outcome.best_score <= untrained:
         log.warning("no step was better than the untrained encoder")
     log.info(
         f"\nfolder     {record.folder}\n"
-        f"best step  {best_step} of {outcome.steps}, {outcome.seconds:.0f} s of training, "
+        f"{'best' if parts.trainer.select else 'last'} step  {best_step} of {outcome.steps}, {outcome.seconds:.0f} s of training, "
         f"{outcome.tokens_per_second:,.0f} tokens/s\nload it with\n"
         "    from sentence_transformers import SentenceTransformer\n"
         f'    model = SentenceTransformer("{record.folder / "best"}")\n'

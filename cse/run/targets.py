@@ -1,6 +1,7 @@
 """Why the dotted name of a `_target_` leads nowhere, in words for whoever wrote it."""
 
 import sys
+from pathlib import Path
 
 from cse.run.composition import nearest
 
@@ -24,4 +25,6 @@ def why_not_imported(target: str, error: Exception) -> str:
     top = cause.name.partition(".")[0]
     if top in sys.modules:
         return f"there is no module {cause.name}"
+    if Path(top).is_dir() or Path(f"{top}.py").is_file():
+        return f"the module {top} lies here, and is not looked for here: put PYTHONPATH=. before the command"
     return f"there is no module {top}: PYTHONPATH=FOLDER names the folder that holds it, or install it with pip"

@@ -89,10 +89,14 @@ def test_what_was_there_before_stays(typed, tmp_path):
 
 
 def test_no_evaluation_trains_and_scores_nothing(cse_train, small_run, tmp_path):
-    """eval=null needs no trainer.select=null beside it, and the words for truth are read."""
+    """eval=null needs no trainer.select=null beside it, and the words for truth are read. Nothing is said of scores."""
     quiet = [word for word in small_run if not word.startswith(("eval=", "trainer.select=", "trainer.watch="))]
     assert cse_train([*quiet, "eval=null", "smoke=no", "dry_run=off", "trainer.max_steps=1"]) == 0
     assert (tmp_path / "run" / "best" / "config.json").is_file()
+    said = (tmp_path / "run" / "train.log").read_text()
+    assert "objective  simcse, augmentation dropout" in said
+    assert "last step  1 of 1" in said
+    assert not [word for word in ("overlap", "before", "best step") if word in said]
 
 
 def test_every_synonym_means_a_setting_that_there_is():

@@ -23,6 +23,10 @@ def told(*overrides: str) -> list[str]:
     return sources(hydra.runtime.choices, hydra.overrides.task)
 
 
+def test_a_choice_is_told_by_its_first_sentence():
+    assert first_comment("aux_modality", "visual").endswith("one aux update a text update")
+
+
 @pytest.mark.parametrize("model", choices("model"))
 @pytest.mark.parametrize(
     ("objective", "batch", "epochs", "every", "schedule"),
