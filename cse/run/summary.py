@@ -3,6 +3,7 @@
 import logging
 import math
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -30,11 +31,9 @@ def announce(config: Config, parts: Parts, training: Training, found: Overlap) -
     """The run in a few lines: what, on what, how long, where."""
     encoder = parts.encoder
     millions = sum(p.numel() for p in encoder.parameters()) / 1e6
-    chosen = config["choices"]
-    aux = f" + {chosen['aux_modality']}" if parts.aux is not None else ""
     steps, planned, rows = f"{training.steps:,}", f"{training.planned:,}", f"{len(parts.batches.rows):,}"
     say(
-        objective=f"{chosen['objective']}{aux}, augmentation {chosen['augmentation']}",
+        objective=choices_in_words(config["choices"]),
         recipe=recipe_lines(config),
         encoder=f"{config['model']['name']}, {encoder.pooling} pooling, {millions:.1f}M parameters",
         data=f"{config['data']['name']}, {rows} rows",
@@ -50,6 +49,12 @@ def say(**lines: object) -> None:
     for name, line in lines.items():
         if line:
             log.info("%-10s %s", name, line)
+
+
+def choices_in_words(choices: Mapping[str, str]) -> str:
+    """What is learned, under the names that a person types."""
+    beside = "" if choices["aux_modality"] == "none" else f" + {choices['aux_modality']}"
+    return f"{choices['objective']}{beside}, augmentation {choices['augmentation']}"
 
 
 def recipe_lines(config: Config) -> str:
@@ -98,15 +103,13 @@ def guess(cfg: DictConfig, accelerator: Accelerator, folder: Path) -> None:
     """What a dry run says where weights or data cannot be had: all that does not depend on them, and formulas."""
     found, (layers, width) = estimate.of(cfg), estimate.shape(cfg.model)
     trainer, objective = make(cfg.trainer), make(cfg.objective, dim=width)
-    parts = [cfg.objective, cfg.aux_modality] if "_target_" in cfg.aux_modality else [cfg.objective]
-    names = " + ".join(part._target_.rpartition(".")[2] for part in parts)
     rows, steps, hours = estimate.rows_of(cfg.data), found["steps"], found["hours"]
     if hours is None:
         time = "not known before the text is read"
     else:
         time = f"{60 * hours:.0f} minutes of one core" if cfg.scale.name == "laptop" else f"{hours:.2f} GPU-hours"
     say(
-        objective=f"{names}, {cfg.augmentation._target_.rpartition('.')[2].lower()}",
+        objective=choices_in_words(cfg.choices),
         recipe=recipe_lines(resolved(cfg)),
         encoder=f"{cfg.model.name}, {cfg.model.pooling} pooling, taken for {layers} layers of width {width}",
         data=f"{cfg.data.name}, {f'{rows:,}' if rows else '?'} rows",
@@ -160,8 +163,8 @@ def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
         log.warning("no step was better than the untrained encoder")
     log.info(
         f"\nfolder     {record.folder}\n"
-        f"{'best' if parts.trainer.select else 'last'} step  {best_step} of {outcome.steps}, {outcome.seconds:.0f} s of training, "
-        f"{outcome.tokens_per_second:,.0f} tokens/s\nload it with\n"
+        f"{'best' if parts.trainer.select else 'last'} step  {best_step} of {outcome.steps}, "
+        f"{outcome.seconds:.0f} s of training, {outcome.tokens_per_second:,.0f} tokens/s\nload it with\n"
         "    from sentence_transformers import SentenceTransformer\n"
         f'    model = SentenceTransformer("{record.folder / "best"}")\n'
         '    vectors = model.encode(["A sentence.", "Another one."])'
