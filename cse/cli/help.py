@@ -118,7 +118,7 @@ def answer(config_name: str, text: str, arguments: Sequence[str]) -> str | None:
         return f"cse {version('cse-lab')}"
     offered = {group: choices(group) for group in groups(config_name)}
     if (offers := completions(offered, arguments)) is not None:
-        return " ".join(offers)
+        return "\n".join(offers)  # fish takes a line for one
     helped = bool({"-h", "--help"} & {*arguments}) or list(arguments[:1]) == ["help"]
     questions = [word.strip("?").rstrip("=.") for word in arguments if QUESTION.fullmatch(word)]
     helped = helped or "" in questions

@@ -1,6 +1,8 @@
 """--help, GROUP=? and README's table say what conf/ offers."""
 
+import os
 import re
+import shutil
 import subprocess
 import sys
 from importlib.metadata import version
@@ -84,6 +86,27 @@ def test_a_shell_completes_choices_and_sweeps(monkeypatch, tmp_path):
     (tmp_path / "objective" / "vicinal.yaml").write_text("# Mine.\n")
     monkeypatch.setenv("CSE_CONF", str(tmp_path))
     assert offered("cse-train objective=vic") == ["objective=vicinal", "objective=vicreg"]
+
+
+FISH = 'cse-train -sc install=fish | source; complete -C "cse-train sweep=whitenedcse/table"'
+ZSH = """zmodload zsh/zpty; zpty z zsh -f -i
+zpty -w z 'autoload -Uz compinit bashcompinit; compinit -u; bashcompinit'
+zpty -w z 'eval "$(cse-train -sc install=zsh)"; echo READ''Y'
+zpty -r z said '*READY*' && zpty -w -n z 'cse-train objective=b'$'\\t'
+zpty -r z said '*barlow*' && echo objective=barlow"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("shell", "script", "offered"), [
+    ("fish", FISH, "sweep=whitenedcse/table5"), ("zsh", ZSH, "objective=barlow"),
+])  # fmt: skip
+def test_other_shells_complete_too(shell, script, offered, tmp_path):
+    if shutil.which(shell) is None:
+        pytest.skip(f"needs {shell}")
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = os.environ | {"PATH": path, "HOME": str(tmp_path)}
+    said = subprocess.run([shell, "-c", script], env=environment, capture_output=True, text=True, timeout=60)
+    assert offered in said.stdout.splitlines(), said
 
 
 def test_every_choice_begins_with_what_it_is():
