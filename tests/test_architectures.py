@@ -1,6 +1,7 @@
 """A table of runs: every architecture with every kind of training, resumed, chunked and exported."""
 
 import json
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -8,11 +9,9 @@ import pytest
 import torch
 from made_up import WORDS
 from safetensors.torch import load_file
-from tiny_encoders import BIDIRECTIONAL
+from tiny_encoders import ARCHITECTURES, BIDIRECTIONAL, DECODERS
 
-KINDS = (*BIDIRECTIONAL, "qwen3", "gemma")
 TEXTS = ["kadan lofel", "perzu stamon triler nudan kafel"]
-HEAD = ["objective.head.hidden=64", "objective.head.out=64"]
 RUNS = {
     "simcse": ["augmentation.p=0.1"],
     "barlow, shuffle": [
@@ -26,6 +25,8 @@ RUNS = {
     "chunked": ["augmentation.p=0.1", "trainer.chunk=3"],
     "LoRA": ["augmentation.p=0.0", "model.lora={r:4,alpha:8,dropout:0.2}"],
 }
+BOTH_WAYS = {"both ways, mean": ["augmentation.p=0.1", "model.bidirectional=true", "model.pooling=mean"]}
+CASES = [*product(ARCHITECTURES, RUNS), *product(DECODERS, BOTH_WAYS)]
 
 
 @pytest.fixture(scope="module")
@@ -44,15 +45,14 @@ def arguments(small_run: list[str], folder: str, kind: str, steps: int, out: Pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("run", RUNS)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("kind", "run"), CASES)
 def test_every_architecture_trains_and_exports(tiny, small_run, cse_train, documents, tmp_path, kind, run):
     from sentence_transformers import SentenceTransformer
     from transformers import AutoModel
 
     from cse.model.load import load_encoder
 
-    more = RUNS[run]
+    more = (RUNS | BOTH_WAYS)[run]
     if run == "declutr, MLM":
         more = [*more, f"data.path={documents}", *([] if kind in BIDIRECTIONAL else ["objective.mlm_weight=0"])]
     if run == "LoRA":
@@ -75,7 +75,7 @@ def test_every_architecture_trains_and_exports(tiny, small_run, cse_train, docum
 
 @pytest.mark.slow
 @pytest.mark.parametrize("lora", ["all weights", "LoRA"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ARCHITECTURES)
 def test_every_architecture_resumes_where_it_stopped(tiny, small_run, cse_train, tmp_path, kind, lora):
     if lora == "LoRA":
         pytest.importorskip("peft", reason="needs peft (pip install -e '.[lora]')")
@@ -130,7 +130,7 @@ def test_images_beside_an_architecture_that_cannot_take_them(tiny, small_run, cs
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "albert"])
+@pytest.mark.parametrize("kind", [kind for kind in ARCHITECTURES if kind != "albert"])
 def test_every_architecture_beside_images(tiny, small_run, cse_train, images, tmp_path, kind):
     line = [*arguments(small_run, tiny(kind), kind, 2, tmp_path / "run"), *images, "augmentation.p=0.1"]
     assert cse_train(line) == 0

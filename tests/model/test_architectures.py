@@ -1,6 +1,7 @@
 """Every architecture: one loader, one dropout, one export, and what decoders need besides."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -106,6 +107,23 @@ def test_the_last_token_is_found_on_either_side_of_padding(tiny, kind):
         padded = torch.nn.functional.pad(ids, (before, after))
         mask = torch.nn.functional.pad(torch.ones_like(ids), (before, after))
         torch.testing.assert_close(encoder(Tokens(padded, mask)).pooled_BD, plain, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("kind", DECODERS)
+def test_a_tokenizer_that_pads_on_either_side_exports_the_same_vectors(tiny, tmp_path, kind, side):
+    """Qwen3-Embedding's pads left; sentence-transformers follows it, cse pads right."""
+    from sentence_transformers import SentenceTransformer
+
+    folder = tmp_path / "given"
+    shutil.copytree(tiny(kind), folder)
+    settings = json.loads((folder / "tokenizer_config.json").read_text())
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"padding_side": side}))
+    encoder = load_encoder(str(folder), "last")
+    save_encoder(encoder, tmp_path / "best")
+    st = SentenceTransformer(str(tmp_path / "best"), device="cpu")
+    assert st.tokenizer.padding_side == side
+    np.testing.assert_allclose(st.encode(TEXTS), encoder.encode(TEXTS), atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", DECODERS)
