@@ -7,7 +7,6 @@ from pathlib import Path
 import pyarrow
 import pyarrow.parquet
 import pytest
-import transformers
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
@@ -168,15 +167,13 @@ def test_files_after_the_last_document_are_not_fetched(openwebtext):
     assert len(openwebtext.downloads()) == 1
 
 
-def test_units_can_be_a_tokenizers_pieces(toy_hub, monkeypatch):
-    class Letters:
-        def __call__(self, text, add_special_tokens, verbose):
-            assert not add_special_tokens
-            return {"input_ids": list(text)}
-
-    monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", lambda name: Letters())
-    toy_hub.add("datasets/Skylion007/openwebtext", {"plain_text/train.parquet": parquet(["a b", "abcd"])})
-    assert list(corpora.openwebtext(5, "letters", None)) == [("abcd",)]  # " abcd" has five
+@pytest.mark.parametrize("place", ["hub", "folder"])
+def test_units_can_be_a_tokenizers_pieces(toy_hub, tiny_bert, place):
+    """A word of the made-up tokenizer's vocabulary is one piece, another is one a letter."""
+    toy_hub.add("models/lab/letters", Path(tiny_bert))
+    toy_hub.add("datasets/Skylion007/openwebtext", {"plain_text/train.parquet": parquet(["kadan lofel", "abcde"])})
+    tokenizer = "lab/letters" if place == "hub" else tiny_bert
+    assert list(corpora.openwebtext(5, tokenizer, None)) == [("abcde",)]
 
 
 @pytest.mark.parametrize("name", corpora.HUB)
