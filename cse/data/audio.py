@@ -18,6 +18,7 @@ from annotated_types import Ge, Le
 from torch import Tensor
 from torch.nn.functional import pad
 
+from cse.data.librispeech import librispeech
 from cse.data.stream import Stream, check_size
 from cse.data.usable import check_classes, check_share
 from cse.errors import MissingResource, UserError
@@ -184,22 +185,6 @@ def files_of_speakers(root: Path, speakers: int | None) -> dict[str, list[Path]]
     if not ranked:
         raise UserError(f"paths.audio={root} holds no wav or flac file; it should hold one folder of them per speaker")
     return {name: files[name] for name in sorted(ranked[:speakers])}
-
-
-def librispeech(cache: Path, split: str) -> Path:
-    """The folder of a LibriSpeech split, downloaded through torchaudio where the cache lacks it."""
-    from torchaudio.datasets import LIBRISPEECH
-
-    cache.mkdir(parents=True, exist_ok=True)
-    log.info("audio      LibriSpeech %s in %s, fetched where it is not there (train-clean-100: 6.3 GB)", split, cache)
-    try:
-        LIBRISPEECH(cache, url=split, download=True)
-    except Exception as error:  # unknown split, no network, a full disk: each in its own way
-        raise MissingResource(
-            f"LibriSpeech {split} is not in {cache} and cannot be downloaded ({type(error).__name__}: {error}): give a "
-            "folder that holds one folder of wav or flac files per speaker, paths.audio=FOLDER (CSE_AUDIO)"
-        ) from error
-    return cache / "LibriSpeech" / split
 
 
 def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> Path:

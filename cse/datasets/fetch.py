@@ -15,15 +15,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cse.augmentation.wordnet import FILES as WORDNET_FILES
-from cse.data.audio import librispeech
+from cse.data.librispeech import librispeech
 from cse.datasets import fetch_hub
 from cse.datasets.finding import write_sums
 from cse.datasets.request import Request
-from cse.datasets.web import download
 from cse.errors import MissingResource
 from cse.eval import coco, probing
 from cse.files import replaced_file
 from cse.run.composition import composed
+from cse.web import download
 
 log = logging.getLogger("cse")
 

@@ -278,17 +278,6 @@ def test_folders_that_will_not_do(folder, cache, tmp_path, monkeypatch):
         speech(folder, tmp_path / "full")
 
 
-def test_librispeech_is_downloaded_through_torchaudio_or_missing(tmp_path, monkeypatch):
-    def unreachable(url, *args, **kwargs):
-        raise OSError("no route to host")
-
-    monkeypatch.setattr("torchaudio.datasets.librispeech._download_librispeech", unreachable)
-    with pytest.raises(MissingResource, match=r"LibriSpeech train-clean-100 .*no route to host.*paths.audio=FOLDER"):
-        audio.librispeech(tmp_path, "train-clean-100")
-    (tmp_path / "LibriSpeech" / "dev-clean" / "84").mkdir(parents=True)
-    assert audio.librispeech(tmp_path, "dev-clean") == tmp_path / "LibriSpeech" / "dev-clean"
-
-
 def test_real_speech(shared, tmp_path):
     stream = speech(shared / "data" / "audio" / "speech_small", tmp_path, batch_size=26, **PLAIN)
     assert len(stream) == 130

@@ -1,8 +1,6 @@
 """`cse-data fetch` against our own hub and web server: whole, continued, refused; and what the catalogue promises."""
 
-import threading
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pyarrow
@@ -15,7 +13,6 @@ from cse.data import corpora
 from cse.datasets.check import check
 from cse.datasets.fetch import FETCHES, fetch
 from cse.datasets.request import parse
-from cse.datasets.web import download
 from cse.errors import MissingResource, UserError
 from cse.run import groups
 from cse.sweep import needs
@@ -71,50 +68,6 @@ def test_openwebtext_from_a_folder_of_ones_own(tmp_path):
         list(corpora.openwebtext(2, None, None, str(tmp_path)))
     parquet.write_table(pyarrow.table({"text": ["one", "two  words", "three more words"]}), tmp_path / "a.parquet")
     assert list(corpora.openwebtext(2, None, None, str(tmp_path))) == [("two words",), ("three more words",)]
-
-
-class Server(BaseHTTPRequestHandler):
-    """One file, which breaks off in the middle the first time; ranges are honoured."""
-
-    content = bytes(range(256)) * 20_000
-    asked: list[str | None] = []
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-    def do_GET(self) -> None:
-        if self.path != "/file.bin":
-            return self.send_error(404)
-        span = self.headers.get("Range")
-        first = int(span.removeprefix("bytes=").rstrip("-")) if span else 0
-        body = self.content[first:]
-        self.asked.append(span)
-        self.send_response(206 if span else 200)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body if span else body[: len(body) // 2])
-        self.close_connection = True
-
-
-@pytest.fixture
-def server():
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Server)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    server.server_close()
-
-
-def test_a_web_download_is_continued(server, tmp_path):
-    target = tmp_path / "file.bin"
-    with pytest.raises(MissingResource, match="run it again to go on"):
-        download(f"{server}/file.bin", target)
-    assert not target.exists()
-    assert download(f"{server}/file.bin", target).read_bytes() == Server.content
-    assert Server.asked[0] is None
-    assert Server.asked[1] is not None
-    with pytest.raises(MissingResource, match="404"):
-        download(f"{server}/other.bin", tmp_path / "other.bin")
 
 
 def test_the_catalogue_has_every_choice_that_reads_data():
