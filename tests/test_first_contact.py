@@ -23,7 +23,7 @@ def environment(toy_hub, tmp_path) -> dict[str, str]:
 
 @pytest.mark.slow
 def test_first_run_second_run_and_offline(toy_hub, environment, tiny_bert, sentences, senteval, tmp_path):
-    """Everything is the default: BERT under its old name, wiki1m, STS; only sizes are small."""
+    """Everything is the default: BERT by its old name, wiki1m, STS; only sizes are small. One download breaks off."""
     toy_hub.moved["bert-base-uncased"] = "google-bert/bert-base-uncased"
     toy_hub.add("models/google-bert/bert-base-uncased", Path(tiny_bert))
     with tarfile.open(tmp_path / "senteval.tar", "w") as archive:
@@ -38,12 +38,13 @@ def test_first_run_second_run_and_offline(toy_hub, environment, tiny_bert, sente
         assert done.returncode == 0, done.stderr[-2000:]
         return done.stdout + done.stderr, len(toy_hub.requests) - asked
 
+    toy_hub.breaks = 1  # the client goes on where the connection broke off
     first, _ = run()
     for told in ("bert-base-uncased: fetching 4 files, ", "princeton-nlp/datasets-for-simcse: fetching senteval.tar, "):
         assert f"hub        {told}" in first
     assert "hub        bert-base-uncased: 100 % of " in first
     assert first.count("fetching") == 3
-    for chatter in ("HTTP Request", "httpx", "it/s", "Warning", "Traceback"):
+    for chatter in ("HTTP Request", "Error while downloading", "httpx", "it/s", "Warning", "Traceback"):
         assert chatter not in first
     assert len(toy_hub.downloads()) >= 3
     fetched = len(toy_hub.downloads())

@@ -22,6 +22,8 @@ def quiet() -> None:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+    for name in ("HF_HUB_VERBOSITY", "DATASETS_VERBOSITY"):  # read when these are imported, which may be later
+        os.environ.setdefault(name, "error")
     warnings.filterwarnings("ignore")
     for name in TALKATIVE:
         logging.getLogger(name).setLevel(logging.ERROR)
