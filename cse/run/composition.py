@@ -172,6 +172,7 @@ def nearest(key: str, keys: list[str]) -> str:
     """The words `did you mean KEY?` with the closest valid key, or nothing."""
     if ours := meant(key, keys):
         return f"; did you mean {ours}?"
+    keys = [known for known in keys if "._" not in f".{known}"]  # _target_ and _partial_ are no one's settings
     last = {known.rpartition(".")[2]: known for known in keys}
     close = difflib.get_close_matches(key, keys, 1, 0.6)
     close = close or [last[name] for name in difflib.get_close_matches(key.rpartition(".")[2], list(last), 1, 0.7)]

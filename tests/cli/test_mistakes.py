@@ -105,3 +105,9 @@ def test_every_synonym_means_a_setting_that_there_is():
 
     keys = {key for words in ([], ["objective=barlow"], ["data=text"]) for key in valid_keys("train", words)}
     assert set(SYNONYMS.values()) - {*keys, *ALWAYS} == set()
+
+
+def test_what_only_hydra_reads_is_not_suggested(typed):
+    told = typed("cse-train data=openwebtext data.rows.allow_partial=true")
+    assert told.startswith("there is no key data.rows.allow_partial")
+    assert "_partial_" not in told
