@@ -6,6 +6,8 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoModel, AutoModelForMaskedLM, PreTrainedTokenizerFast
 
+from cse.types import Tokens
+
 SMALL: dict[str, Any] = {
     "hidden_size": 32,
     "num_hidden_layers": 2,
@@ -46,3 +48,16 @@ def save_tiny(folder: Path, kind: str, tokenizer: PreTrainedTokenizerFast) -> st
     factory.from_config(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return str(folder)
+
+
+def random_tokens(vocabulary: int, lengths: list[int], masked: bool) -> Tokens:
+    """Rows of these lengths, padded; masked: with labels for some of the ids."""
+    generator = torch.Generator().manual_seed(3)
+    longest = max(lengths)
+    mask_BT = (torch.arange(longest)[None] < torch.tensor(lengths)[:, None]).long()
+    ids_BT = torch.randint(5, vocabulary, (len(lengths), longest), generator=generator) * mask_BT
+    labels_BT = None
+    if masked:
+        labels_BT = torch.where(torch.rand(ids_BT.shape, generator=generator) < 0.3, ids_BT, -100)
+        labels_BT = torch.where(mask_BT.bool(), labels_BT, -100)
+    return Tokens(ids_BT, mask_BT, labels_BT)

@@ -47,10 +47,14 @@ def keep_layers(config: PretrainedConfig, layers: int) -> None:
         config.layer_types = kinds[:layers]
 
 
+def first_position(config: PretrainedConfig) -> int:
+    """The row of the position table that a text's first token reads."""
+    return config.pad_token_id + 1 if config.model_type in POSITIONS_AFTER_PADDING else 0
+
+
 def longest_input(config: PretrainedConfig) -> int:
     """The most tokens for which there are positions."""
-    unread = config.pad_token_id + 1 if config.model_type in POSITIONS_AFTER_PADDING else 0
-    return config.max_position_embeddings - unread
+    return config.max_position_embeddings - first_position(config)
 
 
 def is_decoder(config: PretrainedConfig) -> bool:

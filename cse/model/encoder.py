@@ -3,7 +3,8 @@
 B rows, T tokens, D width, V vocabulary.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 
 from cse.errors import UserError
-from cse.model import packing
+from cse.model import flat, packing
 from cse.model.architecture import hidden_of_embeddings, takes_embeddings
 from cse.model.pooling import pool
 from cse.model.tokenizer import Tokenizer
@@ -34,8 +35,9 @@ class Encoder(nn.Module):
     a masked-language-model loss. head: the trained head that stays on at test time (supervised SimCSE), or None.
     unit_length: whether `encode` returns vectors of length 1, as some published sentence-transformers folders ask.
     packed: leave out padding and what the pooling does not read, on a CPU (cse.model.packing); the same function,
-    faster. dropout: the largest dropout probability in training, adapters' included. own_dropout: the checkpoint's own
-    probabilities by the configuration's names; they are what `best/` records. lora: whether only an adapter is trained.
+    faster. padding_free: all texts as one row, through transformers (cse.model.flat). dropout: the largest dropout
+    probability in training, adapters' included. own_dropout: the checkpoint's own probabilities by the configuration's
+    names; they are what `best/` records. lora: whether only an adapter is trained.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class Encoder(nn.Module):
         head: nn.Module | None = None,
         unit_length: bool = False,
         packed: bool = False,
+        padding_free: bool = False,
         dropout: float = 0.0,
         own_dropout: Mapping[str, float] | None = None,
         lora: bool = False,
@@ -60,6 +63,7 @@ class Encoder(nn.Module):
         self.head = head
         self.unit_length = unit_length
         self.packed = packed
+        self.padding_free = padding_free
         self.dropout = dropout
         self.own_dropout = dict(own_dropout or {})
         self.lora = lora
@@ -85,6 +89,11 @@ class Encoder(nn.Module):
         """On a CPU only: the shapes depend on the data, which a GPU would have to wait for."""
         return self.packed and self.device.type == "cpu"
 
+    @property
+    def needs_autocast(self) -> bool:
+        """Whether its attention computes in half precision alone, and its weights are wider."""
+        return flat.uses_flash(self.backbone) and self.backbone.dtype == torch.float32
+
     def forward(
         self, tokens: Tokens | None = None, x_BTD: Tensor | None = None, mask_BT: Tensor | None = None
     ) -> Encoded:
@@ -94,13 +103,16 @@ class Encoder(nn.Module):
             return self.from_embeddings(x_BTD, mask_BT)
         if self.packs and self.pooling == "cls" and tokens.labels_BT is None:
             return Encoded(packing.pooled_cls(self.backbone, tokens))
-        if self.packs and not self.pooling.startswith("avg"):
+        all_layers = self.pooling.startswith("avg")
+        if self.padding_free:
+            last_BTD, layers = flat.hidden_states(self.backbone, tokens, all_layers)
+        elif self.packs and not all_layers:
             last_BTD, layers = packing.hidden_states(self.backbone, tokens), None
         else:
             output = self.backbone(
                 input_ids=tokens.ids_BT,
                 attention_mask=self._attention_mask(tokens.mask_BT),
-                output_hidden_states=self.pooling.startswith("avg"),
+                output_hidden_states=all_layers,
             )
             last_BTD, layers = output.last_hidden_state, output.hidden_states
         nll_B, count_B = self.masked_losses(last_BTD, tokens)
@@ -165,18 +177,30 @@ class Encoder(nn.Module):
             self._token_ids = known
         keys = [known[text].tobytes() for text in texts]
         distinct = sorted(set(keys), key=lambda key: (len(key), key))
-        was_training = self.training
-        self.eval()
         rows, waiting = [], []  # on the CPU; on the device, which is not waited for batch by batch
-        for start in track(range(0, len(distinct), batch_size), "batch"):
-            ids = [np.frombuffer(key, np.int32) for key in distinct[start : start + batch_size]]
-            with torch.autocast(self.device.type, torch.bfloat16, enabled=precision == "bf16"):
-                pooled_BD = self(self.tokenizer.collate(ids).to(self.device)).pooled_BD
-            pooled_BD = pooled_BD.float() if head is None else head(pooled_BD.float())
-            waiting.append(normalize(pooled_BD, dim=1) if self.unit_length else pooled_BD)
-            if len(waiting) == FETCHED or start + batch_size >= len(distinct):
-                rows.append(torch.cat(waiting).cpu())
-                waiting = []
-        self.train(was_training)
+        with self._scoring(precision):
+            for start in track(range(0, len(distinct), batch_size), "batch"):
+                ids = [np.frombuffer(key, np.int32) for key in distinct[start : start + batch_size]]
+                with torch.autocast(self.device.type, torch.bfloat16, enabled=precision == "bf16"):
+                    pooled_BD = self(self.tokenizer.collate(ids).to(self.device)).pooled_BD
+                pooled_BD = pooled_BD.float() if head is None else head(pooled_BD.float())
+                waiting.append(normalize(pooled_BD, dim=1) if self.unit_length else pooled_BD)
+                if len(waiting) == FETCHED or start + batch_size >= len(distinct):
+                    rows.append(torch.cat(waiting).cpu())
+                    waiting = []
         place = {key: i for i, key in enumerate(distinct)}
         return torch.cat(rows).numpy()[[place[key] for key in keys]]
+
+    @contextmanager
+    def _scoring(self, precision: str) -> Iterator[None]:
+        """Inside, in eval mode; where float32 is asked for, without flash attention, which does not compute in it."""
+        before = self.training, self.padding_free
+        exact = precision == "fp32" and self.needs_autocast
+        self.eval()
+        self.padding_free = self.padding_free and not exact
+        try:
+            with flat.without_flash(self.backbone) if exact else nullcontext():
+                yield
+        finally:
+            self.padding_free = before[1]
+            self.train(before[0])

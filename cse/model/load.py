@@ -13,7 +13,7 @@ from torch import nn
 
 from cse import hub
 from cse.errors import MissingResource, UserError
-from cse.model import architecture
+from cse.model import architecture, flat
 from cse.model.encoder import Encoder
 from cse.model.lora import add_adapter, lora_settings
 from cse.model.packing import ARCHITECTURES
@@ -43,6 +43,7 @@ def load_encoder(
     mlm: bool = False,
     gradient_checkpointing: bool = False,
     packed: bool = True,
+    padding_free: bool = False,
     prefix: str | None = None,
     bidirectional: bool = False,
     dtype: Literal["fp32", "bf16"] = "fp32",
@@ -57,7 +58,8 @@ def load_encoder(
     carry; pooler is CLS through the checkpoint's own pooler (supervised SimCSE as released). dropout: the probability
     of every dropout in the stack, None keeps the checkpoint's. num_layers: keep only the first layers. mlm: load the
     language-model head too. packed: skip padding and unread rows on a CPU, where the architecture is known, all
-    weights are trained and nothing is checkpointed. prefix: put before every text; None keeps the checkpoint's.
+    weights are trained and nothing is checkpointed. padding_free: take transformers' own path without padding, where
+    its attention keeps the texts apart (cse.model.flat). prefix: put before every text; None keeps the checkpoint's.
     bidirectional: let a decoder's tokens see all others. dtype: of the weights. attention: transformers'
     implementation (sdpa, eager, flash_attention_2), None for its choice. lm_head: None ties the language-model head
     to the embeddings where the checkpoint does, "copy" starts it from them and trains it apart. lora: what
@@ -82,6 +84,9 @@ def load_encoder(
         encoder.backbone.gradient_checkpointing_enable({"use_reentrant": False})
     is_known = encoder.backbone.config.model_type in ARCHITECTURES
     encoder.packed = packed and is_known and not gradient_checkpointing and adapter is None
+    if padding_free:
+        flat.check(name, encoder.backbone, bidirectional)
+        encoder.padding_free = True
     return encoder.train()
 
 

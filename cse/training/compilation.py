@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
-from cse.errors import RunError
+from cse.errors import RunError, UserError
 from cse.model.encoder import Encoder
 from cse.training.step import width_of
 from cse.types import Encoded, Tokens
@@ -39,6 +39,10 @@ class Choice:
 
 def plan(setting: str | bool, encoder: Encoder, steps: int, deterministic: bool) -> Choice:
     """setting: trainer.compile, "auto", True or False. steps: of the whole run."""
+    if setting is True and encoder.padding_free:
+        raise UserError(
+            "trainer.compile=true needs few shapes, and with model.padding_free=true each batch has its own: choose one"
+        )
     if setting != "auto":
         return Choice(bool(setting), f"trainer.compile={str(setting).lower()}")
     if encoder.device.type != "cuda":
@@ -47,8 +51,19 @@ def plan(setting: str | bool, encoder: Encoder, steps: int, deterministic: bool)
         return Choice(False, "auto: not with trainer.deterministic")
     if encoder.backbone.is_gradient_checkpointing:
         return Choice(False, "auto: not with model.gradient_checkpointing")
+    if encoder.padding_free:
+        return Choice(False, "auto: not with model.padding_free")
     compiles = steps >= BREAK_EVEN
     return Choice(compiles, f"auto: {steps:,} steps, compiling pays from {BREAK_EVEN:,}")
+
+
+def check_precision(encoder: Encoder, precision: str) -> None:
+    """Raise UserError for an attention that cannot compute in the run's precision (Accelerate's name)."""
+    if encoder.needs_autocast and precision == "no":
+        raise UserError(
+            f"model.attention={encoder.backbone.config._attn_implementation} computes in bf16 and fp16 alone, and this "
+            "run trains in fp32: set trainer.precision=bf16 (a GPU), or leave it out"
+        )
 
 
 class Compiled(nn.Module):
@@ -116,6 +131,14 @@ def compiled_or_plain(
     Raises RunError where trainer.compile=true and it cannot, and where the compiled one computes something else.
     """
     attention = encoder.backbone.config._attn_implementation
+    if encoder.padding_free:
+        rows, gradient = compare_padded(encoder, tokens, BOUNDS[precision])
+        log.info(
+            "fast path  not compiled (%s); attention %s, all texts in one row without padding; on the first batch its "
+            "rows differ from the padded ones by %.1e, its gradient by %.1e",
+            *(chosen.why, attention, rows, gradient),
+        )
+        return encoder
     if not chosen.compiles:
         packing = "rows packed without padding" if encoder.packs else "rows padded"
         log.info("fast path  not compiled (%s); attention %s, %s", chosen.why, attention, packing)
@@ -143,6 +166,31 @@ def compiled_or_plain(
         gradient,
     )
     return compiled
+
+
+def compare_padded(encoder: Encoder, tokens: Tokens, bounds: tuple[float, float]) -> tuple[float, float]:
+    """How far rows and gradient of the padding-free path lie from the padded one's, relative to those, without dropout.
+
+    Raises RunError beyond the bounds.
+    """
+
+    def padded(tokens: Tokens) -> Encoded:
+        encoder.padding_free = False
+        try:
+            return encoder(tokens)
+        finally:
+            encoder.padding_free = True
+
+    with state_kept(encoder):
+        encoder.eval()
+        apart = distance(encoder, padded, tokens)
+        encoder.train()
+    if not within(apart, bounds):
+        raise RunError(
+            f"model.padding_free: on the first batch its rows differ from the padded ones by {apart[0]:.1e} and its "
+            f"gradient by {apart[1]:.1e}, at most {bounds[0]:g} and {bounds[1]:g} are allowed; leave it out"
+        )
+    return apart
 
 
 def compare(plain: nn.Module, compiled: nn.Module, tokens: Tokens, bounds: tuple[float, float]) -> tuple[float, float]:
@@ -174,7 +222,7 @@ def within(apart: tuple[float, float], bounds: tuple[float, float]) -> bool:
     return apart[0] <= bounds[0] and apart[1] <= bounds[1]
 
 
-def distance(plain: nn.Module, compiled: nn.Module, tokens: Tokens) -> tuple[float, float]:
+def distance(plain: nn.Module, compiled: Callable[[Tokens], Encoded], tokens: Tokens) -> tuple[float, float]:
     """Relative distance of the pooled rows and of their weighted sum's gradient, from the same random state."""
     rows, gradients = [], []
     cpu, gpu = torch.get_rng_state(), torch.cuda.get_rng_state() if torch.cuda.is_available() else None

@@ -54,6 +54,7 @@ class Training:
             raise UserError(f"trainer.accumulate={trainer.accumulate}: an epoch has {batches.steps_per_epoch} batches")
         self.planned = max(1, round(trainer.epochs * self.epoch_steps))
         self.steps = min(trainer.max_steps or self.planned, self.planned)
+        compilation.check_precision(parts.encoder, accelerator.mixed_precision)
         chosen = compilation.plan(trainer.compile, parts.encoder, self.steps, trainer.deterministic)
         self.update = Update(
             parts, self.modules, accelerator, steps=trainer.schedule_steps or self.planned, plan=chosen

@@ -2,21 +2,9 @@
 
 import pytest
 import torch
+from tiny_encoders import random_tokens
 
 from cse.model.load import load_encoder
-from cse.types import Tokens
-
-
-def random_tokens(vocabulary: int, lengths: list[int], masked: bool) -> Tokens:
-    generator = torch.Generator().manual_seed(3)
-    longest = max(lengths)
-    mask_BT = (torch.arange(longest)[None] < torch.tensor(lengths)[:, None]).long()
-    ids_BT = torch.randint(5, vocabulary, (len(lengths), longest), generator=generator) * mask_BT
-    labels_BT = None
-    if masked:
-        labels_BT = torch.where(torch.rand(ids_BT.shape, generator=generator) < 0.3, ids_BT, -100)
-        labels_BT = torch.where(mask_BT.bool(), labels_BT, -100)
-    return Tokens(ids_BT, mask_BT, labels_BT)
 
 
 @pytest.mark.parametrize("lengths", [[5, 9, 2, 9], [1, 1], [7]])

@@ -6,7 +6,8 @@ import pytest
 import torch
 from objectives import batch_for, make
 
-from cse.errors import RunError
+from cse.errors import RunError, UserError
+from cse.model import flat
 from cse.model.load import load_encoder
 from cse.training import compilation
 from cse.training.step import WIDTHS, Chunks, chunked_step, plain_step
@@ -130,6 +131,31 @@ def test_the_plan(tiny_bert, monkeypatch):
     assert compilation.plan("auto", encoder, many, False).compiles
     assert not compilation.plan("auto", encoder, many, True).compiles
     assert not compilation.plan("auto", encoder, compilation.BREAK_EVEN - 1, False).compiles
+
+
+def test_rows_without_padding_are_held_to_padded_ones(tiny, caplog, monkeypatch):
+    encoder = load_encoder(tiny("qwen3"), "last", dropout=0.1, padding_free=True)
+    tokens = batch_for(make("simcse", 32), 4).tokens
+    chosen = compilation.plan("auto", encoder, 10 * compilation.BREAK_EVEN, False)
+    with caplog.at_level(logging.INFO, "cse"):
+        assert compilation.compiled_or_plain(encoder, chosen, tokens, "no") is encoder
+    assert "texts in one row without padding; on the first batch its rows differ from the padded ones by" in caplog.text
+    assert encoder.padding_free
+    assert encoder.training
+    assert gradients(encoder) == []
+    monkeypatch.setattr(flat, "first_position", lambda config: torch.arange(6))  # other distances within a text
+    with pytest.raises(RunError, match=r"model\.padding_free: on the first batch its rows differ .* leave it out"):
+        compilation.compiled_or_plain(encoder, chosen, tokens, "no")
+    with pytest.raises(UserError, match=r"trainer\.compile=true needs few shapes.*: choose one"):
+        compilation.plan(True, encoder, 1, False)
+
+
+def test_flash_attention_is_refused_in_float32(tiny_bert, monkeypatch):
+    encoder = load_encoder(tiny_bert, "cls")
+    monkeypatch.setattr(flat, "uses_flash", lambda backbone: True)
+    compilation.check_precision(encoder, "bf16")
+    with pytest.raises(UserError, match=r"computes in bf16 and fp16 alone.*trainer\.precision=bf16"):
+        compilation.check_precision(encoder, "no")
 
 
 @pytest.mark.slow
