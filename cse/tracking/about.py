@@ -1,4 +1,4 @@
-"""What a run is, as its trackers show it: a name to tell it by, what was chosen, what it rests on."""
+"""The description of a run that its trackers show: its name, its choices, the code and packages it ran with."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,15 +30,15 @@ class About:
         if self.kind == "train":
             return f"{self.choices['objective']}-{self.choices['model']}-s{self.config['seed']}"
         subject = self.config.get("checkpoint") or self.choices.get("model") or self.config.get("sweep") or ""
-        return "-".join(filter(None, [self.kind, *last_words(subject)]))
+        return "-".join(filter(None, [self.kind, *last_part(subject)]))
 
     @property
     def tags(self) -> list[str]:
-        """The choices that tell one kind of run from another."""
+        """The choices that distinguish one kind of run from another."""
         chosen = (self.choices.get(group) for group in TAGGED)
         return [choice for choice in chosen if choice and choice != "none"]
 
 
-def last_words(path: str) -> list[str]:
+def last_part(path: str) -> list[str]:
     """The last part of a path or a hub name; of a run's `best` the run's."""
     return [part for part in Path(path).parts if part not in ("best", "/")][-1:]

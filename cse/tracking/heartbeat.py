@@ -1,7 +1,7 @@
-"""heartbeat.json: that a run's process lives, renewed every few seconds while it does, gone when it ends.
+"""heartbeat.json: shows that a run's process is alive. It is renewed every few seconds and removed at the end.
 
-A run that is killed outright, or whose machine dies, leaves the file, and its age tells. It is the process's life and
-not its progress: that is in metrics.jsonl, and a step or a score may take longer than any bound on silence.
+A run that is killed, or whose machine dies, leaves the file, and its age shows it. Progress is in metrics.jsonl: a step
+or a score may take longer than any limit on silence.
 """
 
 import contextlib
@@ -40,7 +40,7 @@ class Beat:
 class Heartbeat:
     """A context manager around a run's work. folder: the run's; writes: False on all processes but the first.
 
-    A disk that refuses is the run's own affair, which it says itself: no beat is worth ending it.
+    A beat that cannot be written does not end the run: the run's own files report a disk that refuses.
     """
 
     def __init__(self, folder: Path, writes: bool = True):

@@ -1,4 +1,4 @@
-"""metrics.jsonl: the log that is always there, one line of JSON an event, on disk as soon as it happens.
+"""metrics.jsonl: the log that every run has, one line of JSON for each event, written as soon as it happens.
 
 {"event": "metrics", "step": 125, "time": 1767225600.0, "dev/stsb/spearman": 79.7, "train/loss": 0.02}
 {"event": "image", "step": 125, "time": ..., "name": "loss", "path": "plots/loss.png"}
@@ -22,14 +22,14 @@ Event = Json
 
 
 class Jsonl:
-    """folder: the run's. resume_step: the checkpoint's step, later lines and those of an end are forgotten; None starts
-    a new file."""
+    """folder: the run's. resume_step: the checkpoint's step; later lines and those of an end are dropped. None starts a
+    new file."""
 
     def __init__(self, folder: str | Path, resume_step: int | None = None):
         self.path = Path(folder) / "metrics.jsonl"
         self.step = resume_step or 0
         before = [] if resume_step is None else read_events(self.path)
-        events = [event for event in before if event["step"] <= self.step and not of_an_end(event)]
+        events = [event for event in before if event["step"] <= self.step and not is_final(event)]
         write_text(self.path, "".join(json_line(event) for event in events))
         self.file = open(self.path, "a", encoding="utf-8")  # noqa: SIM115 (open as long as the run)
 
@@ -60,8 +60,8 @@ class Jsonl:
             raise cannot_write(self.path, error) from error
 
 
-def of_an_end(event: Event) -> bool:
-    """Whether a run writes this only when it ends: scores on test, pictures, tables. A resumed run has another end."""
+def is_final(event: Event) -> bool:
+    """Whether a run writes the event only at its end: scores on test, pictures and tables."""
     return event["event"] != "metrics" or any(key.startswith("test/") for key in event)
 
 

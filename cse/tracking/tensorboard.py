@@ -43,7 +43,7 @@ class Tensorboard:
         self.writer.add_hparams(hparams, scores, run_name=".", global_step=self.step)
         self.writer.close()
 
-    def let_go(self) -> None:
+    def abandon(self) -> None:
         """Nothing: what is not yet written is lost."""
 
 

@@ -1,4 +1,4 @@
-"""All of a run's logs as one: metrics.jsonl, which must work, and the chosen trackers, which may fail or hang."""
+"""All logs of a run: metrics.jsonl, which must work, and the chosen trackers, which may fail or hang."""
 
 import logging
 import math
@@ -34,17 +34,17 @@ class Tracker(Protocol):
     def finish(self, exit_code: int, summary: Json) -> None:
         """The last call: 0 for a run that is done, and its scores by name."""
 
-    def let_go(self) -> None:
-        """Called after a failure instead of `finish`: leave nothing behind that the process would wait for."""
+    def abandon(self) -> None:
+        """Called instead of `finish` after a failure: leave nothing that the process would wait for at its end."""
 
 
 Call = Callable[[Tracker], None]
 
 
-class Beside:
-    """A tracker in a thread of its own: the run hands a call over and goes on, whatever becomes of it.
+class BackgroundTracker:
+    """Runs a tracker's calls in a thread of its own, so that the run never waits for them.
 
-    A tracker that raises, or whose last call takes longer than its patience, is named in one warning and dropped.
+    A tracker that raises, or whose last call takes longer than its patience, is named in one warning and abandoned.
     """
 
     def __init__(self, tracker: Tracker):
@@ -53,19 +53,19 @@ class Beside:
         self.thread = threading.Thread(target=self._work, daemon=True)
         self.thread.start()
 
-    def hand_over(self, call: Call) -> None:
-        """Make this call after those before it; none is made once the tracker is dropped."""
+    def submit(self, call: Call) -> None:
+        """Queue a call; it is ignored once the tracker is abandoned."""
         if self.thread.is_alive():
             self.calls.put(call)
 
     def finish(self, call: Call, patience: float) -> None:
-        """Make the last call, and wait for it as many seconds."""
-        self.hand_over(call)
+        """Queue the last call, and wait for it for `patience` seconds."""
+        self.submit(call)
         self.calls.put(None)
         self.thread.join(patience)
         if self.thread.is_alive():
             warn(type(self.tracker).__name__, "stopped logging", TimeoutError(f"no end within {patience:g} s"))
-            self.tracker.let_go()
+            self.tracker.abandon()
 
     def _work(self) -> None:
         for call in iter(self.calls.get, None):
@@ -73,7 +73,7 @@ class Beside:
                 call(self.tracker)
             except Exception as error:
                 warn(type(self.tracker).__name__, "stopped logging", error)
-                self.tracker.let_go()
+                self.tracker.abandon()
                 return
 
 
@@ -91,10 +91,10 @@ class Trackers:
         resume_step: int | None = None,
     ):
         self.jsonl = Jsonl(folder, resume_step)
-        self.others: list[Beside] = []
+        self.others: list[BackgroundTracker] = []
         for build in others:
             try:
-                self.others.append(Beside(build(folder=folder, about=about, resume_step=resume_step)))
+                self.others.append(BackgroundTracker(build(folder=folder, about=about, resume_step=resume_step)))
             except Exception as error:
                 warn(build.func.__name__, "could not start", error)
 
@@ -121,7 +121,7 @@ class Trackers:
 
     def _each(self, call: Call) -> None:
         for other in self.others:
-            other.hand_over(call)
+            other.submit(call)
 
 
 def warn(name: str, what: str, error: Exception) -> None:

@@ -76,11 +76,11 @@ class Wandb:
         import wandb
 
         self.wandb, self.folder, self.about, self.artifact = wandb, Path(folder), about, artifact
-        self.patience = finish_timeout + 5  # seconds; W&B's own limit comes first, and is told by W&B
+        self.patience = finish_timeout + 5  # seconds; W&B's own limit comes first, with its own message
         self.best = {} if resume_step is None else best_scores(self.folder)
         own = Identity(id or secrets.token_hex(4), project, entity, os.environ.get("WANDB_SWEEP_ID"))
         self.identity = own if resume_step is None else kept(self.folder) or own
-        keep_files_in(self.folder)  # before W&B's service starts, which reads it once
+        set_cache_folders(self.folder)  # before W&B's service starts, which reads it once
         wandb.setup(wandb.Settings(silent=True))
         self.start: Config = dict(
             group=group,
@@ -99,7 +99,7 @@ class Wandb:
             self.run = self._started(mode)
             self._define_metrics()
         except Exception:
-            self.let_go()
+            self.abandon()
             raise
         write_json(self.folder / "wandb" / "run.json", asdict(self.identity))
         if mode != "disabled":
@@ -171,7 +171,7 @@ class Wandb:
         if self.run.settings.mode != "disabled":
             log.info("%-10s %s", "W&B", where)
 
-    def let_go(self) -> None:
+    def abandon(self) -> None:
         """End W&B's service, in a thread, because a service that hangs never answers; its hook at exit goes first."""
         ending = threading.Thread(target=self._tear_down, daemon=True)
         ending.start()
@@ -220,8 +220,8 @@ def best_scores(folder: Path) -> dict[str, float]:
     return best
 
 
-def keep_files_in(folder: Path) -> None:
-    """W&B's cache, and what it stages for upload, in the run's folder, unless the user has said where."""
+def set_cache_folders(folder: Path) -> None:
+    """Put W&B's cache and its staging area into the run's folder, unless the user has set them."""
     for variable, name in (("WANDB_CACHE_DIR", "cache"), ("WANDB_DATA_DIR", "staging")):
         if os.environ.get(variable) in (None, OURS.get(variable)):  # or an earlier run's of this process
             os.environ[variable] = OURS[variable] = str(folder.resolve() / "wandb" / name)

@@ -19,7 +19,7 @@ class Tells:
     def finish(self, exit_code, summary):
         pass
 
-    def let_go(self):
+    def abandon(self):
         pass
 
 

@@ -79,7 +79,7 @@ def test_a_tracker_that_fails_is_let_go_with_one_warning(tmp_path, caplog, kind,
             trackers.log({"train/loss": 1.0}, step)
         trackers.finish(0, {})
     assert messages(caplog) == ["NeverStarts could not start (PermissionError: no)", warning]
-    assert [event[0] for event in failing] == ["start", "let_go"]
+    assert [event[0] for event in failing] == ["start", "abandon"]
     assert [event[0] for event in whole] == ["start", "log", "log", "log", "finish"]
     assert len(read_events(tmp_path / "metrics.jsonl")) == 4
 

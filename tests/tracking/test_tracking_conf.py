@@ -15,6 +15,6 @@ def test_the_contract_of_a_tracker(name, tmp_path):
     for node in composed(f"tracker={name}").tracker.values():
         build = instantiate(node)  # _partial_: nothing starts yet
         inspect.signature(build).bind(folder=tmp_path, about=None, resume_step=None)
-        for method in ("log", "image", "table", "finish", "let_go"):
+        for method in ("log", "image", "table", "finish", "abandon"):
             theirs, ours = (inspect.signature(getattr(kind, method)).parameters for kind in (build.func, Tracker))
             assert list(theirs) == list(ours), method

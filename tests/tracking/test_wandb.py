@@ -163,7 +163,7 @@ def test_a_service_that_dies_is_one_line(alone, tmp_path, caplog, capfd, when):
                 os.kill(pid, signal.SIGKILL)
             trackers.log({"train/loss": 0.5}, 2)
         else:
-            trackers.others[0].hand_over(lambda _: [os.kill(pid, signal.SIGKILL) for pid in service()])
+            trackers.others[0].submit(lambda _: [os.kill(pid, signal.SIGKILL) for pid in service()])
         trackers.finish(0, {"test/sts/average": 76.25})
     (warning,) = ours(caplog)
     assert warning.startswith("Wandb stopped logging")
