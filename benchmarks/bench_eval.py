@@ -26,7 +26,7 @@ from benchmarks.peers import synchronized
 from benchmarks.results import table, write_section
 from cse.errors import MissingResource
 from cse.eval import sts, transfer
-from cse.eval.score import Remembering, score
+from cse.eval.score import MemoizedEncode, score
 from cse.eval.senteval.folder import SentEvalFolder
 from cse.eval.senteval.transfer_data import Examples, Parts
 from cse.eval.sts import Pairs
@@ -109,7 +109,7 @@ def bench_sts(given: argparse.Namespace, config: DictConfig, tasks: list[str], c
         theirs.append({task: published_sts(batcher, found) for task, found in files.items()})
         encoder = encoder_of(config)
         started = synchronized()
-        scores = score({"sts": evaluator}, {"sts": ["test"]}, Remembering(encoder.encode))
+        scores = score({"sts": evaluator}, {"sts": ["test"]}, MemoizedEncode(encoder.encode))
         ours.append(synchronized() - started)
         print(f"SentEval's way {theirs[-1]}\nours {ours[-1]:.1f} s", flush=True)
     rows = []
@@ -229,7 +229,7 @@ def bench_transfer(given: argparse.Namespace, config: DictConfig, tasks: list[st
         suites[task] = suite
     title = f"Transfer beside SentEval's procedure{', every fit' if given.all else ''}{of(given)}"
     lacking = f" No data here: {', '.join(absent)}." if absent else ""
-    batcher, encode = batcher_of(encoder_of(config)), Remembering(encoder_of(config).encode)
+    batcher, encode = batcher_of(encoder_of(config)), MemoizedEncode(encoder_of(config).encode)
     outer, grid = FOLDS if given.all else 1, len(one_fit.GRID)
     done: list[Beside] = []
     for task, suite in suites.items():

@@ -142,7 +142,7 @@ def evaluate(
     to (n, D). eval: the evaluators. words, settings: other settings of cse-eval, such as splits=["test"] or
     "paths.senteval=FOLDER". Raises UserError, or MissingResource naming all data that cannot be had.
     """
-    from cse.eval.score import Remembering, score
+    from cse.eval.score import MemoizedEncode, score
     from cse.run.build import build_evaluators
 
     chosen = eval if isinstance(eval, str) else list(eval)
@@ -153,7 +153,7 @@ def evaluate(
     part = load(encoder) if isinstance(encoder, str | Path) else encoder
     encode = part.encode if isinstance(part, Encodes) else part
     asked = {name: [split for split in one.splits if split in splits] for name, one in evaluators.items()}
-    return score(evaluators, asked, Remembering(encode), logging.DEBUG)
+    return score(evaluators, asked, MemoizedEncode(encode), logging.DEBUG)
 
 
 def _overrides(words: Sequence[str], settings: dict[str, object], command: str) -> list[str]:

@@ -5,7 +5,7 @@ import time
 from benchmarks.gpu.check import MEASURED, Check, Result
 from benchmarks.gpu.world import World
 from benchmarks.peers import synchronized
-from cse.eval.score import Remembering
+from cse.eval.score import MemoizedEncode
 from cse.model.load import load_encoder
 from cse.run.build import make
 from cse.run.composition import composed
@@ -50,6 +50,6 @@ def suite(world: World, name: str, more: list[str]) -> Result:
         return rows
 
     started = time.perf_counter()
-    evaluator(Remembering(encode), "test")
+    evaluator(MemoizedEncode(encode), "test")
     took = time.perf_counter() - started
     return Result(MEASURED, {"seconds": took, "seconds in the encoder": inside})

@@ -94,7 +94,7 @@ def evaluate(
     """Score, and write results.json, scores.csv and scores.md. sample: sentences to fit the whitening on."""
     from cse.eval.cosines import keep_cosines
     from cse.eval.items import keep_items
-    from cse.eval.score import Remembering, score
+    from cse.eval.score import MemoizedEncode, score
     from cse.run import build, scores
     from cse.run.record import Record
     from cse.run.subject import whitened
@@ -110,7 +110,7 @@ def evaluate(
         if sample is not None:
             subject = whitened(subject, cfg.whitening, sample)
         log.info(f"encoder    {subject.described}\ndevice     {subject.device}, {cfg.dtype}\nfolder     {folder}")
-        encode = Remembering(subject.encode)
+        encode = MemoizedEncode(subject.encode)
         score(evaluators, splits_by_name, encode, into=record.metrics)
         keep_cosines(folder, "after", {name: evaluators[name] for name in splits_by_name}, encode)
         sources = {name: scores.source(evaluators[name].provenance(), cfg.dtype) for name in splits_by_name}

@@ -1,4 +1,4 @@
-"""How the sentences lie on the unit sphere: alignment, uniformity, effective rank, isotropy, cosine histograms.
+"""The distribution of sentences on the unit sphere: alignment, uniformity, effective rank, isotropy, cosine histograms.
 
 Wang & Isola 2020 (arXiv:2005.10242), on unit vectors x_i:
     alignment  = mean over positive pairs of |x - y|^2
@@ -8,7 +8,6 @@ and uniformity one (B, B) block at a time.
 """
 
 import math
-from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
 from typing import Annotated, Literal
@@ -59,16 +58,11 @@ def uniformity(x_BD: Tensor | np.ndarray, t: float = 2.0, log: bool = True, chun
     return mean.log() if log else mean
 
 
-def _chunks(x_ND: Tensor, chunk: int) -> Iterator[Tensor]:
-    for block_BD in x_ND.split(chunk):
-        yield block_BD.double()
-
-
 def gram(x_ND: Tensor | np.ndarray, chunk: int = CHUNK) -> Tensor:
     """X^T X (D, D) in float64, summed over chunks of rows."""
     x_ND = torch.as_tensor(x_ND)
     total_DD = x_ND.new_zeros(x_ND.shape[1], x_ND.shape[1], dtype=torch.float64)
-    for block_BD in _chunks(x_ND, chunk):
+    for block_BD in map(Tensor.double, x_ND.split(chunk)):
         total_DD += block_BD.T @ block_BD
     return total_DD
 
@@ -92,7 +86,7 @@ def isotropy(x_ND: Tensor | np.ndarray, chunk: int = CHUNK) -> float:
     x_ND = unit_rows(x_ND)
     directions_DD = torch.linalg.eigh(gram(x_ND, chunk)).eigenvectors
     partition_D = torch.zeros(2 * x_ND.shape[1], dtype=torch.float64, device=x_ND.device)
-    for block_BD in _chunks(x_ND, chunk):
+    for block_BD in map(Tensor.double, x_ND.split(chunk)):
         projected_BD = block_BD @ directions_DD
         partition_D += torch.cat([projected_BD.exp().sum(0), (-projected_BD).exp().sum(0)])
     return float(partition_D.min() / partition_D.max())
@@ -105,7 +99,7 @@ def mean_cosine(x_ND: Tensor | np.ndarray, chunk: int = CHUNK) -> float:
     """
     x_ND = unit_rows(x_ND)
     total_D, squares = x_ND.new_zeros(x_ND.shape[1], dtype=torch.float64), 0.0
-    for block_BD in _chunks(x_ND, chunk):
+    for block_BD in map(Tensor.double, x_ND.split(chunk)):
         total_D += block_BD.sum(0)
         squares += float(block_BD.square().sum())
     return (float(total_D.square().sum()) - squares) / (len(x_ND) * (len(x_ND) - 1))
@@ -132,7 +126,7 @@ class GeometryProvenance(Provenance):
 
 
 class Geometry(Evaluator):
-    """The sphere that STS-B's sentences lie on, split by split.
+    """The geometry of STS-B's sentence embeddings, split by split.
 
     parts: the files that make a split (SimCSE's authors: the whole STS-B). Positives are pairs with gold > threshold,
     or >= where `inclusive`. Uniformity, effective rank, isotropy and mean cosine are over the split's sentences, each

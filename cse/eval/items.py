@@ -1,4 +1,4 @@
-"""items.npz in a run's folder: what every score rests on, item by item, for intervals over test items.
+"""items.npz in a run's folder: the items that every score is computed from, for intervals over test items.
 
 A zip of numpy arrays, never pickles: `<number>.values`, `.gold` and, where items share units, `.units` of each score
 with items, and `about`, JSON of {"version", "scores": {score: {"kind", "array"}}, "averages": {score: [score, ...]}}.
@@ -21,7 +21,7 @@ VERSION = 1
 
 
 def keep_items(folder: Path, evaluators: Mapping[str, Evaluator], splits: Mapping[str, Sequence[str]]) -> Json:
-    """Write the items of the scores that the evaluators gave last; returns what results.json says of the file.
+    """Write the items of the evaluators' last scores; returns the file's entry in results.json.
 
     Raises RunError where the disk refuses.
     """
@@ -69,7 +69,7 @@ def read_items(folder: Path) -> ItemScores:
 
 
 def under(prefix: str, items: ItemScores) -> ItemScores:
-    """The same, every score's name with the prefix."""
+    """The items, with the prefix before every score's name."""
     return {prefix + score: one if isinstance(one, Items) else _renamed(prefix, one) for score, one in items.items()}
 
 
@@ -78,5 +78,5 @@ def _renamed(prefix: str, average: Average) -> Average:
 
 
 def _small(values: np.ndarray) -> np.ndarray:
-    """float32, or the smallest integers that hold a class or a unit: a score takes some bytes an item."""
+    """As float32, or as the smallest integers that hold all values: few bytes for each item."""
     return values.astype(np.float32 if values.dtype.kind == "f" else np.min_scalar_type(int(values.max())))

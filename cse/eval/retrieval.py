@@ -1,4 +1,4 @@
-"""Search among image captions: the nearest captions of a query, and whether captions of the same image find each other.
+"""Search in image captions: the nearest captions of a query, and whether captions of the same image find each other.
 
     search   top-k captions of each query by cosine (the visual paper's Table C.1), as a table in the provenance
     recall   each caption as a query over the others of its split; found at k if a caption of its image is among the
@@ -27,7 +27,7 @@ from cse.types import Encode, Evaluator
 
 log = logging.getLogger(__name__)
 
-SCORES = 2**26  # cosines held at once: 256 MiB
+MAX_COSINES = 2**26  # held at once: 256 MiB
 
 
 class RetrievalProvenance(Provenance):
@@ -161,7 +161,7 @@ def top_k(
 
 
 def ranks_of_same_image(vectors_ND: np.ndarray, images: np.ndarray) -> np.ndarray:
-    """For each caption that has another of its image: 1 + how many other images' captions lie as near as the best."""
+    """For each caption with another of its image: 1 + how many captions of other images are as near as the nearest."""
     unit_ND = unit_rows(vectors_ND)
     image_N = torch.from_numpy(np.unique(images, return_inverse=True)[1])
     ranks = []
@@ -177,6 +177,6 @@ def ranks_of_same_image(vectors_ND: np.ndarray, images: np.ndarray) -> np.ndarra
 
 def _chunks(queries_QD: Tensor, corpus_DN: Tensor) -> Iterator[tuple[int, Tensor]]:
     """(first row, cosines of a chunk of queries with the whole corpus)."""
-    size = max(1, SCORES // corpus_DN.shape[1])
+    size = max(1, MAX_COSINES // corpus_DN.shape[1])
     for start in track(range(0, len(queries_QD), size), "chunk"):
         yield start, queries_QD[start : start + size] @ corpus_DN

@@ -1,4 +1,4 @@
-"""All evaluators of one encoder: each text is encoded once, each score named by its split and evaluator."""
+"""Score an encoder with all evaluators: each text is encoded once, each score is named by its split and evaluator."""
 
 import logging
 import time
@@ -14,35 +14,35 @@ from cse.types import Encode, Evaluator
 
 log = logging.getLogger("cse")
 
-REMEMBERED = 200_000  # texts: the seven STS tasks have 29,469, all SentEval transfer tasks about 130,000
+MAX_MEMOIZED = 200_000  # texts: the seven STS tasks have 29,469, all SentEval transfer tasks about 130,000
 
 
-class Remembering:
-    """`encode` of an encoder that stays as it is: each distinct text is encoded once.
+class MemoizedEncode:
+    """An `encode` that encodes each distinct text once. For an encoder whose weights do not change.
 
-    most: texts that are remembered; sets beyond that (MTEB, probing) are encoded as they come. None: no limit.
+    limit: how many texts are kept; larger sets (MTEB, probing) are encoded as they come. None: no limit.
     """
 
-    def __init__(self, encode: Encode, most: int | None = REMEMBERED):
-        self.encode, self.most = encode, most
+    def __init__(self, encode: Encode, limit: int | None = MAX_MEMOIZED):
+        self.encode, self.limit = encode, limit
         self.rows: dict[str, np.ndarray] = {}
 
     def __call__(self, texts: list[str]) -> np.ndarray:
         """n texts -> (n, D), as `encode` gives them."""
-        if self.most is not None and len(self.rows) + len(texts) > self.most:
+        if self.limit is not None and len(self.rows) + len(texts) > self.limit:
             return self.encode(texts)
         self.add(texts)
         return np.stack([self.rows[text] for text in texts])
 
     def add(self, texts: Iterable[str]) -> None:
-        """Encode all of these texts that are not yet known, in one call."""
+        """Encode those of the texts that are not yet known, in one call."""
         unknown = [text for text in dict.fromkeys(texts) if text not in self.rows]
         if unknown:
             self.rows.update(zip(unknown, self.encode(unknown), strict=True))
 
 
 def check_class(name: str, evaluator: object) -> None:
-    """Raise UserError for an evaluator that is none."""
+    """Raise UserError for an object that is not an Evaluator."""
     if not isinstance(evaluator, Evaluator):
         raise UserError(f"eval.{name}: {class_of(evaluator)} must inherit cse.types.Evaluator")
 
@@ -52,8 +52,8 @@ def class_of(evaluator: object) -> str:
     return f"{type(evaluator).__module__}.{type(evaluator).__qualname__}"
 
 
-def check(name: str, evaluator: Evaluator) -> None:
-    """Raise UserError for a prepared evaluator that is not as cse.types says, before any score can be lost by it."""
+def check_provenance(name: str, evaluator: Evaluator) -> None:
+    """Raise UserError, before anything is scored, if a prepared evaluator's provenance is not as cse.types says."""
     cls = class_of(evaluator)
     provenance = evaluator.provenance()
     try:

@@ -11,7 +11,7 @@ from safetensors import SafetensorError, safe_open
 from cse.errors import UserError
 from cse.eval.cosines import keep_cosines
 from cse.eval.items import keep_items
-from cse.eval.score import Remembering, score
+from cse.eval.score import MemoizedEncode, score
 from cse.files import recover_folder, replaced_folder
 from cse.model.export import save_encoder
 from cse.model.load import load_encoder
@@ -62,7 +62,7 @@ class Best:
 
         known: vectors of texts by the encoder that was exported; where some of them come out alike, none is made again.
         """
-        encode = Remembering(load_encoder(str(self.folder), pooling=None).to(device).encode)
+        encode = MemoizedEncode(load_encoder(str(self.folder), pooling=None).to(device).encode)
         sample = list(known)[:SAMPLE]
         if sample and np.allclose(encode(sample), [known[text] for text in sample], rtol=0, atol=ALIKE):
             encode.rows.update(known)

@@ -203,14 +203,14 @@ def build_evaluators(cfg: DictConfig | None, splits: tuple[str, ...] | None = No
 
     splits: those to score. An evaluator that has none of them is left as it is, without its data.
     """
-    from cse.eval.score import check
+    from cse.eval.score import check_provenance
 
     def ready(name: str, part: Evaluator) -> Evaluator:
         chosen = tuple(split for split in part.splits if splits is None or split in splits)
         if chosen:
             part.splits = chosen
             part.prepare()
-            check(name, part)
+            check_provenance(name, part)
         return part
 
     missing: list[str] = []

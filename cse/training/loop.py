@@ -17,7 +17,7 @@ from torch import nn
 
 from cse.data.prefetch import WORKER_DIED, reset_worker_handler
 from cse.errors import Interrupted, RunError, UserError
-from cse.eval.score import Remembering, score
+from cse.eval.score import MemoizedEncode, score
 from cse.training import checkpoint, compilation
 from cse.training.distributed import Agreement, follow_encoding, gather_objects, lead_encoding, world_size
 from cse.training.progress import Progress
@@ -65,7 +65,7 @@ class Training:
         self.best_score: float | None = None
         self.curve: list[tuple[int, Scores]] = []
         self.seconds, self.tokens = 0.0, 0
-        self.encoding: tuple[int, Remembering] | None = None  # of the step it was made at
+        self.encoding: tuple[int, MemoizedEncode] | None = None  # of the step it was made at
         self.watch = Watch(trainer, batches, folder, accelerator)
 
     def start(self, seed: int, resume: bool) -> None:
@@ -163,7 +163,7 @@ class Training:
                 "goes on"
             ) from error
 
-    def encode(self) -> Remembering:
+    def encode(self) -> MemoizedEncode:
         """The encoder as it is at this step, with the head that it is tested with; each text is encoded once."""
         if self.encoding is None or self.encoding[0] != self.step:
             encode = partial(
@@ -171,7 +171,7 @@ class Training:
                 head=self.parts.objective.test_head(),
                 precision=self.trainer.eval_precision,
             )
-            self.encoding = self.step, Remembering(encode)
+            self.encoding = self.step, MemoizedEncode(encode)
         return self.encoding[1]
 
     def known(self, step: int) -> Mapping[str, np.ndarray]:
@@ -216,7 +216,7 @@ class Training:
             try:  # scoring changes no weight: it is ended at once
                 with lead_encoding(self.encode(), partial(signals.waiting, True)) as encode, signals.waiting(False):
                     chosen = {key: ["dev"] for key in self.watched}
-                    scores = score(self.parts.evaluators, chosen, Remembering(encode), logging.DEBUG)
+                    scores = score(self.parts.evaluators, chosen, MemoizedEncode(encode), logging.DEBUG)
             except Interrupted as error:
                 stopped = error.code - 128
             if not stopped:

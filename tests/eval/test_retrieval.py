@@ -41,7 +41,7 @@ def cosine(x: np.ndarray, y: np.ndarray) -> float:
 
 @pytest.mark.parametrize("chunk", [1, 40, 2**20])
 def test_ranks_are_those_of_a_loop_whatever_the_chunk(monkeypatch, chunk):
-    monkeypatch.setattr(retrieval, "SCORES", chunk)
+    monkeypatch.setattr(retrieval, "MAX_COSINES", chunk)
     rng = np.random.default_rng(0)
     images = np.array(["a", "b", "a", "c", "b", "a", "d", "c"])
     vectors = rng.standard_normal((8, 4))
@@ -62,7 +62,7 @@ def test_perfect_and_collapsed_encoders_are_the_ends_of_the_scale():
 
 @pytest.mark.parametrize("chunk", [1, 2**20])
 def test_the_nearest_texts_in_order(monkeypatch, chunk):
-    monkeypatch.setattr(retrieval, "SCORES", chunk)
+    monkeypatch.setattr(retrieval, "MAX_COSINES", chunk)
     rng = np.random.default_rng(1)
     queries, corpus = rng.standard_normal((3, 4)), rng.standard_normal((9, 4))
     names = [f"text {i}" for i in range(9)]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cse.errors import UserError
-from cse.eval.score import Remembering, check, score
+from cse.eval.score import MemoizedEncode, check_class, check_provenance, score
 from cse.types import Evaluator
 
 
@@ -30,7 +30,7 @@ class Mine(Evaluator):
     ],
 )
 def test_a_provenance_as_the_contract_says(provenance):
-    check("mine", Mine(provenance))
+    check_provenance("mine", Mine(provenance))
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_a_provenance_as_the_contract_says(provenance):
 )
 def test_a_wrong_provenance_is_one_sentence_before_any_score(provenance, words):
     with pytest.raises(UserError, match=words) as caught:
-        check("mine", Mine(provenance))
+        check_provenance("mine", Mine(provenance))
     assert "\n" not in str(caught.value)
     assert str(caught.value).startswith("eval.mine: ")
     assert "test_score.Mine" in str(caught.value)
@@ -55,7 +55,7 @@ def test_a_wrong_provenance_is_one_sentence_before_any_score(provenance, words):
 
 def test_what_is_no_evaluator_is_refused():
     with pytest.raises(UserError, match=r"eval\.mine: builtins\.object must inherit cse\.types\.Evaluator"):
-        check("mine", object())
+        check_class("mine", object())
 
 
 def test_a_score_is_named_by_its_split_and_evaluator():
@@ -78,14 +78,14 @@ def encode(seen):
 
 
 def test_each_text_is_encoded_once_in_one_call(encode, seen):
-    vectors = Remembering(encode)
+    vectors = MemoizedEncode(encode)
     vectors.add(["a", "bb", "a"])
     assert vectors(["bb", "a", "ccc", "ccc"]).tolist() == [[2], [1], [3], [3]]
     assert seen == [["a", "bb"], ["ccc"]]
 
 
 def test_what_would_not_fit_is_encoded_as_it_comes(encode, seen):
-    vectors = Remembering(encode, most=2)
+    vectors = MemoizedEncode(encode, limit=2)
     assert vectors(["a", "bb"]).tolist() == [[1], [2]]
     assert vectors(["a", "ccc"]).tolist() == [[1], [3]]
     assert seen == [["a", "bb"], ["a", "ccc"]]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from cse.eval.score import Remembering
+from cse.eval.score import MemoizedEncode
 from cse.eval.senteval.transfer_data import Examples, Parts
 from cse.eval.senteval.validation import Mode, Procedure
 from cse.provenance import ItemScores, RowCounts
@@ -63,8 +63,8 @@ class Suite(Evaluator):
         return f"{kind}, mode {self.mode}"
 
 
-def embedded(encode: Encode, examples: Iterable[Examples]) -> Remembering:
+def embedded(encode: Encode, examples: Iterable[Examples]) -> MemoizedEncode:
     """`encode` after one call for every distinct sentence of all the examples."""
-    vectors = Remembering(encode, most=None)
+    vectors = MemoizedEncode(encode, limit=None)
     vectors.add(text for one in examples for texts in one.sentences for text in texts)
     return vectors
