@@ -6,6 +6,7 @@ proposes them (hydra/sweeper=smac). What they start is cse.sweep.worker.job, wit
 """
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 
@@ -15,18 +16,18 @@ from omegaconf.errors import OmegaConfBaseException
 from cse.errors import UserError
 from cse.files import make_folder
 from cse.run import composition
-from cse.sweep import jobs, line, plan, worker
+from cse.run.record import command_line
+from cse.sweep import jobs, line, plan, stops, worker
 
 QUIET = ["hydra/job_logging=none", "hydra/hydra_logging=none", "hydra.output_subdir=null", "hydra.sweep.subdir=."]
-STOPPED = 130  # the exit code that a shell gives for Ctrl-C
 
 
 def main(arguments: list[str], program: str = "cse-train") -> int:
-    """Run the jobs, or show them (dry_run=true). Returns 0, 1 where a job failed, or STOPPED after Ctrl-C.
+    """Run the jobs, or show them (dry_run=true). Returns 0, 1 where a job failed, 128 + the number of a signal.
 
     Raises UserError for a mistake in any job's settings before the first one starts.
     """
-    this = line.read(arguments, program)
+    this, again = line.read(arguments, program), command_line()
     dry_run, fail_fast = this.switch("dry_run"), this.switch("jobs.fail_fast")
     rows = this.rows()
     planned = [this.table.job(jobs.sampled(row)) for row in rows]
@@ -52,13 +53,16 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
         starts = [search(number, row, this) for number, row in enumerate(rows)]
     print(f"{this.title}  {count}  folder: {this.folder}")
     try:
-        for start in starts:
-            launch([*start, *hydra])
+        with stops.listening(path, several="hydra/launcher=joblib" in hydra):
+            for start in starts:
+                launch([*start, *hydra])
     except KeyboardInterrupt:
-        plan.conclude(this.title, path, names, this.report)
-        print("stopped; the same line again goes on", file=sys.stderr)
-        return STOPPED
-    return plan.conclude(this.title, path, names, this.report)
+        pass  # the plan says that it was stopped
+    code, number = plan.conclude(this.title, path, names, this.report), plan.stopped(path)
+    if number is None:
+        return code
+    print(f"stopped by {signal.Signals(number).name}; this goes on: {again}", file=sys.stderr)
+    return 128 + number
 
 
 def check_settings(planned: Sequence[jobs.Job]) -> None:

@@ -52,6 +52,17 @@ def ledger_of(path: Path) -> Path:
     return path.with_suffix(".jsonl")
 
 
+def stop(path: Path, number: int) -> None:
+    """No more of the plan's jobs are started, after signal `number`."""
+    path.with_suffix(".stopped").write_text(str(number), encoding="utf-8")
+
+
+def stopped(path: Path) -> int | None:
+    """The number of the signal that stopped the plan at `path`, if one did."""
+    file = path.with_suffix(".stopped")
+    return int(file.read_text(encoding="utf-8")) if file.exists() else None
+
+
 def record_end(
     path: Path, job: str, state: str, *, score: float | None = None, seconds: float = 0.0, why: str = ""
 ) -> None:

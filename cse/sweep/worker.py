@@ -6,6 +6,7 @@ A process that was killed continues from its last checkpoint. A failed job is a 
 import fcntl
 import json
 import math
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -36,6 +37,8 @@ def job(cfg: DictConfig) -> float:
     from hydra.core.hydra_config import HydraConfig
 
     path, started = Path(cfg.plan), time.monotonic()
+    if is_one_of_several() and plan.stopped(path):  # the line waits for all of them
+        return math.nan
     this = plan.read(path)
     proposed = [o for o in HydraConfig.get().overrides.task if jobs.key_of(o) not in ("plan", "row")]
     one = this.table().job(jobs.merged([*this.rows[cfg.row], *proposed]))
@@ -49,11 +52,17 @@ def job(cfg: DictConfig) -> float:
     return math.nan if score is None else score
 
 
+def is_one_of_several() -> bool:
+    """Whether this is one of the processes that run jobs at the same time (hydra/launcher=joblib)."""
+    return multiprocessing.current_process().name != "MainProcess"
+
+
 @contextmanager
 def forwarded() -> Iterator[list[subprocess.Popen]]:
     """Yield a list of processes. A signal in the block is sent on to them, and handled as usual when the block ends.
 
-    By then the job has saved. The usual handler ends the process, or is submitit's, which queues the job again.
+    By then the job has saved. The usual handler ends the process, or is submitit's, which queues the job again. One of
+    several processes that run jobs lives on, as its end would be the others' at once (cse.sweep.stops).
     """
     processes: list[subprocess.Popen] = []
     received: list[int] = []
@@ -69,8 +78,8 @@ def forwarded() -> Iterator[list[subprocess.Popen]]:
         yield processes
     finally:
         for one, handler in before.items():
-            signal.signal(one, handler)
-    if received:
+            signal.signal(one, signal.SIG_IGN if is_one_of_several() else handler)
+    if received and not is_one_of_several():
         first = signal.SIGUSR2 if slurm.is_wanted_later(received[0]) else signal.Signals(received[0])
         handler = before[first]
         if callable(handler):
