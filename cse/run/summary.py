@@ -88,7 +88,7 @@ def foretell(training: Training) -> None:
     about = forecast(training)
     seconds = training.steps * about.step + about.dev_scores * about.dev_score + about.last_scores
     scored = f", {about.dev_scores} dev scores of {about.dev_score:.3g} s" if about.dev_score else ""
-    last = f", {about.last_scores:.3g} s to encode what is scored at the end" if about.last_scores else ""
+    last = f", {about.last_scores:.3g} s to encode what else is scored at the end" if about.last_scores else ""
     more = ", ".join(name for name, one in evaluators.items() if one.more_than_encoding)
     say(
         negatives=negatives_in_words(training.parts.objective, about.of),

@@ -33,7 +33,7 @@ SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2)  # of a batch: the smallest that the obje
 
 @dataclass(frozen=True)
 class Forecast:
-    """step, dev_score, last_scores (all evaluators' texts): seconds; dev_scores: how many. memory: bytes.
+    """step, dev_score, last_scores (the texts that dev has not): seconds; dev_scores: how many. memory: bytes.
 
     rows, of: what was measured of a batch.
     """
@@ -68,10 +68,11 @@ def forecast(training: Training) -> Forecast:
     if training.accelerator.device.type == "cpu":
         grown = FRAGMENTATION * max(grown, 3 * weights) + LOADED_LATER
     waited = 0.0 if training.trainer.workers else making * training.trainer.accumulate
+    dev_score, last_scores = scoring_seconds(training)
     return Forecast(
         step=waited + extrapolated(timed, tokens),
-        dev_score=encode_seconds(training, dev_texts(training)),
-        last_scores=encode_seconds(training, [*dict.fromkeys(all_texts(training))]),
+        dev_score=dev_score,
+        last_scores=last_scores,
         dev_scores=len({*range(0, training.steps, training.trainer.eval_every), training.steps}),
         memory=int(memory.held(training.accelerator.device) + max(grown, weights)),
         rows=large.sizes[0],
@@ -220,9 +221,11 @@ def all_texts(training: Training) -> Iterator[str]:
         yield from evaluator.texts()
 
 
-def encode_seconds(training: Training, texts: list[str]) -> float:
-    """Seconds to encode these texts, from some of them; 0 for none."""
-    encoder, texts = training.parts.encoder, list(texts)
+def scoring_seconds(training: Training) -> tuple[float, float]:
+    """Seconds to encode what one dev score asks for, and what is scored at the end beside it, at the speed of some."""
+    encoder, dev = training.parts.encoder, dev_texts(training)
+    last = list(dict.fromkeys(all_texts(training)).keys() - set(dev))
+    texts = sorted([*dev, *last])
     np.random.default_rng(0).shuffle(texts)
     seconds, size, done = 0.0, 32, 0
     while done < len(texts) and seconds < BUDGET:
@@ -230,5 +233,5 @@ def encode_seconds(training: Training, texts: list[str]) -> float:
         encoder.encode(texts[done : done + size], head=training.parts.objective.test_head())
         seconds += time.perf_counter() - started
         done, size = done + size, 2 * size
-    characters = sum(map(len, texts[:done]))
-    return seconds * sum(map(len, texts)) / characters if characters else 0.0
+    a_character = seconds / max(1, sum(map(len, texts[:done])))
+    return a_character * sum(map(len, dev)), a_character * sum(map(len, last))

@@ -36,7 +36,7 @@ def test_a_dry_run_says_what_a_run_takes(
     assert cse_train([*small_run, *words, "dry_run=true"]) == 0
     told = dict(re.findall(r"^(\w+) +(.+)$", capsys.readouterr().out, re.M))
     assert negatives in (None, told["negatives"])
-    scores = r"(, 4 dev scores of \S+ s)?, \S+ s to encode what is scored at the end"
+    scores = r"(, 4 dev scores of \S+ s)?, \S+ s to encode what else is scored at the end"
     found = re.match(rf"(\d+) steps of (\S+) s{scores}: \S+ \w+$", told["time"])
     assert found, told["time"]
     assert int(found[1]) == 6
