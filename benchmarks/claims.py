@@ -10,6 +10,7 @@ tables are judged anew; what other tables gave before stays as it is, so that ru
 
 import argparse
 import csv
+import re
 import tempfile
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -31,7 +32,8 @@ from cse.sweep.compared import of_sweep
 HERE = Path(__file__).parent
 HEAD = """# What the papers claim, and what runs of this size say
 
-Made by `python -m benchmarks.claims` from {done} finished runs of {tables} of {all} tables and figures. Another
+Made by `python -m benchmarks.claims` from {done} finished runs of {tables} of {all} tables and figures;
+[what each column says](../docs/claims.md), here and in `claims.csv` and `all_runs.csv`. Another
 experiment than the papers' (`conf/scale/laptop.yaml`: MiniLM, which was tuned for sentences before, a few steps to some
 tens on little text): NOT SEEN is the expected answer, and HOLDS or CONTRADICTED speak of this size alone. *printed so*:
 whether the paper's own numbers say what its text claims. *Over items*: the interval over other pairs or rows of the
@@ -51,6 +53,19 @@ SHOWN = (
     "commit",
 )
 COLUMNS = ("paper", "table", "claim", *TOLD, "verdict", "minutes", "runs", "date", "commit")
+FIRST = (
+    "folder",
+    "status",
+    "git_commit",
+    "device",
+    "steps",
+    "best_step",
+    "seconds",
+    "overlap.texts",
+    "overlap.exact",
+    "overlap.normalised",
+)
+PLUMBING = re.compile(r"(.*\.)?_(target|partial)_|dry_run|smoke|allow_partial")  # the same for all, or said elsewhere
 MACHINES = ("paths.", "scale.replaced.", "jobs.", "tracker.", "data.cache_dir", "sources", "note", "resume")
 
 Row = dict[str, str]
@@ -87,7 +102,7 @@ def claim_rows(name: str, made: Report) -> list[Row]:
 
 def run_row(run: Run, folder: Path) -> Row:
     """A run's settings and scores by dotted key, and where it comes from; of paths on this machine the last part."""
-    own = {key: run.results.get(key) for key in ("git_commit", "device", "steps", "best_step", "seconds")}
+    own = {key: run.results.get(key) for key in FIRST[2:7]}
     overlap = {key: (run.results.get("overlap") or {}).get(key) for key in ("texts", "exact", "normalised")}
     config = {key: value for key, value in flattened(run.config).items() if not key.startswith(MACHINES)}
     told = {
@@ -120,6 +135,13 @@ def write(path: Path, rows: list[Row], columns: Sequence[str]) -> None:
         writer = csv.DictWriter(file, columns, restval="", extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
+
+
+def columns_of(runs: list[Row]) -> list[str]:
+    """Of all_runs.csv: where a run comes from, its scores, then its settings by name."""
+    keys = {key for row in runs for key in row if not PLUMBING.fullmatch(key)}
+    scores = {key for key in keys if key.startswith(("dev/", "test/"))}
+    return [*FIRST, *sorted(scores), *sorted(keys - scores - set(FIRST))]
 
 
 def kept(rows: list[Row], fresh: Callable[[Row], bool], new: list[Row], order: Callable[[Row], object]) -> list[Row]:
@@ -164,7 +186,7 @@ def main(folder: Path, only: Sequence[str] = (), score: str = "dev/demo/average"
         lambda row: row["folder"],
     )
     write(HERE / "claims.csv", claims, COLUMNS)
-    write(HERE / "all_runs.csv", every, list(dict.fromkeys(key for row in every for key in row)))
+    write(HERE / "all_runs.csv", every, columns_of(every))
     write_text(HERE / "CLAIMS.md", page(claims, every, names))
     print(f"{HERE}: claims.csv, all_runs.csv, CLAIMS.md; judged {', '.join(found) or 'nothing'}")
 

@@ -3,11 +3,13 @@
 import csv
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 
 from benchmarks import claims
 from cse.errors import UserError
+from cse.run.groups import CONF_DIR
 
 
 def leave_table5(leave):
@@ -68,3 +70,19 @@ def test_an_unknown_table_is_named(tmp_path, monkeypatch):
     with pytest.raises(UserError, match=r"--only nonling/tabel1: there is no such sweep.*nonling/table1"):
         claims.main(tmp_path, ["nonling/tabel1"])
     assert not list(tmp_path.glob("*.csv"))
+
+
+def test_every_column_is_explained():
+    """In docs/claims.md: by its name, or by what it begins with."""
+    page = (Path(__file__).parents[2] / "docs" / "claims.md").read_text()
+    named = set(re.findall(r"`([^`]+)`", page))
+    assert not [column for column in claims.COLUMNS if column not in named]
+    begins = {f"{folder.name}." for folder in Path(CONF_DIR).iterdir()} | {"choices.", "whitening.", "dev/", "test/"}
+    columns = claims.columns_of(lines(claims.HERE / "all_runs.csv"))
+    assert columns[:3] == ["folder", "status", "git_commit"]
+    assert not [c for c in columns if c not in named and not c.startswith(tuple(begins))]
+
+
+def test_scores_stand_before_settings_and_plumbing_is_left_out():
+    rows = [{"folder": "a", "model._target_": "x", "trainer.lr": "1"}, {"dev/demo/average": "2", "smoke": "False"}]
+    assert claims.columns_of(rows) == [*claims.FIRST, "dev/demo/average", "trainer.lr"]
