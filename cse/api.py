@@ -39,7 +39,7 @@ ONE_JOB = ("-m", "--multirun", "sweep", "hydra.mode")
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """A finished run: its folder, what stands in its results.json, and its dev scores as training went on.
+    """A finished run: its folder, the content of its results.json, and its dev scores during training.
 
     scores: every score of the best step, by name (`test/stsb/spearman`, x100). curve: (step, dev scores).
     """
@@ -95,7 +95,7 @@ def train(*words: str, folder: str | Path | None = None, **settings: object) -> 
     if cfg.dry_run or cfg.data.preview:
         raise UserError("dry_run and data.preview print and return nothing: use cse-train for them, or cse.compose")
     _keep_overrides(place, overrides)
-    with _told(place, overrides):
+    with _logging_to(place, overrides):
         launch(cfg, place)
     return read(place)
 
@@ -160,11 +160,11 @@ def _overrides(words: Sequence[str], settings: dict[str, object], command: str) 
     """Words and keywords as the command line would have them."""
     from cse.cli.compose import resumed, spelled
 
-    told = [*words, *(f"{key}={_text(value)}" for key, value in settings.items())]
-    several = next((word for word in told if word.partition("=")[0] in ONE_JOB), None)
+    given = [*words, *(f"{key}={_text(value)}" for key, value in settings.items())]
+    several = next((word for word in given if word.partition("=")[0] in ONE_JOB), None)
     if several is not None:
         raise UserError(f"{several} is for many jobs, which are the command line's: cse-train {several}")
-    return spelled(resumed(told), command)
+    return spelled(resumed(given), command)
 
 
 def _text(value: object) -> str:
@@ -209,11 +209,8 @@ def _keep_overrides(folder: Path, overrides: list[str]) -> None:
 
 
 @contextmanager
-def _told(folder: Path, overrides: list[str]) -> Iterator[None]:
-    """What a run says goes to standard output, and to train.log in its folder, while the block runs.
-
-    Its record names the line that does the same.
-    """
+def _logging_to(folder: Path, overrides: list[str]) -> Iterator[None]:
+    """In the block a run logs to standard output and to train.log in its folder, and records the equivalent command."""
     arguments, sys.argv = sys.argv, ["cse-train", *overrides]
     handlers: list[logging.Handler] = [
         logging.StreamHandler(sys.stdout),

@@ -1,4 +1,4 @@
-"""What the parts of cse hand to each other, and what the loop asks of each. Optional abilities have defaults.
+"""The data that the parts of cse pass to each other, and the interface of each part. What is optional has a default.
 
 Shapes are in the names: B rows of a batch, T tokens, D embedding width, M views of a sentence.
 """
@@ -26,7 +26,7 @@ Encode = Callable[[list[str]], np.ndarray]
 
 
 def to_device(x: Tensor, device: torch.device) -> Tensor:
-    """x on `device`, copied from pinned memory where that is a GPU: the host does not wait for the copy."""
+    """x on `device`. To a GPU it is copied from pinned memory, so that the host does not wait for the copy."""
     if device.type == "cuda" and x.device.type == "cpu" and not x.is_pinned():
         x = x.pin_memory()
     return x.to(device, non_blocking=True)
@@ -36,9 +36,9 @@ def to_device(x: Tensor, device: torch.device) -> Tensor:
 class Tokens:
     """One view of a batch, padded to its longest row.
 
-    ids_BT int64; mask_BT 1 for a real token, 0 for padding; labels_BT the original id where a token was masked
-    for the MLM loss and -100 elsewhere, or None where the view is not masked. masked_N: the masked tokens' places among
-    the B * T cells, counted by `to` while the labels are still in the host's memory.
+    ids_BT: int64. mask_BT: 1 for a real token, 0 for padding. labels_BT: the original id where a token was masked for
+    the MLM loss and -100 elsewhere, or None for a view that is not masked. masked_N: the masked tokens' indices among
+    the B * T tokens, which `to` finds while the labels are still in the host's memory.
     """
 
     ids_BT: Tensor
@@ -47,7 +47,7 @@ class Tokens:
     masked_N: Tensor | None = None
 
     def to(self, device: torch.device) -> "Tokens":
-        """The same on `device`. What is copied to a GPU goes from pinned memory, so that nothing waits for it."""
+        """The tokens on `device`; see to_device."""
         masked_N = self.masked_N
         if masked_N is None and self.labels_BT is not None:
             masked_N = (self.labels_BT != -100).flatten().nonzero()[:, 0]
@@ -61,9 +61,9 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Batch:
-    """All views of one step, view after view, in one padded block: they go through the encoder together.
+    """All views of one step, one after the other in one padded block, which the encoder reads at once.
 
-    sizes: the rows of each view; they add up to the rows of `tokens`.
+    sizes: the number of rows of each view; together the rows of `tokens`.
     """
 
     tokens: Tokens
@@ -72,10 +72,10 @@ class Batch:
 
 @dataclass(frozen=True)
 class Encoded:
-    """What the encoder makes of one view. Every field is per row, so rows can be gathered, cut and joined.
+    """The encoder's output for one view. Every field is per row, so that rows can be gathered, split and joined.
 
-    mlm_nll_B is the sum of -log p(original token) over a row's masked tokens, mlm_count_B their number; both are
-    None for a view without labels. hidden_BTD (last layer, padding included) is None where only rows are needed.
+    mlm_nll_B: the sum of -log p(original token) over a row's masked tokens; mlm_count_B: their number; both None for a
+    view without labels. hidden_BTD: the last layer, padding included; None where only the pooled rows are needed.
     """
 
     pooled_BD: Tensor
@@ -95,30 +95,30 @@ class Encoded:
 
 @dataclass(frozen=True)
 class Loss:
-    """A scalar to minimise and its named terms (scalars, logged as train/<name>)."""
+    """A scalar to minimise, and its named terms: scalars, logged as train/<name>."""
 
     total: Tensor
     parts: dict[str, Tensor] = field(default_factory=dict)
 
 
 class Objective(nn.Module):
-    """A paper's loss and the training head that it owns. Inherit it: what is optional has its default here.
+    """A paper's loss, and the training head that belongs to it. Base class; what is optional has its default here.
 
-    It sees the whole global batch: the loop gathers views across processes, with gradient, before the call, so an
-    objective is written for one process and is exact on many. Randomness inside it must depend only on its seed
-    and its own buffers, so that every process draws the same. Its constructor takes `dim`, the encoder's width, and
-    the keys of its YAML.
+    It is called with the global batch: the loop gathers the views of all processes, with their gradient, so that an
+    objective is written for one process and is exact on many. Randomness inside it must depend only on its seed and its
+    own buffers, so that every process draws the same. Its constructor takes `dim`, the encoder's width, and the keys of
+    its YAML.
     """
 
     num_views: int
-    """Views of each row that the augmentation has to make."""
+    """How many views of each row the objective needs."""
     masking: str = "none"
-    """"none"; "first": view 0 is masked for the MLM loss; "copies": masked copies of all views come as a last view.
-    Anything but "none" gives the encoder its language-model head."""
+    """"none"; "first": view 0 is masked for the MLM loss; "copies": masked copies of all views are one more view.
+    With "first" and "copies" the encoder has its language-model head."""
     min_rows: int = 1
     """The fewest rows of a batch: 2 where the loss compares rows, or takes statistics over them."""
     averages_positives: bool = False
-    """Whether view 1 may have several rows for each row of view 0 (DeCLUTR's spans)."""
+    """Whether view 1 may have several rows for each row of view 0, whose mean is the positive (DeCLUTR's spans)."""
     head: nn.Module | None
     """The training head, or None; a second modality may share it (aux_modality.head_mode)."""
 
@@ -131,16 +131,16 @@ class Objective(nn.Module):
         raise NotImplementedError
 
     def negatives(self, anchors: int) -> int:
-        """How many negatives each of a batch's anchors is held against; 0 by default, for a loss without any."""
+        """The number of negatives of each anchor, in a batch of so many; 0, the default, for a loss without any."""
         return 0
 
     def test_head(self) -> nn.Module | None:
-        """The head that stays on the pooled embedding at test time, or None where it is dropped."""
+        """The head that is applied to the pooled embedding at test time too, or None."""
         return None
 
 
 class Rows(Protocol):
-    """What an augmentation asks of the prepared text: its rows, by number and column."""
+    """The prepared text as an augmentation sees it: its rows, by number and column."""
 
     @property
     def num_columns(self) -> int:
@@ -170,26 +170,26 @@ class TextTokenizer(Protocol):
 
 
 class Augmentation:
-    """Makes the views of a row. Inherit it, and write the method that `level` names.
+    """Makes the views of a row. Base class: write `views` or `tokens`, as `level` says.
 
-    rng is keyed by (seed, epoch, row, view), so views do not depend on workers or processes.
+    rng is keyed by (seed, epoch, row, view), so that views do not depend on workers or processes.
     """
 
     level: Literal["text", "tokens"] = "tokens"
-    """Whether `views` (of texts) or `tokens` (of token ids) does the work."""
+    """"text": `views` is called with texts; "tokens": `tokens` is called with token ids."""
     model_dropout: float | None = None
-    """The dropout that the encoder trains with; None leaves the checkpoint's own."""
+    """The encoder's dropout in training; None leaves the checkpoint's own."""
     positives: int = 1
     """Rows of view 1 for each row of view 0."""
     max_views: int | None = None
     """How many views of a row it can make; None: any number."""
     needs_columns: bool = False
-    """Whether nothing but the row's columns makes its views differ: every view has to be a column of its own."""
+    """Whether each view must be a column of its own, as nothing else makes the views of a row differ."""
     keeps_text: bool = False
-    """Whether every view is a column of the row as it stands, so that of one column only dropout makes views differ."""
+    """Whether texts are left unchanged, so that only dropout makes two views of one column differ."""
 
     def on_hand(self) -> str:
-        """What it reads on this machine, in a few words, for cse-doctor."""
+        """The data that it reads on this machine, in a few words, for cse-doctor."""
         return "needs nothing"
 
     def bind(self, tokenizer: "PreTrainedTokenizerBase") -> None:
@@ -209,7 +209,7 @@ class Augmentation:
 
 
 class AuxModality(nn.Module):
-    """Images or sound through the same transformer: owns its patch embedding, its head and its optimizer's settings."""
+    """Images or sound through the same transformer: has its own patch embedding, head and optimizer settings."""
 
     weight: float
     """omega, the factor of its loss."""
@@ -269,13 +269,13 @@ class Evaluator:
         raise NotImplementedError
 
     def on_hand(self) -> str:
-        """What of its data is here, for cse-doctor. Raises MissingResource, from a cause if only the network failed."""
+        """Its data on this machine, for cse-doctor. Raises MissingResource, with a cause if only the network failed."""
         self.prepare()
         source = self.provenance().get("source")
         return f"complete in {source}" if source else "complete"
 
     def scores(self, split: str) -> tuple[str, ...]:
-        """Names of a split's scores, known before `prepare`; () by default: only scoring tells them."""
+        """The names of a split's scores, as far as they are known before `prepare`; () by default."""
         return ()
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
@@ -287,13 +287,13 @@ class Evaluator:
         return None
 
     def items(self, split: str) -> ItemScores:
-        """What the split's last scores rest on, item by item, for intervals over items; {} by default."""
+        """The items that the split's last scores were computed from, for intervals over items; {} by default."""
         return {}
 
     def texts(self) -> Iterable[str]:
-        """Every text that is scored, to be looked for in the training data; none by default."""
+        """Every text that is scored, for the overlap with the training data; none by default."""
         return ()
 
     def provenance(self) -> Provenance:
-        """What the scores rest on. Called after `prepare`, before and after scoring."""
+        """The data and protocol that the scores rest on. Called after `prepare`, before and after scoring."""
         raise NotImplementedError
