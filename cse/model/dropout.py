@@ -1,7 +1,7 @@
-"""Dropout for CPUs, where drawing torch's masks takes longer than anything but matrix products.
+"""Dropout for CPUs, where drawing torch's masks takes longer than anything except matrix products.
 
-Each element is kept or dropped by 16 bits of its own, four elements a draw of torch's generator. p is rounded to
-1/65536 (0.1 becomes 0.100006), and what is kept is scaled by the rounded p, so that the expectation is exact.
+A draw of torch's generator decides four elements, 16 bits each. p is rounded to a multiple of 1/65536 (0.1 becomes
+0.100006), and kept elements are scaled by the rounded p, so that the expectation is exact.
 """
 
 import torch

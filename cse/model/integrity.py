@@ -1,7 +1,7 @@
-"""Whether a checkpoint is whole: every tensor there, of the right shape and finite, and a tokenizer that knows words.
+"""Check that a checkpoint is whole: its tensors are all there, of the right shape and finite, and its tokenizer works.
 
-transformers fills what a checkpoint lacks with random weights, and makes a tokenizer of five special tokens where its
-files are missing. Both would be scored without a word.
+transformers fills missing tensors with random weights, and makes a tokenizer of five special tokens where its files are
+missing. Both would be scored without a warning.
 """
 
 import logging
@@ -21,8 +21,8 @@ from cse.errors import MissingResource, RunError, UserError
 
 log = logging.getLogger(__name__)
 
-SHOWN = 3  # names in a message
-BUFFERS = re.compile(r"(position_ids|token_type_ids|inv_freq)$")  # older transformers saved what is computed
+MAX_NAMES = 3  # in a message
+BUFFERS = re.compile(r"(position_ids|token_type_ids|inv_freq)$")  # computed values that older transformers saved
 ATTENTION = re.compile(r"attn_implementation|FlashAttention")
 HEADS = re.compile(
     r"cls\.|lm_head\.|pooler\.|classifier\.|pre_classifier\.|score\.|qa_outputs\.|vocab_|predictions\.|sop_classifier\.|"
@@ -32,9 +32,9 @@ HEADS = re.compile(
 
 @contextmanager
 def loading(name: str, advice: str) -> Iterator[None]:
-    """A block in which libraries read a checkpoint: what they raise becomes one sentence.
+    """Turn what libraries raise in the block, while they read a checkpoint, into one MissingResource.
 
-    Raises MissingResource, which ends with `advice`; errors of ours pass as they are.
+    Its message ends with `advice`. Errors of ours pass as they are.
     """
     try:
         yield
@@ -53,7 +53,7 @@ def loading(name: str, advice: str) -> Iterator[None]:
 
 
 def check_weights(source: str, model: PreTrainedModel, keys: Mapping, *, fewer_layers: bool, head_is_new: bool) -> None:
-    """Compare a checkpoint's tensors with the model that was made from its configuration.
+    """Compare a checkpoint's tensors with those of the model made from its configuration.
 
     model: loaded with ignore_mismatched_sizes, or transformers raises before all are known; keys: its loading info.
     fewer_layers: the checkpoint's other layers are left out on purpose. head_is_new: accept a missing head on top of
@@ -73,9 +73,9 @@ def check_weights(source: str, model: PreTrainedModel, keys: Mapping, *, fewer_l
     stack = dict(model.base_model.named_children())
     beyond = [key for key in others if key.removeprefix(prefix).partition(".")[0] in stack and not fewer_layers]
     problems = {"has no": missing, "has another shape of": shapes, "has, beyond its configuration,": beyond}
-    if told := [f"{problem} {some(names)}" for problem, names in problems.items() if names]:
+    if found := [f"{problem} {some(names)}" for problem, names in problems.items() if names]:
         raise UserError(
-            f"model.name={source} {', and '.join(told)}: it is damaged, or its config.json is another model's"
+            f"model.name={source} {', and '.join(found)}: it is damaged, or its config.json is another model's"
         )
     if unused := [key for key in others if key not in beyond and not HEADS.match(key.removeprefix(prefix))]:
         log.warning("%s has %s, which nothing uses", source, some(unused))
@@ -83,7 +83,7 @@ def check_weights(source: str, model: PreTrainedModel, keys: Mapping, *, fewer_l
 
 
 def check_kinds(source: str) -> None:
-    """Raise UserError with the names of weights that are whole numbers: transformers would take them for floats."""
+    """Raise UserError with the names of weights stored as integers: transformers would read them as floats."""
     for path in sorted(Path(source).glob("*.safetensors")):
         with safe_open(path, "pt") as file:
             kinds = {key: file.get_slice(key).get_dtype() for key in file.keys()}  # noqa: SIM118 (a file is no dict)
@@ -101,7 +101,7 @@ def check_finite(source: str, modules: Iterable[nn.Module]) -> None:
 
 
 def check_tokenizer(source: str, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel) -> None:
-    """Raise UserError for a tokenizer that knows special tokens only, or more tokens than the model embeds."""
+    """Raise UserError for a tokenizer with special tokens only, or with more tokens than the model embeds."""
     vocabulary = tokenizer.get_vocab()
     if not set(vocabulary) - set(tokenizer.all_special_tokens):
         raise UserError(
@@ -118,5 +118,5 @@ def check_tokenizer(source: str, tokenizer: PreTrainedTokenizerBase, model: PreT
 
 def some(names: list[str]) -> str:
     """The first names, and how many more there are."""
-    more = len(names) - SHOWN
-    return ", ".join(names[:SHOWN]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - MAX_NAMES
+    return ", ".join(names[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")

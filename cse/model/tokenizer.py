@@ -36,10 +36,10 @@ class Tokenizer:
         return [np.asarray(ids, dtype=np.int32) for ids in batch["input_ids"]]
 
     def before_text(self) -> int:
-        """How many ids stand before those of a text: a special token's, and the prefix's."""
+        """The number of ids before those of a text: a special token's, and the prefix's."""
         rows = self(["a", "k", "1"], self.longest)
         own = (i for i, ids in enumerate(zip(*rows, strict=False)) if len(set(map(int, ids))) > 1)
-        return next(own, min(map(len, rows)))  # the latter: a prefix that leaves no room for a text
+        return next(own, min(map(len, rows)))  # the default: a prefix that leaves no room for a text
 
     def collate(self, rows: list[np.ndarray], labels: list[np.ndarray | None] | None = None) -> Tokens:
         """Pad rows of ids to the longest of them. labels: per row, the ids to predict (-100 elsewhere) or None."""

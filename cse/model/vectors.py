@@ -1,8 +1,8 @@
 """Averaged word vectors from a text file (GloVe, fastText, word2vec): the weak baseline of the papers' STS tables.
 
-A sentence is the mean of its words' vectors. As in SentEval's bag-of-words example, words are what stands between
-blanks, an empty sentence is "." (DeCLUTR too), words without a vector are left out, and a sentence of such words
-only is zero. N sentences, D numbers a vector.
+A sentence is the mean of its words' vectors. As in SentEval's bag-of-words example, words are separated by blanks, an
+empty sentence is "." (DeCLUTR too), words without a vector are left out, and a sentence of only such words is zero.
+N sentences, D numbers per vector.
 """
 
 import gzip
@@ -76,8 +76,8 @@ class WordVectors:
         return None, len(fields) - 1
 
     def _read(self, words: set[str]) -> dict[str, np.ndarray]:
-        """Those of the words that the file has; of a word that it has twice, the first. Every line's form is checked,
-        and the numbers of those words' lines."""
+        """The vectors of those words that are in the file; of a repeated word the first. The form of every line is
+        checked, and the numbers of the words' own lines."""
         by_bytes = {word.encode(): word for word in words}
         vectors: dict[str, np.ndarray] = {}
         count = 0

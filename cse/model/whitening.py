@@ -1,4 +1,4 @@
-"""BERT-whitening (Su et al. 2021, arXiv:2103.15316): whiten finished sentence embeddings by the statistics of a sample.
+"""BERT-whitening (Su et al. 2021, arXiv:2103.15316): whiten sentence embeddings with the statistics of a sample.
 
     y = (x - mean) W / |...|,   Sigma = cov(sample) with N - 1,   Sigma = U S U^T,   W = U S^(-1/2), first n columns
 
@@ -16,8 +16,8 @@ from cse.ranges import Count
 
 Kind = Literal["pca", "zca"]
 
-CHUNK = 65536  # rows that are float64 at once
-FLOOR = 1e-8  # smallest eigenvalue, as a share of the largest (ours; the authors have none), and smallest norm (theirs)
+CHUNK = 65536  # rows converted to float64 at a time
+MIN_SHARE = 1e-8  # of the largest eigenvalue (ours; the authors have none); also the smallest norm (theirs)
 
 
 class Whitening:
@@ -50,7 +50,7 @@ class Whitening:
             covariance_DD += centred_BD.T @ centred_BD / (rows - 1)
         values_D, u_DD = np.linalg.eigh(covariance_DD)  # ascending
         values_n, u_Dn = values_D[::-1][:count], u_DD[:, ::-1][:, :count]
-        self.matrix_Dn = u_Dn / np.sqrt(np.maximum(values_n, FLOOR * values_n[0]))
+        self.matrix_Dn = u_Dn / np.sqrt(np.maximum(values_n, MIN_SHARE * values_n[0]))
         if self.kind == "zca":
             self.matrix_Dn = self.matrix_Dn @ u_Dn.T
         return self
@@ -59,4 +59,4 @@ class Whitening:
         """(N, D) -> unit rows: (N, n) for pca, (N, D) for zca, in the dtype given."""
         y_Nn = (x_ND - self.mean_D) @ self.matrix_Dn
         norms_N1 = np.linalg.norm(y_Nn, axis=1, keepdims=True)
-        return (y_Nn / np.maximum(norms_N1, FLOOR)).astype(x_ND.dtype)
+        return (y_Nn / np.maximum(norms_N1, MIN_SHARE)).astype(x_ND.dtype)
