@@ -113,6 +113,8 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     write_text(out / "report.tex", layout.grid_to_latex(grid, title, comparison.notes, words=1 + len(comparison.keys)))
     write_text(out / "runs.csv", comparison.to_csv())
     print(f"{out / 'report.html'}  (also runs.csv, report.md, report.tex)")
+    if not dashboard.draws_charts():
+        print(f"its charts need vl-convert: {dashboard.INSTALL}")
     log_to([grid], {}, out, config)
 
 

@@ -1,12 +1,13 @@
 """A comparison of any runs as one HTML page: a table that sorts and filters, and charts of what it shows.
 
 The runs travel inside the page as JSON, and the page folds seeds, ranks and draws by itself, with Vega-Lite, whose
-scripts vl-convert carries: the page asks no other file and no other machine for anything.
+scripts vl-convert carries (84 MB, so an extra): the page asks no other file and no other machine for anything.
 """
 
 import math
 import time
 from functools import cache
+from importlib.util import find_spec
 
 from markupsafe import Markup
 
@@ -20,6 +21,7 @@ from cse.report.settings import shown
 
 POINTS = 400  # of a curve; a longer one is thinned
 COUNTERS = ("step", "time", "train/step", "train/epoch")
+INSTALL = "pip install -e '.[page]'"
 LICENCE = (
     "/*! Vega, Vega-Lite and Vega-Embed, copyright (c) University of Washington Interactive Data Lab and contributors, "
     "BSD 3-Clause licence: https://github.com/vega/vega/blob/main/LICENSE */\n"
@@ -37,8 +39,14 @@ def to_html(comparison: Comparison) -> str:
         pending=[
             {"name": comparison.name(run), "state": life.state, "said": life.said} for run, life in comparison.pending
         ],
-        vega=vega(),
+        vega=vega() if draws_charts() else None,
+        install=INSTALL,
     )
+
+
+def draws_charts() -> bool:
+    """Whether vl-convert is installed; without it the page is its table."""
+    return find_spec("vl_convert") is not None
 
 
 @cache

@@ -16,8 +16,8 @@ EVIL = "</script><script>document.title='stolen'</script><img src=x onerror=aler
 
 
 @pytest.fixture
-def page(leave, tmp_path):
-    """The page of twelve runs over two settings, one of which has a name that would be a script; some are not done."""
+def page_of(leave, tmp_path):
+    """Makes the page of twelve runs over two settings, one with a name that would be a script; some are not done."""
     number = 0
     for lr in (1e-5, 3e-5, 1e-4):
         for model in ("bert", EVIL.replace("/", "_")):
@@ -38,7 +38,12 @@ def page(leave, tmp_path):
     beat = {"host": "elsewhere", "pid": 7, "time": time.time(), "steps": 10}
     (tmp_path / "runs" / "12" / "heartbeat.json").write_text(json.dumps(beat))
     folder = tmp_path / "runs"
-    return dashboard.to_html(compared(read_runs([folder]), [folder], [], "seed"))
+    return lambda: dashboard.to_html(compared(read_runs([folder]), [folder], [], "seed"))
+
+
+@pytest.fixture
+def page(page_of):
+    return page_of()
 
 
 def data_of(page):
@@ -63,12 +68,34 @@ def test_the_page_asks_for_nothing(page):
     assert "BSD 3-Clause" in page
 
 
+def test_without_vl_convert_the_page_is_its_table_and_says_so(page_of, monkeypatch):
+    monkeypatch.setattr(dashboard, "find_spec", lambda _: None)
+    page = page_of()
+    assert "The charts need vl-convert where this page is written: pip install -e &#39;.[page]&#39;" in page
+    assert '<div class="charts" hidden>' in page
+    assert page.count("<script") == page.count("</script>") == 2
+    assert len(data_of(page)["runs"]) == 12
+
+
 def test_long_curves_are_thinned_and_keep_their_end():
     points = [(float(step), 0.0) for step in range(10_001)]
     kept = dashboard.thinned(points)
     assert len(kept) <= dashboard.POINTS
     assert kept[-1] == points[-1]
     assert dashboard.thinned(points[:7]) == points[:7]
+
+
+@pytest.mark.slow
+@chromium.needed
+def test_the_page_without_charts_in_a_browser(page_of, tmp_path, monkeypatch):
+    monkeypatch.setattr(dashboard, "find_spec", lambda _: None)
+    (tmp_path / "report.html").write_text(page_of(), encoding="utf-8")
+    with chromium.Page(tmp_path / "report.html", tmp_path / "chromium", 1600, False) as shown:
+        assert len(shown.run(ROWS)) == 6
+        shown.run("document.getElementById('folded').click()")
+        assert len(shown.run(ROWS)) == 12
+        assert "pip install" in shown.run("document.body.innerText")
+        assert shown.complaints == []
 
 
 ROWS = "[...document.querySelectorAll('#table tbody tr:not(.details)')].map((row) => row.innerText)"

@@ -26,6 +26,7 @@ function drawBest(rows) {
 }
 
 function drawChart(id, specification, why) {
+  if (!window.vegaEmbed) return undefined;
   find(`${id}-note`).textContent = specification ? "" : why;
   find(id).hidden = !specification;
   if (!specification) return undefined;
