@@ -48,6 +48,13 @@ def _handlers_as_before():
     root.setLevel(level)
 
 
+@pytest.fixture(autouse=True)
+def _no_pictures(request, monkeypatch):
+    """A run's pictures take longer than its six steps: they are drawn in slow tests, and where a test is marked so."""
+    if not any(map(request.node.get_closest_marker, ("slow", "pictures"))):
+        monkeypatch.setattr("cse.run.summary.draw", lambda *_: {})
+
+
 @pytest.fixture(scope="session")
 def tiny_tokenizer():
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors

@@ -173,7 +173,7 @@ def histograms(
     for column, (title, (cosines_N, gold_N)) in zip(grid.T, columns.items(), strict=True):
         start = min(cosines_N) if low is None else low
         for axes, bucket in zip(column, by_gold(cosines_N, gold_N, edges), strict=True):
-            axes.hist(bucket, bins=40, range=(start, 1.0))
+            axes.stairs(*np.histogram(bucket, bins=40, range=(start, 1.0)), fill=True)
             axes.set_yticks([])
         column[0].set_title(title, fontsize=8)
         column[-1].set_xlabel(label)

@@ -19,6 +19,7 @@ from cse.model.load import load_encoder
 CSE_TRAIN = str(Path(sys.executable).parent / "cse-train")
 
 
+@pytest.mark.pictures
 def test_leaves_a_complete_folder(small_run, cse_train, tmp_path, capsys):
     assert cse_train(small_run) == 0
     run = tmp_path / "run"
