@@ -68,10 +68,19 @@ def test_epochs_are_shuffled_differently(make):
     assert rows_of(batches[0]) != rows_of(again[0])
 
 
+@pytest.mark.parametrize("masking", ["none", "first"])
+def test_each_epoch_augments_and_masks_a_row_anew(make, masking):
+    augmentation = Shuffle(1.0, "round", 2, "count", None) if masking == "none" else None
+    batches = make(rows=30, augmentation=augmentation, masking=masking)
+    epochs = [{row for step in range(8 * epoch, 8 * epoch + 8) for row in rows_of(batches[step])} for epoch in (0, 1)]
+    assert len(epochs[0] - epochs[1]) > 15
+
+
 def test_a_last_batch_of_one_row_is_left_out(make):
     """One sentence alone has no negatives."""
     assert make(rows=29).steps_per_epoch == 7
     assert make(rows=30).steps_per_epoch == 8
+    assert make(rows=30, world=2).steps_per_epoch == 7  # one row for each of two processes
 
 
 @pytest.mark.parametrize("masking", ["none", "first", "copies"])

@@ -221,6 +221,11 @@ def objective(dim=6, **changes):
     return Declutr(dim, **(settings | changes))
 
 
+def test_negatives_are_all_rows_but_the_pair_and_the_memory():
+    assert objective().negatives(8) == 14
+    assert objective(memory_size=5).negatives(8) == 19
+
+
 def test_objective_averages_positives_after_the_head():
     """3 documents x 2 anchors x 2 positives, positives document by document, then anchor by anchor."""
     head = partial(DeclutrHead, kind="relu", width=4)

@@ -130,6 +130,11 @@ def test_head_rules():
     assert not objective.head.linear.bias.any()
 
 
+def test_negatives_are_all_candidates_but_the_positive():
+    assert simcse(4).negatives(8) == 7
+    assert simcse(4, num_views=3).negatives(8) == 15  # each anchor's hard negative too
+
+
 def test_mlm_term_is_weighted_mean_over_masked_tokens():
     objective = simcse(4, mlm_weight=0.1)
     assert objective.masking == "copies"
