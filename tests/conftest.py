@@ -194,15 +194,21 @@ def senteval(tmp_path_factory) -> Path:
     return folder
 
 
-@pytest.fixture
-def small_run(tmp_path, tiny_bert, sentences, senteval) -> list[str]:
+@pytest.fixture(scope="session")
+def small_run_in(tiny_bert, sentences, senteval) -> Callable[[Path], list[str]]:
     """Arguments that shrink any training run to seconds: a tiny encoder, made-up text and scores, 6 steps."""
-    return [
-        "model=bert", f"model.name={tiny_bert}", "data=text", f"data.path={sentences}", f"paths.cache={tmp_path}/cache",
+    return lambda folder: [
+        "model=bert", f"model.name={tiny_bert}", "data=text", f"data.path={sentences}", f"paths.cache={folder}/cache",
         "eval=stsb", "allow_partial=true", f"paths.senteval={senteval}", "tracker=none",
         "trainer.batch_size=8", "trainer.max_steps=6", "trainer.eval_every=2", "trainer.log_every=1",
-        f"hydra.run.dir={tmp_path}/run",
+        f"hydra.run.dir={folder}/run",
     ]  # fmt: skip
+
+
+@pytest.fixture
+def small_run(small_run_in, tmp_path) -> list[str]:
+    """The arguments for a run in tmp_path/run."""
+    return small_run_in(tmp_path)
 
 
 @pytest.fixture(scope="session")

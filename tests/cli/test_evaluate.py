@@ -247,12 +247,6 @@ def test_max_length_and_dtype_reach_the_encoder(cse_eval, tiny_bert, tmp_path):
     assert found["batch_size=3"] == pytest.approx(found["max_length=null"], abs=1e-3)
 
 
-def test_several_at_once(cse_eval, word_vectors, tiny_bert, tmp_path):
-    several = [f"checkpoint={word_vectors}", "lowercase=true,false", "-m", f"hydra.sweep.dir={tmp_path}/sweep"]
-    assert cse_eval(*several) == 0
-    assert len(list((tmp_path / "sweep").rglob("scores.csv"))) == 2
-
-
 def test_trackers_see_the_scores(cse_eval, word_vectors, tmp_path):
     assert cse_eval(f"checkpoint={word_vectors}", "tracker=tensorboard") == 0
     assert list((tmp_path / "eval" / "tensorboard").iterdir())

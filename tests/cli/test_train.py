@@ -259,9 +259,9 @@ def test_precisions_run(small_run, cse_train, tmp_path, precision):
 
 def test_flags_may_stand_anywhere(small_run, cse_train, tmp_path):
     sweep = [a for a in small_run if not a.startswith("hydra.run.dir")]
-    assert cse_train([sweep[0], "-m", *sweep[1:], "seed=1,2", f"hydra.sweep.dir={tmp_path}/sweep"]) == 0
-    seeds = [json.loads(path.read_text())["seed"] for path in (tmp_path / "sweep").rglob("results.json")]
-    assert sorted(seeds) == [1, 2]
+    assert cse_train([sweep[0], "-m", *sweep[1:], "seed=3", f"hydra.sweep.dir={tmp_path}/sweep"]) == 0
+    (results,) = (tmp_path / "sweep").rglob("results.json")
+    assert json.loads(results.read_text())["seed"] == 3
 
 
 @pytest.mark.slow

@@ -8,10 +8,16 @@ from pathlib import Path
 import pytest
 
 
+@pytest.fixture(scope="module")
+def finished(small_run_in, cse_train, tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("finished")
+    assert cse_train(small_run_in(folder)) == 0
+    return folder / "run"
+
+
 @pytest.fixture
-def run(small_run, cse_train, tmp_path) -> Path:
-    assert cse_train(small_run) == 0
-    return tmp_path / "run"
+def run(finished, tmp_path) -> Path:
+    return shutil.copytree(finished, tmp_path / "run")
 
 
 def content(folder: Path) -> dict[str, str]:
