@@ -25,7 +25,7 @@ from cse.run.composition import (
     valid_keys,
 )
 from cse.run.groups import PROVIDER, adopted, choices, own_folders
-from cse.sweep.line import INFORM
+from cse.sweep.line import INFORM, MULTI
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a disk, a quota, a file's limit
 
@@ -131,9 +131,12 @@ def resumed(arguments: list[str]) -> list[str]:
 
 
 def refuse_flags(arguments: list[str], config_name: str) -> None:
-    """Raise UserError, in argparse's words, for a flag that Hydra does not know or that lacks its value."""
+    """Raise UserError for -m with a look at one run, and for a flag that is unknown or lacks its value."""
     from hydra._internal.utils import get_args_parser
 
+    looks = [word for word in arguments if word in INFORM]
+    if looks and set(MULTI) & set(arguments):
+        raise UserError(f"{looks[0]} shows one run: leave out -m, and give each key one value")
     said = io.StringIO()
     try:
         with redirect_stderr(said), redirect_stdout(io.StringIO()):

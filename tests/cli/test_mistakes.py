@@ -63,6 +63,7 @@ def typed(monkeypatch, tmp_path, capsys) -> Callable[[str], str]:
         ("cse-train eval=null trainer.devices=3", "trainer.batch_size=64 cannot be shared evenly among 3 processes"),
         ("cse-train eval=null data=text data.path=/no/file.txt model.name=/no/model", "model.name=/no/model"),
         ("cse-train eval=null trainer.select=dev/stsb/spearman SMALL", "trainer.select=dev/stsb/spearman: no"),
+        ("cse-train -m seed=1,2 --cfg job", "--cfg shows one run: leave out -m"),
         ("cse-train eval=null SMALL augmentation=none", "augmentation=none makes each view from a column of its own"),
         ("cse-train eval=null SMALL objective=barlow trainer.batch_size=1 objective.head.out=8", "trainer.batch"),
         ("cse-train eval=null SMALL objective=vicreg trainer.batch_size=1 objective.head.out=8", "trainer.batch"),
