@@ -76,11 +76,20 @@ class Line:
         return f"cse-report sweep={self.table.name}{elsewhere}"
 
     def rows(self) -> list[list[str]]:
-        """The overrides of each job of a grid, equal jobs (a cse-eval that no axis changes) once; or of each search."""
+        """The overrides of each job of a grid, equal jobs (a cse-eval that no axis changes) once; or of each search.
+
+        Raises UserError for a search without a range.
+        """
         overrides = jobs.merged([*self.table.axes(self.jobs_own), *self.jobs_own])
         if self.sweeper == "basic":
             return list({self.table.job(row).name: row for row in jobs.expanded(overrides)}.values())
-        return [with_fixed(overrides, fixed) for fixed in self.table.searches(self.jobs_own)]
+        searches = [with_fixed(overrides, fixed) for fixed in self.table.searches(self.jobs_own)]
+        if not all(any(map(jobs.is_axis, search)) for search in searches):
+            raise UserError(
+                f"hydra/sweeper={self.sweeper} has nothing to search: give a key a range, as in "
+                "'trainer.lr=tag(log,interval(1e-6,1e-4))'"
+            )
+        return searches
 
     def switch(self, key: str) -> bool:
         """The value of a switch, False without one. Raises UserError for anything but a word for truth."""

@@ -121,6 +121,7 @@ def test_several_evaluations(many):
         ("seed=1,2 jobs.parallel=2 hydra/launcher=submitit_slurm", "array_parallelism"),
         ("seed=1,2 jobs.fail_fast=maybe", "jobs.fail_fast=maybe: must be yes or no"),
         ("seed=1,2 hydra/sweeper=optuna", "optuna 2.10"),
+        ("seed=1 hydra/sweeper=smac", "nothing to search"),
     ],
 )
 def test_a_line_that_cannot_start_is_refused_before_anything_is_written(many, tmp_path, monkeypatch, line, sentence):
