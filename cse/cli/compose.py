@@ -25,6 +25,7 @@ from cse.run.composition import (
     valid_keys,
 )
 from cse.run.groups import PROVIDER, adopted, choices, own_folders
+from cse.run.words import newest_run
 from cse.sweep.line import INFORM, MULTI
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a disk, a quota, a file's limit
@@ -122,7 +123,7 @@ def resumed(arguments: list[str]) -> list[str]:
         return arguments
     record = run / ".hydra" / "overrides.yaml"
     if not record.is_file():
-        raise UserError(f"resume={run}: this is not a run's folder (no .hydra/overrides.yaml in it)")
+        raise UserError(f"resume={run}: this is not a run's folder (no .hydra/overrides.yaml in it){newest_run(run)}")
     before = recorded(record)
     others = [argument for argument in arguments if not argument.startswith("resume=")]
     left = {*(argument.partition("=")[0] for argument in others), *ONCE}

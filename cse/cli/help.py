@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
-from cse.cli.completion import completions
+from cse.cli.completion import ZSH, completions
 from cse.errors import UserError
 from cse.run.groups import choices, file_of, first_comment, groups, included
 from cse.run.search import found
@@ -57,7 +57,7 @@ Look before you run                                             (objective=? and
   cse-train --help objective=barlow  a choice's keys, explained    cse-data list  the data, and whether it is here
   cse-train --help temperature       the keys of that name, or that speak of it; other trainers' names count as well
   cse-train ... --cfg job            the whole configuration       cse-train -sc install=bash   completion by TAB
-  zsh: alias cse-train='noglob cse-train', or quote words that hold [ ] or ?
+  zsh takes [ ] and ? for files: quote such words, or eval "$(cse-train -sc install=zsh)"
 Exit codes: 0 done, 1 the run failed, 2 a mistake on the command line or in the data; 130, 138, 140, 143: stopped
 by Ctrl-C, SIGUSR1, SIGUSR2 or SIGTERM, with last/ saved.
 """
@@ -117,6 +117,8 @@ def answer(config_name: str, text: str, arguments: Sequence[str]) -> str | None:
 
         return f"cse {version('cse-lab')}"
     offered = {group: choices(group) for group in groups(config_name)}
+    if "install=zsh" in arguments:
+        return ZSH
     if (offers := completions(offered, arguments)) is not None:
         return "\n".join(offers)  # fish takes a line for one
     helped = bool({"-h", "--help"} & {*arguments}) or list(arguments[:1]) == ["help"]

@@ -15,6 +15,9 @@ from cse.run import words
 from cse.run.groups import CONF_DIR, choices
 from cse.run.synonyms import meant
 
+LISTED = 20
+"""So many choices are listed in a message."""
+
 SWITCH = {"yes": True, "on": True, "true": True, "no": False, "off": False, "false": False}
 """Words for truth, in small letters."""
 
@@ -114,6 +117,8 @@ def no_choice(group: str, choice: str) -> str:
     """The message for a choice that the group does not have, with the choices that it has."""
     options = choices_of_hydra(group) if group.startswith("hydra/") else choices(group)
     listed = f"; the choices: {', '.join(options)}" if options else ""
+    if len(options) > LISTED:
+        listed = f"; --help {group} says the {len(options)} choices"
     beside = words.of_ones_own(group, choice)
     return f"{group}={choice} is not a choice{beside or nearest(choice, options)}{listed}"
 
@@ -173,6 +178,8 @@ def nearest(key: str, keys: list[str]) -> str:
     if ours := meant(key, keys):
         return f"; did you mean {ours}?"
     keys = [known for known in keys if "._" not in f".{known}"]  # _target_ and _partial_ are no one's settings
+    if inside := [known for known in keys if known.endswith(f"/{key}")]:  # TABLE of PAPER/TABLE
+        return f"; did you mean {' or '.join(inside)}?"
     last = {known.rpartition(".")[2]: known for known in keys}
     close = difflib.get_close_matches(key, keys, 1, 0.6)
     close = close or [last[name] for name in difflib.get_close_matches(key.rpartition(".")[2], list(last), 1, 0.7)]

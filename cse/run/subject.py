@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from omegaconf import DictConfig
 
 from cse.errors import UserError
+from cse.run.words import newest_run
 from cse.types import Encode
 
 if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
@@ -90,7 +91,7 @@ def folder_of(path: Path) -> str:
         return str(path / "best")
     if path.is_dir() and not (path / "config.json").is_file():
         kind = "a run that has no best/ yet" if (path / ".hydra").is_dir() else "no encoder's folder (no config.json)"
-        raise UserError(f"checkpoint={path} is {kind}")
+        raise UserError(f"checkpoint={path} is {kind}{newest_run(path)}")
     return str(path)
 
 

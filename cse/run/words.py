@@ -47,6 +47,12 @@ def explained(key: str, config_name: str) -> str:
     return f" ({first})" if first else ""
 
 
+def newest_run(folder: Path) -> str:
+    """The words that name the newest run in a folder of runs, as outputs/ or outputs/DATE, or nothing."""
+    runs = [*folder.glob("*/.hydra"), *folder.glob("*/*/.hydra")]
+    return f"; the newest run in it is {max(runs, key=lambda run: run.stat().st_mtime).parent}" if runs else ""
+
+
 def of_ones_own(group: str, choice: str) -> str:
     """The words that say what else a group takes, for a name that looks like a file, a folder or the hub's."""
     return f"; {OWN[group].format(choice)}" if group in OWN and re.search(r"[-/.]", choice) else ""

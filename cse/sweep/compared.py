@@ -79,7 +79,7 @@ def read_sweep(sweep: str) -> tuple[jobs.Sweep, Config, str]:
     """(the sweep, its `report:` block, the file's name) of sweeps/<sweep>.yaml."""
     known = choices("sweep")
     if sweep not in known:
-        raise UserError(f"sweep={sweep} is not a sweep{nearest(sweep, known)}; there are {', '.join(known) or 'none'}")
+        raise UserError(f"sweep={sweep} is not a sweep{nearest(sweep, known)}; cse-train --help sweep lists them")
     content, name = jobs.read(sweep), f"sweeps/{sweep}.yaml"
     if content.report is None:
         raise UserError(f"{name} has no `report:` block, which says what its runs are compared with")

@@ -1,5 +1,6 @@
 """A mistake is one line on stderr and exit code 2, and leaves the folder that it was typed in as it was."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -49,6 +50,8 @@ def typed(monkeypatch, tmp_path, capsys) -> Callable[[str], str]:
         ("cse-train model=bert-base-cased", "model=bert-base-cased is not a choice; any encoder of the hub, or a"),
         ("cse-train data=a.txt", "data=a.txt is not a choice; a file of yours, or a hub dataset, is data=text"),
         ("cse-train hydra/launcher=slurm", "hydra/launcher=slurm is not a choice; the choices: basic, joblib"),
+        ("cse-train sweep=table4", "sweep=table4 is not a choice; did you mean noncontrastive/table4 or nonling"),
+        ("cse-report sweep=table4", "sweep=table4 is not a sweep; did you mean noncontrastive/table4 or nonling"),
         ("cse-train model=null", "model=null is not a choice; the choices: bert"),
         ("cse-train eval.stsb.nokey=1", "there is no key eval.stsb.nokey"),
         ("cse-train trainer.lr=${nokey}", "Interpolation key 'nokey' not found"),
@@ -77,6 +80,15 @@ def test_one_line_and_nothing_left(typed, tmp_path, tiny_bert, sentences, line, 
     small = f"model.name={tiny_bert} data=text data.path={sentences} paths.cache={tmp_path}/cache tracker=none"
     assert typed(line.replace("SMALL", small)).startswith(told)
     assert list((tmp_path / "here").iterdir()) == []
+
+
+def test_a_folder_of_runs_is_told_its_newest(typed, tmp_path):
+    for number, name in enumerate(("early", "late", "middle")):
+        folder = tmp_path / "here" / "outputs" / "day" / name / ".hydra"
+        folder.mkdir(parents=True)
+        os.utime(folder, (number % 2, number % 2))
+    assert typed("cse-train resume=outputs").endswith("; the newest run in it is outputs/day/late")
+    assert typed("cse-eval checkpoint=outputs/day eval=demo").endswith("; the newest run in it is outputs/day/late")
 
 
 def test_what_was_there_before_stays(typed, tmp_path):
