@@ -216,8 +216,8 @@ def _trend(claim: Claim, spec: Spec, table: Table | None, runs: list[Run], confi
     points, pairs = _points(claim, spec, table, runs)
     printed = sign * statistics.rank_correlation(pairs, confidence).effect if len(pairs) > 2 else None
     finding = Finding(claim, NOT_RUN, parts=(0, 1), printed=printed, supported=None if printed is None else printed > 0)
-    if len({x for x, _ in points}) < 2:
-        return replace(finding, missing="a second point")
+    if len(points) < 3 or len({x for x, _ in points}) < 2:
+        return replace(finding, missing="three points, at two values or more")
     correlation = statistics.rank_correlation(points, confidence)
     interval = correlation.interval
     return replace(

@@ -277,7 +277,7 @@ def test_a_verdict_says_what_it_does_not_rest_on(leave, tmp_path):
     assert findings.facts(sts12)["n"] == ""
     assert findings.said(rates) == "HOLDS (1 of 2 parts)"
     assert rates.missing == "runs of case=simcse_bert, trainer.lr=3e-05"
-    assert rises.missing == "a second point"
+    assert rises.missing == "three points, at two values or more"
     other = scored_by(spec, "test/sts/average")  # has no STS12 at all
     table = build(other, printed, runs, [], Intervals(0.95, "t"))
     assert verdicts.judged(claims.parse(block["claims"], spec, "it"), other, table, runs, 0.95)[1] == sts12
