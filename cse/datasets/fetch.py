@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cse.augmentation.wordnet import FILES as WORDNET_FILES
+from cse.data.audio import check_torchaudio
 from cse.data.librispeech import librispeech
 from cse.datasets import fetch_hub
 from cse.datasets.finding import write_sums
@@ -105,6 +106,7 @@ def wordnet(request: Request) -> Path:
 
 def speech(request: Request) -> Path:
     """LibriSpeech's split that aux_modality=audio uses."""
+    check_torchaudio()
     split = composed("train", ["aux_modality=audio"]).aux_modality.data.split
     return librispeech(request.folder or request.cache, split)
 
