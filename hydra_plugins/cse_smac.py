@@ -2,7 +2,7 @@
 
 VICReg's search in Pappadopulo & Farina 2024. SMAC's hyper-parameter facade: a random forest and expected improvement,
 after a Sobol design of a quarter of the trials. Every score is kept in .smac/ in the sweep's folder, so a search that
-is started again goes on where it was; a job that failed or was killed is proposed anew.
+is started again continues; a job that failed or was killed is proposed anew.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ from omegaconf import DictConfig
 class SmacConf:
     """n_trials: jobs of a search. batch: jobs that SMAC proposes before it is told a result. seed: of the search.
 
-    memory: the name under which its trials are kept; null: a hash of the search's arguments.
+    memory: the name of the file with its trials; null: a hash of the search's arguments.
     """
 
     _target_: str = "hydra_plugins.cse_smac.SmacSweeper"
@@ -72,21 +72,21 @@ class SmacSweeper(Sweeper):
         name = self.memory or hashlib.sha1(decisive.encode()).hexdigest()[:8]
         memory = Path(self.config.hydra.sweep.dir, ".smac", f"{name}-{self.seed}.jsonl")
         memory.parent.mkdir(parents=True, exist_ok=True)
-        count = remembered(optimiser, memory)
+        count = replayed(optimiser, memory)
         while count < self.n_trials:
             trials = [optimiser.ask() for _ in range(min(self.batch, self.n_trials - count))]
             jobs = [[*proposal(searched, trial.config), *fixed] for trial in trials]
             self.validate_batch_is_legal(jobs)
             for trial, outcome in zip(trials, self.launcher.launch(jobs, initial_job_idx=count), strict=True):
                 score = float(outcome.return_value)
-                optimiser.tell(trial, told(score))
+                optimiser.tell(trial, trial_value(score))
                 if not math.isnan(score):
                     with open(memory, "a", encoding="utf-8") as lines:
                         lines.write(json.dumps({"config": dict(trial.config), "score": score}) + "\n")
             count += len(trials)
 
     def optimiser(self, searched: dict[str, Override]) -> Any:
-        """SMAC over the searched keys; its own files, which nothing reads, go to .smac/ too."""
+        """SMAC over the searched keys. Its own files, which nothing reads, go to .smac/ too."""
         assert self.config is not None
         try:
             from ConfigSpace import Categorical, ConfigurationSpace, Float
@@ -117,28 +117,28 @@ class SmacSweeper(Sweeper):
 
 def proposal(searched: dict[str, Override], config: Any) -> list[str]:
     """SMAC's values of the searched keys, as overrides."""
-    return [f"{override.get_key_element()}={spelled(config[key])}" for key, override in searched.items()]
+    return [f"{override.get_key_element()}={formatted(config[key])}" for key, override in searched.items()]
 
 
-def remembered(optimiser: Any, memory: Path) -> int:
-    """Tell a new SMAC the trials of the one before; how many there were."""
+def replayed(optimiser: Any, memory: Path) -> int:
+    """Tell a new SMAC the trials of an earlier start. Returns their number."""
     from ConfigSpace import Configuration
     from smac.runhistory.dataclasses import TrialInfo
 
     lines = memory.read_text(encoding="utf-8").splitlines() if memory.exists() else []
     for line in map(json.loads, lines):
         config = Configuration(optimiser.scenario.configspace, values=line["config"])
-        optimiser.tell(TrialInfo(config, seed=0), told(line["score"]), save=False)
+        optimiser.tell(TrialInfo(config, seed=0), trial_value(line["score"]), save=False)
     return len(lines)
 
 
-def spelled(value: Any) -> str:
-    """Six digits: the job's own words for a number, and its folder's name."""
+def formatted(value: Any) -> str:
+    """A value as an override and a folder's name have it: six significant digits."""
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def told(score: float) -> Any:
-    """SMAC minimises; a job that failed has crashed."""
+def trial_value(score: float) -> Any:
+    """A job's score as SMAC's cost, which it minimises; NaN, of a job that failed, as a crash."""
     from smac.runhistory.dataclasses import TrialValue
     from smac.runhistory.enumerations import StatusType
 
