@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from omegaconf import DictConfig
 
-from cse.cli import launched, traces
+from cse.cli import cleanup, launched
 from cse.errors import Interrupted, RunError, UserError
 from cse.files import NO_PLACE
 from cse.run.composition import (
@@ -202,7 +202,7 @@ def command(config_name: str, task: Callable[[DictConfig], object], arguments: l
         from cse.run.settings import settle
 
         # inside Hydra's job, or Hydra would print its own lines around an error
-        with traces.none_of_a_mistake(before), exit_codes(config_name, arguments):
+        with cleanup.after_mistake(before), exit_codes(config_name, arguments):
             return task(settle(cfg, config_name))
 
     with exit_codes(config_name, arguments):
@@ -210,11 +210,11 @@ def command(config_name: str, task: Callable[[DictConfig], object], arguments: l
         refuse_flags(arguments, config_name)
         refuse_additions(arguments, config_name)
         refuse_choices(arguments)
-        before = traces.look([]) if set(INFORM) & set(arguments) else checked(config_name, arguments)
+        before = cleanup.snapshot([]) if set(INFORM) & set(arguments) else checked(config_name, arguments)
         program(config_name, job, arguments)()
 
 
-def checked(config_name: str, arguments: list[str]) -> traces.Before:
+def checked(config_name: str, arguments: list[str]) -> cleanup.Snapshot:
     """Check every setting before Hydra makes a folder; returns what stands where it will make it."""
     from cse.run import startup
 
@@ -224,10 +224,10 @@ def checked(config_name: str, arguments: list[str]) -> traces.Before:
 
     overrides = list(takewhile(lambda argument: not argument.startswith("-"), arguments))
     cfg = settle(composed(config_name, overrides), config_name)
-    before = traces.look([cfg.hydra.run.dir, cfg.hydra.sweep.dir])
+    before = cleanup.snapshot([cfg.hydra.run.dir, cfg.hydra.sweep.dir])
     if not cfg.hydra.run.dir:
         raise UserError("hydra.run.dir=: must be a folder; without it, a run makes its own below outputs/")
-    traces.try_folder(Path(cfg.hydra.run.dir).absolute(), before)
+    cleanup.try_folder(Path(cfg.hydra.run.dir).absolute(), before)
     return before
 
 

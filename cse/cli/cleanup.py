@@ -1,4 +1,4 @@
-"""A mistake leaves nothing behind: what Hydra made of a run's folder before the mistake showed is taken back."""
+"""A mistake leaves nothing behind: files that Hydra wrote before the mistake was found are removed or restored."""
 
 import shutil
 from collections.abc import Iterable, Iterator
@@ -8,34 +8,34 @@ from pathlib import Path
 
 from cse.files import make_folder
 
-WORK = ("best", "last", "scores.csv")  # what took time to make
+WORK = ("best", "last", "scores.csv")  # never removed
 
 
 @dataclass(frozen=True)
-class Before:
-    """What stood where a run is about to go: folders, what each holds, and the content of Hydra's own files."""
+class Snapshot:
+    """What exists where a run is about to write: folders, their entries, and the content of Hydra's own files."""
 
     folders: frozenset[Path]
     entries: frozenset[Path]
     files: dict[Path, bytes]
 
 
-def look(places: Iterable[str]) -> Before:
-    """Remember these folders and those above them, as far as they exist."""
+def snapshot(places: Iterable[str]) -> Snapshot:
+    """The snapshot of these folders and those above them, as far as they exist."""
     absolute = [Path(place).absolute() for place in places]
     above = {folder for place in absolute for folder in (place / ".hydra", place, *place.parents)}
     folders = [place for place in absolute if place.is_dir()]
-    return Before(
+    return Snapshot(
         frozenset(folder for folder in above if folder.is_dir()),
         frozenset(entry for place in folders for entry in place.iterdir()),
         {file: file.read_bytes() for place in folders for file in place.glob(".hydra/*.yaml")},
     )
 
 
-def try_folder(folder: Path, before: Before) -> None:
-    """See whether a run's folder can be made, and leave none: Hydra makes its own, named by another microsecond.
+def try_folder(folder: Path, before: Snapshot) -> None:
+    """Make a run's folder and remove it again: Hydra makes its own, named by another microsecond.
 
-    Raises UserError where it cannot be.
+    Raises UserError where it cannot be made.
     """
     try:
         make_folder(folder, "hydra.run.dir")
@@ -44,23 +44,22 @@ def try_folder(folder: Path, before: Before) -> None:
 
 
 @contextmanager
-def none_of_a_mistake(before: Before) -> Iterator[None]:
-    """Inside a Hydra job: an exit with code 2, a user's mistake, leaves its folder as it was, unless work was done."""
+def after_mistake(before: Snapshot) -> Iterator[None]:
+    """Inside a Hydra job: restore its folder after an exit with code 2, a user's mistake, unless work was done."""
     from cse.run.build import output_folder
 
     try:
         yield
     except SystemExit as ended:
         if ended.code == 2:
-            take_back(output_folder(), before)
+            clean_up(output_folder(), before)
         raise
 
 
-def take_back(folder: Path, before: Before) -> None:
-    """Remove what a job left in its folder, or put back what it wrote over; then the folders that were made for it.
+def clean_up(folder: Path, before: Snapshot) -> None:
+    """Remove what a job left in its folder, or restore what it overwrote; then remove the folders made for it.
 
-    A folder of its own goes with all that is in it, as long as that is no work; of one that was there before, what is
-    known to be Hydra's.
+    A new folder is removed with its content, unless work was done; in one that existed before, Hydra's own files are.
     """
     if folder not in before.folders and not any((folder / name).exists() for name in WORK):
         shutil.rmtree(folder)
@@ -77,8 +76,8 @@ def take_back(folder: Path, before: Before) -> None:
     remove_empty((folder / ".hydra", folder, *folder.parents), before)
 
 
-def remove_empty(places: Iterable[Path], before: Before) -> None:
-    """Remove each of these folders, from the inside out, that was made since and holds nothing more."""
+def remove_empty(places: Iterable[Path], before: Snapshot) -> None:
+    """Remove each of these folders, innermost first, that is new and empty."""
     for place in places:
         if place in before.folders or not place.is_dir():
             continue
