@@ -67,8 +67,9 @@ class Plot:
     @property
     def metrics(self) -> list[str]:
         """The scores that it shows: those on its axes."""
-        of_scores = self.kind in ("scatter", "path")
-        return [name for name in ((self.x if of_scores else ""), self.y, self.z) if name]
+        if self.kind in ("scatter", "path"):
+            return [self.x, self.y]
+        return [name for name in (self.z or self.y,) if name]
 
     def check_split(self, split: str) -> None:
         """Raise UserError where the figure shows dev scores and the paper's test scores, or the reverse.

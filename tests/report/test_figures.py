@@ -152,6 +152,20 @@ def test_nothing_finished_draws_nothing(kind, leave, tmp_path):
     assert figures.draw(it, spec(), []) is None
 
 
+@pytest.mark.parametrize(
+    ("axes", "scores"),
+    [
+        ("kind: curve, x: objective.lambd, y: dev/a", ["dev/a"]),
+        ("kind: heat, x: objective.lambd, y: trainer.lr, z: dev/a", ["dev/a"]),
+        ("kind: scatter, x: test/a, y: test/b", ["test/a", "test/b"]),
+        ("kind: cosines, evaluator: stsb, split: test, edges: [0, 5]", []),
+    ],
+)
+def test_the_scores_of_a_figure_are_on_its_axes(axes, scores):
+    """Of these the table beside it is made."""
+    assert plot.parse(yaml.safe_load(f"{{name: it, {axes}}}"), "sweeps/it.yaml").metrics == scores
+
+
 def test_mistakes():
     for raw, message in [
         ({"kind": "pie", "name": "a"}, "a kind"),
