@@ -12,6 +12,7 @@ from omegaconf import DictConfig
 
 from cse.data.overlap import Overlap, in_words
 from cse.files import write_text
+from cse.report.life import duration
 from cse.report.run_plots import draw
 from cse.run import estimate
 from cse.run.build import make, precision_name, resolved
@@ -93,7 +94,7 @@ def foretell(training: Training) -> None:
     say(
         negatives=negatives_in_words(training.parts.objective, about.of),
         memory=f"{about.memory / 2**30:.1f} of {total(accelerator.device) / 2**30:.0f} GiB",
-        time=f"{training.steps:,} steps of {about.step:.3g} s{scored}{last}: {span(seconds)}"
+        time=f"{training.steps:,} steps of {about.step:.3g} s{scored}{last}: {duration(seconds)}"
         + (f"; what {more} computes from its vectors is not included" if more else ""),
         measured=f"on {about.rows} of the {about.of} anchors of a batch",
     )
@@ -120,13 +121,6 @@ def guess(cfg: DictConfig, accelerator: Accelerator, folder: Path) -> None:
         memory=f"{found['memory'] / 2**30:.1f} GiB, by a formula",
         time=f"{time}, by a formula, without scores: nothing can be measured here",
     )
-
-
-def span(seconds: float) -> str:
-    """As a person says it: 42 s, 12 min, 3.4 h."""
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 2 * 3600 else f"{seconds / 3600:.1f} h"
 
 
 def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:

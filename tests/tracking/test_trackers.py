@@ -67,7 +67,7 @@ def test_every_tracker_gets_every_event(tmp_path):
         (Hangs, "Hangs stopped logging (TimeoutError: no end within 0.1 s)"),
     ],
 )
-def test_a_tracker_that_fails_is_let_go_with_one_warning(tmp_path, caplog, kind, warning):
+def test_a_tracker_that_fails_is_abandoned_with_one_warning(tmp_path, caplog, kind, warning):
     failing, whole = [], []
     with caplog.at_level(logging.WARNING):
         trackers = Trackers(
