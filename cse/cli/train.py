@@ -8,20 +8,22 @@ from omegaconf import DictConfig
 
 from cse.cli import compose, streams
 from cse.errors import Interrupted
+from cse.run import slurm
 
 
 def main() -> None:
     """The console script. Exit codes: 0 done, 1 the run failed, 2 the user's mistake."""
+    slurm.hold()
     streams.outlast()
     compose.adopt_own_choices()
     from cse.cli.help import TRAIN, answered
 
     if answered("train", TRAIN):
         return
-    from cse.run import slurm
     from cse.sweep import line
 
     if line.is_many(sys.argv[1:]):
+        slurm.release()
         compose.many("train", sys.argv[1:])
     slurm.join()
     compose.command("train", train, sys.argv[1:])

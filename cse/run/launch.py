@@ -14,6 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from cse.errors import Interrupted, MissingResource, RunError, UserError
 from cse.files import make_folder
+from cse.run import slurm
 
 log = logging.getLogger("cse")
 
@@ -53,6 +54,7 @@ def launch(cfg: DictConfig, folder: Path) -> float | None:
     if cfg.trainer.devices == 1:
         mention_idle_gpus()
         return run(cfg, folder)
+    slurm.release()  # to the launcher of processes
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch

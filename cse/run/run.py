@@ -35,6 +35,7 @@ def run(cfg: DictConfig, folder: Path) -> float | None:
 
     with Signals(f"this goes on: {shlex.join(['cse-train', f'resume={folder}'])}") as signals:
         try:
+            slurm.release()
             return train(cfg, folder, signals)
         except Interrupted as error:
             first = os.environ.get("RANK", "0") == "0"

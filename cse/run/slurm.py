@@ -5,6 +5,8 @@ import re
 import signal
 import subprocess
 
+HELD = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+
 
 def join() -> None:
     """Set RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR and MASTER_PORT where `srun` started several tasks, unless they
@@ -25,6 +27,21 @@ def join() -> None:
     os.environ["LOCAL_RANK"] = str(int(os.environ["SLURM_LOCALID"]) % visible)
     os.environ.setdefault("MASTER_ADDR", first_host(os.environ["SLURM_STEP_NODELIST"]))
     os.environ.setdefault("MASTER_PORT", str(20000 + int(os.environ["SLURM_JOB_ID"]) % 40000))
+
+
+def hold() -> None:
+    """Let a signal of SLURM's wait while this process starts, until `release`: its job may be preempted at any moment.
+
+    Before a run listens, a signal would end it as if it had failed, and SLURM would not start it again. To be called
+    before the process has threads (numpy starts some): those that it starts later hold signals too.
+    """
+    if "SLURM_JOB_ID" in os.environ:
+        signal.pthread_sigmask(signal.SIG_BLOCK, HELD)
+
+
+def release() -> None:
+    """The run listens now: what was held comes."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD)
 
 
 def first_host(nodes: str) -> str:
@@ -49,17 +66,19 @@ def requeue(number: int) -> bool:
 def is_wanted_later(number: int) -> bool:
     """Whether a job that signal `number` stopped should start again: SLURM itself starts again only what it kills.
 
-    SIGUSR1 and SIGUSR2 say so (sbatch --signal=USR1@60), SIGTERM only where the job is preempted: scancel sends it too.
-    False outside a batch job, and for one that must not start again (sbatch --no-requeue).
+    SIGUSR1 and SIGUSR2 say so (sbatch --signal=USR1@60), SIGTERM only where the job is preempted or has had its time:
+    scancel sends it too. False outside a batch job, and for one that must not start again (sbatch --no-requeue).
     """
     job = os.environ.get("SLURM_JOB_ID")
     told = _told("scontrol", "show", "job", "--oneliner", job) if job else None
     about = dict(re.findall(r"(\w+)=(\S*)", told or ""))
-    if (about.get("JobState"), about.get("BatchFlag"), about.get("Requeue")) != ("RUNNING", "1", "1"):
+    if (about.get("BatchFlag"), about.get("Requeue")) != ("1", "1"):
         return False
-    return number in (signal.SIGUSR1, signal.SIGUSR2) or (
-        number == signal.SIGTERM and about.get("PreemptTime", "None") != "None"
-    )
+    if about.get("JobState") == "COMPLETING":
+        return number == signal.SIGTERM and about.get("Reason") == "TimeLimit"
+    asked = number in (signal.SIGUSR1, signal.SIGUSR2)
+    preempted = number == signal.SIGTERM and about.get("PreemptTime", "None") != "None"
+    return about.get("JobState") == "RUNNING" and (asked or preempted)
 
 
 def _told(*command: str) -> str | None:

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -76,6 +78,7 @@ def scontrol(tmp_path, environment, monkeypatch):
 
 
 RUNNING = "JobId=4711 JobState=RUNNING Requeue=1 BatchFlag=1 PreemptEligibleTime=2026-01-01T00:00:00 PreemptTime=None"
+TIMEOUT = RUNNING.replace("RUNNING", "COMPLETING Reason=TimeLimit")
 PREEMPTED = RUNNING.replace("PreemptTime=None", "PreemptTime=2026-01-01T00:00:00")
 
 
@@ -87,6 +90,8 @@ PREEMPTED = RUNNING.replace("PreemptTime=None", "PreemptTime=2026-01-01T00:00:00
         (signal.SIGTERM, PREEMPTED, True),
         (signal.SIGTERM, RUNNING, False),  # scancel
         (signal.SIGINT, PREEMPTED, False),
+        (signal.SIGTERM, TIMEOUT, True),
+        (signal.SIGTERM, TIMEOUT.replace("Requeue=1", "Requeue=0"), False),
         (signal.SIGUSR1, RUNNING.replace("Requeue=1", "Requeue=0"), False),
         (signal.SIGUSR1, RUNNING.replace("BatchFlag=1", "BatchFlag=0"), False),  # srun alone
         (signal.SIGTERM, RUNNING.replace("RUNNING", "COMPLETING"), False),  # scontrol requeue: SLURM does it
@@ -107,3 +112,24 @@ def test_submitit_puts_its_jobs_back_itself(scontrol, environment, tmp_path):
 
 def test_nothing_is_put_back_outside_of_slurm(environment):
     assert not slurm.requeue(signal.SIGUSR1)
+
+
+HELD = """
+import os, signal
+from cse.run import slurm
+
+received = []
+signal.signal(signal.SIGUSR1, lambda number, _: received.append(number))
+slurm.hold()
+import numpy  # which starts threads, any of which may be handed a signal
+os.kill(os.getpid(), signal.SIGUSR1)
+assert received == []
+slurm.release()
+assert received == [signal.SIGUSR1]
+"""
+
+
+def test_a_signal_of_slurms_waits_until_the_run_listens(environment):
+    """Before, it would end a job that is preempted while it starts, as if it had failed."""
+    environment = {**environment, "SLURM_JOB_ID": "4711", "OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
+    subprocess.run([sys.executable, "-c", HELD], env=environment, check=True)

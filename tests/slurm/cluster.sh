@@ -45,7 +45,7 @@ SlurmctldParameters=preempt_send_user_signal
 SchedulerParameters=bf_interval=1,sched_interval=2,sched_min_interval=0
 ReturnToService=2
 SlurmdTimeout=10
-MessageTimeout=5
+MessageTimeout=15
 MailProg=/bin/true
 KillWait=5
 MinJobAge=600

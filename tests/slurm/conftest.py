@@ -60,6 +60,10 @@ class Cluster:
         """node2 and all that runs on it are gone at once, without a word; it starts again by itself."""
         self.run(f"ip link delete cable1; kill -9 $(cat {self.folder}/node2.init)")
 
+    def kill_on_node2(self, pattern: str) -> None:
+        """The processes of node2 whose command line matches get SIGKILL."""
+        self.run(f"pkill -KILL --ns $(cat {self.folder}/node2.init) --nslist net -f {shlex.quote(pattern)}")
+
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory) -> Iterator[Cluster]:
