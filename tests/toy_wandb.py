@@ -6,16 +6,21 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 PROJECT = {"id": "p", "name": "cse", "entity": {"id": "e", "name": "me"}}
+SWEEP = {"id": "s", "name": "sweep7", "project": PROJECT}
 
 
 class ToyWandb:
-    """queries: (name, variables) of each GraphQL query. lines: by file, what was streamed. broken: answers 500."""
+    """queries: (name, variables) of each GraphQL query. lines: by file, what was streamed. broken: answers 500.
+
+    sweep: the YAML of the one that it was given. jobs: {key: value} of each run that it asks an agent for.
+    """
 
     def __init__(self):
         self.queries: list[tuple[str, dict]] = []
         self.lines: dict[str, list[str]] = {}
         self.uploaded: list[str] = []
         self.broken = False
+        self.sweep, self.jobs = "", []
         toy = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -31,7 +36,9 @@ class ToyWandb:
                 self.answer({})
 
             def do_POST(self):
-                self.answer(toy.answer(self.path, json.loads(self.body())))
+                body = self.body()
+                known = self.path.endswith(("graphql", "file_stream"))  # the rest is telemetry
+                self.answer(toy.answer(self.path, json.loads(body)) if known else {})
 
             def body(self):
                 return self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -61,4 +68,23 @@ class ToyWandb:
         if "createRunFiles" in text:
             files = [{"name": name, "uploadUrl": f"{self.url}/up/{name}"} for name in variables["files"]]
             return {"data": {"createRunFiles": {"runID": "r", "uploadHeaders": [], "files": files}}}
+        if "viewer" in text:
+            return {"data": {"viewer": {"id": "u", "entity": "me", "username": "me", "flags": "{}", "teams": None}}}
+        if "upsertSweep" in text:
+            self.sweep = variables["config"]
+            return {"data": {"upsertSweep": {"sweep": SWEEP, "configValidationWarnings": []}}}
+        if "createAgent" in text:
+            return {"data": {"createAgent": {"agent": {"id": "a"}}}}
+        if "agentHeartbeat" in text:
+            return {"data": {"agentHeartbeat": {"agent": {"id": "a"}, "commands": json.dumps(self.commands())}}}
+        if "sweep(sweepName" in text:
+            sweep = {"id": "s", "name": "sweep7", "config": self.sweep, "runs": {"edges": []}}
+            return {"data": {"project": {"sweep": sweep}}}
         return {"data": {}}
+
+    def commands(self):
+        """What an agent is to do next."""
+        if not self.jobs:
+            return []
+        args = {key: {"value": value} for key, value in self.jobs.pop().items()}
+        return [{"type": "run", "run_id": f"run{len(self.jobs)}", "program": "cse-train", "args": args}]
