@@ -18,6 +18,10 @@ from cse.errors import MissingResource
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = [requirement for group in PROJECT["optional-dependencies"].values() for requirement in group]
+NOT_IMPORTED = {
+    "sentence-transformers": "a run's last words say to load best/ with it",
+    "tensorboard": "torch.utils.tensorboard imports it",
+}
 INTERNALS = {  # name -> where it is read
     "torchvision.transforms.v2.functional._color:_hsv_to_rgb": "cse.data.images",
     "torchvision.transforms.v2.functional._color:_rgb_to_hsv": "cse.data.images",
@@ -49,6 +53,13 @@ def test_every_import_is_declared():
         name for name in imported() if name in owners and not {canonicalize_name(o) for o in owners[name]} & declared
     }
     assert not missing
+
+
+def test_every_dependency_is_imported():
+    owners = packages_distributions()
+    used = {canonicalize_name(owner) for name in imported() for owner in owners.get(name, ())}
+    declared = {canonicalize_name(Requirement(one).name) for one in PROJECT["dependencies"]}
+    assert declared - used == set(NOT_IMPORTED)
 
 
 def test_what_is_pinned_is_what_is_allowed():
