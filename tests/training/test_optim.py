@@ -69,6 +69,12 @@ def test_linear_and_cosine():
     assert learning_rate("constant", 2.0, 9, 10, 0) == 2.0
 
 
+@pytest.mark.parametrize("schedule", ["linear", "cosine", "constant", "slanted_triangular"])
+def test_the_rate_stays_after_the_schedules_end(schedule):
+    last = learning_rate(schedule, 1.0, 20, 20, 2)
+    assert [learning_rate(schedule, 1.0, step, 20, 2) for step in (21, 30, 40)] == [last] * 3
+
+
 def test_clipping_counts_all_modules_together():
     a, b = nn.Linear(1, 1, bias=False), nn.Linear(1, 1, bias=False)
     a.weight.grad, b.weight.grad = torch.full((1, 1), 3.0), torch.full((1, 1), 4.0)
