@@ -96,6 +96,8 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     from cse.report.comparison import compared
     from cse.report.runs import read_runs
 
+    if config["score"]:
+        raise UserError(f"score={config['score']} is for a sweep's table: metrics=[{config['score']}] shows it of runs")
     runs = read_runs(folders)
     comparison = compared(runs, folders, config["metrics"], config["seed"])
     if not runs:

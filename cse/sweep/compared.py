@@ -61,10 +61,14 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
 def runs_of_sweep(config: Config, folders: list[Path]) -> list[Run]:
     """The runs in the folders, but for cases that the sweep lacks: a folder may hold other tables' too.
 
-    A sweep's own folder need not exist yet. Raises UserError where a folder that was named does not exist.
+    A sweep's own folder need not exist yet. Raises UserError for a named folder that does not exist, and for a score
+    that no run has.
     """
     runs = read_runs(folders) if config["runs"] or folders[0].is_dir() else []
     cases = jobs.read(config["sweep"]).cases
+    scores = sorted({name for run in runs for name in run.metrics})
+    if config["score"] and scores and config["score"] not in scores:
+        raise UserError(f"score={config['score']}: no run has such a score{nearest(config['score'], scores)}")
     return [run for run in runs if not cases or run.get("case") in (None, *cases)]
 
 

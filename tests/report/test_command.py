@@ -107,6 +107,11 @@ def test_folders_with_equals_signs_are_fine(cse_report, three_of_eight, capsys):
     assert "1 of 1 runs" in capsys.readouterr().out
 
 
+def test_a_score_that_no_run_has_is_refused(cse_report, three_of_eight, capsys):
+    assert cse_report("sweep=whitenedcse/table4", "runs=runs", "score=test/sts/averag") == 2
+    assert "did you mean test/sts/average?" in capsys.readouterr().err
+
+
 def test_runs_of_no_sweep(cse_report, three_of_eight, tmp_path, capsys):
     assert cse_report("runs=runs", "metrics=[test/*]") == 0
     out = capsys.readouterr().out
@@ -139,6 +144,7 @@ def test_the_table_goes_to_a_tracker(cse_report, three_of_eight, tmp_path):
         (["runs=${nowhere}"], "nowhere"),
         (["runs=runs", "interval=z"], "interval=z: must be one of t, bootstrap"),
         (["sweep=whitenedcse/table4", "tracker=w"], "tracker=w is not a choice"),
+        (["runs=runs", "score=test/sts/average"], "metrics=[test/sts/average] shows it of runs"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(cse_report, tmp_path, capsys, words, message):
