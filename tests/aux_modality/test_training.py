@@ -50,6 +50,16 @@ def test_images_beside_other_objectives_and_in_other_orders(changes, small_run, 
     assert all(np.isfinite(step["train/aux/loss"]) for step in steps)
 
 
+def test_the_weight_scales_the_second_modalitys_gradient(small_run, images, tmp_path, cse_train):
+    norms = []
+    for weight in (1.0, 3.0):
+        folder = tmp_path / str(weight)
+        line = [*small_run, *images, "trainer.max_steps=1", f"aux_modality.weight={weight}", f"hydra.run.dir={folder}"]
+        assert cse_train(line) == 0
+        norms.append(metrics(folder)[0]["train/aux/grad_norm"])
+    assert norms[1] == pytest.approx(3 * norms[0], rel=1e-4)
+
+
 @pytest.mark.slow
 def test_two_processes_give_one_processs_text_gradient(small_run, images, tmp_path, cse_train):
     """The auxiliary loss is each process's own, as published: the text's first gradient is one process's, not its."""
