@@ -15,6 +15,7 @@ from omegaconf import DictConfig
 from cse.cli import cleanup, launched
 from cse.errors import Interrupted, RunError, UserError
 from cse.files import NO_PLACE
+from cse.run import scale
 from cse.run.composition import (
     composed,
     explain,
@@ -206,6 +207,8 @@ def command(config_name: str, task: Callable[[DictConfig], object], arguments: l
             return task(settle(cfg, config_name))
 
     with exit_codes(config_name, arguments):
+        if "hydra.mode=RUN" not in arguments:  # a sweep's job has the sweep's own words, too
+            scale.check_typed(arguments)
         arguments = launched.following(spelled(resumed(arguments), config_name))
         refuse_flags(arguments, config_name)
         refuse_additions(arguments, config_name)

@@ -1,11 +1,13 @@
 """scale=laptop: every table's jobs fit, say what they stand for, and are found by the report's rows."""
 
+import re
 from pathlib import Path
 
 import pytest
 from omegaconf import OmegaConf
 
-from cse.errors import MissingResource
+from cse.cli import compose
+from cse.errors import MissingResource, UserError
 from cse.report.runs import Run
 from cse.run import scale
 from cse.run.composition import composed
@@ -80,6 +82,26 @@ def test_the_end_of_a_sweep_names_the_report_of_these_runs():
     this = line.read(["sweep=whitenedcse/table5", "scale=laptop"], "cse-train")
     assert this.report == "cse-report sweep=whitenedcse/table5 runs=runs/laptop/whitenedcse/table5"
     assert line.read(["sweep=whitenedcse/table5"], "cse-train").report == "cse-report sweep=whitenedcse/table5"
+
+
+@pytest.mark.parametrize("several", [["sweep=whitenedcse/table5"], []], ids=["sweep", "run"])
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("trainer.max_steps=2", "give scale.trainer.max_steps=2"),
+        ("model.name=mine", "give scale.model=mine"),
+        ("scale.sentences=none.txt", "scale.sentences=none.txt: there is no such file"),
+    ],
+)
+def test_a_size_that_would_be_replaced_is_refused(several, word, said, capsys):
+    arguments = [*several, "scale=laptop", word]
+    if several:
+        with pytest.raises(UserError, match=re.escape(said)):
+            line.read(arguments, "cse-train")
+    else:
+        with pytest.raises(SystemExit, match="2"):
+            compose.command("train", print, arguments)
+        assert said in capsys.readouterr().err
 
 
 def test_pairs_and_documents_must_be_given():
