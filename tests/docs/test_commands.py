@@ -4,6 +4,7 @@ A training run or an evaluation gets smoke=true, and a line of many jobs dry_run
 out. What cannot be run here stands in NOT_RUN, with the reason. A command that nothing here knows fails.
 """
 
+import json
 import os
 import re
 import runpy
@@ -151,6 +152,10 @@ def world(tmp_path_factory, tiny_bert) -> Path:
         os.chdir(before)
     for name in ("outputs/DATE/TIME", "runs/laptop/whitenedcse/table4/job", "multirun/seed/job"):
         shutil.copytree(place / run.folder, place / name)
+    record = place / "runs/laptop/whitenedcse/table4/job/results.json"
+    results = json.loads(record.read_text(encoding="utf-8"))
+    results["metrics"]["dev/demo/average"] = 50.0  # what scale=laptop scores, and smoke does not
+    record.write_text(json.dumps(results), encoding="utf-8")
     (place / "sentence-transformers" / "all-MiniLM-L6-v2").symlink_to(place / "FOLDER" / "best")
     (place / "bert-base-uncased").symlink_to(tiny_bert)
     return place
