@@ -82,7 +82,8 @@ def fit_judgements(cfg: DictConfig) -> None:
     select, watch = cfg.trainer.select, cfg.trainer.watch
     cfg.trainer.watch = [name for name in ([watch] if isinstance(watch, str) else watch) if name in evaluators]
     if select is not None and select.split("/")[1] not in evaluators:
-        replace(cfg, "trainer.select", "dev/stsb/spearman" if "stsb" in evaluators else "dev/demo/average")
+        ours = {"stsb": "dev/stsb/spearman", "demo": "dev/demo/average"}
+        replace(cfg, "trainer.select", next((ours[name] for name in ours if name in evaluators), None))
 
 
 def fit_text(cfg: DictConfig) -> None:

@@ -84,6 +84,13 @@ def test_the_end_of_a_sweep_names_the_report_of_these_runs():
     assert line.read(["sweep=whitenedcse/table5"], "cse-train").report == "cse-report sweep=whitenedcse/table5"
 
 
+def test_where_nothing_scores_dev_the_last_step_is_kept():
+    config = fitted("objective=simcse", "eval=[geometry]", "paths.senteval=downstream")
+    assert list(config.eval) == ["geometry"]
+    assert config.trainer.select is None
+    assert config.scale.replaced["trainer.select"] == "dev/stsb/spearman"
+
+
 @pytest.mark.parametrize("several", [["sweep=whitenedcse/table5"], []], ids=["sweep", "run"])
 @pytest.mark.parametrize(
     ("word", "said"),
