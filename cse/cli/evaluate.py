@@ -97,7 +97,7 @@ def evaluate(
     from cse.eval.score import MemoizedEncode, score
     from cse.run import build, scores
     from cse.run.record import Record
-    from cse.run.subject import whitened
+    from cse.run.subject import trained_seed, whitened
 
     splits_by_name = chosen_splits(cfg, evaluators)
     with Record(
@@ -120,6 +120,7 @@ def evaluate(
             data=sources,
             items=keep_items(folder, evaluators, splits_by_name),
             encoder=subject.described,
+            seed=trained_seed(Path(cfg.checkpoint).expanduser()) if cfg.checkpoint else None,
             dtype=cfg.dtype,
         )
         rows = scores.rows_of(record.metrics, sources, subject.described, content["versions"])

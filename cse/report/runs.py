@@ -109,6 +109,8 @@ def read_run(folder: Path) -> Run:
     status, scores = results.get("status"), _dict(results.get("metrics"))
     metrics = {key: float(value) for key, value in scores.items() if isinstance(value, int | float)}
     config = _dict(results.get("config")) or _mapping(folder / ".hydra" / "config.yaml", yaml.safe_load)
+    if results.get("seed") is not None:  # cse-eval has no seed of its own: that of the run which it scored
+        config = {"seed": results["seed"], **config}
     hydra = _dict(_mapping(folder / ".hydra" / "hydra.yaml", yaml.safe_load).get("hydra"))
     choices = _dict(results.get("choices")) or _dict(_dict(hydra.get("runtime")).get("choices"))
     overrides = _read(folder / ".hydra" / "overrides.yaml", yaml.safe_load)

@@ -1,5 +1,7 @@
 """What cse-eval scores: an encoder from anywhere, or averaged word vectors, and whitening on top."""
 
+import json
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -93,6 +95,15 @@ def folder_of(path: Path) -> str:
         kind = "a run that has no best/ yet" if (path / ".hydra").is_dir() else "no encoder's folder (no config.json)"
         raise UserError(f"checkpoint={path} is {kind}{newest_run(path)}")
     return str(path)
+
+
+def trained_seed(checkpoint: Path) -> int | None:
+    """The seed of the run whose folder, or best/ in it, this is; None for any other encoder."""
+    for record in (checkpoint / "results.json", checkpoint.parent / "results.json"):
+        if record.is_file():
+            with suppress(ValueError):  # half a file, of a run that was killed
+                return json.loads(record.read_text(encoding="utf-8")).get("seed")
+    return None
 
 
 def sentences(file: str) -> list[str]:

@@ -31,9 +31,10 @@ def spearman(rows: Rows, encode: Callable[[list[str]], np.ndarray]) -> float:
 
 def test_a_run_scores_as_it_did_when_it_ended(small_run, cse_train, cse_eval, tmp_path):
     """The run's folder and its best/ are the same encoder; pooling comes with it."""
-    assert cse_train(small_run) == 0
+    assert cse_train([*small_run, "seed=7"]) == 0
     assert cse_eval(f"checkpoint={tmp_path}/run") == 0
     assert cse_eval(f"checkpoint={tmp_path}/run/best", f"hydra.run.dir={tmp_path}/again") == 0
+    assert [results(tmp_path / name)["seed"] for name in ("eval", "again")] == [7, 7]
     trained, metrics = results(tmp_path / "run")["metrics"], results(tmp_path / "eval")["metrics"]
     assert set(metrics) == {f"{split}/stsb/{kind}" for split in ("dev", "test") for kind in ("spearman", "pearson")}
     assert metrics == pytest.approx({name: trained[name] for name in metrics}, abs=1e-3)

@@ -24,6 +24,13 @@ def test_runs_come_back_with_their_state(leave, tmp_path):
     assert len(read_runs([tmp_path / "runs", tmp_path / "runs/a"])) == 4
 
 
+def test_a_scored_run_has_the_seed_of_its_training(leave, tmp_path):
+    """cse-eval has no seed of its own: three scored runs would else count as one of three scores."""
+    record = leave("a", {"checkpoint": "runs/table1/simcse-seed_3"}, {"test/x": 1}) / "results.json"
+    record.write_text(json.dumps(json.loads(record.read_text()) | {"seed": 3}))
+    assert read_runs([tmp_path / "runs"])[0].get("seed") == 3
+
+
 def test_a_metric_that_was_nan_is_no_score(leave, tmp_path):
     leave("a", {}, {"test/x": None, "test/y": 1})
     assert read_runs([tmp_path / "runs"])[0].metrics == {"test/y": 1.0}
