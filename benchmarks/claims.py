@@ -1,7 +1,8 @@
 """Every paper's claims and every run, in three files that grow: python -m benchmarks.claims FOLDER [--only PAPER/TABLE]
 
 FOLDER holds PAPER/TABLE folders of runs: runs/laptop, where cse-train sweep=PAPER/TABLE scale=laptop puts them. Their
-tables are judged anew; what other tables gave before stays as it is, so that runs need not be kept.
+tables are judged anew; what other tables gave before, and what these runs cannot judge, stays as it is, so that runs
+need not be kept.
 
     claims.csv      a line for each claim of each table that was carried out, dated, with the commit that judged it
     all_runs.csv    a line for each run behind them: settings, scores, commit, training texts in evaluation sets
@@ -79,7 +80,8 @@ def report(name: str, folder: Path, score: str, out: Path) -> Report | None:
     if not place.is_dir():
         return None
     made = of_sweep(settings([f"sweep={name}", f"runs={place}"]), [place], out)
-    if any(finding.effect is not None for finding in made.findings) or not made.runs:
+    scored = any(score in run.metrics for run in made.runs)
+    if not scored or any(finding.effect is not None for finding in made.findings):
         return made
     return of_sweep(settings([f"sweep={name}", f"runs={place}", f"score={score}"]), [place], out)
 
@@ -150,6 +152,15 @@ def kept(rows: list[Row], fresh: Callable[[Row], bool], new: list[Row], order: C
     return sorted([*(row for row in rows if not fresh(row)), *new], key=order)  # type: ignore[arg-type, return-value]
 
 
+def judged(rows: list[Row], before: list[Row]) -> list[Row]:
+    """The claims' lines; where these runs could not judge one, the line that earlier runs gave it."""
+    earlier = {(row["paper"], row["table"], row["claim"]): row for row in before}
+    return [
+        earlier.get((row["paper"], row["table"], row["claim"]), row) if row.get("verdict") == "NOT RUN" else row
+        for row in rows
+    ]
+
+
 def page(claims: list[Row], runs: list[Row], names: list[str]) -> str:
     """CLAIMS.md."""
     tables = dict.fromkeys(f"{row['paper']}/{row['table']}" for row in claims)
@@ -173,16 +184,16 @@ def main(folder: Path, only: Sequence[str] = (), score: str = "dev/demo/average"
         made = {name: report(name, folder, score, Path(pictures)) for name in only or names}
     found = {name: one for name, one in made.items() if one is not None and one.runs}
     runs = {run.folder: run_row(run, folder) for one in found.values() for run in one.runs}
-    places = {str(jobs.read(name).folder) for name in found}
+    before = read(HERE / "claims.csv")
     claims = kept(
-        read(HERE / "claims.csv"),
+        before,
         lambda row: f"{row['paper']}/{row['table']}" in found,
-        [row for name, one in found.items() for row in claim_rows(name, one)],
+        judged([row for name, one in found.items() for row in claim_rows(name, one)], before),
         lambda row: names.index(f"{row['paper']}/{row['table']}"),
     )
     every = kept(
         read(HERE / "all_runs.csv"),
-        lambda row: row["folder"].startswith(tuple(f"{place}/" for place in places)),
+        lambda row: Path(row["folder"]) in {one.relative_to(folder) for one in runs},
         list(runs.values()),
         lambda row: row["folder"],
     )

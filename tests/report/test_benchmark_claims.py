@@ -59,6 +59,19 @@ def test_what_was_judged_before_stays_when_its_runs_are_gone(leave, tmp_path, mo
     assert len(lines(tmp_path / "all_runs.csv")) == 7
 
 
+def test_a_claim_that_new_runs_cannot_judge_keeps_its_verdict(leave, tmp_path, monkeypatch):
+    leave_table5(leave)
+    monkeypatch.setattr(claims, "HERE", tmp_path)
+    claims.main(tmp_path / "runs", ["whitenedcse/table5"])
+    before = lines(tmp_path / "claims.csv")
+    assert {row["verdict"] for row in before} - {"NOT RUN"}
+    shutil.rmtree(tmp_path / "runs" / "whitenedcse")
+    leave("whitenedcse/table5/other", {"seed": 1}, {"test/geometry/alignment": 0.2})
+    claims.main(tmp_path / "runs", ["whitenedcse/table5"])
+    assert lines(tmp_path / "claims.csv") == before
+    assert len(lines(tmp_path / "all_runs.csv")) == 7
+
+
 def test_readme_says_how_much_was_carried_out():
     made = re.search(r"from (\d+) finished runs of (\d+) of (\d+) tables", (claims.HERE / "CLAIMS.md").read_text())
     told = re.search(r"beside (\d+) runs .*?, for (\d+) of the\s(\d+)", (claims.HERE.parent / "README.md").read_text())
