@@ -60,10 +60,10 @@ def test_the_same_line_goes_on(small_run, tmp_path, straight, dies):
     for process in {"launcher": [launcher.pid], "worker": workers, "both": [launcher.pid, *workers]}[dies]:
         os.kill(process, signal.SIGKILL)
     assert launcher.wait() == (1 if dies == "worker" else -signal.SIGKILL)
-    for _ in range(60):  # a worker that outlived its launcher is not joined by a second: the line says "elsewhere"
+    for _ in range(60):  # a worker that outlived its launcher is not joined by a second: it is "running"
         again = subprocess.run(command, check=True, capture_output=True, text=True)
         if "1 of 1 done" in again.stdout:
             break
-        assert "another process is running it" in again.stdout
+        assert "0 of 1 done, 1 running" in again.stdout
         time.sleep(0.5)
     assert_same_run(job_of(straight), job_of(tmp_path / "sweep"))
