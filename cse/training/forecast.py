@@ -1,7 +1,7 @@
 """The time and memory that a run will take on this machine, from about half a second of its own steps.
 
     a step       making its batch + a + b * tokens, a and b from two parts of the first batches
-    scores       the texts that the evaluators ask for, at the speed of some of them
+    scores       the texts that the evaluators ask for, by the time of some batches of them, from short to long
     memory       what is held once the optimizer has its moments, plus the largest of: the tensors that a step keeps for
                  its backward pass (c + d * tokens), the gradients, and on a CPU a checkpoint's copies. On a CPU also
                  the allocator's fragmentation, and what is loaded at the end (plots, the best encoder)
@@ -27,6 +27,8 @@ from cse.types import Batch, Tokens
 
 BUDGET = 0.5  # seconds of measured steps, and again of encoding
 FRAGMENTATION, LOADED_LATER = 1.4, 0.3 * 2**30  # on a CPU: measured on runs of simcse and barlow with MiniLM
+ENCODED = 128  # texts in a batch of `Encoder.encode`
+PLACES = (0, 1, 1 / 2, 1 / 4, 3 / 4, 1 / 8, 3 / 8, 5 / 8, 7 / 8)  # of the batches that are timed, from short to long
 BATCHES = 3  # whose tokens are counted
 SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2)  # of a batch: the smallest that the objective takes is measured first
 
@@ -222,16 +224,42 @@ def all_texts(training: Training) -> Iterator[str]:
 
 
 def scoring_seconds(training: Training) -> tuple[float, float]:
-    """Seconds to encode what one dev score asks for, and what is scored at the end beside it, at the speed of some."""
-    encoder, dev = training.parts.encoder, dev_texts(training)
+    """Seconds to encode what one dev score asks for, and what is scored at the end beside it.
+
+    Texts are encoded by length, so batches of all lengths are timed, the shortest and the longest first, and the others
+    lie between them.
+    """
+    dev = dev_texts(training)
     last = list(dict.fromkeys(all_texts(training)).keys() - set(dev))
-    texts = sorted([*dev, *last])
-    np.random.default_rng(0).shuffle(texts)
-    seconds, size, done = 0.0, 32, 0
-    while done < len(texts) and seconds < BUDGET:
+    batches = batches_by_length([*dev, *last])
+    if not batches:
+        return 0.0, 0.0
+
+    def seconds(batch: list[str]) -> float:
         started = time.perf_counter()
-        encoder.encode(texts[done : done + size], head=training.parts.objective.test_head())
-        seconds += time.perf_counter() - started
-        done, size = done + size, 2 * size
-    a_character = seconds / max(1, sum(map(len, texts[:done])))
-    return a_character * sum(map(len, dev)), a_character * sum(map(len, last))
+        training.parts.encoder.encode(batch, head=training.parts.objective.test_head())
+        return time.perf_counter() - started
+
+    seconds(batches[0])  # the first one waits for libraries
+    timed: dict[int, float] = {}  # by characters
+    for place in dict.fromkeys(round(share * (len(batches) - 1)) for share in PLACES):
+        if sum(timed.values()) < BUDGET:
+            timed[characters(batches[place])] = seconds(batches[place])
+    known = sorted(timed)
+
+    def total(texts: list[str]) -> float:
+        sizes = [characters(batch) for batch in batches_by_length(texts)]
+        return float(np.interp(sizes, known, [timed[size] for size in known]).sum())
+
+    return total(dev), total(last)
+
+
+def batches_by_length(texts: list[str]) -> list[list[str]]:
+    """As `Encoder.encode` makes them, but for characters in place of tokens."""
+    texts = sorted(texts, key=len)
+    return [texts[start : start + ENCODED] for start in range(0, len(texts), ENCODED)]
+
+
+def characters(texts: list[str]) -> int:
+    """Of all of them together."""
+    return sum(map(len, texts))
