@@ -20,7 +20,12 @@ def differing(runs: Sequence[Run], seed: str) -> list[str]:
     """
     typed = [key for key in typed_keys(runs) if counts(key, seed) and not follows(runs, [], key)]
     cases = [key for key in typed if key == "case"]  # a sweep's case is the name of several settings at once
-    chosen = cases + [key for key in typed if key not in cases and not (cases and follows(runs, cases, key))]
+
+    def named_by_case(key: str) -> bool:
+        known = [*cases, seed] if key == "checkpoint" else cases  # each seed's run is a checkpoint of its own
+        return bool(cases) and follows(runs, known, key)
+
+    chosen = cases + [key for key in typed if key not in cases and not named_by_case(key)]
     for key in varying(list(runs), seed):
         if counts(key, seed) and key not in chosen and not follows(runs, [*chosen, seed], key):
             chosen.append(key)

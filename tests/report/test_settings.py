@@ -42,6 +42,15 @@ def test_a_case_stands_for_the_settings_that_it_names(typed, tmp_path):
     assert differing(read_runs([tmp_path / "runs"]), "seed") == ["case", "trainer.lr"]
 
 
+def test_scored_runs_of_one_case_differ_in_their_seed_alone(typed, tmp_path):
+    for case in ("text", "images"):
+        for seed in (1, 2):
+            checkpoint = f"runs/{case}-seed_{seed}"
+            typed(f"{case}{seed}", [f"case={case}", f"checkpoint={checkpoint}"],
+                  {"case": case, "checkpoint": checkpoint, "seed": seed})  # fmt: skip
+    assert differing(read_runs([tmp_path / "runs"]), "seed") == ["case"]
+
+
 def test_every_axis_of_a_search_is_a_column_though_one_tells_all_runs_apart(typed, tmp_path):
     for lr, clip in ((0.1, 1), (0.2, 2), (0.3, 1)):
         typed(f"{lr}", [f"trainer.lr={lr}", f"trainer.clip={clip}"], {"trainer.lr": lr, "trainer.clip": clip})
