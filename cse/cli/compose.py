@@ -15,7 +15,6 @@ from omegaconf import DictConfig
 from cse.cli import cleanup, launched
 from cse.errors import Interrupted, RunError, UserError
 from cse.files import NO_PLACE
-from cse.run import scale
 from cse.run.composition import (
     composed,
     explain,
@@ -23,6 +22,7 @@ from cse.run.composition import (
     program,
     refuse_additions,
     refuse_choices,
+    refuse_sizes,
     valid_keys,
 )
 from cse.run.groups import PROVIDER, adopted, choices, own_folders
@@ -208,7 +208,7 @@ def command(config_name: str, task: Callable[[DictConfig], object], arguments: l
 
     with exit_codes(config_name, arguments):
         if "hydra.mode=RUN" not in arguments:  # a sweep's job has the sweep's own words, too
-            scale.check_typed(arguments)
+            refuse_sizes(arguments)
         arguments = launched.following(spelled(resumed(arguments), config_name))
         refuse_flags(arguments, config_name)
         refuse_additions(arguments, config_name)

@@ -4,10 +4,10 @@ import difflib
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from cse.dotted import flattened
 from cse.errors import UserError
@@ -17,6 +17,9 @@ from cse.run.synonyms import meant
 
 LISTED = 20
 """So many choices are listed in a message."""
+
+LAPTOP_TEXT = ("scale.sentences", "scale.pairs", "scale.documents")
+"""The text files of scale=laptop."""
 
 SWITCH = {"yes": True, "on": True, "true": True, "no": False, "off": False, "false": False}
 """Words for truth, in small letters."""
@@ -93,6 +96,21 @@ def refuse_additions(arguments: list[str], config_name: str) -> None:
             keys = valid_keys(config_name, arguments)
             if not key.startswith("hydra") and key not in keys:
                 raise UserError(f"{argument}: {no_key(key, keys, config_name)}")
+
+
+def refuse_sizes(arguments: Sequence[str]) -> None:
+    """Raise UserError for a size that scale=laptop would replace with its own, and for a text file that is missing."""
+    if "scale=laptop" not in arguments:
+        return
+    sizes = OmegaConf.load(Path(CONF_DIR) / "scale" / "laptop.yaml")
+    own = {f"trainer.{key}": f"scale.trainer.{key}" for key in sizes.trainer}
+    own |= {"model.name": "scale.model", "aux_modality.data.batch_size": "scale.aux_batch"}
+    for argument in arguments:
+        key, _, value = argument.lstrip("+").partition("=")
+        if key in own:
+            raise UserError(f"{key}={value}: scale=laptop has a size of its own for it; give {own[key]}={value}")
+        if key in LAPTOP_TEXT and value != "null" and not Path(value).is_file():
+            raise UserError(f"{key}={value}: there is no such file")
 
 
 def refuse_choices(arguments: list[str]) -> None:

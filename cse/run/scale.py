@@ -5,33 +5,16 @@ the judgements and the sizes are replaced (conf/scale/laptop.yaml). What the pap
 changed goes to `scale.replaced`, by which a report finds the row that the run stands for.
 """
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from cse.data.corpora import HUB
-from cse.errors import MissingResource, UserError
+from cse.errors import MissingResource
 from cse.run.groups import CONF_DIR
 
 WIDTH = 384  # of the embedded encoder
-FILES = ("scale.sentences", "scale.pairs", "scale.documents")
 JUDGED_FROM = {name: "senteval" for name in ("stsb", "sts", "transfer", "geometry")} | {"stsb_multi": "stsb_multi"}
-
-
-def check_typed(typed: Sequence[str]) -> None:
-    """Raise UserError for a typed size that scale=laptop would replace with its own, and for a file that is missing."""
-    if "scale=laptop" not in typed:
-        return
-    sizes = OmegaConf.load(Path(CONF_DIR) / "scale" / "laptop.yaml")
-    own = {f"trainer.{key}": f"scale.trainer.{key}" for key in sizes.trainer}
-    own |= {"model.name": "scale.model", "aux_modality.data.batch_size": "scale.aux_batch"}
-    for word in typed:
-        key, _, value = word.lstrip("+").partition("=")
-        if key in own:
-            raise UserError(f"{key}={value}: scale=laptop has a size of its own for it; give {own[key]}={value}")
-        if key in FILES and value != "null" and not Path(value).is_file():
-            raise UserError(f"{key}={value}: there is no such file")
 
 
 def fit(cfg: DictConfig) -> None:

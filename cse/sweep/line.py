@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from cse.errors import MissingResource, UserError
-from cse.run import composition, scale
+from cse.run import composition
 from cse.sweep import jobs, multirun
 
 MULTI = ("-m", "--multirun")
@@ -107,7 +107,7 @@ class Line:
 
     def check(self) -> None:
         """Raise UserError for a line that cannot start jobs, MissingResource for a plug-in that is not installed."""
-        scale.check_typed(self.jobs_own)
+        composition.refuse_sizes(self.jobs_own)
         resume, launcher = self.given.get("resume", "null"), self.given.get("hydra/launcher", "joblib")
         if "RANK" in os.environ:
             raise UserError("-m and sweep= start processes of their own: run them without torchrun, accelerate or srun")
