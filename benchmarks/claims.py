@@ -183,7 +183,7 @@ def main(folder: Path, only: Sequence[str] = (), score: str = "dev/demo/average"
     with tempfile.TemporaryDirectory() as pictures:
         made = {name: report(name, folder, score, Path(pictures)) for name in only or names}
     found = {name: one for name, one in made.items() if one is not None and one.runs}
-    runs = {run.folder: run_row(run, folder) for one in found.values() for run in one.runs}
+    runs = {str(run.folder.relative_to(folder)): run_row(run, folder) for one in found.values() for run in one.runs}
     before = read(HERE / "claims.csv")
     claims = kept(
         before,
@@ -193,7 +193,7 @@ def main(folder: Path, only: Sequence[str] = (), score: str = "dev/demo/average"
     )
     every = kept(
         read(HERE / "all_runs.csv"),
-        lambda row: Path(row["folder"]) in {one.relative_to(folder) for one in runs},
+        lambda row: row["folder"] in runs,
         list(runs.values()),
         lambda row: row["folder"],
     )
