@@ -17,6 +17,14 @@ from cse.run.groups import CONF_DIR, choices, first_comment, groups
 README = Path(__file__).resolve().parents[2] / "README.md"
 
 
+@pytest.mark.parametrize("command", ["train", "evaluate", "report", "data", "doctor", "export"])
+def test_a_command_begins_without_anything_heavy(command):
+    heavy = "('torch', 'transformers', 'numpy', 'pydantic')"
+    code = f"import sys, cse.cli.{command}; sys.exit(','.join(name for name in {heavy} if name in sys.modules))"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ended.stderr.strip() == ""
+
+
 @pytest.mark.parametrize(("command", "text"), [("train", TRAIN), ("evaluate", EVALUATE)])
 def test_help_names_every_choice(command, text):
     lines = answer(command, text, ["--help"])
@@ -117,7 +125,7 @@ def test_zsh_completes_with_commands_of_its_own():
               "query() { print objective=barlow }", "words=(query 'objective=b'); CURRENT=2")  # fmt: skip
     lines = "\n".join([around[0], script, *around[1:], "_cse", "alias cse-train"])
     ended = subprocess.run(["zsh", "-f", "-c", lines], capture_output=True, text=True, check=True)
-    assert ended.stderr == ""
+    assert ended.stderr.strip() == ""
     said = ended.stdout.splitlines()
     assert said[0] == "registered _cse cse-train cse-eval"
     assert "objective=barlow" in said
