@@ -1,7 +1,5 @@
 """What cse-eval scores: an encoder from anywhere, or averaged word vectors, and whitening on top."""
 
-import json
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -10,6 +8,7 @@ from typing import TYPE_CHECKING
 from omegaconf import DictConfig
 
 from cse.errors import UserError
+from cse.files import read_json
 from cse.run.words import newest_run
 from cse.types import Encode
 
@@ -99,11 +98,8 @@ def folder_of(path: Path) -> str:
 
 def trained_seed(checkpoint: Path) -> int | None:
     """The seed of the run whose folder, or best/ in it, this is; None for any other encoder."""
-    for record in (checkpoint / "results.json", checkpoint.parent / "results.json"):
-        if record.is_file():
-            with suppress(ValueError):  # half a file, of a run that was killed
-                return json.loads(record.read_text(encoding="utf-8")).get("seed")
-    return None
+    results = read_json(checkpoint / "results.json") or read_json(checkpoint.parent / "results.json")
+    return results.get("seed")
 
 
 def sentences(file: str) -> list[str]:

@@ -4,7 +4,6 @@ A process that was killed continues from its last checkpoint. A failed job is a 
 """
 
 import fcntl
-import json
 import math
 import multiprocessing
 import os
@@ -21,6 +20,7 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from cse.dotted import Json
+from cse.files import read_json
 from cse.report.life import RUNNING, life_of
 from cse.report.runs import read_run
 from cse.run import scale, slurm
@@ -96,13 +96,13 @@ def run(one: jobs.Job, folder: Path, processes: list[subprocess.Popen]) -> tuple
         except BlockingIOError:
             life = life_of(read_run(folder))
             return RUNNING, None, life.said if life.state == RUNNING else "another process is starting it"
-        before = results_of(folder)
+        before = read_json(folder / "results.json")
         if before.get("status") == "done":
             changes = differences(one, before)
             if not changes:
                 return "done before", score_of(before), ""
             return "failed", None, f"{folder} is done, with {', '.join(changes[:3])}: move it away to run the job again"
-        if one.scores and results_of(one.scores[0]).get("status") != "done":
+        if one.scores and read_json(one.scores[0] / "results.json").get("status") != "done":
             maker = " ".join(a for a in one.scores[1].arguments if a.startswith(("sweep=", "case=")))
             return "failed", None, f"it scores {one.scores[0]}, which is not done: cse-train {maker}"
         with gpu() as environment, open(folder / "job.log", "ab") as log:
@@ -116,7 +116,7 @@ def run(one: jobs.Job, folder: Path, processes: list[subprocess.Popen]) -> tuple
             )
             processes.append(process)
             code = process.wait()
-    results = results_of(folder)
+    results = read_json(folder / "results.json")
     if code == 0 and results.get("status") == "done":
         return "done", score_of(results), ""
     if code > 128:
@@ -172,14 +172,6 @@ def differences(one: jobs.Job, results: Json) -> list[str]:
     now = jobs.settings(config)
     before = jobs.settings(DictConfig(results["config"]))
     return [f"{key}={before[key]} (now {now[key]})" for key in now if key in before and before[key] != now[key]]
-
-
-def results_of(folder: Path) -> Json:
-    """A run's results.json; {} where it is missing or cannot be read."""
-    try:
-        return json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
 
 
 def score_of(results: Json) -> float | None:
