@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -28,9 +28,8 @@ def listening(path: Path, several: bool) -> Iterator[None]:
             return
         came.append(time.monotonic())
         plan.stop(path, number)
-        for child in psutil.Process().children() if several else []:
-            if "resource_tracker" not in " ".join(child.cmdline()):
-                child.send_signal(number)
+        if several:
+            tell_children(number)
         if len(came) > 1:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
@@ -44,3 +43,11 @@ def listening(path: Path, several: bool) -> Iterator[None]:
     finally:
         for one, handler in before.items():
             signal.signal(one, handler)
+
+
+def tell_children(number: int) -> None:
+    """Send a signal to every process that this one started, but multiprocessing's own (`resource_tracker`)."""
+    for child in psutil.Process().children():
+        with suppress(psutil.NoSuchProcess):  # it may end meanwhile; one that nobody has waited for has no command
+            if "resource_tracker" not in " ".join(child.cmdline()):
+                child.send_signal(number)

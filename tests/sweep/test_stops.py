@@ -33,6 +33,15 @@ def test_processes_that_run_jobs_are_told_and_waited_for(tmp_path):
     assert plan.stopped(path) == signal.SIGUSR1
 
 
+def test_a_child_that_has_ended_keeps_no_other_from_being_told():
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)  # ended, and not waited for: a zombie
+    other = subprocess.Popen(["sleep", "60"])
+    stops.tell_children(signal.SIGTERM)
+    assert other.wait(timeout=30) == -signal.SIGTERM
+    ended.wait()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("number", "whole_group"), [(signal.SIGINT, True), (signal.SIGTERM, False)])
 def test_jobs_at_the_same_time_all_save(small_run, tmp_path, number, whole_group):
