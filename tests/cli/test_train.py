@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +30,7 @@ def test_leaves_a_complete_folder(small_run, cse_train, tmp_path, capsys):
     assert results["best_step"] in (2, 4, 6)
     assert {"dev/stsb/spearman", "test/stsb/spearman"} <= set(results["metrics"])
     assert results["config"]["trainer"]["lr"] == 3e-5
-    assert results["versions"]["torch"].startswith("2.11")
+    assert results["versions"]["torch"] == version("torch")
     assert results["data"]["stsb"]["files"]
     assert results["overlap"]["texts"] == 200
     assert results["overlap"]["sets"]["stsb"]["texts"] > 0
