@@ -15,11 +15,10 @@ from cse.report.life import DONE, STATES, Life, life_of
 from cse.report.notes import mixed, retrieved
 from cse.report.runs import Run
 from cse.report.settings import differing, short_names, shown
+from cse.report.spec import less_is_better
 from cse.report.statistics import summary
 
 FEW = 8  # scores that are all shown where nobody says which
-LESS = re.compile(r".*(^|/)(aux/)?(loss|alignment|uniformity\w*|anisotropy\w*|seconds|perplexity)")
-"""Scores of which less is better."""
 AUTOMATIC = re.compile(r"~|resume=|hydra[./]|tracker\.wandb\.(name|group)=")
 """Words of a job's command line that its engine added."""
 
@@ -182,11 +181,6 @@ def compared(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequence[st
 def headline(metrics: Iterable[str]) -> list[str]:
     """The averages among scores."""
     return [name for name in metrics if name.rpartition("/")[2] in ("average", "avg", "mean")]
-
-
-def less_is_better(metric: str) -> bool:
-    """Whether the least value of a score is the best one."""
-    return LESS.fullmatch(metric) is not None
 
 
 def program_of(run: Run) -> str:

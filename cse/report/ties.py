@@ -5,10 +5,8 @@ import math
 from cse.report import statistics
 from cse.report.cells import Cell
 from cse.report.sides import compared, of_cell
-from cse.report.spec import Metric
+from cse.report.spec import less_is_better
 from cse.report.table import Table
-
-LESS_IS_BETTER = ("alignment", "uniformity", "uniformity_without_log", "median_rank", "mse", "mean_cosine")
 
 
 def mark(table: Table, seed: str, confidence: float) -> None:
@@ -32,8 +30,3 @@ def _mark(cells: list[Cell], seed: str, confidence: float) -> None:
     ]
     for cell, p in zip(cells, statistics.holm(p_values), strict=True):
         cell.tied = math.isnan(p) or p >= 1 - confidence
-
-
-def less_is_better(metric: Metric | None) -> bool:
-    """Whether the least of a score is its best."""
-    return isinstance(metric, str) and metric.rpartition("/")[2] in LESS_IS_BETTER

@@ -10,7 +10,7 @@ import yaml
 from rich.console import Console
 
 from cse.report import terminal
-from cse.report.comparison import compared, headline, less_is_better
+from cse.report.comparison import compared, headline
 from cse.report.runs import read_runs
 
 TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICKRelatedness")
@@ -60,10 +60,15 @@ def test_settings_are_ranked_by_what_selects_and_seeds_are_folded(comparison):
     assert comparison.counted == "8 runs: 7 done, 1 failed"
 
 
-def test_less_is_better_for_losses(comparison):
-    assert less_is_better("test/geometry/uniformity")
-    assert less_is_better("train/loss")
-    assert not less_is_better("test/sts/average")
+@pytest.mark.parametrize("score", ["test/retrieval/median_rank", "dev/geometry/uniformity", "dev/mine/loss"])
+def test_the_least_wins_where_less_is_better(score, leave, tmp_path):
+    for lr, value in ((1e-5, 9.0), (3e-5, 3.0)):
+        leave(f"{lr}", {"trainer.lr": lr, "seed": 1}, {score: value})
+    best, _ = compared(read_runs([tmp_path / "runs"]), [tmp_path / "runs"], [], "seed").ranked
+    assert best.values == (3e-5,)
+
+
+def test_of_many_scores_the_averages_are_shown():
     assert headline(["test/sts/average", "test/sts/STS12/a"]) == ["test/sts/average"]
 
 
