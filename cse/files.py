@@ -1,9 +1,11 @@
 """Files and folders that a reader never sees half written: a temporary name beside the final one, then one rename."""
 
 import contextlib
+import csv
 import ctypes
 import errno
 import hashlib
+import io
 import json
 import math
 import os
@@ -167,6 +169,15 @@ def read_json(path: Path) -> dict[str, Any]:
 def json_line(value: Mapping[str, object]) -> str:
     """One line of JSON, newline included."""
     return json.dumps(plain(value), ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def csv_text(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """CSV with a header. Numbers are unrounded; None, and what is no finite number, is an empty cell."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([plain(cell) for cell in row] for row in rows)
+    return out.getvalue()
 
 
 def plain(value: object) -> object:

@@ -8,6 +8,7 @@ from safetensors import SafetensorError
 
 from cse.errors import RunError
 from cse.files import (
+    csv_text,
     recover_folder,
     remove_leftovers,
     replaced_file,
@@ -29,6 +30,11 @@ def test_json_comes_back(tmp_path):
 def test_nan_and_infinity_become_null(tmp_path):
     write_json(tmp_path / "r.json", {"loss": float("nan"), "max": np.inf, "t": torch.tensor(float("-inf"))})
     assert json.loads((tmp_path / "r.json").read_text()) == {"loss": None, "max": None, "t": None}
+
+
+def test_csv_is_unrounded_and_empty_where_nothing_is_known():
+    row = ["a,b", 1 / 3, np.float64(1 / 3), None, float("nan"), True]
+    assert csv_text("abcdef", [row]) == f'a,b,c,d,e,f\n"a,b",{1 / 3},{1 / 3},,,True\n'
 
 
 def test_what_json_cannot_hold_is_refused_and_the_old_file_stays(tmp_path):

@@ -1,7 +1,5 @@
 """Any runs beside each other: what tells them apart, what each scored, which setting is best, what became of each."""
 
-import csv
-import io
 import re
 import shlex
 from collections.abc import Iterable, Sequence
@@ -10,6 +8,7 @@ from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path
 
+from cse.files import csv_text
 from cse.report.layout import Grid, number
 from cse.report.life import DONE, STATES, Life, life_of
 from cse.report.notes import mixed, retrieved
@@ -141,17 +140,19 @@ class Comparison:
 
     def to_csv(self) -> str:
         """A line for each run: what became of it, its settings, and every score, unrounded."""
-        out = io.StringIO()
-        writer = csv.writer(out, lineterminator="\n")
-        seed = [self.seed] if self.seed not in self.keys else []
+        keys = [*self.keys, *([self.seed] if self.seed not in self.keys else [])]
         facts = ("best_step", "steps", "wall_seconds", "tokens_per_second", "device", "git_commit")
-        writer.writerow(["folder", "state", "why", *self.keys, *seed, *self.metrics, *facts, "command"])
-        for run, life in zip(self.runs, self.lives, strict=True):
-            values = [plain_text(run.get(key)) for key in [*self.keys, *seed]]
-            scores = [plain_text(run.metrics.get(metric)) for metric in self.metrics]
-            found = [plain_text(run.results.get(fact)) for fact in facts]
-            writer.writerow([run.folder, life.state, life.said, *values, *scores, *found, command_of(run)])
-        return out.getvalue()
+        rows = [
+            [
+                *(run.folder, life.state, life.said),
+                *map(run.get, keys),
+                *map(run.metrics.get, self.metrics),
+                *map(run.results.get, facts),
+                command_of(run),
+            ]
+            for run, life in zip(self.runs, self.lives, strict=True)
+        ]
+        return csv_text(["folder", "state", "why", *keys, *self.metrics, *facts, "command"], rows)
 
 
 def compared(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequence[str], seed: str) -> Comparison:
@@ -202,8 +203,3 @@ def runs_of(setting: Setting) -> str:
     """How many runs are done, of how many."""
     done = sum(run.status == "done" for run in setting.runs)
     return str(done) if done == len(setting.runs) else f"{done} of {len(setting.runs)}"
-
-
-def plain_text(value: object) -> object:
-    """A value as a CSV holds it: numbers unrounded, "" for None."""
-    return "" if value is None else repr(value) if isinstance(value, float) else value

@@ -1,10 +1,8 @@
 """What was found of a paper's claims as lines of text, the same for the terminal, Markdown, CSV and HTML."""
 
-import csv
-import io
-import math
 from collections.abc import Callable
 
+from cse.files import csv_text
 from cse.report.layout import Grid, bounds, grid_to_markdown, probability, signed
 from cse.report.verdicts import Finding
 
@@ -46,47 +44,26 @@ def to_markdown(findings: list[Finding]) -> str:
 
 def to_csv(findings: list[Finding]) -> str:
     """A line for each claim, numbers unrounded."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(
-        [
-            "claim",
-            "source",
-            "verdict",
-            "effect",
-            "low",
-            "high",
-            "items_low",
-            "items_high",
-            "n",
-            "test",
-            "p",
-            "part",
-            "parts_measured",
-            "parts",
-            "missing",
-            "published_effect",
-            "published_supports",
-        ]
-    )
-    for f in findings:
-        ends = (*(f.interval or (None, None)), *(f.over_items or (None, None)))
-        numbers = ["" if x is None or math.isnan(x) else repr(x) for x in (f.effect, *ends, f.p, f.printed)]
-        supported = "" if f.supported is None else f.supported
-        writer.writerow(
-            [
-                f.claim.says,
-                f.claim.source,
-                said(f),
-                *numbers[:5],
-                f.n,
-                f.test,
-                numbers[5],
-                f.part,
-                *f.parts,
-                f.missing,
-                numbers[6],
-                supported,
-            ]
-        )
-    return out.getvalue()
+    return csv_text(COLUMNS, [[column(finding) for column in COLUMNS.values()] for finding in findings])
+
+
+COLUMNS: dict[str, Callable[[Finding], object]] = {
+    "claim": lambda f: f.claim.says,
+    "source": lambda f: f.claim.source,
+    "verdict": said,
+    "effect": lambda f: f.effect,
+    "low": lambda f: f.interval and f.interval[0],
+    "high": lambda f: f.interval and f.interval[1],
+    "items_low": lambda f: f.over_items and f.over_items[0],
+    "items_high": lambda f: f.over_items and f.over_items[1],
+    "n": lambda f: f.n,
+    "test": lambda f: f.test,
+    "p": lambda f: f.p,
+    "part": lambda f: f.part,
+    "parts_measured": lambda f: f.parts[0],
+    "parts": lambda f: f.parts[1],
+    "missing": lambda f: f.missing,
+    "published_effect": lambda f: f.printed,
+    "published_supports": lambda f: f.supported,
+}
+"""Of claims.csv."""

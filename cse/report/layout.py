@@ -4,14 +4,13 @@ Up to two columns: one line for each number, its facts side by side. More column
 paper, one fact a line, under the paper's own columns.
 """
 
-import csv
-import io
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 
+from cse.files import csv_text
 from cse.report.cells import Cell
 from cse.report.published import Value
 from cse.report.statistics import Interval, Summary
@@ -139,12 +138,8 @@ def remarks(table: Table) -> list[str]:
 
 def to_csv(tables: list[Table]) -> str:
     """One line for each cell, numbers unrounded."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(_csv_row(Cell("", "", None), ""))
-    for table in tables:
-        writer.writerows([map(_bare, _csv_row(cell, table.split_of(cell.column)).values()) for cell in table.all_cells])
-    return out.getvalue()
+    cells = [_csv_row(cell, table.split_of(cell.column)).values() for table in tables for cell in table.all_cells]
+    return csv_text(_csv_row(Cell("", "", None), ""), cells)
 
 
 def _csv_row(cell: Cell, split: str) -> dict[str, str | float | None]:
@@ -180,13 +175,6 @@ def _csv_row(cell: Cell, split: str) -> dict[str, str | float | None]:
         "published_note": printed.note if printed else "",
         "values": " ".join(map(repr, cell.values)),
     }
-
-
-def _bare(value: str | float | None) -> str:
-    """Unrounded; "" for None and NaN."""
-    if isinstance(value, str):
-        return value
-    return "" if value is None or math.isnan(value) else repr(value)
 
 
 def to_markdown(table: Table) -> str:
