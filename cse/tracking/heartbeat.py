@@ -13,6 +13,8 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import psutil
+
 from cse.errors import RunError
 from cse.files import write_json
 
@@ -32,7 +34,7 @@ class Beat:
 
     def is_alive(self, now: float) -> bool:
         """Whether the process lives at `now`. On this machine the system is asked, else the beat's age decides."""
-        if self.host == socket.gethostname() and not exists(self.pid):
+        if self.host == socket.gethostname() and not psutil.pid_exists(self.pid):
             return False
         return now - self.time < SILENCE
 
@@ -77,14 +79,3 @@ def read_beat(folder: Path) -> Beat | None:
         return Beat(str(content["host"]), int(content["pid"]), float(content["time"]), content.get("steps"))
     except (OSError, ValueError, KeyError, TypeError):
         return None
-
-
-def exists(pid: int) -> bool:
-    """Whether this machine has a process of that number."""
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # another user's
-        return True
-    return True
