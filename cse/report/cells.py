@@ -3,6 +3,8 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -15,13 +17,9 @@ from cse.report.statistics import Interval, Intervals
 
 NOT_RUN, PUBLISHED_ONLY, OTHER_SETTING = "NOT RUN", "PUBLISHED ONLY", "OTHER SETTING"
 
-WITHIN_A_SEED: dict[str, Callable[[list[float]], float]] = {
-    "mean": lambda scores: float(np.mean(scores)),
-    "max": max,
-    "q75": lambda scores: float(np.quantile(scores, 0.75)),
-    "q50": lambda scores: float(np.quantile(scores, 0.5)),
-}
-QUARTILES = {"q75": 0.75, "q50": 0.5}
+QUARTILES: dict[str, Callable[..., Any]] = {"q75": partial(np.quantile, q=0.75), "q50": partial(np.quantile, q=0.5)}
+WITHIN_A_SEED: dict[str, Callable[..., Any]] = {"mean": np.mean, "max": max, **QUARTILES}
+"""Statistics of scores."""
 
 
 @dataclass
@@ -89,7 +87,7 @@ def value_of(runs: list[Run], metric: Metric | None, aggregate: str, spec: Spec)
     """One value of the runs of one seed, all of which have the metric."""
     if aggregate == "best":
         return scores([best_run(runs, spec)], metric)[0]
-    return WITHIN_A_SEED[aggregate](scores(runs, metric))
+    return float(WITHIN_A_SEED[aggregate](scores(runs, metric)))
 
 
 def best_run(runs: list[Run], spec: Spec) -> Run:
@@ -172,12 +170,8 @@ def interval_of(cell: Cell, spec: Spec, intervals: Intervals) -> Interval | None
         over_items = resampling.of_run(cell.runs[0], cell.metric)
         return over_items.interval(intervals.confidence) if over_items else None
     if cell.aggregate in QUARTILES and len(cell.runs) > 1:
-        level = QUARTILES[cell.aggregate]
-        return statistics.bootstrap_interval(
-            scores(cell.runs, metric_of(spec, cell.row, cell.column)),
-            intervals.confidence,
-            statistic=lambda x, axis: np.quantile(x, level, axis=axis),
-        )
+        values = scores(cell.runs, metric_of(spec, cell.row, cell.column))
+        return statistics.bootstrap_interval(values, intervals.confidence, QUARTILES[cell.aggregate])
     return None
 
 

@@ -44,10 +44,8 @@ def summary(values: Sequence[float]) -> Summary:
 
 def t_interval(values: Sequence[float], confidence: float) -> Interval:
     """Of the mean: mean -+ t_{n-1} sd / sqrt n. Needs two values or more."""
-    sample = summary(values)
-    assert sample.sd is not None
-    reach = stats.t.ppf((1 + confidence) / 2, sample.n - 1) * sample.sd / math.sqrt(sample.n)
-    return float(sample.mean - reach), float(sample.mean + reach)
+    mean, reach = np.mean(values), stats.t.ppf((1 + confidence) / 2, len(values) - 1) * stats.sem(values)
+    return float(mean - reach), float(mean + reach)
 
 
 def bootstrap_interval(values: Sequence[float], confidence: float, statistic: Callable = np.mean) -> Interval:
