@@ -6,7 +6,7 @@ Dev: the accuracy on dev, of MRPC too; SICK-R and STS-B Pearson; STS12..16 as on
 all 28, which the authors' script prints beside the papers' average. An empty sentence is encoded as ".", as there.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from cse.eval.sts import SUBSETS
 from cse.provenance import Average, ItemScores, Provenance
 from cse.types import Encode, Evaluator
 
-Counted = tuple[list[str], list[str]]
+Counted = tuple[Average, Average]
 """The scores that a task counts by, on test and on dev; of several, their mean."""
 
 ACCURACY = ("CR", "MR", "MPQA", "SUBJ", "SST2", "SST5", "TREC", "SNLI", "SICK-E")
@@ -85,7 +85,7 @@ class Declutr(Evaluator):
         items: ItemScores = {}
         for name, part in self.parts.items():
             items |= under(f"{name}/", part.items("test"))
-        return items | averaged(self.last[1])
+        return items | averaged(self.last[1], split)
 
     def texts(self) -> Iterator[str]:
         """The texts of every part."""
@@ -110,49 +110,33 @@ def full_stops(encode: Encode) -> Encode:
 
 def averages(scores: dict[str, float], split: str) -> dict[str, float]:
     """Downstream, Probing, (D + P) / 2 and the mean of all tasks of a split, of `<part>/<task>/<statistic>` scores."""
-    downstream, probing = (task_scores(scores, tasks, split) for tasks in (DOWNSTREAM, PROBING))
-    missing_downstream, missing_probing = set(DOWNSTREAM) - set(downstream), set(PROBING) - set(probing)
-    result: dict[str, float] = {}
-    if downstream:
-        result[_named("downstream", missing_downstream)] = mean(downstream)
-    if not missing_downstream:  # Table S6
-        result["downstream_without_SNLI"] = mean({task: downstream[task] for task in downstream if task != "SNLI"})
-    if probing:
-        result[_named("probing", missing_probing)] = mean(probing)
-    if downstream and probing:
-        missing = missing_downstream | missing_probing
-        result[_named("average", missing)] = (mean(downstream) + mean(probing)) / 2
-        result[_named("all", missing)] = mean(downstream | probing)
-    return result
+    return {name: mean(average, scores) for name, average in averaged(scores, split).items()}
 
 
-def averaged(scores: dict[str, float]) -> dict[str, Average]:
-    """Which scores each average on test is the mean of, by the names that `averages` gives."""
+def averaged(scores: Iterable[str], split: str) -> dict[str, Average]:
+    """Which scores each average of a split is the mean of, a task as one: of the tasks that have all their scores."""
+    column, known = ("test", "dev").index(split), set(scores)
     downstream, probing = (
-        {task: counted for task, (counted, _) in tasks.items() if set(counted) <= set(scores)}
+        {task: counted[column] for task, counted in tasks.items() if known.issuperset(counted[column])}
         for tasks in (DOWNSTREAM, PROBING)
     )
-    missing = [set(DOWNSTREAM) - set(downstream), set(PROBING) - set(probing)]
-    means: list[Average] = [[[*one] for one in tasks.values()] for tasks in (downstream, probing)]
+    missing = set(DOWNSTREAM | PROBING) - set(downstream | probing)
     result: dict[str, Average] = {}
-    for name, lacking, mean in zip(("downstream", "probing"), missing, means, strict=True):
-        if mean:
-            result[_named(name, lacking)] = mean
-    if all(means):
-        result[_named("average", missing[0] | missing[1])] = [*means]
-        result[_named("all", missing[0] | missing[1])] = [*means[0], *means[1]]
+    if downstream:
+        result[_named("downstream", missing - set(PROBING))] = [*downstream.values()]
+    if len(downstream) == len(DOWNSTREAM):  # Table S6
+        result["downstream_without_SNLI"] = [downstream[task] for task in downstream if task != "SNLI"]
+    if probing:
+        result[_named("probing", missing - set(DOWNSTREAM))] = [*probing.values()]
+    if downstream and probing:
+        result[_named("average", missing)] = [[*downstream.values()], [*probing.values()]]
+        result[_named("all", missing)] = [*downstream.values(), *probing.values()]
     return result
 
 
-def task_scores(scores: dict[str, float], tasks: dict[str, Counted], split: str) -> dict[str, float]:
-    """The number that each task counts by, of the tasks that have all their scores."""
-    keys = {task: by_split[("test", "dev").index(split)] for task, by_split in tasks.items()}
-    return {task: mean({key: scores[key] for key in own}) for task, own in keys.items() if set(own) <= set(scores)}
-
-
-def mean(values: dict[str, float]) -> float:
-    """Mean of the values."""
-    return float(np.mean(list(values.values())))
+def mean(average: Average, scores: dict[str, float]) -> float:
+    """The mean of scores by name, an inner list counting as one."""
+    return float(np.mean([scores[one] if isinstance(one, str) else mean(one, scores) for one in average]))
 
 
 def _named(name: str, missing: set[str]) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cse.eval.declutr import DOWNSTREAM, PROBING, Declutr, averages
+from cse.eval.declutr import DOWNSTREAM, PROBING, Declutr, averaged, averages
 
 # DeCLUTR v1, Tables S3 and S4, test, and Table 1's Downstream, Probing, Avg. MRPC is (accuracy, F1).
 TASKS = [
@@ -49,6 +49,11 @@ def test_the_published_averages_come_out_of_the_published_columns(row):
     downstream, probing, expected = ROWS[row]
     found = averages(scores_of(downstream, probing), "test")
     assert (found["downstream"], found["probing"], found["average"]) == pytest.approx(expected, abs=0.006)
+
+
+def test_the_average_without_snli_names_the_other_17_tasks():
+    named = averaged(scores_of(*ROWS["DeCLUTR-base"][:2]), "test")
+    assert [one for one in named["downstream"] if one not in named["downstream_without_SNLI"]] == DOWNSTREAM["SNLI"][:1]
 
 
 def test_the_tables_are_the_papers():
