@@ -53,7 +53,8 @@ def test_the_published_averages_come_out_of_the_published_columns(row):
 
 def test_the_average_without_snli_names_the_other_17_tasks():
     named = averaged(scores_of(*ROWS["DeCLUTR-base"][:2]), "test")
-    assert [one for one in named["downstream"] if one not in named["downstream_without_SNLI"]] == DOWNSTREAM["SNLI"][:1]
+    (left_out,) = (one for one in named["downstream"] if one not in named["downstream_without_SNLI"])
+    assert left_out == ["transfer/SNLI/accuracy"]
 
 
 def test_the_tables_are_the_papers():
