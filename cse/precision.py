@@ -17,6 +17,18 @@ def full_precision(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
         yield tuple(x.to(torch.promote_types(x.dtype, torch.float32)) for x in tensors)
 
 
-def product(a: Tensor, b: Tensor, precision: Precision) -> Tensor:
-    """a @ b, float32 or wider. bf16: of the factors rounded to bfloat16; sums are float32 inside, rounded once."""
-    return a @ b if precision == "fp32" else (a.bfloat16() @ b.bfloat16()).float()
+def squared_product_norm(a_BP: Tensor, b_BP: Tensor, products: Precision) -> Tensor:
+    """|A^T B|^2 = sum_ij (A^T B)_ij^2 (Frobenius), from P x P products, or where B < P from the smaller B x B ones.
+
+    |A^T B|^2 = tr(A A^T B B^T) = sum_nm (A A^T)_nm (B B^T)_nm.
+    products: "bf16" rounds the factors of the matrix products to bfloat16; their sums are float32 inside, rounded once.
+    """
+
+    def product(x: Tensor, y: Tensor) -> Tensor:
+        return x @ y if products == "fp32" else (x.bfloat16() @ y.bfloat16()).float()
+
+    if len(a_BP) >= a_BP.shape[1]:
+        return product(a_BP.T, b_BP).square().sum()
+    gram_a_BB = product(a_BP, a_BP.T)
+    gram_b_BB = gram_a_BB if b_BP is a_BP else product(b_BP, b_BP.T)
+    return (gram_a_BB * gram_b_BB).sum()

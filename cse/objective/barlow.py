@@ -10,7 +10,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from cse.precision import Precision, full_precision, product
+from cse.precision import Precision, full_precision, squared_product_norm
 from cse.ranges import NonNegative
 from cse.types import Encoded, Loss, Objective
 
@@ -19,16 +19,6 @@ def standardize(z_BP: Tensor, eps: float) -> Tensor:
     """Mean 0 and variance 1 over the batch, as BatchNorm in training without its affine part."""
     variance_P, mean_P = torch.var_mean(z_BP, 0, correction=0)
     return (z_BP - mean_P) * (variance_P + eps).rsqrt()
-
-
-def squared_correlations(a_BP: Tensor, b_BP: Tensor, products: Precision = "fp32") -> Tensor:
-    """sum_ij rho_ij^2 from the P x P correlations of standardised views."""
-    return (product(a_BP.T, b_BP, products) / len(a_BP)).square().sum()
-
-
-def squared_correlations_gram(a_BP: Tensor, b_BP: Tensor, products: Precision = "fp32") -> Tensor:
-    """The same sum from B x B products: |A^T B|^2 = sum_nm (A A^T o B B^T)_nm. Cheaper where B < P."""
-    return (product(a_BP, a_BP.T, products) * product(b_BP, b_BP.T, products)).sum() / len(a_BP) ** 2
 
 
 def barlow_twins(
@@ -41,10 +31,8 @@ def barlow_twins(
     """
     a_BP, b_BP = standardize(z1_BP, eps), standardize(z2_BP, eps)
     diagonal_P = (a_BP * b_BP).mean(0)
-    squares = squared_correlations_gram if len(a_BP) < a_BP.shape[1] else squared_correlations
-    all_squares = squares(a_BP, b_BP, products)
     invariance = (1 - diagonal_P).square().sum()
-    redundancy = all_squares - diagonal_P.square().sum()
+    redundancy = squared_product_norm(a_BP, b_BP, products) / len(a_BP) ** 2 - diagonal_P.square().sum()
     return Loss(invariance + lambd * redundancy, {"invariance": invariance, "redundancy": redundancy})
 
 

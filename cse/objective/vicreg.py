@@ -13,7 +13,7 @@ from typing import Literal
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
-from cse.precision import Precision, full_precision, product
+from cse.precision import Precision, full_precision, squared_product_norm
 from cse.ranges import NonNegative
 from cse.types import Encoded, Loss, Objective
 
@@ -30,21 +30,11 @@ def variance_term(z_BP: Tensor, eps: float) -> Tensor:
     return relu(1 - (z_BP.var(0) + eps).sqrt()).mean()
 
 
-def squared_covariances(centred_BP: Tensor, products: Precision = "fp32") -> Tensor:
-    """sum_ij C_ij^2 from the P x P covariances."""
-    return product(centred_BP.T, centred_BP, products).square().sum() / (len(centred_BP) - 1) ** 2
-
-
-def squared_covariances_gram(centred_BP: Tensor, products: Precision = "fp32") -> Tensor:
-    """The same sum from B x B products: |Z^T Z| = |Z Z^T|. Cheaper where B < P."""
-    return product(centred_BP, centred_BP.T, products).square().sum() / (len(centred_BP) - 1) ** 2
-
-
 def covariance_term(z_BP: Tensor, products: Precision = "fp32") -> Tensor:
     """The sum of the squared off-diagonal covariances, divided by P."""
     rows, width = z_BP.shape
-    squares = squared_covariances_gram if rows < width else squared_covariances
-    all_squares = squares(z_BP - z_BP.mean(0), products)
+    centred_BP = z_BP - z_BP.mean(0)
+    all_squares = squared_product_norm(centred_BP, centred_BP, products) / (rows - 1) ** 2
     return (all_squares - z_BP.var(0).square().sum()) / width
 
 
