@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import linear, scaled_dot_product_attention
 
+from cse.model.architecture import first_position
 from cse.model.dropout import add_dropped, keep
 from cse.types import Tokens
 
@@ -66,11 +67,8 @@ def _embed(backbone: "PreTrainedModel", tokens: Tokens) -> tuple[Tensor, Places]
     mask_BT = tokens.mask_BT
     batch, longest = mask_BT.shape
     index_N = mask_BT.flatten().nonzero()[:, 0]
-    # RoBERTa counts positions from padding_idx + 1; BERT from 0
-    embeddings = cast("bert.BertModel", backbone).embeddings
-    first = getattr(embeddings, "padding_idx", -1) + 1
-    positions_BT = mask_BT.cumsum(1) - 1 + first
-    hidden_1ND = embeddings(
+    positions_BT = mask_BT.cumsum(1) - 1 + first_position(backbone.config)
+    hidden_1ND = cast("bert.BertModel", backbone).embeddings(
         input_ids=tokens.ids_BT.flatten()[index_N][None], position_ids=positions_BT.flatten()[index_N][None]
     )
     cls_B = (index_N % longest == 0).nonzero()[:, 0]
