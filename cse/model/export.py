@@ -15,7 +15,7 @@ from cse.errors import UserError
 from cse.files import write_json, write_text
 from cse.model.architecture import has_optional_pooler
 from cse.model.encoder import Encoder
-from cse.model.lora import merged, save_adapter
+from cse.model.lora import merged
 from cse.model.pooling import TRAINABLE
 from cse.types import Json
 
@@ -102,11 +102,11 @@ def write_weights(encoder: Encoder, folder: Path, head: nn.Module | None) -> Non
     if has_optional_pooler(backbone.config):
         pooler = linear_of(head) if head is not None else idle_pooler(encoder)
         state |= {f"pooler.dense.{name}": value for name, value in pooler.items()}
-    if encoder.lora:  # with an adapter save_pretrained writes the adapter alone
+    if encoder.lora:
         backbone.config.architectures = [type(backbone).__name__]
         backbone.config.save_pretrained(folder)
         save_torch_state_dict(state, folder)
-        save_adapter(backbone, folder / "adapter")
+        backbone.save_pretrained(folder / "adapter")  # with an adapter that writes the adapter alone
     else:
         backbone.save_pretrained(folder, state_dict=state)
     config = json.loads((folder / "config.json").read_text())

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from annotated_types import Ge, Gt, Lt
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from torch import Tensor
 
 from cse.errors import MissingResource, UserError
+from cse.ranges import STRICT, BelowOne, Count
 
 if TYPE_CHECKING:  # importing transformers takes seconds
     from transformers import PreTrainedModel
@@ -24,12 +23,12 @@ class Lora:
     """r: rank. alpha: the update is scaled by alpha / r. dropout: before the adapter; it makes views differ, as the
     encoder's own does. targets: names of the linear layers that get one (q_proj, ...), None for all."""
 
-    r: Annotated[int, Gt(0)]
-    alpha: Annotated[int, Gt(0)]
-    dropout: Annotated[float, Ge(0), Lt(1)] = 0.0
+    r: Count
+    alpha: Count
+    dropout: BelowOne = 0.0
     targets: tuple[str, ...] | None = None
 
-    __pydantic_config__ = ConfigDict(extra="forbid")
+    __pydantic_config__ = STRICT
 
 
 def lora_settings(settings: Mapping | None) -> Lora | None:
@@ -77,17 +76,3 @@ def merged(backbone: PreTrainedModel) -> dict[str, Tensor]:
             weight = state[f"{name}.weight"]
             state[f"{name}.weight"] = weight + layer.get_delta_weight(ADAPTER).to(weight.dtype)
     return state
-
-
-def save_adapter(backbone: PreTrainedModel, folder: Path) -> None:
-    """Write the adapter alone, as peft's PeftModel.from_pretrained(base, folder) reads it."""
-    from peft import get_peft_model_state_dict
-    from safetensors.torch import save_file
-
-    folder.mkdir()
-    tensors = {
-        f"base_model.model.{name}": value.detach().cpu().contiguous()
-        for name, value in get_peft_model_state_dict(backbone, adapter_name=ADAPTER).items()
-    }
-    save_file(tensors, folder / "adapter_model.safetensors", metadata={"format": "pt"})
-    backbone.peft_config[ADAPTER].save_pretrained(str(folder))

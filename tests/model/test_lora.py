@@ -69,7 +69,7 @@ def test_merged_model_and_adapter_are_exported(tiny, tmp_path, kind):
     ("lora", "message"),
     [
         ({"rank": 4, "alpha": 8}, r"model\.lora\.r: Field required"),
-        ({"r": 0, "alpha": 8}, r"model\.lora\.r: Input should be greater than 0"),
+        ({"r": 0, "alpha": 8}, r"model\.lora\.r: Input should be greater than or equal to 1"),
         ({"r": 4, "alpha": 8, "dropout": 1}, r"model\.lora\.dropout: Input should be less than 1"),
         ({"r": 4, "alpha": 8, "targets": ["q_proj"]}, r"model\.lora\.targets=\['q_proj'\]"),
     ],
