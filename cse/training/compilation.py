@@ -181,10 +181,9 @@ def compare_padded(encoder: Encoder, tokens: Tokens, bounds: tuple[float, float]
         finally:
             encoder.padding_free = True
 
-    with state_kept(encoder):
-        encoder.eval()
-        apart = distance(encoder, padded, tokens)
-        encoder.train()
+    encoder.eval()
+    apart = distance(encoder, padded, tokens)
+    encoder.train()
     if not within(apart, bounds):
         raise RunError(
             f"model.padding_free: on the first batch its rows differ from the padded ones by {apart[0]:.1e} and its "
@@ -199,15 +198,15 @@ def compare(plain: nn.Module, compiled: nn.Module, tokens: Tokens, bounds: tuple
     First in training mode with the same dropout; if a backend draws its dropout in another order, then without dropout,
     and two calls must differ. Random states and gradients are left as they were. Raises RunError beyond the bounds.
     """
-    with state_kept(plain):
+    apart = distance(plain, compiled, tokens)
+    if not within(apart, bounds):
+        with state_kept(plain), torch.no_grad():
+            alive = not torch.equal(compiled(tokens).pooled_BD, compiled(tokens).pooled_BD)
+        if not alive:
+            raise RunError("trainer.compile: the compiled encoder repeats its dropout; use trainer.compile=false")
+        plain.eval()
         apart = distance(plain, compiled, tokens)
-        if not within(apart, bounds):
-            alive = not torch.equal(pooled(compiled, tokens), pooled(compiled, tokens))
-            plain.eval()
-            apart = distance(plain, compiled, tokens)
-            plain.train()
-            if not alive:
-                raise RunError("trainer.compile: the compiled encoder repeats its dropout; use trainer.compile=false")
+        plain.train()
     if not within(apart, bounds):
         raise RunError(
             f"trainer.compile: on the first batch the compiled encoder's rows differ from the plain one's by "
@@ -223,41 +222,32 @@ def within(apart: tuple[float, float], bounds: tuple[float, float]) -> bool:
 
 
 def distance(plain: nn.Module, compiled: Callable[[Tokens], Encoded], tokens: Tokens) -> tuple[float, float]:
-    """Relative distance of the pooled rows and of their weighted sum's gradient, from the same random state."""
+    """Relative distance of the pooled rows and of their weighted sum's gradient, from the same random state.
+
+    Random states and gradients are left as they were.
+    """
     rows, gradients = [], []
-    cpu, gpu = torch.get_rng_state(), torch.cuda.get_rng_state() if torch.cuda.is_available() else None
     for encoder in (plain, compiled):
-        torch.set_rng_state(cpu)
-        if gpu is not None:
-            torch.cuda.set_rng_state(gpu)
-        plain.zero_grad()
-        pooled_BD = encoder(tokens).pooled_BD
-        generator = torch.Generator().manual_seed(0)
-        weight_BD = torch.randn(pooled_BD.shape, generator=generator).to(pooled_BD)
-        (pooled_BD * weight_BD).sum().backward()
-        rows.append(pooled_BD.detach().float())
-        gradients.append([p.grad.float().clone() for p in plain.parameters() if p.grad is not None])
+        with state_kept(plain):
+            pooled_BD = encoder(tokens).pooled_BD
+            generator = torch.Generator().manual_seed(0)
+            weight_BD = torch.randn(pooled_BD.shape, generator=generator).to(pooled_BD)
+            (pooled_BD * weight_BD).sum().backward()
+            rows.append(pooled_BD.detach().float())
+            gradients.append([p.grad.float().clone() for p in plain.parameters() if p.grad is not None])
     apart = torch.stack([(a - b).square().sum() for a, b in zip(*gradients, strict=True)]).sum().sqrt()
     whole = torch.stack([a.square().sum() for a in gradients[0]]).sum().sqrt()
     return float((rows[0] - rows[1]).norm() / rows[0].norm()), float(apart / whole)
 
 
-@torch.no_grad()
-def pooled(encoder: nn.Module, tokens: Tokens) -> Tensor:
-    """(B, D), without gradient."""
-    return encoder(tokens).pooled_BD
-
-
 @contextmanager
 def state_kept(module: nn.Module) -> Iterator[None]:
     """Restore random states and gradients after the block."""
-    cpu, gpu = torch.get_rng_state(), torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
     gradients = [parameter.grad for parameter in module.parameters()]
     module.zero_grad()
     try:
-        yield
+        with torch.random.fork_rng(range(torch.cuda.device_count())):
+            yield
     finally:
-        torch.set_rng_state(cpu)
-        torch.cuda.set_rng_state_all(gpu)
         for parameter, gradient in zip(module.parameters(), gradients, strict=True):
             parameter.grad = gradient
