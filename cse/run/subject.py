@@ -15,8 +15,6 @@ from cse.types import Encode
 if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
     from cse.model.encoder import Encoder
 
-DTYPES = ("fp32", "bf16", "fp16")
-
 
 @dataclass(frozen=True)
 class Subject:
@@ -37,12 +35,13 @@ def load(cfg: DictConfig) -> Subject:
         raise UserError("lowercase=true is for word vectors; an encoder's tokenizer knows its own case")
     import torch
 
+    from cse.model.load import DTYPES
+
     encoder = load_model(cfg)
     if cfg.max_length is not None:
         encoder.tokenizer.longest = min(encoder.tokenizer.longest, cfg.max_length)
-    dtypes = dict(zip(DTYPES, (torch.float32, torch.bfloat16, torch.float16), strict=True))
     backbone: torch.nn.Module = encoder.backbone
-    backbone.to(dtypes[cfg.dtype])
+    backbone.to(DTYPES[cfg.dtype])
     encoder.to("cuda" if torch.cuda.is_available() else "cpu")
     head = ", its dense head" if encoder.head is not None else ""
     length = ", unit length" if encoder.unit_length else ""

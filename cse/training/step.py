@@ -109,8 +109,8 @@ def device_of(module: nn.Module) -> torch.device:
 def rows_of(tokens: Tokens, numbers_b: Tensor) -> Tokens:
     """Those rows without the padding that only longer rows needed."""
     longest = int(tokens.mask_BT[numbers_b].sum(1).max())
-    cut = [None if x is None else x[numbers_b, :longest] for x in (tokens.ids_BT, tokens.mask_BT, tokens.labels_BT)]
-    return Tokens(*cut)  # type: ignore[arg-type]
+    labels_bt = None if tokens.labels_BT is None else tokens.labels_BT[numbers_b, :longest]
+    return Tokens(tokens.ids_BT[numbers_b, :longest], tokens.mask_BT[numbers_b, :longest], labels_bt)
 
 
 def _random_state(device: torch.device) -> tuple[Tensor, Tensor | None]:
