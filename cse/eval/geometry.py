@@ -21,7 +21,7 @@ from torch.nn.functional import normalize
 from cse.errors import UserError
 from cse.eval.cosines import by_gold
 from cse.eval.senteval.folder import SentEvalFolder
-from cse.eval.sts import Pairs, cosines, joined, pair_cosines, read_stsb
+from cse.eval.sts import Pairs, cosines, pair_cosines, read_stsb
 from cse.progress import track
 from cse.provenance import Provenance
 from cse.ranges import Ascending, Count, Name, Split
@@ -117,6 +117,15 @@ def cosine_histograms(
         f"{low:g}-{high:g}": np.histogram(bucket, bins=bins, range=(-1, 1))[0].tolist()
         for (low, high), bucket in zip(pairwise(gold_edges), buckets, strict=True)
     }
+
+
+def joined(sets: list[Pairs]) -> Pairs:
+    """One set after the other."""
+    return Pairs(
+        [text for pairs in sets for text in pairs.first],
+        [text for pairs in sets for text in pairs.second],
+        np.concatenate([pairs.gold_N for pairs in sets]),
+    )
 
 
 class GeometryProvenance(Provenance):

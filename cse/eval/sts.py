@@ -18,7 +18,7 @@ from scipy.stats import pearsonr, spearmanr
 from cse.errors import UserError
 from cse.eval.senteval.files import DataFolder
 from cse.eval.senteval.folder import SentEvalFolder, words
-from cse.provenance import Items, ItemScores, Provenance
+from cse.provenance import Items, ItemScores, Provenance, RowCounts
 from cse.ranges import Name
 from cse.types import Encode, Evaluator
 
@@ -49,15 +49,6 @@ Tasks = dict[str, list[Pairs]]
 
 Scored = dict[str, list[tuple[np.ndarray, np.ndarray]]]
 """(cosines_N, gold_N) of each subset of each task."""
-
-
-def joined(sets: list[Pairs]) -> Pairs:
-    """One set after the other."""
-    return Pairs(
-        [text for pairs in sets for text in pairs.first],
-        [text for pairs in sets for text in pairs.second],
-        np.concatenate([pairs.gold_N for pairs in sets]),
-    )
 
 
 def read_subset(folder: SentEvalFolder, year: str, subset: str) -> Pairs:
@@ -181,20 +172,42 @@ def texts_of(tasks: Tasks) -> Iterator[str]:
             yield from pairs.second
 
 
-class Stsb(Evaluator):
+class ScoredBySplit(Evaluator):
+    """Base of Stsb and StsbMulti, whose tasks are one set of pairs on each split. protocol: how they are scored."""
+
+    splits: tuple[str, ...] = ("dev", "test")
+    headline = ("spearman", "average")
+    protocol: str
+
+    def __init__(self, folder: DataFolder):
+        self.folder = folder
+        self.tasks: dict[str, Tasks] = {}
+        self.scored: dict[str, Scored] = {}
+
+    def texts(self) -> Iterator[str]:
+        """The sentences of every split."""
+        for tasks in self.tasks.values():
+            yield from texts_of(tasks)
+
+    def provenance(self) -> Provenance:
+        """Pairs of each split and task, and the files."""
+        rows: RowCounts = {
+            split: {task: len(pairs.gold_N) for task, (pairs,) in tasks.items()} for split, tasks in self.tasks.items()
+        }
+        return {"protocol": self.protocol, "rows": rows, **self.folder.provenance()}
+
+
+class Stsb(ScoredBySplit):
     """STS-B dev (selects the checkpoint in every paper but DeCLUTR's) or test.
 
     with_sickr adds SICK-R's trial or test split and their mean, which SimCSE logs in training and never selects by.
     """
 
-    splits: tuple[str, ...] = ("dev", "test")
-    headline = ("spearman", "average")
+    protocol = "Spearman and Pearson x100 of cosines with gold scores"
 
     def __init__(self, senteval: Name | None, with_sickr: bool = False, allow_partial: bool = False):
-        self.folder = SentEvalFolder(senteval, allow_partial)
+        super().__init__(SentEvalFolder(senteval, allow_partial))
         self.with_sickr = with_sickr
-        self.tasks: dict[str, Tasks] = {}
-        self.scored: dict[str, Scored] = {}
 
     def prepare(self) -> None:
         """Read the pairs of every split. Raises MissingResource or UserError."""
@@ -229,27 +242,11 @@ class Stsb(Evaluator):
         items = {key.removeprefix("STS-B/"): one for key, one in pair_items(self.scored[split]).items()}
         return items | ({"average": ["spearman", "SICK-R/spearman"]} if self.with_sickr else {})
 
-    def texts(self) -> Iterator[str]:
-        """The sentences of every split."""
-        for tasks in self.tasks.values():
-            yield from texts_of(tasks)
-
     def cosines(self, encode: Encode, split: str) -> tuple[np.ndarray, np.ndarray]:
         """(cosines_N, gold_N) of STS-B's pairs, for pictures."""
         self.prepare()
         (pairs,) = self.tasks[split]["STS-B"]
         return pair_cosines(encode, pairs), pairs.gold_N
-
-    def provenance(self) -> Provenance:
-        """Pairs of each split and task, and the files."""
-        return {
-            "protocol": "Spearman and Pearson x100 of cosines with gold scores",
-            "rows": {
-                split: {task: len(sets[0].gold_N) for task, sets in tasks.items()}
-                for split, tasks in self.tasks.items()
-            },
-            **self.folder.provenance(),
-        }
 
 
 class Sts(Evaluator):

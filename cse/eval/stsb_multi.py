@@ -2,7 +2,6 @@
 
 import csv
 import hashlib
-from collections.abc import Iterator
 from operator import methodcaller
 from pathlib import Path
 from typing import Annotated
@@ -14,33 +13,22 @@ from cse import hub
 from cse.catalogue import DATASETS
 from cse.errors import UserError
 from cse.eval.senteval.files import DataFolder
-from cse.eval.sts import (
-    STSB_ROWS,
-    Pairs,
-    Scored,
-    Tasks,
-    golds,
-    pair_items,
-    scored_pairs,
-    task_correlations,
-    texts_of,
-)
-from cse.provenance import ItemScores, Provenance
+from cse.eval.sts import STSB_ROWS, Pairs, ScoredBySplit, golds, pair_items, scored_pairs, task_correlations
+from cse.provenance import ItemScores
 from cse.ranges import Name, OneOf
-from cse.types import Encode, Evaluator
+from cse.types import Encode
 
 LANGUAGES = ("de", "en", "es", "fr", "it", "nl", "pl", "pt", "ru", "zh")
 HUB = (DATASETS["stsb_multi"].on_hub, str(DATASETS["stsb_multi"].revision))
 
 
-class StsbMulti(Evaluator):
+class StsbMulti(ScoredBySplit):
     """Spearman and Pearson x100, `<language>/spearman`, and the Spearman average over the languages.
 
     stsb_multi: the folder of stsb-<language>-<split>.csv (sentence, sentence, score; no header), or None: the hub's.
     """
 
-    splits: tuple[str, ...] = ("dev", "test")
-    headline = ("spearman", "average")
+    protocol = "Spearman and Pearson x100 of cosines with STS-B's human scores"
 
     def __init__(
         self,
@@ -51,9 +39,7 @@ class StsbMulti(Evaluator):
         self.languages = list(languages)
         what = "the folder of stsb-<language>-<split>.csv"
         source = HubFiles if stsb_multi is None else LocalFiles
-        self.folder = source(stsb_multi or "@".join(HUB), "paths.stsb_multi", what, allow_partial)
-        self.tasks: dict[str, Tasks] = {}
-        self.scored: dict[str, Scored] = {}
+        super().__init__(source(stsb_multi or "@".join(HUB), "paths.stsb_multi", what, allow_partial))
 
     def prepare(self) -> None:
         """Read the pairs of every split and language. Raises MissingResource or UserError."""
@@ -83,22 +69,6 @@ class StsbMulti(Evaluator):
         """The pairs of every language."""
         items = pair_items(self.scored[split])
         return items | {"average": list(items)}
-
-    def texts(self) -> Iterator[str]:
-        """The sentences of every split and language."""
-        for tasks in self.tasks.values():
-            yield from texts_of(tasks)
-
-    def provenance(self) -> Provenance:
-        """Pairs of each split and language, and the files."""
-        return {
-            "protocol": "Spearman and Pearson x100 of cosines with STS-B's human scores",
-            "rows": {
-                split: {language: len(sets[0].gold_N) for language, sets in tasks.items()}
-                for split, tasks in self.tasks.items()
-            },
-            **self.folder.provenance(),
-        }
 
 
 class LocalFiles(DataFolder):
