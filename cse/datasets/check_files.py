@@ -93,7 +93,11 @@ def wordnet(place: Path) -> Iterator[Finding]:
 
 def images(folder: Path) -> Iterator[Finding]:
     """A folder with one folder of images a class: a class that is smaller than the others, files that do not open."""
-    from PIL import Image, UnidentifiedImageError
+    from PIL import Image
+
+    def load(file: Path) -> None:
+        with Image.open(file) as image:
+            image.load()
 
     classes = {
         one.name: [file for file in sorted(one.iterdir()) if file.suffix.lower() in IMAGES]
@@ -103,17 +107,10 @@ def images(folder: Path) -> Iterator[Finding]:
     classes = {name: files for name, files in classes.items() if files}
     most = max(map(len, classes.values()), default=0)
     for name, files in classes.items() if len(classes) > 1 else ():  # one folder of pictures is no classes
-        broken = []
-        for file in files:
-            try:
-                with Image.open(file) as image:
-                    image.load()
-            except (OSError, UnidentifiedImageError, SyntaxError) as error:
-                broken.append(f"{file.name} ({error})")
-        if broken:
-            yield Finding("images", name, "altered", len(files), f"{len(broken)} cannot be read: {broken[0]}")
+        short = len(files) < most
+        if note := unreadable(files, load):
+            yield Finding("images", name, "altered", len(files), note)
         else:
-            short = len(files) < most
             yield Finding("images", name, "missing" if short else "whole", len(files), f"others have {most}" * short)
 
 
@@ -127,11 +124,16 @@ def speech(folder: Path) -> Iterator[Finding]:
     if not any(file.suffix in (".wav", ".flac") for file in clips):
         return
     for name, files in files_of_speakers(folder, None).items():
-        broken = []
-        for file in files:
-            try:
-                soundfile.read(file)
-            except (OSError, RuntimeError) as error:  # soundfile's own are RuntimeErrors
-                broken.append(f"{file.name} ({error})")
-        note = f"{len(broken)} cannot be read: {broken[0]}" if broken else ""
-        yield Finding("speech", name, "altered" if broken else "whole", len(files), note)
+        note = unreadable(files, soundfile.read)
+        yield Finding("speech", name, "altered" if note else "whole", len(files), note)
+
+
+def unreadable(files: list[Path], read: Callable[[Path], object]) -> str:
+    """How many of the files cannot be read, and why the first cannot; "" where all can."""
+    broken = []
+    for file in files:
+        try:
+            read(file)
+        except (OSError, RuntimeError, SyntaxError) as error:  # soundfile's; Pillow's of some damaged PNG files
+            broken.append(f"{file.name} ({error})")
+    return f"{len(broken)} cannot be read: {broken[0]}" if broken else ""

@@ -80,9 +80,8 @@ class Coco(Evaluator):
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         """Train the two maps on train, choose the pass on dev; recalls and ranks on test, and the dev average."""
         self.prepare()
-        captions = [caption for images in self.data.values() for caption in images.captions]
         ends = np.cumsum([len(images.captions) for images in self.data.values()])
-        vectors = np.split(np.asarray(encode(captions), np.float32), ends[:-1])
+        vectors = np.split(np.asarray(encode(self.texts()), np.float32), ends[:-1])
         rows = {
             part: (torch.from_numpy(images.features_IF), torch.from_numpy(vectors_ND))
             for (part, images), vectors_ND in zip(self.data.items(), vectors, strict=True)
