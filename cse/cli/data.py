@@ -16,7 +16,7 @@ from cse.errors import MissingResource, RunError, UserError
 if TYPE_CHECKING:  # the readers import torch
     from omegaconf import DictConfig
 
-    from cse.datasets.finding import Finding
+    from cse.datasets.checked import CheckedPart
 
 log = logging.getLogger("cse")
 
@@ -142,11 +142,11 @@ def fetch_all(arguments: argparse.Namespace) -> int:
         except MissingResource as error:
             code = compose.complain(str(error), 1)
             continue
-        findings = check_folder(place)
-        code = max(code, report([finding for finding in findings if finding.state != "whole"]))
-        rows = sum(finding.rows or 0 for finding in findings)
-        parts = "1 part" if len(findings) == 1 else f"{len(findings)} parts"
-        said = f": {parts}, {rows:,} rows" if findings else ""
+        parts = check_folder(place)
+        code = max(code, report([part for part in parts if part.state != "whole"]))
+        rows = sum(part.rows or 0 for part in parts)
+        count = "1 part" if len(parts) == 1 else f"{len(parts)} parts"
+        said = f": {count}, {rows:,} rows" if parts else ""
         print(f"{request.name} is in {place}{said}")
         if arguments.to or request.about.repo is None:
             print(f"  use it with {request.about.setting}={place}")
@@ -160,21 +160,21 @@ def check_folder(arguments: argparse.Namespace) -> int:
     startup.quiet()
     from cse.datasets.check import check
 
-    findings = check(arguments.folder)
-    code = report(findings)
-    states = Counter(finding.state for finding in findings)
+    parts = check(arguments.folder)
+    code = report(parts)
+    states = Counter(part.state for part in parts)
     total = ", ".join(f"{states[state]} {state}" for state in ("whole", "altered", "missing") if states[state])
     print(f"{arguments.folder}: {total}")
     return code
 
 
-def report(findings: "Sequence[Finding]") -> int:
-    """Print findings, a line or two each; 1 where something is not whole."""
-    wide = max((len(f"{finding.dataset} {finding.part}") for finding in findings), default=0)
-    for finding in findings:
-        rows = "" if finding.rows is None else f"{finding.rows:,}"
-        show(f"{finding.state:<8} {f'{finding.dataset} {finding.part}':<{wide}} {rows:>9}  ", [finding.note])
-    return int(any(finding.state != "whole" for finding in findings))
+def report(parts: "Sequence[CheckedPart]") -> int:
+    """Print parts, a line or two each; 1 where one is not whole."""
+    wide = max((len(f"{part.dataset} {part.part}") for part in parts), default=0)
+    for part in parts:
+        rows = "" if part.rows is None else f"{part.rows:,}"
+        show(f"{part.state:<8} {f'{part.dataset} {part.part}':<{wide}} {rows:>9}  ", [part.note])
+    return int(any(part.state != "whole" for part in parts))
 
 
 if __name__ == "__main__":

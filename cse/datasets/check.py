@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from cse.datasets import check_files, check_tasks
-from cse.datasets.finding import Finding
+from cse.datasets.checked import CheckedPart
 from cse.errors import UserError
 
-CHECKS: dict[str, Callable[[Path], Iterator[Finding]]] = {
+CHECKS: dict[str, Callable[[Path], Iterator[CheckedPart]]] = {
     "wiki1m, nli, wikiauto, openwebtext, wikipedia": check_files.texts,
     "senteval": check_tasks.senteval,
     "probing": check_tasks.probing_tasks,
@@ -23,25 +23,25 @@ CHECKS: dict[str, Callable[[Path], Iterator[Finding]]] = {
 MAX_DEPTH = 3  # of folders below the named one
 
 
-def check(place: Path) -> list[Finding]:
+def check(place: Path) -> list[CheckedPart]:
     """The datasets in a folder, or in folders below it. Raises UserError where there is none."""
     if not place.exists():
         raise UserError(f"{place}: there is no such folder")
-    findings = find(place, MAX_DEPTH)
-    if not findings:
+    parts = find(place, MAX_DEPTH)
+    if not parts:
         raise UserError(f"{place} holds nothing that cse-data knows: {', '.join(CHECKS)}")
-    return findings
+    return parts
 
 
-def find(place: Path, depth: int) -> list[Finding]:
-    """The findings of this folder or, where it is no dataset, of those below it."""
-    findings = check_folder(place)
-    if findings or not depth or not place.is_dir():
-        return findings
+def find(place: Path, depth: int) -> list[CheckedPart]:
+    """The parts of this folder or, where it is no dataset, of those below it."""
+    parts = check_folder(place)
+    if parts or not depth or not place.is_dir():
+        return parts
     folders = sorted(one for one in place.iterdir() if one.is_dir())
-    return [finding for folder in folders for finding in find(folder, depth - 1)]
+    return [part for folder in folders for part in find(folder, depth - 1)]
 
 
-def check_folder(place: Path) -> list[Finding]:
-    """The findings of every dataset whose files are directly in this folder."""
-    return [finding for look in CHECKS.values() for finding in look(place)]
+def check_folder(place: Path) -> list[CheckedPart]:
+    """The parts of every dataset whose files are directly in this folder."""
+    return [part for look in CHECKS.values() for part in look(place)]

@@ -9,7 +9,7 @@ from cse.augmentation.wordnet import wordnet_files
 from cse.catalogue import DATASETS
 from cse.data import corpora
 from cse.data.audio import files_of_speakers
-from cse.datasets.finding import Finding, by_checksums, sums
+from cse.datasets.checked import CheckedPart, by_checksums, sums
 from cse.errors import UserError
 from cse.files import sha256
 
@@ -17,7 +17,7 @@ IMAGES = (".jpg", ".jpeg", ".png", ".webp")
 SYNSETS = {"data.noun": 82115, "data.verb": 13767, "data.adj": 18156, "data.adv": 3621}  # WordNet 3.0
 
 
-def texts(place: Path) -> Iterator[Finding]:
+def texts(place: Path) -> Iterator[CheckedPart]:
     """Corpora of one file, by the file's name, and OpenWebText's parquet files."""
     folder = place.parent if place.is_file() else place
     for name in ("wiki1m", "nli", "wikiauto"):
@@ -34,7 +34,7 @@ def texts(place: Path) -> Iterator[Finding]:
             yield by_checksums("wikipedia", file.stem, {file.name: sha256(file)}, sums(folder), rows)
 
 
-def text(name: str, file: Path) -> Finding:
+def text(name: str, file: Path) -> CheckedPart:
     """A corpus of one file."""
     about = corpora.HUB[name]
     readers: dict[str, Callable[[], Iterator[tuple[str, ...]]]] = {
@@ -45,13 +45,13 @@ def text(name: str, file: Path) -> Finding:
     try:
         rows = sum(1 for _ in readers[name]())
     except UserError as error:
-        return Finding(name, file.name, "altered", note=str(error))
+        return CheckedPart(name, file.name, "altered", note=str(error))
     if rows not in about.rows:
-        return Finding(name, file.name, "altered", rows, f"{about.rows[0]:,} rows are published")
+        return CheckedPart(name, file.name, "altered", rows, f"{about.rows[0]:,} rows are published")
     return by_checksums(name, file.name, {file.name: sha256(file)}, sums(file.parent), rows)
 
 
-def openwebtext(folder: Path) -> Finding:
+def openwebtext(folder: Path) -> CheckedPart:
     """All parquet files together, by the rows that they say they hold."""
     import pyarrow
     from pyarrow import parquet
@@ -62,16 +62,16 @@ def openwebtext(folder: Path) -> Finding:
         try:
             rows += parquet.read_metadata(file).num_rows
         except pyarrow.ArrowInvalid as error:
-            return Finding("openwebtext", file.name, "altered", note=f"no whole parquet file: {error}")
+            return CheckedPart("openwebtext", file.name, "altered", note=f"no whole parquet file: {error}")
     missing = sorted(set(sums(folder)) - {file.name for file in files})
     if missing or rows < official:
         note = f"{official:,} rows are published; missing: {', '.join(missing) or 'some of the files'}"
-        return Finding("openwebtext", f"{len(files)} files", "missing", rows, note)
+        return CheckedPart("openwebtext", f"{len(files)} files", "missing", rows, note)
     digests = {file.name: sha256(file) for file in files}
     return by_checksums("openwebtext", f"{len(files)} files", digests, sums(folder), rows)
 
 
-def wordnet(place: Path) -> Iterator[Finding]:
+def wordnet(place: Path) -> Iterator[CheckedPart]:
     """WordNet's synsets by part of speech; its copies differ in bytes (line ends, licences), so rows alone count."""
     inside = (place, place / "corpora" / "wordnet", place / "corpora" / "wordnet.zip", place / "wordnet.zip")
     source = next(
@@ -82,16 +82,16 @@ def wordnet(place: Path) -> Iterator[Finding]:
     try:
         content = wordnet_files(source)
     except UserError as error:
-        yield Finding("wordnet", source.name, "missing", note=str(error))
+        yield CheckedPart("wordnet", source.name, "missing", note=str(error))
         return
     for name in WORDNET_FILES:
         rows = sum(not line.startswith(b"  ") for line in content[name].splitlines())  # the notice is indented
         official = SYNSETS.get(name, rows)
         note = "" if rows == official else f"WordNet 3.0 has {official:,}"
-        yield Finding("wordnet", name, "altered" if note else "whole", rows, note)
+        yield CheckedPart("wordnet", name, "altered" if note else "whole", rows, note)
 
 
-def images(folder: Path) -> Iterator[Finding]:
+def images(folder: Path) -> Iterator[CheckedPart]:
     """A folder with one folder of images a class: a class that is smaller than the others, files that do not open."""
     from PIL import Image
 
@@ -107,14 +107,15 @@ def images(folder: Path) -> Iterator[Finding]:
     classes = {name: files for name, files in classes.items() if files}
     most = max(map(len, classes.values()), default=0)
     for name, files in classes.items() if len(classes) > 1 else ():  # one folder of pictures is no classes
-        short = len(files) < most
         if note := unreadable(files, load):
-            yield Finding("images", name, "altered", len(files), note)
+            yield CheckedPart("images", name, "altered", len(files), note)
+        elif len(files) < most:
+            yield CheckedPart("images", name, "missing", len(files), f"others have {most}")
         else:
-            yield Finding("images", name, "missing" if short else "whole", len(files), f"others have {most}" * short)
+            yield CheckedPart("images", name, "whole", len(files))
 
 
-def speech(folder: Path) -> Iterator[Finding]:
+def speech(folder: Path) -> Iterator[CheckedPart]:
     """A folder with one folder of clips a speaker, each of which has to open."""
     import soundfile
 
@@ -125,7 +126,7 @@ def speech(folder: Path) -> Iterator[Finding]:
         return
     for name, files in files_of_speakers(folder, None).items():
         note = unreadable(files, soundfile.read)
-        yield Finding("speech", name, "altered" if note else "whole", len(files), note)
+        yield CheckedPart("speech", name, "altered" if note else "whole", len(files), note)
 
 
 def unreadable(files: list[Path], read: Callable[[Path], object]) -> str:

@@ -7,7 +7,7 @@ from functools import partial
 from operator import methodcaller
 from pathlib import Path
 
-from cse.datasets.finding import Finding, by_checksums, known_sums, sums
+from cse.datasets.checked import CheckedPart, State, by_checksums, known_sums, sums
 from cse.errors import UserError
 from cse.eval import coco, probing, retrieval, sts, stsb_multi
 from cse.eval.senteval import transfer_data
@@ -28,31 +28,31 @@ Read = Callable[..., object]
 
 def check_parts(
     dataset: str, reads: dict[str, Read], make: Callable[[], DataFolder], expected: dict[str, str]
-) -> Iterator[Finding]:
-    """One finding for each part, read from a DataFolder of its own. expected: {file: sha256}."""
+) -> Iterator[CheckedPart]:
+    """Each part, read from a DataFolder of its own. expected: {file: sha256}."""
     for part, read in reads.items():
         source = make()
         try:
             source.attempt(read)
         except UserError as error:
-            yield Finding(dataset, part, "altered", note=str(error))
+            yield CheckedPart(dataset, part, "altered", note=str(error))
             continue
-        yield finding_of_part(dataset, part, source, expected)
+        yield checked_part(dataset, part, source, expected)
 
 
-def finding_of_part(dataset: str, part: str, source: DataFolder, expected: dict[str, str]) -> Finding:
-    """The finding for a part that has been read from `source`, with partial data allowed."""
+def checked_part(dataset: str, part: str, source: DataFolder, expected: dict[str, str]) -> CheckedPart:
+    """A part that has been read from `source`, with partial data allowed."""
     problems = [str(problem["problem"]) for problem in source.problems]
     counts = [about["rows"] for about in source.files.values() if "rows" in about]
     rows = max(counts) if len(set(counts)) == 1 else sum(counts) if counts else None
     if problems:
-        missing = any("is missing" in problem for problem in problems)
-        return Finding(dataset, part, "missing" if missing else "altered", rows, problems[0].partition(" (allow_")[0])
+        state: State = "missing" if any("is missing" in problem for problem in problems) else "altered"
+        return CheckedPart(dataset, part, state, rows, problems[0].partition(" (allow_")[0])
     digests = {name: about["sha256"] for name, about in source.files.items() if "sha256" in about}
     return by_checksums(dataset, part, digests, expected, rows)
 
 
-def senteval(place: Path) -> Iterator[Finding]:
+def senteval(place: Path) -> Iterator[CheckedPart]:
     """The subsets of STS12..16, STS-B, SICK and the transfer tasks."""
     folder = place / "downstream" if (place / "downstream").is_dir() else place
     if not any((folder / name).is_dir() for name in ("STS", "SICK", *transfer_data.BINARY)):
@@ -82,14 +82,14 @@ def lenient_folder(folder: Path, what: str) -> Callable[[], DataFolder]:
     return partial(DataFolder, str(folder), "the folder", what, True)
 
 
-def probing_tasks(folder: Path) -> Iterator[Finding]:
+def probing_tasks(folder: Path) -> Iterator[CheckedPart]:
     """SentEval's ten probing files."""
     if any((folder / f"{file}.txt").is_file() for file in probing.FILES.values()):
         reads: dict[str, Read] = {task: partial(probing.read, task=task) for task in probing.FILES}
         yield from check_parts("probing", reads, lenient_folder(folder, "SentEval's probing/ folder"), sums(folder))
 
 
-def translated_stsb(folder: Path) -> Iterator[Finding]:
+def translated_stsb(folder: Path) -> Iterator[CheckedPart]:
     """dev and test of every language of which a file is there."""
     languages = [one for one in stsb_multi.LANGUAGES if any(folder.glob(f"stsb-{one}-*.csv"))]
     reads: dict[str, Read] = {
@@ -99,7 +99,7 @@ def translated_stsb(folder: Path) -> Iterator[Finding]:
     yield from check_parts("stsb_multi", reads, make, known_sums("stsb_multi") | sums(folder))
 
 
-def captions(folder: Path) -> Iterator[Finding]:
+def captions(folder: Path) -> Iterator[CheckedPart]:
     """Flickr30k's three files of captions."""
     official = composed("evaluate", ["eval=retrieval"]).eval.retrieval.rows
     if not any((folder / name).is_file() for name in official):
@@ -107,17 +107,17 @@ def captions(folder: Path) -> Iterator[Finding]:
     reads: dict[str, Read] = {
         str(name): partial(retrieval.read_captions, name=str(name), official=rows) for name, rows in official.items()
     }
-    for finding in check_parts("flickr", reads, lenient_folder(folder, "Flickr30k's captions"), sums(folder)):
-        yield check_content(finding, folder / finding.part) if finding.state == "whole" else finding
+    for part in check_parts("flickr", reads, lenient_folder(folder, "Flickr30k's captions"), sums(folder)):
+        yield check_content(part, folder / part.part) if part.state == "whole" else part
 
 
-def check_content(finding: Finding, file: Path) -> Finding:
-    """The finding for a gzip file, by the checksum of its content: the same captions can be compressed differently."""
+def check_content(part: CheckedPart, file: Path) -> CheckedPart:
+    """A gzip file, by the checksum of its content: the same captions can be compressed differently."""
     digest = hashlib.sha256(gzip.decompress(file.read_bytes())).hexdigest()
-    return by_checksums(finding.dataset, finding.part, {file.name: digest}, known_sums("flickr"), finding.rows)
+    return by_checksums(part.dataset, part.part, {file.name: digest}, known_sums("flickr"), part.rows)
 
 
-def coco_pickles(place: Path) -> Iterator[Finding]:
+def coco_pickles(place: Path) -> Iterator[CheckedPart]:
     """SentEval's three COCO pickles."""
     folder = next(
         (one for one in (place, place / "COCO", place / "downstream" / "COCO") if (one / "train.pkl").is_file()), None
@@ -127,15 +127,15 @@ def coco_pickles(place: Path) -> Iterator[Finding]:
     expected = sums(folder)
     for name, official in COCO_CAPTIONS.items():
         if not (folder / name).is_file():
-            yield Finding("coco", name, "missing", note=f"{folder / name} is missing")
+            yield CheckedPart("coco", name, "missing", note=f"{folder / name} is missing")
             continue
         try:
             images, digest = coco.read_images(str(folder), name)
         except UserError as error:
-            yield Finding("coco", name, "altered", note=str(error))
+            yield CheckedPart("coco", name, "altered", note=str(error))
             continue
         rows = len(images.captions)
         if rows != official:
-            yield Finding("coco", name, "altered", rows, f"{official:,} captions are published")
+            yield CheckedPart("coco", name, "altered", rows, f"{official:,} captions are published")
         else:
             yield by_checksums("coco", name, {name: digest}, expected, rows)

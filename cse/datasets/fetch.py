@@ -18,7 +18,7 @@ from cse.augmentation.wordnet import FILES as WORDNET_FILES
 from cse.data.audio import check_torchaudio
 from cse.data.librispeech import librispeech
 from cse.datasets import fetch_hub
-from cse.datasets.finding import write_sums
+from cse.datasets.checked import write_sums
 from cse.datasets.request import Request
 from cse.errors import MissingResource
 from cse.eval import coco, probing

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cse import hub
 from cse.data import corpora, hub_images
-from cse.datasets.finding import write_sums
+from cse.datasets.checked import write_sums
 from cse.datasets.request import Request
 from cse.errors import MissingResource
 from cse.eval import stsb_multi

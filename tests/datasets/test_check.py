@@ -8,7 +8,7 @@ import pytest
 
 from cse.data import corpora
 from cse.datasets.check import check
-from cse.datasets.finding import write_sums
+from cse.datasets.checked import write_sums
 from cse.errors import UserError
 
 REAL = Path(__file__).resolve().parents[3] / "shared" / "data"

@@ -17,7 +17,7 @@ SUMS = "SHA256SUMS"
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckedPart:
     """A part of a dataset (a task, a file, a class), its rows, and what is wrong with it (note)."""
 
     dataset: str
@@ -43,14 +43,14 @@ def known_sums(dataset: str) -> dict[str, str]:
 
 def by_checksums(
     dataset: str, part: str, digests: Mapping[str, str], expected: Mapping[str, str], rows: int | None
-) -> Finding:
-    """The finding for files whose number of rows is right. digests, expected: {file: sha256}, found and published."""
+) -> CheckedPart:
+    """Files whose number of rows is right. digests, expected: {file: sha256}, found and published."""
     other = [name for name, digest in digests.items() if expected.get(name, digest) != digest]
     if other:
         note = f"{', '.join(other)}: as many rows as published, and other content than the known copy"
-        return Finding(dataset, part, "altered", rows, note)
+        return CheckedPart(dataset, part, "altered", rows, note)
     note = "" if set(digests) <= set(expected) else "by its rows; no checksum of it is known"
-    return Finding(dataset, part, "whole", rows, note)
+    return CheckedPart(dataset, part, "whole", rows, note)
 
 
 def write_sums(folder: Path, files: Iterable[Path]) -> None:
