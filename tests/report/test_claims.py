@@ -126,7 +126,7 @@ def test_each_claims_p_is_holms_over_all_of_the_table(judged):
         stats.ttest_rel(five, four).pvalue,
         alike,
         max(stats.ttest_rel(many, two).pvalue for many in (three, four, five)),
-        stats.pearsonr(stats.rankdata(axis), stats.rankdata(scores)).pvalue,
+        statistics.rank_correlation(list(zip(axis, scores, strict=True)), 0.95).p,  # of permutations
     ]
     expected, least = {}, 0.0
     for rank, place in enumerate(sorted(range(6), key=raw.__getitem__)):
@@ -160,6 +160,13 @@ def test_a_trend_is_a_rank_correlation_over_runs(judged):
     assert found.effect == pytest.approx(rho)
     assert found.interval[0] < rho < found.interval[1]
     assert found.test == "Spearman"
+
+
+@pytest.mark.parametrize(("points", "p"), [(3, 2 / 6), (4, 2 / 24), (5, 2 / 120)])
+def test_the_p_of_few_points_in_order_is_the_share_of_such_orders(points, p):
+    """Either way round: two of n!."""
+    found = statistics.rank_correlation([(x, x**2) for x in range(points)], 0.95)
+    assert (found.effect, found.p) == (pytest.approx(1), pytest.approx(p))
 
 
 def test_one_run_a_side_has_an_effect_and_no_p(leave, tmp_path):
