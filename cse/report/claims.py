@@ -13,6 +13,9 @@ of its words) and one form:
             {where: {case: small_both}, metric: dev/declutr/average}         runs by their config, for figures
     at: KEY                             with `where`: at each value of a config key that both sides have
 
+Runs by their config are compared over the settings that both places were run with: the values of the sweep's axes that
+the claim does not name. What was tried on one side alone does not speak for it.
+
 A claim of several parts (every row, every value) holds if each part does: its p is the largest of theirs. It is
 contradicted by its worst part, whose p is multiplied by their number. p is two-sided: over seeds that both sides share
 a paired t test, else Welch's, against an encoder that has no seed (it is only scored) a one-sample t test. Where runs

@@ -1,12 +1,13 @@
 """Two numbers of ours, and what tells them apart: seeds, and the test items that their runs kept."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from cse.report import resampling, statistics
 from cse.report.cells import Cell
 from cse.report.resampling import Resampled
-from cse.report.runs import Run, grouped
+from cse.report.runs import Run, grouped, plain
 from cse.report.spec import Metric
 
 
@@ -40,6 +41,20 @@ def of_cell(cell: Cell, label: str, seed: str) -> Side:
         groups if cell.aggregate == "mean" else {},
         cell.metric,
     )
+
+
+def like_with_like(left: list[Run], right: list[Run], axes: Sequence[str]) -> tuple[list[Run], list[Run]]:
+    """The runs of the settings that both sides have, so that what was tried on one side alone does not speak for it.
+
+    axes: the config keys in which runs may differ without being told apart by the claim.
+    """
+    both = {_setting(run, axes) for run in left} & {_setting(run, axes) for run in right}
+    left, right = ([run for run in runs if _setting(run, axes) in both] for runs in (left, right))
+    return left, right
+
+
+def _setting(run: Run, axes: Sequence[str]) -> tuple[str, ...]:
+    return tuple(str(plain(run.get(axis))) for axis in axes)
 
 
 def compared(left: Side, right: Side, confidence: float, shift: float = 0.0) -> statistics.Comparison:

@@ -94,6 +94,7 @@ class Spec:
     tolerance: float
     seed_sd: float
     figures: list[Plot]
+    axes: tuple[str, ...] = ()  # the config keys that tell the sweep's settings apart, but for the seed
     stands_in: str | None = None  # the score that is shown in place of the paper's
 
 

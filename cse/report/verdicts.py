@@ -10,7 +10,7 @@ from cse.report import statistics
 from cse.report.cells import finished_runs, scores
 from cse.report.claims import Claim, Place, names
 from cse.report.runs import Run, Where, grouped, plain
-from cse.report.sides import Side, compared, of_cell
+from cse.report.sides import Side, compared, like_with_like, of_cell
 from cse.report.spec import Spec
 from cse.report.statistics import Interval
 from cse.report.table import Table
@@ -159,9 +159,9 @@ def _alike(claim: Claim, left: Side, right: Side, confidence: float):
 
 def _pairs(claim: Claim, spec: Spec, table: Table | None, runs: list[Run]) -> list[tuple[Side, Side]]:
     """The parts of a comparison. One side of one number is compared with each of the other's."""
-    if claim.at:
-        return _at_each(claim, claim.at, spec, runs)
-    lefts, rights = (_sides(place, spec, table, runs) for place in claim.places)
+    if "where" in claim.left:
+        return _of_runs(claim, spec, runs)
+    lefts, rights = (_sides(place, spec, table) for place in claim.places)
     if len(lefts) == 1:
         lefts *= len(rights)
     if len(rights) == 1:
@@ -171,9 +171,7 @@ def _pairs(claim: Claim, spec: Spec, table: Table | None, runs: list[Run]) -> li
     return list(zip(lefts, rights, strict=True))
 
 
-def _sides(place: Place, spec: Spec, table: Table | None, runs: list[Run]) -> list[Side]:
-    if "where" in place:
-        return [_side("", place["where"], place["metric"], spec, runs)]
+def _sides(place: Place, spec: Spec, table: Table | None) -> list[Side]:
     assert table is not None
     rows = names(place.get("row")) or list(spec.rows)
     columns = names(place.get("column")) or list(spec.columns)
@@ -189,25 +187,40 @@ def _sides(place: Place, spec: Spec, table: Table | None, runs: list[Run]) -> li
     return sides
 
 
-def _at_each(claim: Claim, key: str, spec: Spec, runs: list[Run]) -> list[tuple[Side, Side]]:
-    """Both places at each value of a config key that either has; without any value, the places themselves."""
+def _of_runs(claim: Claim, spec: Spec, runs: list[Run]) -> list[tuple[Side, Side]]:
+    """Both places, or both at each value of the key `at` that either has."""
+    if not claim.at:
+        return [_matched("", claim, {}, spec, runs)]
     finished = [run for place in claim.places for run in finished_runs(place["where"], spec, runs)]
-    values = sorted({value for run in finished if isinstance(value := plain(run.get(key)), float)})
-    parts = [(f"{key}={value:g}", {key: value}) for value in values] or [("", {})]
+    values = sorted({value for run in finished if isinstance(value := plain(run.get(claim.at)), float)})
+    parts = [(f"{claim.at}={value:g}", {claim.at: value}) for value in values] or [("", {})]
+    return [_matched(label, claim, at, spec, runs) for label, at in parts]
+
+
+def _matched(label: str, claim: Claim, at: Where, spec: Spec, runs: list[Run]) -> tuple[Side, Side]:
+    """Both places over the settings that both were run with: the sweep's axes that the claim does not name."""
+    wheres = [{**place["where"], **at} for place in claim.places]
+    axes = [axis for axis in spec.axes if axis not in {*wheres[0], *wheres[1]}]
+    metrics = [place["metric"] for place in claim.places]
+    finished = [finished_runs(where, spec, runs) for where in wheres]
+    scored = [[run for run in of if metric in run.metrics] for metric, of in zip(metrics, finished, strict=True)]
+    matched = like_with_like(*scored, axes) if all(scored) else scored
     left, right = (
-        [_side(label, {**place["where"], **at}, place["metric"], spec, runs) for label, at in parts]
-        for place in claim.places
+        _side(label, where, metric, spec, ours, ran=bool(of))
+        for where, metric, ours, of in zip(wheres, metrics, matched, finished, strict=True)
     )
-    return list(zip(left, right, strict=True))
+    if all(scored) and not all(matched):
+        same = f" with the same {', '.join(axes)}"
+        left, right = (replace(side, source=side.source + same, unscored="") for side in (left, right))
+    return left, right
 
 
-def _side(label: str, where: Where, metric: str, spec: Spec, runs: list[Run]) -> Side:
+def _side(label: str, where: Where, metric: str, spec: Spec, scored: list[Run], ran: bool) -> Side:
     """The mean score of each seed's runs."""
-    finished = finished_runs(where, spec, runs)
-    groups = grouped((run for run in finished if metric in run.metrics), spec.seed)
+    groups = grouped(scored, spec.seed)
     ours = {seed: float(np.mean(scores(group, metric))) for seed, group in groups.items()}
     source = ", ".join(f"{key}={' or '.join(names(value)) or value}" for key, value in where.items())
-    return Side(label, ours, runs=groups, metric=metric, source=source, unscored=metric if finished else "")
+    return Side(label, ours, runs=groups, metric=metric, source=source, unscored=metric if ran else "")
 
 
 def _trend(claim: Claim, spec: Spec, table: Table | None, runs: list[Run], confidence: float) -> Finding:
@@ -242,7 +255,7 @@ def _points(claim: Claim, spec: Spec, table: Table | None, runs: list[Run]) -> t
         values = [(plain(run.get(claim.right)), run.metrics.get(claim.left["metric"])) for run in finished]
         return [(x, y) for x, y in values if isinstance(x, float) and y is not None], []
     assert table is not None
-    ys, xs = (_sides(place, spec, table, runs) for place in claim.places)
+    ys, xs = (_sides(place, spec, table) for place in claim.places)
     sides = list(zip(xs, ys, strict=True))
     ours = [(_mean(x), _mean(y)) for x, y in sides if x.ours and y.ours]
     return ours, [(x.printed, y.printed) for x, y in sides if x.printed is not None and y.printed is not None]

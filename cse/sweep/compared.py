@@ -32,6 +32,7 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
     sweep, block, where = read_sweep(config["sweep"])
     printed = published.table(block["paper"], block["table"]) if block.get("table") else None
     spec = parse(block, printed, where, tolerance=config["tolerance"], seed_sd=config["seed_sd"])
+    spec = replace(spec, axes=tuple(key for key in sweep.settings if key != spec.seed))
     claims = parse_claims(block.get("claims", []), spec, where)
     plots = [plot.showing(config["score"]) for plot in spec.figures]
     folders = folders or [sweep.place([])]  # where `cse-train sweep=...` puts them

@@ -73,6 +73,13 @@ class Sweep:
         """The keys of its axes."""
         return tuple(self.params)
 
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The config keys by which its jobs tell their settings apart; of a search, whose trials never meet, those that
+        each search keeps fixed."""
+        keys = self.params if self.sweeper == "basic" else self.search_each
+        return tuple(dict.fromkeys([*(["case"] if self.cases else []), *keys]))
+
     def place(self, arguments: Sequence[str]) -> Path:
         """Where its jobs go, relative to where it is started. A smoke test's scores never lie among real ones."""
         smoke = any(key_of(a) == "smoke" and SWITCH.get(value_of(a).lower()) for a in arguments)
