@@ -126,6 +126,11 @@ class Objective(nn.Module):
         super().__init__()
         self.head = None
 
+    @classmethod
+    def views_of(cls, settings: Settings) -> int:
+        """num_views of an objective with these settings (its YAML's), known before there is an encoder."""
+        return settings.get("num_views") or cls.num_views
+
     def forward(self, views: list[Encoded]) -> Loss:
         """The loss of one global batch, and its terms."""
         raise NotImplementedError

@@ -66,7 +66,7 @@ class Batches(Dataset[Batch]):
         self.batch_size, self.max_length, self.seed = batch_size, max_length, seed
         self.rank, self.world = rank, world
         self.prefix_length = max(0, before_text - 1)  # an augmentation itself keeps one token at the start
-        self.columns = _columns_of_views(text, num_views)
+        self.columns = [0] * num_views if text.num_columns == 1 else list(range(num_views))  # of each view
         self.rows = augmentation.usable_rows(text)
         if batch_size > len(self.rows):
             raise UserError(
@@ -135,15 +135,3 @@ class Batches(Dataset[Batch]):
             order = torch.randperm(len(self.rows), generator=seeded(self.seed, epoch)).numpy()
             self._order = (epoch, self.rows[order])
         return self._order[1]
-
-
-def _columns_of_views(text: Text, num_views: int) -> list[int]:
-    """The column of each view: plain text has one column for all views, otherwise each view has its own."""
-    if text.num_columns == 1:
-        return [0] * num_views
-    if text.num_columns < num_views:
-        raise UserError(
-            f"the objective needs {num_views} views of a row, but data={text.name} has {text.num_columns} columns: "
-            f"use data with one column or with {num_views}, or set objective.num_views={text.num_columns}"
-        )
-    return list(range(num_views))

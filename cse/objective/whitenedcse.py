@@ -20,7 +20,7 @@ from cse.objective.blockwise import blockwise
 from cse.objective.whitening import ShuffledGroupWhitening, check_groups, whiten_views
 from cse.precision import full_precision
 from cse.ranges import NonNegative, Positive
-from cse.types import Encoded, Loss, Objective
+from cse.types import Encoded, Loss, Objective, Settings
 
 Kind = Literal["L1", "L2_softmin", "L2_hard", "L2_literal"]
 
@@ -102,7 +102,7 @@ class WhitenedCSE(Objective):
             raise UserError(
                 f"objective.weights has {len(weights)} values for the {m - 1} positives of objective.m={m}."
             )
-        self.num_views = m if source == "dropout" else 1
+        self.num_views = self.views_of({"m": m, "source": source})
         self.head: nn.Module = head(dim)
         self.whitening = whitening(dim, track=pooler == "mlp_whitening")
         self.whitening.warn_if_few_sentences(m)
@@ -122,6 +122,11 @@ class WhitenedCSE(Objective):
     def negatives(self, anchors: int) -> int:
         """The other rows of one positive view: the softmax of each positive runs over its own view."""
         return anchors - 1
+
+    @classmethod
+    def views_of(cls, settings: Settings) -> int:
+        """m passes through the encoder, or one that is whitened m times."""
+        return settings["m"] if settings["source"] == "dropout" else 1
 
     def forward(self, views: list[Encoded]) -> Loss:
         """Whiten the views, then the head, then the multi-positive loss. Raises RunError for collapsed embeddings."""

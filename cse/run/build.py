@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -27,20 +27,10 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class Prepares(Protocol):
-    """A part that has data to find before any work."""
-
-    def prepare(self) -> None:
-        """Raise MissingResource or UserError where the data cannot be had or is wrong."""
-        ...
-
-
-P = TypeVar("P", bound=Prepares)
-
-
 def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
     """Instantiate and prepare everything. Raises UserError, or one MissingResource for all that cannot be had."""
     from accelerate.utils import set_seed
+    from hydra.utils import get_class
 
     from cse.model.export import check_exportable
     from cse.training.settings import Parts
@@ -58,8 +48,15 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
     set_seed(cfg.seed)  # new weights (heads, projectors, patch embeddings) are the same in every process
     trainer = make(cfg.trainer)
     augmentation: Augmentation = attempt(lambda: make(cfg.augmentation))
+    text: Text = make(cfg.data)
+    kind: type[Objective] = get_class(cfg.objective._target_)
+    check_rows(trainer.batch_size, kind)
+    if augmentation is not None:  # before anything is downloaded or read
+        check_views(augmentation, text, kind, cfg.objective)
     pair = attempt(lambda: encoder_and_objective(cfg, augmentation))
-    text = attempt(lambda: prepared(make(cfg.data)))
+    if pair is not None and augmentation is not None:
+        check_dropout(cfg.model.name, pair[0], augmentation, text, pair[1])
+    attempt(text.prepare)
     nothing_else = bool(cfg.data.preview)  # rows are shown, and neither scored nor trained on
     evaluators = {} if nothing_else else attempt(lambda: build_evaluators(cfg.get("eval")))  # eval=[] leaves no key
     aux = attempt(lambda: build_aux(cfg, *pair)) if pair is not None and not nothing_else else None
@@ -67,9 +64,6 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
         works = " (what works without a hub: cse-train experiment=demo)" if len(missing) > 1 else ""
         raise MissingResource("; and ".join(missing) + works)
     encoder, objective = pair
-    check_views(augmentation, text, objective)
-    check_rows(trainer.batch_size, objective)
-    check_dropout(cfg.model.name, encoder, augmentation, text, objective)
     batches = make_batches(cfg, encoder, objective, augmentation, text=text, accelerator=accelerator)
     return Parts(
         trainer=trainer,
@@ -171,12 +165,6 @@ def trainable(encoder: Encoder, name: str) -> Encoder:
         )
     encoder.unit_length = False
     return encoder
-
-
-def prepared(part: P) -> P:
-    """The part, after it has found and read its data."""
-    part.prepare()
-    return part
 
 
 def made_evaluators(cfg: DictConfig | None) -> dict[str, Evaluator]:

@@ -9,36 +9,42 @@ from cse.errors import UserError
 if TYPE_CHECKING:
     from cse.data.text import Text
     from cse.model.encoder import Encoder
-    from cse.types import Augmentation, Objective
+    from cse.types import Augmentation, Objective, Settings
 
 
-def check_rows(batch_size: int, objective: Objective) -> None:
+def check_rows(batch_size: int, objective: type[Objective]) -> None:
     """Refuse a batch of one row for a loss that compares rows, or takes statistics over them."""
     if batch_size < objective.min_rows:
         raise UserError(
-            f"trainer.batch_size={batch_size}: {type(objective).__name__} compares the rows of a batch, of which there "
+            f"trainer.batch_size={batch_size}: {objective.__name__} compares the rows of a batch, of which there "
             f"must be at least {objective.min_rows}"
         )
 
 
-def check_views(augmentation: Augmentation, text: Text, objective: Objective) -> None:
-    """Refuse spans where an objective pairs rows one with one, and more views than there can be of a row."""
-    name = type(objective).__name__
-    if augmentation.positives > 1 and objective.num_views > 1 and not objective.averages_positives:
+def check_views(augmentation: Augmentation, text: Text, objective: type[Objective], settings: Settings) -> None:
+    """Refuse spans where an objective pairs rows one with one, more views than there can be of a row, and fewer columns
+    than views where each view has its own. The text need not have been read. settings: the objective's."""
+    name, num_views = objective.__name__, objective.views_of(settings)
+    if augmentation.positives > 1 and num_views > 1 and not objective.averages_positives:
         raise UserError(
             f"{name} pairs one text with one, but augmentation.positives={augmentation.positives} spans go with each "
             "anchor: set augmentation.positives=1"
         )
-    if augmentation.needs_columns and text.num_columns == 1 and objective.num_views > 1:
+    if augmentation.needs_columns and text.num_columns == 1 and num_views > 1:
         raise UserError(
             f"augmentation=none makes each view from a column of its own, and data={text.name} has one column: use "
-            f"augmentation=dropout (SimCSE) for it, or data with {objective.num_views} columns"
+            f"augmentation=dropout (SimCSE) for it, or data with {num_views} columns"
+        )
+    if 1 < text.num_columns < num_views:
+        fewer = f", or set objective.num_views={text.num_columns}" if "num_views" in settings else ""
+        raise UserError(
+            f"{name} wants {num_views} views of a row, but data={text.name} has {text.num_columns} columns: "
+            f"use data with one column or with {num_views}{fewer}"
         )
     max_views = augmentation.max_views
-    if max_views is not None and objective.num_views > max_views:
+    if max_views is not None and num_views > max_views:
         raise UserError(
-            f"{name} wants {objective.num_views} views of a row, and {type(augmentation).__name__.lower()} makes "
-            f"{max_views}"
+            f"{name} wants {num_views} views of a row, and {type(augmentation).__name__.lower()} makes {max_views}"
         )
 
 

@@ -135,8 +135,6 @@ def test_copies_mask_every_view_and_first_masks_one(make, tiny_tokenizer):
 def test_refusals(make):
     with pytest.raises(UserError, match="larger than the data"):
         make(rows=3)
-    with pytest.raises(UserError, match="needs 3 views"):
-        make(rows=10, columns=2, num_views=3)
     with pytest.raises(UserError, match="cannot be shared evenly among 3 processes"):
         make(rows=10, world=3)
 

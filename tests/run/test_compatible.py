@@ -1,0 +1,62 @@
+"""What does not go together is refused before anything is downloaded, read or tokenised."""
+
+from itertools import product
+
+import pytest
+from hydra.utils import get_class, instantiate
+from toys import composed, toy_of
+
+from cse.catalogue import DATASETS
+from cse.errors import UserError
+from cse.run.compatible import check_views
+from cse.run.groups import choices
+
+VIEWS = {"barlow": 2, "declutr": 2, "mlm": 1, "simcse": 2, "simcse_sup": 3, "vicreg": 2, "whitenedcse": 3}
+
+
+def columns_of(data: str) -> int:
+    """By the catalogue; a file of one's own is plain text here."""
+    return len(DATASETS[data].columns or ["text"]) if data in DATASETS else 1
+
+
+@pytest.mark.parametrize("objective", choices("objective"))
+def test_the_number_of_views_is_known_before_there_is_an_encoder(objective):
+    node = composed(f"objective={objective}", *toy_of("objective", objective, 32)).objective
+    kind = get_class(node._target_)
+    assert kind.views_of(node) == instantiate(node, dim=32).num_views == VIEWS[objective]
+
+
+@pytest.mark.parametrize(("objective", "data"), list(product(choices("objective"), choices("data"))))
+def test_every_objective_with_every_corpus(objective, data):
+    cfg = composed(f"objective={objective}", f"data={data}", *(["data.path=x.txt"] if data == "text" else []))
+    text, augmentation = instantiate(cfg.data), instantiate(cfg.augmentation)
+    columns, views = columns_of(data), VIEWS[objective]
+    assert text.num_columns == columns
+
+    def check() -> None:
+        check_views(augmentation, text, get_class(cfg.objective._target_), cfg.objective)
+
+    if 1 < columns < views:
+        with pytest.raises(UserError, match=rf"wants {views} views of a row, but data={data} has {columns} columns"):
+            check()
+    elif columns == 1 and cfg.hydra.runtime.choices.augmentation == "none":
+        with pytest.raises(UserError, match=f"data={data} has one column"):
+            check()
+    else:
+        check()
+
+
+def test_it_is_said_before_the_hub_is_asked(toy_hub, small_run, cse_train, tmp_path, capsys):
+    """Neither the encoder nor the corpus is fetched for a corpus that has too few columns."""
+    kept = [word for word in small_run if not word.startswith(("model", "data"))]
+    assert cse_train([*kept, "model=bert", "objective=simcse_sup", "data=wikiauto"]) == 2
+    assert "data=wikiauto has 2 columns: use data with one column or with 3" in capsys.readouterr().err
+    assert toy_hub.requests == []
+    assert not (tmp_path / "cache" / "text").exists()
+
+
+def test_equal_views_are_refused_before_the_corpus_is_fetched(toy_hub, tiny, small_run, cse_train, capsys):
+    kept = [word for word in small_run if not word.startswith(("model", "data"))]
+    assert cse_train([*kept, f"model.name={tiny('modernbert')}", "model.pooling=mean", "data=wiki1m"]) == 2
+    assert "trains without dropout" in capsys.readouterr().err
+    assert toy_hub.requests == []
