@@ -3,6 +3,7 @@
 `python -m cse.cli.help README.md` (make readme) writes the table of choices into README.md.
 """
 
+import difflib
 import re
 import sys
 import textwrap
@@ -55,7 +56,7 @@ Shorter, larger, elsewhere
 Look before you run                                             (objective=? and objective=barlow.? do the same)
   cse-train --help objective         what each choice is           cse-doctor     what this machine can run
   cse-train --help objective=barlow  a choice's keys, explained    cse-data list  the data, and whether it is here
-  cse-train --help temperature       the keys of that name, or that speak of it; other trainers' names count as well
+  cse-train --help temperature       keys and choices of that name, or that speak of it; other trainers' names too
   cse-train ... --cfg job            the whole configuration       cse-train -sc install=bash   completion by TAB
   zsh takes [ ] and ? for files: quote such words, or eval "$(cse-train -sc install=zsh)"
 Exit codes: 0 done, 1 the run failed, 2 a mistake on the command line or in the data; 130, 138, 140, 143: stopped
@@ -139,13 +140,24 @@ def answer(config_name: str, text: str, arguments: Sequence[str]) -> str | None:
 
 
 def explanation(config_name: str, offered: dict[str, list[str]], word: str) -> str:
-    """The choices of a group, the keys of a choice, or the settings of that name."""
+    """The choices of a group, the keys of a choice, or the settings and choices of that name.
+
+    Raises UserError for a choice that the group does not have.
+    """
     group, _, choice = word.partition("=")
-    if group in offered and not choice and offered[group] != ["default"]:
+    several = offered.get(group, ["default"])
+    if several == ["default"]:
+        return explained(group, "default") if group in offered else found(config_name, group, WIDTH)
+    if not choice:
         return described(group)
-    if (choice or "default") in offered.get(group, []) and group != "sweep":
-        return explained(group, choice or "default")
-    return found(config_name, group, WIDTH)
+    names = choice.strip("[]").split(",")
+    if unknown := [name for name in names if name not in several]:
+        close = difflib.get_close_matches(unknown[0], several, 3)
+        hint = f"did you mean {' or '.join(close)}?" if close else f"--help {group} lists them"
+        raise UserError(f"--help {word}: {group} has no choice {unknown[0]}; {hint}")
+    if group == "sweep":
+        return "\n".join(f"{name}: {first_comment(group, name)}. Its jobs: sweep={name} dry_run=true" for name in names)
+    return "\n\n".join(explained(group, name) for name in names)
 
 
 def explained(group: str, choice: str) -> str:

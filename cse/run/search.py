@@ -1,4 +1,4 @@
-"""A setting by its name, by another trainer's name for it, or by a word about it: conf/'s keys with their comments.
+"""A setting or a choice by its name, by another trainer's name for it, or by a word about it: from conf/'s comments.
 
 The files are read as text, since a YAML reader drops the comments. Nothing slow is imported.
 """
@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cse.errors import UserError
-from cse.run.groups import CONF_DIR, choices, file_of, groups, included
-from cse.run.synonyms import SYNONYMS
+from cse.run.groups import CONF_DIR, choices, file_of, first_comment, groups, included
+from cse.run.synonyms import ALWAYS, SYNONYMS
 
-KEY = re.compile(r"( *)(\w+):(?: +([^#].*?))?(?: +# ?(.*))?")
+KEY = re.compile(r"( *)(\w+):(?: +([^#\s].*?))?(?: +# ?(.*))?")
 """A line of YAML: indentation, key, value, comment."""
 
 SHOWN = 4
@@ -23,46 +23,75 @@ SHOWN = 4
 NO_SETTINGS = ("experiment", "scale", "sweep")
 """Groups whose choices set the keys of others."""
 
+GENERAL = ("size", "type", "name", "path", "file", "train", "eval", "model", "none", "load", "mode")
+"""Parts of compound names that say nothing of which setting is meant."""
+
+FEW = 12
+"""A part of a name that more settings have tells nothing either."""
+
 
 @dataclass(frozen=True)
 class Setting:
-    """A key as it is typed, its value in a choice, and what stands beside it there. choice: "" in every run."""
+    """A key as it is typed, its value in a choice, and what stands beside it there. choice: "" in every run.
+
+    name: by which it is sought: a setting's key, a choice's own name.
+    """
 
     key: str
     value: str
     comment: str
+    name: str
     choice: str = ""
 
 
 def found(config_name: str, word: str, width: int) -> str:
-    """Lines for the settings that a word names or, where it names none, that speak of it.
+    """Lines for the choices and settings that a word names or, where it names none, that speak of it.
 
-    Raises UserError where there are none.
+    Of a name of several words that nothing has (`span_anchors`), the part that names the fewest counts. Raises
+    UserError where there are none.
     """
-    known = list(settings(config_name))
-    name = re.escape(re.sub(r"[\s-]+", "_", word.strip("-")))
-    ours = SYNONYMS.get(word.rpartition(".")[2].lower().replace(" ", "_"))
-    named = [one for one in known if re.search(rf"(^|[._]){name}", one.key, re.IGNORECASE) or one.key == ours]
-    about = [one for one in known if re.search(rf"\b{re.escape(word)}", one.comment, re.IGNORECASE)]
-    if not named and not about:
-        ends = sorted({one.key.rpartition(".")[2] for one in known} | {*groups(config_name)})
-        close = difflib.get_close_matches(word.rpartition(".")[2], ends, 3, 0.6)
-        hint = f"; did you mean {' or '.join(close)}?" if close else "; --help alone shows what can be chosen"
-        raise UserError(f"--help {word}: no setting and no group has that name, and none speaks of it{hint}")
-    return "\n".join(told(together(named or about), width))
+    known = [*offers(config_name), *settings(config_name)]
+    if several := named(known, word) or about(known, word):
+        return "\n".join(told(together(several), width))
+    if part := telling(known, word):
+        return "\n".join([f"nothing is called {word}; by the word {part}:", *told(together(named(known, part)), width)])
+    ends = sorted({one.key.rpartition(".")[2] for one in known} | {*groups(config_name)})
+    close = difflib.get_close_matches(word.rpartition(".")[2], ends, 3, 0.6)
+    hint = f"; did you mean {' or '.join(close)}?" if close else "; --help alone shows what can be chosen"
+    raise UserError(f"--help {word}: no setting and no group has that name, and none speaks of it{hint}")
+
+
+def named(known: list[Setting], word: str) -> list[Setting]:
+    """Those whose name, or a part of it, begins with the word, and the one that other trainers call so."""
+    joined = re.sub(r"[\s-]+", "_", word.strip("-"))
+    name = re.compile(rf"(^|[._]){re.escape(joined)}", re.IGNORECASE)
+    ours = SYNONYMS.get(word.rpartition(".")[2].lower().replace(" ", "_"), word)
+    inside = f"{ours}." if "." in ours else ""  # of a whole group the choices are meant, not their keys
+    return [one for one in known if name.search(one.name) or one.key == ours or (inside and one.key.startswith(inside))]
+
+
+def about(known: list[Setting], word: str) -> list[Setting]:
+    """Those whose comment has a word that begins so."""
+    spoken = re.compile(rf"\b{re.escape(word)}", re.IGNORECASE)
+    return [one for one in known if spoken.search(one.comment)]
+
+
+def telling(known: list[Setting], word: str) -> str | None:
+    """The part of a compound name that names the fewest, and no more than FEW; None where no part does."""
+    parts = [part.removesuffix("s").lower() for part in re.split(r"[\W_]+|(?<=[a-z])(?=[A-Z])", word)]
+    counts = {part: len(named(known, part)) for part in parts if len(part) > 3 and part not in GENERAL}
+    fitting = [part for part, count in counts.items() if 0 < count <= FEW]
+    return min(fitting, key=counts.__getitem__, default=None) if len(parts) > 1 else None
 
 
 def together(several: list[Setting]) -> list[Setting]:
-    """Those of one key and one value as one, with all their choices; those of every run first, then short keys."""
-    merged: dict[tuple[str, str], Setting] = {}
+    """Those that say the same as one, with all their choices; those of every run first, then short keys."""
+    merged: dict[tuple[str, str, str], Setting] = {}
     for one in several:
-        before = merged.get((one.key, one.value))
+        before = merged.setdefault((one.key, one.value, one.comment), one)
         group, _, choice = one.choice.partition("=")
-        if before is None:
-            merged[one.key, one.value] = one
-        elif before.choice.startswith(f"{group}="):
-            names = f"{before.choice} {choice}"
-            merged[one.key, one.value] = replace(before, choice=names, comment=before.comment or one.comment)
+        if before is not one and before.choice.startswith(f"{group}="):
+            merged[one.key, one.value, one.comment] = replace(before, choice=f"{before.choice} {choice}")
     return sorted(merged.values(), key=lambda one: (bool(one.choice), one.key.count("."), one.key))
 
 
@@ -79,6 +108,14 @@ def told(several: list[Setting], width: int) -> Iterator[str]:
             continue
         first = f"{left:<{column}}" if len(left) < column else f"{left}\n{' ' * column}"
         yield first + textwrap.fill(comment, width - column).replace("\n", "\n" + " " * column)
+
+
+def offers(config_name: str) -> Iterator[Setting]:
+    """What each group offers, with its first sentence; without the papers' tables, which `--help sweep` lists."""
+    for group in groups(config_name):
+        for choice in choices(group) if group != "sweep" else ():
+            if choice != "default":
+                yield Setting(group, choice, first_comment(group, choice), choice)
 
 
 def settings(config_name: str) -> Iterator[Setting]:
@@ -117,8 +154,9 @@ def read(file: Path, group: str, choice: str) -> Iterator[Setting]:
         dotted = inside + ".".join(name for _, name in open_keys)
         unfinished = value.startswith(("[", "{")) and not value.endswith(("]", "}"))
         said = match[4] or " ".join(above)
-        hidden = not value or key.startswith("_") or dotted.startswith("hydra.") or "a run fills this in" in said
-        setting = None if hidden else Setting(dotted, value + " ..." * unfinished, said, choice)
+        hydras = dotted.startswith("hydra.") and dotted not in ALWAYS
+        hidden = not value or key.startswith("_") or hydras or "a run fills this in" in said
+        setting = None if hidden else Setting(dotted, value + " ..." * unfinished, said, dotted, choice)
         above = []
     if setting is not None:
         yield setting

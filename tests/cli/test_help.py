@@ -77,6 +77,20 @@ def test_a_choices_keys_are_shown_with_their_comments(words):
     assert "eval_every:" in answer("train", TRAIN, ["trainer.?"])
 
 
+def test_a_choice_that_a_group_does_not_have_is_a_mistake():
+    with pytest.raises(UserError, match=r"objective has no choice simcsee; did you mean simcse or"):
+        answer("train", TRAIN, ["--help", "objective=simcsee"])
+    with pytest.raises(UserError, match=r"model has no choice qq; --help model lists them"):
+        answer("train", TRAIN, ["--help", "model=qq"])
+
+
+def test_several_choices_and_a_papers_table_are_explained():
+    lines = answer("train", TRAIN, ["--help", "eval=[stsb,sts]"])
+    assert "eval=stsb " in lines
+    assert "eval=sts " in lines
+    assert answer("train", TRAIN, ["--help", "sweep=whitenedcse/table4"]).startswith("whitenedcse/table4: Table 4: the")
+
+
 def test_a_shell_completes_choices_and_sweeps(monkeypatch, tmp_path):
     def offered(line: str) -> list[str] | None:
         monkeypatch.setenv("COMP_LINE", line)
