@@ -11,6 +11,8 @@ A sweep's YAML (sweeps/<paper>/<table>.yaml, the config group `sweep`) holds set
     search_each           the axes of which every combination gets a search of its own (hydra.sweeper searches the rest)
     laptop                axes with fewer values, or fewer cases, for scale=laptop, which also runs three seeds
     report                what the runs are laid beside (cse.report.spec)
+
+What several tables of a paper share is in a file one folder deeper, which their `defaults` name.
 """
 
 import hashlib
