@@ -55,8 +55,6 @@ def composed(config_name: str, arguments: list[str]) -> DictConfig:
 
 def without_hydra(config: DictConfig) -> DictConfig:
     """A copy of a composed config without its `hydra` node: what is ours of it."""
-    from omegaconf import OmegaConf
-
     return OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
 
 
@@ -68,19 +66,12 @@ def is_group(key: str) -> bool:
 
 def valid_keys(config_name: str, arguments: list[str]) -> list[str]:
     """Every dotted key of the composed config, and the groups; the arguments that choose from groups are followed."""
-    from hydra import compose, initialize_config_dir
-    from hydra.core.global_hydra import GlobalHydra
-    from omegaconf import OmegaConf
-
     groups = {"sweep", *(path.name for path in Path(CONF_DIR).iterdir() if path.is_dir())}
     chosen = [a for a in arguments if a.partition("=")[0] in groups and "," not in a.partition("[")[0]]
-    GlobalHydra.instance().clear()
-    with initialize_config_dir(CONF_DIR, version_base="1.3"):
-        try:
-            config = compose(config_name, chosen)
-        except Exception:  # a choice that is itself mistyped
-            config = compose(config_name)
-
+    try:
+        config = without_hydra(composed(config_name, chosen))
+    except Exception:  # a choice that is itself mistyped
+        config = without_hydra(composed(config_name, []))
     leaves = [key.split(".") for key in flattened(OmegaConf.to_container(config, resolve=False))]  # type: ignore[arg-type]
     nodes = {".".join(parts[:depth]) for parts in leaves for depth in range(1, len(parts) + 1)}
     return sorted({*nodes, *map(str, config), *groups})
