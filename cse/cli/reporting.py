@@ -1,7 +1,7 @@
 """The settings of cse-report: conf/reporting.yaml with the command line's values, checked as every command's are."""
 
 from pathlib import Path
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal
 
 import yaml
 from annotated_types import Gt, Lt
@@ -13,6 +13,7 @@ from typing_extensions import TypedDict
 from cse.dotted import Config
 from cse.errors import UserError
 from cse.ranges import STRICT, Name, NonNegative
+from cse.run.build import resolved
 from cse.run.composition import nearest
 from cse.run.groups import CONF_DIR, choices
 from cse.run.settings import settled
@@ -55,8 +56,7 @@ def settings(arguments: list[str]) -> Config:
         except yaml.YAMLError as error:
             raise UserError(f"{argument}: {value!r} cannot be read as a value or a [list]") from error
     try:
-        agreed = settled(OmegaConf.create(config), TypeAdapter(Reporting))
-        config = cast(Config, OmegaConf.to_container(agreed, resolve=True))
+        config = resolved(settled(OmegaConf.create(config), TypeAdapter(Reporting)))
     except OmegaConfBaseException as error:  # ${...} in a value stands for another key's
         raise UserError(str(error).splitlines()[0]) from error
     config["runs"] = config["runs"] or []

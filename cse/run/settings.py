@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from inspect import Parameter, isclass, signature
-from typing import TYPE_CHECKING, Any, cast, get_type_hints
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
@@ -27,6 +27,7 @@ from cse.dotted import Config
 from cse.errors import UserError
 from cse.ranges import STRICT
 from cse.run.allowed import allowed, shown
+from cse.run.build import resolved
 from cse.run.composition import SWITCH, without_hydra
 from cse.run.targets import why_not_imported
 
@@ -56,7 +57,7 @@ def settled(cfg: DictConfig, keys: TypeAdapter) -> DictConfig:
     OmegaConf's error for a reference that leads nowhere.
     """
     ours = without_hydra(cfg)
-    content = cast(Config, OmegaConf.to_container(ours, resolve=True))
+    content = resolved(ours)
     written = OmegaConf.to_container(ours)
     wrong: dict[str, str] = {}
     for place, node in [((), content), *parts(content, ())]:
