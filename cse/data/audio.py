@@ -72,7 +72,7 @@ class Speech(Stream[AudioBatch]):
         self.rows_in_store, self.samples = np.array(index["rows"], dtype=np.int64), index["samples"]
         self.labels = np.array(index["labels"], dtype=np.int64)
         log.info("audio      %d clips of %d speakers, from %s", len(self), len(set(index["labels"])), root)
-        check_size(len(self), batch_size, "aux_modality.data", str(root))
+        check_size(len(self), batch_size, str(root))
         check_classes(self.labels, "clips", str(root))
         self.mixup, self.mixup_beta, self.normalize = mixup, mixup_beta, normalize
         self.frequency_mask, self.time_mask = frequency_mask, time_mask

@@ -89,7 +89,7 @@ class Images(Stream[ImageBatch]):
         self.source_rows, self.labels = subset(labels, classes, per_class, subset_seed)
         self.names = [names[row] for row in self.source_rows]
         log.info("images     %d of %d classes, from %s", len(self), self.labels.max() + 1, self.where)
-        check_size(len(self), batch_size, "aux_modality.data", self.where)
+        check_size(len(self), batch_size, self.where)
         check_classes(self.labels, "images", self.where)
         self.size, self.resize, self.normalize = size, resize, normalize
         self.crop = v2.RandomResizedCrop(size, scale=tuple(crop_scale))

@@ -73,7 +73,9 @@ class Stream(Dataset[B], Generic[B]):
             yield batch
 
 
-def check_size(items: int, batch_size: int, key: str, where: str) -> None:
+def check_size(items: int, batch_size: int, where: str) -> None:
     """Raise UserError where the items do not fill one batch."""
     if items < batch_size:
-        raise UserError(f"{where} has {items} items, fewer than {key}.batch_size={batch_size}: lower it, or add data")
+        raise UserError(
+            f"{where} has {items} items, fewer than aux_modality.data.batch_size={batch_size}: lower it, or add data"
+        )

@@ -74,6 +74,7 @@ class Text:
         self.name = name
         self.cache = Path(cache_dir) / "text"
         self.columns = list(columns) if columns is not None else None
+        self.column_names = self.columns or ["text"]
         self.path, self.split, self.subset, self.encoding = path, split, subset, encoding
         self.rows, self.identity, self.preview = rows, identity, preview
         self.limit, self.limit_seed = limit, limit_seed
@@ -96,12 +97,11 @@ class Text:
         file = self.rows.keywords.get("file") if isinstance(self.rows, partial) else None
         if self.name in HUB and file is None and not (self.cache / self.digest).exists():
             check_available(self.name)  # a stream may run for hours before the next part is found missing
-        names = self.columns or ["text"]
         rows = TextRows(self.name)
         published = HUB[self.name].rows if self.name in HUB else ()
         tracked = track(rows.counted(source), "row", published[0] if published else None)
         encoded = (tuple(np.frombuffer(cell.encode(), np.uint8) for cell in row) for row in tracked)
-        files = [f"text_{name}" for name in names]
+        files = [f"text_{name}" for name in self.column_names]
         with showing(f"reading {self.name}"):
             self.texts, notes = cached(self.cache / self.digest, encoded, files, "uint8", rows.notes)
         report(notes, self.name)
@@ -113,7 +113,6 @@ class Text:
 
     def tokenize(self, tokenizer, max_length: int) -> None:
         """Make ids(i) available: every column's ids with special tokens, cut to max_length."""
-        names = self.columns or ["text"]
         key = hashlib.sha256(f"{self.digest} {tokenizer.key()} {max_length}".encode()).hexdigest()[:32]
         dtype = "uint16" if len(tokenizer.hf) <= 2**16 else "int32"
         folder = self.cache / f"{key}.ids"
@@ -125,7 +124,7 @@ class Text:
             for row in zip(*(tokenizer(c, max_length) for c in block), strict=True)
         )
         with showing(f"tokenising {self.name}"):
-            self.token_ids = cached(folder, rows, [f"ids_{name}" for name in names], dtype).columns
+            self.token_ids = cached(folder, rows, [f"ids_{name}" for name in self.column_names], dtype).columns
 
     def provenance(self) -> dict[str, object]:
         """What was trained on: source, rows used, sha256 of the published file or of each local one. JSON-ready."""
@@ -142,7 +141,7 @@ class Text:
     @property
     def num_columns(self) -> int:
         """Columns of a row; plain text has one."""
-        return len(self.columns or ["text"])
+        return len(self.column_names)
 
     def number(self, i: int) -> int:
         """The number of row i in the whole data, from 1: the line of a file without blank lines or header."""
@@ -198,12 +197,11 @@ class Text:
         assert self.path is not None
         repo = hub.Repo(self.path, "dataset", f"data.path={self.path} is no local file", "give a file or a folder")
         table = hub.dataset(repo, self.subset, self.split)
-        names = self.columns or ["text"]
-        missing = [name for name in names if name not in table.column_names]
-        if missing:
-            raise UserError(f"data.columns={names}: {self.path} has columns {', '.join(table.column_names)}")
+        if not set(self.column_names) <= set(table.column_names):
+            there = ", ".join(table.column_names)
+            raise UserError(f"data.columns={self.column_names}: {self.path} has columns {there}")
         rows = (
-            tuple(text_of(row[name], f"{self.path}, row {number}: {name}") for name in names)
+            tuple(text_of(row[name], f"{self.path}, row {number}: {name}") for name in self.column_names)
             for number, row in enumerate(table, 1)
         )
         return rows, _digest(table._fingerprint, self.columns)

@@ -224,7 +224,7 @@ class ShuffledGroupWhitening(nn.Module):
         self.step += self.training
         return z_MBD.reshape(rows, views, -1).transpose(0, 1) if self.layout == "chunked" else z_MBD
 
-    def permutations(self, keys: list, like: Tensor) -> Tensor | None:
+    def permutations(self, keys: list[tuple[int, ...]], like: Tensor) -> Tensor | None:
         """(len(keys), D), one permutation of the channels a key, on like's device; None without shuffling."""
         if not self.shuffle:
             return None
