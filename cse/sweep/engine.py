@@ -58,6 +58,9 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
                 launch([*start, *hydra])
     except KeyboardInterrupt:
         pass  # the plan says that it was stopped
+    except Exception:  # joblib's, of a process that was only starting and died of the signal
+        if plan.stopped(path) is None:
+            raise
     code, number = plan.conclude(this.title, path, names, this.report), plan.stopped(path)
     if number is None:
         return code

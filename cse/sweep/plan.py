@@ -6,11 +6,12 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from cse.dotted import Json
-from cse.files import json_line, write_json
+from cse.files import json_line, write_json, write_text
 from cse.report.life import RUNNING
 from cse.sweep import jobs
 from cse.sweep.multirun import Multirun
@@ -54,7 +55,7 @@ def ledger_of(path: Path) -> Path:
 
 def stop(path: Path, number: int) -> None:
     """No more of the plan's jobs are started, after signal `number`."""
-    path.with_suffix(".stopped").write_text(str(number), encoding="utf-8")
+    write_text(path.with_suffix(".stopped"), str(number))  # in one step, as other processes look for it all the time
 
 
 def stopped(path: Path) -> int | None:
@@ -68,16 +69,23 @@ def record_end(
 ) -> None:
     """Add a job's end to the ledger of the plan at `path`, and print it."""
     line = {"job": job, "state": state, "score": score, "seconds": round(seconds), "why": why}
-    with open(ledger_of(path), "a", encoding="utf-8") as ledger:
-        ledger.write(json_line(line))
+    with open(ledger_of(path), "ab", buffering=0) as ledger:  # one write: jobs at the same time do not mix their lines
+        ledger.write(json_line(line).encode())
     shown = "" if score is None else f"{score:.2f}"
     print(f"{time.strftime('%H:%M:%S')}  {state:11}  {shown:>6}  {job}  {why}".rstrip(), flush=True)
 
 
 def ends(path: Path) -> dict[str, Json]:
-    """The last line of each job in the ledger of the plan at `path`, by the job's name."""
-    lines = map(json.loads, ledger_of(path).read_text(encoding="utf-8").splitlines())
-    return {line["job"]: line for line in lines}
+    """The last line of each job in the ledger of the plan at `path`, by the job's name.
+
+    A line that another process is just writing, or was killed in, is none yet.
+    """
+    found: dict[str, Json] = {}
+    for line in ledger_of(path).read_text(encoding="utf-8", errors="replace").splitlines():
+        with suppress(ValueError):
+            end = json.loads(line)
+            found[end["job"]] = end
+    return found
 
 
 def conclude(title: str, path: Path, planned: Sequence[str], report: str) -> int:

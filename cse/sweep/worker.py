@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from omegaconf import DictConfig
@@ -29,6 +30,7 @@ from cse.sweep import jobs, plan
 from cse.training.signals import SIGNALS
 
 SLOTS = "CSE_SWEEP_SLOTS"  # the GPU of each job that runs at the same time, joined by commas; it crosses processes
+INTERRUPTED = "interrupted", None, "the same line again goes on from where it stopped"
 CONFIGS = {"cse-train": "train", "cse-eval": "evaluate"}
 
 
@@ -46,8 +48,8 @@ def job(cfg: DictConfig) -> float:
     if this.fail_fast and failure:
         plan.record_end(path, one.name, "not run", why=f"jobs.fail_fast=true, and {failure} failed")
         return math.nan
-    with forwarded() as processes:
-        state, score, why = run(one, path.parent.parent / one.name, processes)
+    with forwarded() as told:
+        state, score, why = run(one, path.parent.parent / one.name, told)
         plan.record_end(path, one.name, state, score=score, seconds=time.monotonic() - started, why=why)
     return math.nan if score is None else score
 
@@ -57,38 +59,51 @@ def is_one_of_several() -> bool:
     return multiprocessing.current_process().name != "MainProcess"
 
 
+@dataclass
+class Told:
+    """The signals that came while a job was run, and its process, from the moment that it has one."""
+
+    received: list[int] = field(default_factory=list)
+    process: subprocess.Popen | None = None
+
+    def hear(self, number: int, _: object) -> None:
+        """Python's handler of a signal."""
+        self.received.append(number)
+        if self.process is not None:
+            self.process.send_signal(number)
+
+    def pass_on_to(self, process: subprocess.Popen) -> None:
+        """The process hears what comes, and what came while it was started; twice the same is one to it."""
+        self.process = process
+        for number in self.received:
+            process.send_signal(number)
+
+
 @contextmanager
-def forwarded() -> Iterator[list[subprocess.Popen]]:
-    """Yield a list of processes. A signal in the block is sent on to them, and handled as usual when the block ends.
+def forwarded() -> Iterator[Told]:
+    """A block in which a signal is sent on to the job's process, to be handled as usual when the block ends.
 
     By then the job has saved. The usual handler ends the process, or is submitit's, which queues the job again. One of
     several processes that run jobs lives on, as its end would be the others' at once (cse.sweep.stops).
     """
-    processes: list[subprocess.Popen] = []
-    received: list[int] = []
-
-    def forward(number: int, _: object) -> None:
-        received.append(number)
-        for process in processes:
-            process.send_signal(number)
-
+    told = Told()
     listens = threading.current_thread() is threading.main_thread()
-    before = {one: signal.signal(one, forward) for one in SIGNALS if listens}
+    before = {one: signal.signal(one, told.hear) for one in SIGNALS if listens}
     try:
-        yield processes
+        yield told
     finally:
         for one, handler in before.items():
             signal.signal(one, signal.SIG_IGN if is_one_of_several() else handler)
-    if received and not is_one_of_several():
-        first = signal.SIGUSR2 if slurm.is_wanted_later(received[0]) else signal.Signals(received[0])
+    if told.received and not is_one_of_several():
+        first = signal.SIGUSR2 if slurm.is_wanted_later(told.received[0]) else signal.Signals(told.received[0])
         handler = before[first]
         if callable(handler):
             handler(first, None)
         raise KeyboardInterrupt
 
 
-def run(one: jobs.Job, folder: Path, processes: list[subprocess.Popen]) -> tuple[str, float | None, str]:
-    """Run one job, unless it is done. Returns (state, score, why it failed). processes: see `forwarded`."""
+def run(one: jobs.Job, folder: Path, told: Told) -> tuple[str, float | None, str]:
+    """Run one job, unless it is done or a signal has come. Returns (state, score, why it failed)."""
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / ".lock", "w") as lock:  # its child holds it too, so an orphan is not joined by a second
         try:
@@ -105,22 +120,25 @@ def run(one: jobs.Job, folder: Path, processes: list[subprocess.Popen]) -> tuple
         if one.scores and read_json(one.scores[0] / "results.json").get("status") != "done":
             maker = " ".join(a for a in one.scores[1].arguments if a.startswith(("sweep=", "case=")))
             return "failed", None, f"it scores {one.scores[0]}, which is not done: cse-train {maker}"
-        with gpu() as environment, open(folder / "job.log", "ab") as log:
+        command = command_of(one, folder)
+        with gpu(told) as environment, open(folder / "job.log", "ab") as log:
+            if told.received:
+                return INTERRUPTED
             process = subprocess.Popen(
-                command_of(one, folder),
+                command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env=environment,
                 pass_fds=[lock.fileno()],
             )
-            processes.append(process)
+            told.pass_on_to(process)
             code = process.wait()
     results = read_json(folder / "results.json")
     if code == 0 and results.get("status") == "done":
         return "done", score_of(results), ""
     if code > 128:
-        return "interrupted", None, "the same line again goes on from where it stopped"
+        return INTERRUPTED
     if code < 0:
         return "killed", None, f"by signal {-code}; the same line again goes on from its last checkpoint"
     lines = (folder / "job.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
@@ -142,14 +160,15 @@ def command_of(one: jobs.Job, folder: Path) -> list[str]:
 
 
 @contextmanager
-def gpu() -> Iterator[dict[str, str]]:
-    """Wait until one of the shared GPUs is free; yield an environment with it, and hold it for the block."""
+def gpu(told: Told) -> Iterator[dict[str, str]]:
+    """Wait until one of the shared GPUs is free, or a signal comes; yield an environment with the one that the block
+    then holds."""
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     slots = os.environ.get(SLOTS)
     if not slots:
         yield environment
         return
-    while True:
+    while not told.received:
         for slot, device in enumerate(slots.split(",")):
             with open(Path(tempfile.gettempdir(), f"cse-{os.getuid()}-slot-{slot}-gpu-{device}"), "w") as lock:
                 try:
@@ -159,6 +178,7 @@ def gpu() -> Iterator[dict[str, str]]:
                 yield environment | {"CUDA_VISIBLE_DEVICES": device}
                 return
         time.sleep(1)
+    yield environment  # without a GPU, to a job that is not started any more
 
 
 def differences(one: jobs.Job, results: Json) -> list[str]:

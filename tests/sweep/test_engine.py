@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -252,12 +253,15 @@ def test_wandb_groups_by_sweep():
     assert not [word for word in worker.command_of(without, Path("x")) if "wandb" in word]
 
 
-def test_jobs_share_the_gpus(monkeypatch):
+def test_jobs_share_the_gpus(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # else the same tests beside these could hold them
     monkeypatch.setenv(worker.SLOTS, "4,7")
-    with worker.gpu() as one, worker.gpu() as other:
+    with worker.gpu(worker.Told()) as one, worker.gpu(worker.Told()) as other:
         assert {one["CUDA_VISIBLE_DEVICES"], other["CUDA_VISIBLE_DEVICES"]} == {"4", "7"}
+        with worker.gpu(worker.Told(received=[15])) as none:  # which would wait without end
+            assert "CUDA_VISIBLE_DEVICES" not in none.keys() - os.environ.keys()
     monkeypatch.setenv(worker.SLOTS, "")
-    with worker.gpu() as environment:
+    with worker.gpu(worker.Told()) as environment:
         assert environment.get("CUDA_VISIBLE_DEVICES") == os.environ.get("CUDA_VISIBLE_DEVICES")
 
 

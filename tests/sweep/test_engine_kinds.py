@@ -21,7 +21,7 @@ def test_smac_maximises_and_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["cse-train"])
     asked = []
 
-    def run(one, folder, processes):
+    def run(one, folder, told):
         given = dict(argument.split("=", 1) for argument in one.arguments if "=" in argument)
         assert given["case"] == "eda_0.1"
         asked.append(float(given["objective.log10_covariance"]))
@@ -58,8 +58,10 @@ def test_a_sweep_killed_whole_goes_on(tmp_path, small_run):
     line = [str(Path(sys.executable).parent / "cse-train"), "sweep=whitenedcse/table5", "objective.m=2", *shrunk,
             "objective.whitening.num_groups=16", "trainer.epochs=8", "trainer.eval_every=4"]  # fmt: skip
     process = subprocess.Popen(line, cwd=tmp_path, start_new_session=True, stdout=subprocess.DEVNULL)
-    deadline = time.time() + 120
-    while time.time() < deadline and not list(tmp_path.glob("runs/*/*/m_2*/last/state.safetensors")):
+    deadline = time.monotonic() + 600
+    while not list(tmp_path.glob("runs/*/*/m_2*/last/state.safetensors")):
+        assert time.monotonic() < deadline
+        assert process.poll() is None
         time.sleep(0.02)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()

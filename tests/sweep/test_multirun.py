@@ -147,25 +147,25 @@ def test_a_search_from_the_line(many, tmp_path):
 
 def test_a_signal_goes_to_the_job_first_and_then_ends_the_rest():
     """The job ends by itself, with its own exit code; whoever listened before is told after that."""
-    told = []
-    signal.signal(signal.SIGUSR1, lambda number, frame: told.append(number))
+    others = []
+    signal.signal(signal.SIGUSR1, lambda number, frame: others.append(number))
     stub = "import signal, sys; signal.signal(signal.SIGUSR1, lambda *_: sys.exit(138)); print('.', flush=True); "
     process = subprocess.Popen([sys.executable, "-c", f"{stub}signal.pause()"], stdout=subprocess.PIPE)
 
     def job() -> None:
-        with worker.forwarded() as processes:
-            processes.append(process)
+        with worker.forwarded() as told:
+            told.pass_on_to(process)
             process.stdout.readline()  # it listens
             os.kill(os.getpid(), signal.SIGUSR1)
-            assert process.wait(timeout=30) == 138
-            assert told == []
+            assert process.wait(timeout=600) == 138
+            assert others == []
 
     try:
         with pytest.raises(KeyboardInterrupt):
             job()
     finally:
         signal.signal(signal.SIGUSR1, signal.SIG_DFL)
-    assert told == [signal.SIGUSR1]
+    assert others == [signal.SIGUSR1]
 
 
 @pytest.mark.slow

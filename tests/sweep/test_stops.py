@@ -5,12 +5,15 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
-from cse.sweep import plan, stops
+from cse.sweep import engine, jobs, plan, stops, worker
 
 
 def test_between_jobs_it_ends_the_line(tmp_path):
@@ -22,24 +25,109 @@ def test_between_jobs_it_ends_the_line(tmp_path):
     assert signal.getsignal(signal.SIGUSR1) == before
 
 
-def test_processes_that_run_jobs_are_told_and_waited_for(tmp_path):
+@pytest.fixture
+def children(monkeypatch):
+    """The processes that the signal is for: others that this one has started (W&B's, for a test before) live on."""
+    mine = []
+    monkeypatch.setattr(psutil.Process, "children", lambda _: [psutil.Process(one.pid) for one in mine])
+    return mine
+
+
+def test_processes_that_run_jobs_are_told_and_waited_for(tmp_path, children):
     path = tmp_path / "plan.json"
     stub = "import signal, sys; signal.signal(signal.SIGUSR1, lambda *_: sys.exit(3)); print('.', flush=True); "
     with stops.listening(path, several=True):
         child = subprocess.Popen([sys.executable, "-c", f"{stub}signal.pause()"], stdout=subprocess.PIPE)
+        children.append(child)
         child.stdout.readline()  # it listens
         os.kill(os.getpid(), signal.SIGUSR1)
-        assert child.wait(timeout=30) == 3
+        assert child.wait(timeout=600) == 3
     assert plan.stopped(path) == signal.SIGUSR1
 
 
-def test_a_child_that_has_ended_keeps_no_other_from_being_told():
+def test_a_child_that_has_ended_keeps_no_other_from_being_told(children):
     ended = subprocess.Popen([sys.executable, "-c", ""])
     os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)  # ended, and not waited for: a zombie
-    other = subprocess.Popen(["sleep", "60"])
+    other = subprocess.Popen(["sleep", "600"])
+    children += [ended, other]
     stops.tell_children(signal.SIGTERM)
-    assert other.wait(timeout=30) == -signal.SIGTERM
+    assert other.wait(timeout=60) == -signal.SIGTERM
     ended.wait()
+
+
+@pytest.fixture
+def job(tmp_path, monkeypatch):
+    """A function that runs a job whose process is a command, in tmp_path/job; returns its state."""
+
+    def run(command: Callable[[], list[str]]) -> str:
+        monkeypatch.setattr(worker, "command_of", lambda one, folder: command())
+        with pytest.raises(KeyboardInterrupt), worker.forwarded() as told:
+            states.append(worker.run(jobs.Job("job", "cse-train", []), tmp_path / "job", told)[0])
+        return states.pop()
+
+    states: list[str] = []
+    monkeypatch.setattr(worker.slurm, "is_wanted_later", lambda number: False)
+    before = signal.signal(signal.SIGUSR1, lambda *_: None)
+    yield run
+    signal.signal(signal.SIGUSR1, before)
+
+
+def test_a_signal_before_the_jobs_process_starts_none(job, tmp_path):
+    def command() -> list[str]:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        return ["touch", str(tmp_path / "started")]
+
+    assert job(command) == "interrupted"
+    assert not (tmp_path / "started").exists()
+
+
+def test_a_signal_while_the_jobs_process_starts_reaches_it(job, monkeypatch):
+    start = subprocess.Popen
+
+    def told_meanwhile(*command, **options) -> subprocess.Popen:
+        process = start(*command, **options)
+        os.kill(os.getpid(), signal.SIGUSR1)
+        return process
+
+    monkeypatch.setattr(worker.subprocess, "Popen", told_meanwhile)
+    assert job(lambda: ["sleep", "60"]) == "killed"
+
+
+def test_a_signal_while_the_job_waits_for_a_gpu_ends_the_wait(job, monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv(worker.SLOTS, "0")
+    monkeypatch.setattr(worker.time, "sleep", lambda _: os.kill(os.getpid(), signal.SIGUSR1))
+    with worker.gpu(worker.Told()):  # another job's
+        assert job(lambda: ["false"]) == "interrupted"
+
+
+def test_a_half_written_end_of_a_job_is_none_yet(tmp_path, capsys):
+    path = plan.Plan("cse-train", "", [], [], False).write(tmp_path)
+    plan.record_end(path, "one", "done")
+    with open(plan.ledger_of(path), "a") as ledger:
+        ledger.write('{"job": "two", "sta')
+    assert list(plan.ends(path)) == ["one"]
+
+
+@pytest.mark.parametrize("stopped", [True, False])
+def test_a_process_that_dies_of_the_signal_before_it_listens(tmp_path, monkeypatch, capsys, stopped):
+    """joblib then says that a worker was lost, which is no news to who stopped it."""
+
+    def lost(arguments: list[str]) -> None:
+        if stopped:
+            os.kill(os.getpid(), signal.SIGUSR1)
+        raise RuntimeError("a worker process was lost")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["cse-train", "-m", "seed=1,2", "jobs.parallel=2"])
+    monkeypatch.setattr(engine, "launch", lost)
+    monkeypatch.setattr(stops, "tell_children", lambda number: None)
+    if stopped:
+        assert engine.main(sys.argv[1:]) == 128 + signal.SIGUSR1
+        assert "stopped by SIGUSR1; this goes on: " in capsys.readouterr().err
+    else:
+        with pytest.raises(RuntimeError, match="lost"):
+            engine.main(sys.argv[1:])
 
 
 @pytest.mark.slow
