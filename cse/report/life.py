@@ -4,7 +4,7 @@ import shlex
 import time
 from dataclasses import dataclass
 
-from cse.report.runs import Run
+from cse.report.runs import Run, read_run
 from cse.tracking.heartbeat import Beat, read_beat
 
 DONE, RUNNING, STOPPED, FAILED = "done", "running", "stopped", "failed"
@@ -34,6 +34,8 @@ def life_of(run: Run, now: float | None = None) -> Life:
     beat = read_beat(run.folder)
     if beat is not None and beat.is_alive(now):
         return Life(RUNNING, f"{progress(run, beat)}{beat.host}, process {beat.pid}")
+    if beat is None and read_run(run.folder).status != run.status:
+        return Life(RUNNING, "it ended while this report was made")  # whose tables do not have its scores
     since = f"killed after {clock(beat.time)}" if beat else "killed"
     again = f": {shlex.join(['cse-train', f'resume={run.folder}'])} goes on" if (run.folder / "last").is_dir() else ""
     return Life(STOPPED, since + again)

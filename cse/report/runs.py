@@ -5,6 +5,7 @@ Nothing here but files is read: results.json, .hydra/hydra.yaml (which YAML was 
 
 import json
 import logging
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,8 +90,9 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
     for folder in folders:
         if not folder.is_dir():
             raise UserError(f"runs={folder}: there is no such folder; runs=FOLDER says where the runs are")
-        holding |= {path.parent for path in folder.rglob("results.json")}
-        holding |= {path.parent for path in folder.rglob(".hydra") if (path / "overrides.yaml").exists()}
+        for place, folders, files in os.walk(folder):  # which forgives a folder that a run removes meanwhile
+            if "results.json" in files or (".hydra" in folders and Path(place, ".hydra", "overrides.yaml").exists()):
+                holding.add(Path(place))
     return [read_run(folder) for folder in sorted(holding)]
 
 

@@ -47,6 +47,13 @@ def test_on_this_machine_a_process_that_is_gone_is_dead_at_once(beating):
     assert life_of(read_run(beating(socket.gethostname(), pid, 1.0)), NOW).state == "stopped"
 
 
+def test_a_run_that_ends_after_it_was_read_was_not_killed(leave):
+    run = read_run(leave("a", {}, status="running"))
+    results = run.folder / "results.json"
+    results.write_text(results.read_text().replace("running", "done"))
+    assert life_of(run) == Life("running", "it ended while this report was made")
+
+
 @pytest.mark.parametrize(
     ("status", "error", "life"),
     [

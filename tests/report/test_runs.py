@@ -1,5 +1,7 @@
 import json
+import os
 import time
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +24,20 @@ def test_runs_come_back_with_their_state(leave, tmp_path):
     assert runs[2].get("seed") == 3  # from .hydra/config.yaml
     assert read_runs([tmp_path / "runs", tmp_path / "runs/a"])[0].folder == tmp_path / "runs/a"
     assert len(read_runs([tmp_path / "runs", tmp_path / "runs/a"])) == 4
+
+
+def test_a_folder_that_a_run_removes_meanwhile_is_no_error(leave, tmp_path, monkeypatch):
+    """Best and last steps are written beside the old ones, for a moment."""
+    (leave("a", {}) / "best.tmp").mkdir()
+    scan = os.scandir
+
+    def gone(folder):
+        if Path(folder).name == "best.tmp":
+            raise FileNotFoundError(folder)
+        return scan(folder)
+
+    monkeypatch.setattr(os, "scandir", gone)
+    assert [run.folder.name for run in read_runs([tmp_path / "runs"])] == ["a"]
 
 
 def test_a_scored_run_has_the_seed_of_its_training(leave, tmp_path):
