@@ -9,6 +9,7 @@ import io
 import json
 import math
 import os
+import secrets
 import shutil
 import sys
 import zlib
@@ -50,7 +51,7 @@ def replaced_file(path: Path, advice: str = ADVICE) -> Iterator[Path]:
     After an error the old file is as it was and the temporary one is gone. Raises RunError, which ends with `advice`,
     where the disk refuses.
     """
-    temporary = path.with_name(f".{os.getpid()}.{path.name}")
+    temporary = _own_name(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
@@ -114,7 +115,7 @@ def written_once(path: Path, write: Callable[[Path], None], advice: str = ADVICE
     """
     if path.exists():
         return path
-    temporary = path.with_name(f".{os.getpid()}.{path.name}")
+    temporary = _own_name(path)
     try:
         temporary.mkdir(parents=True)
         write(temporary)
@@ -130,6 +131,33 @@ def written_once(path: Path, write: Callable[[Path], None], advice: str = ADVICE
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
     return path
+
+
+def discard(folder: Path) -> None:
+    """Remove a folder: for a reader in one step, and without a word where another process has just done it."""
+    aside = _own_name(folder)
+    with contextlib.suppress(FileNotFoundError):
+        folder.rename(aside)
+    shutil.rmtree(aside, ignore_errors=True)
+
+
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """A block for what becomes `path`: one process at a time is in it, the others wait. Raises what `cannot_write` is.
+
+    Whoever waited looks first whether `path` is there now.
+    """
+    from huggingface_hub.utils import WeakFileLock
+
+    lock = path.with_name(f".{path.name}.lock")
+    with contextlib.ExitStack() as held:
+        try:
+            lock.parent.mkdir(parents=True, exist_ok=True)
+            held.enter_context(WeakFileLock(lock))
+        except OSError as error:
+            raise cannot_write(lock.parent, error) from error
+        held.callback(lock.unlink, missing_ok=True)  # while it is held: who waits for it sees that, and makes a new one
+        yield
 
 
 def checksum(path: Path) -> str:
@@ -214,6 +242,15 @@ def _exchange(first: Path, second: Path) -> bool:
         return False
     here, exchange = -100, 2  # AT_FDCWD: names are relative to the working folder; RENAME_EXCHANGE
     return rename(here, os.fsencode(first), here, os.fsencode(second), exchange) == 0
+
+
+def _own_name(path: Path) -> Path:
+    """A temporary name beside `path` that no other process has, nor had.
+
+    The process's number alone would not do: on two machines, or in two containers, it is often the same, and in a
+    container that starts again it is the one that was killed.
+    """
+    return path.with_name(f".{os.getpid()}.{secrets.token_hex(4)}.{path.name}")
 
 
 def _beside(path: Path) -> tuple[Path, Path]:

@@ -7,6 +7,7 @@ import httpx2
 
 from cse.download import Download
 from cse.errors import MissingResource
+from cse.files import alone
 
 log = logging.getLogger("cse")
 
@@ -15,13 +16,19 @@ BLOCK = 1 << 20
 
 
 def download(url: str, target: Path) -> Path:
-    """The file, fetched unless it is there; what an earlier call left in NAME.part is continued.
+    """The file, fetched unless it is there; what an earlier call left in NAME.part is continued. Several processes that
+    want it at the same time fetch it once.
 
     Raises MissingResource where the server cannot be reached or refuses; what came so far is kept.
     """
     if target.exists():
         return target
-    target.parent.mkdir(parents=True, exist_ok=True)
+    with alone(target):
+        return target if target.exists() else _fetched(url, target)
+
+
+def _fetched(url: str, target: Path) -> Path:
+    """`download`, in the one process that does it."""
     part = target.with_name(f"{target.name}.part")
     came = part.stat().st_size if part.exists() else 0
     try:

@@ -1,14 +1,19 @@
 import json
 import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from safetensors import SafetensorError
 
-from cse.errors import RunError
+from cse.errors import RunError, UserError
 from cse.files import (
+    alone,
     csv_text,
+    discard,
     recover_folder,
     remove_leftovers,
     replaced_file,
@@ -135,8 +140,59 @@ def test_the_first_of_two_processes_that_write_a_cache_wins(tmp_path):
     assert os.listdir(tmp_path) == ["a"]
 
 
-def test_the_temporary_file_of_a_killed_write_is_removed(tmp_path):
-    for name in (".123.state", "state", ".123.other"):
-        (tmp_path / name).write_text(name)
+def test_the_temporary_file_of_a_killed_write_is_removed(tmp_path, monkeypatch):
+    monkeypatch.setattr("os.replace", lambda temporary, path: None)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", lambda *_, **__: None)  # as if it were killed before both
+        write_text(tmp_path / "state", "half")
+    (tmp_path / "state").write_text("")
+    (tmp_path / ".123.other").write_text("")
+    assert len(os.listdir(tmp_path)) == 3
     remove_leftovers(tmp_path / "state")
     assert sorted(os.listdir(tmp_path)) == [".123.other", "state"]
+
+
+def test_a_process_of_the_same_number_elsewhere_is_in_nobodys_way(tmp_path):
+    """In containers that share a cache, and in one that starts again after a kill, every run may be process 1."""
+    with replaced_file(tmp_path / "state") as one, replaced_file(tmp_path / "state") as other:
+        one.write_text("one")
+        other.write_text("other")
+    assert (tmp_path / "state").read_text() == "one"  # the last to end
+
+    def inside_another(folder):
+        (folder / "whole").write_text("first")
+        written_once(tmp_path / "cache", lambda inner: (inner / "whole").write_text("second"))
+
+    assert (written_once(tmp_path / "cache", inside_another) / "whole").read_text() == "second"
+    assert sorted(os.listdir(tmp_path)) == ["cache", "state"]
+
+
+def test_a_folder_that_another_process_discards_too(tmp_path):
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    (folder / "damaged").write_text("")
+    discard(folder)
+    discard(folder)
+    assert os.listdir(tmp_path) == []
+
+
+def test_one_process_at_a_time(tmp_path):
+    """Each of four adds a line that says how many it found: none is lost, and nothing is left."""
+    code = """if True:
+        import sys, time
+        from pathlib import Path
+        from cse.files import alone
+        path = Path(sys.argv[1])
+        for _ in range(5):
+            with alone(path):
+                found = path.read_text() if path.exists() else ""
+                time.sleep(0.01)
+                path.write_text(f"{found}{len(found)},")
+    """
+    four = [subprocess.Popen([sys.executable, "-c", code, tmp_path / "inner" / "file"]) for _ in range(4)]
+    assert [process.wait() for process in four] == [0] * 4
+    assert (tmp_path / "inner" / "file").read_text().count(",") == 20
+    assert os.listdir(tmp_path / "inner") == ["file"]
+    (tmp_path / "a file").touch()
+    with pytest.raises(UserError, match=r"cannot write .*a file"), alone(tmp_path / "a file" / "inside"):
+        pass

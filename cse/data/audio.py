@@ -228,7 +228,7 @@ def _whole(store: Path) -> Json | None:
         wrong = [f"{type(error).__name__}: {error}"]
     if wrong:
         log.warning("audio      the cache %s is damaged (%s): computing it again", store, ", ".join(wrong))
-        index_file.unlink()
+        index_file.unlink(missing_ok=True)  # another process may have found the same
         return None
     return index
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cse.download import Download
 from cse.errors import MissingResource, UserError
-from cse.files import sha256, written_once
+from cse.files import alone, sha256, written_once
 from cse.web import download
 
 log = logging.getLogger("cse")
@@ -25,7 +25,13 @@ def librispeech(cache: Path, split: str) -> Path:
     known = archives()
     if split not in known:
         raise UserError(f"aux_modality.data.split={split}: LibriSpeech has {', '.join(known)}; {INSTEAD}")
-    url, expected = known[split]
+    with alone(cache / split):  # jobs that start at the same time would unpack, and remove, each other's archive
+        return folder if folder.is_dir() else _fetched(folder, cache, *known[split])
+
+
+def _fetched(folder: Path, cache: Path, url: str, expected: str) -> Path:
+    """`librispeech`, in the one process that does it."""
+    split = folder.name
     try:
         archive = download(url, cache / Path(url).name)
     except (MissingResource, OSError) as error:  # OSError: a full disk

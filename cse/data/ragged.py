@@ -2,7 +2,6 @@
 
 import json
 import logging
-import shutil
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cse.files import checksum, written_once
+from cse.files import checksum, discard, written_once
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +55,7 @@ def cached(
     """
     if folder.exists() and (reason := damage(folder, names)):
         log.warning("the cache %s is damaged (%s): writing it again", folder, reason)
-        shutil.rmtree(folder)
+        discard(folder)
     written_once(
         folder, lambda temporary: _write(temporary, rows, names, dtype, notes), "free space or set paths.cache"
     )

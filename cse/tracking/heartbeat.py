@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psutil
 
-from cse.errors import RunError
+from cse.errors import RunError, UserError
 from cse.files import write_json
 
 NAME = "heartbeat.json"
@@ -67,7 +67,7 @@ class Heartbeat:
         beating = True
         while beating:
             if self.path.parent.is_dir():  # a run that is refused leaves no folder
-                with contextlib.suppress(RunError):
+                with contextlib.suppress(RunError, UserError):
                     write_json(self.path, asdict(Beat(socket.gethostname(), os.getpid(), time.time(), self.steps)))
             beating = not self.ended.wait(INTERVAL)
 

@@ -5,6 +5,9 @@ import io
 import logging
 import random
 import tarfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
 
 import pytest
 from toy_web import serving
@@ -46,6 +49,20 @@ def test_it_is_fetched_with_its_progress_continued_and_unpacked_once(served, tmp
     asked = len(served.asked)
     assert librispeech(tmp_path, "small") == folder
     assert len(served.asked) == asked
+
+
+def test_jobs_that_start_at_the_same_time_fetch_it_once(served, tmp_path):
+    served.asked.append(None)  # the first answer breaks off
+    together = Barrier(3)
+
+    def fetched(split: str) -> Path:
+        together.wait(600)
+        return librispeech(tmp_path, split)
+
+    with ThreadPoolExecutor(3) as pool:
+        assert set(pool.map(fetched, ["small"] * 3)) == {tmp_path / "LibriSpeech" / "small"}
+    assert len(served.asked) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["LibriSpeech"]
 
 
 def test_a_damaged_archive_is_not_unpacked(served, tmp_path):

@@ -2,10 +2,12 @@
 
 import json
 import logging
+import shutil
 
 import numpy as np
 import pytest
 
+from cse.data import ragged
 from cse.data.ragged import cached
 
 ROWS = [(np.arange(3),), (np.arange(0),), (np.arange(7),)]
@@ -38,6 +40,13 @@ def test_a_damaged_cache_is_written_again(tmp_path, caplog, damage):
     caplog.clear()
     columns(tmp_path / "cache")
     assert not caplog.text
+
+
+def test_a_damaged_cache_that_another_process_removes_first_is_written_again(tmp_path, monkeypatch):
+    folder = tmp_path / "cache"
+    whole = columns(folder)
+    monkeypatch.setattr(ragged, "damage", lambda place, names: shutil.rmtree(place) or "cut short")
+    assert columns(folder) == whole
 
 
 def test_a_whole_cache_reads_nothing_and_keeps_its_notes(tmp_path):
