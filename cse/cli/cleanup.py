@@ -81,8 +81,11 @@ def remove_empty(places: Iterable[Path], before: Snapshot) -> None:
     for place in places:
         if place in before.folders or not place.is_dir():
             continue
-        if [entry.name for entry in place.iterdir()] == ["multirun.yaml"]:
-            (place / "multirun.yaml").unlink()
-        if any(place.iterdir()):
+        try:
+            if [entry.name for entry in place.iterdir()] == ["multirun.yaml"]:
+                (place / "multirun.yaml").unlink()
+            if any(place.iterdir()):
+                return
+            place.rmdir()
+        except OSError:  # another command begins or ends in the same place
             return
-        place.rmdir()

@@ -1,11 +1,14 @@
 """A mistake is one line on stderr and exit code 2, and leaves the folder that it was typed in as it was."""
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from typed import exit_code
+
+from cse.cli import cleanup
 
 
 @pytest.fixture
@@ -125,3 +128,16 @@ def test_what_only_hydra_reads_is_not_suggested(typed):
     told = typed("cse-train data=openwebtext data.rows.allow_partial=true")
     assert told.startswith("there is no key data.rows.allow_partial")
     assert "_partial_" not in told
+
+
+@pytest.mark.parametrize("number", [errno.ENOTEMPTY, errno.ENOENT])
+def test_a_command_that_begins_or_ends_beside_a_mistake_is_in_nobodys_way(tmp_path, monkeypatch, number):
+    """Two lines at the same time share outputs/DATE: one puts its run there, or removes it, while the other cleans."""
+
+    def meanwhile(folder):
+        raise OSError(number, os.strerror(number), str(folder))
+
+    before = cleanup.snapshot([str(tmp_path / "outputs")])
+    (tmp_path / "outputs").mkdir()
+    monkeypatch.setattr(Path, "rmdir", meanwhile)
+    cleanup.remove_empty([tmp_path / "outputs"], before)
