@@ -26,7 +26,8 @@ def join() -> None:
     os.environ["WORLD_SIZE"] = str(tasks)
     os.environ["LOCAL_RANK"] = str(int(os.environ["SLURM_LOCALID"]) % visible)
     os.environ.setdefault("MASTER_ADDR", first_host(os.environ["SLURM_STEP_NODELIST"]))
-    os.environ.setdefault("MASTER_PORT", str(20000 + int(os.environ["SLURM_JOB_ID"]) % 40000))
+    # below the ports that a system gives out by itself, any of which may be another program's (Linux: from 32768)
+    os.environ.setdefault("MASTER_PORT", str(20000 + int(os.environ["SLURM_JOB_ID"]) % 12000))
 
 
 def hold() -> None:

@@ -7,6 +7,8 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +31,7 @@ def succeed(command: list) -> None:
     assert ended.returncode == 0, ended.stderr
 
 
-def succeed_together(commands: list[list], folder: Path, patience: float = 300) -> None:
+def succeed_together(commands: list[list], folder: Path, patience: float = 600) -> None:
     """Run commands at the same time. Where one fails or waits too long, all end and their words are the message."""
     files = [folder / f"words_{i}" for i in range(len(commands))]
     processes = []
@@ -46,6 +48,18 @@ def succeed_together(commands: list[list], folder: Path, patience: float = 300) 
             process.terminate()  # torchrun ends its own workers
             process.wait()
     assert codes == [0] * len(codes), "\n".join(file.read_text() for file in files)
+
+
+@contextmanager
+def reserved(ports: Iterable[int]) -> Iterator[int]:
+    """The first of these ports that is free (0: any), in the block nobody else's: it is bound, but to who listens."""
+    with socket.socket() as held:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        for port in ports:
+            with suppress(OSError):
+                held.bind(("localhost", port))
+                break
+        yield held.getsockname()[1]
 
 
 @pytest.mark.slow
@@ -72,14 +86,12 @@ def test_two_agents_are_one_process(small_run, cse_train, tmp_path):
     """As on two machines: two torchrun agents that meet at a port, each with one process."""
     still = [*small_run, "augmentation=shuffle", "augmentation.model_dropout=0.0"]
     assert cse_train(still) == 0
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        port = free.getsockname()[1]
-    agent = [
-        BIN / "torchrun", "--nnodes=2", "--nproc-per-node=1", "--rdzv-backend=c10d", "--local-addr=localhost",
-        f"--rdzv-endpoint=localhost:{port}", "-m", "cse.cli.train", *still, f"hydra.run.dir={tmp_path}/agents",
-    ]  # fmt: skip
-    succeed_together([agent, agent], tmp_path)
+    with reserved([0]) as port:
+        agent = [
+            BIN / "torchrun", "--nnodes=2", "--nproc-per-node=1", "--rdzv-backend=c10d", "--local-addr=localhost",
+            f"--rdzv-endpoint=localhost:{port}", "-m", "cse.cli.train", *still, f"hydra.run.dir={tmp_path}/agents",
+        ]  # fmt: skip
+        succeed_together([agent, agent], tmp_path)
     np.testing.assert_allclose(losses(tmp_path / "agents"), losses(tmp_path / "run"), rtol=1e-5)
     results = [json.loads((tmp_path / name / "results.json").read_text()) for name in ("run", "agents")]
     assert results[1]["status"] == "done"
@@ -93,14 +105,15 @@ def test_two_tasks_of_srun_are_one_process_and_leave_one_folder(small_run, cse_t
     assert cse_train(still) == 0
     unnamed = [argument for argument in still if not argument.startswith("hydra.run.dir=")]
     command = [BIN / "cse-train", *unnamed]
-    job = str(os.getpid())  # its port
-    tasks = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tmp_path, env={
-            **os.environ, "SLURM_JOB_ID": job, "SLURM_STEP_NUM_TASKS": "2",
-            "SLURM_STEP_NODELIST": "localhost", "SLURM_PROCID": str(task), "SLURM_LOCALID": str(task)})
-        for task in range(2)
-    ]  # fmt: skip
-    words = [task.communicate(timeout=300)[0] for task in tasks]
+    with reserved(range(20000 + os.getpid() % 6000, 32000)) as port:
+        job = str(port - 20000)  # that has this port
+        tasks = [
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=tmp_path, env={
+                **os.environ, "SLURM_JOB_ID": job, "SLURM_STEP_NUM_TASKS": "2",
+                "SLURM_STEP_NODELIST": "localhost", "SLURM_PROCID": str(task), "SLURM_LOCALID": str(task)})
+            for task in range(2)
+        ]  # fmt: skip
+        words = [task.communicate(timeout=600)[0] for task in tasks]
     assert [task.returncode for task in tasks] == [0, 0], words
     assert "step 6" in words[0]
     assert words[1] == ""

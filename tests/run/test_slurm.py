@@ -45,6 +45,18 @@ def test_a_task_joins(environment, monkeypatch, visible, local):
     assert [environment[name] for name in TORCH] == ["13", "16", local, "gpu03", "24711"]
 
 
+def test_the_port_is_none_that_a_system_gives_to_others(environment):
+    """Linux gives those from 32768 on to whoever asks for any, so one of them may be taken."""
+    ports = []
+    for job in (1, 4711, 14_711, 987_654_321):
+        environment.clear()
+        environment.update(TASK, SLURM_JOB_ID=str(job))
+        slurm.join()
+        ports.append(int(environment["MASTER_PORT"]))
+    assert len(set(ports)) == 4
+    assert all(1024 < port < 32768 for port in ports)
+
+
 @pytest.mark.parametrize(
     "task",
     [
