@@ -2,6 +2,8 @@
 
 import logging
 import os
+import random
+import signal
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -15,11 +17,14 @@ import numpy as np  # noqa: E402 (the environment comes first)
 import pytest  # noqa: E402
 import soundfile  # noqa: E402
 import torch  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
 from hypothesis.configuration import set_hypothesis_home_dir  # noqa: E402
 from made_up import WORDS, made_up_sentences  # noqa: E402
 from made_up_wordnet import wordnet_folder  # noqa: E402, F401 (a fixture)
 from PIL import Image  # noqa: E402
 from typed import exit_code  # noqa: E402
+
+from cse.training.signals import SIGNALS  # noqa: E402
 
 torch.set_num_threads(1)  # two cores, several tests at once
 SHARED = Path(__file__).resolve().parents[2] / "shared"
@@ -27,6 +32,21 @@ SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 STORE = tempfile.TemporaryDirectory()  # hypothesis' examples: nothing is left in the checkout
 set_hypothesis_home_dir(STORE.name)
+# the same inputs in every run, and none refused for a machine that is busy: a change is not blamed for what chance drew
+settings.register_profile(
+    "same", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("same")
+
+
+def same_numbers() -> None:
+    """Begin all three global generators anew."""
+    random.seed(0)
+    np.random.seed(0)
+    torch.manual_seed(0)
+
+
+same_numbers()
 
 
 @pytest.fixture(scope="session")
@@ -38,14 +58,27 @@ def shared() -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _handlers_as_before():
-    """Hydra gives the root logger handlers that write to this test's captured streams; the next test has its own."""
+def _as_if_alone():
+    """A test draws the same numbers whatever ran before it, and leaves this process as it found it.
+
+    Hydra gives the root logger handlers that write to this test's captured streams; a command sets variables.
+    """
+    same_numbers()
     root = logging.getLogger()
-    before, level = list(root.handlers), root.level
+    handlers, level, variables = list(root.handlers), root.level, dict(os.environ)
+    listening = {one: signal.getsignal(one) for one in SIGNALS}
     yield
-    for handler in [handler for handler in root.handlers if handler not in before]:
+    for handler in [handler for handler in root.handlers if handler not in handlers]:
         root.removeHandler(handler)
     root.setLevel(level)
+    logging.disable(logging.NOTSET)
+    for name in os.environ.keys() - variables.keys():
+        del os.environ[name]
+    os.environ.update(variables)
+    for one, handler in listening.items():
+        signal.signal(one, handler)
+    torch.use_deterministic_algorithms(False)
+    same_numbers()  # for what the next module's fixtures draw
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement
     from torch.multiprocessing import ProcessContext
 
-WAIT = 10  # seconds for the two processes to find each other
+WAIT = 60  # seconds for the two processes to find each other, on a busy machine
 FOR_DEVELOPERS = ("dev", "docs")
 SCARCE = 5e9  # bytes: one run of BERT base keeps 2.2 GB (best/ and last/), and for a moment the new ones beside the old
 

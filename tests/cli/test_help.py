@@ -127,7 +127,7 @@ def test_other_shells_complete_too(shell, script, offered, tmp_path):
         pytest.skip(f"needs {shell}")
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = os.environ | {"PATH": path, "HOME": str(tmp_path)}
-    said = subprocess.run([shell, "-c", script], env=environment, capture_output=True, text=True, timeout=60)
+    said = subprocess.run([shell, "-c", script], env=environment, capture_output=True, text=True, timeout=600)
     assert offered in said.stdout.splitlines(), said
 
 

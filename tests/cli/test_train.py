@@ -2,10 +2,10 @@
 
 import gzip
 import json
+import os
 import shutil
 import subprocess
 import sys
-import time
 from importlib.metadata import version
 from pathlib import Path
 
@@ -269,9 +269,10 @@ def test_flags_may_stand_anywhere(small_run, cse_train, tmp_path):
 def test_help_is_quick():
     times = []
     for _ in range(3):
-        started = time.perf_counter()
+        before = os.times()
         out = subprocess.run([CSE_TRAIN, "--help"], capture_output=True, text=True, check=True).stdout
-        times.append(time.perf_counter() - started)
+        after = os.times()  # of the processors, which do not count how busy the machine is
+        times.append(after.children_user + after.children_system - before.children_user - before.children_system)
     assert "objective=barlow" in out
     assert min(times) < 1.5
 

@@ -105,7 +105,6 @@ def ids() -> list:
     ]
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize(("line", "code", "told"), ids())
 def test_one_sentence_and_nothing_left(places, typed, tmp_path, line, code, told):
     if SEALED in line and places["SEALED"] == "False":

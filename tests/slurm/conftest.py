@@ -37,7 +37,7 @@ class Cluster:
             **options,
         )  # fmt: skip
 
-    def run(self, command: str, patience: float = 200) -> str:
+    def run(self, command: str, patience: float = 600) -> str:
         """What a command says; fails the test where it fails."""
         process = self.start(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         said = process.communicate(timeout=patience)[0]
@@ -49,7 +49,7 @@ class Cluster:
         words = self.run(f"scontrol show job --oneliner {job}").split()
         return {word.partition("=")[0]: word.partition("=")[2] for word in words}
 
-    def wait(self, until: Callable[[], bool], patience: float = 200) -> None:
+    def wait(self, until: Callable[[], bool], patience: float = 600) -> None:
         """Until something is so; where it takes too long, what the jobs wrote is the test's message."""
         last = time.monotonic() + patience
         while not until():

@@ -1,7 +1,6 @@
 """Two processes with half the batch each are one process with the whole: loss and every gradient."""
 
-import os
-import socket
+from pathlib import Path
 
 import pytest
 import torch
@@ -29,10 +28,9 @@ def one_step(rank: int, world: int, name: str, scale: str, chunk: int | None) ->
     return loss.total.item(), [p.grad for m in (encoder, objective) for p in m.parameters() if p.grad is not None]
 
 
-def worker(rank: int, port: int, cases: list, results) -> None:
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+def worker(rank: int, meeting: Path, cases: list, results) -> None:
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", rank=rank, world_size=2)
+    dist.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=2)
     results[rank] = [one_step(rank, 2, *case) for case in cases]
     dist.destroy_process_group()
 
@@ -43,14 +41,12 @@ CASES += PAPER
 
 
 @pytest.fixture(scope="module")
-def two_processes() -> list[list]:
+def two_processes(tmp_path_factory) -> list[list]:
     """What each of two processes got for every case; one start of the pair serves all."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    meeting = tmp_path_factory.mktemp("meeting") / "store"  # a free port could be another's by then
     with mp.Manager() as manager:
         results = manager.dict()
-        mp.spawn(worker, (port, CASES, results), nprocs=2)
+        mp.spawn(worker, (meeting, CASES, results), nprocs=2)
         return [results[0], results[1]]
 
 

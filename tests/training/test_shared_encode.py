@@ -1,8 +1,7 @@
 """Two processes encode what the main one is asked for: each half of it, in order, until the main one is done."""
 
-import os
-import socket
 from contextlib import nullcontext
+from pathlib import Path
 
 import numpy as np
 import torch.distributed as dist
@@ -14,9 +13,8 @@ from cse.training.distributed import follow_encoding, lead_encoding
 TEXTS = [f"text {number}" for number in range(7)]
 
 
-def worker(rank: int, port: int, results) -> None:
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
-    dist.init_process_group("gloo", rank=rank, world_size=2)
+def worker(rank: int, meeting: Path, results) -> None:
+    dist.init_process_group("gloo", init_method=f"file://{meeting}", rank=rank, world_size=2)
     distributed.TEXTS_PER_SHARE = 3
     seen: list[str] = []
 
@@ -42,13 +40,10 @@ def worker(rank: int, port: int, results) -> None:
     dist.destroy_process_group()
 
 
-def test_each_process_encodes_its_share():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+def test_each_process_encodes_its_share(tmp_path):
     with mp.Manager() as manager:
         results = manager.dict()
-        mp.spawn(worker, (port, results), nprocs=2)
+        mp.spawn(worker, (tmp_path / "meeting", results), nprocs=2)
         found = dict(results)
     for rows_ND, count in zip(found["rows"], (7, 1, 4), strict=True):
         assert rows_ND[:, 0].tolist() == [float(number) for number in range(count)]

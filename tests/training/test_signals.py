@@ -82,7 +82,7 @@ def stop_at(step: int, number: signal.Signals, command: list[str], folder: Path)
     while process.poll() is None and max((e["step"] for e in logged(folder)), default=-1) < step:
         time.sleep(0.001)
     os.killpg(process.pid, number)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=600)
     return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
