@@ -24,7 +24,10 @@ DROPOUTS = (  # the configurations' names for dropout inside the stack; classifi
     *("embedding_dropout", "mlp_dropout"),  # ModernBERT
     *("hidden_dropout", "resid_dropout", "embed_dropout", "resid_pdrop", "embd_pdrop", "attn_pdrop"),
 )
-POSITIONS_AFTER_PADDING = ("roberta", "xlm-roberta", "camembert", "mpnet")  # position 0 is row pad_token_id + 1
+POSITIONS_AFTER_PADDING = (  # position 0 is row pad_token_id + 1: RoBERTa, and what was made from it
+    *("roberta", "xlm-roberta", "camembert", "mpnet", "data2vec-text", "ibert", "longformer", "luke"),
+    *("roberta-prelayernorm", "xlm-roberta-xl", "xmod"),
+)
 MLM_HEADS = {  # submodules in the order in which they are applied, where there are several
     "distilbert": ("vocab_transform", "activation", "vocab_layer_norm", "vocab_projector"),
     "electra": ("generator_predictions", "generator_lm_head"),
@@ -52,9 +55,10 @@ def first_position(config: PretrainedConfig) -> int:
     return config.pad_token_id + 1 if config.model_type in POSITIONS_AFTER_PADDING else 0
 
 
-def longest_input(config: PretrainedConfig) -> int:
-    """The most tokens for which there are positions."""
-    return config.max_position_embeddings - first_position(config)
+def longest_input(config: PretrainedConfig) -> int | None:
+    """The most tokens for which there are positions; None where the layers need no table of them (BLOOM, XLNet)."""
+    positions = getattr(config, "max_position_embeddings", None)
+    return None if positions is None or positions < 1 else positions - first_position(config)
 
 
 def is_decoder(config: PretrainedConfig) -> bool:
@@ -68,10 +72,8 @@ def has_optional_pooler(config: PretrainedConfig) -> bool:
     """Whether AutoModel's class for this configuration takes `add_pooling_layer`."""
     from transformers import MODEL_MAPPING
 
-    if type(config) not in MODEL_MAPPING:
-        return False
-    model = cast(type, MODEL_MAPPING[type(config)])
-    return "add_pooling_layer" in inspect.signature(model).parameters
+    model = MODEL_MAPPING.get(type(config), None)  # Funnel has several
+    return isinstance(model, type) and "add_pooling_layer" in inspect.signature(model).parameters
 
 
 def mlm_head(whole: PreTrainedModel) -> nn.Module:

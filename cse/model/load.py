@@ -18,6 +18,7 @@ from cse.model.encoder import Encoder
 from cse.model.lora import add_adapter, lora_settings
 from cse.model.packing import ARCHITECTURES
 from cse.model.pooling import POOLERS, AnyPooling
+from cse.model.probe import check_forward, check_kind
 from cse.model.recorded import Ending, recorded_modules
 from cse.model.tokenizer import Tokenizer
 from cse.ranges import BelowOne, Count, Name
@@ -112,6 +113,7 @@ def read_checkpoint(
     source = local_folder(name)
     with integrity.loading(name, WORKS_HERE):
         config = AutoConfig.from_pretrained(source, trust_remote_code=False)
+        check_kind(name, config)
         end = ending(name, source, pooling)
         own_dropout = configure(config, name, dropout=dropout, num_layers=num_layers, bidirectional=bidirectional)
         hf_tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
@@ -119,9 +121,10 @@ def read_checkpoint(
             source, config, mlm, pooling == OWN, weights, name=name, fewer_layers=num_layers is not None
         )
         integrity.check_tokenizer(name, hf_tokenizer, backbone)
-    tokenizer = Tokenizer(
-        hf_tokenizer, min(architecture.longest_input(config), end.longest or LONGEST, LONGEST), end.prefix
-    )
+        check_forward(name, backbone)
+    positions = architecture.longest_input(config)
+    longest = min(positions or LONGEST, end.longest or LONGEST, LONGEST)
+    tokenizer = Tokenizer(hf_tokenizer, longest, end.prefix, positions)
     return Encoder(
         backbone,
         tokenizer,

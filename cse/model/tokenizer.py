@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from cse.errors import UserError
 from cse.types import Tokens
 
 if TYPE_CHECKING:  # importing transformers takes seconds
@@ -15,25 +16,30 @@ if TYPE_CHECKING:  # importing transformers takes seconds
 
 
 class Tokenizer:
-    """hf: a fast Hugging Face tokenizer. longest: the most tokens its encoder can read, special tokens included.
+    """hf: a fast Hugging Face tokenizer. longest: the most tokens that are read at test time, special tokens included.
+    positions: the most that its encoder can read, None for any number.
 
     prefix: put before every text, as instruction-tuned encoders ask ("query: "). A tokenizer without a padding token
     (decoders) pads with its end token; padding is masked wherever it is read.
     """
 
-    def __init__(self, hf: "PreTrainedTokenizerBase", longest: int, prefix: str = ""):
+    def __init__(self, hf: "PreTrainedTokenizerBase", longest: int, prefix: str = "", positions: int | None = None):
         self.hf = hf
         if hf.pad_token_id is None:
             hf.pad_token = hf.eos_token
-        self.longest = min(longest, hf.model_max_length)
+        self.longest, self.positions = min(longest, hf.model_max_length), positions
         self.prefix = prefix
 
     def __call__(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]:
-        """Ids with special tokens at both ends, cut to max_length tokens (and to `longest`), one int32 array a text."""
-        max_length = min(max_length, self.longest)
+        """Ids with special tokens at both ends, cut to max_length tokens, one int32 array a text."""
         prefixed = [self.prefix + text for text in texts]
         batch = self.hf(prefixed, truncation=True, max_length=max_length, return_attention_mask=False)
         return [np.asarray(ids, dtype=np.int32) for ids in batch["input_ids"]]
+
+    def check_length(self, asked: str, max_length: int) -> None:
+        """Raise UserError for more tokens than there are positions. asked: the setting, for the message."""
+        if self.positions is not None and max_length > self.positions:
+            raise UserError(f"{asked}={max_length}: this encoder has positions for {self.positions} tokens, no more")
 
     def before_text(self) -> int:
         """The number of ids before those of a text: a special token's, and the prefix's."""

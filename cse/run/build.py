@@ -54,6 +54,8 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
     if augmentation is not None:  # before anything is downloaded or read
         check_views(augmentation, text, kind, cfg.objective)
     pair = attempt(lambda: encoder_and_objective(cfg, augmentation))
+    if pair is not None:
+        pair[0].tokenizer.check_length("trainer.max_length", cfg.trainer.max_length)
     if pair is not None and augmentation is not None:
         check_dropout(cfg.model.name, pair[0], augmentation, text, pair[1])
     attempt(text.prepare)

@@ -39,7 +39,8 @@ def load(cfg: DictConfig) -> Subject:
 
     encoder = load_model(cfg)
     if cfg.max_length is not None:
-        encoder.tokenizer.longest = min(encoder.tokenizer.longest, cfg.max_length)
+        encoder.tokenizer.check_length("max_length", cfg.max_length)
+        encoder.tokenizer.longest = cfg.max_length
     backbone: torch.nn.Module = encoder.backbone
     backbone.to(DTYPES[cfg.dtype])
     encoder.to("cuda" if torch.cuda.is_available() else "cpu")

@@ -20,6 +20,7 @@ import pytest
         (["checkpoint=VECTORS", "dtype=bf16"], ["dtype=bf16 does not apply to word vectors"]),
         (["checkpoint=TINY", "pooling=cls", "lowercase=true"], ["lowercase=true is for word vectors"]),
         (["checkpoint=TINY", "pooling=cls", "dtype=int8"], ["dtype=int8: must be one of fp32, bf16, fp16"]),
+        (["checkpoint=TINY", "pooling=cls", "max_length=65"], ["max_length=65: this encoder has positions for 64"]),
         (["checkpoint=VECTORS", "splits=[train]"], ["splits=[train]: must be", "one of dev, test"]),
         (["checkpoint=VECTORS", "splits=[]"], ["splits=[]: must be a list of at least 1"]),
         (["checkpoint=VECTORS", "splits=test", "eval=demo"], ["splits=[test] leaves nothing to score"]),

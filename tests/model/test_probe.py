@@ -1,0 +1,76 @@
+"""What AutoModel loads and cannot be trained is refused in one sentence, before any work."""
+
+import logging
+
+import pytest
+import torch
+from transformers import AutoConfig, AutoModel
+
+from cse.errors import UserError
+from cse.model.architecture import POSITIONS_AFTER_PADDING, longest_input
+from cse.model.load import load_encoder
+from cse.model.probe import check_forward
+
+SIZES = {"vocab_size": 50, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64,
+         "max_position_embeddings": 40}  # fmt: skip
+
+
+def backbone_of(kind: str, **settings):
+    torch.manual_seed(0)
+    return AutoModel.from_config(AutoConfig.for_model(kind, **SIZES | settings))
+
+
+def test_an_encoder_with_a_decoder_is_refused(tmp_path, tiny_tokenizer):
+    sizes = {"d_model": 32, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 64, "decoder_ffn_dim": 64}
+    config = AutoConfig.for_model("bart", vocab_size=len(tiny_tokenizer), pad_token_id=0, **sizes)
+    AutoModel.from_config(config).save_pretrained(tmp_path)
+    tiny_tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(UserError, match=r"model.name=.*: bart is an encoder with a decoder, which cse does not train"):
+        load_encoder(str(tmp_path), "cls")
+
+
+def test_one_that_raises_is_refused_with_its_reason():
+    """X-MOD wants a language for its adapters."""
+    backbone = backbone_of("xmod", languages=["en"])
+    with pytest.raises(UserError, match=r"model.name=lab/x: xmod does not encode 5 tokens \(Input language unknown"):
+        check_forward("lab/x", backbone)
+
+
+def test_one_with_another_width_than_it_says_is_refused():
+    """Reformer's hidden states are two, one beside the other."""
+    more = {"attention_head_size": 16, "feed_forward_size": 64, "attn_layers": ["local"], "axial_pos_embds": False}
+    with pytest.raises(UserError, match=r"reformer makes \(1, 5, 64\) of 5 tokens, not \(1, 5, 32\)"):
+        check_forward("lab/x", backbone_of("reformer", is_decoder=False, **more))
+
+
+def test_one_whose_padding_is_read_is_named(caplog):
+    """FNet mixes all positions and has no mask."""
+    with caplog.at_level(logging.WARNING):
+        check_forward("lab/bert", backbone_of("bert"))
+        assert not caplog.text
+        check_forward("lab/fnet", backbone_of("fnet"))
+    assert "model.name=lab/fnet: padding changes the vectors of fnet (here by " in caplog.text
+
+
+def test_the_probe_draws_nothing_of_the_run():
+    backbone = backbone_of("bert")
+    state = torch.get_rng_state()
+    check_forward("lab/bert", backbone)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+@pytest.mark.parametrize("kind", POSITIONS_AFTER_PADDING)
+def test_every_position_of_these_can_be_read_and_no_more(kind):
+    more = {"attention_window": 8} if kind == "longformer" else {"languages": ["en"], "default_language": "en"}
+    more |= {"entity_vocab_size": 5, "entity_emb_size": 8} if kind == "luke" else {}
+    backbone = backbone_of(kind, pad_token_id=1, **more).eval()
+    longest = longest_input(backbone.config)
+    backbone(input_ids=torch.full((1, longest), 5))
+    if kind != "longformer":  # it pads to whole windows first, and here stops at fewer
+        with pytest.raises((IndexError, RuntimeError)):
+            backbone(input_ids=torch.full((1, longest + 1), 5))
+
+
+def test_an_architecture_without_a_table_of_positions():
+    assert longest_input(AutoConfig.for_model("bloom")) is None
+    assert longest_input(AutoConfig.for_model("xlnet")) is None
