@@ -2,6 +2,7 @@
 
 import pickle
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -83,17 +84,11 @@ def test_the_loss_is_the_sum_of_hinges():
 
 
 def test_captions_and_images_that_belong_together_are_found(folder, bag_of_letters):
-    calls = []
-
-    def encode(texts):
-        calls.append(texts)
-        return bag_of_letters(texts)
-
-    suite = evaluator(folder)
+    encode, suite = Mock(wraps=bag_of_letters), evaluator(folder)
     scores = suite(encode, "test")
-    assert len(calls) == 1
-    assert len(calls[0]) == CAPTIONS * (60 + 16 + 16)  # the sixth caption of each image is left out
-    assert calls[0][0] == "red aaaa 0 ."
+    ((captions,),) = (call.args for call in encode.call_args_list)
+    assert len(captions) == CAPTIONS * (60 + 16 + 16)  # the sixth caption of each image is left out
+    assert captions[0] == "red aaaa 0 ."
     assert scores["t2i/recall@1"] > 60  # 12.5 by chance
     assert scores["average"] == np.mean([value for key, value in scores.items() if "recall" in key])
     assert 0 < scores["dev_average"] <= 100

@@ -2,6 +2,7 @@
 
 import gzip
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -74,20 +75,14 @@ def test_the_nearest_texts_in_order(monkeypatch, chunk):
 
 
 def test_recall_of_each_split_and_the_table_of_the_search(folder, bag_of_letters):
-    calls = []
-
-    def encode(texts):
-        calls.append(texts)
-        return bag_of_letters(texts)
-
-    found = evaluator(folder)
+    encode, found = Mock(wraps=bag_of_letters), evaluator(folder)
     dev, test = found(encode, "dev"), found(encode, "test")
-    assert len(calls) == 2
+    (captions,), (searched,) = (call.args for call in encode.call_args_list)
     assert set(dev) == set(found.scores("dev")) == {"recall@1", "recall@5", "median_rank"}
-    ranks = ranks_of_same_image(bag_of_letters(calls[0]), np.repeat(np.arange(6), 3))
+    ranks = ranks_of_same_image(bag_of_letters(captions), np.repeat(np.arange(6), 3))
     assert dev["recall@1"] == 100 * np.mean(ranks <= 1)
     assert dev["recall@5"] == 100 * np.mean(ranks <= 5) >= dev["recall@1"]
-    assert len(calls[1]) == 8 + 26 + 2
+    assert len(searched) == 8 + 26 + 2
     assert test["recall@5"] > 0
     provenance = found.provenance()
     assert (provenance["rows"], provenance["searched"]) == ({"dev": 18, "test": 8}, 26)

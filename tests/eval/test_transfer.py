@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -137,17 +138,11 @@ def test_features_of_a_sentence_a_pair_and_snli():
 
 
 def test_every_task_scores_as_one_fit_after_the_other(folder, bag_of_letters):
-    calls = []
-
-    def encode(texts):
-        calls.append(texts)
-        return bag_of_letters(texts)
-
-    suite = evaluator(folder, list(TASKS))
+    encode, suite = Mock(wraps=bag_of_letters), evaluator(folder, list(TASKS))
     suite.prepare()
     scores = suite(encode, "test")
-    assert len(calls) == 1
-    assert len(calls[0]) == len(set(calls[0]))
+    ((texts,),) = (call.args for call in encode.call_args_list)
+    assert len(texts) == len(set(texts))
 
     read, grid = SentEvalFolder(str(folder)), classifier(**FAST).l2
     for task in TASKS:
