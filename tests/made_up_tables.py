@@ -19,6 +19,16 @@ def built(text, folder, expected=(), confidence=0.95, kind="t"):
     return build(*spec_of(text), read_runs([folder / "runs"]), list(expected), Intervals(confidence, kind))
 
 
+TABLE4 = """
+paper: whitenedcse
+table: table4
+rows: objective.num_groups
+metric: test/sts/average
+columns:
+  shuffled: {where: {objective.shuffle: true}}
+  w/o shuffled: {where: {objective.shuffle: false}}
+"""
+
 TABLE3 = """
 paper: nonling
 table: table3

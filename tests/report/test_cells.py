@@ -1,7 +1,7 @@
 """What fills a cell: which runs, which of their scores, and which statistic of these, over the papers' real tables."""
 
 import pytest
-from made_up_tables import TABLE3, built, spec_of
+from made_up_tables import TABLE3, TABLE4, built, spec_of
 
 from cse.report import layout
 from cse.report.cells import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY
@@ -13,20 +13,11 @@ from cse.report.table import build
 
 def test_rows_by_a_config_key_and_columns_by_another(leave, tmp_path):
     """WhitenedCSE's Table 4: 8 group numbers x shuffled or not."""
-    text = """
-    paper: whitenedcse
-    table: table4
-    rows: objective.num_groups
-    metric: test/sts/average
-    columns:
-      shuffled: {where: {objective.shuffle: true}}
-      w/o shuffled: {where: {objective.shuffle: false}}
-    """
     for k in (32, 384):
         for shuffle in (True, False):
             config = {"objective.num_groups": k, "objective.shuffle": shuffle, "seed": 42}
             leave(f"{k}-{shuffle}", config, {"test/sts/average": 70 + k / 100 + shuffle})
-    cells = built(text, tmp_path).cells
+    cells = built(TABLE4, tmp_path).cells
     assert cells["32"]["shuffled"].values == [pytest.approx(71.32)]
     assert cells["384"]["w/o shuffled"].values == [pytest.approx(73.84)]
     assert cells["48"]["shuffled"].verdict == NOT_RUN

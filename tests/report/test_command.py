@@ -5,15 +5,17 @@ import subprocess
 import sys
 from functools import partial
 from pathlib import Path
+from textwrap import indent
 
 import pytest
+from made_up_tables import TABLE4
 from typed import exit_code
 
 from cse.report.runs import read_runs
 from cse.run import groups
 from cse.sweep import compared, jobs
 
-SWEEP = """# @package _global_
+SWEEP = f"""# @package _global_
 hydra:
   mode: MULTIRUN
   sweeper:
@@ -22,17 +24,11 @@ hydra:
       objective.shuffle: true,false
       seed: range(0,2)
 report:
-  paper: whitenedcse
-  table: table4
-  rows: objective.num_groups
-  metric: test/sts/average
-  columns:
-    shuffled: {where: {objective.shuffle: true}}
-    w/o shuffled: {where: {objective.shuffle: false}}
-  setting: {model: bert}
+{indent(TABLE4, "  ")}
+  setting: {{model: bert}}
   figures:
-    - {kind: curve, name: groups, x: objective.num_groups, y: test/sts/average, series: objective.shuffle, log: true}
-    - {kind: path, name: figure3, x: dev/stsb/uniformity, y: dev/stsb/alignment}
+    - {{kind: curve, name: groups, x: objective.num_groups, y: test/sts/average, series: objective.shuffle, log: true}}
+    - {{kind: path, name: figure3, x: dev/stsb/uniformity, y: dev/stsb/alignment}}
 """
 
 
