@@ -20,10 +20,12 @@ from cse.objective.whitenedcse import multi_positive, shuffled_group_whitening
 
 @dataclass(frozen=True)
 class Recipe:
-    """loss: from the head's outputs, one for each view, to a scalar. head: from the encoder's width to the head."""
+    """loss: from the head's outputs, one for each view, to a scalar. head: from the encoder's width to the head.
+    views: of each sentence."""
 
     loss: Callable[..., Tensor]
     head: Callable[[int], nn.Module]
+    views: int = 2
 
 
 def whitened(*views_BD: Tensor) -> Tensor:
@@ -52,10 +54,9 @@ def projector(dim: int) -> Projector:
 
 OBJECTIVES = {
     "simcse": Recipe(lambda a, b: info_nce(a, b, temperature=0.05), MLPHead),
-    "simcse_sup": Recipe(lambda a, b, hard: info_nce(a, b, temperature=0.05, hard_negatives_BD=hard), MLPHead),
-    "whitenedcse": Recipe(whitened, lambda dim: WhitenedHead(dim, num_groups=dim // 2)),
+    "simcse_sup": Recipe(lambda a, b, hard: info_nce(a, b, temperature=0.05, hard_negatives_BD=hard), MLPHead, views=3),
+    "whitenedcse": Recipe(whitened, lambda dim: WhitenedHead(dim, num_groups=dim // 2), views=3),
     "declutr": Recipe(lambda a, b: nt_xent(a, b, temperature=0.05), lambda dim: nn.Identity()),
     "barlow": Recipe(lambda a, b: barlow_twins(a, b, lambd=5e-3).total, projector),
     "vicreg": Recipe(lambda a, b: vicreg(a, b, invariance=1, variance=1000, covariance=0.003).total, projector),
 }
-VIEWS = {name: 3 if name in ("simcse_sup", "whitenedcse") else 2 for name in OBJECTIVES}

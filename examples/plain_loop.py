@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from transformers import AutoModel, AutoTokenizer
 
-from examples.objectives import OBJECTIVES, VIEWS
+from examples.objectives import OBJECTIVES
 
 
 def batches(sentences: list[str], size: int) -> Iterator[list[str]]:
@@ -31,7 +31,7 @@ def train(
     optimizer = torch.optim.AdamW([*model.parameters(), *head.parameters()], lr=lr)
     for batch in batches(sentences, batch_size):
         tokens = tokenizer(batch, padding=True, truncation=True, max_length=32, return_tensors="pt")
-        views = [model(**tokens).last_hidden_state[:, 0] for _ in range(VIEWS[objective])]
+        views = [model(**tokens).last_hidden_state[:, 0] for _ in range(recipe.views)]
         loss = recipe.loss(*(head(view) for view in views))
         optimizer.zero_grad()
         loss.backward()

@@ -13,7 +13,7 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 from torch import Tensor, nn
 
-from examples.objectives import OBJECTIVES, VIEWS, Recipe
+from examples.objectives import OBJECTIVES, Recipe
 
 
 class ViewLoss(nn.Module):
@@ -33,8 +33,8 @@ class ViewLoss(nn.Module):
 
 def train(encoder: str, sentences: list[str], objective: str, folder: str, batch_size: int = 64) -> SentenceTransformer:
     """The model after one epoch. folder: the trainer's own."""
-    model = SentenceTransformer(encoder)
-    data = Dataset.from_dict({f"view{number}": sentences for number in range(VIEWS[objective])})
+    model, recipe = SentenceTransformer(encoder), OBJECTIVES[objective]
+    data = Dataset.from_dict({f"view{number}": sentences for number in range(recipe.views)})
     arguments = SentenceTransformerTrainingArguments(
         folder,
         num_train_epochs=1,
@@ -44,7 +44,7 @@ def train(encoder: str, sentences: list[str], objective: str, folder: str, batch
         report_to="none",
         save_strategy="no",
     )
-    loss = ViewLoss(model, OBJECTIVES[objective])
+    loss = ViewLoss(model, recipe)
     SentenceTransformerTrainer(model, arguments, train_dataset=data, loss=loss).train()
     return model
 

@@ -1,4 +1,4 @@
-"""The files in examples/ work as they stand."""
+"""examples/wandb_sweep.yaml works as it stands: W&B reads it, and its agent starts what it proposes."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import pytest
 import yaml
 from toy_wandb import ToyWandb
 
-EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "wandb_sweep.yaml"
 
 
 @pytest.mark.parametrize("number", range(3))
@@ -18,7 +18,7 @@ def test_an_agent_of_wandb_can_start_its_sweep(number, cse_train, tmp_path):
     """The command as W&B's own agent writes it, on smoke=true's small world."""
     from wandb.sdk.launch.sweeps.utils import create_sweep_command_args
 
-    sweep = yaml.safe_load((EXAMPLES / "wandb_sweep.yaml").read_text())
+    sweep = yaml.safe_load(EXAMPLE.read_text())
     chosen = {key: values_of(parameter) for key, parameter in sweep["parameters"].items()}
     args = {key: {"value": values[number % len(values)]} for key, values in chosen.items()}
     assert sweep["metric"]["name"] == args["trainer.select"]["value"]
@@ -34,7 +34,7 @@ def test_an_agent_of_wandb_can_start_its_sweep(number, cse_train, tmp_path):
 def test_wandb_sweep_and_agent_run_it(tmp_path):
     """As README and the file say, against a small server; what it proposes is small, too."""
     toy = ToyWandb()
-    sweep = yaml.safe_load((EXAMPLES / "wandb_sweep.yaml").read_text())
+    sweep = yaml.safe_load(EXAMPLE.read_text())
     chosen = {key: values_of(parameter)[0] for key, parameter in sweep["parameters"].items()}
     toy.jobs = [{**chosen, "smoke": True}]
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("WANDB_")}
@@ -43,7 +43,7 @@ def test_wandb_sweep_and_agent_run_it(tmp_path):
         "WANDB_BASE_URL": toy.url, "WANDB_API_KEY": "0" * 40,
     }  # fmt: skip
     try:
-        for line in (["sweep", EXAMPLES / "wandb_sweep.yaml"], ["agent", "--count", "1", "me/cse/sweep7"]):
+        for line in (["sweep", EXAMPLE], ["agent", "--count", "1", "me/cse/sweep7"]):
             done = subprocess.run(["wandb", *line], env=environment, cwd=tmp_path, capture_output=True, text=True)
             assert done.returncode == 0, done.stderr
     finally:
