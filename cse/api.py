@@ -183,22 +183,17 @@ def _text(value: object) -> str:
 
 def _composed(command: str, overrides: list[str]) -> DictConfig:
     """The configuration, checked, Hydra's own node in it. Raises UserError for what the command would refuse."""
-    from hydra.errors import HydraException
-    from omegaconf.errors import OmegaConfBaseException
-
     from cse.run import startup
-    from cse.run.composition import composed, explain, refuse_additions, refuse_choices
+    from cse.run.composition import composed, explaining, refuse_additions, refuse_choices
 
     startup.settle_hub()  # the parts, whose signatures are read, import the hub's libraries
     startup.quiet()
     from cse.run.settings import settle
 
-    try:
+    with explaining(overrides, command):
         refuse_additions(overrides, command)
         refuse_choices(overrides)
         return settle(composed(command, overrides), command)
-    except (HydraException, OmegaConfBaseException) as error:
-        raise UserError(explain(error, overrides, command)) from error
 
 
 def _keep_overrides(folder: Path, overrides: list[str]) -> None:

@@ -56,19 +56,15 @@ def composed(overrides: list[str]) -> DictConfig:
     Raises UserError for overrides that cse-train would refuse.
     """
     import hydra
-    from hydra.errors import HydraException
-    from omegaconf.errors import OmegaConfBaseException
 
     from cse.run.settings import settle
 
     beside = [f"+{group}@doctor.{group}.{path.stem}={path.stem}" for group in CHECKS for path in files(group)]
-    try:
+    with composition.explaining(overrides, "train"):
         composition.refuse_additions(overrides, "train")
         settle(composition.composed("train", overrides), "train")
         with hydra.initialize_config_dir(groups.CONF_DIR, version_base="1.3"):
             return hydra.compose("train", [*beside, *overrides])
-    except (HydraException, OmegaConfBaseException) as error:
-        raise UserError(composition.explain(error, overrides, "train")) from error
 
 
 def files(group: str) -> list[Path]:

@@ -17,7 +17,7 @@ from cse.errors import Interrupted, RunError, UserError
 from cse.files import NO_PLACE
 from cse.run.composition import (
     composed,
-    explain,
+    explaining,
     nearest,
     program,
     refuse_additions,
@@ -237,18 +237,13 @@ def checked(config_name: str, arguments: list[str]) -> cleanup.Snapshot:
 @contextmanager
 def exit_codes(config_name: str, arguments: list[str]) -> Iterator[None]:
     """An error of ours or of Hydra leaves this block as one sentence on stderr and SystemExit with its code."""
-    from hydra.errors import HydraException
-    from omegaconf.errors import OmegaConfBaseException
-
     try:
-        with launched.in_turn():
+        with launched.in_turn(), explaining(arguments, config_name):
             yield
     except UserError as error:
         sys.exit(complain(str(error), 2))
     except RunError as error:
         sys.exit(complain(str(error), 1))
-    except (HydraException, OmegaConfBaseException) as error:
-        sys.exit(complain(explain(error, arguments, config_name), 2))
     except OSError as error:
         if error.errno in NO_PLACE:
             place = f"cannot write {error.filename}: {error.strerror}"

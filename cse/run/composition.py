@@ -4,7 +4,8 @@ import difflib
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
@@ -140,6 +141,18 @@ def choices_of_hydra(group: str) -> list[str]:
     GlobalHydra.instance().clear()
     with initialize_config_dir(CONF_DIR, version_base="1.3"):
         return GlobalHydra.instance().config_loader().get_group_options(group)
+
+
+@contextmanager
+def explaining(arguments: list[str], config_name: str) -> Iterator[None]:
+    """A block that composes or resolves a config: an error of Hydra or OmegaConf leaves it as a UserError."""
+    from hydra.errors import HydraException
+    from omegaconf.errors import OmegaConfBaseException
+
+    try:
+        yield
+    except (HydraException, OmegaConfBaseException) as error:
+        raise UserError(explain(error, arguments, config_name)) from error
 
 
 def explain(error: Exception, arguments: list[str], config_name: str) -> str:
