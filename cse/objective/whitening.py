@@ -9,6 +9,7 @@ All views and groups are whitened at once; covariances and eigenvalues are float
 """
 
 import logging
+from collections.abc import Sequence
 from typing import Literal
 
 import torch
@@ -26,7 +27,7 @@ SINGULAR_EPS = 1e-3  # with at least this shrinkage, the covariance of too few r
 
 
 def identity(size: int, like: Tensor) -> Tensor:
-    """(size, size), of like's dtype and device."""
+    """The identity matrix, (size, size), of like's dtype and device."""
     return torch.eye(size, dtype=like.dtype, device=like.device)
 
 
@@ -224,7 +225,7 @@ class ShuffledGroupWhitening(nn.Module):
         self.step += self.training
         return z_MBD.reshape(rows, views, -1).transpose(0, 1) if self.layout == "chunked" else z_MBD
 
-    def permutations(self, keys: list[tuple[int, ...]], like: Tensor) -> Tensor | None:
+    def permutations(self, keys: Sequence[tuple[int, ...]], like: Tensor) -> Tensor | None:
         """(len(keys), D), one permutation of the channels a key, on like's device; None without shuffling."""
         if not self.shuffle:
             return None
