@@ -45,5 +45,5 @@ class SweepSource(file_config_source.FileConfigSource):
 
 
 def inside(config_path: str) -> bool:
-    """Whether it is below sweep."""
+    """Whether the path is below sweep/."""
     return config_path.startswith(f"{GROUP}/")

@@ -25,7 +25,7 @@ BANDS, FRAMES = 128, 1024
 
 
 class Patches(nn.Module):
-    """(B, 1024, 128) filter banks -> (B, 1 + grid, width) tokens, CLS first, then patches, low frequencies first."""
+    """(B, 1024, 128) filter banks -> (B, 1 + patches, width) tokens: CLS, then patches from low frequencies up."""
 
     def __init__(self, width: int, patch: int, position_embeddings: bool):
         super().__init__()
@@ -85,7 +85,7 @@ class Audio(Modality):
         return (BANDS // settings["patch"]) * (FRAMES // settings["patch"]) + 1
 
     def tokens(self, batch: Clips) -> tuple[Tensor, Tensor]:
-        """(x_BTD, labels_B): 2B rows of 211 tokens. Both views are the same; only the encoder's dropout differs."""
+        """(x_BTD, labels_B): 2B rows of num_tokens tokens. Both views are equal; the encoder's dropout differs."""
         x_BTD = self.projection(self.patches(batch.fbank_BTF.to(self.device, non_blocking=True)))
         return x_BTD.repeat(2, 1, 1), batch.labels_B.to(self.device, non_blocking=True)
 

@@ -193,7 +193,7 @@ def data(node: DictConfig) -> list[Check]:
 
 
 def augmentation(node: DictConfig) -> list[Check]:
-    """What it reads, WordNet for one; the part itself says so."""
+    """What it reads (EDA: WordNet), as the part itself says."""
     return [lambda: make(node).on_hand()]
 
 

@@ -138,7 +138,7 @@ def data_in_words(config: Config) -> str:
 
 
 def choice(config: Config) -> str:
-    """The objective's module: simcse, barlow, ..."""
+    """The name of the objective's module: simcse, barlow, ..."""
     return str(config["objective"]["_target_"]).split(".")[-2]
 
 

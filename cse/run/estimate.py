@@ -23,7 +23,10 @@ LAPTOP, START = 1e11, 30  # with scale=laptop: the same of one idle core, and se
 
 
 def seconds(work: float, size: str) -> float:
-    """Of so many floating-point operations, on a GPU, or on a laptop with what comes before and after."""
+    """The time of `work` floating-point operations on a GPU, or on a laptop, start-up and scoring included.
+
+    size: cfg.scale.name.
+    """
     return START + work / LAPTOP if size == "laptop" else work / SUSTAINED
 
 

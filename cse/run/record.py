@@ -1,4 +1,4 @@
-"""results.json, which reports and continued sweeps read, and the model card of an exported encoder."""
+"""results.json, which reports and continued sweeps read, and the trackers that take a run's numbers."""
 
 import math
 import shlex
@@ -21,8 +21,6 @@ PACKAGES = (
     *("torch", "transformers", "datasets", "accelerate", "sentence-transformers"),
     *("numpy", "scipy", "scikit-learn", "hydra-core", "mteb"),
 )
-
-
 GRACE = 15.0  # seconds for trackers after a signal: who stops a run waits about half a minute
 
 

@@ -202,7 +202,7 @@ def keys_only(path: Path) -> Path:
 
 
 def reach(tree: object, path: Path) -> Any:
-    """What is at that place; MISSING where nothing is."""
+    """The value at that place; MISSING where there is none."""
     node: Any = tree
     for step in path:
         if isinstance(node, dict) and step not in node:

@@ -64,7 +64,7 @@ def recipe_lines(config: Config) -> str:
 
 
 def schedule_in_words(trainer: Trainer) -> str:
-    """The batch and the rate."""
+    """Batch size, schedule and learning rate."""
     return f"batch {trainer.batch_size}, {trainer.schedule} from lr {trainer.lr:g}"
 
 
@@ -75,7 +75,7 @@ def device_in_words(accelerator: Accelerator) -> str:
 
 
 def negatives_in_words(objective: Objective, anchors: int) -> str:
-    """How many there are for each of a batch's anchors."""
+    """The number of negatives for each of a batch's anchors."""
     negatives = objective.negatives(anchors)
     return f"{negatives:,} an anchor" if negatives else "none"
 

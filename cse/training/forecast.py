@@ -83,7 +83,7 @@ def forecast(training: Training) -> Forecast:
 
 
 class Probe:
-    """Steps on parts of some batches."""
+    """Makes updates on parts of some batches, and measures them."""
 
     def __init__(self, training: Training, batches: list[Batch]):
         self.training, self.batches, self.count = training, batches, 0
@@ -104,7 +104,7 @@ class Probe:
         return self.batches[0]
 
     def part(self, share: float) -> Batch:
-        """That share of the next batch's rows, the same for every view."""
+        """A batch of that share of the next one's rows, the same rows of every view."""
         batch = self.batches[self.count % len(self.batches)]
         self.count += 1
         anchors = max(1, round(share * batch.sizes[0]))
@@ -133,7 +133,7 @@ class Probe:
         return kept.peak
 
     def weights(self) -> int:
-        """Bytes of what is trained."""
+        """The size of the trained parameters, in bytes."""
         return sum(p.numel() * p.element_size() for p in self.parameters() if p.requires_grad)
 
     def parameters(self) -> Iterator[Tensor]:
@@ -217,12 +217,6 @@ def dev_texts(training: Training) -> list[str]:
     return list(asked)
 
 
-def all_texts(training: Training) -> Iterator[str]:
-    """What all evaluators score at the end, as far as they say it beforehand."""
-    for evaluator in training.parts.evaluators.values():
-        yield from evaluator.texts()
-
-
 def scoring_seconds(training: Training) -> tuple[float, float]:
     """Seconds to encode what one dev score asks for, and what is scored at the end beside it.
 
@@ -230,7 +224,7 @@ def scoring_seconds(training: Training) -> tuple[float, float]:
     lie between them.
     """
     dev = dev_texts(training)
-    last = list(dict.fromkeys(all_texts(training)).keys() - set(dev))
+    last = list({text for evaluator in training.parts.evaluators.values() for text in evaluator.texts()} - set(dev))
     batches = batches_by_length([*dev, *last])
     if not batches:
         return 0.0, 0.0
@@ -261,5 +255,5 @@ def batches_by_length(texts: list[str]) -> list[list[str]]:
 
 
 def characters(texts: list[str]) -> int:
-    """Of all of them together."""
+    """The number of characters in the texts."""
     return sum(map(len, texts))

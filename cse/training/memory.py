@@ -15,7 +15,7 @@ CPU_MESSAGES = ("DefaultCPUAllocator", "not enough memory")  # in a RuntimeError
 
 
 def held(device: torch.device) -> int:
-    """Bytes: of tensors on a GPU, of the whole process on a CPU."""
+    """Bytes held now, by tensors on a GPU, by the whole process on a CPU."""
     return torch.cuda.memory_allocated(device) if device.type == "cuda" else psutil.Process().memory_info().rss
 
 
