@@ -90,8 +90,8 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
     for folder in folders:
         if not folder.is_dir():
             raise UserError(f"runs={folder}: there is no such folder; runs=FOLDER says where the runs are")
-        for place, folders, files in os.walk(folder):  # which forgives a folder that a run removes meanwhile
-            if "results.json" in files or (".hydra" in folders and Path(place, ".hydra", "overrides.yaml").exists()):
+        for place, below, files in os.walk(folder):  # which forgives a folder that a run removes meanwhile
+            if "results.json" in files or (".hydra" in below and Path(place, ".hydra", "overrides.yaml").exists()):
                 holding.add(Path(place))
     return [read_run(folder) for folder in sorted(holding)]
 

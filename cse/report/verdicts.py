@@ -204,7 +204,7 @@ def _matched(label: str, claim: Claim, at: Where, spec: Spec, runs: list[Run]) -
     metrics = [place["metric"] for place in claim.places]
     finished = [finished_runs(where, spec, runs) for where in wheres]
     scored = [[run for run in of if metric in run.metrics] for metric, of in zip(metrics, finished, strict=True)]
-    matched = like_with_like(*scored, axes) if all(scored) else scored
+    matched = like_with_like(scored[0], scored[1], axes) if all(scored) else scored
     left, right = (
         _side(label, where, metric, spec, ours, ran=bool(of))
         for where, metric, ours, of in zip(wheres, metrics, matched, finished, strict=True)
