@@ -26,17 +26,19 @@ log = logging.getLogger(__name__)
 
 Span = tuple[int, int]
 Rng = np.random.Generator | np.random.RandomState
+Strategy = Literal["all", "adjacent", "subsuming"]
+AnchorStart = Literal["jitter", "block_start"]
 
 
 def sample_spans(
     num_units: int,
     anchors: int,
     positives: int,
-    strategy: str,
+    strategy: Strategy,
     rng: Rng,
     min_length: int = 32,
     max_length: int = 512,
-    anchor_start: str = "jitter",
+    anchor_start: AnchorStart = "jitter",
     adjacent_bug: bool = False,
 ) -> tuple[list[Span], list[Span]]:
     """A anchors and, anchor after anchor, the A*P positives (2000 units: anchor (595, 1003), positive (838, 909)).
@@ -79,7 +81,7 @@ def units_needed(anchors: int, max_length: int) -> int:
 
 
 def _positive(
-    num_units: int, anchor: Span, rng: Rng, *, strategy: str, min_length: int, max_length: int, adjacent_bug: bool
+    num_units: int, anchor: Span, rng: Rng, *, strategy: Strategy, min_length: int, max_length: int, adjacent_bug: bool
 ) -> Span:
     anchor_start, anchor_end = anchor
     if strategy == "subsuming":
@@ -126,12 +128,12 @@ class Spans(Augmentation):
         self,
         anchors: Count,
         positives: Count,
-        strategy: Literal["all", "adjacent", "subsuming"],
+        strategy: Strategy,
         min_length: Count,
         max_length: Count,
         unit: Literal["words", "wordpieces"],
         on_short: Literal["error", "skip", "shrink"],
-        anchor_start: Literal["jitter", "block_start"],
+        anchor_start: AnchorStart,
         adjacent_bug: bool,
         model_dropout: BelowOne | None,
     ):
@@ -188,11 +190,6 @@ class Spans(Augmentation):
 
         Raises UserError if the document is not usable.
         """
-        if num_views > 2:
-            raise UserError(
-                f"augmentation=spans makes 2 views of one text, anchors and positives, and {num_views} are asked for: "
-                "use data with one column and an objective of two views, or another augmentation"
-            )
         units = self._units(text)
         max_length = self.max_length
         if self.on_short == "shrink" and self._fits(len(units)):

@@ -17,7 +17,7 @@ def pool(kind: str, last_BTD: Tensor, layers: tuple[Tensor, ...] | None, mask_BT
     cls: last layer at position 0. mean: last layer. last: last layer at the last real token, whichever side is padded
     (decoders). avg_top2: mean of the last two layers. avg_first_last: mean of the first and the last layer (SimCSE's
     released code); avg_first_last_0: of the embedding output and the last layer (NonLing-CSE, early SimCSE).
-    layers: the embedding output and every layer's output, for avg_*. Raises UserError for another kind.
+    layers: the embedding output and every layer's output, for avg_*.
     """
     if kind == "cls":
         return last_BTD[:, 0]

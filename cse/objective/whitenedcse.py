@@ -30,8 +30,8 @@ def shuffled_group_whitening(
     num_groups: int,
     permutation: Tensor | None = None,
     eps: float = 1e-5,
-    kind: str = "zca",
-    grad: str = "detach",
+    kind: Literal["zca", "pca", "cholesky"] = "zca",
+    grad: Literal["detach", "through"] = "detach",
 ) -> Tensor:
     """Whiten each of `num_groups` groups of channels over the batch; every channel returns to its place (Eq. 6).
 

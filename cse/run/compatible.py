@@ -44,7 +44,8 @@ def check_views(augmentation: Augmentation, text: Text, objective: type[Objectiv
     max_views = augmentation.max_views
     if max_views is not None and num_views > max_views:
         raise UserError(
-            f"{name} wants {num_views} views of a row, and {type(augmentation).__name__.lower()} makes {max_views}"
+            f"{name} wants {num_views} views of a row, and {type(augmentation).__name__.lower()} makes {max_views}: "
+            f"use another augmentation, or an objective of {max_views} views"
         )
 
 

@@ -176,8 +176,6 @@ def test_views_are_texts_of_the_document():
     expected = sample_spans(64, 2, 2, "subsuming", np.random.default_rng(3), 4, 16)
     assert [numbers(a) for a in anchors] == [list(range(*span)) for span in expected[0]]
     assert [numbers(p) for p in positives] == [list(range(*span)) for span in expected[1]]
-    with pytest.raises(UserError, match=r"makes 2 views of one text.* 3 are asked for"):
-        spans().views(text, 3, np.random.default_rng(3))
 
 
 class Pieces:
