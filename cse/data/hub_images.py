@@ -5,7 +5,7 @@ import io
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -89,12 +89,12 @@ def class_subset(
         for label in counts:
             (temporary / f"{label:04d}").mkdir()
         with hub.refusals(repo):
-            for row in rows.cast_column(columns.image, datasets.Image(decode=False)):
+            for row in rows.decode(False):
                 label = row[columns.label]
                 if counts.get(label, per_class) == per_class:
                     continue
                 path = temporary / f"{label:04d}" / f"{counts[label]:05d}.jpg"  # PIL looks at the content
-                path.write_bytes(row[columns.image]["bytes"])
+                path.write_bytes(content_of(row[columns.image], repo))
                 counts[label] += 1
                 tenths = 10 * sum(counts.values()) // total
                 if tenths > reported:
@@ -106,8 +106,30 @@ def class_subset(
     return written_once(folder, write)
 
 
-def check_columns(features: "Features", name: str, columns: Columns) -> None:
-    """Raise UserError for a column that the dataset does not have."""
+def content_of(image: dict[str, Any] | None, repo: hub.Repo) -> bytes:
+    """An image as it is encoded, out of its row or from a file of its own in the repository.
+
+    image: the row's bytes and path. Raises UserError where it is neither.
+    """
+    from huggingface_hub import HfFileSystem
+
+    found = image or {"bytes": None, "path": None}
+    if found["bytes"] is not None:
+        return found["bytes"]
+    if (found["path"] or "").startswith("hf://"):
+        return HfFileSystem().read_bytes(found["path"])
+    raise UserError(
+        f"{repo.asked}: a row has no image, only {found['path'] or 'nothing'}, which cannot be streamed: {repo.instead}"
+    )
+
+
+def check_columns(features: "Features | None", name: str, columns: Columns) -> None:
+    """Raise UserError for a column that the dataset does not have, or where it does not say which it has."""
+    if features is None:
+        raise UserError(
+            f"aux_modality.data.hub={name} does not say which columns it has, so it cannot be streamed: "
+            "aux_modality.data.per_class=null downloads all of it"
+        )
     for key, column in (("image_column", columns.image), ("label_column", columns.label)):
         if column not in features:
             raise UserError(f"aux_modality.data.{key}={column}: {name} has {', '.join(features)}")

@@ -1,10 +1,12 @@
 """Where images come from: broken files, subsets, lists, small and transparent ones, hub datasets."""
 
+import io
 import logging
 from itertools import islice
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet
 import pytest
 import torch
 from made_up_images import equal, images
@@ -152,6 +154,69 @@ def test_a_subset_is_streamed_once_and_nothing_else_is_kept(hub, tmp_path, caplo
     assert len(hub.requests) == asked
     with pytest.raises(UserError, match=r"label_column=label: .* has img, fine_label"):
         images(None, per_class=3, cache=str(tmp_path / "cache"), **CIFAR | {"label_column": "label"})
+
+
+def jpeg(number: int) -> bytes:
+    file = io.BytesIO()
+    pixels = np.random.default_rng(number).integers(0, 255, (24, 32, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(file, "JPEG")
+    return file.getvalue()
+
+
+def shard(labels: list[int], classes: int, first: int, *, with_bytes: bool = True) -> bytes:
+    """A parquet file as the public hub has ImageNet's: each image a struct of JPEG bytes and a file's name."""
+    import datasets
+
+    names = datasets.ClassLabel(names=[f"n{number:08}" for number in range(classes)])
+    features = datasets.Features({"image": datasets.Image(), "label": names})
+    images = [{"bytes": jpeg(first + i) if with_bytes else None, "path": f"{i}.JPEG"} for i in range(len(labels))]
+    file = io.BytesIO()
+    rows = datasets.Dataset.from_dict({"image": images, "label": labels}, features=features)
+    pyarrow.parquet.write_table(rows.data.table, file)  # to_parquet would look for the files
+    return file.getvalue()
+
+
+def test_the_published_images_from_shards_to_a_run(toy_hub, small_run, cse_train, tmp_path):
+    """60 of 64 classes out of four shards, ViT's patches, two steps; a second run reads what the first kept."""
+    from transformers import ViTConfig, ViTModel
+
+    labels = np.random.default_rng(0).permutation(np.repeat(np.arange(64), 3)).reshape(4, -1).tolist()
+    shards = {f"data/train-{i}-of-4.parquet": shard(part, 64, 100 * i) for i, part in enumerate(labels)}
+    toy_hub.add("datasets/ILSVRC/imagenet-1k", shards)
+    ViTModel(ViTConfig(hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8, image_size=32)
+             ).save_pretrained(tmp_path / "vit")  # fmt: skip
+    toy_hub.add("models/google/vit-base-patch16-224-in21k", tmp_path / "vit")
+    line = [*small_run, "aux_modality=visual", "aux_modality.data.per_class=2", "aux_modality.data.size=32",
+            "aux_modality.data.batch_size=8", "aux_modality.data.workers=0", "trainer.max_steps=2"]  # fmt: skip
+    assert cse_train(line) == 0
+    kept = list((tmp_path / "cache" / "images").rglob("*.jpg"))
+    assert len(kept) == 120
+    assert len({path.parent for path in kept}) == 60
+    assert kept[0].read_bytes() in [jpeg(100 * i + row) for i in range(4) for row in range(48)]
+    fetched = len(toy_hub.downloads())
+    assert cse_train([*line, f"hydra.run.dir={tmp_path}/again"]) == 0
+    assert len(toy_hub.downloads()) == fetched
+
+
+def test_images_that_are_files_of_the_repository(toy_hub, tmp_path):
+    """A folder a class, as `datasets` reads without any script."""
+    files = {f"train/{label}/{i}.jpg": jpeg(i) for label in ("ant", "bee", "cow") for i in range(4)}
+    toy_hub.add("datasets/lab/files", files)
+    stream = images(None, hub="lab/files", classes=None, per_class=3, batch_size=4, cache=str(tmp_path / "cache"))
+    assert len(stream) == 9
+    assert {path.read_bytes() for path in (tmp_path / "cache" / "images").rglob("*.jpg")} == {jpeg(i) for i in range(3)}
+    fetched = [path for path in toy_hub.downloads() if path.endswith(".jpg")]
+    assert len(set(fetched)) == 9  # of the rest only the names were read
+
+
+def test_rows_that_only_name_images(toy_hub, tmp_path):
+    toy_hub.add("datasets/lab/names", {"data/train-0.parquet": shard([0, 1] * 6, 2, 0, with_bytes=False)})
+    with pytest.raises(UserError, match=r"hub=lab/names: a row has no image, only 0.JPEG, .* paths.images=FOLDER"):
+        images(None, hub="lab/names", classes=None, per_class=3, cache=str(tmp_path / "cache"))
+    rows = "".join(f'{{"image": "{i}.jpg", "label": {i % 2}}}\n' for i in range(12))
+    toy_hub.add("datasets/lab/lines", {"train.jsonl": rows.encode()})
+    with pytest.raises(UserError, match=r"aux_modality.data.*lab/lines does not say"):
+        images(None, hub="lab/lines", classes=None, per_class=3, cache=str(tmp_path / "cache"))
 
 
 def test_a_hub_that_refuses(hub, tmp_path):
