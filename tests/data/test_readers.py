@@ -2,7 +2,7 @@
 
 import gzip
 import json
-import os
+import random
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -59,7 +59,7 @@ def test_a_long_cell_is_read_and_one_without_end_is_not(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("cut", [40, 400, -5])
 def test_a_gzip_file_cut_short_or_flipped(tmp_path, cut):
-    whole = gzip.compress(os.urandom(500).hex().encode() + b"\n" + os.urandom(500).hex().encode(), mtime=0)
+    whole = gzip.compress(random.randbytes(500).hex().encode() + b"\n" + random.randbytes(500).hex().encode(), mtime=0)
     path = tmp_path / "a.txt.gz"
     path.write_bytes(whole[:cut])
     with pytest.raises(UserError, match=r"a.txt.gz, after line \d: the gzip file is damaged"):
@@ -90,9 +90,9 @@ def test_encodings_that_will_not_do(tmp_path, encoding, told):
 
 def test_parquet_whose_body_is_damaged_or_holds_no_text(tmp_path):
     path = tmp_path / "a.parquet"
-    pq.write_table(pa.table({"text": [f"row {i} {os.urandom(8).hex()}" for i in range(1000)]}), path)
+    pq.write_table(pa.table({"text": [f"row {i} {random.randbytes(8).hex()}" for i in range(1000)]}), path)
     content = bytearray(path.read_bytes())
-    content[200:4000] = os.urandom(3800)
+    content[200:4000] = random.randbytes(3800)
     path.write_bytes(content)
     with pytest.raises(UserError, match=r"a.parquet is not a whole Parquet file \(after row 0"):
         prepared(tmp_path, path, columns=["text"])

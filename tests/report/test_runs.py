@@ -91,7 +91,7 @@ def test_varying_names_the_axes_but_not_the_seed(leave, tmp_path):
 
 def test_a_missing_job_that_is_alive_says_how_far_it_is(leave, tmp_path):
     events = [{"time": 100.0 + step, "train/loss": 1.0} for step in range(51)]
-    beat = {"host": "elsewhere", "pid": 7, "time": time.time(), "steps": 100}
+    beat = {"host": "elsewhere", "pid": 7, "time": time.time() + 3600, "steps": 100}  # however slow this test is
     (leave("a", {"seed": 1}, status="running", events=events) / "heartbeat.json").write_text(json.dumps(beat))
     leave("b", {"seed": 2}, status="running")
     lines = missing_jobs(read_runs([tmp_path / "runs"]), [{"seed": seed} for seed in (1, 2, 3)])

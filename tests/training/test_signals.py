@@ -97,18 +97,21 @@ def stop_at(step: int, number: signal.Signals, command: list[str], folder: Path)
     ],
 )
 def test_a_stopped_run_goes_on_bit_for_bit(small_run, tmp_path, number, more):
-    """Step 30 of 75 lies between two checkpoints and two logged steps: what comes after it is saved, not done again."""
+    """Step 60 of 150 lies between two checkpoints and two logged steps: what comes after it is saved, not done again.
+
+    From there to the next logged step is more than half a second, in which this process sees it and sends the signal.
+    """
     one, two = tmp_path / "whole", tmp_path / "stopped"
-    more = ["trainer.log_every=30", "trainer.save_every=1000", "trainer.eval_every=1000", more]
+    more = ["trainer.epochs=6", "trainer.log_every=60", "trainer.save_every=1000", "trainer.eval_every=1000", more]
     subprocess.run(arguments(small_run, one, *more), check=True, capture_output=True)
-    ended = stop_at(30, number, arguments(small_run, two, *more), two)
+    ended = stop_at(60, number, arguments(small_run, two, *more), two)
     assert ended.returncode == 128 + number, ended.stdout + ended.stderr
     sentence = ended.stderr.strip().splitlines()[-1]
     assert sentence.startswith(f"cse-train: stopped by {number.name}")
     assert sentence.endswith(f"cse-train resume={two}")
     results = json.loads((two / "results.json").read_text())
     assert results["status"] == "interrupted"
-    stopped_at = int(re.search(r"step (\d+) of 75", results["error"])[1])
-    assert 30 <= stopped_at < 60, "it waited for the next logged step"
+    stopped_at = int(re.search(r"step (\d+) of 150", results["error"])[1])
+    assert 60 <= stopped_at < 120, "it waited for the next logged step"
     subprocess.run([CSE_TRAIN, f"resume={two}"], check=True, capture_output=True)
     assert_same_run(one, two)
