@@ -194,6 +194,18 @@ def read_json(path: Path) -> dict[str, Any]:
         return {}
 
 
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The mappings in a file of JSON lines; [] where it is missing.
+
+    A line that another process is just writing, or was killed in, is none yet.
+    """
+    found = []
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []:
+        with contextlib.suppress(ValueError):
+            found.append(json.loads(line))
+    return [one for one in found if isinstance(one, dict)]
+
+
 def json_line(value: Mapping[str, object]) -> str:
     """One line of JSON, newline included."""
     return json.dumps(plain(value), ensure_ascii=False, allow_nan=False) + "\n"

@@ -125,8 +125,10 @@ def replayed(optimiser: Any, memory: Path) -> int:
     from ConfigSpace import Configuration
     from smac.runhistory.dataclasses import TrialInfo
 
-    lines = memory.read_text(encoding="utf-8").splitlines() if memory.exists() else []
-    for line in map(json.loads, lines):
+    from cse.files import read_lines
+
+    lines = read_lines(memory)
+    for line in lines:
         config = Configuration(optimiser.scenario.configspace, values=line["config"])
         optimiser.tell(TrialInfo(config, seed=0), trial_value(line["score"]), save=False)
     return len(lines)

@@ -6,12 +6,11 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from cse.dotted import Json
-from cse.files import json_line, write_json, write_text
+from cse.files import json_line, read_lines, write_json, write_text
 from cse.report.life import RUNNING
 from cse.sweep import jobs
 from cse.sweep.multirun import Multirun
@@ -76,16 +75,8 @@ def record_end(
 
 
 def ends(path: Path) -> dict[str, Json]:
-    """The last line of each job in the ledger of the plan at `path`, by the job's name.
-
-    A line that another process is just writing, or was killed in, is none yet.
-    """
-    found: dict[str, Json] = {}
-    for line in ledger_of(path).read_text(encoding="utf-8", errors="replace").splitlines():
-        with suppress(ValueError):
-            end = json.loads(line)
-            found[end["job"]] = end
-    return found
+    """The last line of each job in the ledger of the plan at `path`, by the job's name."""
+    return {line["job"]: line for line in read_lines(ledger_of(path))}
 
 
 def conclude(title: str, path: Path, planned: Sequence[str], report: str) -> int:

@@ -34,6 +34,8 @@ def test_smac_maximises_and_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
     assert all(-3 <= value <= -1 for value in asked)
     memory = next(tmp_path.rglob(".smac/*.jsonl"))
     assert len(memory.read_text().splitlines()) == 7
+    with open(memory, "a") as lines:
+        lines.write('{"config": {"obj')  # as a full disk leaves it
     assert engine.main([*arguments, "hydra.sweeper.n_trials=14"]) == 0
     assert len(asked) == 15  # the 7 that are known, and 7 new ones
     assert min(asked[-5:]) < min(asked[:4]) + 1e-6
