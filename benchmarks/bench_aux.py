@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from accelerate import Accelerator
 
-from benchmarks.results import HERE, table, where, write_section
+from benchmarks.results import HERE, SHARED, real_data, spread, table, where, write_section
 from cse.run import build
 from cse.run.composition import composed
 from cse.training import checkpoint
@@ -105,7 +105,7 @@ def neighbours(arguments: list[str], folder: Path, work: Path) -> dict[str, list
     return dict(zip(("held", "unseen"), map(list, zip(before, accuracies(), strict=True)), strict=True))
 
 
-def spread(values: list[float]) -> str:
+def mean_and_sd(values: list[float]) -> str:
     return f"{np.mean(values):.2f} ± {np.std(values, ddof=1):.2f}" if len(values) > 1 else f"{values[0]:.2f}"
 
 
@@ -130,11 +130,11 @@ def learn(shared: Path, work: Path, steps: int, seeds: int, layers: int | None, 
         found = [neighbours(*run, here) for run in zip(arguments, folders, strict=True)] if place else []
         print(name, [run["dev/stsb/spearman"] for run in runs], found, flush=True)
         curves[name] = runs
-        row = [name, spread([run["dev/stsb/spearman"][0][1] for run in runs]),
-               spread([run["dev/stsb/spearman"][-1][1] for run in runs])]  # fmt: skip
+        row = [name, mean_and_sd([run["dev/stsb/spearman"][0][1] for run in runs]),
+               mean_and_sd([run["dev/stsb/spearman"][-1][1] for run in runs])]  # fmt: skip
         row += [f"{ends(runs, key, 0)} -> {ends(runs, key, -1)}" if key in runs[0] else ""
                 for key in ("train/loss", "train/aux/loss")]  # fmt: skip
-        row += [" -> ".join(spread([near[which][end] for near in found]) for end in (0, 1)) if place else ""
+        row += [" -> ".join(mean_and_sd([near[which][end] for near in found]) for end in (0, 1)) if place else ""
                 for which in ("held", "unseen")]  # fmt: skip
         rows.append(row)
     draw(curves)
@@ -197,10 +197,7 @@ def cost(shared: Path, work: Path) -> None:
             waits[name].append(100 * float(np.mean(shares[1:] or [0.0])))
     ratios = {name: [a / b for a, b in zip(times[name], times["text alone"], strict=True)] for name in kinds}
 
-    def shown(values: list[float]) -> str:
-        return f"{np.median(values):.3g} ({min(values):.3g} to {max(values):.3g})"
-
-    rows = [[name, shown(times[name]), shown(ratios[name]), shown(waits[name])] for name in kinds]
+    rows = [[name, spread(times[name]), spread(ratios[name]), spread(waits[name])] for name in kinds]
     header = ["beside the text", "seconds a step", "ratio to text alone", "waiting for pictures or clips, % of a step"]
     note = f"""MiniLM, the papers' batches: 64 sentences in two views, 48 pictures or clips in two views. {rounds} runs
 of {steps} steps each, in turn. Waiting: of the steps after the first, which waits for the workers to start. Medians,
@@ -216,10 +213,8 @@ def main() -> None:
     arguments.add_argument("--layers", type=int, help="only MiniLM's first ones, sooner")
     arguments.add_argument("--parallel", type=int, default=1, help="seeds that train at the same time (learn)")
     arguments.add_argument("--part", choices=["learn", "cost"])
-    arguments.add_argument("--shared", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "data")
+    arguments.add_argument("--shared", type=real_data, default=str(SHARED))
     given = arguments.parse_args()
-    if not given.shared.is_dir():
-        sys.exit(f"{given.shared} is not there: this benchmark needs the real data")
     shared = given.shared.resolve()
     with tempfile.TemporaryDirectory() as folder:
         if given.part != "cost":

@@ -16,7 +16,7 @@ from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
 from transformers import BertConfig, BertModel
 
-from benchmarks.results import table, where, write_section
+from benchmarks.results import spread, table, where, write_section
 from cse.model.encoder import Encoder
 from cse.run.composition import CONF_DIR
 from cse.training.step import plain_step
@@ -69,10 +69,6 @@ def seconds(work: Callable[[], object]) -> float:
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     return time.perf_counter() - started
-
-
-def spread(times: list[float]) -> str:
-    return f"{statistics.median(times):.3g} ({min(times):.3g} to {max(times):.3g})"
 
 
 def main() -> None:

@@ -10,7 +10,6 @@ CR, and CR is fitted SentEval's way in one outer fold. --fraction 0.1 takes ever
 """
 
 import argparse
-import statistics
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +22,7 @@ from omegaconf import DictConfig
 from scipy.stats import spearmanr
 
 from benchmarks.peers import synchronized
-from benchmarks.results import table, write_section
+from benchmarks.results import SHARED, spread, table, write_section
 from cse.errors import MissingResource
 from cse.eval import sts, transfer
 from cse.eval.score import MemoizedEncode, score
@@ -42,7 +41,7 @@ from eval.senteval import one_fit
 STS_TASKS = [*sts.SUBSETS, "STS-B", "SICK-R"]
 QUICK = ["TREC", "MRPC", "CR"]
 TRANSFER_TASKS = [*QUICK, "SICK-E", "SST5", "SST2", "MR", "SUBJ", "MPQA"]
-SENTEVAL = Path(__file__).resolve().parents[2] / "shared" / "data" / "senteval"
+SENTEVAL = SHARED / "senteval"
 FOLDS = 10
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -137,11 +136,6 @@ def of(given: argparse.Namespace) -> str:
     """What a title adds where not everything was run: a cut run leaves the whole one's section alone."""
     tasks = f": {', '.join(given.tasks)}" if given.tasks else ""
     return tasks + (f", one row in {given.kept.step}" if given.fraction < 1 else "")
-
-
-def spread(values: list[float]) -> str:
-    middle = f"{statistics.median(values):.3g}"
-    return middle if len(values) == 1 else f"{middle} ({min(values):.3g} to {max(values):.3g})"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.results import RESULTS, commit, table, write_section
+from benchmarks.results import RESULTS, SHARED, commit, real_data, table, write_section
 
 TITLE = "Every objective learns"
 HEADER = ["objective", "batch x steps", "lr", "loss, first", "loss, last", "dev, step 0", "half", "end", "best gain",
@@ -57,10 +57,8 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--steps", type=int, default=100)
     arguments.add_argument("--only", choices=RUNS, nargs="+", default=list(RUNS))
-    arguments.add_argument("--shared", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "data")
+    arguments.add_argument("--shared", type=real_data, default=str(SHARED))
     given = arguments.parse_args()
-    if not given.shared.is_dir():
-        sys.exit(f"{given.shared} is not there: this benchmark needs the real data")
     rows = kept() if given.only != list(RUNS) else {}
     with tempfile.TemporaryDirectory() as cache:
         for name in given.only:

@@ -6,14 +6,13 @@ Needs the real data beside the checkout: Wikipedia sentences and STS-B.
 """
 
 import argparse
-import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.bench_aux import COMMON, spread, train
-from benchmarks.results import table, where, write_section
+from benchmarks.bench_aux import COMMON, mean_and_sd, train
+from benchmarks.results import SHARED, real_data, spread, table, where, write_section
 
 PRECISIONS = ("fp32", "bf16")
 
@@ -22,10 +21,8 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--steps", type=int, default=100)
     arguments.add_argument("--seeds", type=int, default=3)
-    arguments.add_argument("--shared", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "data")
+    arguments.add_argument("--shared", type=real_data, default=str(SHARED))
     given = arguments.parse_args()
-    if not given.shared.is_dir():
-        sys.exit(f"{given.shared} is not there: this benchmark needs the real data")
     base = [*COMMON, f"data.path={given.shared}/text/wiki_sentences.txt.gz", f"paths.senteval={given.shared}/senteval",
             f"trainer.max_steps={given.steps}", f"trainer.eval_every={given.steps}", "trainer.batch_size=32",
             "trainer.log_every=1"]  # fmt: skip
@@ -43,9 +40,10 @@ def main() -> None:
         gaps = [abs(a - b) / b for run, other in zip(of, runs["fp32"], strict=True)
                 for (_, a), (_, b) in zip(run["train/loss"][:10], other["train/loss"][:10], strict=True)]  # fmt: skip
         speed = [other["seconds"] / run["seconds"] for run, other in zip(of, runs["fp32"], strict=True)]
-        rows.append([precision, spread([run["dev/stsb/spearman"][0][1] for run in of]), spread(ends[precision]),
+        starts = [run["dev/stsb/spearman"][0][1] for run in of]
+        rows.append([precision, mean_and_sd(starts), mean_and_sd(ends[precision]),
                      ", ".join(f"{a - b:+.2f}" for a, b in others), f"{100 * float(np.mean(gaps)):.2g} %",
-                     f"{float(np.median(speed)):.3g} ({min(speed):.3g} to {max(speed):.3g})"])  # fmt: skip
+                     spread(speed)])  # fmt: skip
     note = f"""SimCSE, MiniLM with CLS pooling, batch 32, {given.steps} steps, STS-B dev Spearman x100, mean ± sd of
 {given.seeds} seeds. Loss apart: mean relative distance of the first ten steps' losses from float32's. Speed: steps and
 scores together, float32 = 1."""

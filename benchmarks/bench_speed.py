@@ -20,9 +20,9 @@ from typing import Any
 
 import torch
 
-from benchmarks.bench_cost import SHAPES, device, spread
+from benchmarks.bench_cost import SHAPES, device
 from benchmarks.peers import contestants, save_model, synchronized
-from benchmarks.results import table, where, write_section
+from benchmarks.results import SHARED, spread, table, where, write_section
 from cse.run import startup
 
 PLAN = {  # untimed steps, steps a round, rounds; BERT at 256 takes a minute a step, so its first one counts
@@ -117,12 +117,8 @@ def recipe(model: str, steps: int, shared: Path) -> tuple[str, str]:
         lines = (Path(folder) / "run/metrics.jsonl").read_text().splitlines()
         share = encoder_share(f"{folder}/run/best", shared)
     events = [event for event in map(json.loads, lines) if event["event"] == "metrics"]
-    scored = [i for i, event in enumerate(events) if "dev/stsb/spearman" in event and event["step"] > 0]
-    evaluations = [events[i]["time"] - events[i - 1]["time"] for i in scored]  # after the line of the same step
+    evaluations, save = evaluations_and_save(events, results["seconds"])
     step, evaluation = results["seconds"] / steps, statistics.median(evaluations)
-    started = next(event["time"] for event in events if "dev/stsb/spearman" in event)
-    between = events[scored[-1]]["time"] - started - results["seconds"] - sum(evaluations)
-    save = between / (len(scored) - 1)
     whole = RECIPE_STEPS * step + RECIPE_EVALUATIONS * (evaluation + save)
     rows = [
         ["a step", f"{step:.4g} s", f"{RECIPE_STEPS * step / whole:.2%}"],
@@ -130,12 +126,25 @@ def recipe(model: str, steps: int, shared: Path) -> tuple[str, str]:
         ["keeping best/ and last/", f"{save:.3g} s", f"{RECIPE_EVALUATIONS * save / whole:.2%}"],
     ]
     about = (
-        f"{steps} steps of batch {results['config']['trainer']['batch_size']} and {len(scored)} evaluations, then "
+        f"{steps} steps of batch {results['config']['trainer']['batch_size']} and {len(evaluations)} evaluations, then "
         f"{RECIPE_STEPS:,} steps and {RECIPE_EVALUATIONS} evaluations extrapolated: **{whole / 3600:.2f} hours** "
         f"({whole:,.0f} s). An evaluation every {SCORE_EVERY} steps takes "
         f"{evaluation / (SCORE_EVERY * step):.2%} of the time of those steps; {share:.2%} of it is the encoder's pass."
     )
     return about, table(["", "seconds", "share of the whole"], rows)
+
+
+def evaluations_and_save(events: list[dict[str, Any]], seconds: float) -> tuple[list[float], float]:
+    """Seconds of each evaluation and of a save, from the clock of the log; seconds: of all steps.
+
+    A step that is scored is logged first, so the line of its score is one evaluation later; saves are what is left
+    between the first score and the last.
+    """
+    scored = [i for i, event in enumerate(events) if "dev/stsb/spearman" in event and event["step"] > 0]
+    evaluations = [events[i]["time"] - events[i - 1]["time"] for i in scored]
+    started = next(event["time"] for event in events if "dev/stsb/spearman" in event)
+    between = events[scored[-1]]["time"] - started - seconds - sum(evaluations)
+    return evaluations, between / max(1, len(scored) - 1)
 
 
 def encoder_share(folder: str, shared: Path) -> float:
@@ -170,7 +179,7 @@ def main() -> None:
     arguments.add_argument("--rounds", type=int)
     arguments.add_argument("--quick", action="store_true", help="one step of a batch of 8; nothing is written")
     arguments.add_argument("--recipe", action="store_true", help="cse-train itself, extrapolated to SimCSE's recipe")
-    arguments.add_argument("--shared", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "data")
+    arguments.add_argument("--shared", type=Path, default=SHARED)
     given = arguments.parse_args()
     startup.quiet()
     command = " ".join(["python", "benchmarks/bench_speed.py", *sys.argv[1:]])

@@ -9,14 +9,13 @@ empty cache, where the text is read and tokenised, then with what that left. Wit
 
 import argparse
 import json
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.results import table, write_section
+from benchmarks.results import SHARED, spread, table, write_section
 
 CSE_TRAIN = str(Path(sys.executable).parent / "cse-train")
 
@@ -48,14 +47,10 @@ def first_step(shared: Path, cache: str) -> dict[str, float]:
     }
 
 
-def spread(times: list[float]) -> str:
-    return f"{statistics.median(times):.2f} ({min(times):.2f} to {max(times):.2f})"
-
-
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--repeats", type=int, default=5)
-    arguments.add_argument("--shared", type=Path, default=Path(__file__).resolve().parents[2] / "shared" / "data")
+    arguments.add_argument("--shared", type=Path, default=SHARED)
     given = arguments.parse_args()
     short = {"cse-train --help": ["--help"], "cse-train --cfg job": ["--cfg", "job"]}
     times: dict[str, list[float]] = {name: [] for name in short}

@@ -43,30 +43,11 @@ row of RoBERTa or of a large encoder has no run because MiniLM stands for every 
 `laptop:` runs it once. Long grids were run in part: *runs* is how many, *minutes* how long
 all of them took. *Commit*: of the code that judged them.
 """
-SHOWN = (
-    "paper",
-    "table",
-    "claim",
-    *(name for name in TOLD if name != "test"),
-    "verdict",
-    "minutes",
-    "runs",
-    "date",
-    "commit",
-)
 COLUMNS = ("paper", "table", "claim", *TOLD, "verdict", "minutes", "runs", "date", "commit")
-FIRST = (
-    "folder",
-    "status",
-    "git_commit",
-    "device",
-    "steps",
-    "best_step",
-    "seconds",
-    "overlap.texts",
-    "overlap.exact",
-    "overlap.normalised",
-)
+SHOWN = tuple(name for name in COLUMNS if name != "test")
+RESULTS = ("git_commit", "device", "steps", "best_step", "seconds")  # of a run's results.json
+OVERLAP = ("texts", "exact", "normalised")
+FIRST = ("folder", "status", *RESULTS, *(f"overlap.{name}" for name in OVERLAP))
 PLUMBING = re.compile(r"(.*\.)?_(target|partial)_|dry_run|smoke|allow_partial")  # the same for all, or said elsewhere
 MACHINES = ("paths.", "scale.replaced.", "jobs.", "tracker.", "data.cache_dir", "sources", "note", "resume")
 
@@ -105,14 +86,13 @@ def claim_rows(name: str, made: Report) -> list[Row]:
 
 def run_row(run: Run, folder: Path) -> Row:
     """A run's settings and scores by dotted key, and where it comes from; of paths on this machine the last part."""
-    own = {key: run.results.get(key) for key in FIRST[2:7]}
-    overlap = {key: (run.results.get("overlap") or {}).get(key) for key in ("texts", "exact", "normalised")}
+    overlap = run.results.get("overlap") or {}
     config = {key: value for key, value in flattened(run.config).items() if not key.startswith(MACHINES)}
     told = {
         "folder": run.folder.relative_to(folder),
         "status": run.status,
-        **own,
-        **{f"overlap.{key}": value for key, value in overlap.items()},
+        **{key: run.results.get(key) for key in RESULTS},
+        **{f"overlap.{name}": overlap.get(name) for name in OVERLAP},
         **config,
         **run.metrics,
     }

@@ -1,12 +1,16 @@
 """benchmarks/RESULTS.md: each benchmark owns one section and rewrites only that."""
 
+import argparse
 import platform
 import re
+import statistics
 import subprocess
 from pathlib import Path
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "RESULTS.md"
+SHARED = HERE.resolve().parents[1] / "shared" / "data"
+"""The real data beside the checkout."""
 
 
 def write_section(title: str, command: str, body: str) -> None:
@@ -40,6 +44,19 @@ def where() -> str:
     import torch
 
     return "on the GPU" if torch.cuda.is_available() else "on the CPU"
+
+
+def real_data(folder: str) -> Path:
+    """The value of --shared, for benchmarks that need it."""
+    if not Path(folder).is_dir():
+        raise argparse.ArgumentTypeError(f"{folder} is not there: this benchmark needs the real data")
+    return Path(folder)
+
+
+def spread(values: list[float]) -> str:
+    """The median; of several values also the least and the most."""
+    middle = f"{statistics.median(values):.3g}"
+    return middle if len(values) == 1 else f"{middle} ({min(values):.3g} to {max(values):.3g})"
 
 
 def table(header: list[str], rows: list[list[str]]) -> str:

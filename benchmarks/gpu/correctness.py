@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from benchmarks.bench_cost import OBJECTIVES
 from benchmarks.gpu.check import FAILED, Check, Result, within
 from benchmarks.gpu.commands import Run, train, train_apart
+from benchmarks.gpu.modality import pictures, sound
 from benchmarks.gpu.world import World, batch_for
 from cse.run.build import make
 from cse.run.composition import composed
@@ -214,17 +215,6 @@ def scores(world: World) -> Result:
     here = evaluator(encoder.encode, "dev")["spearman"]
     there = evaluator(encoder.to(world.device).encode, "dev")["spearman"]
     return within({"points": abs(there - here), "score": here}, {"points": SCORE})
-
-
-def pictures(world: World) -> list[str]:
-    small = ["aux_modality.data.size=32", "aux_modality.data.batch_size=8"] if world.tiny else []
-    return ["aux_modality=visual", "aux_modality.init=random", f"paths.images={world.pictures()}",
-            "aux_modality.data.workers=0", *small]  # fmt: skip
-
-
-def sound(world: World) -> list[str]:
-    small = ["aux_modality.data.batch_size=4"] if world.tiny else []
-    return ["aux_modality=audio", f"paths.audio={world.clips()}", "aux_modality.data.workers=0", *small]
 
 
 def modality(world: World, overrides: list[str]) -> Result:

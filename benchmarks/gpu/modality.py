@@ -13,8 +13,8 @@ STEPS, ROUNDS, UNTIMED = 20, 5, 1
 def checks() -> list[Check]:
     return [
         Check("text alone", lambda w: joint(w, [])),
-        Check("text and pictures", lambda w: joint(w, pictures(w))),
-        Check("text and sound", lambda w: joint(w, sound(w))),
+        Check("text and pictures", lambda w: joint(w, pictures(w, workers(w)))),
+        Check("text and sound", lambda w: joint(w, sound(w, workers(w)))),
     ]
 
 
@@ -22,15 +22,15 @@ def workers(world: World) -> int:
     return 0 if world.tiny else max(1, (os.cpu_count() or 2) - 2)
 
 
-def pictures(world: World) -> list[str]:
+def pictures(world: World, workers: int = 0) -> list[str]:
     small = ["aux_modality.data.size=32", "aux_modality.data.batch_size=8"] if world.tiny else []
     return ["aux_modality=visual", "aux_modality.init=random", f"paths.images={world.pictures()}",
-            f"aux_modality.data.workers={workers(world)}", *small]  # fmt: skip
+            f"aux_modality.data.workers={workers}", *small]  # fmt: skip
 
 
-def sound(world: World) -> list[str]:
+def sound(world: World, workers: int = 0) -> list[str]:
     small = ["aux_modality.data.batch_size=4"] if world.tiny else []
-    return ["aux_modality=audio", f"paths.audio={world.clips()}", f"aux_modality.data.workers={workers(world)}", *small]
+    return ["aux_modality=audio", f"paths.audio={world.clips()}", f"aux_modality.data.workers={workers}", *small]
 
 
 def joint(world: World, more: list[str]) -> Result:

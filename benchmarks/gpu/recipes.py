@@ -2,9 +2,9 @@
 
 import statistics
 
-from benchmarks.bench_speed import RECIPE_EVALUATIONS, RECIPE_STEPS
+from benchmarks.bench_speed import RECIPE_EVALUATIONS, RECIPE_STEPS, evaluations_and_save
 from benchmarks.gpu.check import MEASURED, Check, Result
-from benchmarks.gpu.commands import Run, train
+from benchmarks.gpu.commands import train
 from benchmarks.gpu.world import World
 
 STEPS, EVERY = 500, 125
@@ -35,20 +35,10 @@ def recipe(world: World, objective: list[str], batch: int, steps: int, evaluatio
         "tracker=none", "trainer.stop_on_collapse=false", f"trainer.batch_size={batch}", f"trainer.max_steps={done}",
         "trainer.epochs=1", f"trainer.eval_every={every}", f"trainer.log_every={every}", *objective,
     ], world.folder / "recipe")  # fmt: skip
-    step, evaluation, save = times(run, done)
+    timed, save = evaluations_and_save(run.events, run.results["seconds"])
+    step, evaluation = run.results["seconds"] / done, statistics.median(timed)
     whole = steps * step + evaluations * (evaluation + save)
     return Result(MEASURED, {
         "seconds a step": step, "seconds an evaluation": evaluation, "seconds to keep best/ and last/": save,
         "whole recipe, minutes": whole / 60, "share of the steps": steps * step / whole, "GiB": run.peak_bytes / 2**30,
     }, run.fast_path)  # fmt: skip
-
-
-def times(run: Run, steps: int) -> tuple[float, float, float]:
-    """Seconds of a step, of an evaluation and of a save, from the clock of the log: a step that is scored is logged
-    first, so the line of its score is one evaluation later, and saves are what is left between the first and last."""
-    events = run.events
-    scored = [i for i, event in enumerate(events) if "dev/stsb/spearman" in event and event["step"] > 0]
-    evaluations = [events[i]["time"] - events[i - 1]["time"] for i in scored]
-    started = next(event["time"] for event in events if "dev/stsb/spearman" in event)
-    between = events[scored[-1]]["time"] - started - run.results["seconds"] - sum(evaluations)
-    return run.results["seconds"] / steps, statistics.median(evaluations), between / max(1, len(scored) - 1)
