@@ -12,6 +12,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
+import wandb.sdk.lib.console_capture  # noqa: F401 (it wraps the streams that there are now: not those of one test)
 from omegaconf import OmegaConf
 from toy_wandb import ToyWandb
 
