@@ -45,7 +45,7 @@ def test_every_objective_with_every_augmentation(
     arguments = [
         *kept, f"model={'roberta' if model == 'tiny_roberta' else 'bert'}", f"model.name={name}",
         *run_of(objective, augmentation, dim, documents, triplets), "trainer.max_steps=3", "trainer.eval_every=3",
-        "trainer.max_length=32", "trainer.lr=1e-4", "trainer.select=null", f"paths.wordnet={wordnet_folder}",
+        "trainer.lr=1e-4", "trainer.select=null", f"paths.wordnet={wordnet_folder}",
     ]  # fmt: skip
     while (reason := refusal(arguments, dim)) is not None:
         assert cse_train(arguments) == 2
@@ -85,7 +85,7 @@ def test_every_objective_beside_images_and_sound(
 def test_every_objective_resumes_and_exports(objective, small_run, cse_train, tmp_path, documents, triplets):
     """Stopped after two steps and resumed it ends with the same bits; best/ is the same encoder for others."""
     kept = [a for a in small_run if not a.startswith(("data", "hydra.run.dir", "trainer.max_steps"))]
-    common = [*kept, *run_of(objective, None, 32, documents, triplets), "trainer.max_length=32", "trainer.lr=1e-3",
+    common = [*kept, *run_of(objective, None, 32, documents, triplets), "trainer.lr=1e-3",
               "trainer.select=dev/stsb/spearman"]  # fmt: skip
     straight, paused = tmp_path / "straight", tmp_path / "paused"
     assert cse_train([*common, f"hydra.run.dir={straight}", "trainer.max_steps=4"]) == 0

@@ -68,7 +68,7 @@ def run_of(objective: str, augmentation: str | None, dim: int, documents: Path, 
     columns = own.data.get("columns") or []
     if chosen == "none" and not columns:
         columns = COLUMNS[: instantiate(own.objective, dim=dim).num_views]
-    overrides += [f"augmentation={chosen}", *toy_of("augmentation", chosen, dim), "data=text"]
+    overrides += [f"augmentation={chosen}", *toy_of("augmentation", chosen, dim), "data=text", "trainer.max_length=32"]
     if len(columns) < 2:
         return [*overrides, f"data.path={documents}"]
     return [*overrides, f"data.path={triplets}", f"data.columns=[{','.join(columns)}]"]

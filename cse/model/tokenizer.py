@@ -39,7 +39,10 @@ class Tokenizer:
     def check_length(self, asked: str, max_length: int) -> None:
         """Raise UserError for more tokens than there are positions. asked: the setting, for the message."""
         if self.positions is not None and max_length > self.positions:
-            raise UserError(f"{asked}={max_length}: this encoder has positions for {self.positions} tokens, no more")
+            raise UserError(
+                f"{asked}={max_length}: this encoder has positions for {self.positions} tokens: "
+                f"{asked}={self.positions} at most"
+            )
 
     def before_text(self) -> int:
         """The number of ids before those of a text: a special token's, and the prefix's."""

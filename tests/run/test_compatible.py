@@ -65,6 +65,9 @@ def test_equal_views_are_refused_before_the_corpus_is_fetched(toy_hub, tiny, sma
 def test_more_tokens_than_there_are_positions(tiny_bert, small_run, cse_train, tmp_path, capsys):
     """BERT's table of positions is the limit; nothing is cut to it in silence."""
     assert cse_train([*small_run, "trainer.max_length=1000"]) == 2
-    assert "trainer.max_length=1000: this encoder has positions for 64 tokens, no more" in capsys.readouterr().err
+    assert (
+        "trainer.max_length=1000: this encoder has positions for 64 tokens: trainer.max_length=64 at most"
+        in capsys.readouterr().err
+    )
     assert not (tmp_path / "cache" / "text").exists()
     assert cse_train([*small_run, "trainer.max_length=64", "dry_run=true"]) == 0

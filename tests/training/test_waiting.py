@@ -32,7 +32,7 @@ def arguments(small_run: list[str], name: str, steps: int, folder: Path) -> list
     more += ["augmentation.min_length=2", "augmentation.max_length=3", "augmentation.anchors=1",
              "augmentation.positives=1", "augmentation.on_short=skip"] if name == "declutr" else []  # fmt: skip
     return [*small_run, f"objective={name}", "data=text", "model.packed=false", "trainer.select=null",
-            f"trainer.max_steps={steps}", "trainer.log_every=100", "trainer.eval_every=100",
+            f"trainer.max_steps={steps}", "trainer.log_every=100", "trainer.eval_every=100", "trainer.max_length=32",
             "trainer.stop_on_collapse=false", f"hydra.run.dir={folder}", *more]  # fmt: skip
 
 
