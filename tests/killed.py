@@ -7,6 +7,8 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file
 
+from cse.training import checkpoint
+
 CSE_TRAIN = str(Path(sys.executable).parent / "cse-train")
 TIMES = ("time", "train/tokens_per_second", "train/aux/waiting_share")
 
@@ -32,6 +34,8 @@ def assert_same_run(one: Path, two: Path) -> None:
     assert tensors[0].keys() == tensors[1].keys()
     for name, tensor in tensors[0].items():
         assert torch.equal(tensor, tensors[1][name]), name
+    abouts = [checkpoint.read(folder)[1] | {"seconds": 0.0} for folder in (one, two)]  # counters, watch, random states
+    assert abouts[0] == abouts[1]
     assert (one / "best/model.safetensors").read_bytes() == (two / "best/model.safetensors").read_bytes()
     events = [
         [

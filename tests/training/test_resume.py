@@ -1,14 +1,19 @@
 """A run that is killed and resumed ends bit for bit like one that was not."""
 
 import json
+import random
 import signal
 import subprocess
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 from killed import CSE_TRAIN, arguments, assert_same_run, logged
 from toys import toy_of
+
+from cse.training import checkpoint
 
 
 def kill_at(step: int, command: list[str], folder: Path) -> int:
@@ -38,10 +43,11 @@ def test_killed_four_times_ends_the_same(small_run, tmp_path, objective):
 
 
 def test_resumed_after_a_pause_ends_the_same(small_run, tmp_path, cse_train):
-    """Stopped by max_steps and resumed with more: the schedule has its full length throughout."""
+    """Stopped by max_steps and resumed with more: the schedule has its full length throughout, and an update its two
+    batches."""
     folders = [tmp_path / "straight", tmp_path / "paused"]
     common = [a for a in small_run if not a.startswith(("hydra.run.dir", "trainer.max_steps"))]
-    common += ["trainer.lr=1e-3", "trainer.eval_every=3"]
+    common += ["trainer.lr=1e-3", "trainer.eval_every=3", "trainer.accumulate=2"]
     assert cse_train([*common, f"hydra.run.dir={folders[0]}", "trainer.max_steps=12"]) == 0
     assert cse_train([*common, f"hydra.run.dir={folders[1]}", "trainer.max_steps=6"]) == 0
     assert cse_train([*common, f"hydra.run.dir={folders[1]}", "trainer.max_steps=12", "resume=auto"]) == 0
@@ -56,3 +62,21 @@ def test_a_new_run_starts_from_another_ones_weights(small_run, tmp_path, cse_tra
     assert cse_train([*small_run, *more, f"hydra.run.dir={two}"]) == 0
     kept = json.loads((one / "results.json").read_text())["metrics"]["dev/stsb/spearman"]
     assert logged(two)[0]["dev/stsb/spearman"] == pytest.approx(kept, abs=1e-9)
+
+
+def draws() -> tuple[float, ...]:
+    """A normal number of every global generator; numpy's and Python's each keep a second one for the next call."""
+    return torch.randn(()).item(), np.random.standard_normal(), random.gauss(0, 1)
+
+
+def test_every_generator_of_every_process_goes_on_where_it_was(tmp_path):
+    """Training itself draws from torch's alone; an augmentation of one's own may draw from any."""
+    states, expected = [], []
+    for _ in range(2):
+        draws()
+        states.append(checkpoint.random_state())
+        expected.append([draws() for _ in range(3)])
+    checkpoint.save(tmp_path, {}, {}, states, {})
+    for rank in range(2):
+        checkpoint.set_random_state(*checkpoint.read(tmp_path), rank)
+        assert [draws() for _ in range(3)] == expected[rank]
