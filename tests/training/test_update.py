@@ -1,11 +1,21 @@
-"""One update made of several batches: its loss and its gradient are their means."""
+"""Updates against their rules written out, and one made of several batches: its loss and gradient are their means."""
 
 import json
+import math
+from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
+from accelerate import Accelerator
+from objectives import DIM, ToyEncoder, batch_for, make
 from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from cse.training.step import split
+from cse.training.update import Update
+from cse.types import AuxModality, Encoded, Loss
 
 STILL = (  # no dropout, no clipping, weights that hardly move: each batch meets the same encoder
     "augmentation=shuffle",
@@ -37,3 +47,100 @@ def test_two_batches_are_averaged(small_run, cse_train, tmp_path):
     for name, first in one.items():
         second = two[name] - 0.9 * first
         torch.testing.assert_close(both[name], (first + second) / 2, rtol=1e-3, atol=1e-8)
+
+
+UPDATES, WARMUP = 6, 2
+TEXT = SimpleNamespace(lr=0.02, weight_decay=0.1, no_decay=["bias"], clip=0.2, weight=1.0)
+
+
+class TwoWayEncoder(ToyEncoder):
+    """Vectors of a second modality enter behind the embeddings."""
+
+    def forward(self, tokens=None, x_BTD=None):
+        return Encoded(self.layer(x_BTD).tanh().mean(1)) if tokens is None else super().forward(tokens)
+
+
+class Vectors(AuxModality):
+    """A second modality whose every setting differs from the text's."""
+
+    weight, optimizer, lr, schedule, clip = 0.7, "separate", 0.05, "cosine", 0.1
+    weight_decay, no_decay = 0.3, ["weight"]
+
+    def __init__(self, order: str):
+        super().__init__()
+        self.order, self.scale = order, nn.Linear(DIM, DIM)
+
+    def tokens(self, batch):
+        return self.scale(batch), torch.arange(len(batch))
+
+    def loss(self, pooled_BD, labels_B):
+        return Loss((pooled_BD.sum(1) - labels_B).square().mean())
+
+
+def slow_update(
+    named: list[tuple[str, Tensor]], moments: dict, how: SimpleNamespace, rate: float, step: int, none: bool
+):
+    """Clip, then HF's AdamW, of update number `step` from 0 (none: without bias correction), in plain arithmetic."""
+    named = [(name, p) for name, p in named if p.grad is not None]
+    norm = math.sqrt(sum(p.grad.square().sum().item() for _, p in named))
+    c1, c2 = (1.0, 1.0) if none else (1 - 0.8 ** (step + 1), 1 - 0.95 ** (step + 1))
+    for name, p in named:
+        m, v = moments.get(p, (0.0, 0.0))
+        grad = p.grad * min(1.0, how.clip / (norm + 1e-6))  # as torch clips
+        m, v = 0.8 * m + 0.2 * grad, 0.95 * v + 0.05 * grad * grad
+        moments[p] = m, v
+        p.data *= 1 - rate * (0.0 if any(part in name for part in how.no_decay) else how.weight_decay)
+        p.data -= rate * math.sqrt(c2) / c1 * m / (v.sqrt() + 1e-3)
+    for _, p in named:
+        p.grad = None
+
+
+@pytest.mark.parametrize("correction", ["hf", "none"])
+@pytest.mark.parametrize("order", ["aux_first", "text_first"])
+def test_updates_of_text_and_of_a_second_modality(order, correction):
+    """Two optimizers over one encoder: each has its own moments, rate, schedule, decay and clipping. The text's goes up
+    for two updates and then down to 0 in a line, the other's down in half a cosine, without a warm-up."""
+    rates = {"text": lambda k: TEXT.lr * (k / WARMUP if k < WARMUP else (UPDATES - k) / (UPDATES - WARMUP)),
+             "aux": lambda k: Vectors.lr * 0.5 * (1 + math.cos(math.pi * k / UPDATES))}  # fmt: skip
+    worlds = []
+    for _ in range(2):
+        torch.manual_seed(0)
+        worlds.append((TwoWayEncoder().double(), make("simcse"), Vectors(order).double()))
+    images = [torch.randn(4, 3, DIM, dtype=torch.float64) for _ in range(UPDATES)]
+
+    encoder, objective, aux = worlds[0]
+    trainer = SimpleNamespace(
+        **{**vars(TEXT), "betas": (0.8, 0.95), "eps": 1e-3, "bias_correction": correction, "schedule": "linear"},
+        warmup=WARMUP, accumulate=2, chunk=None, chunk_tokens=None, gather_scale="exact",
+    )  # fmt: skip
+    parts = SimpleNamespace(trainer=trainer, aux=aux, encoder=encoder, objective=objective)
+    modules = {"encoder": encoder, "objective": objective, "aux": aux}
+    update = Update(parts, modules, Accelerator(cpu=True), steps=UPDATES, plan=None)
+    update.text_encoder = encoder  # not compiled, so not looked at
+    batches = iter([batch_for(objective, 8, seed) for seed in range(2 * UPDATES)])
+    told = [update(step, batches, iter(images[step:]))[0] for step in range(UPDATES)]
+
+    encoder, objective, aux = worlds[1]
+    moments: dict[str, dict] = {"text": {}, "aux": {}}
+    for step in range(UPDATES):
+        for kind in ("aux", "text") if order == "aux_first" else ("text", "aux"):
+            trained = (encoder, objective) if kind == "text" else (encoder, aux)
+            if kind == "text":
+                for seed in (2 * step, 2 * step + 1):
+                    batch = batch_for(objective, 8, seed)
+                    (objective(split(encoder(batch.tokens), batch.sizes)).total / 2).backward()
+            else:
+                x_BTD, labels_B = aux.tokens(images[step])
+                (aux.weight * aux.loss(encoder(x_BTD=x_BTD).pooled_BD, labels_B).total).backward()
+            named = list(chain.from_iterable(module.named_parameters() for module in trained))
+            how = TEXT if kind == "text" else aux
+            slow_update(named, moments[kind], how, rates[kind](step), step, correction == "none")
+
+    assert [metrics["lr"] for metrics in told] == pytest.approx([rates["text"](step) for step in range(UPDATES)])
+    assert max(metrics["grad_norm"] for metrics in told) > TEXT.clip
+    assert max(metrics["aux/grad_norm"] for metrics in told) > Vectors.clip
+    for fast, slow in zip(worlds[0], worlds[1], strict=True):
+        for (name, mine), theirs in zip(fast.named_parameters(), slow.parameters(), strict=True):
+            torch.testing.assert_close(
+                mine, theirs, rtol=1e-7, atol=1e-9, msg=lambda told, name=name: f"{name}: {told}"
+            )
