@@ -76,6 +76,12 @@ def test_each_epoch_augments_and_masks_a_row_anew(make, masking):
     assert len(epochs[0] - epochs[1]) > 15
 
 
+def test_the_views_of_a_row_are_augmented_apart(make):
+    batches = make(rows=30, augmentation=Shuffle(1.0, "round", 2, "count", None))
+    pairs = [batches.views(row, 0) for row in range(30)]
+    assert sum(one.tolist() != two.tolist() for (one,), (two,) in pairs) > 15
+
+
 def test_a_last_batch_of_one_row_is_left_out(make):
     """One sentence alone has no negatives."""
     assert make(rows=29).steps_per_epoch == 7
