@@ -144,6 +144,14 @@ def test_alike_is_two_one_sided_tests(judged):
     assert narrow.verdict == NOT_SEEN
 
 
+@pytest.mark.parametrize(("left", "right"), [("4", "3"), ("3", "4")])
+def test_alike_asks_of_the_nearer_side(judged, left, right):
+    """Apart by 1.03, spread .15: within 1.1 is not shown, however far the other end of the range is."""
+    rows = f'alike: {{row: "{left}"}}, to: {{row: "{right}"}}, within: 1.1'
+    found = judged(TABLE.replace('alike: {row: "5"}, to: {row: "4"}, within: 2.0', rows))["five is like four"]
+    assert found.verdict == NOT_SEEN
+
+
 def test_a_claim_of_several_parts_is_as_strong_as_its_weakest(judged):
     found = judged()["two is beaten by all"]
     assert found.verdict == HOLDS
@@ -152,6 +160,23 @@ def test_a_claim_of_several_parts_is_as_strong_as_its_weakest(judged):
     weakest = max(stats.ttest_rel(SCORES[m], SCORES[2]).pvalue for m in (3, 4, 5))
     assert found.p >= weakest
     assert found.supported  # Table 5: 77.81 is the least
+
+
+def test_a_claim_is_contradicted_by_its_worst_part(judged):
+    """Three parts are three chances to contradict: the surest one's p counts three times."""
+    head, _, _ = TABLE.partition("  - {")
+    claim = '  - {says: it, source: here, less: {row: "3"}, than: {row: ["2", "4", "5"]}}'
+    (found,) = judged(head + claim).values()
+    surest = min(stats.ttest_rel(SCORES[m], SCORES[3]).pvalue for m in (2, 4, 5))
+    assert found.verdict == CONTRADICTED
+    assert found.p == pytest.approx(3 * surest)
+
+
+def test_a_falling_trend_is_a_rising_one_turned(judged):
+    rises, falls = (judged(TABLE.replace("rises:", f"{form}:"))["it rises"] for form in ("rises", "falls"))
+    assert (falls.effect, falls.p) == (-rises.effect, rises.p)
+    assert falls.interval == (-rises.interval[1], -rises.interval[0])
+    assert {rises.verdict, falls.verdict} in ({HOLDS, CONTRADICTED}, {NOT_SEEN})
 
 
 def test_a_trend_is_a_rank_correlation_over_runs(judged):

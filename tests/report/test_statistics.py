@@ -112,6 +112,13 @@ def test_seeds_that_are_not_shared_are_two_samples():
     low, high = welch.confidence_interval(0.9)
     assert (found.test, found.n, found.p) == ("Welch", "3 and 2 seeds", pytest.approx(welch.pvalue))
     assert (found.effect, *found.interval) == pytest.approx((213.5 / 3 - 70.1, low, high))
+    shifted = stats.ttest_ind([score - 0.5 for score in ours.values()], list(theirs.values()), equal_var=False)
+    assert statistics.compared(ours, theirs, 0.9, shift=0.5).p == pytest.approx(shifted.pvalue)
+
+
+def test_the_pooled_deviation_weighs_groups_by_their_freedom():
+    """Squares about the means 2 and 11: 2 with one degree of freedom, 6 with two."""
+    assert statistics.pooled_sd([[1.0, 3.0], [10.0, 10.0, 13.0]]) == pytest.approx(math.sqrt((2 + 6) / 3))
 
 
 def verdict(ours, published, n=1):
