@@ -128,6 +128,17 @@ def test_one_of_the_four_uniformly(eda):
     assert seen["unchanged"] / 4000 == pytest.approx(deleted_nothing + inserted_nothing, abs=0.03)
 
 
+@pytest.mark.parametrize("length", [4, 18])
+def test_a_text_of_under_twenty_words_is_edited_once(eda, length):
+    """alpha times four words is .4, and counts as 1; eighteen times .1 is cut to 1, not rounded. A quarter of the
+    views are those of the swap, in which two words have changed places."""
+    augmentation, words = eda(alpha=0.1), WORDS[:length]
+    views = [augmentation.views(" ".join(words), 1, rng(seed))[0].split() for seed in range(400)]
+    swapped = [view for view in views if view != words and sorted(view) == sorted(words)]
+    assert len(swapped) / 400 == pytest.approx(0.25, abs=0.07)
+    assert {sum(a != b for a, b in zip(words, view, strict=True)) for view in swapped} == {2}
+
+
 def test_all_four_in_turn(eda):
     words = eda(alpha=0.5, ops="all").views("dog " * 10, 1, rng(1))[0].split()
     assert "dog" not in words  # replaced everywhere

@@ -72,3 +72,16 @@ def test_attention_dropout_is_drawn(tiny_bert):
     for layer in encoder.backbone.encoder.layer:
         layer.attention.self.dropout.p = 0.5
     assert not torch.equal(encoder(tokens).pooled_BD, encoder(tokens).pooled_BD)
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+@pytest.mark.parametrize("folder", ["tiny_bert", "tiny_roberta"])
+def test_the_layers_with_dropout_compute_what_those_without_do(request, folder, pooling):
+    """A probability that rounds to 0 takes every branch of training, and drops nothing."""
+    tokens = random_tokens(100, [6, 9, 2], masked=False)
+    rows = []
+    for dropout in (0.0, 1e-9):
+        encoder = load_encoder(request.getfixturevalue(folder), pooling, dropout=dropout).double()
+        assert encoder.packed
+        rows.append(encoder(tokens).pooled_BD)
+    torch.testing.assert_close(rows[1], rows[0])

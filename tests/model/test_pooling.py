@@ -37,3 +37,10 @@ def test_mean_ignores_padding():
     torch.testing.assert_close(pool("mean", changed, None, MASK), pool("mean", layers[-1], None, MASK))
     by_hand = torch.stack([layers[-1][i, : int(MASK[i].sum())].mean(0) for i in range(3)])
     torch.testing.assert_close(pool("mean", layers[-1], None, MASK), by_hand)
+
+
+@pytest.mark.parametrize("mask", [MASK, MASK.flip(1)], ids=["padded right", "padded left"])
+def test_last_reads_the_last_real_token(mask):
+    hidden_BTD = hidden_states()[-1]
+    by_hand = torch.stack([row[real.bool()][-1] for row, real in zip(hidden_BTD, mask, strict=True)])
+    torch.testing.assert_close(pool("last", hidden_BTD, None, mask), by_hand)
