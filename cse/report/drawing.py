@@ -27,6 +27,9 @@ def curve(plot: Plot, series: Series) -> Figure | None:
     figure, axes = new()
     for color, (name, runs) in enumerate(series.items()):
         pairs = pairs_of(runs, plot.x, plot.y)
+        if name in plot.level:
+            add_level(axes, name, [y for _, y in pairs], f"C{color}")
+            continue
         for statistic in plot.statistics:
             points = at_each_x(pairs, statistic, plot.bins, plot.log)
             if not points:
@@ -47,6 +50,12 @@ def curve(plot: Plot, series: Series) -> Figure | None:
     axes.set(xlabel=plot.x, ylabel=plot.y + (", ± sd over runs" if spread else ""))
     axes.set_xscale("log" if plot.log else "linear")
     return figure if axes.lines else None
+
+
+def add_level(axes: Axes, name: str, scores: list[float], color: str) -> None:
+    """A line across at the mean of a series that has no x, e.g. no head among heads of several widths."""
+    if scores:
+        axes.axhline(summary(scores).mean, linestyle="-.", color=color, label=name)
 
 
 def pairs_of(runs: list[Run], x: str, y: str) -> list[tuple[float, float]]:

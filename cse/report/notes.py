@@ -42,17 +42,26 @@ def _settings(job: Where) -> list[str]:
 
 
 def deviations(setting: Where, runs: list[Run]) -> list[str]:
-    """How the runs that fill the table differ from what the paper held fixed, and from their sweep."""
-    unique = {run.folder: run for run in runs}.values()
-    from_paper = {
-        f"{key}={shown(run.get(key))} (paper: {shown(value)})"
-        for run in unique
-        for key, value in setting.items()
-        if not same(run.get(key), value)
+    """How the runs that fill the table differ from what the paper held fixed, and from their sweep: a line of what all
+    of them share, and of what so many of them do."""
+    unique = list({run.folder: run for run in runs}.values())
+    from_paper = [_from_paper(run, setting) for run in unique]
+    from_sweep = [set(run.departures) - set(told) for run, told in zip(unique, from_paper, strict=True)]
+    papers = Counter(f"{key} (paper: {value})" for told in from_paper for key, value in told.items())
+    sweeps = Counter(override for told in from_sweep for override in told)
+    lines = []
+    for count in sorted({*papers.values(), *sweeps.values()}, reverse=True):
+        ours, others = (", ".join(sorted(w for w in words if words[w] == count)) for words in (papers, sweeps))
+        told = "; ".join(filter(None, (ours, f"not in the sweep: {others}" if others else "")))
+        lines.append(told if count == len(unique) else f"{count} of {len(unique)} runs: {told}")
+    return lines
+
+
+def _from_paper(run: Run, setting: Where) -> dict[str, str]:
+    """{KEY=VALUE: the paper's value} where the run has another."""
+    return {
+        f"{key}={shown(run.get(key))}": shown(value) for key, value in setting.items() if not same(run.get(key), value)
     }
-    said = {line.partition(" ")[0] for line in from_paper}
-    from_sweep = {override for run in unique for override in run.departures} - said
-    return sorted(from_paper) + [f"{override} (not in the sweep)" for override in sorted(from_sweep)]
 
 
 SCORING = ("torch", "transformers", "numpy", "scipy", "scikit-learn", "mteb")  # versions that may change a score

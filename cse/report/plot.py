@@ -5,9 +5,9 @@ the paper's YAML, for its points, lines and claims; without it, `name` is looked
 must have) and `series` (a config key, one series for each of its values, or {label: where}; without it, the table's
 rows). Metrics are named in full, so each axis says its split.
 
-    curve         {x: config key, y: metric, statistics: [max, q75], log: true, bins: 6}
+    curve         {x: config key, y: metric, statistics: [max, q75], log: true, bins: 6, level: [a series' name]}
                   a statistic of all runs at each x, or in each of `bins` equal bins of (log) x: score against lambda,
-                  NLI size, noise, train share, width, queue
+                  NLI size, noise, train share, width, queue; a series in `level` has no x, and is a line across
     heat          {x: config key, y: config key, z: metric, statistic: max, log: true, bins: 6}      lambda_C x lambda_V
     scatter       {x: metric, y: metric}     a point for each series, mean over its runs       alignment and uniformity
     path          {x: metric, y: metric}     through the steps of training, from metrics.jsonl
@@ -31,7 +31,7 @@ REQUIRED = {
     "cosines": {"evaluator", "split", "edges"},
     "distribution": {"x", "y"},
 }
-OPTIONAL = {"curve": {"statistics", "log", "bins"}, "heat": {"statistic", "log", "bins"}}
+OPTIONAL = {"curve": {"statistics", "log", "bins", "level"}, "heat": {"statistic", "log", "bins"}}
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,7 @@ class Plot:
     statistic: str = "max"
     log: bool = False
     bins: int | None = None
+    level: tuple[str, ...] = ()
     evaluator: str = ""
     split: str = ""
     edges: tuple[float, ...] = ()
@@ -94,5 +95,7 @@ def parse(raw: Mapping[str, object], where: str) -> Plot:
         raise UserError(f"{where}: figure {name} has no key {sorted(unknown)[0]!r}: {', '.join(sorted(own))}")
     if missing := REQUIRED[str(kind)] - set(raw):
         raise UserError(f"{where}: figure {name} does not say {sorted(missing)[0]}")
+    if lost := set(raw.get("level", ())) - set(raw.get("series", ())):  # type: ignore[call-overload]
+        raise UserError(f"{where}: figure {name} has a level {sorted(lost)[0]!r}, which is not one of its series")
     values = {key: tuple(value) if isinstance(value, list) else value for key, value in raw.items()}
     return Plot(**values)  # type: ignore[arg-type]  # the keys are checked above

@@ -77,6 +77,23 @@ def test_nli_size_with_the_papers_point_and_line(leave, tmp_path):
     assert points(star) == [(275601, 81.57)]
 
 
+HEADS = (
+    "{kind: curve, name: heads, x: width, y: dev/declutr/average, level: [none], series: "
+    "{none: {kind: none}, ReLU: {kind: relu}}}"
+)
+
+
+def test_a_series_without_an_x_is_a_line_across(leave, tmp_path):
+    """No head has no width: what its key happens to hold is no place on the axis."""
+    for kind, width, score in (("none", 128, 54.0), ("relu", 128, 55.0), ("relu", 256, 56.0)):
+        leave(f"{kind}-{width}", {"kind": kind, "width": width}, {"dev/declutr/average": score})
+    across, relu = draw(HEADS, read_runs([tmp_path / "runs"]), "declutr").axes[0].lines
+    assert (across.get_label(), points(across)) == ("none", [(0.0, 54.0), (1.0, 54.0)])  # of the axes' width
+    assert points(relu) == [(128, 55.0), (256, 56.0)]
+    with pytest.raises(UserError, match="level 'head'"):
+        draw(HEADS.replace("[none]", "[head]"), [], "declutr")
+
+
 def test_lambda_by_lambda(grid):
     figure = draw("{kind: heat, name: lambdas, x: objective.lambd, y: trainer.lr, z: dev/stsb/spearman, series: model}",
                   grid)  # fmt: skip

@@ -1,8 +1,9 @@
 """What scores depend on beside the encoder is never mixed without a word."""
 
 import json
+from dataclasses import replace
 
-from cse.report.notes import mixed, scored_differently
+from cse.report.notes import deviations, mixed, scored_differently
 from cse.report.runs import read_runs
 
 SOURCE = {"protocol": "Spearman", "files": {"sts.csv": {"sha256": "aa", "rows": 9}}, "folds": [1.0]}
@@ -38,3 +39,14 @@ def test_an_evaluator_that_some_runs_lack_is_no_difference(leave, tmp_path):
     changed(leave("first", {"seed": 1}, {}), data={"sts": SOURCE}, versions={"torch": "1"})
     changed(leave("other", {"seed": 2}, {}), data={}, versions={"torch": "1"})
     assert mixed("a, b", read_runs([tmp_path / "runs"]), "seed", settings=True) == []
+
+
+def test_what_all_runs_depart_in_is_one_line(leave, tmp_path):
+    for seed in range(3):
+        leave(f"run-{seed}", {"seed": seed, "model": "minilm", "objective.m": 2 if seed else 3}, {})
+    small = ("scale=laptop", "scale.trainer.max_steps=6")
+    runs = [replace(run, departures=small) for run in read_runs([tmp_path / "runs"])]
+    assert deviations({"model": "bert", "objective.m": 3}, [*runs, *runs]) == [
+        "model=minilm (paper: bert); not in the sweep: scale.trainer.max_steps=6, scale=laptop",
+        "2 of 3 runs: objective.m=2 (paper: 3)",
+    ]

@@ -65,7 +65,7 @@ def test_runs_of_another_setting_get_no_verdict(table3, tmp_path, leave):
     table = built(TABLE3, tmp_path)
     assert table.cells["VisualCSE-BERT-base"]["Avg."].verdict == OTHER_SETTING
     assert table.cells["SimCSE-BERT-base"]["Avg."].verdict == "PASS"
-    assert table.deviations == ["trainer.max_steps=100 (paper: null)"]
+    assert table.deviations == ["1 of 6 runs: trainer.max_steps=100 (paper: null)"]
 
 
 def test_a_partial_sweep_says_what_is_missing(leave, tmp_path):
