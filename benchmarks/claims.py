@@ -133,12 +133,18 @@ def kept(rows: list[Row], fresh: Callable[[Row], bool], new: list[Row], order: C
 
 
 def judged(rows: list[Row], before: list[Row]) -> list[Row]:
-    """The claims' lines; where these runs could not judge one, the line that earlier runs gave it."""
+    """The claims' lines; where these runs could not judge one, or with one run a side and earlier ones with seeds, the
+    line that the earlier runs gave it."""
     earlier = {(row["paper"], row["table"], row["claim"]): row for row in before}
-    return [
-        earlier.get((row["paper"], row["table"], row["claim"]), row) if row.get("verdict") == "NOT RUN" else row
-        for row in rows
-    ]
+    told = [(row, earlier.get((row["paper"], row["table"], row["claim"]), row)) for row in rows]
+    return [old if _strength(old) > _strength(row) else row for row, old in told]
+
+
+def _strength(row: Row) -> int:
+    """Of what a verdict rests on: nothing, one run a side, seeds."""
+    if row.get("verdict", "NOT RUN") == "NOT RUN":
+        return 0
+    return 1 if row["n"].startswith("1 and 1") else 2
 
 
 def page(claims: list[Row], runs: list[Row], names: list[str]) -> str:

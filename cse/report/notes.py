@@ -52,7 +52,7 @@ def deviations(setting: Where, runs: list[Run]) -> list[str]:
     lines = []
     for count in sorted({*papers.values(), *sweeps.values()}, reverse=True):
         ours, others = (", ".join(sorted(w for w in words if words[w] == count)) for words in (papers, sweeps))
-        told = "; ".join(filter(None, (ours, f"not in the sweep: {others}" if others else "")))
+        told = "; ".join(filter(None, (ours, f"{others} (not in the sweep)" if others else "")))
         lines.append(told if count == len(unique) else f"{count} of {len(unique)} runs: {told}")
     return lines
 

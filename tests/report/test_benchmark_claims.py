@@ -72,6 +72,23 @@ def test_a_claim_that_new_runs_cannot_judge_keeps_its_verdict(leave, tmp_path, m
     assert len(lines(tmp_path / "all_runs.csv")) == 7
 
 
+def test_one_run_a_side_does_not_replace_a_verdict_of_seeds(leave, tmp_path, monkeypatch):
+    """But it does replace one of no better standing."""
+    monkeypatch.setattr(claims, "HERE", tmp_path)
+    for folder, score in (("first", 70.0), ("again", 60.0)):
+        for m in (2, 3):
+            place = f"{folder}/whitenedcse/table5/{m}"
+            leave(place, {"objective.m": m, "seed": 0}, {"dev/demo/average": score * m / 2})
+        claims.main(tmp_path / "runs" / folder, ["whitenedcse/table5"])
+    assert all(row["ours"].startswith("+30.00") for row in lines(tmp_path / "claims.csv"))
+    leave_table5(leave)
+    claims.main(tmp_path / "runs", ["whitenedcse/table5"])
+    seeds = lines(tmp_path / "claims.csv")
+    assert all(row["n"].startswith("3 seeds") for row in seeds)
+    claims.main(tmp_path / "runs" / "again", ["whitenedcse/table5"])
+    assert lines(tmp_path / "claims.csv") == seeds
+
+
 def test_readme_says_how_much_was_carried_out():
     made = re.search(r"from (\d+) finished runs of (\d+) of (\d+) tables", (claims.HERE / "CLAIMS.md").read_text())
     told = re.search(r"beside (\d+) runs .*?, for (\d+) of the\s(\d+)", (claims.HERE.parent / "README.md").read_text())

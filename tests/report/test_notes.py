@@ -47,6 +47,6 @@ def test_what_all_runs_depart_in_is_one_line(leave, tmp_path):
     small = ("scale=laptop", "scale.trainer.max_steps=6")
     runs = [replace(run, departures=small) for run in read_runs([tmp_path / "runs"])]
     assert deviations({"model": "bert", "objective.m": 3}, [*runs, *runs]) == [
-        "model=minilm (paper: bert); not in the sweep: scale.trainer.max_steps=6, scale=laptop",
+        "model=minilm (paper: bert); scale.trainer.max_steps=6, scale=laptop (not in the sweep)",
         "2 of 3 runs: objective.m=2 (paper: 3)",
     ]
