@@ -11,14 +11,20 @@ import logging
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from hydra.core.config_store import ConfigStore
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import IntervalSweep, Override
 from hydra.core.plugins import Plugins
 from hydra.plugins.sweeper import Sweeper
+from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
+
+if TYPE_CHECKING:  # smac is an extra
+    from ConfigSpace import Configuration
+    from smac import HyperparameterOptimizationFacade
+    from smac.runhistory.dataclasses import TrialValue
 
 
 @dataclass
@@ -50,7 +56,7 @@ class SmacSweeper(Sweeper):
         self.memory = memory
         self.params = dict(params or {})
 
-    def setup(self, *, hydra_context: Any, task_function: Any, config: DictConfig) -> None:
+    def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
         """Hydra's call before `sweep`: the launcher that its config names."""
         self.hydra_context, self.config = hydra_context, config
         self.launcher = Plugins.instance().instantiate_launcher(
@@ -85,7 +91,7 @@ class SmacSweeper(Sweeper):
                         lines.write(json.dumps({"config": dict(trial.config), "score": score}) + "\n")
             count += len(trials)
 
-    def optimiser(self, searched: dict[str, Override]) -> Any:
+    def optimiser(self, searched: dict[str, Override]) -> "HyperparameterOptimizationFacade":
         """SMAC over the searched keys. Its own files, which nothing reads, go to .smac/ too."""
         assert self.config is not None
         try:
@@ -115,12 +121,12 @@ class SmacSweeper(Sweeper):
         )
 
 
-def proposal(searched: dict[str, Override], config: Any) -> list[str]:
+def proposal(searched: dict[str, Override], config: "Configuration") -> list[str]:
     """SMAC's values of the searched keys, as overrides."""
     return [f"{override.get_key_element()}={formatted(config[key])}" for key, override in searched.items()]
 
 
-def replayed(optimiser: Any, memory: Path) -> int:
+def replayed(optimiser: "HyperparameterOptimizationFacade", memory: Path) -> int:
     """Tell a new SMAC the trials of an earlier start. Returns their number."""
     from ConfigSpace import Configuration
     from smac.runhistory.dataclasses import TrialInfo
@@ -134,12 +140,12 @@ def replayed(optimiser: Any, memory: Path) -> int:
     return len(lines)
 
 
-def formatted(value: Any) -> str:
+def formatted(value: object) -> str:
     """A value as an override and a folder's name have it: six significant digits."""
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def trial_value(score: float) -> Any:
+def trial_value(score: float) -> "TrialValue":
     """A job's score as SMAC's cost, which it minimises; NaN, of a job that failed, as a crash."""
     from smac.runhistory.dataclasses import TrialValue
     from smac.runhistory.enumerations import StatusType

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from accelerate import Accelerator
+from accelerate.optimizer import AcceleratedOptimizer
 from torch import Tensor, nn
 
 from cse.eval.geometry import alignment, effective_rank, uniformity
@@ -130,7 +131,7 @@ class Update:
         """The optimizers under accelerate's wrappers, as checkpoints hold them."""
         return {name: optimizer.optimizer for name, optimizer in self.optimizers.items()}
 
-    def _adamw(self, modules: list[nn.Module], weight_decay: float, no_decay: list[str]) -> Any:
+    def _adamw(self, modules: list[nn.Module], weight_decay: float, no_decay: list[str]) -> AcceleratedOptimizer:
         trainer = self.trainer
         return self.accelerator.prepare(
             optim.adamw(
