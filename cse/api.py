@@ -65,7 +65,6 @@ class Encodes(Protocol):
 
     def encode(self, sentences: list[str]) -> np.ndarray:
         """n texts -> (n, D)."""
-        ...
 
 
 def compose(*words: str, command: str = "train", **settings: object) -> DictConfig:

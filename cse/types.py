@@ -48,15 +48,11 @@ class Tokens:
 
     def to(self, device: torch.device) -> "Tokens":
         """The tokens on `device`; see to_device."""
-        masked_N = self.masked_N
-        if masked_N is None and self.labels_BT is not None:
-            masked_N = (self.labels_BT != -100).flatten().nonzero()[:, 0]
-        return Tokens(
-            to_device(self.ids_BT, device),
-            to_device(self.mask_BT, device),
-            None if self.labels_BT is None else to_device(self.labels_BT, device),
-            None if masked_N is None else to_device(masked_N, device),
-        )
+        ids_BT, mask_BT = to_device(self.ids_BT, device), to_device(self.mask_BT, device)
+        if self.labels_BT is None:
+            return Tokens(ids_BT, mask_BT)
+        masked_N = (self.labels_BT != -100).flatten().nonzero()[:, 0] if self.masked_N is None else self.masked_N
+        return Tokens(ids_BT, mask_BT, to_device(self.labels_BT, device), to_device(masked_N, device))
 
 
 @dataclass(frozen=True)
@@ -150,13 +146,11 @@ class Rows(Protocol):
     @property
     def num_columns(self) -> int:
         """Columns of a row; plain text has one."""
-        ...
 
     def __len__(self) -> int: ...
 
     def text(self, i: int, column: int = 0) -> str:
         """The text of row i in that column."""
-        ...
 
 
 class TextTokenizer(Protocol):
@@ -167,11 +161,9 @@ class TextTokenizer(Protocol):
 
     def __call__(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]:
         """Ids with special tokens, at most max_length of them, one int32 array a text."""
-        ...
 
     def collate(self, rows: list[np.ndarray], labels: list[np.ndarray | None] | None = None) -> Tokens:
         """Rows of ids, and the ids to predict, padded to the longest row."""
-        ...
 
 
 class Augmentation:

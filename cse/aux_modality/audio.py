@@ -52,7 +52,6 @@ class Clips(Labelled, Protocol):
     @property
     def fbank_BTF(self) -> Tensor:
         """(B, 1024, 128) filter banks."""
-        ...
 
 
 class Audio(Modality):

@@ -24,7 +24,6 @@ class BatchSource(Protocol):
 
     def batches(self, first: int, rank: int, world: int) -> Iterator[Any]:
         """Endless batches from number `first` on; process `rank` of `world` gets every world-th of them."""
-        ...
 
 
 class Labelled(Protocol):
@@ -33,7 +32,6 @@ class Labelled(Protocol):
     @property
     def labels_B(self) -> Tensor:
         """The class of each item, int64."""
-        ...
 
 
 class Modality(AuxModality):

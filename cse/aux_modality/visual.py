@@ -36,7 +36,6 @@ class ImageSource(BatchSource, Protocol):
 
     def views(self, batch: Any, device: torch.device) -> Tensor:
         """Both views of a batch's images, (2B, 3, size, size), view 1 then view 2."""
-        ...
 
 
 class Visual(Modality):

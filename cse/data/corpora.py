@@ -16,7 +16,6 @@ log = logging.getLogger(__name__)
 
 Rows = Iterator[tuple[str, ...]]
 
-
 HUB = {name: DATASETS[name] for name in ("wiki1m", "nli", "wikiauto", "openwebtext", "wikipedia")}
 """The catalogue's entries of the corpora that are on the hub."""
 

@@ -11,7 +11,6 @@ from cse.types import Batch, Encoded, Loss, Tokens, to_device
 
 Backward = Callable[[Tensor], None]
 
-
 WIDTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
 """The widths, in tokens, that blocks are padded to where shapes have to repeat."""
 
