@@ -10,11 +10,12 @@ from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 from cse.eval import stsb_multi
 from cse.types import Json
 
-SAME_AS_MTEB = {f"STS{year}": f"mteb/sts{year}-sts" for year in range(12, 17)} | {"STS-B": "mteb/stsbenchmark-sts"}
-"""Tasks of eval=sts that mteb scores alike, and their data sets there. SICK-R is not: mteb scores all its splits."""
-
-MTEB_TASKS = {"STS-B": "STSBenchmark"}
-"""mteb's names of tasks, where they differ from ours."""
+SAME_AS_MTEB = {
+    **{f"STS{year}": (f"STS{year}", f"mteb/sts{year}-sts") for year in range(12, 17)},
+    "STS-B": ("STSBenchmark", "mteb/stsbenchmark-sts"),
+}
+"""Tasks of eval=sts that mteb scores alike, with its names of task and data set. SICK-R is not: mteb scores all its
+splits."""
 
 
 def entries(record: Json) -> Iterator[tuple[str, EvalResultEntry]]:
@@ -23,9 +24,8 @@ def entries(record: Json) -> Iterator[tuple[str, EvalResultEntry]]:
     record: results.json of cse-train or cse-eval.
     """
     scores, sources = record["metrics"], record.get("data", {})
-    for task, repo in SAME_AS_MTEB.items():
+    for task, (name, repo) in SAME_AS_MTEB.items():
         if (value := scores.get(f"test/sts/{task}/spearman")) is not None:
-            name = MTEB_TASKS.get(task, task)
             notes = "cse, eval=sts: Spearman x100 of cosines over all pairs, SentEval's copy of the text"
             yield name, EvalResultEntry(repo, f"{name}_default_test", round(value, 5), notes=notes)
     for language in stsb_multi.LANGUAGES:
@@ -45,32 +45,26 @@ def entries(record: Json) -> Iterator[tuple[str, EvalResultEntry]]:
             )
 
 
-def write_eval_results(folder: Path, records: list[Json]) -> list[Path]:
+def write_eval_results(folder: Path, records: list[Json]) -> None:
     """Write `.eval_results/TASK.yaml` of every task that has an entry, where there is one."""
     by_task: dict[str, list[EvalResultEntry]] = {}
     for record in records:
         for task, entry in entries(record):
             by_task.setdefault(task, []).append(entry)
-    files = []
     for task, results in by_task.items():
-        files.append(folder / ".eval_results" / f"{task}.yaml")
-        files[-1].parent.mkdir(exist_ok=True)
-        files[-1].write_text(yaml.safe_dump(eval_result_entries_to_yaml(results), sort_keys=False), encoding="utf-8")
-    return files
+        file = folder / ".eval_results" / f"{task}.yaml"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(yaml.safe_dump(eval_result_entries_to_yaml(results), sort_keys=False), encoding="utf-8")
 
 
-def copy_mteb(folder: Path, records: list[Json]) -> list[Path]:
+def copy_mteb(folder: Path, records: list[Json]) -> None:
     """Copy mteb's results of the encoder, run_settings.jsonl among them, into `mteb/`, as far as its cache has them."""
-    files = []
     for record in records:
         about = record.get("data", {}).get("mteb")
         if about is None:
             continue
-        model = about["model"]
-        cache = Path(record["config"]["eval"]["mteb"]["cache"])
+        cache, model = Path(record["config"]["eval"]["mteb"]["cache"]), about["model"]
         source = cache / "results" / model["name"].replace("/", "__") / model["revision"]
         for file in sorted(source.glob("*.json*")):
-            files.append(folder / "mteb" / file.name)
-            files[-1].parent.mkdir(exist_ok=True)
-            shutil.copyfile(file, files[-1])
-    return files
+            (folder / "mteb").mkdir(exist_ok=True)
+            shutil.copyfile(file, folder / "mteb" / file.name)
