@@ -1,3 +1,5 @@
+"""Nested settings under dotted keys."""
+
 from cse.dotted import flattened
 
 

@@ -1,3 +1,5 @@
+"""Files and folders: replaced whole or not at all, whoever is killed meanwhile, and what they can hold."""
+
 import json
 import os
 import subprocess

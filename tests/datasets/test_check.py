@@ -61,7 +61,7 @@ def test_folders_of_images_and_of_speech(images, sounds, tmp_path):
     assert states(folder) == {"speech 0": "whole", "speech 1": "altered", "speech 2": "whole"}
 
 
-def test_nothing_of_ours(tmp_path):
+def test_a_folder_without_a_known_dataset_is_refused(tmp_path):
     with pytest.raises(UserError, match="holds nothing that cse-data knows"):
         check(tmp_path)
     with pytest.raises(UserError, match="there is no such folder"):

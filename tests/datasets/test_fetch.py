@@ -55,7 +55,7 @@ def test_what_only_a_person_can_do_is_said(toy_hub, tmp_path):
         fetch(parse("demo", None, tmp_path))
 
 
-def test_names_and_languages(tmp_path):
+def test_unknown_names_and_languages_are_refused(tmp_path):
     with pytest.raises(UserError, match="there is no dataset sentevel; did you mean senteval"):
         parse("sentevel", None, tmp_path)
     with pytest.raises(UserError, match="only wikipedia and stsb_multi have languages"):

@@ -20,7 +20,7 @@ def evaluator(cache: Path, **changes) -> Mteb:
     return Mteb(cache=str(cache), **(options | changes))
 
 
-def test_a_benchmark_or_tasks(tmp_path):
+def test_a_benchmark_and_tasks_are_not_named_together(tmp_path):
     with pytest.raises(UserError, match=r"benchmark=MTEB\(eng, v1\) and tasks=.*: name one"):
         evaluator(tmp_path, benchmark="MTEB(eng, v1)")
     assert evaluator(tmp_path, tasks=None).benchmark == "MTEB(eng, v1)"

@@ -83,6 +83,6 @@ def test_missing_and_damaged_files_are_named(senteval):
         evaluator(senteval, ["Depth"]).prepare()
 
 
-def test_no_folder_at_all():
+def test_no_folder_is_an_error_that_names_the_key():
     with pytest.raises(MissingResource, match=r"eval\.probing\.folder is not set: it must be"):
         evaluator(None).prepare()

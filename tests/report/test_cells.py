@@ -62,7 +62,7 @@ def test_a_grid_with_two_seeds_gives_one_statistic_for_each(leave, tmp_path):
     assert (cell.values, len(cell.runs)) == ([73.0, 74.0], 6)
 
 
-def test_the_mean_of_metrics(leave, tmp_path):
+def test_an_inner_list_of_metrics_counts_once(leave, tmp_path):
     """DeCLUTR: MRPC counts once, as the mean of its accuracy and F1; Avg. is the mean of two means."""
     text = """
     paper: declutr

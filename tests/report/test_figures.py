@@ -94,7 +94,7 @@ def test_a_series_without_an_x_is_a_line_across(leave, tmp_path):
         draw(HEADS.replace("[none]", "[head]"), [], "declutr")
 
 
-def test_lambda_by_lambda(grid):
+def test_a_map_has_a_panel_a_model_and_a_cell_a_pair(grid):
     figure = draw("{kind: heat, name: lambdas, x: objective.lambd, y: trainer.lr, z: dev/stsb/spearman, series: model}",
                   grid)  # fmt: skip
     first, second = (axes for axes in figure.axes if axes.images and axes.get_title())
@@ -130,7 +130,7 @@ def test_our_point_and_the_papers_have_one_number_and_colour(leave, tmp_path):
     assert [note.get_text() for note in axes.texts].count("1") == 2
 
 
-def test_the_path_of_training(leave, tmp_path):
+def test_a_path_follows_the_steps_of_training(leave, tmp_path):
     steps = [{"dev/stsb/uniformity": -2.0 - s, "dev/stsb/alignment": 0.1 * s} for s in range(3)]
     leave("a", {}, {}, events=[*steps, {"train/loss": 1.0}], choices={"objective": "whitenedcse"})
     figure = draw("{kind: path, name: figure3, x: dev/stsb/uniformity, y: dev/stsb/alignment, series: objective}",
@@ -183,7 +183,7 @@ def test_the_scores_of_a_figure_are_on_its_axes(axes, scores):
     assert plot.parse(yaml.safe_load(f"{{name: it, {axes}}}"), "sweeps/it.yaml").metrics == scores
 
 
-def test_mistakes():
+def test_a_mistake_in_a_figure_is_named():
     for raw, message in [
         ({"kind": "pie", "name": "a"}, "a kind"),
         ({"kind": "curve", "name": "a b", "x": "l", "y": "m"}, "becomes a file's"),

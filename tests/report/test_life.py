@@ -73,5 +73,5 @@ def test_a_run_that_ended_says_how(leave, status, error, life):
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(40, "40 s"), (600, "10 min"), (12600, "3.5 h")])
-def test_durations(seconds, text):
+def test_a_duration_is_said_in_the_unit_that_fits(seconds, text):
     assert duration(seconds) == text

@@ -1,3 +1,5 @@
+"""Runs read back from their folders: whole, damaged, alive; their values, and what is missing of them."""
+
 import json
 import os
 import time
@@ -67,7 +69,7 @@ def test_a_group_is_found_by_its_choice_and_a_value_by_its_key(leave, tmp_path):
     assert not run.matches({"objective.lambd": 0.005})
 
 
-def test_same():
+def test_values_are_the_same_however_yaml_wrote_them():
     assert same(32, "32")
     assert same(0.001, "1e-3")
     assert same("1e-3", 0.001)

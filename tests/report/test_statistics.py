@@ -125,7 +125,7 @@ def verdict(ours, published, n=1):
     return statistics.verdict(summary(ours), published, n, tolerance=0.1, seed_sd=0.9, confidence=0.95)
 
 
-def test_verdicts():
+def test_a_verdict_asks_the_tolerance_then_the_seeds():
     assert verdict([76.2, 76.4], 76.25) == "PASS"
     assert verdict([76.35], 76.25) == "PASS"  # the edge belongs to it
     seeds = [75.0, 75.5, 76.0, 76.5, 77.0]  # mean 76, sd .79; one more run: t_4 .79 sqrt(1.2) = 2.40

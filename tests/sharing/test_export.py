@@ -70,7 +70,7 @@ def cse_export() -> Callable[..., int]:
     return partial(exit_code, "cse-export")
 
 
-def test_the_folder(run, cse_export, tiny_bert):
+def test_the_folder_has_the_encoder_its_card_and_its_scores(run, cse_export, tiny_bert):
     from sentence_transformers import SentenceTransformer
 
     assert cse_export(run, "--license", "mit") == 0
@@ -159,7 +159,7 @@ def test_the_adapter_alone_and_further_scores(run, cse_export, tiny_bert, tmp_pa
     assert cse_export(run, "--scores", scores) == 2
 
 
-def test_mistakes(run, cse_export, tmp_path, monkeypatch, capfd):
+def test_a_mistake_ends_with_2_and_says_what_to_do(run, cse_export, tmp_path, monkeypatch, capfd):
     assert cse_export(tmp_path) == 2
     assert cse_export(run, "--push", "name-alone") == 2
     monkeypatch.delenv("HF_TOKEN", raising=False)

@@ -81,7 +81,7 @@ def test_a_sweep_killed_whole_goes_on(tmp_path, small_run):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("launcher", [["jobs.parallel=2"], ["hydra/launcher=submitit_local"]])
-def test_launchers(tmp_path, launcher):
+def test_every_job_is_done_under_either_launcher(tmp_path, launcher):
     pytest.importorskip("hydra_plugins.hydra_joblib_launcher", reason="needs cse-lab[launchers]")
     pytest.importorskip("hydra_plugins.hydra_submitit_launcher", reason="needs cse-lab[launchers]")
     line = [str(Path(sys.executable).parent / "cse-train"), "sweep=whitenedcse/table5", "objective.m=2,3", "smoke=true",

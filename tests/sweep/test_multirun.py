@@ -106,7 +106,7 @@ def test_each_job_has_its_own_keys(many):
         many("objective=barlow,simcse objective.lambd=1")
 
 
-def test_several_evaluations(many):
+def test_cse_eval_scores_several_checkpoints(many):
     states = {"checkpoint_a": "done", "checkpoint_b": "done"}
     assert many("checkpoint=runs/a,runs/b eval=stsb", program="cse-eval") == (0, states)
     with pytest.raises(UserError, match=r"no key trainer\.lr"):

@@ -1,3 +1,5 @@
+"""metrics.jsonl: every event is there at once, and a resumed run's file holds what came before its checkpoint."""
+
 import json
 import os
 import subprocess

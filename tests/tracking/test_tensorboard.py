@@ -1,3 +1,5 @@
+"""TensorBoard's files, read back by TensorBoard."""
+
 import matplotlib.pyplot as plt
 import pytest
 
@@ -45,5 +47,5 @@ def test_a_resumed_run_hides_what_came_after_its_checkpoint(tmp_path, read):
     assert [e.value for e in read(tmp_path).Scalars("train/loss")] == [0.0, 1.0, 2.0, 30.0]
 
 
-def test_flat():
+def test_hparams_are_flat_and_of_types_that_tensorboard_holds():
     assert hparams_of({"a": {"b": 1, "c": [1, 2]}, "d": True}) == {"a.b": 1, "a.c": "[1, 2]", "d": True}

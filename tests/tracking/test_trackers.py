@@ -1,3 +1,5 @@
+"""All trackers of a run: each is told everything, and one that fails or hangs does not hold the run."""
+
 import logging
 import threading
 from functools import partial

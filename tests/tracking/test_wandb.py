@@ -1,3 +1,5 @@
+"""W&B offline, against a small server, and against servers that are slow, broken or not there."""
+
 import json
 import logging
 import os
@@ -253,7 +255,7 @@ def test_a_server_that_breaks_midway_costs_its_timeout(toy_wandb, tmp_path):
     assert time.monotonic() - began < 300  # W&B alone would try for days
 
 
-def test_answers(monkeypatch):
+def test_a_server_answers_directly_or_through_its_proxy(monkeypatch):
     for name in [name for name in os.environ if name.lower().endswith("proxy")]:
         monkeypatch.delenv(name)
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -277,7 +279,7 @@ def test_a_slow_name_server_does_not_hold_the_run(monkeypatch):
     over.set()
 
 
-def test_in_netrc(tmp_path, monkeypatch):
+def test_a_key_in_netrc_is_that_hosts_alone(tmp_path, monkeypatch):
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     assert not in_netrc("api.wandb.ai")
     (tmp_path / "netrc").write_text(f"machine api.wandb.ai\n  login user\n  password {KEY}\n")

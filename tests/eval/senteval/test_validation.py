@@ -24,7 +24,7 @@ def test_nested_cross_validation(settings, k):
 
 
 @pytest.mark.parametrize(("settings", "k"), [(TEST, 4), (FAST, 5)], ids=["test", "fast"])
-def test_cross_validation(settings, k):
+def test_cross_validation_is_the_authors_fit_by_fit(settings, k):
     x, y = parts(classes=6)
     found = cross_validation(x, y, classifier(**settings), k)
     assert (found.dev, found.test) == one_fit.cross(x, y, k, GRID, **settings)
