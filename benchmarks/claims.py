@@ -40,8 +40,9 @@ tens on little text): NOT SEEN is the expected answer, and HOLDS or CONTRADICTED
 whether the paper's own numbers say what its text claims. *Over items*: the interval over other pairs or rows of the
 same test sets; with one run a side it alone decides, of those two runs. *Missing*: what a claim's other parts lack. A
 row of RoBERTa or of a large encoder has no run because MiniLM stands for every encoder at this size, and a sweep's
-`laptop:` runs it once. Long grids were run in part: *runs* is how many, *minutes* how long
-all of them took. *Commit*: of the code that judged them.
+`laptop:` runs it once. Scores that are missing had no data: DeCLUTR's averages need SentEval's SUBJ, MPQA, COCO and
+probing files, MTEB's categories its sets, Table S5 the checkpoints on the hub. Long grids were run in part: *runs* is
+how many, *minutes* how long all of them took. *Commit*: of the code that judged them.
 """
 COLUMNS = ("paper", "table", "claim", *TOLD, "verdict", "minutes", "runs", "date", "commit")
 SHOWN = tuple(name for name in COLUMNS if name != "test")
