@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cse.sweep.jobs import Job, decides, expanded, is_axis, key_of, merged, short_name
+from cse.sweep.jobs import Job, decides, is_axis, key_of, merged, short_name
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,6 @@ class Multirun:
     def axes(self, arguments: Sequence[str]) -> list[str]:
         """None beside those on the line."""
         return []
-
-    def jobs(self, arguments: Sequence[str]) -> list[Job]:
-        """Every combination, in order; equal ones once."""
-        jobs = [self.job(overrides) for overrides in expanded(arguments)]
-        return list({job.name: job for job in jobs}.values())
 
     def searches(self, arguments: Sequence[str]) -> list[list[str]]:
         """One search of all axes, which keeps nothing else fixed."""

@@ -42,8 +42,8 @@ def many(tmp_path, monkeypatch):
 
 
 def names(line: str) -> list[str]:
-    table = multirun.of_line("cse-train", line.split())
-    return [job.name.rpartition("-")[0] for job in table.jobs(line.split())]
+    this = line_of_jobs.read(line.split(), "cse-train")
+    return [this.table.job(row).name.rpartition("-")[0] for row in this.rows()]
 
 
 def place(line: str, program: str = "cse-train") -> Path:
