@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # importing transformers takes seconds
     from transformers import PreTrainedModel
 
 FETCHED = 256  # batches whose rows wait on the device, to be copied together
+TEXTS = 128  # in a batch of encode()
 KEPT = 200_000  # texts whose token ids encode() keeps; the corpora of MTEB's retrieval have millions
 
 
@@ -158,7 +159,7 @@ class Encoder(nn.Module):
 
     @torch.no_grad()
     def encode(
-        self, texts: list[str], batch_size: int = 128, head: nn.Module | None = None, precision: str = "fp32"
+        self, texts: list[str], batch_size: int = TEXTS, head: nn.Module | None = None, precision: str = "fp32"
     ) -> np.ndarray:
         """n texts -> (n, D) float32, in eval mode, without dropout.
 

@@ -21,13 +21,13 @@ import torch
 from torch import Tensor
 
 from cse.errors import UserError
+from cse.model.encoder import TEXTS
 from cse.training import memory
 from cse.training.loop import Training
 from cse.types import Batch, Tokens
 
 BUDGET = 0.5  # seconds of measured steps, and again of encoding
 FRAGMENTATION, LOADED_LATER = 1.4, 0.3 * 2**30  # on a CPU: measured on runs of simcse and barlow with MiniLM
-ENCODED = 128  # texts in a batch of `Encoder.encode`
 PLACES = (0, 1, 1 / 2, 1 / 4, 3 / 4, 1 / 8, 3 / 8, 5 / 8, 7 / 8)  # of the batches that are timed, from short to long
 BATCHES = 3  # whose tokens are counted
 SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2)  # of a batch: the smallest that the objective takes is measured first
@@ -251,7 +251,7 @@ def scoring_seconds(training: Training) -> tuple[float, float]:
 def batches_by_length(texts: list[str]) -> list[list[str]]:
     """As `Encoder.encode` makes them, but for characters in place of tokens."""
     texts = sorted(texts, key=len)
-    return [texts[start : start + ENCODED] for start in range(0, len(texts), ENCODED)]
+    return [texts[start : start + TEXTS] for start in range(0, len(texts), TEXTS)]
 
 
 def characters(texts: list[str]) -> int:
