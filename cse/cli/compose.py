@@ -51,12 +51,10 @@ def undashed(arguments: list[str]) -> list[str]:
 
 def adopt_own_choices() -> None:
     """Take --config-dir, and dashes before settings, out of this process's arguments, before anything reads them."""
-    try:
+    with in_a_sentence():
         sys.argv[1:] = adopted(undashed(sys.argv[1:]))
         if not own_folders():
             adopted(own_choices_of(run_to_resume(sys.argv[1:])))
-    except UserError as error:
-        sys.exit(complain(str(error), 2))
 
 
 def sort_arguments(arguments: list[str]) -> list[str]:
@@ -235,15 +233,22 @@ def checked(config_name: str, arguments: list[str]) -> cleanup.Snapshot:
 
 
 @contextmanager
-def exit_codes(config_name: str, arguments: list[str]) -> Iterator[None]:
-    """An error of ours or of Hydra leaves this block as one sentence on stderr and SystemExit with its code."""
+def in_a_sentence() -> Iterator[None]:
+    """A block whose mistakes (exit code 2) and failures (1) end this process with one sentence on stderr."""
     try:
-        with launched.in_turn(), explaining(arguments, config_name):
-            yield
+        yield
     except UserError as error:
         sys.exit(complain(str(error), 2))
     except RunError as error:
         sys.exit(complain(str(error), 1))
+
+
+@contextmanager
+def exit_codes(config_name: str, arguments: list[str]) -> Iterator[None]:
+    """An error of ours or of Hydra leaves this block as one sentence on stderr and SystemExit with its code."""
+    try:
+        with in_a_sentence(), launched.in_turn(), explaining(arguments, config_name):
+            yield
     except OSError as error:
         if error.errno in NO_PLACE:
             place = f"cannot write {error.filename}: {error.strerror}"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cse.cli import compose, streams
-from cse.errors import MissingResource, RunError, UserError
+from cse.errors import MissingResource
 
 if TYPE_CHECKING:  # the readers import torch
     from omegaconf import DictConfig
@@ -37,11 +37,8 @@ def main() -> None:
     arguments = parser().parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
     try:
-        sys.exit(arguments.run(arguments))
-    except UserError as error:
-        sys.exit(compose.complain(str(error), 2))
-    except RunError as error:
-        sys.exit(compose.complain(str(error), 1))
+        with compose.in_a_sentence():
+            sys.exit(arguments.run(arguments))
     except KeyboardInterrupt:
         sys.exit(compose.complain("stopped; run it again to go on", 130))
 

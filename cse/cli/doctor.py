@@ -38,13 +38,11 @@ def main() -> None:
         print(DOCTOR)
         return
     overrides = [argument for argument in arguments if argument != "--json"]
-    try:
+    with compose.in_a_sentence():
         for argument in overrides:
             if not (argument.startswith("paths.") and "=" in argument):
                 raise UserError(f"{argument} is neither paths.KEY=FOLDER nor --json")
         findings = examine(overrides)
-    except UserError as error:
-        sys.exit(compose.complain(str(error), 2))
     show_json(findings) if "--json" in arguments else show(findings)
 
 

@@ -31,11 +31,9 @@ def main() -> None:
 
     if line.is_many(sys.argv[1:]):
         compose.many("evaluate", sys.argv[1:])
-    try:  # before Hydra writes its own files there
+    with compose.in_a_sentence():  # before Hydra writes its own files there
         for argument in [argument for argument in sys.argv if argument.startswith("hydra.run.dir=")][-1:]:
             check_folder(Path(argument.partition("=")[2].strip("'\"")))
-    except UserError as error:
-        sys.exit(compose.complain(str(error), 2))
     compose.command("evaluate", task, sys.argv[1:])
 
 

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from cse.cli import compose, streams
-from cse.errors import RunError, UserError
+from cse.errors import UserError
 
 EXAMPLES = """\
   cse-export outputs/DATE/TIME                          into outputs/DATE/TIME/export
@@ -23,12 +23,8 @@ def main() -> None:
     streams.outlast()
     arguments = parser().parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
-    try:
+    with compose.in_a_sentence():
         sys.exit(task(arguments))
-    except UserError as error:
-        sys.exit(compose.complain(str(error), 2))
-    except RunError as error:
-        sys.exit(compose.complain(str(error), 1))
 
 
 def parser() -> argparse.ArgumentParser:

@@ -96,12 +96,10 @@ Exit codes: 0 done, whatever it found; 2 a mistake on the command line.
 
 def answered(config_name: str, text: str) -> bool:
     """Print what this process's line asks help with; False where it asks for none. Exits with 2 for an unknown word."""
-    try:
-        said = answer(config_name, text, sys.argv[1:])
-    except UserError as error:
-        from cse.cli.compose import complain
+    from cse.cli.compose import in_a_sentence
 
-        sys.exit(complain(str(error), 2))
+    with in_a_sentence():
+        said = answer(config_name, text, sys.argv[1:])
     if said is not None:
         print(said)
     return said is not None

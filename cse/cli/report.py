@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from cse.cli import compose, streams
 from cse.dotted import Config, flattened
-from cse.errors import RunError, UserError
+from cse.errors import UserError
 from cse.files import make_folder
 from cse.run.groups import CONF_DIR
 
@@ -44,12 +44,8 @@ def main() -> None:
         return
     from cse.cli.reporting import settings
 
-    try:
+    with compose.in_a_sentence():
         report(settings(sys.argv[1:]))
-    except UserError as error:
-        sys.exit(compose.complain(str(error), 2))
-    except RunError as error:
-        sys.exit(compose.complain(str(error), 1))
 
 
 def report(config: Config) -> None:
