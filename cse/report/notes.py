@@ -9,7 +9,7 @@ from cse.report.life import DONE, FAILED, RUNNING, STOPPED, Life, life_of
 from cse.report.runs import Run, Where, same, varying
 
 SINGLY = 12  # missing jobs that are named one by one
-STATES = (DONE, RUNNING, STOPPED, FAILED)  # of several runs of one job, the first of these counts
+FURTHEST_FIRST = (DONE, RUNNING, STOPPED, FAILED)  # of several runs of one job, the first of these counts
 NOT_STARTED = Life("not started")
 
 
@@ -29,7 +29,7 @@ def missing_jobs(runs: list[Run], expected: list[Where]) -> list[str]:
 def life_of_job(job: Where, runs: list[Run]) -> Life:
     """How far a planned job got."""
     lives = [life_of(run) for run in runs if run.matches(job)]
-    return min(lives, key=lambda life: STATES.index(life.state), default=NOT_STARTED)
+    return min(lives, key=lambda life: FURTHEST_FIRST.index(life.state), default=NOT_STARTED)
 
 
 def said(life: Life) -> str:

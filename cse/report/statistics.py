@@ -109,14 +109,11 @@ def compared(
     shared = [seed for seed in ours if seed in theirs]
     a, b = np.array(list(ours.values())), np.array(list(theirs.values()))
     if len(shared) > 1:
-        result = _one_sample(np.array([ours[seed] - theirs[seed] for seed in shared]), shift, confidence)
-        return Comparison(*result[:2], f"{len(shared)} seeds", "paired t", result[2])
-    if len(a) > 1 and list(theirs) == ["None"]:
-        result = _one_sample(a - b[0], shift, confidence)
-        return Comparison(*result[:2], f"{len(a)} seeds against one score", "one-sample t", result[2])
-    if len(b) > 1 and list(ours) == ["None"]:
-        result = _one_sample(a[0] - b, shift, confidence)
-        return Comparison(*result[:2], f"{len(b)} seeds against one score", "one-sample t", result[2])
+        differences = np.array([ours[seed] - theirs[seed] for seed in shared])
+        return _one_sample(differences, shift, confidence, f"{len(shared)} seeds", "paired t")
+    several = max(len(a), len(b))
+    if several > 1 and ["None"] in (list(ours), list(theirs)):
+        return _one_sample(a - b, shift, confidence, f"{several} seeds against one score", "one-sample t")
     effect = float(a.mean() - b.mean())
     if min(len(a), len(b)) > 1 and (np.ptp(a) or np.ptp(b)):
         tested = stats.ttest_ind(a - shift, b, equal_var=False)
@@ -130,12 +127,13 @@ def compared(
     return Comparison(effect, None, f"{len(a)} and {len(b)}", "none: too few seeds", math.nan)
 
 
-def _one_sample(differences: np.ndarray, shift: float, confidence: float) -> tuple[float, Interval | None, float]:
-    """(mean, interval, p); equal differences have no spread to test by."""
+def _one_sample(differences: np.ndarray, shift: float, confidence: float, n: str, test: str) -> Comparison:
+    """Equal differences have no spread to test by. n, test: in words."""
+    mean = float(differences.mean())
     if not np.ptp(differences):
-        return float(differences.mean()), None, math.nan
+        return Comparison(mean, None, n, test, math.nan)
     p = stats.ttest_1samp(differences, shift).pvalue
-    return float(differences.mean()), t_interval(differences.tolist(), confidence), float(p)
+    return Comparison(mean, t_interval(differences.tolist(), confidence), n, test, float(p))
 
 
 def rank_correlation(points: Sequence[tuple[float, float]], confidence: float) -> Comparison:
