@@ -2,19 +2,23 @@
 
 import logging
 import os
-import shlex
 import signal
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig, OmegaConf
 
 from cse.errors import Interrupted, MissingResource, RunError, UserError
 from cse.files import make_folder
 from cse.run import slurm
+from cse.run.run import goes_on
+
+if TYPE_CHECKING:
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
 log = logging.getLogger("cse")
 
@@ -76,27 +80,33 @@ def launch(cfg: DictConfig, folder: Path) -> float | None:
     try:
         return elastic_launch(config, worker)(OmegaConf.to_yaml(cfg), str(folder))[0]
     except SignalException as error:  # it was handed to the processes, which saved
-        raise interruption(error.sigval, folder) from error
+        raise interruption(error.sigval, cfg, folder) from error
     except ChildFailedError as error:
-        rank, failure = error.get_first_failure()
-        if failure.exitcode > 128:
-            raise interruption(failure.exitcode - 128, folder) from error
-        told: dict = failure.message if isinstance(failure.message, dict) else {"message": failure.message}
-        said = str(told["message"])
-        name, _, sentence = said.partition(": ")
-        for kind in (UserError, MissingResource, RunError):
-            if name == kind.__name__:
-                raise kind(sentence) from error
-        log.error("%s", told.get("extraInfo", {}).get("py_callstack", ""))
-        raise RunError(f"process {rank} of {cfg.trainer.devices} failed: {said}") from error
+        raise explained(error, cfg, folder) from error
 
 
-def interruption(number: int, folder: Path) -> Interrupted:
+def explained(error: "ChildFailedError", cfg: DictConfig, folder: Path) -> Interrupted | UserError | RunError:
+    """What the processes that this one started ended by, as the error that says it."""
+    devices = cfg.trainer.devices
+    for rank, failure in error.failures.items():
+        if failure.exitcode == -signal.SIGKILL:  # the others failed for want of it
+            return RunError(f"process {rank} of {devices} was killed (is memory short?); {goes_on(cfg, folder)}")
+    rank, failure = error.get_first_failure()
+    if failure.exitcode > 128:
+        return interruption(failure.exitcode - 128, cfg, folder)
+    told: dict = failure.message if isinstance(failure.message, dict) else {"message": failure.message}
+    said = str(told["message"])
+    name, _, sentence = said.partition(": ")
+    for kind in (UserError, MissingResource, RunError):
+        if name == kind.__name__:
+            return kind(sentence)
+    log.error("%s", told.get("extraInfo", {}).get("py_callstack", ""))
+    return RunError(f"process {rank} of {devices} failed: {said}")
+
+
+def interruption(number: int, cfg: DictConfig, folder: Path) -> Interrupted:
     """What the first process says, in the words of the one that started it."""
-    sentence = (
-        f"stopped by {signal.Signals(number).name}; this goes on: {shlex.join(['cse-train', f'resume={folder}'])}"
-    )
-    return Interrupted(sentence, 128 + number)
+    return Interrupted(f"stopped by {signal.Signals(number).name}; {goes_on(cfg, folder)}", 128 + number)
 
 
 def mention_idle_gpus() -> None:
@@ -117,8 +127,7 @@ def worker(config: str, folder: str) -> float | None:
     logging.basicConfig(level=logging.INFO if os.environ["RANK"] == "0" else logging.ERROR, format="%(message)s")
     try:
         outcome = run(OmegaConf.create(config), Path(folder))  # type: ignore[arg-type]
-    except Interrupted as error:  # which torch would take for the parent's own end
-        log.error("%s", error)
+    except Interrupted as error:  # which torch would take for the parent's own end; the parent says it
         sys.exit(error.code)
     leave()
     return outcome

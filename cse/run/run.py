@@ -4,6 +4,7 @@ import logging
 import os
 import shlex
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +34,7 @@ def run(cfg: DictConfig, folder: Path) -> float | None:
     """
     from cse.training.signals import Signals
 
-    with Signals(f"this goes on: {shlex.join(['cse-train', f'resume={folder}'])}") as signals:
+    with Signals(partial(goes_on, cfg, folder)) as signals:
         try:
             slurm.release()
             return train(cfg, folder, signals)
@@ -44,46 +45,37 @@ def run(cfg: DictConfig, folder: Path) -> float | None:
             raise
 
 
+def goes_on(cfg: DictConfig, folder: Path) -> str:
+    """The words to a person whose run in `folder` ended before it was done."""
+    if cfg.dry_run or cfg.data.preview:
+        return "nothing was trained"
+    again = shlex.join(["cse-train", f"resume={folder}"])
+    if (folder / "last").is_dir():
+        return f"this goes on: {again}"
+    return f"nothing is saved yet, this starts again: {again}"
+
+
 def train(cfg: DictConfig, folder: Path, signals: "Signals") -> float | None:
     """`run`, in a process that listens."""
-    from cse.data.overlap import overlap
-    from cse.run.best import Best, recover_best
-    from cse.run.preview import preview
-    from cse.run.summary import announce, conclude, foretell, guess
+    from cse.run.best import Best
+    from cse.run.summary import conclude
     from cse.tracking.heartbeat import Heartbeat
-    from cse.training.checkpoint import identity
-    from cse.training.loop import Training
+    from cse.training.distributed import explain_lost_process
     from cse.training.memory import explain_out_of_memory
 
-    accelerator = start_processes(cfg)
+    with signals.beginning():
+        accelerator = start_processes(cfg)
     is_first, works = accelerator.is_main_process, not (cfg.dry_run or cfg.data.preview)
-    with Heartbeat(folder, writes=is_first and works) as heartbeat, explain_out_of_memory(cfg):
-        with accelerator.main_process_first():  # what is to be tokenised is so once, by the first
-            try:
-                parts = build(cfg, accelerator)
-            except MissingResource:
-                if cfg.dry_run and is_first:
-                    guess(cfg, accelerator, folder)
-                raise
-        config = resolved(cfg)
-        if cfg.data.preview:
-            preview(parts.batches, config["data"]["preview"])
+    explain_lost = partial(explain_lost_process, partial(goes_on, cfg, folder))
+    with Heartbeat(folder, writes=is_first and works) as heartbeat, explain_out_of_memory(cfg), explain_lost():
+        with signals.beginning():
+            begun = begin(cfg, folder, accelerator)
+        if begun is None:
             return None
-        training = Training(parts, accelerator, folder, identity(config))
+        training, record = begun
         heartbeat.steps = training.steps
-        found = overlap(parts.batches.text, parts.evaluators) if is_first else None
-        if found:
-            announce(config, parts, training, found)
-        if cfg.dry_run:
-            foretell(training)
-            return None
-        training.start(cfg.seed, resume=cfg.resume is not None)  # before the record: what is refused changes no run
-        if is_first:
-            recover_best(folder, training.best_step)
-        record = recorded(cfg, config, training)
-        record.content["overlap"] = found
-        with record, explain_out_of_memory(cfg):  # inside the record, which keeps the sentence
-            best = Best(record, parts)
+        with record, explain_out_of_memory(cfg), explain_lost():  # inside the record, which keeps the sentence
+            best = Best(record, training.parts)
             if is_first and training.step == 0:
                 best.keep_cosines("before", training.encode())
             outcome = training.run(on_best=best.keep, log=record.log, signals=signals)
@@ -91,8 +83,44 @@ def train(cfg: DictConfig, folder: Path, signals: "Signals") -> float | None:
                 if outcome.best_step == 0:  # nothing was selected: what was trained is the last step
                     best.keep(outcome.steps, outcome.curve[-1][1] if outcome.curve else {})
                 best.score(accelerator.device, training.known(outcome.best_step or outcome.steps))
-                conclude(record, parts, outcome)
+                conclude(record, training.parts, outcome)
         return outcome.best_score
+
+
+def begin(cfg: DictConfig, folder: Path, accelerator: "Accelerator") -> "tuple[Training, Record] | None":
+    """Everything before the first step; None for a run that was only to be looked at, which then has been."""
+    from cse.data.overlap import overlap
+    from cse.run.best import recover_best
+    from cse.run.preview import preview
+    from cse.run.summary import announce, foretell, guess
+    from cse.training.checkpoint import identity
+    from cse.training.loop import Training
+
+    is_first = accelerator.is_main_process
+    with accelerator.main_process_first():  # what is to be tokenised is so once, by the first
+        try:
+            parts = build(cfg, accelerator)
+        except MissingResource:
+            if cfg.dry_run and is_first:
+                guess(cfg, accelerator, folder)
+            raise
+    config = resolved(cfg)
+    if cfg.data.preview:
+        preview(parts.batches, config["data"]["preview"])
+        return None
+    training = Training(parts, accelerator, folder, identity(config))
+    found = overlap(parts.batches.text, parts.evaluators) if is_first else None
+    if found:
+        announce(config, parts, training, found)
+    if cfg.dry_run:
+        foretell(training)
+        return None
+    training.start(cfg.seed, resume=cfg.resume is not None)  # before the record: what is refused changes no run
+    if is_first:
+        recover_best(folder, training.best_step)
+    record = recorded(cfg, config, training)
+    record.content["overlap"] = found
+    return training, record
 
 
 def recorded(cfg: DictConfig, config: Config, training: "Training") -> "Record":

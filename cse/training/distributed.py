@@ -19,16 +19,39 @@ import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 
+from cse.errors import RunError
 from cse.types import Encode, Encoded
 
 T = TypeVar("T")
 
+LOST = (  # what gloo, NCCL and the store say where the other end of a connection is gone
+    *("Connection closed by peer", "Connection reset by peer", "Broken pipe", "Connection refused"),
+    *("remote process exited", "ncclRemoteError", "failed to recv, got 0 bytes"),
+)
 TEXTS_PER_SHARE = 256  # that a process encodes before it looks for a signal
 
 
 def world_size() -> int:
     """The number of processes that share the run; 1 where it was started alone."""
     return dist.get_world_size() if dist.is_initialized() else 1
+
+
+@contextmanager
+def explain_lost_process(advice: Callable[[], str]) -> Iterator[None]:
+    """Raise RunError where a collective of the block fails as another process of the run is gone.
+
+    advice: gives the end of the sentence. Which process it was is known between two; the launcher knows it of more.
+    """
+    try:
+        yield
+    except RuntimeError as error:
+        world = world_size()
+        if world == 1 or not any(sign in str(error) for sign in LOST):
+            raise
+        which = f"process {1 - dist.get_rank()}" if world == 2 else "another process"
+        raise RunError(
+            f"{which} of {world} has ended (killed, as memory is short?), and none goes on without it; {advice()}"
+        ) from error
 
 
 class _Gather(torch.autograd.Function):

@@ -203,8 +203,7 @@ class Training:
         signals.note(number)
         self._save()
         gather_objects(None)
-        signals.advice = f"step {self.step} of {self.steps} is saved; {signals.advice}"
-        raise signals.interruption()
+        raise signals.interruption(f"step {self.step} of {self.steps} is saved; ")
 
     def _evaluate(self, on_best: Callback, log: Callback, signals: Signals) -> Scores:
         """Score dev; on_best where the selecting score is strictly better than at every step before. Returns it."""

@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 from omegaconf import OmegaConf
 
@@ -159,3 +160,22 @@ def test_a_mistake_on_two_processes_is_one_sentence(small_run, mistake, told):
     assert last.startswith("cse-train: ")
     assert told in last
     assert not any("Traceback" in line or "SIGTERM" in line for line in log), ended.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_process_that_is_killed_is_named_with_what_goes_on(small_run, tmp_path, rank):
+    folder = tmp_path / "run"
+    more = ["trainer.devices=2", "trainer.epochs=400", "trainer.max_steps=null", "trainer.save_every=5"]
+    command = [BIN / "cse-train", *small_run, *more, "trainer.eval_every=5000"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not (folder / "last/state.safetensors").exists():
+        time.sleep(0.05)
+    ours = [one for one in psutil.Process(process.pid).children() if "spawn_main" in " ".join(one.cmdline())]
+    ours[rank].kill()
+    last = process.communicate(timeout=600)[1].splitlines()[-1]
+    assert (
+        last == f"cse-train: process {rank} of 2 was killed (is memory short?); this goes on: cse-train resume={folder}"
+    )
+    assert process.returncode == 1
+    assert (folder / "last/state.safetensors").exists()

@@ -1,5 +1,6 @@
 """Two processes with half the batch each are one process with the whole: loss and every gradient."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,8 @@ import torch.distributed as dist
 import torch.multiprocessing as mp
 from objectives import OBJECTIVES, ToyEncoder, batch_for, make, shard
 
+from cse.errors import RunError
+from cse.training import distributed
 from cse.training.distributed import average_gradients
 from cse.training.step import Chunks, chunked_step, plain_step, split
 
@@ -86,3 +89,24 @@ def test_the_papers_gathering(two_processes, case):
         _, theirs = two_processes[rank][CASES.index(case)]
         for mine, other in zip(expected, theirs, strict=True):
             torch.testing.assert_close(other, mine, rtol=1e-6, atol=1e-9)
+
+
+GONE = (
+    "[/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:538] Read error [127.0.0.1]:3483: Connection reset by peer"
+)
+
+
+@pytest.mark.parametrize(("world", "which"), [(2, "process 0 of 2"), (8, "another process of 8")])
+def test_a_process_that_is_gone_is_one_sentence(monkeypatch, world, which):
+    monkeypatch.setattr(distributed, "world_size", lambda: world)
+    monkeypatch.setattr(distributed.dist, "get_rank", lambda: 1)
+    words = f"^{which} has ended .*; go on so$"
+    with pytest.raises(RunError, match=words), distributed.explain_lost_process(lambda: "go on so"):
+        raise RuntimeError(GONE)
+
+
+@pytest.mark.parametrize(("world", "words"), [(1, GONE), (2, "size mismatch")])
+def test_other_failures_stay_as_they_are(monkeypatch, world, words):
+    monkeypatch.setattr(distributed, "world_size", lambda: world)
+    with pytest.raises(RuntimeError, match=re.escape(words)), distributed.explain_lost_process(str):
+        raise RuntimeError(words)

@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -23,7 +24,7 @@ def send(number: signal.Signals) -> None:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1, signal.SIGINT])
 def test_a_signal_outside_a_step_ends_the_work_at_once(number):
     before = signal.getsignal(number)
-    with pytest.raises(Interrupted, match=f"stopped by {number.name}; go on so") as error, Signals("go on so"):
+    with pytest.raises(Interrupted, match=f"stopped by {number.name}; go on so") as error, Signals(lambda: "go on so"):
         send(number)
     assert error.value.code == 128 + number
     assert signal.getsignal(number) == before
@@ -33,7 +34,7 @@ def test_a_signal_inside_a_step_waits_for_its_end():
     finished = []
 
     def step() -> None:
-        with Signals("") as listening, listening.waiting(True):
+        with Signals(str) as listening, listening.waiting(True):
             send(signal.SIGTERM)
             finished.append(listening.requested)
 
@@ -51,7 +52,7 @@ def test_what_is_scored_between_steps_is_ended_at_once():
             scored.append("scored")
 
     def step() -> None:
-        with Signals("") as listening, listening.waiting(True):
+        with Signals(str) as listening, listening.waiting(True):
             with pytest.raises(Interrupted):
                 score(listening)
             scored.append("saved")
@@ -64,7 +65,7 @@ def test_what_is_scored_between_steps_is_ended_at_once():
 def test_the_same_signal_told_twice_is_one_and_a_later_one_ends_the_process(monkeypatch):
     killed = []
     monkeypatch.setattr(signals.os, "kill", lambda process, number: killed.append(number))
-    with Signals("") as listening:
+    with Signals(str) as listening:
         listening.waits = True
         listening._handle(signal.SIGTERM, None)
         listening._handle(signal.SIGTERM, None)
@@ -72,6 +73,59 @@ def test_the_same_signal_told_twice_is_one_and_a_later_one_ends_the_process(monk
         listening.came -= 2 * signals.REPEATED_WITHIN
         listening._handle(signal.SIGTERM, None)
         assert killed == [signal.SIGTERM]
+
+
+@pytest.mark.parametrize("rank", ["0", "1"])
+def test_what_waits_in_a_library_for_others_that_never_come_is_ended_too(rank):
+    """No handler of Python's runs before the wait is over. The first process speaks for all."""
+    waits = """
+import ctypes, sys
+from cse.training import signals
+signals.DEAF = 0.1
+libc, mutex = ctypes.CDLL(None), ctypes.create_string_buffer(64)
+libc.pthread_mutex_lock(mutex)
+try:
+    with signals.Signals(lambda: "go on so") as listening, listening.beginning():
+        print("waits", flush=True)
+        libc.pthread_mutex_lock(mutex)
+except signals.Interrupted:  # the signal came before the wait
+    sys.exit("came before")
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", waits], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=os.environ | {"RANK": rank},
+    )  # fmt: skip
+    assert process.stdout.readline() == "waits\n"
+    time.sleep(0.5)
+    process.terminate()
+    said = process.communicate(timeout=600)[1]
+    if said == "came before\n":
+        pytest.skip("the machine is too slow to hit the wait")
+    assert process.returncode == {"0": 143, "1": 0}[rank]
+    assert said == {"0": "-c: stopped by SIGTERM; go on so\n", "1": ""}[rank]
+
+
+def test_a_worker_of_a_process_that_begins_does_not_speak_for_it():
+    """Its handler leaves a signal to its parent, who got none."""
+    works = """
+import multiprocessing, time
+from cse.training import signals
+signals.DEAF = 0.1
+forking = multiprocessing.get_context("fork")
+begun = forking.Event()
+def work():
+    begun.set()
+    time.sleep(1)
+with signals.Signals(str) as listening, listening.beginning():
+    child = forking.Process(target=work)
+    child.start()
+    begun.wait()
+    child.terminate()
+    child.join()
+    time.sleep(0.5)
+"""
+    ended = subprocess.run([sys.executable, "-c", works], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")
 
 
 def stop_at(step: int, number: signal.Signals, command: list[str], folder: Path) -> subprocess.CompletedProcess:

@@ -1,0 +1,41 @@
+"""What a run that ended early says: how it goes on, if there is anything to go on with."""
+
+import os
+import signal
+
+import pytest
+from omegaconf import OmegaConf
+
+from cse.run import build
+from cse.run.run import goes_on
+
+
+@pytest.mark.parametrize(
+    ("asked", "saved", "words"),
+    [
+        ({}, True, "this goes on: cse-train 'resume={}'"),
+        ({}, False, "nothing is saved yet, this starts again: cse-train 'resume={}'"),
+        ({"dry_run": True}, False, "nothing was trained"),
+        ({"data": {"preview": 3}}, False, "nothing was trained"),
+    ],
+)
+def test_the_line_is_one_that_works(tmp_path, asked, saved, words):
+    folder = tmp_path / "a run"
+    (folder / ("last" if saved else "plots")).mkdir(parents=True)
+    cfg = OmegaConf.merge({"dry_run": False, "data": {"preview": None}}, asked)
+    assert goes_on(cfg, folder) == words.format(folder)
+
+
+@pytest.mark.parametrize(("more", "words"), [([], "starts again"), (["dry_run=true"], "nothing was trained")])
+def test_a_signal_before_the_first_step_ends_a_run_at_once(small_run, cse_train, monkeypatch, capsys, more, words):
+    prepared = build.prepared
+
+    def stopped(part):
+        os.kill(os.getpid(), signal.SIGTERM)
+        return prepared(part)
+
+    monkeypatch.setattr(build, "prepared", stopped)
+    assert cse_train([*small_run, *more]) == 143
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert "stopped by SIGTERM; " in said
+    assert words in said
