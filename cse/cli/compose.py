@@ -28,6 +28,7 @@ from cse.run.composition import (
 from cse.run.groups import PROVIDER, adopted, choices, own_folders
 from cse.run.words import newest_run
 from cse.sweep.line import INFORM, MULTI
+from cse.training.signals import Signals
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a disk, a quota, a file's limit
 
@@ -204,7 +205,8 @@ def command(config_name: str, task: Callable[[DictConfig], object], arguments: l
         with cleanup.after_mistake(before), exit_codes(config_name, arguments):
             return task(settle(cfg, config_name))
 
-    with exit_codes(config_name, arguments):
+    with exit_codes(config_name, arguments), Signals(lambda: "nothing was begun, the same line starts again"):
+        launched.refuse_lone_process()
         if "hydra.mode=RUN" not in arguments:  # a sweep's job has the sweep's own words, too
             refuse_sizes(arguments)
         arguments = launched.following(spelled(resumed(arguments), config_name))

@@ -2,8 +2,10 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import pytest
 
@@ -15,6 +17,7 @@ from cse.errors import UserError
 def waited(monkeypatch):
     seconds = []
     monkeypatch.setattr(launched.time, "sleep", seconds.append)
+    monkeypatch.setattr(launched.signal, "signal", lambda *_: None)
     return seconds
 
 
@@ -25,6 +28,31 @@ def test_all_but_the_first_wait_before_they_complain(monkeypatch, waited, rank, 
     with pytest.raises(UserError), launched.in_turn():
         raise UserError("wrong")
     assert waited == expected
+
+
+def test_one_that_its_launcher_ends_leaves_the_code_to_the_first(monkeypatch):
+    """srun exits with the largest code: 143 of this one would hide the first one's 2."""
+    monkeypatch.setenv("RANK", "1")
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(launched.time, "sleep", lambda _: os.kill(os.getpid(), signal.SIGTERM))
+    try:
+        with pytest.raises(SystemExit) as ended, launched.in_turn():
+            raise UserError("wrong")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert ended.value.code == 0
+
+
+ACCELERATE = {"ACCELERATE_MIXED_PRECISION": "no", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
+
+
+@pytest.mark.parametrize(
+    ("environment", "refused"), [(ACCELERATE, True), ({**ACCELERATE, "RANK": "0"}, False), ({}, False)]
+)
+def test_one_process_of_several_is_refused(monkeypatch, environment, refused):
+    monkeypatch.setattr(os, "environ", environment)
+    with pytest.raises(UserError, match="--multi_gpu and no --cpu") if refused else nullcontext():
+        launched.refuse_lone_process()
 
 
 def test_an_end_without_an_error_is_not_held_up(monkeypatch, waited):
