@@ -2,8 +2,10 @@
 
 import os
 import socket
+import subprocess
 import time
 
+import psutil
 import pytest
 
 from cse.errors import RunError, UserError
@@ -70,8 +72,24 @@ def test_silence_is_death_elsewhere_and_the_system_knows_here():
     here = socket.gethostname()
     assert Beat("elsewhere", 1, 1000.0).is_alive(1000.0 + heartbeat.SILENCE - 1)
     assert not Beat("elsewhere", 1, 1000.0).is_alive(1000.0 + heartbeat.SILENCE)
-    assert Beat(here, os.getpid(), 1000.0).is_alive(1001.0)
-    assert not Beat(here, 2**22 + 1, 1000.0).is_alive(1001.0)
+    started = heartbeat.started(os.getpid())
+    assert Beat(here, os.getpid(), 1000.0, started=started).is_alive(1001.0)
+    assert not Beat(here, 2**22 + 1, 1000.0, started=started).is_alive(1001.0)
+    assert not Beat(here, os.getpid(), 1000.0, started=started - 60).is_alive(1001.0), "another one of that number"
+
+
+@pytest.mark.parametrize("hours", [-5, 5])
+def test_a_change_of_the_clock_ends_no_run_of_this_machine(tmp_path, hours):
+    with Heartbeat(tmp_path):
+        assert first_beat(tmp_path).is_alive(time.time() + 3600 * hours)
+
+
+def test_a_process_that_has_ended_unnoticed_has_ended():
+    child = subprocess.Popen(["true"])
+    while psutil.Process(child.pid).status() != psutil.STATUS_ZOMBIE:
+        time.sleep(0.01)
+    assert heartbeat.started(child.pid) is None
+    child.wait()
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"host": 1, "pid": "x", "time": 1}', "null"])
