@@ -142,9 +142,11 @@ class Wandb:
 
     @property
     def where(self) -> str:
-        """The run's page, or the command that uploads it."""
-        offline = self.run.settings.mode == "offline"
-        return f"wandb sync {shlex.quote(str(Path(self.run.dir).parent))}" if offline else str(self.run.url)
+        """The run's page, or the command that uploads it: each piece of a run that was resumed, but those uploaded."""
+        if self.run.settings.mode != "offline":
+            return str(self.run.url)
+        pieces = sorted(Path(self.run.dir).parents[1].glob(f"offline-run-*-{self.run.id}"))
+        return shlex.join(["wandb", "sync", *(str(piece) for piece in pieces if not any(piece.glob("*.synced")))])
 
     def log(self, metrics: dict[str, float], step: int) -> None:
         """Metrics of one step, by name."""
@@ -163,7 +165,7 @@ class Wandb:
 
     def finish(self, exit_code: int, summary: Json) -> None:
         """Close the run with its scores; waits at most finish_timeout for the upload."""
-        self.run.summary.update(summary)
+        self.run.summary.update({**summary, **self.best})  # whose dev scores are those of the best step
         if self.artifact and exit_code == 0:
             self._upload(summary)
         where = self.where

@@ -90,7 +90,7 @@ def test_an_offline_run_is_written_and_read_back(alone, tmp_path, caplog):
         run.table("scores", ["task", "score"], [["STS12", 70.1]])
         where = run.where
         run.log({"test/sts/average": 76.25}, 250)
-        run.finish(1, {"test/sts/average": 76.25})
+        run.finish(1, {"test/sts/average": 76.25, "dev/stsb/spearman": 78.0})
     assert not ours(caplog)  # offline was asked for
     (path,) = offline_files(tmp_path)
     assert where == f"wandb sync {path.parent}"
@@ -126,6 +126,18 @@ def test_a_resumed_run_keeps_its_id_and_a_fresh_one_draws_another(alone, tmp_pat
         ids.append(run.run.id)
         run.finish(0, {})
     assert ids[0] == ids[1] != ids[2]
+
+
+def test_the_pieces_of_a_resumed_run_are_uploaded_by_one_line(alone, tmp_path):
+    for resume_step in (None, 125, 250):
+        run = start(tmp_path, "offline", resume_step=resume_step)
+        where = run.where
+        run.finish(0, {})
+        if resume_step == 125:
+            first = offline_files(tmp_path)[0]
+            first.with_name(f"{first.name}.synced").touch()  # as `wandb sync` leaves it
+        time.sleep(1)  # a piece's folder is named by the second
+    assert where == " ".join(["wandb sync", *(str(path.parent) for path in offline_files(tmp_path)[1:])])
 
 
 def test_a_run_of_a_sweep_is_resumed_in_it(alone, tmp_path):
