@@ -6,8 +6,7 @@ import signal
 import pytest
 from omegaconf import OmegaConf
 
-from cse.run import build
-from cse.run.run import goes_on
+from cse.run import run
 
 
 @pytest.mark.parametrize(
@@ -23,18 +22,18 @@ def test_the_line_is_one_that_works(tmp_path, asked, saved, words):
     folder = tmp_path / "a run"
     (folder / ("last" if saved else "plots")).mkdir(parents=True)
     cfg = OmegaConf.merge({"dry_run": False, "data": {"preview": None}}, asked)
-    assert goes_on(cfg, folder) == words.format(folder)
+    assert run.goes_on(cfg, folder) == words.format(folder)
 
 
 @pytest.mark.parametrize(("more", "words"), [([], "starts again"), (["dry_run=true"], "nothing was trained")])
 def test_a_signal_before_the_first_step_ends_a_run_at_once(small_run, cse_train, monkeypatch, capsys, more, words):
-    prepared = build.prepared
+    built = run.build
 
-    def stopped(part):
+    def stopped(*parts):
         os.kill(os.getpid(), signal.SIGTERM)
-        return prepared(part)
+        return built(*parts)
 
-    monkeypatch.setattr(build, "prepared", stopped)
+    monkeypatch.setattr(run, "build", stopped)
     assert cse_train([*small_run, *more]) == 143
     said = capsys.readouterr().err.splitlines()[-1]
     assert "stopped by SIGTERM; " in said
