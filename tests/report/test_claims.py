@@ -214,10 +214,12 @@ def test_one_value_a_side_is_not_tested():
     assert math.isnan(found.p)
 
 
-def test_an_encoder_without_a_seed_is_one_number():
-    found = statistics.compared({"0": 71.0, "1": 72.0, "2": 71.5}, {"None": 70.0}, 0.95)
-    assert found.test == "one-sample t"
-    assert found.p == pytest.approx(stats.ttest_1samp([71.0, 72.0, 71.5], 70.0).pvalue)
+def test_an_encoder_without_a_seed_is_one_number_on_either_side():
+    seeds, one = {"0": 71.0, "1": 72.0, "2": 71.5}, {"None": 70.0}
+    above, below = statistics.compared(seeds, one, 0.95), statistics.compared(one, seeds, 0.95)
+    assert (above.effect, below.effect) == (1.5, -1.5)
+    assert above.test == below.test == "one-sample t"
+    assert above.p == below.p == pytest.approx(stats.ttest_1samp([71.0, 72.0, 71.5], 70.0).pvalue)
 
 
 def test_holm_steps_down_and_keeps_the_order():
