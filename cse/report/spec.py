@@ -40,22 +40,8 @@ from cse.report.published import Published
 from cse.report.runs import Where
 
 AGGREGATES = ("mean", "max", "q75", "q50", "best")
-KEYS = {
-    "paper",
-    "table",
-    "rows",
-    "columns",
-    "metric",
-    "aggregate",
-    "select",
-    "seed",
-    "baseline",
-    "setting",
-    "tolerance",
-    "seed_sd",
-    "figures",
-    "claims",
-}
+KEYS = {"paper", "table", "rows", "columns", "metric", "aggregate", "select", "seed", "baseline", "setting",
+        "tolerance", "seed_sd", "figures", "claims"}  # fmt: skip
 
 GEOMETRY = ("alignment", "uniformity", "uniformity_without_log", "mean_cosine", "effective_rank", "isotropy")
 LESS_IS_BETTER = ("alignment", "uniformity", "uniformity_without_log", "mean_cosine", "median_rank", "mse", "loss",
