@@ -95,7 +95,11 @@ def forwarded() -> Iterator[Told]:
         for one, handler in before.items():
             signal.signal(one, signal.SIG_IGN if is_one_of_several() else handler)
     if told.received and not is_one_of_several():
-        first = signal.SIGUSR2 if slurm.is_wanted_later(told.received[0]) else signal.Signals(told.received[0])
+        first = signal.Signals(told.received[0])
+        if slurm.is_wanted_later(first):
+            first = signal.SIGUSR2
+            # SLURM's own, as soon as submitit's scontrol has put the job back: scontrol, too, would die of it
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
         handler = before[first]
         if callable(handler):
             handler(first, None)

@@ -101,6 +101,17 @@ def test_a_signal_while_the_job_waits_for_a_gpu_ends_the_wait(job, monkeypatch, 
         assert job(lambda: ["false"]) == "interrupted"
 
 
+def test_slurm_ends_a_job_that_is_put_back_and_not_what_puts_it_back(monkeypatch):
+    """submitit asks by scontrol, one of the job's processes: it gets the signal that the job gets."""
+    codes = []
+    put_back = ["sh", "-c", "kill -TERM $$; exit 0"]
+    signal.signal(signal.SIGUSR2, lambda *_: codes.append(subprocess.run(put_back).returncode))
+    monkeypatch.setattr(worker.slurm, "is_wanted_later", lambda number: True)
+    with pytest.raises(KeyboardInterrupt), worker.forwarded():
+        os.kill(os.getpid(), signal.SIGUSR1)
+    assert codes == [0]
+
+
 def test_a_half_written_end_of_a_job_is_none_yet(tmp_path, capsys):
     path = plan.Plan("cse-train", "", [], [], False).write(tmp_path)
     plan.record_end(path, "one", "done")
