@@ -44,15 +44,15 @@ PreemptMode=REQUEUE
 SlurmctldParameters=preempt_send_user_signal
 SchedulerParameters=bf_interval=1,sched_interval=2,sched_min_interval=0
 ReturnToService=2
-SlurmdTimeout=10
-MessageTimeout=15
+SlurmdTimeout=30
+MessageTimeout=30
 MailProg=/bin/true
-KillWait=5
+KillWait=60
 MinJobAge=600
 SlurmdParameters=config_overrides
 GresTypes=gpu
 NodeName=node[1-2] CPUs=16 Gres=gpu:8
-PartitionName=low Nodes=ALL Default=YES PriorityTier=1 GraceTime=30
+PartitionName=low Nodes=ALL Default=YES PriorityTier=1 GraceTime=120
 PartitionName=high Nodes=ALL PriorityTier=2 PreemptMode=OFF
 END
 for number in {0..7}; do mknod "$folder/gpu$number" c 1 3; done  # as empty as /dev/null
@@ -76,11 +76,11 @@ while true; do  # after a power cut it comes back
     until [ "$(readlink /proc/$!/ns/net)" != "$(readlink /proc/$$/ns/net)" ]; do sleep 0.02; done
     ip link set cable2 netns $!
     wait $! || true
-    sleep 20 # longer than it takes SLURM to notice
+    until sinfo --noheader --nodes=node2 --format=%T | grep -q down; do sleep 0.5; done # SLURM has noticed
 done &
 slurmctld -D -L "$folder/log/slurmctld" &
 slurmd -D -L "$folder/log/node1" &
-for _ in {1..150}; do
+until ((SECONDS > 600)); do
     ready=$(sinfo --noheader --states=idle --format=%D --partition=low 2>/dev/null || true)
     [ "$ready" != 2 ] || break
     sleep 0.2
