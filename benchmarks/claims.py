@@ -21,7 +21,7 @@ from cse.cli.reporting import settings
 from cse.dotted import flattened
 from cse.errors import UserError
 from cse.files import replaced_file, write_text
-from cse.report.findings import TOLD, facts, said
+from cse.report.findings import FACTS, facts, said
 from cse.report.page import Report
 from cse.report.runs import Run
 from cse.run.composition import nearest
@@ -44,7 +44,7 @@ row of RoBERTa or of a large encoder has no run because MiniLM stands for every 
 probing files, MTEB's categories its sets, Table S5 the checkpoints on the hub. Long grids were run in part: *runs* is
 how many, *minutes* how long all of them took. *Commit*: of the code that judged them.
 """
-COLUMNS = ("paper", "table", "claim", *TOLD, "verdict", "minutes", "runs", "date", "commit")
+COLUMNS = ("paper", "table", "claim", *FACTS, "verdict", "minutes", "runs", "date", "commit")
 SHOWN = tuple(name for name in COLUMNS if name != "test")
 RESULTS = ("git_commit", "device", "steps", "best_step", "seconds")  # of a run's results.json
 OVERLAP = ("texts", "exact", "normalised")

@@ -33,7 +33,7 @@ class Setting:
         """The metric of every run that is done and has it."""
         return [run.metrics[metric] for run in self.runs if run.status == "done" and metric in run.metrics]
 
-    def told(self, metric: str) -> str:
+    def mean_and_sd(self, metric: str) -> str:
         """mean ± sd; "" without a run."""
         scores = self.scores(metric)
         if not scores:
@@ -121,7 +121,7 @@ class Comparison:
         lines = []
         for place, one in enumerate([*self.ranked, *rest]):
             star = "*" if place == 0 and self.ranked else ""
-            lines.append([star, *map(shown, one.values), runs_of(one), *map(one.told, self.chosen)])
+            lines.append([star, *map(shown, one.values), runs_of(one), *map(one.mean_and_sd, self.chosen)])
         return Grid(["", *self.keys.values(), "runs", *self.chosen], lines, set(range(len(lines))))
 
     def more_seeds(self, setting: Setting) -> str:

@@ -6,7 +6,7 @@ from cse.files import csv_text
 from cse.report.layout import Grid, bounds, grid_to_markdown, probability, signed
 from cse.report.verdicts import Finding
 
-TOLD: dict[str, Callable[[Finding], str]] = {
+FACTS: dict[str, Callable[[Finding], str]] = {
     "printed": lambda f: signed(f.printed, 2),
     "printed so": lambda f: {True: "yes", False: "NO", None: ""}[f.supported],
     "ours": lambda f: signed(f.effect, 2) + (f" ({f.part})" if f.part else ""),
@@ -27,14 +27,14 @@ def said(finding: Finding) -> str:
 
 def facts(finding: Finding) -> dict[str, str]:
     """What is known of a claim beside its words and its verdict; "" where nothing is."""
-    return {name: text(finding) for name, text in TOLD.items()}
+    return {name: text(finding) for name, text in FACTS.items()}
 
 
 def grid(findings: list[Finding]) -> Grid:
     """A line for each claim, its verdict first; without facts that no claim has."""
-    told = [name for name, text in TOLD.items() if any(map(text, findings))]
-    lines = [[f.claim.says, f.claim.source, said(f), *(TOLD[name](f) for name in told)] for f in findings]
-    return Grid(["claim", "source", "verdict", *told], lines, set(range(len(lines))))
+    known = [name for name, text in FACTS.items() if any(map(text, findings))]
+    lines = [[f.claim.says, f.claim.source, said(f), *(FACTS[name](f) for name in known)] for f in findings]
+    return Grid(["claim", "source", "verdict", *known], lines, set(range(len(lines))))
 
 
 def to_markdown(findings: list[Finding]) -> str:

@@ -45,10 +45,10 @@ def typed_keys(runs: Iterable[Run]) -> list[str]:
 
 def follows(runs: Iterable[Run], keys: Sequence[str], key: str) -> bool:
     """Whether runs that are alike in `keys` are alike in `key` too: its value then follows from theirs."""
-    told: dict[str, str] = {}
+    seen: dict[str, str] = {}
     for run in runs:
         value = repr(plain(run.get(key)))
-        if told.setdefault(repr([plain(run.get(one)) for one in keys]), value) != value:
+        if seen.setdefault(repr([plain(run.get(one)) for one in keys]), value) != value:
             return False
     return True
 

@@ -126,6 +126,6 @@ def show_comparison(comparison: Comparison, console: "Console") -> None:
         console.print(Text(note, style="dim"), soft_wrap=True)
     best = comparison.ranked[0]
     score = Text(f"\n* best by {comparison.best_by}: {comparison.label(best)}: ")
-    console.print(Text.assemble(score, (best.told(comparison.best_by or ""), "bold")), soft_wrap=True)
+    console.print(Text.assemble(score, (best.mean_and_sd(comparison.best_by or ""), "bold")), soft_wrap=True)
     if again := comparison.more_seeds(best):
         console.print(Text(f"  more seeds of it: {again}"), soft_wrap=True)
