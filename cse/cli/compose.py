@@ -20,6 +20,7 @@ from cse.run.composition import (
     explaining,
     nearest,
     program,
+    quoted,
     refuse_additions,
     refuse_choices,
     refuse_sizes,
@@ -146,7 +147,7 @@ def refuse_flags(arguments: list[str], config_name: str) -> None:
         unknown = said.getvalue().strip().rpartition("error: ")[2]
         if flag := re.fullmatch(r"unrecognized arguments: --?([\w.-]+).*", unknown):
             key = flag[1].replace("-", "_")
-            hint = nearest(key, valid_keys(config_name, []))
+            hint = nearest(key, valid_keys(config_name, [])).replace("?", "=...?")
             raise UserError(f"{unknown}; a setting is KEY=VALUE{hint}") from None
         if ended.code:
             raise UserError(unknown) from None
@@ -182,7 +183,7 @@ def without_null(arguments: list[str]) -> list[str]:
 
 def spelled(arguments: list[str], config_name: str) -> list[str]:
     """What a person typed, as Hydra wants it."""
-    arguments = without_null(sort_arguments(arguments))
+    arguments = without_null(sort_arguments(quoted(arguments)))
     return of_the_only_evaluator(without_evaluation(arguments, config_name))
 
 

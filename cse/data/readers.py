@@ -19,6 +19,14 @@ DELIMITERS = {".csv": ",", ".tsv": "\t"}
 MAX_CELL_CHARACTERS = 10_000_000  # characters: far more than a document, far less than a file behind a quote left open
 PLAIN = "".join(map(chr, range(32, 127))) + "\\x41\n"  # idna and unicode_escape, too, are encodings
 EMPTY = " "  # what SimCSE's code makes of an empty cell
+BEGINNINGS = {
+    b"\xff\xfe": "it is UTF-16; convert it with iconv -f utf-16 -t utf-8",
+    b"\xfe\xff": "it is UTF-16; convert it with iconv -f utf-16 -t utf-8",
+    b"\x1f\x8b": "it is gzipped; let its name end in .gz",
+    b"PK\x03\x04": "it is a zip archive or a spreadsheet; unpack it, or save it as .csv",
+    b"PAR1": "it is Parquet; let its name end in .parquet",
+}
+"""What a file is that begins so, and is no text in any encoding that keeps ASCII."""
 
 Rows = Iterator[tuple[str, ...]]
 
@@ -59,14 +67,27 @@ def read_rows(file: Path, columns: list[str] | None, encoding: str) -> Rows:
     header = columns_of(file, encoding)
     if columns is None:
         raise UserError(
-            f"data.columns is not set: {file} has columns {shown(header)}; name one, two or three of them: "
-            "data.columns=[A,B]"
+            f"data.columns is not set: {file} has columns {shown(header)}{split(header)}; name one, two or three of "
+            "them: data.columns=[A,B]"
         )
     if missing := [name for name in columns if name not in header]:
-        raise UserError(f"data.columns={columns}: {file} has no column {', '.join(missing)}; it has {shown(header)}")
+        raise UserError(
+            f"data.columns={columns}: {file} has no column {', '.join(missing)}; it has {shown(header)}{split(header)}"
+        )
     if repeated := [name for name in columns if header.count(name) > 1]:
         raise UserError(f"data.columns={columns}: {file} has more than one column {', '.join(repeated)}")
     return {".csv": _csv, ".tsv": _csv, ".jsonl": _jsonl, ".parquet": _parquet}[kind(file)](file, columns, encoding)
+
+
+def split(header: list[str]) -> str:
+    """The words that say how a file's columns are split where another mark than its ending's does it, or nothing."""
+    marks = {
+        "\t": "tabs; let its name end in .tsv",
+        ",": "commas; let its name end in .csv",
+        ";": "semicolons; save it with commas",
+    }
+    mark = next((mark for mark in marks if len(header) == 1 and mark in header[0]), None)
+    return f": its columns are split by {marks[mark]}" if mark else ""
 
 
 def shown(names: list[str]) -> str:
@@ -88,10 +109,15 @@ def lines_of(file: Path, encoding: str) -> Iterator[tuple[int, str]]:
                 yield number, line.decode(encoding).strip("\r\n\ufeff" if number == 1 else "\r\n")
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
-        raise UserError(
-            f"{file}, line {number}: byte 0x{byte:02x} is not {encoding}; convert the file or set data.encoding"
-        ) from error
+        with open(file, "rb") as opened:
+            start = opened.read(4)
+        known = next((what for begins, what in BEGINNINGS.items() if start.startswith(begins)), None)
+        help_ = known if file.suffix != ".gz" and known else "convert the file or set data.encoding"
+        raise UserError(f"{file}, line {number}: byte 0x{byte:02x} is not {encoding}; {help_}") from error
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        if "Not a gzipped file" in str(error) and number == 0:
+            plain = f"{file} is not gzipped, though it is called so"
+            raise UserError(f"{plain}; let its name end in {kind(file)}") from error
         raise UserError(
             f"{file}, after line {number}: the gzip file is damaged ({error}); copy or compress it again"
         ) from error

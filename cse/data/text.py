@@ -107,9 +107,8 @@ class Text:
         report(notes, self.name)
         self.chosen = chosen_rows(len(self.texts[0]), self.limit, self.limit_seed)
         if len(self) < 2:
-            raise UserError(
-                f"data={self.name} ({self.path or self.identity}) has {len(self)} row; it needs at least two"
-            )
+            count = "one row" if len(self) else "no rows"
+            raise UserError(f"data={self.name} ({self.path or self.identity}) has {count}; it needs at least two")
 
     def tokenize(self, tokenizer, max_length: int) -> None:
         """Make ids(i) available: every column's ids with special tokens, cut to max_length."""

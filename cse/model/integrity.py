@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from pickle import UnpicklingError
 
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 from torch import nn
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -44,6 +44,9 @@ def loading(name: str, advice: str) -> Iterator[None]:
         raise UserError(
             f"model.name={name}: its .bin file holds more than weights and is not opened; save it as safetensors"
         ) from error
+    except SafetensorError as error:
+        what = "its .safetensors file is empty or damaged"
+        raise MissingResource(f"model.name={name}: {what} ({error}); copy or download it again") from error
     except Exception as error:  # transformers, tokenizers, safetensors and json each raise their own for a bad file
         reason = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
         if "connect" in reason and not Path(name).is_dir():

@@ -22,6 +22,9 @@ LISTED = 20
 LAPTOP_TEXT = ("scale.sentences", "scale.pairs", "scale.documents")
 """The text files of scale=laptop."""
 
+TEXT = re.compile(r"(?!.*\s[\w.]+=)[^'\"\[\]{}(),$\\]+", re.DOTALL)
+"""A value that can be nothing but text where Hydra cannot read it: no list, no mapping, no second KEY= in it."""
+
 SWITCH = {"yes": True, "on": True, "true": True, "no": False, "off": False, "false": False}
 """Words for truth, in small letters."""
 
@@ -171,8 +174,10 @@ def explain(error: Exception, arguments: list[str], config_name: str) -> str:
     if unread := unreadable(arguments, config_name):
         return unread
     if match := re.search(r"Ambiguous value for argument '([^']+)'", text):
-        lists = "a list is KEY=[A,B], a run for each value is -m KEY=A,B"
+        lists = "a list is KEY=[A,B], a run for each value is -m KEY=A,B, text with a comma is 'KEY=\"A,B\"'"
         return f"{match[1]}: several values; {lists}, and a number has a point, no comma"
+    if match := re.search(r"Environment variable '([^']+)' not found[\s\S]*full_key: ([\w.]+)", text):
+        return f"{match[2]}: the environment variable {match[1]} is not set: set it, or write the value itself"
     if match := re.search(r"does not support sweep type : (\w+)", text):
         ranges = [argument for argument in arguments if "interval(" in argument]
         return f"{' '.join(ranges)}: a range to search in needs a search: hydra/sweeper=smac"
@@ -190,9 +195,19 @@ def unreadable(arguments: list[str], config_name: str) -> str | None:
     for argument in (argument for argument in arguments if not argument.startswith("-")):
         try:
             OverridesParser.create().parse_override(argument)
-        except HydraException as error:
-            return words.unread(argument, config_name, str(error).splitlines()[0])
+        except HydraException:
+            return words.unread(argument, config_name)
     return None
+
+
+def quoted(arguments: list[str]) -> list[str]:
+    """The arguments, with quotes around a value that is text though Hydra's grammar cannot read it: a path with an
+    umlaut or with = in it."""
+    halves = [(argument, *argument.partition("=")[::2]) for argument in arguments]
+    return [
+        f'{key}="{value}"' if key and TEXT.fullmatch(value) and unreadable([argument], "train") else argument
+        for argument, key, value in halves
+    ]
 
 
 def nearest(key: str, keys: list[str]) -> str:

@@ -14,12 +14,15 @@ OWN = {
 """What a group takes beside its choices."""
 
 
-def unread(word: str, config_name: str, reason: str) -> str:
-    """The sentence for a word that Hydra's grammar cannot read. reason: what the grammar says of it."""
+def unread(word: str, config_name: str) -> str:
+    """The sentence for a word that Hydra's grammar cannot read."""
     if "=" in word and (word.count("[") != word.count("]") or word.count("{") != word.count("}")):
         return f"{word}: a bracket is left open; where a list has blanks, quote the word: 'KEY=[A, B]'"
+    if re.search(r"=.*\s[\w.]+=", word):
+        return f"{word}: several settings in one word; each is a word of its own, without quotes around them all"
     if "=" in word:
-        return f"{word}: cannot be read ({reason}); a value with blanks, commas or brackets: 'KEY=\"VALUE\"'"
+        key, _, value = word.partition("=")
+        return f"{word}: the value cannot be read; a list is KEY=[A,B], text is '{key}=\"{value}\"'"
     hints = [f"{group}={word}" for group in groups(config_name) if word in choices(group)]
     if Path(word).exists():
         hints.append(f"data=text data.path={word}" if config_name == "train" else f"checkpoint={word}")

@@ -9,6 +9,8 @@ import pytest
 from typed import exit_code
 
 from cse.cli import cleanup
+from cse.run.composition import quoted
+from cse.run.words import unread
 
 
 @pytest.fixture
@@ -42,6 +44,12 @@ def typed(monkeypatch, tmp_path, capsys) -> Callable[[str], str]:
         ("cse-train data.path=x.txt", "there is no key data.path; it belongs to data=text"),
         ("cse-train objective=barlow temperature=1", "there is no key temperature; objective.temperature belongs to"),
         ("cse-train --learning_rate 1", "unrecognized arguments: --learning_rate; a setting is KEY=VALUE; did you"),
+        ("cse-train --clipp 1", "unrecognized arguments: --clipp; a setting is KEY=VALUE; did you mean trainer.clip=."),
+        ("cse-train objective=“simcse”", "objective=“simcse” is not a choice; did you mean simcse?"),
+        ("cse-train trainer.lr=3e−5", "trainer.lr=3e−5: must be a number above 0"),
+        ("cse-train eval=null SMALL data.path=täxt/a=b.txt", "data.path=täxt/a=b.txt: there is no such file"),
+        ("cse-train trainer.lr=64,", "trainer.lr=64,: the value cannot be read; a list is KEY=[A,B], text is 'trainer"),
+        ("cse-train data.path=a,b.txt", "data.path=a,b.txt: several values; a list is KEY=[A,B], a run for each"),
         ("cse-train trainer.lr=0,1", "trainer.lr=0,1: several values; a list is KEY=[A,B], a run for each value is -m"),
         ("cse-train data.columns=[a, b]", "data.columns=[a,: a bracket is left open; where a list has blanks, quote"),
         ("cse-train objective = barlow", "=: there is no key in it; a setting is KEY=VALUE, without blanks"),
@@ -58,6 +66,7 @@ def typed(monkeypatch, tmp_path, capsys) -> Callable[[str], str]:
         ("cse-train model=null", "model=null is not a choice; the choices: bert"),
         ("cse-train eval.stsb.nokey=1", "there is no key eval.stsb.nokey"),
         ("cse-train trainer.lr=${nokey}", "Interpolation key 'nokey' not found"),
+        ("cse-train data=text data.path=${oc.env:NO_SUCH}", "data.path: the environment variable NO_SUCH is not set"),
         ("cse-train data=text", "data.path is not set: say data.path=..."),
         ("cse-train trainer.lr=", "trainer.lr=: must be a number above 0"),
         ("cse-train -m seed=-2,-3", "seed=-2: must be a whole number from 0 to 4294967295"),
@@ -83,6 +92,17 @@ def test_one_line_and_nothing_left(typed, tmp_path, tiny_bert, sentences, line, 
     small = f"model.name={tiny_bert} data=text data.path={sentences} paths.cache={tmp_path}/cache tracker=none"
     assert typed(line.replace("SMALL", small)).startswith(told)
     assert list((tmp_path / "here").iterdir()) == []
+
+
+def test_a_line_in_one_pair_of_quotes_is_told_apart_from_a_value_with_blanks():
+    assert unread("seed=1 trainer.lr=1", "train").startswith("seed=1 trainer.lr=1: several settings in one word")
+    assert quoted(["seed=1 trainer.lr=1", "data.path=mit leer/ü=1.txt", "data.path=a.txt", "eval=[ü]", "-m"]) == [
+        "seed=1 trainer.lr=1",
+        'data.path="mit leer/ü=1.txt"',
+        "data.path=a.txt",
+        "eval=[ü]",
+        "-m",
+    ]
 
 
 def test_a_folder_of_runs_is_told_its_newest(typed, tmp_path):

@@ -24,6 +24,32 @@ def prepared(tmp_path, path, columns=("first", "second"), **more) -> Text:
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
+        ("a.txt", "one\n".encode("utf-16"), "a.txt, line 1: .* it is UTF-16; convert it with iconv -f utf-16 -t utf-8"),
+        ("a.txt", gzip.compress(b"one\n"), "it is gzipped; let its name end in .gz"),
+        ("a.txt.gz", b"one\n", "is not gzipped, though it is called so; let its name end in .txt"),
+        ("a.csv", b"PK\x03\x04\x14\xff", "it is a zip archive or a spreadsheet"),
+        ("a.txt", "Grüße\n".encode("latin-1"), "byte 0xfc is not utf-8; convert the file or set data.encoding"),
+        ("a.csv", b"first\tsecond\none\ttwo\n", "its columns are split by tabs; let its name end in .tsv"),
+        ("a.tsv", b"first,second\none,two\n", "its columns are split by commas; let its name end in .csv"),
+        ("a.csv", b"first;second\none;two\n", "its columns are split by semicolons"),
+        ("a.csv", b"one;two\n1;2\n", "it has one;two: its columns are split by semicolons"),
+    ],
+)
+def test_a_file_of_another_kind_than_its_name_says_is_recognised(tmp_path, name, content, told):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError, match=told):
+        prepared(tmp_path, tmp_path / name, None if ".txt" in name else ("first", "second"))
+
+
+def test_the_columns_to_choose_from_are_those_that_a_reader_sees(tmp_path):
+    (tmp_path / "a.csv").write_text("first\tsecond\none\ttwo\n")
+    with pytest.raises(UserError, match=r"is not set.*split by tabs; let its name end in .tsv; name one, two or three"):
+        prepared(tmp_path, tmp_path / "a.csv", None)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
         ("a.csv", HEADER + "one,two\nthree\n", "a.csv, line 3: 1 fields, but the header has 2"),
         ("a.csv", HEADER + 'one,two\nthree,"four\nfive,six\n', "a.csv, line 3: unexpected end of data.*must be closed"),
         ("a.csv", HEADER + 'one,"two\nthree,four\nfive,"six"\n', "a.csv, line 2: .*a quoted cell must be closed"),
