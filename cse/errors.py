@@ -1,12 +1,33 @@
 """The two ways a run ends early. A user's mistake is one sentence and exit code 2; a failed run is exit code 1."""
 
+from collections.abc import Sequence
+
 
 class UserError(Exception):
     """Bad input: what is wrong, where (file, line, key) and what to do, in one sentence. Exit code 2."""
 
 
 class MissingResource(UserError):
-    """Weights or data that cannot be had: names the thing, where it was looked for, and what works here instead."""
+    """Weights or data that cannot be had: names the thing, where it was looked for, and what works here instead.
+
+    reason: the words of the sentence that are true of other things too (what the hub said), "" where there are none.
+    parts: what `together` made it of.
+    """
+
+    def __init__(self, sentence: str, reason: str = "", parts: "Sequence[MissingResource]" = ()):
+        super().__init__(sentence)
+        self.reason, self.parts = reason, tuple(parts)
+
+
+def together(missing: Sequence[MissingResource], advice: str = "") -> MissingResource:
+    """One for all of them, each said once and each reason once. advice: for two things or more, at the end."""
+    parts = list({str(part): part for one in missing for part in (one.parts or (one,))}.values())
+    sentences, given = [], set()
+    for part in parts:
+        repeated = part.reason and part.reason in given
+        sentences.append(str(part).replace(part.reason, "likewise") if repeated else str(part))
+        given.add(part.reason)
+    return MissingResource("; and ".join(sentences) + (advice if len(parts) > 1 else ""), parts=parts)
 
 
 class RunError(Exception):

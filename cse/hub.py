@@ -3,6 +3,7 @@
 import errno
 import logging
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ log = logging.getLogger(__name__)
 
 PATIENCE = 10  # seconds for the hub's answer to a question
 WEIGHTS = (".safetensors", ".bin")
-NOT_LOADED = ("training_args.bin", "optimizer.bin", "scheduler.bin", "consolidated.safetensors")
+LOADED = re.compile(r"(model|pytorch_model)(-\d+-of-\d+)?\.(safetensors|bin)")  # weights by these names alone
 SETTINGS = (".json", ".txt", ".model", ".vocab", ".bpe", ".codes", ".jinja")  # and tokenizers
 ROOTS = ("", "1_", "2_", "3_")  # folders of a sentence-transformers model: 1_Pooling, 2_Dense, ...
 
@@ -50,8 +51,8 @@ class Repo:
 class NotHere(MissingResource):
     """Something of a repository is not in the cache, and cannot be had from the hub now."""
 
-    def __init__(self, sentence: str, repo: Repo | None = None):
-        super().__init__(sentence)
+    def __init__(self, sentence: str, repo: Repo | None = None, reason: str = ""):
+        super().__init__(sentence, reason)
         self.repo = repo
 
 
@@ -164,7 +165,7 @@ def files_of_model(files: list[RemoteFile]) -> list[RemoteFile]:
         for one in files
         if (folder := one.path.rpartition("/")[0]) in ROOTS or (one.path.count("/") == 1 and folder[:2] in ROOTS)
     ]
-    weights = [one for one in mine if one.path.endswith(WEIGHTS) and one.path not in NOT_LOADED]
+    weights = [one for one in mine if LOADED.fullmatch(one.path.rpartition("/")[2])]
     safe = [one for one in weights if one.path.endswith(".safetensors")]
     has_safe = any("/" not in one.path for one in safe)
     chosen = safe if has_safe else weights
@@ -202,7 +203,7 @@ def refusals(repo: Repo, config: str | None = None) -> Iterator[None]:
         if isinstance(error, ValueError) and "BuilderConfig" in str(error):
             raise UserError(f"{repo.asked}: {repo.name} has no {config} ({_first_line(error)})") from error
         said = refusal(repo, error)
-        raise NotHere(f"{repo.asked}: the {repo.kind} {repo.name} {said}; {repo.instead}", repo) from error
+        raise NotHere(f"{repo.asked}: the {repo.kind} {repo.name} {said}; {repo.instead}", repo, said) from error
 
 
 def refusal(repo: Repo, error: BaseException) -> str:

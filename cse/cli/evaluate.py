@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from omegaconf import DictConfig
 
 from cse.cli import compose, streams
-from cse.errors import MissingResource, UserError
+from cse.errors import MissingResource, UserError, together
 from cse.files import make_folder
 
 if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
@@ -65,13 +65,13 @@ def task(cfg: DictConfig) -> None:
     check(cfg)
     make_folder(Path(cfg.paths.cache), "paths.cache")
     with Heartbeat(folder):
-        missing: list[str] = []
+        missing: list[MissingResource] = []
         attempt = partial(build.attempted, missing)
         subject = attempt(lambda: load(cfg))
         evaluators = attempt(lambda: build.build_evaluators(cfg.eval, tuple(cfg.splits))) or {}
         sample = attempt(lambda: sentences(cfg.whitening.fit)) if cfg.whitening.kind else None
         if missing:
-            raise MissingResource("; and ".join(missing))
+            raise together(missing)
         evaluate(cfg, folder, subject, evaluators, sample)
 
 

@@ -82,21 +82,32 @@ class Text:
         self.chosen = np.empty(0, np.int64)
         self.texts: list[Ragged] = []
         self.token_ids: list[Ragged] = []
+        self.source: Iterable[tuple[str, ...]] | None = None
         self.digest = ""
         self.checksums: dict[str, str] = {}  # sha256 of local files
 
-    def prepare(self) -> None:
-        """Read the source, or its form in the cache.
+    def find(self) -> None:
+        """Find the source, and read nothing of a published corpus yet: `prepare` may take hours.
 
-        Raises MissingResource for a source that cannot be had, and UserError for one that cannot be read, that has
-        fewer than two rows, or of which more than 1 % cannot be used (cse.data.usable); a cache is then not left.
+        Raises MissingResource for a source that cannot be had, UserError for a file without these columns.
         """
         source, self.digest = self._source()
         if self.noise:
             source, self.digest = _with_noise(source, self.noise), _digest(self.digest, sorted(self.noise.items()))
+        self.source = source
         file = self.rows.keywords.get("file") if isinstance(self.rows, partial) else None
         if self.name in HUB and file is None and not (self.cache / self.digest).exists():
-            check_available(self.name)  # a stream may run for hours before the next part is found missing
+            check_available(self.name)
+
+    def prepare(self) -> None:
+        """Read the source, or its form in the cache.
+
+        Raises what `find` does, and UserError for a source that cannot be read, that has fewer than two rows, or of
+        which more than 1 % cannot be used (cse.data.usable); a cache is then not left.
+        """
+        if self.source is None:
+            self.find()
+        source, self.source = self.source or (), None  # it can be read once, and does not travel to worker processes
         rows = TextRows(self.name)
         published = HUB[self.name].rows if self.name in HUB else ()
         tracked = track(rows.counted(source), "row", published[0] if published else None)

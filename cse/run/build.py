@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from omegaconf import DictConfig, OmegaConf
 
-from cse.errors import MissingResource, UserError
+from cse.errors import MissingResource, UserError, together
 from cse.run.compatible import check_dropout, check_rows, check_views
 
 if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
@@ -42,7 +42,7 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
         )
     if cfg.model.pooling is not None:
         check_exportable(cfg.model.pooling)
-    missing: list[str] = []
+    missing: list[MissingResource] = []
     attempt = partial(attempted, missing)
 
     set_seed(cfg.seed)  # new weights (heads, projectors, patch embeddings) are the same in every process
@@ -58,13 +58,14 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
         pair[0].tokenizer.check_length("trainer.max_length", cfg.trainer.max_length)
     if pair is not None and augmentation is not None:
         check_dropout(cfg.model.name, pair[0], augmentation, text, pair[1])
-    attempt(text.prepare)
     nothing_else = bool(cfg.data.preview)  # rows are shown, and neither scored nor trained on
     evaluators = {} if nothing_else else attempt(lambda: build_evaluators(cfg.get("eval")))  # eval=[] leaves no key
+    attempt(text.find)
     aux = attempt(lambda: build_aux(cfg, *pair)) if pair is not None and not nothing_else else None
+    if not missing:  # a corpus may be many gigabytes
+        attempt(text.prepare)
     if missing:
-        works = " (what works without a hub: cse-train experiment=demo)" if len(missing) > 1 else ""
-        raise MissingResource("; and ".join(missing) + works)
+        raise together(missing, " (what works without a hub: cse-train experiment=demo)")
     encoder, objective = pair
     batches = make_batches(cfg, encoder, objective, augmentation, text=text, accelerator=accelerator)
     return Parts(
@@ -135,13 +136,13 @@ def encoder_and_objective(cfg: DictConfig, augmentation: Augmentation | None) ->
     return encoder, make(cfg.objective, dim=encoder.dim)
 
 
-def attempted(missing: list[str], part: Callable[[], T]) -> T:
-    """What `part()` gives. Where it cannot be had the reason is added to `missing`, and None stands in for it until
+def attempted(missing: list[MissingResource], part: Callable[[], T]) -> T:
+    """What `part()` gives. Where it cannot be had the error is added to `missing`, and None stands in for it until
     the caller, having tried everything, raises."""
     try:
         return part()
     except MissingResource as error:
-        missing.append(str(error))
+        missing.append(error)
         return cast(T, None)
 
 
@@ -203,11 +204,11 @@ def build_evaluators(cfg: DictConfig | None, splits: tuple[str, ...] | None = No
             check_provenance(name, part)
         return part
 
-    missing: list[str] = []
+    missing: list[MissingResource] = []
     made = made_evaluators(cfg)
     evaluators = {name: attempted(missing, partial(ready, name, part)) for name, part in made.items()}
     if missing:
-        raise MissingResource("; and ".join(dict.fromkeys(missing)))
+        raise together(missing)
     return evaluators
 
 

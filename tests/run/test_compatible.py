@@ -71,3 +71,16 @@ def test_more_tokens_than_there_are_positions(tiny_bert, small_run, cse_train, t
     )
     assert not (tmp_path / "cache" / "text").exists()
     assert cse_train([*small_run, "trainer.max_length=64", "dry_run=true"]) == 0
+
+
+def test_a_corpus_is_not_fetched_for_a_model_that_is_missing(toy_hub, small_run, cse_train, capsys):
+    """It may be 24 GB; that it is there is asked, and what is missing beside it is said in the same sentence."""
+    toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", {"wiki1m_for_simcse.txt": b"a line\n" * 9})
+    kept = [word for word in small_run if not word.startswith(("model", "data"))]
+    assert cse_train([*kept, "model.name=lab/nothing", "data=wiki1m"]) == 2
+    assert "the model lab/nothing does not exist on the hub" in capsys.readouterr().err
+    assert toy_hub.downloads() == []
+    assert cse_train([*kept, "model.name=lab/nothing", "data=openwebtext"]) == 2
+    err = capsys.readouterr().err
+    assert "the model lab/nothing does not exist on the hub" in err
+    assert "; and data=openwebtext: the dataset Skylion007/openwebtext likewise; use a file of your own" in err
