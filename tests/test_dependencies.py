@@ -20,6 +20,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = [requirement for group in PROJECT["optional-dependencies"].values() for requirement in group]
 NOT_IMPORTED = {
     "sentence-transformers": "a run's last words say to load best/ with it",
+    "sentencepiece": "transformers imports it for model=deberta_v3, whose tokenizer is an spm.model",
     "tensorboard": "torch.utils.tensorboard imports it",
 }
 INTERNALS = {  # name -> where it is read

@@ -146,7 +146,8 @@ def model(name: str = "lab/tiny-bert") -> hub.Repo:
 
 def test_a_model_comes_in_one_format_and_without_extras(toy_hub, tiny_bert):
     toy_hub.add("models/lab/tiny-bert", Path(tiny_bert))
-    extras = {"pytorch_model.bin": b"x", "onnx/model.onnx": b"x", "tf_model.h5": b"x", "onnx/config.json": b"{}"}
+    extras = {"pytorch_model.bin": b"x", "pytorch_model.generator.bin": b"x", "model.fp16.safetensors": b"x",
+              "onnx/model.onnx": b"x", "tf_model.h5": b"x", "onnx/config.json": b"{}"}  # fmt: skip
     toy_hub.repos["models/lab/tiny-bert"] |= extras
     folder = hub.model(model())
     assert {p.name for p in folder.iterdir()} == {p.name for p in Path(tiny_bert).iterdir()}
@@ -190,6 +191,35 @@ def test_an_old_repository_without_safetensors_and_tokenizer_json(toy_hub, tiny_
     toy_hub.add("models/lab/bad-bert", old | {"pytorch_model.bin": (tmp_path / "weights.bin").read_bytes()})
     with pytest.raises(UserError, match=r"model\.name=lab/bad-bert: its \.bin file holds more than weights"):
         load_encoder("lab/bad-bert", "cls")
+
+
+def test_a_repository_whose_tokenizer_is_sentencepiece_alone(toy_hub, tiny, tmp_path):
+    """deberta-v3-base: pytorch_model.bin, the generator that it was trained beside, and spm.model."""
+    pytest.importorskip("sentencepiece", reason="needs sentencepiece (pip install .)")
+    from sentencepiece import sentencepiece_model_pb2 as spm
+
+    folder = Path(tiny("deberta-v2"))
+    rows = load_file(folder / "model.safetensors")["deberta.embeddings.word_embeddings.weight"].shape[0]
+    model = spm.ModelProto()
+    special = [("[PAD]", 3), ("[CLS]", 3), ("[SEP]", 3), ("[UNK]", 2)]  # 3: control, 2: unknown, 1: a piece
+    for piece, kind in [*special, *((piece, 1) for piece in ("\u2581", "\u2581kadan", *"abcdefghijklmnopqrstuvwxyz"))]:
+        model.pieces.add(piece=piece, score=-float(len(model.pieces)), type=kind)
+    for name, number in (("pad", 0), ("bos", 1), ("eos", 2), ("unk", 3)):
+        setattr(model.trainer_spec, f"{name}_id", number)
+    model.trainer_spec.unk_piece = "[UNK]"
+    assert len(model.pieces) < rows
+    torch.save(load_file(folder / "model.safetensors"), tmp_path / "weights.bin")
+    files = {
+        "config.json": (folder / "config.json").read_bytes(),
+        "pytorch_model.bin": (tmp_path / "weights.bin").read_bytes(),
+        "pytorch_model.generator.bin": b"another model",
+        "spm.model": model.SerializeToString(),
+        "tokenizer_config.json": b'{"do_lower_case": false, "vocab_type": "spm"}',
+    }
+    toy_hub.add("models/lab/deberta", files)
+    encoder = load_encoder("lab/deberta", "cls")
+    assert encoder.tokenizer.hf.tokenize("kadan ab") == ["\u2581kadan", "\u2581", "a", "b"]
+    assert not [path for path in toy_hub.downloads() if "generator" in path]
 
 
 def test_what_is_wrong_with_a_model_of_the_hub_names_the_hub(toy_hub, tiny_bert):
