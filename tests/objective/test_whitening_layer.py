@@ -65,6 +65,24 @@ def test_layer_running_moments_serve_any_permutation():
             torch.testing.assert_close(z_BD[:, channels], torch.tensor(expected))
 
 
+def test_running_moments_are_sums_of_all_views_weighed_by_their_age():
+    """Eq. 13 unrolled over two batches of M views: a view that is n views old counts (1 - beta) beta^n, the start
+    beta^(2M)."""
+    x_MBD, _ = random_views(rows=5, width=6)
+    layer = whitening(dim=6, num_groups=2, stats="ema", beta=0.9, eps=1e-3, batch_size=5).double()
+    age = 2 * len(x_MBD)
+    mean_D, covariance_DD = torch.zeros(6), 0.9**age * torch.eye(6)
+    for batch in range(2):
+        layer(x_MBD + batch)
+        for x_BD in x_MBD + batch:
+            age -= 1
+            weight = 0.1 * 0.9**age
+            mean_D = mean_D + weight * x_BD.mean(0)
+            covariance_DD = covariance_DD + weight * torch.cov(x_BD.T, correction=0)
+    torch.testing.assert_close(layer.mean_D, mean_D)
+    torch.testing.assert_close(layer.covariance_DD, covariance_DD)
+
+
 def test_layer_affine_is_the_running_whitening():
     x_MBD, _ = views()
     layer = whitening(track=True, eps=1e-3).double()

@@ -1,5 +1,7 @@
 """The three schemes give the accuracies of SentEval's procedure run one fit at a time."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from eval.senteval import one_fit
@@ -50,3 +52,48 @@ def test_scikit_learns_variant_takes_its_own_grids_and_converges():
     assert found.test == round(100 * expected.score(x["test"], y["test"]), 2)
     assert cross_validation(x, y, sklearn, 3).test > 60
     assert len(nested_cross_validation(x["train"], y["train"], sklearn, 3).folds) == 3
+
+
+class Tied:
+    """A classifier whose second and third strength are equally good, once accuracies are rounded."""
+
+    def __init__(self):
+        self.schemes, self.refitted, self.read = [], [], []
+
+    def grid(self, scheme):
+        self.schemes.append(scheme)
+        return [1.0, 2.0, 3.0]
+
+    def fold(self, train_N, held_N):
+        return train_N
+
+    def hold_out(self, rows_N):
+        return rows_N
+
+    def place(self, x_NF):
+        return x_NF
+
+    def fit(self, x_NF, y_N, splits, strength_SL):
+        if strength_SL.shape[1] == 1:
+            self.refitted += strength_SL[:, 0].tolist()
+
+        def predict(rows, split, column):
+            self.read.append(column)
+            return np.zeros(len(rows), np.int64)
+
+        accuracy_SL = np.tile([0.5, 0.70001, 0.70002], (len(splits), 1))
+        return SimpleNamespace(accuracy_SL=accuracy_SL, predict=predict)
+
+
+def test_the_first_of_equal_strengths_wins():
+    """SentEval looks for the maximum of accuracies that it has rounded to two decimals."""
+    x, y = parts(classes=2)
+    tied = Tied()
+    assert cross_validation(x, y, tied, 3).dev == 70.0
+    assert tied.refitted == [2.0]
+    nested_cross_validation(x["train"], y["train"], tied, 3)
+    assert tied.refitted == [2.0] * 4
+    tied.read.clear()
+    given_split(x, y, tied)
+    assert tied.read == [1]
+    assert tied.schemes == ["cross", "nested", "split"]  # a classifier may have another grid for each
