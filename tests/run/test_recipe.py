@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
 
 from cse.errors import UserError
 from cse.run.groups import CONF_DIR, choices, first_comment
@@ -43,6 +44,72 @@ def test_what_a_paper_fixed_for_every_encoder(objective, batch, epochs, every, s
 def test_supervised_simcse_has_its_batch_and_epochs_with_every_encoder():
     trainer = composed("objective=simcse_sup", "model=distilroberta").trainer
     assert (trainer.batch_size, trainer.epochs) == (512, 3)
+
+
+SIMCSE = {
+    "objective.temperature": 0.05, "objective.keep_head": False, "objective.num_views": 2, "objective.mlm_weight": 0,
+    "model.pooling": "cls", "trainer.max_length": 32, "trainer.eval_every": 125, "trainer.epochs": 1,
+    "trainer.weight_decay": 0, "trainer.warmup": 0, "trainer.clip": 1, "trainer.eps": 1e-8,
+    "trainer.schedule": "linear", "trainer.bias_correction": "hf", "trainer.drop_last": False,
+    "trainer.select": "dev/stsb/spearman", "seed": 42,
+    "masking.probability": 0.15, "masking.mask_share": 0.8, "masking.random_share": 0.1, "augmentation.p": None,
+}  # fmt: skip
+SUPERVISED = {"objective.keep_head": True, "objective.num_views": 3, "objective.hard_negative_weight": 0,
+              "trainer.batch_size": 512, "trainer.epochs": 3, "objective.temperature": 0.05}  # fmt: skip
+WHITENED = {
+    "objective.m": 3, "objective.temperature": 0.05, "objective.pooler": "cls_before_mlp", "objective.loss": "L1",
+    "objective.weights": None, "objective.source": "dropout", "objective.whitening.kind": "zca",
+    "objective.whitening.grad": "detach", "objective.whitening.layout": "per_view",
+    "objective.whitening.stats": "batch", "objective.whitening.shuffle": True, "trainer.lr": 3e-5,
+    "trainer.batch_size": 64, "trainer.drop_last": True,
+}  # fmt: skip
+PAIRED = {
+    "objective.head.hidden": 8192, "objective.head.out": 8192, "objective.head.layers": 3,
+    "objective.head.bias_hidden": True, "objective.head.bias_last": False, "trainer.drop_last": True,
+    "model.pooling": "cls", "trainer.weight_decay": 0, "trainer.lr": 2e-5,
+}  # fmt: skip
+DECLUTR = {
+    "objective.temperature": 0.05, "objective.reduction": "mean", "objective.mlm_weight": 1,
+    "objective.contrastive_weight": 1, "objective.memory_size": 0, "objective.head.kind": "none",
+    "model.pooling": "mean", "trainer.lr": 5e-5, "trainer.eps": 1e-6, "trainer.bias_correction": "none",
+    "trainer.weight_decay": 0.1,
+    "trainer.no_decay": ["bias", "LayerNorm.weight", "layer_norm.weight"], "trainer.clip": 1, "trainer.select": None,
+    "trainer.drop_last": True, "augmentation.anchors": 2, "augmentation.positives": 2, "augmentation.min_length": 32,
+    "augmentation.max_length": 512, "augmentation.strategy": "all", "augmentation.unit": "words",
+}  # fmt: skip
+RATES = {"bert": (64, 3e-5, 5e-5), "bert_large": (64, 1e-5, 1e-5), "roberta": (512, 1e-5, 5e-5),
+         "roberta_large": (512, 3e-5, 1e-5)}  # fmt: skip
+GROUP_COUNTS = {"bert": 384, "bert_large": 512, "roberta": 256, "roberta_large": 256}
+FIT = "eval.transfer.classifiers.test.fit"
+SENTEVAL = {
+    "eval.transfer.classifiers.test.kfold": 10, f"{FIT}.l2": [1e-5, 1e-4, 1e-3, 1e-2], f"{FIT}.optimizer": "adam",
+    f"{FIT}.lr": 1e-3, f"{FIT}.batch_size": 64, f"{FIT}.epoch_size": 4, f"{FIT}.tenacity": 5, f"{FIT}.max_epoch": 200,
+    f"{FIT}.seed": 1111, "eval.transfer.mode": "test", "eval.transfer.regression.stop_on": "spearman",
+    "eval.geometry.threshold": 4, "eval.geometry.inclusive": False,
+    "eval.declutr.parts.transfer.regression.stop_on": "pearson",
+}  # fmt: skip
+PUBLISHED = [
+    *((f"model={model}", SIMCSE | {"trainer.batch_size": batch, "trainer.lr": lr})
+      for model, (batch, lr, _) in RATES.items()),
+    *((f"objective=simcse_sup model={model}", SUPERVISED | {"trainer.lr": lr}) for model, (*_, lr) in RATES.items()),
+    *((f"objective=whitenedcse model={model}", WHITENED | {"objective.whitening.num_groups": k})
+      for model, k in GROUP_COUNTS.items()),
+    ("objective=barlow augmentation=shuffle",
+     PAIRED | {"objective.lambd": 5e-3, "objective.eps": 1e-5, "augmentation.p": 0.5, "augmentation.model_dropout": 0}),
+    ("objective=vicreg augmentation=eda", PAIRED | {"objective.norm": "paper", "objective.eps": 1e-4,
+     "objective.invariance": 1, "augmentation.alpha": 0.1, "augmentation.model_dropout": 0}),
+    ("objective=vicreg augmentation=dropout model=roberta", {"augmentation.p": 0.2}),
+    ("objective=declutr model=distilroberta", DECLUTR),
+    ("experiment=[visualcse,released]", SIMCSE | {"aux_modality.loss": "rank_ce", "aux_modality.temperature": 0.07}),
+    ("eval=[transfer,geometry,declutr]", SENTEVAL),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "values"), PUBLISHED, ids=[words for words, _ in PUBLISHED])
+def test_the_published_values(words, values):
+    """Of the papers and, where they are silent, of their authors' code: a slip in a YAML changes a run unseen."""
+    config = composed(*words.split())
+    assert {key: OmegaConf.select(config, key) for key in values} == values
 
 
 @pytest.mark.parametrize("group", GROUPS)
