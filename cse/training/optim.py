@@ -39,6 +39,7 @@ def set_rates(optimizer: AdamW, step: int, lr: float, eps: float, correction: st
       hf     Hugging Face's AdamW, which SimCSE and its followers ran: eps is added before sqrt(v) is corrected,
              lr sqrt(c2) / c1 * m / (sqrt(v) + eps): torch's with eps / sqrt(c2).
       none   no bias correction (DeCLUTR): lr m / (sqrt(v) + eps), torch's with that eps and lr c1 / sqrt(c2).
+    torch decays a parameter before the step, Hugging Face's AdamW after it: a step's decay lr apart, 1e-6 of the step.
     """
     beta1, beta2 = optimizer.param_groups[0]["betas"]
     c1, c2 = 1 - beta1 ** (step + 1), 1 - beta2 ** (step + 1)
