@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from cse.dotted import Json
 from cse.files import json_line, read_lines, write_json, write_text
@@ -16,6 +17,9 @@ from cse.sweep import jobs
 from cse.sweep.multirun import Multirun
 
 FOLDER = ".starts"  # in the folder of the jobs
+Score = tuple[str, float]
+"""A score's name and value."""
+
 FAILED, DONE = ("failed", "killed", "interrupted"), ("done", "done before")
 
 
@@ -64,14 +68,20 @@ def stopped(path: Path) -> int | None:
 
 
 def record_end(
-    path: Path, job: str, state: str, *, score: float | None = None, seconds: float = 0.0, why: str = ""
+    path: Path, job: str, state: str, *, score: Score | None = None, seconds: float = 0.0, why: str = ""
 ) -> None:
     """Add a job's end to the ledger of the plan at `path`, and print it."""
     line = {"job": job, "state": state, "score": score, "seconds": round(seconds), "why": why}
     with open(ledger_of(path), "ab", buffering=0) as ledger:  # one write: jobs at the same time do not mix their lines
         ledger.write(json_line(line).encode())
-    shown = "" if score is None else f"{score:.2f}"
-    print(f"{time.strftime('%H:%M:%S')}  {state:11}  {shown:>6}  {job}  {why}".rstrip(), flush=True)
+    shown = why if score is None else in_words(score)
+    print(f"{time.strftime('%H:%M:%S')}  {state:11}  {job}  {shown}".rstrip(), flush=True)
+
+
+def in_words(score: Sequence[Any]) -> str:
+    """A Score, or the list that the ledger has of it."""
+    name, value = score
+    return f"{name} {value:.2f}"
 
 
 def ends(path: Path) -> dict[str, Json]:
@@ -85,12 +95,14 @@ def conclude(title: str, path: Path, planned: Sequence[str], report: str) -> int
     from rich.table import Table
 
     ended = ends(path)
+    scored = {end["score"][0] for end in ended.values() if end["score"]}
+    heading = "score" if len(scored) > 1 else "".join(scored) or "score"
     table = Table(box=None, header_style="bold")
-    for column in ("job", "state", "score", "time", ""):  # in a narrow terminal names and reasons are folded
-        table.add_column(column, overflow="fold", no_wrap=column in ("state", "score", "time"))
+    for column in ("job", "state", heading, "time", ""):  # in a narrow terminal names and reasons are folded
+        table.add_column(column, overflow="fold", no_wrap=column in ("state", heading, "time"))
     for name in dict.fromkeys([*planned, *ended]):
         end = ended.get(name, {"state": "not run", "score": None, "seconds": None, "why": ""})
-        score = "" if end["score"] is None else f"{end['score']:.2f}"
+        score = "" if end["score"] is None else in_words(end["score"]).removeprefix(f"{heading} ")
         seconds = "" if end["seconds"] is None else f"{end['seconds']} s"
         table.add_row(name, end["state"], score, seconds, end["why"])
     on_terminal = sys.stdout.isatty()

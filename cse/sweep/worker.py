@@ -51,7 +51,7 @@ def job(cfg: DictConfig) -> float:
     with forwarded() as told:
         state, score, why = run(one, path.parent.parent / one.name, told)
         plan.record_end(path, one.name, state, score=score, seconds=time.monotonic() - started, why=why)
-    return math.nan if score is None else score
+    return math.nan if score is None else score[1]
 
 
 def is_one_of_several() -> bool:
@@ -106,7 +106,7 @@ def forwarded() -> Iterator[Told]:
         raise KeyboardInterrupt
 
 
-def run(one: jobs.Job, folder: Path, told: Told) -> tuple[str, float | None, str]:
+def run(one: jobs.Job, folder: Path, told: Told) -> tuple[str, plan.Score | None, str]:
     """Run one job, unless it is done or a signal has come. Returns (state, score, why it failed)."""
     folder.mkdir(parents=True, exist_ok=True)
     with open(folder / ".lock", "w") as lock:  # its child holds it too, so an orphan is not joined by a second
@@ -198,9 +198,10 @@ def differences(one: jobs.Job, results: Json) -> list[str]:
     return [f"{key}={before[key]} (now {now[key]})" for key in now if key in before and before[key] != now[key]]
 
 
-def score_of(results: Json) -> float | None:
-    """The selection score; where nothing selects, the first average, else the first score."""
+def score_of(results: Json) -> plan.Score | None:
+    """The score that selects; where nothing selects, the first average, else the first score."""
     metrics = results["metrics"]
     selected = (results["config"].get("trainer") or {}).get("select")
-    averages = (value for key, value in metrics.items() if key.endswith("average"))
-    return metrics.get(selected, next(averages, next(iter(metrics.values()), None)))
+    averages = [name for name in metrics if name.endswith("average")]
+    name = selected if selected in metrics else next(iter([*averages, *metrics]), None)
+    return None if name is None else (name, metrics[name])

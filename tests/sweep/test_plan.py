@@ -1,0 +1,27 @@
+"""The lines and the table of a start of many jobs: each number says which score it is."""
+
+import pytest
+
+from cse.sweep import plan
+
+
+@pytest.mark.parametrize(
+    ("other", "heading", "cells"),
+    [
+        ("dev/stsb/spearman", "dev/stsb/spearman", ["78.05", "79.10"]),
+        ("test/sts/average", "score", ["dev/stsb/spearman 78.05", "test/sts/average 79.10"]),
+    ],
+)
+def test_a_score_is_shown_with_its_name(tmp_path, capsys, other, heading, cells):
+    path = tmp_path / "start.json"
+    plan.record_end(path, "a", "done", score=("dev/stsb/spearman", 78.05), seconds=61)
+    plan.record_end(path, "b", "done", score=(other, 79.1))
+    plan.record_end(path, "c", "failed", why="no memory")
+    lines = [line.split(maxsplit=1)[1] for line in capsys.readouterr().out.splitlines()]  # without the time
+    assert lines[0] == "done         a  dev/stsb/spearman 78.05"
+    assert lines[1] == f"done         b  {other} 79.10"
+    assert lines[2] == "failed       c  no memory"
+    assert plan.conclude("many", path, ["a", "b", "c"], "the report") == 1
+    head, first, second, *_ = capsys.readouterr().out.splitlines()
+    assert head.split() == ["job", "state", heading, "time"]
+    assert [cells[0] in first, cells[1] in second] == [True, True]
