@@ -15,6 +15,7 @@ import numpy as np
 import psutil
 import pytest
 from omegaconf import OmegaConf
+from safetensors.torch import load_file
 
 from cse.run import launch
 
@@ -71,6 +72,8 @@ def test_two_processes_are_one(small_run, cse_train, tmp_path):
     two = [*still, "trainer.devices=2", f"hydra.run.dir={tmp_path}/two"]
     succeed([BIN / "cse-train", *two])
     np.testing.assert_allclose(losses(tmp_path / "two"), losses(tmp_path / "run"), rtol=1e-5)
+    state = load_file(tmp_path / "two/last/state.safetensors")
+    assert not state["random/0/torch"].equal(state["random/1/torch"])  # dropout's, where there is any
     results = [json.loads((tmp_path / name / "results.json").read_text()) for name in ("run", "two")]
     assert results[1]["status"] == "done"
     assert results[0]["best_step"] == results[1]["best_step"]
