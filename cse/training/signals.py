@@ -24,6 +24,7 @@ log = logging.getLogger("cse")
 
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGINT)
 DEAF = 3.0  # seconds after which a process that has begun nothing ends without its handler
+END = b"\0"  # no signal's number; the pipe's own end would wait for every forked process that holds it open
 REPEATED_WITHIN = 1.0  # seconds; a second signal is then the first one again, sent by a terminal and by a launcher
 
 # a forked data worker would tell of its own signals where its parent listens for the parent's
@@ -80,12 +81,13 @@ class Signals:
             yield
         finally:
             signal.set_wakeup_fd(before)
-            os.close(writing)
+            os.write(writing, END)
             listener.join()
+            os.close(writing)
             os.close(reading)
 
     def _end_if_deaf(self, reading: int) -> None:
-        while came := os.read(reading, 1):
+        while (came := os.read(reading, 1)) != END:
             if came[0] not in SIGNALS or self._heard(reading):
                 continue
             self.note(came[0])

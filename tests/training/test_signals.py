@@ -128,6 +128,22 @@ with signals.Signals(str) as listening, listening.beginning():
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
+def test_a_block_ends_while_a_forked_process_lives_on():
+    """A data worker that was started inside holds the block's pipe open."""
+    works = """
+import multiprocessing, time
+from cse.training import signals
+with signals.Signals(str) as listening:
+    with listening.beginning():
+        child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(3600,), daemon=True)
+        child.start()
+    print("ended", flush=True)
+child.kill()
+"""
+    ended = subprocess.run([sys.executable, "-c", works], capture_output=True, text=True, timeout=600)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "ended\n", "")
+
+
 def stop_at(step: int, number: signal.Signals, command: list[str], folder: Path) -> subprocess.CompletedProcess:
     """Start the command, send the signal to each of its processes once it has logged `step`; how it ended."""
     process = subprocess.Popen(
