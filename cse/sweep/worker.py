@@ -141,7 +141,7 @@ def run(one: jobs.Job, folder: Path, told: Told) -> tuple[str, plan.Score | None
     results = read_json(folder / "results.json")
     if code == 0 and results.get("status") == "done":
         return "done", score_of(results), ""
-    if code > 128:
+    if code > 128 or -code in told.received:  # it heard the signal, or died of it as it did not listen yet
         return INTERRUPTED
     if code < 0:
         return "killed", None, f"by signal {-code}; the same line again goes on from its last checkpoint"
@@ -199,9 +199,12 @@ def differences(one: jobs.Job, results: Json) -> list[str]:
 
 
 def score_of(results: Json) -> plan.Score | None:
-    """The score that selects; where nothing selects, the first average, else the first score."""
+    """The score that selects; where nothing selects, the first average, else the first score.
+
+    None where there is none, or it is no number (results.json has null for NaN).
+    """
     metrics = results["metrics"]
     selected = (results["config"].get("trainer") or {}).get("select")
     averages = [name for name in metrics if name.endswith("average")]
     name = selected if selected in metrics else next(iter([*averages, *metrics]), None)
-    return None if name is None else (name, metrics[name])
+    return None if name is None or metrics[name] is None else (name, metrics[name])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cse.sweep import plan
+from cse.sweep import plan, worker
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,17 @@ def test_a_score_is_shown_with_its_name(tmp_path, capsys, other, heading, cells)
     head, first, second, *_ = capsys.readouterr().out.splitlines()
     assert head.split() == ["job", "state", heading, "time"]
     assert [cells[0] in first, cells[1] in second] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("metrics", "score"),
+    [
+        ({"dev/a": 1.0, "dev/b/average": 2.0, "dev/c": 3.0}, ("dev/c", 3.0)),
+        ({"dev/a": 1.0, "dev/b/average": 2.0}, ("dev/b/average", 2.0)),
+        ({"dev/a": 1.0}, ("dev/a", 1.0)),
+        ({"dev/a": None, "dev/c": None}, None),  # NaN, of vectors that are all alike
+        ({}, None),
+    ],
+)
+def test_the_score_of_a_job_is_the_one_that_selects(metrics, score):
+    assert worker.score_of({"metrics": metrics, "config": {"trainer": {"select": "dev/c"}}}) == score
