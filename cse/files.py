@@ -200,7 +200,8 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     A line that another process is just writing, or was killed in, is none yet.
     """
     found = []
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []:
+    text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
+    for line in text.split("\n"):  # splitlines would end a line at U+2028 too, which JSON leaves inside a string
         with contextlib.suppress(ValueError):
             found.append(json.loads(line))
     return [one for one in found if isinstance(one, dict)]

@@ -16,6 +16,8 @@ from cse.files import (
     alone,
     csv_text,
     discard,
+    json_line,
+    read_lines,
     recover_folder,
     remove_leftovers,
     replaced_file,
@@ -37,6 +39,14 @@ def test_json_comes_back(tmp_path):
 def test_nan_and_infinity_become_null(tmp_path):
     write_json(tmp_path / "r.json", {"loss": float("nan"), "max": np.inf, "t": torch.tensor(float("-inf"))})
     assert json.loads((tmp_path / "r.json").read_text()) == {"loss": None, "max": None, "t": None}
+
+
+def test_lines_come_back_but_for_one_that_was_cut_short(tmp_path):
+    values = [{"why": "a line end of other scripts: \u2028, \u0085"}, {"why": "two\nlines"}]
+    text = "".join(map(json_line, values))
+    (tmp_path / "x.jsonl").write_text(text + '{"why": "cut', encoding="utf-8")
+    assert read_lines(tmp_path / "x.jsonl") == values
+    assert read_lines(tmp_path / "none.jsonl") == []
 
 
 def test_csv_is_unrounded_and_empty_where_nothing_is_known():
