@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 
 from cse.dotted import Json, flattened
 from cse.report.life import DONE, FAILED, RUNNING, STOPPED, Life, life_of
@@ -42,19 +42,29 @@ def _settings(job: Where) -> list[str]:
 
 
 def deviations(setting: Where, runs: list[Run]) -> list[str]:
-    """How the runs that fill the table differ from what the paper held fixed, and from their sweep: a line of what all
-    of them share, and of what so many of them do."""
+    """How the runs that fill the table differ from what the paper held fixed, and from their sweep.
+
+    One line for what all of them differ in, and one for each group of runs that differ alike, the largest first.
+    """
     unique = list({run.folder: run for run in runs}.values())
-    from_paper = [_from_paper(run, setting) for run in unique]
-    from_sweep = [set(run.departures) - set(told) for run, told in zip(unique, from_paper, strict=True)]
-    papers = Counter(f"{key} (paper: {value})" for told in from_paper for key, value in told.items())
-    sweeps = Counter(override for told in from_sweep for override in told)
+    of_paper: dict[str, set[int]] = defaultdict(set)  # a difference: the runs that have it, by their place in `unique`
+    of_sweep: dict[str, set[int]] = defaultdict(set)
+    for place, run in enumerate(unique):
+        from_paper = _from_paper(run, setting)
+        for words, value in from_paper.items():
+            of_paper[f"{words} (paper: {value})"].add(place)
+        for words in set(run.departures) - set(from_paper):
+            of_sweep[words].add(place)
     lines = []
-    for count in sorted({*papers.values(), *sweeps.values()}, reverse=True):
-        ours, others = (", ".join(sorted(w for w in words if words[w] == count)) for words in (papers, sweeps))
+    for group in sorted({frozenset(places) for places in (*of_paper.values(), *of_sweep.values())}, key=_large_first):
+        ours, others = (", ".join(sorted(w for w in found if found[w] == group)) for found in (of_paper, of_sweep))
         told = "; ".join(filter(None, (ours, f"{others} (not in the sweep)" if others else "")))
-        lines.append(told if count == len(unique) else f"{count} of {len(unique)} runs: {told}")
+        lines.append(told if len(group) == len(unique) else f"{len(group)} of {len(unique)} runs: {told}")
     return lines
+
+
+def _large_first(places: frozenset[int]) -> tuple[int, list[int]]:
+    return -len(places), sorted(places)
 
 
 def _from_paper(run: Run, setting: Where) -> dict[str, str]:
