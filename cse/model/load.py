@@ -18,7 +18,7 @@ from cse.model.encoder import Encoder
 from cse.model.lora import add_adapter, lora_settings
 from cse.model.packing import ARCHITECTURES
 from cse.model.pooling import POOLERS, AnyPooling
-from cse.model.probe import check_forward, check_kind
+from cse.model.probe import KNOWN, check_forward, check_kind
 from cse.model.recorded import Ending, recorded_modules
 from cse.model.tokenizer import Tokenizer
 from cse.ranges import BelowOne, Count, Name
@@ -121,7 +121,8 @@ def read_checkpoint(
             source, config, mlm, pooling == OWN, weights, name=name, fewer_layers=num_layers is not None
         )
         integrity.check_tokenizer(name, hf_tokenizer, backbone)
-        check_forward(name, backbone)
+        if config.model_type not in KNOWN:
+            check_forward(name, backbone)
     positions = architecture.longest_input(config)
     longest = min(positions or LONGEST, end.longest or LONGEST, LONGEST)
     tokenizer = Tokenizer(hf_tokenizer, longest, end.prefix, positions)

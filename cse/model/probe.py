@@ -12,6 +12,9 @@ if TYPE_CHECKING:  # importing transformers takes seconds
 
 log = logging.getLogger(__name__)
 
+KNOWN = ("bert", "deberta-v2", "modernbert", "mpnet", "qwen3", "roberta")
+"""The architectures of conf/model, which need no trial; three forwards of 0.6 billion weights take a second or more."""
+
 TOKENS, PADDED = 5, 12  # of the text, and of the row that it is tried in: no library's chunk divides the first
 TOLERANCE = 1e-2  # of a vector's length; rounding is a thousandth of this in float32
 

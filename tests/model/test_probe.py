@@ -7,9 +7,10 @@ import torch
 from transformers import AutoConfig, AutoModel
 
 from cse.errors import UserError
+from cse.model import load
 from cse.model.architecture import POSITIONS_AFTER_PADDING, longest_input
 from cse.model.load import load_encoder
-from cse.model.probe import check_forward
+from cse.model.probe import KNOWN, check_forward
 
 SIZES = {"vocab_size": 50, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64,
          "max_position_embeddings": 40}  # fmt: skip
@@ -50,6 +51,23 @@ def test_one_whose_padding_is_read_is_named(caplog):
         assert not caplog.text
         check_forward("lab/fnet", backbone_of("fnet"))
     assert "model.name=lab/fnet: padding changes the vectors of fnet (here by " in caplog.text
+
+
+@pytest.mark.parametrize("kind", KNOWN)
+def test_one_that_is_loaded_without_a_trial_would_pass_it(caplog, kind):
+    more = {"qwen3": {"num_key_value_heads": 1, "head_dim": 16}, "modernbert": {"pad_token_id": 0}}
+    with caplog.at_level(logging.WARNING):
+        check_forward(kind, backbone_of(kind, **more.get(kind, {})))
+    assert "padding changes" not in caplog.text
+
+
+def test_only_architectures_that_are_not_known_are_tried(tiny, monkeypatch):
+    tried = []
+    monkeypatch.setattr(load, "check_forward", lambda name, backbone: tried.append(name))
+    bert, albert = tiny("bert"), tiny("albert")
+    load_encoder(bert, "cls")
+    load_encoder(albert, "cls")
+    assert tried == [albert]
 
 
 def test_the_probe_draws_nothing_of_the_run():
