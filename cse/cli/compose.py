@@ -206,7 +206,7 @@ def command(config_name: str, task: Callable[[DictConfig], object], arguments: l
         with cleanup.after_mistake(before), exit_codes(config_name, arguments):
             return task(settle(cfg, config_name))
 
-    with exit_codes(config_name, arguments), Signals(lambda: "nothing was begun, the same line starts again"):
+    with exit_codes(config_name, arguments), Signals(lambda: "the same line starts again"):
         launched.refuse_lone_process()
         if "hydra.mode=RUN" not in arguments:  # a sweep's job has the sweep's own words, too
             refuse_sizes(arguments)
