@@ -1,5 +1,6 @@
-"""A command of ours as it is typed, in this process."""
+"""A command of ours as it is typed, in this process, and how long those of other processes took."""
 
+import os
 import sys
 import tomllib
 from importlib import import_module
@@ -20,3 +21,9 @@ def exit_code(program: str, *words: object) -> int:
         except SystemExit as ended:
             return int(ended.code or 0)
     return 0
+
+
+def seconds_of_children() -> float:
+    """Processor time, which counts no waiting for a busy machine, of the processes that this one has waited for."""
+    times = os.times()
+    return times.children_user + times.children_system

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from typed import seconds_of_children
 
 from cse.cli import choices, doctor
 from cse.download import size_of
@@ -44,12 +45,6 @@ def machine(tmp_path_factory, senteval) -> tuple[dict, float]:
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     return json.loads(done.stdout), seconds_of_children() - before
-
-
-def seconds_of_children() -> float:
-    """Of the processors, for the processes that this one has waited for."""
-    times = os.times()
-    return times.children_user + times.children_system
 
 
 def test_it_answers_soon(machine):

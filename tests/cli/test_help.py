@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from typed import seconds_of_children
 
 from cse.cli.help import EVALUATE, TRAIN, answer, answered, table
 from cse.errors import UserError
@@ -172,6 +173,18 @@ def test_help_imports_nothing_slow():
     code = "import sys, cse.cli.help; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"torch", "hydra", "omegaconf", "yaml", "numpy"} & set(loaded)
+
+
+@pytest.mark.slow
+def test_help_is_quick():
+    times = []
+    for _ in range(3):
+        before = seconds_of_children()
+        command = [Path(sys.executable).parent / "cse-train", "--help"]
+        out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        times.append(seconds_of_children() - before)
+    assert "objective=barlow" in out
+    assert min(times) < 1.5
 
 
 def test_version_is_the_projects_own():

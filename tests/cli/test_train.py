@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -263,18 +262,6 @@ def test_flags_may_stand_anywhere(small_run, cse_train, tmp_path):
     assert cse_train([sweep[0], "-m", *sweep[1:], "seed=3", f"hydra.sweep.dir={tmp_path}/sweep"]) == 0
     (results,) = (tmp_path / "sweep").rglob("results.json")
     assert json.loads(results.read_text())["seed"] == 3
-
-
-@pytest.mark.slow
-def test_help_is_quick():
-    times = []
-    for _ in range(3):
-        before = os.times()
-        out = subprocess.run([CSE_TRAIN, "--help"], capture_output=True, text=True, check=True).stdout
-        after = os.times()  # of the processors, which do not count how busy the machine is
-        times.append(after.children_user + after.children_system - before.children_user - before.children_system)
-    assert "objective=barlow" in out
-    assert min(times) < 1.5
 
 
 def test_a_folder_that_cannot_be_made_is_one_sentence(small_run, cse_train, capsys, tmp_path):
