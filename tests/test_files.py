@@ -179,7 +179,7 @@ def test_a_process_of_the_same_number_elsewhere_is_in_nobodys_way(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["cache", "state"]
 
 
-def test_a_folder_that_another_process_discards_too(tmp_path):
+def test_a_folder_that_another_process_has_discarded_is_no_error(tmp_path):
     folder = tmp_path / "cache"
     folder.mkdir()
     (folder / "damaged").write_text("")
@@ -188,7 +188,7 @@ def test_a_folder_that_another_process_discards_too(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_one_process_at_a_time(tmp_path):
+def test_only_one_process_at_a_time_is_alone(tmp_path):
     """Each of four adds a line that says how many it found: none is lost, and nothing is left."""
     code = """if True:
         import sys, time

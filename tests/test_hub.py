@@ -193,7 +193,7 @@ def test_an_old_repository_without_safetensors_and_tokenizer_json(toy_hub, tiny_
         load_encoder("lab/bad-bert", "cls")
 
 
-def test_a_repository_whose_tokenizer_is_sentencepiece_alone(toy_hub, tiny, tmp_path):
+def test_a_tokenizer_that_is_sentencepiece_alone_is_read(toy_hub, tiny, tmp_path):
     """deberta-v3-base: pytorch_model.bin, the generator that it was trained beside, and spm.model."""
     pytest.importorskip("sentencepiece", reason="needs sentencepiece (pip install .)")
     from sentencepiece import sentencepiece_model_pb2 as spm

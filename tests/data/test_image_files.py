@@ -176,7 +176,7 @@ def shard(labels: list[int], classes: int, first: int, *, with_bytes: bool = Tru
     return file.getvalue()
 
 
-def test_the_published_images_from_shards_to_a_run(toy_hub, small_run, cse_train, tmp_path):
+def test_the_published_images_are_streamed_once_and_trained_on(toy_hub, small_run, cse_train, tmp_path):
     """60 of 64 classes out of four shards, ViT's patches, two steps; a second run reads what the first kept."""
     from transformers import ViTConfig, ViTModel
 
@@ -198,7 +198,7 @@ def test_the_published_images_from_shards_to_a_run(toy_hub, small_run, cse_train
     assert len(toy_hub.downloads()) == fetched
 
 
-def test_images_that_are_files_of_the_repository(toy_hub, tmp_path):
+def test_images_that_are_files_of_the_repository_are_streamed_too(toy_hub, tmp_path):
     """A folder a class, as `datasets` reads without any script."""
     files = {f"train/{label}/{i}.jpg": jpeg(i) for label in ("ant", "bee", "cow") for i in range(4)}
     toy_hub.add("datasets/lab/files", files)
@@ -209,7 +209,7 @@ def test_images_that_are_files_of_the_repository(toy_hub, tmp_path):
     assert len(set(fetched)) == 9  # of the rest only the names were read
 
 
-def test_rows_that_only_name_images(toy_hub, tmp_path):
+def test_rows_that_only_name_images_are_refused(toy_hub, tmp_path):
     toy_hub.add("datasets/lab/names", {"data/train-0.parquet": shard([0, 1] * 6, 2, 0, with_bytes=False)})
     with pytest.raises(UserError, match=r"hub=lab/names: a row has no image, only 0.JPEG, .* paths.images=FOLDER"):
         images(None, hub="lab/names", classes=None, per_class=3, cache=str(tmp_path / "cache"))

@@ -89,6 +89,6 @@ def test_every_position_of_these_can_be_read_and_no_more(kind):
             backbone(input_ids=torch.full((1, longest + 1), 5))
 
 
-def test_an_architecture_without_a_table_of_positions():
+def test_an_architecture_without_a_table_of_positions_has_no_longest_input():
     assert longest_input(AutoConfig.for_model("bloom")) is None
     assert longest_input(AutoConfig.for_model("xlnet")) is None

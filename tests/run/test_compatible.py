@@ -27,7 +27,7 @@ def test_the_number_of_views_is_known_before_there_is_an_encoder(objective):
 
 
 @pytest.mark.parametrize(("objective", "data"), list(product(choices("objective"), choices("data"))))
-def test_every_objective_with_every_corpus(objective, data):
+def test_an_objective_takes_a_corpus_or_says_why_its_columns_do_not_fit(objective, data):
     cfg = composed(f"objective={objective}", f"data={data}", *(["data.path=x.txt"] if data == "text" else []))
     text, augmentation = instantiate(cfg.data), instantiate(cfg.augmentation)
     columns, views = columns_of(data), VIEWS[objective]
@@ -62,7 +62,7 @@ def test_equal_views_are_refused_before_the_corpus_is_fetched(toy_hub, tiny, sma
     assert toy_hub.requests == []
 
 
-def test_more_tokens_than_there_are_positions(tiny_bert, small_run, cse_train, tmp_path, capsys):
+def test_more_tokens_than_there_are_positions_are_refused(tiny_bert, small_run, cse_train, tmp_path, capsys):
     """BERT's table of positions is the limit; nothing is cut to it in silence."""
     assert cse_train([*small_run, "trainer.max_length=1000"]) == 2
     assert (

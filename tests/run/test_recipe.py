@@ -106,7 +106,7 @@ PUBLISHED = [
 
 
 @pytest.mark.parametrize(("words", "values"), PUBLISHED, ids=[words for words, _ in PUBLISHED])
-def test_the_published_values(words, values):
+def test_a_line_has_the_published_values(words, values):
     """Of the papers and, where they are silent, of their authors' code: a slip in a YAML changes a run unseen."""
     config = composed(*words.split())
     assert {key: OmegaConf.select(config, key) for key in values} == values

@@ -97,7 +97,7 @@ def slow_update(
 
 @pytest.mark.parametrize("correction", ["hf", "none"])
 @pytest.mark.parametrize("order", ["aux_first", "text_first"])
-def test_updates_of_text_and_of_a_second_modality(order, correction):
+def test_updates_of_text_and_of_a_second_modality_follow_their_own_rules(order, correction):
     """Two optimizers over one encoder: each has its own moments, rate, schedule, decay and clipping. The text's goes up
     for two updates and then down to 0 in a line, the other's down in half a cosine, without a warm-up."""
     rates = {"text": lambda k: TEXT.lr * (k / WARMUP if k < WARMUP else (UPDATES - k) / (UPDATES - WARMUP)),
