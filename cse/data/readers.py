@@ -19,6 +19,13 @@ DELIMITERS = {".csv": ",", ".tsv": "\t"}
 MAX_CELL_CHARACTERS = 10_000_000  # characters: far more than a document, far less than a file behind a quote left open
 PLAIN = "".join(map(chr, range(32, 127))) + "\\x41\n"  # idna and unicode_escape, too, are encodings
 EMPTY = " "  # what SimCSE's code makes of an empty cell
+OTHER_MARKS = {
+    "\t": "tabs; let its name end in .tsv",
+    ",": "commas; let its name end in .csv",
+    ";": "semicolons; save it with commas",
+}
+"""What may split a table whose file's name promises another mark, and what to do then."""
+
 BEGINNINGS = {
     b"\xff\xfe": "it is UTF-16; convert it with iconv -f utf-16 -t utf-8",
     b"\xfe\xff": "it is UTF-16; convert it with iconv -f utf-16 -t utf-8",
@@ -65,29 +72,27 @@ def read_rows(file: Path, columns: list[str] | None, encoding: str) -> Rows:
             raise UserError(f"data.columns={columns}: {file} is plain text and has no columns")
         return ((line,) for _, line in lines_of(file, encoding) if line)
     header = columns_of(file, encoding)
+    there = f"{shown(header)}{other_mark(file, header)}"
     if columns is None:
         raise UserError(
-            f"data.columns is not set: {file} has columns {shown(header)}{split(header)}; name one, two or three of "
-            "them: data.columns=[A,B]"
+            f"data.columns is not set: {file} has columns {there}; name one, two or three of them: data.columns=[A,B]"
         )
     if missing := [name for name in columns if name not in header]:
-        raise UserError(
-            f"data.columns={columns}: {file} has no column {', '.join(missing)}; it has {shown(header)}{split(header)}"
-        )
+        raise UserError(f"data.columns={columns}: {file} has no column {', '.join(missing)}; it has {there}")
     if repeated := [name for name in columns if header.count(name) > 1]:
         raise UserError(f"data.columns={columns}: {file} has more than one column {', '.join(repeated)}")
     return {".csv": _csv, ".tsv": _csv, ".jsonl": _jsonl, ".parquet": _parquet}[kind(file)](file, columns, encoding)
 
 
-def split(header: list[str]) -> str:
-    """The words that say how a file's columns are split where another mark than its ending's does it, or nothing."""
-    marks = {
-        "\t": "tabs; let its name end in .tsv",
-        ",": "commas; let its name end in .csv",
-        ";": "semicolons; save it with commas",
-    }
-    mark = next((mark for mark in marks if len(header) == 1 and mark in header[0]), None)
-    return f": its columns are split by {marks[mark]}" if mark else ""
+def other_mark(file: Path, header: list[str]) -> str:
+    """Words for a .csv or .tsv file that seems to have one column, as another mark than its ending's splits it.
+
+    "" for any other file.
+    """
+    if kind(file) not in DELIMITERS or len(header) != 1:
+        return ""
+    mark = next((mark for mark in OTHER_MARKS if mark in header[0]), None)
+    return f": its columns are split by {OTHER_MARKS[mark]}" if mark else ""
 
 
 def shown(names: list[str]) -> str:
@@ -112,8 +117,8 @@ def lines_of(file: Path, encoding: str) -> Iterator[tuple[int, str]]:
         with open(file, "rb") as opened:
             start = opened.read(4)
         known = next((what for begins, what in BEGINNINGS.items() if start.startswith(begins)), None)
-        help_ = known if file.suffix != ".gz" and known else "convert the file or set data.encoding"
-        raise UserError(f"{file}, line {number}: byte 0x{byte:02x} is not {encoding}; {help_}") from error
+        advice = known if file.suffix != ".gz" and known else "convert the file or set data.encoding"
+        raise UserError(f"{file}, line {number}: byte 0x{byte:02x} is not {encoding}; {advice}") from error
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         if "Not a gzipped file" in str(error) and number == 0:
             plain = f"{file} is not gzipped, though it is called so"

@@ -41,6 +41,14 @@ def test_a_file_of_another_kind_than_its_name_says_is_recognised(tmp_path, name,
         prepared(tmp_path, tmp_path / name, None if ".txt" in name else ("first", "second"))
 
 
+@pytest.mark.parametrize(("name", "content"), [("a.jsonl", b'{"first, then": "one"}\n'), ("a.csv", b"\none,two\n")])
+def test_no_other_mark_is_named_where_none_splits_the_file(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UserError, match="has no column first, second") as error:
+        prepared(tmp_path, tmp_path / name)
+    assert "split by" not in str(error.value)
+
+
 def test_the_columns_to_choose_from_are_those_that_a_reader_sees(tmp_path):
     (tmp_path / "a.csv").write_text("first\tsecond\none\ttwo\n")
     with pytest.raises(UserError, match=r"is not set.*split by tabs; let its name end in .tsv; name one, two or three"):
