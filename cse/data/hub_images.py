@@ -109,18 +109,18 @@ def class_subset(
 def content_of(image: dict[str, Any] | None, repo: hub.Repo) -> bytes:
     """An image as it is encoded, out of its row or from a file of its own in the repository.
 
-    image: the row's bytes and path. Raises UserError where it is neither.
+    image: {"bytes": ..., "path": ...}, each of which may be None, or None for a row without any. Raises UserError where
+    there are no bytes and the path leads to no file of the repository.
     """
     from huggingface_hub import HfFileSystem
 
-    found = image or {"bytes": None, "path": None}
-    if found["bytes"] is not None:
-        return found["bytes"]
-    if (found["path"] or "").startswith("hf://"):
-        return HfFileSystem().read_bytes(found["path"])
-    raise UserError(
-        f"{repo.asked}: a row has no image, only {found['path'] or 'nothing'}, which cannot be streamed: {repo.instead}"
-    )
+    content, path = (image["bytes"], image["path"]) if image else (None, None)
+    if content is not None:
+        return content
+    if path and path.startswith("hf://"):
+        return HfFileSystem().read_bytes(path)
+    instead_of_it = f", only {path}, which cannot be streamed" if path else ""
+    raise UserError(f"{repo.asked}: a row has no image{instead_of_it}: {repo.instead}")
 
 
 def check_columns(features: "Features | None", name: str, columns: Columns) -> None:
