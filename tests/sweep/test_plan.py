@@ -1,4 +1,8 @@
-"""The lines and the table of a start of many jobs: each number says which score it is."""
+"""The lines and the table of a start of many jobs, and what a job's end is called."""
+
+import signal
+import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -39,3 +43,13 @@ def test_a_score_is_shown_with_its_name(tmp_path, capsys, other, heading, cells)
 )
 def test_the_score_of_a_job_is_the_one_that_selects(metrics, score):
     assert worker.score_of({"metrics": metrics, "config": {"trainer": {"select": "dev/c"}}}) == score
+
+
+def test_a_job_that_dies_of_a_signal_before_it_listens_was_interrupted(tmp_path, monkeypatch):
+    class Stopped(worker.Told):
+        def pass_on_to(self, process):
+            self.received.append(signal.SIGTERM)
+            super().pass_on_to(process)
+
+    monkeypatch.setattr(worker, "command_of", lambda *_: [sys.executable, "-c", "import time; time.sleep(3600)"])
+    assert worker.run(SimpleNamespace(scores=None), tmp_path, Stopped()) == worker.INTERRUPTED
