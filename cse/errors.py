@@ -20,7 +20,10 @@ class MissingResource(UserError):
 
 
 def together(missing: Sequence[MissingResource], advice: str = "") -> MissingResource:
-    """One for all of them, each said once and each reason once. advice: for two things or more, at the end."""
+    """One error for all that is missing, each thing and each reason said once.
+
+    advice: the end of the sentence where two things or more are missing.
+    """
     parts = list({str(part): part for one in missing for part in (one.parts or (one,))}.values())
     sentences, given = [], set()
     for part in parts:

@@ -134,7 +134,7 @@ def written_once(path: Path, write: Callable[[Path], None], advice: str = ADVICE
 
 
 def discard(folder: Path) -> None:
-    """Remove a folder: for a reader in one step, and without a word where another process has just done it."""
+    """Remove a folder that others may read, or be removing: it is renamed in one step, and then deleted."""
     aside = _own_name(folder)
     with contextlib.suppress(FileNotFoundError):
         folder.rename(aside)
@@ -143,9 +143,9 @@ def discard(folder: Path) -> None:
 
 @contextmanager
 def alone(path: Path) -> Iterator[None]:
-    """A block for what becomes `path`: one process at a time is in it, the others wait. Raises what `cannot_write` is.
+    """A block that makes `path`, for one process at a time. Who had to wait looks first whether `path` is there.
 
-    Whoever waited looks first whether `path` is there now.
+    Raises RunError or UserError (see cannot_write) where the lock file beside `path` cannot be made.
     """
     from huggingface_hub.utils import WeakFileLock
 

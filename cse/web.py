@@ -28,7 +28,7 @@ def download(url: str, target: Path) -> Path:
 
 
 def _fetched(url: str, target: Path) -> Path:
-    """`download`, in the one process that does it."""
+    """Fetch the rest of the file, or all of it. Raises MissingResource. For one process at a time."""
     part = target.with_name(f"{target.name}.part")
     came = part.stat().st_size if part.exists() else 0
     try:

@@ -30,7 +30,10 @@ def librispeech(cache: Path, split: str) -> Path:
 
 
 def _fetched(folder: Path, cache: Path, url: str, expected: str) -> Path:
-    """`librispeech`, in the one process that does it."""
+    """Fetch the archive, check it and unpack it into `folder`. Raises MissingResource.
+
+    url, expected: the archive's address and sha256. For one process at a time.
+    """
     split = folder.name
     try:
         archive = download(url, cache / Path(url).name)

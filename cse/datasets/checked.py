@@ -44,7 +44,10 @@ def known_sums(dataset: str) -> dict[str, str]:
 def by_checksums(
     dataset: str, part: str, digests: Mapping[str, str], expected: Mapping[str, str], rows: int | None
 ) -> CheckedPart:
-    """Files whose number of rows is right. digests, expected: {file: sha256}, found and published."""
+    """A part of which the number of rows is right, judged by its files' content.
+
+    digests, expected: {file: sha256}, found and published.
+    """
     other = [name for name, digest in digests.items() if expected.get(name, digest) != digest]
     if other:
         note = f"{', '.join(other)}: as many rows as published, and other content than the known copy"

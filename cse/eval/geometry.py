@@ -120,7 +120,7 @@ def cosine_histograms(
 
 
 def joined(sets: list[Pairs]) -> Pairs:
-    """One set after the other."""
+    """The pairs of all sets as one set, in their order."""
     return Pairs(
         [text for pairs in sets for text in pairs.first],
         [text for pairs in sets for text in pairs.second],

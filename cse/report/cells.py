@@ -19,7 +19,7 @@ NOT_RUN, PUBLISHED_ONLY, OTHER_SETTING = "NOT RUN", "PUBLISHED ONLY", "OTHER SET
 
 QUARTILES: dict[str, Callable[..., Any]] = {"q75": partial(np.quantile, q=0.75), "q50": partial(np.quantile, q=0.5)}
 WITHIN_A_SEED: dict[str, Callable[..., Any]] = {"mean": np.mean, "max": max, **QUARTILES}
-"""Statistics of scores."""
+"""How the scores of one seed's runs become one value, by the table's `aggregate`."""
 
 
 @dataclass

@@ -66,4 +66,4 @@ COLUMNS: dict[str, Callable[[Finding], object]] = {
     "published_effect": lambda f: f.printed,
     "published_supports": lambda f: f.supported,
 }
-"""Of claims.csv."""
+"""The columns of claims.csv, and what stands there for a finding."""

@@ -128,7 +128,10 @@ def compared(
 
 
 def _one_sample(differences: np.ndarray, shift: float, confidence: float, n: str, test: str) -> Comparison:
-    """Equal differences have no spread to test by. n, test: in words."""
+    """The mean of differences, tested against `shift`; p is NaN where all are equal, as they have no spread to test by.
+
+    n, test: the words for how many there are, and for the test.
+    """
     mean = float(differences.mean())
     if not np.ptp(differences):
         return Comparison(mean, None, n, test, math.nan)

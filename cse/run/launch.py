@@ -86,7 +86,7 @@ def launch(cfg: DictConfig, folder: Path) -> float | None:
 
 
 def explained(error: "ChildFailedError", cfg: DictConfig, folder: Path) -> Interrupted | UserError | RunError:
-    """What the processes that this one started ended by, as the error that says it."""
+    """The error that says why the run's processes ended: one was killed, stopped by a signal, or failed by itself."""
     devices = cfg.trainer.devices
     for rank, failure in error.failures.items():
         if failure.exitcode == -signal.SIGKILL:  # the others failed for want of it

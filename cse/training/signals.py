@@ -87,6 +87,7 @@ class Signals:
             os.close(reading)
 
     def _end_if_deaf(self, reading: int) -> None:
+        """End the process after a signal that no handler hears. reading: a pipe of signals' numbers, up to END."""
         while (came := os.read(reading, 1)) != END:
             if came[0] not in SIGNALS or self._heard(reading):
                 continue
