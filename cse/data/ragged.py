@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cse.files import checksum, discard, written_once
+from cse.files import alone, checksum, discard, written_once
 
 log = logging.getLogger(__name__)
 
@@ -53,9 +53,11 @@ def cached(
     checksums fail is written again. notes: called when the rows are consumed, kept with them. Raises RunError for a
     full disk, and whatever reading `rows` raises.
     """
-    if folder.exists() and (reason := damage(folder, names)):
-        log.warning("the cache %s is damaged (%s): writing it again", folder, reason)
-        discard(folder)
+    if folder.exists() and damage(folder, names):
+        with alone(folder):  # another process may have found the same, and have written it again since
+            if folder.exists() and (reason := damage(folder, names)):
+                log.warning("the cache %s is damaged (%s): writing it again", folder, reason)
+                discard(folder)
     written_once(
         folder, lambda temporary: _write(temporary, rows, names, dtype, notes), "free space or set paths.cache"
     )

@@ -49,6 +49,17 @@ def test_a_damaged_cache_that_another_process_removes_first_is_written_again(tmp
     assert columns(folder) == whole
 
 
+def test_a_damaged_cache_that_another_process_has_written_again_is_kept(tmp_path, monkeypatch):
+    """Removed once more, it would be gone from under the process that reads it."""
+    folder = tmp_path / "cache"
+    cached(folder, iter(ROWS), ["ids"], "int32")
+    found = iter(["cut short", None])
+    monkeypatch.setattr(ragged, "damage", lambda place, names: next(found))
+    before = folder.stat().st_ino
+    cached(folder, iter(ROWS), ["ids"], "int32")
+    assert folder.stat().st_ino == before
+
+
 def test_a_whole_cache_reads_nothing_and_keeps_its_notes(tmp_path):
     cached(tmp_path / "cache", iter(ROWS), ["ids"], "int32", lambda: {"rows": 3})
 
