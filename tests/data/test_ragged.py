@@ -55,9 +55,7 @@ def test_a_damaged_cache_that_another_process_has_written_again_is_kept(tmp_path
     cached(folder, iter(ROWS), ["ids"], "int32")
     found = iter(["cut short", None])
     monkeypatch.setattr(ragged, "damage", lambda place, names: next(found))
-    before = folder.stat().st_ino
-    cached(folder, iter(ROWS), ["ids"], "int32")
-    assert folder.stat().st_ino == before
+    assert len(cached(folder, iter(ROWS[:1]), ["ids"], "int32").columns[0]) == len(ROWS)
 
 
 def test_a_whole_cache_reads_nothing_and_keeps_its_notes(tmp_path):
