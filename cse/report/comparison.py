@@ -8,13 +8,13 @@ from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path
 
+from cse.direction import less_is_better
 from cse.files import csv_text
 from cse.report.layout import Grid, number
 from cse.report.life import DONE, STATES, Life, life_of
 from cse.report.notes import mixed, retrieved
 from cse.report.runs import Run
 from cse.report.settings import differing, short_names, shown
-from cse.report.spec import less_is_better
 from cse.report.statistics import summary
 
 FEW = 8  # scores that are all shown where nobody says which

@@ -11,6 +11,7 @@ from importlib.util import find_spec
 
 from markupsafe import Markup
 
+from cse.direction import less_is_better
 from cse.dotted import Json
 from cse.files import plain
 from cse.report.comparison import Comparison, Setting, command_of
@@ -18,7 +19,6 @@ from cse.report.life import clock
 from cse.report.render import rendered
 from cse.report.runs import Run
 from cse.report.settings import shown
-from cse.report.spec import less_is_better
 
 POINTS = 400  # of a curve; a longer one is thinned
 COUNTERS = ("step", "time", "train/step", "train/epoch")

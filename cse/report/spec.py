@@ -44,8 +44,6 @@ KEYS = {"paper", "table", "rows", "columns", "metric", "aggregate", "select", "s
         "tolerance", "seed_sd", "figures", "claims"}  # fmt: skip
 
 GEOMETRY = ("alignment", "uniformity", "uniformity_without_log", "mean_cosine", "effective_rank", "isotropy")
-LESS_IS_BETTER = ("alignment", "uniformity", "uniformity_without_log", "mean_cosine", "median_rank", "mse", "loss",
-                  "perplexity", "seconds")  # fmt: skip
 
 Metric = str | list["Metric"]
 """A score's name, or a list whose mean is taken, in which an inner list counts once."""
@@ -176,11 +174,6 @@ def _names(metric: Metric | None) -> list[str]:
 def is_geometry(metric: Metric | None) -> bool:
     """Whether a metric tells how embeddings lie and not how good they are: no other score can stand for it."""
     return isinstance(metric, str) and metric.rpartition("/")[2] in GEOMETRY
-
-
-def less_is_better(metric: Metric | None) -> bool:
-    """Whether the least of a score is its best."""
-    return isinstance(metric, str) and metric.rpartition("/")[2] in LESS_IS_BETTER
 
 
 def scored_by(spec: Spec, score: str) -> Spec:

@@ -2,10 +2,10 @@
 
 import math
 
+from cse.direction import less_is_better
 from cse.report import statistics
 from cse.report.cells import Cell
 from cse.report.sides import compared, of_cell
-from cse.report.spec import less_is_better
 from cse.report.table import Table
 
 

@@ -10,6 +10,7 @@ every setting below `settings`. Its summary has the best of each dev score so fa
 
 import json
 import logging
+import math
 import os
 import secrets
 import shlex
@@ -20,6 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from cse.direction import better
 from cse.dotted import Config, Json
 from cse.files import write_json
 from cse.ranges import Name, Positive
@@ -152,8 +154,8 @@ class Wandb:
         """Metrics of one step, by name."""
         self.run.log({**metrics, "train/step": step})
         for name, value in metrics.items():
-            if name.startswith("dev/"):
-                self.run.summary[name] = self.best[name] = max(value, self.best.get(name, value))
+            if name.startswith("dev/") and better(name, value, self.best.get(name, math.nan)):
+                self.run.summary[name] = self.best[name] = value
 
     def image(self, name: str, path: Path, step: int) -> None:
         """A picture in a PNG file."""
@@ -165,7 +167,7 @@ class Wandb:
 
     def finish(self, exit_code: int, summary: Json) -> None:
         """Close the run with its scores; waits at most finish_timeout for the upload."""
-        self.run.summary.update({**summary, **self.best})  # whose dev scores are those of the best step
+        self.run.summary.update({**summary, **self.best})  # the summary names the dev scores of one step
         if self.artifact and exit_code == 0:
             self._upload(summary)
         where = self.where
@@ -218,7 +220,9 @@ def best_scores(folder: Path) -> dict[str, float]:
     best: dict[str, float] = {}
     for event in read_events(folder / "metrics.jsonl"):
         for name in (name for name in event if name.startswith("dev/")):
-            best[name] = max(event[name], best.get(name, event[name]))
+            value = math.nan if event[name] is None else event[name]  # JSON has no NaN
+            if better(name, value, best.get(name, math.nan)):
+                best[name] = value
     return best
 
 

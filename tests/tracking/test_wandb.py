@@ -21,7 +21,7 @@ from toy_wandb import ToyWandb
 from cse.tracking.about import About
 from cse.tracking.preflight import answers, in_netrc
 from cse.tracking.trackers import Trackers
-from cse.tracking.wandb import Wandb
+from cse.tracking.wandb import Wandb, best_scores
 
 CONF = Path(__file__).parents[2] / "conf" / "tracker"
 KEY = "0" * 40
@@ -237,6 +237,17 @@ def toy_wandb(alone):
     toy.broken = False
     toy.server.shutdown()
     toy.server.server_close()
+
+
+def test_a_resumed_run_knows_the_best_of_each_dev_score(tmp_path):
+    """JSON has null for NaN; of a distance the least is the best."""
+    scores = [{"stsb/spearman": 79.5, "geometry/alignment": 0.3}, {"stsb/spearman": None, "geometry/alignment": 0.2}]
+    events = [
+        {"event": "metrics", "step": step, **{f"dev/{name}": value for name, value in one.items()}}
+        for step, one in enumerate(scores)
+    ]
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
+    assert best_scores(tmp_path) == {"dev/stsb/spearman": 79.5, "dev/geometry/alignment": 0.2}
 
 
 def test_an_online_run_is_sent_as_it_goes(toy_wandb, tmp_path, caplog):
