@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -19,7 +18,6 @@ from omegaconf import OmegaConf
 from toy_wandb import ToyWandb
 
 from cse.tracking.about import About
-from cse.tracking.preflight import answers, in_netrc
 from cse.tracking.trackers import Trackers
 from cse.tracking.wandb import Wandb, best_scores
 
@@ -276,36 +274,3 @@ def test_a_server_that_breaks_midway_costs_its_timeout(toy_wandb, tmp_path):
     began = time.monotonic()
     trackers.finish(0, {"test/sts/average": 76.25})
     assert time.monotonic() - began < 300  # W&B alone would try for days
-
-
-def test_a_server_answers_directly_or_through_its_proxy(monkeypatch):
-    for name in [name for name in os.environ if name.lower().endswith("proxy")]:
-        monkeypatch.delenv(name)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        url = f"http://127.0.0.1:{server.getsockname()[1]}"
-        assert answers(url, 600.0)
-        monkeypatch.setenv("http_proxy", url)
-        assert answers("http://nowhere.invalid", 600.0)  # the proxy is what has to answer
-    assert not answers("http://nowhere.invalid", 2.0)
-
-
-def test_a_slow_name_server_does_not_hold_the_run(monkeypatch):
-    over, ended = threading.Event(), threading.Event()
-
-    def slow(*_, **__):
-        over.wait(600)
-        ended.set()
-        raise OSError
-
-    monkeypatch.setattr(socket, "create_connection", slow)
-    assert not answers("http://127.0.0.1:9", 0.2)
-    assert not ended.is_set()  # and yet it has answered
-    over.set()
-
-
-def test_a_key_in_netrc_is_that_hosts_alone(tmp_path, monkeypatch):
-    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
-    assert not in_netrc("api.wandb.ai")
-    (tmp_path / "netrc").write_text(f"machine api.wandb.ai\n  login user\n  password {KEY}\n")
-    assert in_netrc("api.wandb.ai")
-    assert not in_netrc("elsewhere.example")
