@@ -25,7 +25,7 @@ def test_smac_maximises_and_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
         given = dict(argument.split("=", 1) for argument in one.arguments if "=" in argument)
         assert given["case"] == "eda_0.1"
         asked.append(float(given["objective.log10_covariance"]))
-        return ("failed", None, "told to") if len(asked) == 3 else ("done", -abs(asked[-1] + 3), "")
+        return ("failed", None, "told to") if len(asked) == 3 else ("done", ("dev/average", -abs(asked[-1] + 3)), "")
 
     monkeypatch.setattr(worker, "run", run)
     arguments = ["sweep=noncontrastive/table1_vicreg", "case=eda_0.1", "model=bert", "hydra.sweeper.batch=2"]
