@@ -10,7 +10,7 @@ Anchors lie in blocks of lmax units, no two in neighbouring blocks, so at least 
 import logging
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal, assert_never, cast
 
 import numpy as np
 
@@ -95,9 +95,11 @@ def _positive(
         starts = [before] if (before > 0 if adjacent_bug else before >= 0) else []
         starts += [anchor_end] if anchor_end + length <= num_units else []
         start = int(rng.choice(starts))
-    else:
+    elif strategy == "all":
         length = _length(rng, 2, 4, min_length, max_length)
         start = _integer(rng, max(0, anchor_start - length), min(anchor_end, num_units - length) + 1)
+    else:
+        assert_never(strategy)
     return start, start + length
 
 

@@ -16,7 +16,7 @@ y the label, P(i) = {j != i: y_j = y_i} the classmates, N(i) = {j: y_j != y_i}.
     eq4_app     App. Eq. 1, the same with f''_j in the class term.
 """
 
-from typing import Literal
+from typing import Literal, assert_never
 
 import torch
 from torch import Tensor
@@ -46,7 +46,9 @@ def contrast(view1_BD: Tensor, view2_BD: Tensor, labels_B: Tensor, temperature: 
         return cross_entropy(across_BB, labels_B.unique(return_inverse=True)[1])
     if kind == "eq4":
         return _eq4(across_BB, view1_BD @ view1_BD.T / temperature, labels_B)
-    return _eq4(across_BB, across_BB, labels_B)
+    if kind == "eq4_app":
+        return _eq4(across_BB, across_BB, labels_B)
+    assert_never(kind)
 
 
 def _supcon(view1_BD: Tensor, view2_BD: Tensor, labels_B: Tensor, temperature: float) -> Tensor:

@@ -8,7 +8,7 @@ View 0 is the anchor; other anchors are not negatives. B rows of the batch, D wi
 
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal, assert_never, cast
 
 import torch
 from annotated_types import Ge
@@ -71,7 +71,9 @@ def multi_positive(
         return (log_weights_P1 + l_PB).logsumexp(0).mean()
     if kind == "L2_hard":
         return -(log_weights_P1 - l_PB).logsumexp(0).mean()
-    return -(log_weights_P1 - sim_PB - log_z_PB).logsumexp(0).mean()
+    if kind == "L2_literal":
+        return -(log_weights_P1 - sim_PB - log_z_PB).logsumexp(0).mean()
+    assert_never(kind)
 
 
 class WhitenedCSE(Objective):

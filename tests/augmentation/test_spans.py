@@ -261,3 +261,8 @@ def test_skip_leaves_short_documents_out_and_shrink_shortens_their_spans(caplog)
 def test_a_wrong_option_is_named(changes, message):
     with pytest.raises(UserError, match=message):
         spans(**changes)
+
+
+def test_no_unknown_strategy_is_taken_for_another():
+    with pytest.raises(AssertionError, match="nearby"):
+        sample_spans(2000, 2, 2, "nearby", np.random.default_rng(0), 32, 64)

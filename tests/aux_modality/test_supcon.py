@@ -157,3 +157,8 @@ def test_one_class_is_fine_elsewhere(kind):
     rows = features(4, 3).requires_grad_()
     contrast(*rows.chunk(2), torch.zeros(4, dtype=torch.long), 0.07, kind).backward()
     assert rows.grad.isfinite().all()
+
+
+def test_no_unknown_loss_is_taken_for_another():
+    with pytest.raises(AssertionError, match="eq6"):
+        contrast(torch.randn(4, 8), torch.randn(4, 8), torch.tensor([0, 0, 1, 1]), 0.05, kind="eq6")

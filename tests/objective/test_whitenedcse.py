@@ -293,3 +293,8 @@ def test_pooler_decides_what_is_scored():
 def test_choices_that_make_no_sense_are_refused(changes, message):
     with pytest.raises(UserError, match=message):
         objective(**changes)
+
+
+def test_no_unknown_loss_is_taken_for_another():
+    with pytest.raises(AssertionError, match="L3"):
+        multi_positive(torch.randn(3, 4, 8), 0.05, kind="L3")
