@@ -17,7 +17,7 @@ from torch.nn.functional import normalize
 
 from cse.errors import UserError
 from cse.objective.blockwise import blockwise
-from cse.objective.whitening import ShuffledGroupWhitening, check_groups, whiten_views
+from cse.objective.whitening import Decomposition, ShuffledGroupWhitening, check_groups, whiten_views
 from cse.precision import full_precision
 from cse.ranges import NonNegative, Positive
 from cse.types import Encoded, Loss, Objective, Settings
@@ -30,7 +30,7 @@ def shuffled_group_whitening(
     num_groups: int,
     permutation: Tensor | None = None,
     eps: float = 1e-5,
-    kind: Literal["zca", "pca", "cholesky"] = "zca",
+    kind: Decomposition = "zca",
     grad: Literal["detach", "through"] = "detach",
 ) -> Tensor:
     """Whiten each of `num_groups` groups of channels over the batch; every channel returns to its place (Eq. 6).

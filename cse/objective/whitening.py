@@ -10,7 +10,7 @@ All views and groups are whitened at once; covariances and eigenvalues are float
 
 import logging
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, assert_never
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +21,7 @@ from cse.ranges import BelowOne, Count, Seed, Share
 
 log = logging.getLogger(__name__)
 
+Decomposition = Literal["zca", "pca", "cholesky"]
 MIN_EIGENVALUE = 1e-7  # as a share of its group's largest
 MIN_VARIANCE = 1e-30  # a group that is constant over the batch becomes 0, not nan
 SINGULAR_EPS = 1e-3  # with at least this shrinkage, the covariance of too few rows can be inverted
@@ -74,7 +75,7 @@ def inverse_sqrt(c_ss: Tensor) -> Tensor:
     return InverseSqrt.apply(c_ss)
 
 
-def whitening_matrices(c_ss: Tensor, kind: str) -> Tensor:
+def whitening_matrices(c_ss: Tensor, kind: Decomposition) -> Tensor:
     """W (..., s, s) for rows z = y W: zca C^(-1/2), pca U L^(-1/2), cholesky R^-T where C = R R^T."""
     try:
         if kind == "zca":
@@ -82,12 +83,14 @@ def whitening_matrices(c_ss: Tensor, kind: str) -> Tensor:
         if kind == "pca":
             values_s, u_ss = floored_eigh(c_ss)
             return u_ss * values_s.rsqrt()[..., None, :]
-        return torch.linalg.inv(torch.linalg.cholesky(c_ss)).mT
+        if kind == "cholesky":
+            return torch.linalg.inv(torch.linalg.cholesky(c_ss)).mT
     except torch.linalg.LinAlgError as error:
         raise RunError(
             "Group whitening cannot decompose a covariance: the embeddings are not finite, or have collapsed "
             "(then a larger objective.whitening.eps helps)."
         ) from error
+    assert_never(kind)
 
 
 def whiten_views(
@@ -95,7 +98,7 @@ def whiten_views(
     num_groups: int,
     permutations_MD: Tensor | None = None,
     eps: float = 1e-5,
-    kind: str = "zca",
+    kind: Decomposition = "zca",
     grad: str = "detach",
     moments: tuple[Tensor, Tensor] | None = None,
 ) -> Tensor:
@@ -246,6 +249,7 @@ class ShuffledGroupWhitening(nn.Module):
         The matrix is what whitening makes of the rows e_i + mean, e_i the unit vectors.
         """
         rows_1DD = (identity(self.dim, self.mean_D) + self.mean_D)[None]
+        assert self.kind != "none"  # WhitenedCSE refuses such a pooler
         permutation_1D = self.permutations([(self.seed,)], rows_1DD)
         moments = (self.mean_D, self.covariance_DD)
         matrix_1DD = whiten_views(rows_1DD, self.num_groups, permutation_1D, self.eps, self.kind, moments=moments)

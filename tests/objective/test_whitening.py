@@ -215,3 +215,8 @@ def test_constant_and_repeated_channels_stay_finite(num_groups):
 def test_embeddings_that_are_not_finite_end_the_run(kind):
     with pytest.raises(RunError, match="not finite"):
         shuffled_group_whitening(torch.full((12, 12), torch.nan), 2, kind=kind)
+
+
+def test_no_unknown_decomposition_is_taken_for_another():
+    with pytest.raises(AssertionError, match="qr"):
+        whitening_matrices(torch.eye(4), "qr")
