@@ -90,7 +90,7 @@ def test_a_signal_while_the_jobs_process_starts_reaches_it(job, monkeypatch):
         return process
 
     monkeypatch.setattr(worker.subprocess, "Popen", told_meanwhile)
-    assert job(lambda: ["sleep", "60"]) == "killed"
+    assert job(lambda: ["sleep", "60"]) == "interrupted"
 
 
 def test_a_signal_while_the_job_waits_for_a_gpu_ends_the_wait(job, monkeypatch, tmp_path):
