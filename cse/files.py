@@ -194,17 +194,24 @@ def read_json(path: Path) -> dict[str, Any]:
         return {}
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The mappings in a file of JSON lines; [] where it is missing.
+def json_lines(path: Path) -> Iterator[Any]:
+    """What each line of a file of JSON lines holds; nothing where the file is missing.
 
-    A line that another process is just writing, or was killed in, is none yet.
+    None for a line that is no JSON: another process is just writing it, or was killed in it.
     """
-    found = []
-    text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
-    for line in text.split("\n"):  # splitlines would end a line at U+2028 too, which JSON leaves inside a string
-        with contextlib.suppress(ValueError):
-            found.append(json.loads(line))
-    return [one for one in found if isinstance(one, dict)]
+    if not path.exists():
+        return
+    with open(path, encoding="utf-8", errors="replace", newline="\n") as lines:  # not at U+2028, as splitlines would
+        for line in lines:
+            try:
+                yield json.loads(line)
+            except (ValueError, RecursionError):
+                yield None
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The mappings in a file of JSON lines; what else stands there is left out without a word."""
+    return [one for one in json_lines(path) if isinstance(one, dict)]
 
 
 def json_line(value: Mapping[str, object]) -> str:

@@ -6,14 +6,13 @@
 {"event": "finish", "step": 250, "time": ..., "exit_code": 0, "summary": {...}}
 """
 
-import json
 import logging
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from cse.dotted import Json
-from cse.files import cannot_write, json_line, write_text
+from cse.files import cannot_write, json_line, json_lines, write_text
 
 log = logging.getLogger(__name__)
 
@@ -71,12 +70,7 @@ def read_events(path: Path) -> list[Event]:
     A line that is not an event (cut short by a killed run, or another program's) is left out with a warning.
     """
     events: list[Event] = []
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.exists() else []
-    for number, line in enumerate(lines, 1):
-        try:
-            event = json.loads(line)
-        except (ValueError, RecursionError):
-            event = None
+    for number, event in enumerate(json_lines(path), 1):
         if isinstance(event, dict) and isinstance(event.get("step"), int) and "event" in event:
             events.append(event)
         else:

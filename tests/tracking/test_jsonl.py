@@ -66,3 +66,8 @@ def test_a_full_disk_is_one_sentence(tmp_path):
     run.file = Path("/dev/full").open("w")  # noqa: SIM115 (its closing fails too)
     with pytest.raises(RunError, match=r"metrics\.jsonl: No space left on device"):
         run.log({"train/loss": 1.0}, 1)
+
+
+def test_an_event_may_hold_line_ends_of_other_scripts(tmp_path):
+    (tmp_path / "metrics.jsonl").write_text('{"event": "log", "step": 1, "why": "a\u2028b"}\n', encoding="utf-8")
+    assert [event["why"] for event in read_events(tmp_path / "metrics.jsonl")] == ["a\u2028b"]
