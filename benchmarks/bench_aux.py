@@ -22,8 +22,8 @@ import torch
 from accelerate import Accelerator
 
 from benchmarks.results import HERE, SHARED, real_data, spread, table, where, write_section
+from cse.config.compose import composed
 from cse.run import build
-from cse.run.composition import composed
 from cse.training import checkpoint
 
 COMMON = ["model=minilm", "data=text", "eval=stsb", "tracker=none", "objective=simcse"]

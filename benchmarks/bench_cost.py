@@ -17,8 +17,8 @@ from hydra.utils import instantiate
 from transformers import BertConfig, BertModel
 
 from benchmarks.results import spread, table, where, write_section
+from cse.config.compose import CONF_DIR
 from cse.model.encoder import Encoder
-from cse.run.composition import CONF_DIR
 from cse.training.step import plain_step
 from cse.types import Batch, Encoded, Tokens
 

@@ -23,6 +23,7 @@ from scipy.stats import spearmanr
 
 from benchmarks.peers import synchronized
 from benchmarks.results import SHARED, spread, table, write_section
+from cse.config.compose import CONF_DIR
 from cse.errors import MissingResource
 from cse.eval import sts, transfer
 from cse.eval.score import MemoizedEncode, score
@@ -32,7 +33,6 @@ from cse.eval.sts import Pairs
 from cse.model.encoder import Encoder
 from cse.model.pooling import mean
 from cse.run import startup
-from cse.run.composition import CONF_DIR
 from cse.types import Encode
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))

@@ -18,15 +18,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from cse.cli.reporting import settings
+from cse.config.compose import nearest
+from cse.config.groups import choices
 from cse.dotted import flattened
 from cse.errors import UserError
 from cse.files import replaced_file, write_text
+from cse.record.record import git_commit
+from cse.record.runs import Run
 from cse.report.findings import FACTS, facts, said
 from cse.report.page import Report
-from cse.report.runs import Run
-from cse.run.composition import nearest
-from cse.run.groups import choices
-from cse.run.record import git_commit
 from cse.sweep import jobs
 from cse.sweep.compared import of_sweep
 

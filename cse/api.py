@@ -72,7 +72,7 @@ def compose(*words: str, command: str = "train", **settings: object) -> DictConf
 
     Raises UserError for a word that it would refuse.
     """
-    from cse.run.composition import without_hydra
+    from cse.config.compose import without_hydra
 
     return without_hydra(_composed(command, _overrides(words, settings, command)))
 
@@ -83,7 +83,7 @@ def train(*words: str, folder: str | Path | None = None, **settings: object) -> 
     folder: where it goes; None is outputs/DATE/TIME under the working directory. Raises UserError before any work, or
     RunError where the run cannot go on. Several jobs (-m, sweep=) are the command line's.
     """
-    from cse.run.composition import without_hydra
+    from cse.config.compose import without_hydra
     from cse.run.launch import fit, launch
 
     overrides = _overrides(words, settings, "train")
@@ -101,7 +101,7 @@ def train(*words: str, folder: str | Path | None = None, **settings: object) -> 
 
 def read(folder: str | Path) -> TrainingRun:
     """The run that a folder holds. Raises UserError where there is none that finished."""
-    from cse.tracking.jsonl import read_events
+    from cse.record.events import read_events
 
     place = Path(folder)
     try:
@@ -182,12 +182,12 @@ def _text(value: object) -> str:
 
 def _composed(command: str, overrides: list[str]) -> DictConfig:
     """The configuration, checked, Hydra's own node in it. Raises UserError for what the command would refuse."""
+    from cse.config.compose import composed, explaining, refuse_additions, refuse_choices
     from cse.run import startup
-    from cse.run.composition import composed, explaining, refuse_additions, refuse_choices
 
     startup.settle_hub()  # the parts, whose signatures are read, import the hub's libraries
     startup.quiet()
-    from cse.run.settings import settle
+    from cse.config.check import settle
 
     with explaining(overrides, command):
         refuse_additions(overrides, command)

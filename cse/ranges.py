@@ -1,6 +1,6 @@
 """Types of settings with their ranges, for the signatures of parts: `lr: Positive`, `p: Share`, `seed: Seed`.
 
-A signature is the only place that knows what a part takes; cse.run.settings checks a config against it before any
+A signature is the only place that knows what a part takes; cse.config.check checks a config against it before any
 work. A choice is a Literal, or a OneOf where a table lists the names already. NaN and infinity are refused everywhere.
 """
 

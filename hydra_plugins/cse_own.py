@@ -1,9 +1,9 @@
-"""Choices of one's own: Hydra looks into the folders of --config-dir and CSE_CONF too (cse.run.groups)."""
+"""Choices of one's own: Hydra looks into the folders of --config-dir and CSE_CONF too (cse.config.groups)."""
 
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 
-from cse.run import groups
+from cse.config import groups
 
 
 class OwnChoices(SearchPathPlugin):

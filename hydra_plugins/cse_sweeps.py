@@ -5,7 +5,7 @@ A link conf/sweep would do the same, where links survive being copied; archives 
 
 from hydra._internal.core_plugins import file_config_source
 
-from cse.run import groups
+from cse.config import groups
 
 GROUP = "sweep"
 

@@ -2,8 +2,8 @@
 
 import yaml
 
+from cse.record.runs import read_runs
 from cse.report import published
-from cse.report.runs import read_runs
 from cse.report.spec import parse
 from cse.report.statistics import Intervals
 from cse.report.table import build

@@ -10,8 +10,8 @@ from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 from toys import composed, run_of
 
+from cse.config.groups import choices
 from cse.model.load import load_encoder
-from cse.run.groups import choices
 
 TEXTS = ["kadan lofel miga", "sta nu"]
 

@@ -28,9 +28,9 @@ INTERNALS = {  # name -> where it is read
     "torchvision.transforms.v2.functional._color:_rgb_to_hsv": "cse.data.images",
     "transformers.masking_utils:create_bidirectional_mask": "cse.model.architecture",
     "transformers:MODEL_MAPPING": "cse.model.architecture",
-    "huggingface_hub.errors:GatedRepoError": "cse.hub",
-    "huggingface_hub.errors:OfflineModeIsEnabled": "cse.hub",
-    "httpx2:TransportError": "cse.hub",
+    "huggingface_hub.errors:GatedRepoError": "cse.sources.hub",
+    "huggingface_hub.errors:OfflineModeIsEnabled": "cse.sources.hub",
+    "httpx2:TransportError": "cse.sources.hub",
 }
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from cse.config.compose import composed
 from cse.report import figures, published
 from cse.report.spec import parse
-from cse.run.composition import composed
 from cse.sweep import jobs
 
 SWEEPS = Path(__file__).resolve().parents[1] / "sweeps"

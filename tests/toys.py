@@ -16,7 +16,7 @@ from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 
-from cse.run.groups import CONF_DIR, choices
+from cse.config.groups import CONF_DIR, choices
 
 TESTS = Path(__file__).parent
 COLUMNS = ["sent0", "sent1", "hard_neg"]  # of the fixture `triplets`

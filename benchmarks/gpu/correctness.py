@@ -19,8 +19,8 @@ from benchmarks.gpu.check import FAILED, Check, Result, within
 from benchmarks.gpu.commands import Run, train, train_apart
 from benchmarks.gpu.modality import pictures, sound
 from benchmarks.gpu.world import World, batch_for
+from cse.config.compose import composed
 from cse.run.build import make
-from cse.run.composition import composed
 from cse.training.step import Chunks, chunked_step, plain_step
 from cse.types import Batch
 

@@ -5,10 +5,10 @@ import time
 from benchmarks.gpu.check import MEASURED, Check, Result
 from benchmarks.gpu.world import World
 from benchmarks.peers import synchronized
+from cse.config.compose import composed
 from cse.eval.score import MemoizedEncode
 from cse.model.load import load_encoder
 from cse.run.build import make
-from cse.run.composition import composed
 
 SENTENCES = 30_000
 TASKS = "[MR,CR,TREC]"

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import torch
 from torch import Tensor
 
-from cse import hub
 from cse.aux_modality.modality import BatchSource, Labelled, Modality
 from cse.errors import UserError
 from cse.ranges import Name
+from cse.sources import hub
 from cse.types import Settings
 
 if TYPE_CHECKING:

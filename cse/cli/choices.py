@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
-from cse import hub
-from cse.download import size_of
+from cse.config import compose as composition
+from cse.config import groups
 from cse.errors import MissingResource, UserError
-from cse.run import composition, groups
 from cse.run.build import make
+from cse.sources import hub
+from cse.sources.download import size_of
 
 if TYPE_CHECKING:
     from cse.data.stream import Stream
@@ -57,7 +58,7 @@ def composed(overrides: list[str]) -> DictConfig:
     """
     import hydra
 
-    from cse.run.settings import settle
+    from cse.config.check import settle
 
     beside = [f"+{group}@doctor.{group}.{path.stem}={path.stem}" for group in CHECKS for path in files(group)]
     with composition.explaining(overrides, "train"):

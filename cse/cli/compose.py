@@ -13,9 +13,7 @@ from typing import NoReturn
 from omegaconf import DictConfig
 
 from cse.cli import cleanup, launched
-from cse.errors import Interrupted, RunError, UserError
-from cse.files import NO_PLACE
-from cse.run.composition import (
+from cse.config.compose import (
     composed,
     explaining,
     nearest,
@@ -26,8 +24,10 @@ from cse.run.composition import (
     refuse_sizes,
     valid_keys,
 )
-from cse.run.groups import PROVIDER, adopted, choices, own_folders
-from cse.run.words import newest_run
+from cse.config.groups import PROVIDER, adopted, choices, own_folders
+from cse.config.words import newest_run
+from cse.errors import Interrupted, RunError, UserError
+from cse.files import NO_PLACE
 from cse.sweep.line import INFORM, MULTI
 from cse.training.signals import Signals
 
@@ -200,7 +200,7 @@ def command(config_name: str, task: Callable[[DictConfig], object], arguments: l
     """Compose `config_name` and hand it to `task`; exits with 1 after a failed run, with 2 after a user's mistake."""
 
     def job(cfg: DictConfig) -> object:
-        from cse.run.settings import settle
+        from cse.config.check import settle
 
         # inside Hydra's job, or Hydra would print its own lines around an error
         with cleanup.after_mistake(before), exit_codes(config_name, arguments):
@@ -224,7 +224,7 @@ def checked(config_name: str, arguments: list[str]) -> cleanup.Snapshot:
 
     startup.settle_hub()  # the parts, whose signatures are read, import the hub's libraries
     startup.quiet()
-    from cse.run.settings import settle
+    from cse.config.check import settle
 
     overrides = list(takewhile(lambda argument: not argument.startswith("-"), arguments))
     cfg = settle(composed(config_name, overrides), config_name)

@@ -16,7 +16,7 @@ from cse.errors import MissingResource
 if TYPE_CHECKING:  # the readers import torch
     from omegaconf import DictConfig
 
-    from cse.datasets.checked import CheckedPart
+    from cse.sources.checked import CheckedPart
 
 log = logging.getLogger("cse")
 
@@ -64,16 +64,16 @@ def parser() -> argparse.ArgumentParser:
 
 def paths() -> "DictConfig":
     """The config's paths, from the environment's variables."""
-    from cse.run.composition import composed
+    from cse.config.compose import composed
 
     return composed("train", []).paths
 
 
 def show_list(arguments: argparse.Namespace) -> int:
     """Print the datasets, or those that are named with their sweeps."""
-    from cse.catalogue import DATASETS
-    from cse.datasets.request import parse
-    from cse.datasets.where import where
+    from cse.sources.catalogue import DATASETS
+    from cse.sources.request import parse
+    from cse.sources.where import where
     from cse.sweep.needs import kept
 
     folders = paths()
@@ -96,8 +96,8 @@ def show_list(arguments: argparse.Namespace) -> int:
 
 def how_to_get(name: str) -> str:
     """What gets a dataset, in words."""
-    from cse.catalogue import DATASETS
-    from cse.datasets.fetch import FETCHES
+    from cse.sources.catalogue import DATASETS
+    from cse.sources.fetch import FETCHES
 
     about = DATASETS[name]
     if name not in FETCHES:
@@ -107,7 +107,7 @@ def how_to_get(name: str) -> str:
 
 def size_of(size: int | None) -> str:
     """About how much is fetched."""
-    from cse.download import size_of as in_words
+    from cse.sources.download import size_of as in_words
 
     return "size told when it is fetched" if size is None else f"about {in_words(size)}"
 
@@ -126,9 +126,9 @@ def fetch_all(arguments: argparse.Namespace) -> int:
 
     startup.settle_hub()
     startup.quiet()
-    from cse.datasets.check import check_folder
-    from cse.datasets.fetch import fetch
-    from cse.datasets.request import parse
+    from cse.sources.check import check_folder
+    from cse.sources.fetch import fetch
+    from cse.sources.request import parse
 
     cache = Path(paths().cache)
     requests = [parse(name, arguments.to, cache) for name in arguments.names]  # all names are checked before any work
@@ -155,7 +155,7 @@ def check_folder(arguments: argparse.Namespace) -> int:
     from cse.run import startup
 
     startup.quiet()
-    from cse.datasets.check import check
+    from cse.sources.check import check
 
     parts = check(arguments.folder)
     code = report(parts)

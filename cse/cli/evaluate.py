@@ -51,15 +51,16 @@ def task(cfg: DictConfig) -> None:
     """One Hydra job: build everything, all that is missing said at once, then score."""
     from hydra.core.hydra_config import HydraConfig
 
-    from cse.run import build, groups, scale
+    from cse.config import groups, scale
+    from cse.record.heartbeat import Heartbeat
+    from cse.run import build
     from cse.run.subject import load, sentences
-    from cse.tracking.heartbeat import Heartbeat
 
     folder, hydra = build.output_folder(), HydraConfig.get()
     cfg.choices = groups.chosen("evaluate", hydra.runtime.choices, hydra.overrides.task, map(str, cfg.eval))
     scale.fit(cfg)
     if cfg.smoke:
-        from cse.run.smoke import shrink
+        from cse.config.smoke import shrink
 
         shrink(cfg)
     check(cfg)
@@ -93,8 +94,9 @@ def evaluate(
     from cse.eval.cosines import keep_cosines
     from cse.eval.items import keep_items
     from cse.eval.score import MemoizedEncode, score
-    from cse.run import build, scores
-    from cse.run.record import Record
+    from cse.record import scores
+    from cse.record.record import Record
+    from cse.run import build
     from cse.run.subject import trained_seed, whitened
 
     splits_by_name = chosen_splits(cfg, evaluators)

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cse.cli.completion import ZSH, completions
+from cse.config.groups import choices, file_of, first_comment, groups, included
+from cse.config.search import found
 from cse.errors import UserError
-from cse.run.groups import choices, file_of, first_comment, groups, included
-from cse.run.search import found
 
 WIDTH = 120
 

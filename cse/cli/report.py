@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cse.cli import compose, streams
+from cse.config.groups import CONF_DIR
 from cse.dotted import Config, flattened
 from cse.errors import UserError
 from cse.files import make_folder
-from cse.run.groups import CONF_DIR
 
 if TYPE_CHECKING:  # numpy and scipy are imported when there is work: --help answers at once
     from cse.report.layout import Grid
@@ -88,9 +88,9 @@ def of_paper(result: "Report", out: Path, config: Config) -> None:
 def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     """Show any runs beside each other: what became of each, and a row for each setting."""
     from cse.files import write_text
+    from cse.record.runs import read_runs
     from cse.report import dashboard, layout, terminal
     from cse.report.comparison import compared
-    from cse.report.runs import read_runs
 
     if config["score"]:
         raise UserError(f"score={config['score']} is for a sweep's table: metrics=[{config['score']}] shows it of runs")
@@ -125,7 +125,7 @@ def log_to(tables: "list[Grid]", pictures: dict[str, Path], out: Path, config: C
     from hydra import initialize_config_dir
     from hydra.utils import instantiate
 
-    from cse.run.record import command_line, git_commit
+    from cse.record.record import command_line, git_commit
     from cse.tracking.about import About
     from cse.tracking.trackers import Trackers
 

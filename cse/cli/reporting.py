@@ -10,13 +10,13 @@ from omegaconf.errors import OmegaConfBaseException
 from pydantic import TypeAdapter, with_config
 from typing_extensions import TypedDict
 
+from cse.config.check import settled
+from cse.config.compose import nearest
+from cse.config.groups import CONF_DIR, choices
 from cse.dotted import Config
 from cse.errors import UserError
 from cse.ranges import STRICT, Name, NonNegative
 from cse.run.build import resolved
-from cse.run.composition import nearest
-from cse.run.groups import CONF_DIR, choices
-from cse.run.settings import settled
 
 TEXT = ("sweep", "out", "score")  # never read as a number or a list
 

@@ -4,12 +4,12 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from cse import hub
-from cse.catalogue import DATASETS
 from cse.data.readers import lines_of, read_rows
 from cse.errors import UserError
 from cse.files import sha256
 from cse.ranges import Count, Name, Natural
+from cse.sources import hub
+from cse.sources.catalogue import DATASETS
 from cse.types import Json
 
 log = logging.getLogger(__name__)

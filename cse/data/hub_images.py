@@ -9,10 +9,10 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from cse import hub
-from cse.catalogue import DATASETS
 from cse.errors import UserError
 from cse.files import written_once
+from cse.sources import hub
+from cse.sources.catalogue import DATASETS
 
 if TYPE_CHECKING:  # importing datasets takes seconds
     from datasets import Features

@@ -15,12 +15,12 @@ from annotated_types import Ge, Le
 from PIL import Image
 from torch import Tensor
 
-from cse import hub
 from cse.data import hub_images
 from cse.data.stream import Stream, check_size
 from cse.data.usable import check_classes, check_share
 from cse.errors import MissingResource, UserError
 from cse.ranges import Ascending, Count, Name, Natural, NonNegative, OneOf, PositiveShare, Seed, Share
+from cse.sources import hub
 from cse.types import Settings
 
 log = logging.getLogger(__name__)

@@ -7,10 +7,10 @@ import logging
 import tarfile
 from pathlib import Path
 
-from cse.download import Download
 from cse.errors import MissingResource, UserError
 from cse.files import alone, sha256, written_once
-from cse.web import download
+from cse.sources.download import Download
+from cse.sources.web import download
 
 log = logging.getLogger("cse")
 

@@ -11,7 +11,6 @@ import numpy as np
 from annotated_types import MinLen
 from pydantic import AfterValidator
 
-from cse import hub
 from cse.data.corpora import HUB, check_available, provenance
 from cse.data.noise import Noise, add_noise
 from cse.data.ragged import Ragged, cached
@@ -21,6 +20,7 @@ from cse.errors import UserError
 from cse.files import sha256
 from cse.progress import showing, track
 from cse.ranges import Count, Name, Natural, PositiveShare, Seed
+from cse.sources import hub
 
 log = logging.getLogger(__name__)
 

@@ -9,13 +9,13 @@ from typing import Annotated
 import numpy as np
 from annotated_types import MinLen
 
-from cse import hub
-from cse.catalogue import DATASETS
 from cse.errors import UserError
 from cse.eval.senteval.files import DataFolder
 from cse.eval.sts import STSB_ROWS, Pairs, ScoredBySplit, golds, pair_items, scored_pairs, task_correlations
 from cse.provenance import ItemScores
 from cse.ranges import Name, OneOf
+from cse.sources import hub
+from cse.sources.catalogue import DATASETS
 from cse.types import Encode
 
 LANGUAGES = ("de", "en", "es", "fr", "it", "nl", "pl", "pt", "ru", "zh")

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from torch import nn
 
-from cse import hub
 from cse.errors import MissingResource, UserError
 from cse.model import architecture, flat
 from cse.model.encoder import Encoder
@@ -22,6 +21,7 @@ from cse.model.probe import KNOWN, check_forward, check_kind
 from cse.model.recorded import Ending, recorded_modules
 from cse.model.tokenizer import Tokenizer
 from cse.ranges import BelowOne, Count, Name
+from cse.sources import hub
 
 if TYPE_CHECKING:  # importing transformers takes seconds
     from transformers import PretrainedConfig, PreTrainedModel

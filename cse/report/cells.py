@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from cse.record.runs import Run, Where, grouped, same
 from cse.report import resampling, statistics
 from cse.report.published import Value
 from cse.report.reproduction import cv_star, least_of
-from cse.report.runs import Run, Where, grouped, same
 from cse.report.spec import Metric, Spec, metric_of
 from cse.report.statistics import Interval, Intervals
 

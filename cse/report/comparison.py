@@ -10,10 +10,10 @@ from pathlib import Path
 
 from cse.direction import less_is_better
 from cse.files import csv_text
+from cse.record.runs import Run
+from cse.record.status import DONE, STATES, Life, life_of
 from cse.report.layout import Grid, number
-from cse.report.life import DONE, STATES, Life, life_of
 from cse.report.notes import mixed, retrieved
-from cse.report.runs import Run
 from cse.report.settings import differing, short_names, shown
 from cse.report.statistics import summary
 

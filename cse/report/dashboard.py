@@ -14,10 +14,10 @@ from markupsafe import Markup
 from cse.direction import less_is_better
 from cse.dotted import Json
 from cse.files import plain
+from cse.record.runs import Run
+from cse.record.status import clock
 from cse.report.comparison import Comparison, Setting, command_of
-from cse.report.life import clock
 from cse.report.render import rendered
-from cse.report.runs import Run
 from cse.report.settings import shown
 
 POINTS = 400  # of a curve; a longer one is thinned

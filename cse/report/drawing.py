@@ -13,9 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cse.eval.cosines import by_gold
+from cse.record.runs import Run, grouped, plain
 from cse.report.cells import WITHIN_A_SEED
 from cse.report.plot import Plot
-from cse.report.runs import Run, grouped, plain
 from cse.report.statistics import summary
 
 Series = dict[str, list[Run]]

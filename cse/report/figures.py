@@ -3,11 +3,11 @@
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from cse.record.runs import Run, grouped
 from cse.report import published
 from cse.report.drawing import DRAW, Series, add_legend, numbered
 from cse.report.plot import Plot
 from cse.report.published import PublishedFigure
-from cse.report.runs import Run, grouped
 from cse.report.spec import Spec
 
 

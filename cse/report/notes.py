@@ -5,8 +5,8 @@ import json
 from collections import Counter, defaultdict
 
 from cse.dotted import Json, flattened
-from cse.report.life import DONE, FAILED, RUNNING, STOPPED, Life, life_of
-from cse.report.runs import Run, Where, same, varying
+from cse.record.runs import Run, Where, same, varying
+from cse.record.status import DONE, FAILED, RUNNING, STOPPED, Life, life_of
 
 SINGLY = 12  # missing jobs that are named one by one
 FURTHEST_FIRST = (DONE, RUNNING, STOPPED, FAILED)  # of several runs of one job, the first of these counts

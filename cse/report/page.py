@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cse.record.runs import Run
+from cse.record.status import life_of
 from cse.report import findings
 from cse.report.cells import OTHER_SETTING, PUBLISHED_ONLY
 from cse.report.comparison import command_of
 from cse.report.layout import PLUS_MINUS, TIED, Grid, grid, remarks
-from cse.report.life import life_of
 from cse.report.render import rendered
-from cse.report.runs import Run
 from cse.report.table import Table
 from cse.report.terminal import COLOURS
 from cse.report.verdicts import Finding

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from cse.errors import UserError
-from cse.report.runs import Where
+from cse.record.runs import Where
 
 COMMON = {"kind", "name", "title", "published", "where", "series"}
 REQUIRED = {

@@ -18,7 +18,7 @@ import numpy as np
 from cse.errors import UserError
 from cse.eval.items import read_items
 from cse.provenance import Average, Items, ItemScores
-from cse.report.runs import Run
+from cse.record.runs import Run
 from cse.report.spec import Metric
 from cse.report.statistics import Interval
 

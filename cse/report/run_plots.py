@@ -7,8 +7,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from cse.files import replaced_file
+from cse.record.events import Event, read_events
 from cse.report.drawing import histograms, new
-from cse.tracking.jsonl import Event, read_events
 
 BUCKETS = 5  # of the gold score
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from cse.report.runs import Run, plain, varying
+from cse.record.runs import Run, plain, varying
 
 HOW = re.compile(
     r"(choices|tracker|jobs|hydra|paths|recipe|sources|note|resume|sweep|dry_run|allow_partial)([./@].*)?"

@@ -4,10 +4,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from cse.record.runs import Run, grouped, plain
 from cse.report import resampling, statistics
 from cse.report.cells import Cell
 from cse.report.resampling import Resampled
-from cse.report.runs import Run, grouped, plain
 from cse.report.spec import Metric
 
 

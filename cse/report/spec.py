@@ -34,10 +34,10 @@ from dataclasses import dataclass, field, replace
 
 from cse.dotted import Config
 from cse.errors import UserError
+from cse.record.runs import Where
 from cse.report import plot
 from cse.report.plot import Plot
 from cse.report.published import Published
-from cse.report.runs import Where
 
 AGGREGATES = ("mean", "max", "q75", "q50", "best")
 KEYS = {"paper", "table", "rows", "columns", "metric", "aggregate", "select", "seed", "baseline", "setting",

@@ -2,10 +2,10 @@
 
 from fnmatch import fnmatch
 
+from cse.record.runs import Run, Where
 from cse.report import ties
 from cse.report.cells import Cell
 from cse.report.notes import deviations, missing_jobs, retrieved
-from cse.report.runs import Run, Where
 from cse.report.settings import differing, short_names, shown
 from cse.report.table import Table
 

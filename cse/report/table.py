@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field
 
+from cse.record.runs import Run, Where
 from cse.report.cells import PUBLISHED_ONLY, QUARTILES, Cell, compare, fill, judge, seed_sd_of
 from cse.report.notes import deviations, missing_jobs, mixed, retrieved, scored_differently
 from cse.report.published import Published
-from cse.report.runs import Run, Where
 from cse.report.spec import Spec
 from cse.report.statistics import Intervals
 

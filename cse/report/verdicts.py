@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cse.errors import UserError
+from cse.record.runs import Run, Where, grouped, plain
 from cse.report import statistics
 from cse.report.cells import finished_runs, scores
 from cse.report.claims import Claim, Place, names
-from cse.report.runs import Run, Where, grouped, plain
 from cse.report.sides import Side, compared, like_with_like, of_cell
 from cse.report.spec import Spec
 from cse.report.statistics import Interval

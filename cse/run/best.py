@@ -15,8 +15,8 @@ from cse.eval.score import MemoizedEncode, score
 from cse.files import recover_folder, replaced_folder
 from cse.model.export import save_encoder
 from cse.model.load import load_encoder
-from cse.run.card import model_card
-from cse.run.record import Record
+from cse.record.record import Record
+from cse.sharing.card import model_card
 from cse.training.settings import Parts
 from cse.types import Encode
 

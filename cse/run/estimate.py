@@ -69,7 +69,7 @@ def shape(model: DictConfig) -> tuple[int, int]:
 
 def described(name: str) -> Json:
     """The config.json of a model's folder, or of a hub name that is in the cache; {} where there is none."""
-    from cse.hub import Repo, cached
+    from cse.sources.hub import Repo, cached
 
     try:
         file = Path(name) / "config.json" if Path(name).is_dir() else cached(Repo(name, "model", "", ""), "config.json")

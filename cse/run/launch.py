@@ -31,8 +31,9 @@ def fit(cfg: DictConfig, folder: Path, *, chosen: Mapping[str, str | None], over
     chosen, overrides: Hydra's choice of each group, and the words. Raises UserError for a folder that holds a run, and
     for a score that nothing gives.
     """
-    from cse.run import build, groups, recipe, scale
-    from cse.run.smoke import shrink
+    from cse.config import groups, recipe, scale
+    from cse.config.smoke import shrink
+    from cse.run import build
 
     cfg.sources = recipe.sources(chosen, overrides)
     cfg.choices = groups.chosen("train", chosen, overrides, map(str, cfg.eval))

@@ -18,7 +18,7 @@ from cse.run.build import build, make, precision_name, precision_of, resolved
 if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
     from accelerate import Accelerator
 
-    from cse.run.record import Record
+    from cse.record.record import Record
     from cse.training.loop import Training
     from cse.training.signals import Signals
 
@@ -57,9 +57,9 @@ def goes_on(cfg: DictConfig, folder: Path) -> str:
 
 def train(cfg: DictConfig, folder: Path, signals: "Signals") -> float | None:
     """`run`, in a process that listens."""
+    from cse.record.heartbeat import Heartbeat
     from cse.run.best import Best
     from cse.run.summary import conclude
-    from cse.tracking.heartbeat import Heartbeat
     from cse.training.distributed import explain_lost_process
     from cse.training.memory import explain_out_of_memory
 
@@ -125,7 +125,7 @@ def begin(cfg: DictConfig, folder: Path, accelerator: "Accelerator") -> "tuple[T
 
 def recorded(cfg: DictConfig, config: Config, training: "Training") -> "Record":
     """The record of the run. config: `cfg` as plain values."""
-    from cse.run.record import Record
+    from cse.record.record import Record
 
     accelerator = training.accelerator
     return Record(

@@ -7,7 +7,7 @@ import warnings
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from cse.hub import is_offline
+from cse.sources.hub import is_offline
 
 HUB = "https://huggingface.co"
 PATIENCE = 2.0  # seconds

@@ -12,13 +12,13 @@ from omegaconf import DictConfig
 
 from cse.data.overlap import Overlap, in_words
 from cse.files import write_text
-from cse.report.life import duration
+from cse.record.record import Record
+from cse.record.scores import in_headline
+from cse.record.status import duration
 from cse.report.run_plots import draw
 from cse.run import estimate
 from cse.run.build import make, precision_name, resolved
-from cse.run.card import model_card
-from cse.run.record import Record
-from cse.run.scores import in_headline
+from cse.sharing.card import model_card
 from cse.training.forecast import forecast
 from cse.training.loop import Training
 from cse.training.memory import peak, total

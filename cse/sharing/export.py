@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cse.errors import UserError
 from cse.files import replaced_folder, write_json
-from cse.run.card import base_model, model_card
+from cse.sharing.card import base_model, model_card
 from cse.sharing.onnx import write_onnx
 from cse.sharing.scores import copy_mteb, write_eval_results
 from cse.types import Json

@@ -4,8 +4,8 @@ import logging
 import re
 from pathlib import Path
 
-from cse import hub
 from cse.errors import UserError
+from cse.sources import hub
 
 log = logging.getLogger("cse")
 

@@ -8,22 +8,22 @@ from pathlib import Path
 import yaml
 from omegaconf import DictConfig, OmegaConf
 
+from cse.config.compose import composed, nearest
+from cse.config.groups import choices
 from cse.dotted import Config
 from cse.errors import UserError
 from cse.files import replaced_file
+from cse.record.runs import Run, read_runs, same
+from cse.record.status import DONE, RUNNING, life_of
 from cse.report import figures, published, ties
 from cse.report.claims import parse as parse_claims
-from cse.report.life import DONE, RUNNING, life_of
 from cse.report.page import Picture, Report
 from cse.report.plot import Plot
-from cse.report.runs import Run, read_runs, same
 from cse.report.spec import Spec, parse, scored_by
 from cse.report.statistics import Intervals
 from cse.report.survey import survey
 from cse.report.table import build
 from cse.report.verdicts import judged
-from cse.run.composition import composed, nearest
-from cse.run.groups import choices
 from cse.sweep import jobs
 
 

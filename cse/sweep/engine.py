@@ -13,10 +13,10 @@ from collections.abc import Sequence
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
+from cse.config import compose as composition
 from cse.errors import UserError
 from cse.files import make_folder
-from cse.run import composition
-from cse.run.record import command_line
+from cse.record.record import command_line
 from cse.sweep import jobs, line, plan, stops, worker
 
 QUIET = ["hydra/job_logging=none", "hydra/hydra_logging=none", "hydra.output_subdir=null", "hydra.sweep.subdir=."]
@@ -74,8 +74,9 @@ def check_settings(planned: Sequence[jobs.Job]) -> None:
     Raises UserError for a key or a choice that a job does not have, or where no job has settings that it can have. A
     value that only some jobs cannot have fails in those, and leaves the others running.
     """
-    from cse.run import build, scale
-    from cse.run.settings import settle
+    from cse.config import scale
+    from cse.config.check import settle
+    from cse.run import build
 
     kinds = set()
     refusals: list[UserError] = []

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from cse.run import estimate, scale
-from cse.run.composition import composed
+from cse.config import scale
+from cse.config.compose import composed
+from cse.run import estimate
 from cse.sweep import jobs
 
 

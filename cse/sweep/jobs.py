@@ -23,9 +23,9 @@ from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf
 
+from cse.config.compose import SWITCH, composed, nearest, without_hydra
 from cse.dotted import Config
 from cse.errors import UserError
-from cse.run.composition import SWITCH, composed, nearest, without_hydra
 
 OWN_KEYS = ("cases", "report", "same_runs_as", "search_each", "laptop")
 SEEDS = "1,2,3"  # of scale=laptop, where the sweep has none of its own

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from cse.config import compose as composition
 from cse.errors import MissingResource, UserError
-from cse.run import composition
 from cse.sweep import jobs, multirun
 
 MULTI = ("-m", "--multirun")

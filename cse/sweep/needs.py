@@ -8,9 +8,9 @@ from pathlib import Path
 
 import yaml
 
-from cse.catalogue import DATASETS
-from cse.run.composition import composed, is_group
-from cse.run.groups import choices
+from cse.config.compose import composed, is_group
+from cse.config.groups import choices
+from cse.sources.catalogue import DATASETS
 from cse.sweep.jobs import Sweep, key_of, read, sampled
 
 KEPT = Path(__file__).with_suffix(".yaml")

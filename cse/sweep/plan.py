@@ -12,7 +12,7 @@ from typing import Any
 
 from cse.dotted import Json
 from cse.files import json_line, read_lines, write_json, write_text
-from cse.report.life import RUNNING
+from cse.record.status import RUNNING
 from cse.sweep import jobs
 from cse.sweep.multirun import Multirun
 

@@ -20,12 +20,13 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
+from cse.config import scale
+from cse.config.compose import composed
 from cse.dotted import Json
 from cse.files import read_json
-from cse.report.life import RUNNING, life_of
-from cse.report.runs import read_run
-from cse.run import scale, slurm
-from cse.run.composition import composed
+from cse.record.runs import read_run
+from cse.record.status import RUNNING, life_of
+from cse.run import slurm
 from cse.sweep import jobs, plan
 from cse.training.signals import SIGNALS
 

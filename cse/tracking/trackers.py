@@ -10,8 +10,8 @@ from queue import SimpleQueue
 from typing import Protocol
 
 from cse.dotted import Json
+from cse.record.events import Jsonl
 from cse.tracking.about import About
-from cse.tracking.jsonl import Jsonl
 
 log = logging.getLogger(__name__)
 

@@ -25,8 +25,8 @@ from cse.direction import better
 from cse.dotted import Config, Json
 from cse.files import write_json
 from cse.ranges import Name, Positive
+from cse.record.events import read_events
 from cse.tracking.about import About
-from cse.tracking.jsonl import read_events
 from cse.tracking.preflight import PREFLIGHT_SECONDS, why_not_online
 
 log = logging.getLogger(__name__)

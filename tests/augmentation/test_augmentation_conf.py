@@ -7,7 +7,7 @@ import pytest
 from hydra.utils import get_class, instantiate
 from toys import composed, toy_of
 
-from cse.run.groups import choices
+from cse.config.groups import choices
 from cse.types import Augmentation
 
 TEXT = " ".join(["one", "two", "three", "four", "five", "six", "seven", "eight"] * 10)

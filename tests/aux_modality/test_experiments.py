@@ -3,7 +3,7 @@
 import pytest
 from hydra import compose, initialize_config_dir
 
-from cse.run.groups import CONF_DIR
+from cse.config.groups import CONF_DIR
 
 # (aux_modality, objective, model): text batch, text lr, epochs, aux lr, omega, aux temperature, head
 VALUES = {

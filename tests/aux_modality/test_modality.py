@@ -112,7 +112,7 @@ def test_float64_stays_and_autocast_computes_the_loss_in_float32():
 def test_the_tokens_that_an_estimate_counts_are_the_published_ones(name, tokens):
     from hydra.utils import get_class
 
-    from cse.run.composition import composed
+    from cse.config.compose import composed
 
     node = composed("train", [f"aux_modality={name}"]).aux_modality
     assert get_class(node._target_).num_tokens(node) == tokens

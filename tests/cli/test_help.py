@@ -12,8 +12,8 @@ import pytest
 from typed import seconds_of_children
 
 from cse.cli.help import EVALUATE, TRAIN, answer, answered, table
+from cse.config.groups import CONF_DIR, choices, first_comment, groups
 from cse.errors import UserError
-from cse.run.groups import CONF_DIR, choices, first_comment, groups
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 

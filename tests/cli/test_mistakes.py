@@ -9,8 +9,8 @@ import pytest
 from typed import exit_code
 
 from cse.cli import cleanup
-from cse.run.composition import quoted
-from cse.run.words import unread
+from cse.config.compose import quoted
+from cse.config.words import unread
 
 
 @pytest.fixture
@@ -136,8 +136,8 @@ def test_no_evaluation_trains_and_scores_nothing(cse_train, small_run, tmp_path)
 
 
 def test_every_synonym_means_a_setting_that_there_is():
-    from cse.run.composition import valid_keys
-    from cse.run.synonyms import ALWAYS, SYNONYMS
+    from cse.config.compose import valid_keys
+    from cse.config.synonyms import ALWAYS, SYNONYMS
 
     wholes = ([], ["objective=barlow"], ["objective=declutr"], ["data=text"])
     keys = {key for words in wholes for key in valid_keys("train", words)}

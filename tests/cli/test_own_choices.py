@@ -8,10 +8,10 @@ import yaml
 
 from cse.cli import compose
 from cse.cli.train import main
+from cse.config import groups
+from cse.config.check import settle
+from cse.config.compose import composed
 from cse.errors import UserError
-from cse.run import groups
-from cse.run.composition import composed
-from cse.run.settings import settle
 
 
 @pytest.fixture

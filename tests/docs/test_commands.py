@@ -133,7 +133,7 @@ def test_what_is_not_run_is_shown():
 @pytest.fixture(scope="session")
 def world(tmp_path_factory, tiny_bert) -> Path:
     """A folder in which the documents' file names are files: a run in FOLDER, text, SentEval, word vectors."""
-    from cse.run import smoke
+    from cse.config import smoke
 
     place = tmp_path_factory.mktemp("world")
     for name in ("SENTEVAL/downstream", "outputs/DATE", "sentence-transformers"):

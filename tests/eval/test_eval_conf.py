@@ -9,10 +9,10 @@ from hydra import compose, initialize_config_dir
 from hydra.utils import get_class, instantiate
 from omegaconf import OmegaConf
 
+from cse.config.groups import CONF_DIR, choices
+from cse.config.smoke import write_senteval
 from cse.errors import UserError
 from cse.run.build import build_evaluators
-from cse.run.groups import CONF_DIR, choices
-from cse.run.smoke import write_senteval
 
 CONF = Path(CONF_DIR)
 NAMES = choices("eval")

@@ -136,7 +136,7 @@ def test_local_data_is_scored_kept_and_never_given_to_another_encoder(local_task
 @pytest.mark.slow
 def test_other_rows_are_other_data(local_task, tmp_path, counted):
     """The same name and revision over rows that changed: scored anew, under another checksum; not so those it knows."""
-    from cse.run.scores import checksum
+    from cse.record.scores import checksum
 
     suite = evaluator(tmp_path, tasks=[local_task])
     before, known = suite(counted, "test"), checksum(suite.provenance())

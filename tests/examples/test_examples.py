@@ -6,8 +6,8 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
+from cse.config.groups import choices
 from cse.objective.declutr import nt_xent
-from cse.run.groups import choices
 from examples import plain_loop, st_trainer
 from examples.objectives import OBJECTIVES
 

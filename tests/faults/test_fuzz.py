@@ -23,8 +23,8 @@ from cse.data.readers import read_rows
 from cse.errors import UserError
 from cse.eval.senteval.pickles import read_pickle
 from cse.model.vectors import WordVectors
-from cse.report.runs import read_run
-from cse.tracking.jsonl import read_events
+from cse.record.events import read_events
+from cse.record.runs import read_run
 from cse.training import checkpoint
 
 pytestmark = pytest.mark.slow
@@ -170,7 +170,7 @@ WORDS = st.text("abtrainer.lr=seed[]{}',:-+~@/$0123456789 \"\\()null", max_size=
 def test_words_of_a_command(words):
     from hydra.core.global_hydra import GlobalHydra
 
-    from cse.run.composition import composed, refuse_additions
+    from cse.config.compose import composed, refuse_additions
 
     GlobalHydra.instance().clear()
     words = [word for word in words if not word.startswith("-") and "\0" not in word]

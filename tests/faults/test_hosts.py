@@ -55,7 +55,7 @@ def test_a_worker_that_dies(small_run, cse_train, tmp_path, monkeypatch, capsys)
 
 
 def test_a_clock_that_goes_back(small_run, cse_train, tmp_path, monkeypatch):
-    from cse.report.runs import read_run
+    from cse.record.runs import read_run
 
     now = itertools.count(time.time(), -3600)  # an hour back whenever it is read
     monkeypatch.setattr(time, "time", lambda: next(now))

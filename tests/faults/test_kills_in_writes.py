@@ -17,7 +17,7 @@ from torch import nn
 
 from cse.data.ragged import cached
 from cse.files import recover_folder, replaced_folder, write_text, written_once
-from cse.tracking.jsonl import Jsonl, read_events
+from cse.record.events import Jsonl, read_events
 from cse.training import checkpoint
 
 STEPS = ("open", "os.", "shutil.")  # prefixes of audit events on the disk

@@ -5,8 +5,8 @@ import inspect
 import pytest
 from hydra import compose, initialize_config_dir
 
+from cse.config.groups import CONF_DIR, choices
 from cse.model.load import load_encoder
-from cse.run.groups import CONF_DIR, choices
 
 CHOICES = choices("model")
 

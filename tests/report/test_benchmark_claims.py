@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import claims
+from cse.config.groups import CONF_DIR
 from cse.errors import UserError
-from cse.run.groups import CONF_DIR
 
 
 def leave_table5(leave):

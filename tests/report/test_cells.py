@@ -3,9 +3,9 @@
 import pytest
 from made_up_tables import TABLE3, TABLE4, built, spec_of
 
+from cse.record.runs import read_runs
 from cse.report import layout
 from cse.report.cells import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY
-from cse.report.runs import read_runs
 from cse.report.spec import scored_by
 from cse.report.statistics import Intervals
 from cse.report.table import build

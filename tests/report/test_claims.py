@@ -6,14 +6,14 @@ import pytest
 import yaml
 from scipy import stats
 
+from cse.config.groups import choices
 from cse.errors import UserError
+from cse.record.runs import read_runs
 from cse.report import claims, findings, published, statistics, verdicts
-from cse.report.runs import read_runs
 from cse.report.spec import parse, scored_by
 from cse.report.statistics import Intervals
 from cse.report.table import build
 from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_RUN, NOT_SEEN
-from cse.run.groups import choices
 from cse.sweep import jobs
 
 # Claims that the paper's own printed numbers do not bear out.

@@ -11,8 +11,8 @@ import pytest
 from made_up_tables import TABLE4
 from typed import exit_code
 
-from cse.report.runs import read_runs
-from cse.run import groups
+from cse.config import groups
+from cse.record.runs import read_runs
 from cse.sweep import compared, jobs
 
 SWEEP = f"""# @package _global_

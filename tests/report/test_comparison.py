@@ -9,9 +9,9 @@ import pytest
 import yaml
 from rich.console import Console
 
+from cse.record.runs import read_runs
 from cse.report import terminal
 from cse.report.comparison import compared, headline
-from cse.report.runs import read_runs
 
 TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICKRelatedness")
 

@@ -8,9 +8,9 @@ import chromium
 import pytest
 import yaml
 
+from cse.record.runs import read_runs
 from cse.report import dashboard
 from cse.report.comparison import compared
-from cse.report.runs import read_runs
 
 EVIL = "</script><script>document.title='stolen'</script><img src=x onerror=alert(1)>"
 

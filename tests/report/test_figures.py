@@ -5,8 +5,8 @@ import pytest
 import yaml
 
 from cse.errors import UserError
+from cse.record.runs import read_runs
 from cse.report import drawing, figures, plot
-from cse.report.runs import read_runs
 from cse.report.spec import parse
 
 

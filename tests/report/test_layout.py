@@ -8,11 +8,11 @@ from html.parser import HTMLParser
 import pytest
 from rich.console import Console
 
+from cse.record.runs import Run
 from cse.report import layout, page, terminal
 from cse.report.cells import Cell
 from cse.report.claims import Claim
 from cse.report.published import Value
-from cse.report.runs import Run
 from cse.report.table import Table
 from cse.report.verdicts import Finding
 

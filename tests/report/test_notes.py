@@ -3,8 +3,8 @@
 import json
 from dataclasses import replace
 
+from cse.record.runs import read_runs
 from cse.report.notes import deviations, mixed, scored_differently
-from cse.report.runs import read_runs
 
 SOURCE = {"protocol": "Spearman", "files": {"sts.csv": {"sha256": "aa", "rows": 9}}, "folds": [1.0]}
 

@@ -7,9 +7,9 @@ from sklearn.metrics import f1_score
 
 from cse.eval.items import keep_items
 from cse.provenance import Items
+from cse.record.runs import read_runs
 from cse.report import resampling
 from cse.report.claims import Claim
-from cse.report.runs import read_runs
 from cse.report.spec import parse
 from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_SEEN, judged
 from cse.types import Evaluator

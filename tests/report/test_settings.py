@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from cse.report.runs import read_runs
+from cse.record.runs import read_runs
 from cse.report.settings import differing, short_names, shown
 
 

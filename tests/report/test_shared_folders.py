@@ -9,11 +9,11 @@ import yaml
 from omegaconf import OmegaConf
 
 from cse.cli import report as command
+from cse.config.compose import composed
+from cse.config.groups import SWEEPS_DIR, choices
+from cse.record.runs import Run
 from cse.report import published
-from cse.report.runs import Run
 from cse.report.spec import metric_of, parse
-from cse.run.composition import composed
-from cse.run.groups import SWEEPS_DIR, choices
 from cse.sweep import compared, jobs
 
 SEARCHED = ["objective.log10_covariance=-2", "objective.log10_variance=2", "trainer.lr=1e-5"]

@@ -2,7 +2,7 @@
 
 import json
 
-from cse.report.runs import read_runs
+from cse.record.runs import read_runs
 from cse.report.survey import survey
 
 

@@ -8,9 +8,9 @@ import pytest
 from made_up_tables import TABLE3, built, spec_of
 from scipy import stats
 
+from cse.record.runs import read_runs
 from cse.report import layout
 from cse.report.cells import NOT_RUN, OTHER_SETTING
-from cse.report.runs import read_runs
 from cse.report.statistics import Intervals
 from cse.report.table import build
 

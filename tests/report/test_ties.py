@@ -6,10 +6,10 @@ import io
 import pytest
 from scipy import stats
 
+from cse.record.runs import read_runs
 from cse.report import ties
 from cse.report.cells import Cell
 from cse.report.layout import grid, remarks, to_csv, to_latex, to_markdown
-from cse.report.runs import read_runs
 from cse.report.table import Table
 
 

@@ -2,8 +2,8 @@
 
 import yaml
 
+from cse.record.runs import read_runs
 from cse.report import claims, findings, published, verdicts
-from cse.report.runs import read_runs
 from cse.report.spec import parse, scored_by
 from cse.report.statistics import Intervals
 from cse.report.table import build

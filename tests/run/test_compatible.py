@@ -6,10 +6,10 @@ import pytest
 from hydra.utils import get_class, instantiate
 from toys import composed, toy_of
 
-from cse.catalogue import DATASETS
+from cse.config.groups import choices
 from cse.errors import UserError
 from cse.run.compatible import check_views
-from cse.run.groups import choices
+from cse.sources.catalogue import DATASETS
 
 VIEWS = {"barlow": 2, "declutr": 2, "mlm": 1, "simcse": 2, "simcse_sup": 3, "vicreg": 2, "whitenedcse": 3}
 

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
+from cse.config.compose import composed
 from cse.run import estimate
-from cse.run.composition import composed
 
 
 def test_the_formulas():

@@ -54,10 +54,10 @@ def test_a_proxy_that_is_not_for_the_hub_changes_nothing(environment):
 
 
 def test_the_clients_are_quiet(toy_hub, caplog):
-    from cse import hub
+    from cse.sources import hub
 
     caplog.set_level(logging.INFO)
     startup.quiet()
     toy_hub.add("datasets/lab/corpus", {"lines.txt": b"a line\n"})
     hub.file(hub.Repo("lab/corpus", "dataset", "data=corpus", "use data=text"), "lines.txt")
-    assert {record.name for record in caplog.records} == {"cse.hub", "cse.download"}
+    assert {record.name for record in caplog.records} == {"cse.sources.hub", "cse.sources.download"}

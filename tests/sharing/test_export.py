@@ -11,10 +11,10 @@ import yaml
 from huggingface_hub import ModelCard, parse_eval_result_entries
 from typed import exit_code
 
+from cse.config.groups import choices
 from cse.model.export import save_encoder
 from cse.model.load import load_encoder
-from cse.run import card
-from cse.run.groups import choices
+from cse.sharing import card
 from cse.sharing.scores import entries
 
 TEXTS = ["kadan lofel", "migor perzu", "nudan"]

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 
+from cse.config.compose import composed
+from cse.config.groups import CONF_DIR
 from cse.errors import UserError
 from cse.run import estimate as formulas
-from cse.run.composition import composed
-from cse.run.groups import CONF_DIR
 from cse.sweep import engine, estimate, jobs, line, plan, worker
 
 STUB = """

@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
+from cse.record.events import read_events
 from cse.tracking.about import About
-from cse.tracking.jsonl import read_events
 from cse.tracking.trackers import Trackers
 
 ABOUT = About("train", {"seed": 1}, "cse-train", None, {})

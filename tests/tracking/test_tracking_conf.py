@@ -6,7 +6,7 @@ import pytest
 from hydra.utils import instantiate
 from toys import composed
 
-from cse.run.groups import choices
+from cse.config.groups import choices
 from cse.tracking.trackers import Tracker
 
 

@@ -8,11 +8,11 @@ import tarfile
 from functools import cached_property
 from pathlib import Path
 
-from cse import hub
-from cse.catalogue import DATASETS
 from cse.errors import UserError
 from cse.eval.senteval.files import DataFolder
 from cse.files import written_once
+from cse.sources import hub
+from cse.sources.catalogue import DATASETS
 
 ABOUT = DATASETS["senteval"]
 (HUB_FILE,) = ABOUT.files

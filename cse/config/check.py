@@ -1,0 +1,227 @@
+"""Every setting of a config is checked against the signature of the part that takes it, before any work.
+
+`settle` walks a composed config. A node with a `_target_` is checked by pydantic against the annotations of that
+class's constructor (or of that function), nested nodes too; the keys that no part takes are checked against those of
+the command (cse.config.keys). Nothing is built. All that is wrong is said at once, each with its key as typed:
+
+    trainer.lr=nan: must be a number above 0; trainer.schedule=cosin: must be one of linear, cosine, ...
+
+What a command line cannot say exactly is read as it was meant: `no` is false where a switch is, a single name is a list
+of one where a list is, 20231101 is text where text is.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from inspect import Parameter, isclass, signature
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+from hydra.utils import get_object
+from omegaconf import DictConfig, OmegaConf
+from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError, with_config
+from pydantic_core import SchemaError
+from typing_extensions import TypedDict
+
+from cse.config.allowed import allowed, shown
+from cse.config.compose import SWITCH, without_hydra
+from cse.config.targets import why_not_imported
+from cse.dotted import Config
+from cse.errors import UserError
+from cse.ranges import STRICT
+from cse.run.build import resolved
+
+if TYPE_CHECKING:  # of typing_extensions 4.13 and later
+    from typing_extensions import TypeForm
+
+Path = tuple[str | int, ...]
+"""Keys and places in lists, from the top of a config down."""
+
+NESTED = "\0"  # stands for a nested part among the values of the part around it
+MISSING = "???"  # Hydra's mark of a value that has to be given
+REFERENCE = re.compile(r"\$\{([\w.]+)\}")  # a value that is wholly another key's
+HYDRAS_OWN = ("_target_", "_partial_", "_convert_", "_recursive_", "_args_")
+
+
+def settle(cfg: DictConfig, command: str) -> DictConfig:
+    """`settled` for the keys of a command: "train" or "evaluate"."""
+    from cse.config.keys import COMMANDS  # whose types come from the parts, which import torch
+
+    return settled(cfg, TypeAdapter(COMMANDS[command]))
+
+
+def settled(cfg: DictConfig, keys: TypeAdapter) -> DictConfig:
+    """The config itself, with words for truth, single names and numerals read as what they are meant for.
+
+    keys: the types of the keys that no part takes. Raises UserError with one sentence for every violation, or
+    OmegaConf's error for a reference that leads nowhere.
+    """
+    ours = without_hydra(cfg)
+    content = resolved(ours)
+    written = OmegaConf.to_container(ours)
+    wrong: dict[str, str] = {}
+    for place, node in [((), content), *parts(content, ())]:
+        try:
+            if place and not isinstance(node["_target_"], str):
+                raise ValueError("it must be the dotted name of a class or a function")
+            types = types_of(node["_target_"]) if place else keys
+        except (ImportError, ValueError) as error:
+            key = dotted((*place, "_target_"))
+            wrong[key] = f"{key}={node['_target_']}: {why_not_imported(str(node['_target_']), error)}"
+            continue
+        values = {key: hollow(value) for key, value in node.items() if key not in HYDRAS_OWN}
+        for path in corrected(values, types):
+            OmegaConf.update(cfg, dotted(origin(written, (*place, *path))), reach(values, path))
+        for path, kind, reason in errors(values, types):
+            setting = keys_only(path)
+            key, value = dotted(origin(written, (*place, *setting))), reach(node, setting)
+            if value == MISSING:
+                wrong.setdefault(key, f"{key} is not set: say {key}=...")
+            elif kind == "extra_forbidden":
+                wrong.setdefault(key, f"{key}: there is no such setting")
+            else:
+                wrong.setdefault(key, f"{key}={shown(value)}: {reason or f'must be {allowed(types, setting)}'}")
+    if wrong:
+        raise UserError("; ".join(wrong.values()))
+    return cfg
+
+
+def parts(node: object, place: Path) -> Iterator[tuple[Path, Config]]:
+    """Every node with a `_target_` at or below this one, and where it is."""
+    if isinstance(node, dict) and "_target_" in node:
+        yield place, node
+    for key, child in children(node):
+        yield from parts(child, (*place, key))
+
+
+def children(node: object) -> Iterator[tuple[str | int, object]]:
+    """The values of a mapping or a list, with their keys or places."""
+    yield from node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+
+
+def hollow(value: object) -> object:
+    """The value with a mark in place of every part in it: those are checked on their own."""
+    if isinstance(value, dict):
+        return NESTED if "_target_" in value else {key: hollow(child) for key, child in value.items()}
+    return [hollow(child) for child in value] if isinstance(value, list) else value
+
+
+@cache
+def types_of(target: str) -> TypeAdapter:
+    """What the class or function of that name takes, none of it required: the code that builds it gives the rest."""
+    part = get_object(target)
+    makers = [vars(base)["__init__"] for base in part.__mro__ if "__init__" in vars(base)] if isclass(part) else [part]
+    fields: dict[str, object] = {}
+    open_ended = True
+    while open_ended and makers:  # a class that takes **settings hands them to its base
+        maker = makers.pop(0)
+        hints = get_type_hints(maker, include_extras=True)
+        parameters = signature(maker).parameters.values()
+        open_ended = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters)
+        named = (parameter.name for parameter in parameters if parameter.kind is not Parameter.VAR_KEYWORD)
+        fields = {name: checkable(hints.get(name, object)) for name in named} | fields
+    config = STRICT | ConfigDict(extra="ignore" if open_ended else "forbid")
+    return TypeAdapter(with_config(config)(TypedDict(target, fields, total=False)))  # type: ignore[operator]
+
+
+def checkable(hint: "TypeForm[object]") -> "TypeForm[object]":
+    """The type; `object`, which is anything, for what pydantic cannot check, as a stranger's Protocol, or dataclass."""
+    try:
+        TypeAdapter(hint, config=ConfigDict(arbitrary_types_allowed=True))
+    except (PydanticUserError, SchemaError):
+        return object
+    return hint
+
+
+def errors(values: Config, types: TypeAdapter) -> list[tuple[Path, str, str]]:
+    """(where, pydantic's name of the error, a validator's own reason or "") of each error; nested parts have none here.
+
+    As strict JSON: no text for a number, no number for a switch, but a list where a tuple is taken.
+    """
+    violations: list[tuple[Path, str, str]] = [(path, "missing", "") for path in mandatory(values, ())]
+    try:
+        types.validate_json(json.dumps(values, default=str), strict=True)
+    except ValidationError as error:
+        for one in error.errors():
+            path = nearest_place(values, one["loc"])
+            if one["type"] == "missing" and isinstance(reach(values, path), dict):
+                path = (*path, one["loc"][-1])
+            violations.append((path, one["type"], str(one["ctx"]["error"]) if one["type"] == "value_error" else ""))
+    return [one for one in violations if reach(values, one[0]) != NESTED]
+
+
+def mandatory(node: object, place: Path) -> Iterator[Path]:
+    """Where a value that has to be given is not."""
+    if node == MISSING:
+        yield place
+    for key, child in children(node):
+        yield from mandatory(child, (*place, key))
+
+
+def corrected(values: Config, types: TypeAdapter) -> set[Path]:
+    """Read, in place, what is not exact but clear. Returns the settings that it changed."""
+    changed: set[Path] = set()
+    before = -1
+    while before < len(changed):  # a single word may first become a list, and then what the list holds
+        before = len(changed)
+        for path, kind, _ in errors(values, types):
+            value = reach(values, path)
+            meant = meaning(kind, value)
+            if meant is not value:
+                reach(values, path[:-1])[path[-1]] = meant
+                changed.add(path)
+    return {keys_only(path) for path in changed}
+
+
+def meaning(kind: str, value: object) -> object:
+    """What a value stands for where pydantic has an error of that name; the value itself where that is not clear."""
+    if kind == "bool_type" and isinstance(value, str):
+        return SWITCH.get(value.lower(), value)
+    if kind == "string_type" and isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if kind == "list_type" and isinstance(value, str | int | float) and value not in ("", MISSING):
+        return [value]
+    return value
+
+
+def nearest_place(values: object, loc: tuple[str | int, ...]) -> Path:
+    """pydantic's place of an error without what it adds to it, as the members of unions."""
+    path: list[str | int] = []
+    for step in loc:
+        inside = dict(children(values))
+        if step in inside:
+            path.append(step)
+            values = inside[step]
+    return tuple(path)
+
+
+def keys_only(path: Path) -> Path:
+    """The setting that a place is in: a list is one setting, whichever of its items is wrong."""
+    first = next((index for index, step in enumerate(path) if isinstance(step, int)), len(path))
+    return path[:first]
+
+
+def reach(tree: object, path: Path) -> Any:
+    """The value at that place; MISSING where there is none."""
+    node: Any = tree
+    for step in path:
+        if isinstance(node, dict) and step not in node:
+            return MISSING
+        node = node[step]
+    return node
+
+
+def origin(written: object, path: Path) -> Path:
+    """The key whose value that place repeats, as in `seed: ${seed}`; the place itself where it repeats none."""
+    node = written
+    for step in path:
+        if not isinstance(node, dict | list):
+            return path  # below a reference to a whole mapping
+        node = reach(node, (step,))
+    reference = REFERENCE.fullmatch(node) if isinstance(node, str) else None
+    return origin(written, tuple(reference.group(1).split("."))) if reference else path
+
+
+def dotted(path: Path) -> str:
+    """A place as a user types it: trainer.lr."""
+    return ".".join(map(str, path))

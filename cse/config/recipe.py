@@ -1,0 +1,38 @@
+"""Where a run's values come from: the recipes that apply to what was chosen, or that none does."""
+
+from collections.abc import Mapping, Sequence
+
+from cse.config.groups import choices, first_comment
+from cse.errors import UserError
+
+
+def sources(chosen: Mapping[str, str | None], overrides: Sequence[str]) -> list[str]:
+    """A line for each recipe that applies, the later ones overriding the earlier, with the source that it names.
+
+    chosen: what each config group came to (Hydra's runtime choices). overrides: the command line's words. Raises
+    UserError for a recipe that the command line names and that does not exist.
+    """
+    objective, model, aux = chosen["objective"], chosen["model"], chosen["aux_modality"]
+    for group in ("recipe", "recipe/augmentation", "recipe/aux_modality"):
+        choice = next((word.partition("=")[2] for word in overrides if word.startswith(f"{group}=")), None)
+        if choice not in (None, "null", *choices(group)):
+            raise UserError(f"{group}={choice} is not a choice; the choices: {', '.join(choices(group))}")
+    lines = [
+        described("recipe", chosen["recipe"])
+        or f"none for {objective} with {model}; the values are those of objective/{objective} "
+        f"({first_comment('objective', str(objective))}) and, where it sets none, of trainer/{chosen['trainer']}"
+    ]
+    lines += [described("recipe/augmentation", chosen["recipe/augmentation"])]
+    if aux != "none":
+        lines += [
+            described("recipe/aux_modality", chosen["recipe/aux_modality"])
+            or f"none for {aux} beside {objective} with {model}; its values are those of aux_modality/{aux} "
+            f"({first_comment('aux_modality', str(aux))})"
+        ]
+    lines += [f"then {word}" for word in overrides if word.startswith(("experiment=", "scale="))]
+    return [line for line in lines if line]
+
+
+def described(group: str, choice: str | None) -> str:
+    """`NAME: its first sentence`, empty where there is no such file."""
+    return f"{choice}: {first_comment(group, choice)}" if choice is not None and choice in choices(group) else ""

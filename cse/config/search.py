@@ -1,0 +1,168 @@
+"""A setting or a choice by its name, by another trainer's name for it, or by a word about it: from conf/'s comments.
+
+The files are read as text, since a YAML reader drops the comments. Nothing slow is imported.
+"""
+
+import difflib
+import re
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from cse.config.groups import CONF_DIR, choices, file_of, first_comment, groups, included
+from cse.config.synonyms import ALWAYS, SYNONYMS
+from cse.errors import UserError
+
+KEY = re.compile(r"( *)(\w+):(?: +([^#\s].*?))?(?: +# ?(.*))?")
+"""A line of YAML: indentation, key, value, comment."""
+
+SHOWN = 4
+"""So many choices of a group are named beside a setting that they share."""
+
+NO_SETTINGS = ("experiment", "scale", "sweep")
+"""Groups whose choices set the keys of others."""
+
+GENERAL = ("size", "type", "name", "path", "file", "train", "eval", "model", "none", "load", "mode")
+"""Parts of compound names that say nothing of which setting is meant."""
+
+FEW = 12
+"""A part of a name that more settings have tells nothing either."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A key as it is typed, its value in a choice, and what stands beside it there. choice: "" in every run.
+
+    name: by which it is sought: a setting's key, a choice's own name.
+    """
+
+    key: str
+    value: str
+    comment: str
+    name: str
+    choice: str = ""
+
+
+def found(config_name: str, word: str, width: int) -> str:
+    """Lines for the choices and settings that a word names or, where it names none, that speak of it.
+
+    Of a name of several words that nothing has (`span_anchors`), the part that names the fewest counts. Raises
+    UserError where there are none.
+    """
+    known = [*offers(config_name), *settings(config_name)]
+    if several := named(known, word) or about(known, word):
+        return "\n".join(told(together(several), width))
+    if part := telling(known, word):
+        return "\n".join([f"nothing is called {word}; by the word {part}:", *told(together(named(known, part)), width)])
+    ends = sorted({one.key.rpartition(".")[2] for one in known} | {*groups(config_name)})
+    close = difflib.get_close_matches(word.rpartition(".")[2], ends, 3, 0.6)
+    hint = f"; did you mean {' or '.join(close)}?" if close else "; --help alone shows what can be chosen"
+    raise UserError(f"--help {word}: no setting and no group has that name, and none speaks of it{hint}")
+
+
+def named(known: list[Setting], word: str) -> list[Setting]:
+    """Those whose name, or a part of it, begins with the word, and the one that other trainers call so."""
+    joined = re.sub(r"[\s-]+", "_", word.strip("-"))
+    name = re.compile(rf"(^|[._]){re.escape(joined)}", re.IGNORECASE)
+    ours = SYNONYMS.get(word.rpartition(".")[2].lower().replace(" ", "_"), word)
+    inside = f"{ours}." if "." in ours else ""  # of a whole group the choices are meant, not their keys
+    return [one for one in known if name.search(one.name) or one.key == ours or (inside and one.key.startswith(inside))]
+
+
+def about(known: list[Setting], word: str) -> list[Setting]:
+    """Those whose comment has a word that begins so."""
+    spoken = re.compile(rf"\b{re.escape(word)}", re.IGNORECASE)
+    return [one for one in known if spoken.search(one.comment)]
+
+
+def telling(known: list[Setting], word: str) -> str | None:
+    """The part of a compound name that names the fewest, and no more than FEW; None where no part does."""
+    parts = [part.removesuffix("s").lower() for part in re.split(r"[\W_]+|(?<=[a-z])(?=[A-Z])", word)]
+    counts = {part: len(named(known, part)) for part in parts if len(part) > 3 and part not in GENERAL}
+    fitting = [part for part, count in counts.items() if 0 < count <= FEW]
+    return min(fitting, key=counts.__getitem__, default=None) if len(parts) > 1 else None
+
+
+def together(several: list[Setting]) -> list[Setting]:
+    """Those that say the same as one, with all their choices; those of every run first, then short keys."""
+    merged: dict[tuple[str, str, str], Setting] = {}
+    for one in several:
+        before = merged.setdefault((one.key, one.value, one.comment), one)
+        group, _, choice = one.choice.partition("=")
+        if before is not one and before.choice.startswith(f"{group}="):
+            merged[one.key, one.value, one.comment] = replace(before, choice=f"{before.choice} {choice}")
+    return sorted(merged.values(), key=lambda one: (bool(one.choice), one.key.count("."), one.key))
+
+
+def told(several: list[Setting], width: int) -> Iterator[str]:
+    """A paragraph for each: KEY=VALUE, then, in a column, the choices that have it and its comment."""
+    column = min(44, max(len(f"{one.key}={one.value}") for one in several) + 2)
+    for one in several:
+        names = one.choice.split()
+        if len(names) > SHOWN:
+            names[SHOWN:] = [f"and {len(names) - SHOWN} more"]
+        left, comment = f"{one.key}={one.value}", " ".join([f"({' '.join(names)})"] * bool(names) + [one.comment])
+        if not comment.strip():
+            yield left
+            continue
+        first = f"{left:<{column}}" if len(left) < column else f"{left}\n{' ' * column}"
+        yield first + textwrap.fill(comment, width - column).replace("\n", "\n" + " " * column)
+
+
+def offers(config_name: str) -> Iterator[Setting]:
+    """What each group offers, with its first sentence; without the papers' tables, which `--help sweep` lists."""
+    for group in groups(config_name):
+        for choice in choices(group) if group != "sweep" else ():
+            if choice != "default":
+                yield Setting(group, choice, first_comment(group, choice), choice)
+
+
+def settings(config_name: str) -> Iterator[Setting]:
+    """Every setting of a command and of every choice of its groups."""
+    yield from read(Path(CONF_DIR, f"{config_name}.yaml"), "", "")
+    for group in groups(config_name):
+        for choice in choices(group) if group not in NO_SETTINGS else ():
+            name = "" if choice == "default" else f"{group}={choice}"
+            last = {one.key: one for file in included(file_of(group, choice)) for one in read(file, group, name)}
+            yield from last.values()
+
+
+def read(file: Path, group: str, choice: str) -> Iterator[Setting]:
+    """The settings of one file, in its order. A comment stands beside its key, goes on below it, or stands above it."""
+    whole = not group or "# @package _global_" in file.read_text(encoding="utf-8")
+    inside = "" if whole else f"eval.{file.stem}." if group == "eval" else f"{group}."
+    above: list[str] = []
+    open_keys: list[tuple[int, str]] = []
+    setting: Setting | None = None
+    for line in body(file):
+        match = KEY.fullmatch(line)
+        if match is None:
+            indent = len(line) - len(line.lstrip())
+            words = line.strip().lstrip("# ")
+            if setting and setting.comment and not above and line.strip().startswith("#") and indent > open_keys[-1][0]:
+                setting = replace(setting, comment=f"{setting.comment} {words}")
+            elif line.strip().startswith("#"):
+                above.append(words)
+            else:
+                above = []
+            continue
+        if setting is not None:
+            yield setting
+        indent, key, value = len(match[1]), match[2], match[3] or ""
+        open_keys = [*(one for one in open_keys if one[0] < indent), (indent, key)]
+        dotted = inside + ".".join(name for _, name in open_keys)
+        unfinished = value.startswith(("[", "{")) and not value.endswith(("]", "}"))
+        said = match[4] or " ".join(above)
+        hydras = dotted.startswith("hydra.") and dotted not in ALWAYS
+        hidden = not value or key.startswith("_") or hydras or "a run fills this in" in said
+        setting = None if hidden else Setting(dotted, value + " ..." * unfinished, said, dotted, choice)
+        above = []
+    if setting is not None:
+        yield setting
+
+
+def body(file: Path) -> list[str]:
+    """A file's lines without the comment that it opens with, and without its defaults list."""
+    text = re.sub(r"\A(#.*\n)+", "", file.read_text(encoding="utf-8"))
+    return re.sub(r"^defaults:\n(?:  .*\n)+", "", text, flags=re.MULTILINE).splitlines()

@@ -1,0 +1,61 @@
+"""What a person may have meant by a word that names no setting: standard library only."""
+
+import re
+from pathlib import Path
+
+from cse.config.groups import choices, groups
+from cse.config.search import settings
+from cse.config.synonyms import meant
+
+OWN = {
+    "model": "any encoder of the hub, or a folder, is model.name={}",
+    "data": "a file of yours, or a hub dataset, is data=text data.path={}",
+}
+"""What a group takes beside its choices."""
+
+
+def unread(word: str, config_name: str) -> str:
+    """The sentence for a word that Hydra's grammar cannot read."""
+    if "=" in word and (word.count("[") != word.count("]") or word.count("{") != word.count("}")):
+        return f"{word}: a bracket is left open; where a list has blanks, quote the word: 'KEY=[A, B]'"
+    if re.search(r"=.*\s[\w.]+=", word):
+        return f"{word}: several settings in one word; each is a word of its own, without quotes around them all"
+    if "=" in word:
+        key, _, value = word.partition("=")
+        return f"{word}: the value cannot be read; a list is KEY=[A,B], text is '{key}=\"{value}\"'"
+    hints = [f"{group}={word}" for group in groups(config_name) if word in choices(group)]
+    if Path(word).exists():
+        hints.append(f"data=text data.path={word}" if config_name == "train" else f"checkpoint={word}")
+    if not hints:
+        known = sorted(settings(config_name), key=lambda one: bool(one.choice))  # those of every run first
+        keys = [*groups(config_name), *(one.key for one in known)]
+        same = (key for key in keys if word.lower() in (key, key.rpartition(".")[2]))
+        hints = [f"{key}=..." for key in [meant(word, keys) or next(same, None)] if key]
+    hint = f"; did you mean {' or '.join(hints)}?" if hints else ""
+    return f"{word}: a setting is KEY=VALUE, without blanks{hint}"
+
+
+def elsewhere(key: str, config_name: str) -> str:
+    """The words `it belongs to GROUP=CHOICE` for a key that only other choices have, or nothing."""
+    ours = meant(key, [one.key for one in settings(config_name)]) or key
+    having = list(dict.fromkeys(one.choice for one in settings(config_name) if one.key == ours and one.choice))
+    named = f"{ours} belongs" if ours != key else "it belongs"
+    return f"; {named} to {', '.join(having)}" if having else ""
+
+
+def explained(key: str, config_name: str) -> str:
+    """What a setting of every run is, in brackets: the first words of its comment, as its unit; or nothing."""
+    comment = next((one.comment for one in settings(config_name) if one.key == key and not one.choice), "")
+    first = re.sub(r" ?\[C\]", "", re.split(r"[;.(]( |$)", comment)[0]).strip()
+    return f" ({first})" if first else ""
+
+
+def newest_run(folder: Path) -> str:
+    """The words that name the newest run in a folder of runs, as outputs/ or outputs/DATE, or nothing."""
+    runs = [*folder.glob("*/.hydra"), *folder.glob("*/*/.hydra")]
+    return f"; the newest run in it is {max(runs, key=lambda run: run.stat().st_mtime).parent}" if runs else ""
+
+
+def of_ones_own(group: str, choice: str) -> str:
+    """The words that say what else a group takes, for a name that looks like a file, a folder or the hub's."""
+    return f"; {OWN[group].format(choice)}" if group in OWN and re.search(r"[-/.]", choice) else ""

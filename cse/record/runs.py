@@ -1,0 +1,169 @@
+"""A folder of runs, read back: what each run was (its config and the choices that made it) and what it scored.
+
+Nothing here but files is read: results.json, .hydra/hydra.yaml (which YAML was chosen in each group) and metrics.jsonl.
+"""
+
+import json
+import logging
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from cse.dotted import Config, Json, flattened
+from cse.errors import UserError
+from cse.record.events import Event, read_events
+
+log = logging.getLogger(__name__)
+
+Where = Config
+"""Dotted config keys (or groups) and the value, or list of values, that a run must have there."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run's folder. status: done, failed, running (or killed), or broken (results.json cannot be read)."""
+
+    folder: Path
+    status: str
+    config: Config
+    choices: dict[str, str]
+    metrics: dict[str, float]
+    results: Json
+    overrides: tuple[str, ...] = ()  # its command line, as Hydra kept it
+    departures: tuple[str, ...] = ()  # those that its sweep does not hold
+
+    @property
+    def versions(self) -> Json:
+        """The libraries that it ran with."""
+        return _dict(self.results.get("versions"))
+
+    def get(self, key: str) -> Any:
+        """The config's value at a dotted key; a group's key gives the YAML chosen there; None where neither is."""
+        stood_for = (self.config.get("scale") or {}).get("replaced") or {}
+        if key in stood_for:
+            return stood_for[key]
+        node: object = self.config
+        for part in key.split("."):
+            node = node.get(part) if isinstance(node, dict) else None
+        return self.choices.get(key) if node is None or isinstance(node, dict) else node
+
+    def matches(self, where: Where) -> bool:
+        """Whether the run has these values."""
+        return all(same(self.get(key), value) for key, value in where.items())
+
+    def events(self) -> list[Event]:
+        """The metric events of metrics.jsonl, in order."""
+        return [e for e in read_events(self.folder / "metrics.jsonl") if e.get("event") == "metrics"]
+
+
+def same(value: object, other: object) -> bool:
+    """Whether a config's value equals another, or one of several. 32, "32", 32.0 are the same; 1 and true are not."""
+    if isinstance(other, (list, tuple)) and not isinstance(value, (list, tuple)):
+        return any(same(value, one) for one in other)
+    return plain(value) == plain(other)
+
+
+def plain(value: object) -> Any:
+    """Numbers, also those that YAML leaves as text (1e-3), as float; true and false as text, not as 1 and 0."""
+    if isinstance(value, (list, tuple)):
+        return [plain(one) for one in value]
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, (str, int, float)):
+        return value
+    try:
+        return float(value)
+    except ValueError:
+        return value
+
+
+def read_runs(folders: Iterable[Path]) -> list[Run]:
+    """Every run at or below the folders, in the order of their names; what cannot be read is named in a warning.
+
+    Raises UserError where a folder does not exist.
+    """
+    holding = set()
+    for folder in folders:
+        if not folder.is_dir():
+            raise UserError(f"runs={folder}: there is no such folder; runs=FOLDER says where the runs are")
+        for place, below, files in os.walk(folder):  # which forgives a folder that a run removes meanwhile
+            if "results.json" in files or (".hydra" in below and Path(place, ".hydra", "overrides.yaml").exists()):
+                holding.add(Path(place))
+    return [read_run(folder) for folder in sorted(holding)]
+
+
+def read_run(folder: Path) -> Run:
+    """A run; without results.json it was killed before its first line of work.
+
+    Of files that are half, empty or another program's, what fits is taken: a run whose results.json does not is
+    "broken", and so left out of every table. Each is named in a warning.
+    """
+    results = {"status": "running"}
+    if (folder / "results.json").exists():
+        results = _mapping(folder / "results.json", json.loads)
+        if not results:
+            log.warning("%s: the run is left out, for its results.json holds no results", folder)
+            results = {"status": "broken"}
+    status, scores = results.get("status"), _dict(results.get("metrics"))
+    metrics = {key: float(value) for key, value in scores.items() if isinstance(value, int | float)}
+    config = _dict(results.get("config")) or _mapping(folder / ".hydra" / "config.yaml", yaml.safe_load)
+    if results.get("seed") is not None:  # cse-eval has no seed of its own: that of the run which it scored
+        config = {"seed": results["seed"], **config}
+    hydra = _dict(_mapping(folder / ".hydra" / "hydra.yaml", yaml.safe_load).get("hydra"))
+    choices = _dict(results.get("choices")) or _dict(_dict(hydra.get("runtime")).get("choices"))
+    overrides = _read(folder / ".hydra" / "overrides.yaml", yaml.safe_load)
+    return Run(
+        folder=folder,
+        status=status if isinstance(status, str) else "broken",
+        config=config,
+        choices={str(group): choice if isinstance(choice, str) else str(choice) for group, choice in choices.items()},
+        metrics=metrics,
+        results=results,
+        overrides=tuple(map(str, overrides)) if isinstance(overrides, list) else (),
+    )
+
+
+def _mapping(path: Path, parse: Callable[[str], object]) -> Json:
+    """A file's mapping; empty, with a warning, for a file that holds anything else."""
+    content = _read(path, parse)
+    if content is not None and not isinstance(content, dict):
+        log.warning("%s holds a %s, not a mapping: it is left out", path, type(content).__name__)
+    return _dict(content)
+
+
+def _read(path: Path, parse: Callable[[str], object]) -> object:
+    """A file's content; None where the file does not exist, or, with a warning, cannot be read."""
+    try:
+        return parse(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
+        log.warning("%s cannot be read (%s): it is left out", path, " ".join(str(error).split()))
+        return None
+
+
+def _dict(value: object) -> Json:
+    """The value, or an empty dict for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def grouped(runs: Iterable[Run], key: str) -> dict[str, list[Run]]:
+    """The runs by their value at a dotted config key, as text, in the order in which the values come up."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(str(run.get(key)), []).append(run)
+    return groups
+
+
+def varying(runs: list[Run], seed_key: str) -> list[str]:
+    """The dotted config keys, and groups, in which the runs differ, but for the seed: the axes of an unnamed sweep."""
+    rows = [{**flattened(run.config), **run.choices} for run in runs]
+    keys = dict.fromkeys(key for row in rows for key in row)
+    differing = [k for k in keys if len({repr(plain(row.get(k))) for row in rows}) > 1 and k != seed_key]
+    groups = {key for key in differing if any(key in run.choices for run in runs)}
+    # a group chosen differently brings its values along: the group says it all
+    return [key for key in differing if key in groups or not any(key.startswith(f"{group}.") for group in groups)]

@@ -1,0 +1,65 @@
+"""What became of each run: done, running, stopped or failed, and the sentence that goes with it."""
+
+import shlex
+import time
+from dataclasses import dataclass
+
+from cse.record.heartbeat import Beat, read_beat
+from cse.record.runs import Run, read_run
+
+DONE, RUNNING, STOPPED, FAILED = "done", "running", "stopped", "failed"
+STATES = (RUNNING, FAILED, STOPPED, DONE)  # in the order in which a person wants to hear of them
+
+
+@dataclass(frozen=True)
+class Life:
+    """state: one of STATES; said: why, how far, or how it goes on; "" for a run that is done."""
+
+    state: str
+    said: str = ""
+
+
+def life_of(run: Run, now: float | None = None) -> Life:
+    """The state of a run at `now` (seconds since 1970; None: at this moment)."""
+    now = time.time() if now is None else now
+    if run.status == "done":
+        return Life(DONE)
+    error = " ".join(str(run.results.get("error") or "").split())
+    if run.status == "failed":
+        return Life(FAILED, error or "it says nothing of why")
+    if run.status == "interrupted":
+        return Life(STOPPED, error)
+    if run.status == "broken":
+        return Life(FAILED, "its results.json holds no results")
+    beat = read_beat(run.folder)
+    if beat is not None and beat.is_alive(now):
+        return Life(RUNNING, f"{progress(run, beat)}{beat.host}, process {beat.pid}")
+    if beat is None and read_run(run.folder).status != run.status:
+        return Life(RUNNING, "it ended while this report was made")  # whose tables do not have its scores
+    since = f"killed after {clock(beat.time)}" if beat else "killed"
+    again = f": {shlex.join(['cse-train', f'resume={run.folder}'])} goes on" if (run.folder / "last").is_dir() else ""
+    return Life(STOPPED, since + again)
+
+
+def progress(run: Run, beat: Beat) -> str:
+    """How far a run is, as far as it is known, to go before where it runs: step 120 of 1,000, 3 min left."""
+    logged = [(event["step"], event["time"]) for event in run.events() if isinstance(event.get("time"), float)]
+    if not logged:
+        return "starting, "
+    (first, began), (step, at) = logged[0], logged[-1]
+    if beat.steps is None:
+        return f"step {step:,}, "
+    left = (at - began) / (step - first) * (beat.steps - step) if step > first else None
+    return f"step {step:,} of {beat.steps:,}, " + ("" if left is None else f"{duration(left)} left, ")
+
+
+def duration(seconds: float) -> str:
+    """Seconds as a person says them: 40 s, 12 min, 3.5 h."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def clock(seconds: float) -> str:
+    """A moment, in seconds since 1970, on this machine's clock."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))

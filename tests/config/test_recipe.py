@@ -1,0 +1,160 @@
+"""What a paper fixed reaches every encoder, what it fixed for a pair only the pair, and a run says which it was."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+
+from cse.config.groups import CONF_DIR, choices, first_comment
+from cse.config.recipe import sources
+from cse.errors import UserError
+
+GROUPS = ("recipe", "recipe/augmentation", "recipe/aux_modality")
+
+
+def composed(*overrides: str):
+    with initialize_config_dir(CONF_DIR, version_base="1.3"):
+        return compose("train", list(overrides), return_hydra_config=True)
+
+
+def told(*overrides: str) -> list[str]:
+    hydra = composed(*overrides).hydra
+    return sources(hydra.runtime.choices, hydra.overrides.task)
+
+
+def test_a_choice_is_told_by_its_first_sentence():
+    assert first_comment("aux_modality", "visual").endswith("one aux update a text update")
+
+
+@pytest.mark.parametrize("model", choices("model"))
+@pytest.mark.parametrize(
+    ("objective", "batch", "epochs", "every", "schedule"),
+    [("barlow", 256, 2, 60, "linear"), ("vicreg", 256, 2, 60, "linear"), ("whitenedcse", 64, 1, 125, "linear"),
+     ("declutr", 16, 1, 5000, "slanted_triangular"), ("mlm", 16, 1, 5000, "slanted_triangular")],
+)  # fmt: skip
+def test_what_a_paper_fixed_for_every_encoder(objective, batch, epochs, every, schedule, model):
+    trainer = composed(f"objective={objective}", f"model={model}").trainer
+    if model != "minilm":  # which no paper has: its values are ours, for a CPU
+        assert (trainer.batch_size, trainer.epochs, trainer.eval_every) == (batch, epochs, every)
+    assert trainer.schedule == schedule
+
+
+def test_supervised_simcse_has_its_batch_and_epochs_with_every_encoder():
+    trainer = composed("objective=simcse_sup", "model=distilroberta").trainer
+    assert (trainer.batch_size, trainer.epochs) == (512, 3)
+
+
+SIMCSE = {
+    "objective.temperature": 0.05, "objective.keep_head": False, "objective.num_views": 2, "objective.mlm_weight": 0,
+    "model.pooling": "cls", "trainer.max_length": 32, "trainer.eval_every": 125, "trainer.epochs": 1,
+    "trainer.weight_decay": 0, "trainer.warmup": 0, "trainer.clip": 1, "trainer.eps": 1e-8,
+    "trainer.schedule": "linear", "trainer.bias_correction": "hf", "trainer.drop_last": False,
+    "trainer.select": "dev/stsb/spearman", "seed": 42,
+    "masking.probability": 0.15, "masking.mask_share": 0.8, "masking.random_share": 0.1, "augmentation.p": None,
+}  # fmt: skip
+SUPERVISED = {"objective.keep_head": True, "objective.num_views": 3, "objective.hard_negative_weight": 0,
+              "trainer.batch_size": 512, "trainer.epochs": 3, "objective.temperature": 0.05}  # fmt: skip
+WHITENED = {
+    "objective.m": 3, "objective.temperature": 0.05, "objective.pooler": "cls_before_mlp", "objective.loss": "L1",
+    "objective.weights": None, "objective.source": "dropout", "objective.whitening.kind": "zca",
+    "objective.whitening.grad": "detach", "objective.whitening.layout": "per_view",
+    "objective.whitening.stats": "batch", "objective.whitening.shuffle": True, "trainer.lr": 3e-5,
+    "trainer.batch_size": 64, "trainer.drop_last": True,
+}  # fmt: skip
+PAIRED = {
+    "objective.head.hidden": 8192, "objective.head.out": 8192, "objective.head.layers": 3,
+    "objective.head.bias_hidden": True, "objective.head.bias_last": False, "trainer.drop_last": True,
+    "model.pooling": "cls", "trainer.weight_decay": 0, "trainer.lr": 2e-5,
+}  # fmt: skip
+DECLUTR = {
+    "objective.temperature": 0.05, "objective.reduction": "mean", "objective.mlm_weight": 1,
+    "objective.contrastive_weight": 1, "objective.memory_size": 0, "objective.head.kind": "none",
+    "model.pooling": "mean", "trainer.lr": 5e-5, "trainer.eps": 1e-6, "trainer.bias_correction": "none",
+    "trainer.weight_decay": 0.1,
+    "trainer.no_decay": ["bias", "LayerNorm.weight", "layer_norm.weight"], "trainer.clip": 1, "trainer.select": None,
+    "trainer.drop_last": True, "augmentation.anchors": 2, "augmentation.positives": 2, "augmentation.min_length": 32,
+    "augmentation.max_length": 512, "augmentation.strategy": "all", "augmentation.unit": "words",
+}  # fmt: skip
+RATES = {"bert": (64, 3e-5, 5e-5), "bert_large": (64, 1e-5, 1e-5), "roberta": (512, 1e-5, 5e-5),
+         "roberta_large": (512, 3e-5, 1e-5)}  # fmt: skip
+GROUP_COUNTS = {"bert": 384, "bert_large": 512, "roberta": 256, "roberta_large": 256}
+FIT = "eval.transfer.classifiers.test.fit"
+SENTEVAL = {
+    "eval.transfer.classifiers.test.kfold": 10, f"{FIT}.l2": [1e-5, 1e-4, 1e-3, 1e-2], f"{FIT}.optimizer": "adam",
+    f"{FIT}.lr": 1e-3, f"{FIT}.batch_size": 64, f"{FIT}.epoch_size": 4, f"{FIT}.tenacity": 5, f"{FIT}.max_epoch": 200,
+    f"{FIT}.seed": 1111, "eval.transfer.mode": "test", "eval.transfer.regression.stop_on": "spearman",
+    "eval.geometry.threshold": 4, "eval.geometry.inclusive": False,
+    "eval.declutr.parts.transfer.regression.stop_on": "pearson",
+}  # fmt: skip
+PUBLISHED = [
+    *((f"model={model}", SIMCSE | {"trainer.batch_size": batch, "trainer.lr": lr})
+      for model, (batch, lr, _) in RATES.items()),
+    *((f"objective=simcse_sup model={model}", SUPERVISED | {"trainer.lr": lr}) for model, (*_, lr) in RATES.items()),
+    *((f"objective=whitenedcse model={model}", WHITENED | {"objective.whitening.num_groups": k})
+      for model, k in GROUP_COUNTS.items()),
+    ("objective=barlow augmentation=shuffle",
+     PAIRED | {"objective.lambd": 5e-3, "objective.eps": 1e-5, "augmentation.p": 0.5, "augmentation.model_dropout": 0}),
+    ("objective=vicreg augmentation=eda", PAIRED | {"objective.norm": "paper", "objective.eps": 1e-4,
+     "objective.invariance": 1, "augmentation.alpha": 0.1, "augmentation.model_dropout": 0}),
+    ("objective=vicreg augmentation=dropout model=roberta", {"augmentation.p": 0.2}),
+    ("objective=declutr model=distilroberta", DECLUTR),
+    ("experiment=[visualcse,released]", SIMCSE | {"aux_modality.loss": "rank_ce", "aux_modality.temperature": 0.07}),
+    ("eval=[transfer,geometry,declutr]", SENTEVAL),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "values"), PUBLISHED, ids=[words for words, _ in PUBLISHED])
+def test_a_line_has_the_published_values(words, values):
+    """Of the papers and, where they are silent, of their authors' code: a slip in a YAML changes a run unseen."""
+    config = composed(*words.split())
+    assert {key: OmegaConf.select(config, key) for key in values} == values
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_recipe_is_named_after_choices_and_says_its_source(group):
+    parts = {
+        "recipe": ("objective", "model"),
+        "recipe/augmentation": ("objective", "model", "augmentation"),
+        "recipe/aux_modality": ("aux_modality", "objective", "model"),
+    }
+    names = {""}
+    for part in parts[group]:
+        names = {f"{name}_{choice}".lstrip("_") for name in names for choice in choices(part)}
+    assert set(choices(group)) <= names
+    for choice in choices(group):
+        assert Path(CONF_DIR, group, f"{choice}.yaml").read_text().startswith("# @package _global_\n# ")
+        assert len(first_comment(group, choice)) > 10
+
+
+def test_a_run_says_which_recipe_it_follows():
+    assert told("model=roberta") == ["simcse_roberta: Unsupervised SimCSE, RoBERTa base (README)"]
+    lines = told("model=roberta", "objective=barlow", "augmentation=eda")
+    assert [line.partition(":")[0] for line in lines] == ["barlow_roberta", "barlow_roberta_eda"]
+    lines = told("model=roberta", "experiment=[visualcse,released]")
+    assert [line.partition(":")[0] for line in lines[:2]] == ["simcse_roberta", "visual_simcse_roberta"]
+    assert lines[2] == "then experiment=[visualcse,released]"
+    assert told("scale=laptop")[1] == "then scale=laptop"
+
+
+def test_a_run_says_that_no_recipe_exists_and_whose_values_it_has():
+    (line,) = told("objective=declutr", "model=bert")
+    assert line.startswith("none for declutr with bert; the values are those of objective/declutr (DeCLUTR (arXiv")
+    assert line.endswith("trainer/default")
+    _, line = told("aux_modality=visual", "model=rubert")
+    assert line.startswith("none for visual beside simcse with rubert; its values are those of aux_modality/visual")
+
+
+def test_a_recipe_that_does_not_exist_is_refused():
+    with pytest.raises(UserError, match="recipe=simcse_brt is not a choice; the choices: barlow_bert"):
+        told("recipe=simcse_brt")
+    assert told("recipe=simcse_roberta")[0].startswith("simcse_roberta")
+
+
+def test_the_log_and_the_results_have_it(small_run, cse_train, tmp_path):
+    assert cse_train([*small_run, "objective=barlow", "model=french_bert", "trainer.max_steps=1",
+                      "objective.head.hidden=8", "objective.head.out=8"]) == 0  # fmt: skip
+    said = json.loads((tmp_path / "run" / "results.json").read_text())["config"]["sources"]
+    assert said[0].startswith("none for barlow with french_bert")
+    assert said[0] in (tmp_path / "run" / "train.log").read_text()

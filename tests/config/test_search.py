@@ -1,0 +1,78 @@
+"""A setting is found by its name, by another trainer's name for it, or by a word about it."""
+
+import pytest
+from omegaconf import OmegaConf
+
+from cse.config.compose import composed, without_hydra
+from cse.config.search import found, settings
+from cse.dotted import flattened
+from cse.errors import UserError
+
+
+def test_every_setting_of_a_run_is_there():
+    """The text of conf/, read line by line, has the keys that Hydra composes from it."""
+    arguments = ["model=minilm", "data=text", "data.path=x", "objective=whitenedcse", "aux_modality=visual"]
+    config = OmegaConf.to_container(without_hydra(composed("train", arguments)), resolve=False)
+    ours = {one.key for one in settings("train")}
+    missing = {key for key in flattened(config) if "._" not in key and key.rpartition(".")[0] not in ours} - ours
+    assert missing == {"sources", "scale.name"}  # a run fills these in
+
+
+@pytest.mark.parametrize(
+    ("word", "first", "about"),
+    [
+        ("warmup", "trainer.warmup=0", "updates"),
+        ("learning_rate", "trainer.lr=3e-5", ""),
+        ("learning rate", "trainer.lr=3e-5", ""),
+        ("trainer.chunk", "trainer.chunk=null", "rows that fit in memory"),
+        ("jobs", "jobs.fail_fast=false", "no job is started"),
+        ("subset_seed", "aux_modality.data.subset_seed=0", "(aux_modality=visual)"),
+        ("decoders", "model.pooling=cls", "mean | last (decoders)"),  # a word of its comment
+        ("temperature", "aux_modality.temperature=0.07", "objective.temperature=0.05"),
+        ("simcse", "objective=simcse", "objective=simcse_sup Supervised SimCSE"),  # a choice's name
+        ("images", "paths.images=", "for aux_modality=visual"),
+        ("uniformity", "eval=geometry", "Alignment, uniformity"),  # a word of a choice's comment
+        ("report_to", "tracker=auto", "tracker=wandb W&B online"),  # another trainer's name for a group: its choices
+        ("projector", "objective.head.", "objective.head.out=8192"),  # and for a part: its keys
+        ("output_dir", "hydra.run.dir=", "a run's folder"),
+        ("anchor_count", "nothing is called anchor_count; by the word anchor:", "augmentation.anchors=2"),
+    ],
+)
+def test_a_word_finds_its_settings(word, first, about):
+    lines = found("train", word, 120)
+    assert lines.startswith(first)
+    assert about in " ".join(lines.split())
+    assert max(map(len, lines.splitlines())) <= 120
+
+
+def test_a_comment_that_goes_on_below_is_whole_and_one_above_belongs_to_the_next_key():
+    by_key = {(one.key, one.choice): one.comment for one in settings("train")}
+    assert by_key["eval.mteb.tasks", "eval=mteb"].endswith("[{_target_: your_module.YourTask}]")
+    assert by_key["objective.lambd", "objective=barlow"].startswith("The scan has")
+    assert by_key["trainer.gather_scale", ""].startswith("exact: many processes = one process")
+    assert by_key["seed", ""].startswith("the default of the papers' trainers")
+
+
+def test_a_comment_is_shown_with_the_choices_that_have_it():
+    """Two choices may have one value for two reasons: `no hard negatives here` is not true of triplets."""
+    lines = found("train", "hard_negative_weight", 120).splitlines()
+    assert [line.split("  ", 1)[1][:36] for line in lines[:2]] == [
+        "(objective=simcse) no hard negatives",
+        "(objective=simcse_sup) a logit: log(",
+    ]
+
+
+def test_a_comment_beside_a_part_is_no_value():
+    assert not [one for one in settings("train") if "#" in one.value]
+
+
+def test_of_another_trainers_name_for_a_group_only_the_choices_are_shown():
+    assert all(line.startswith(("tracker=", " ")) for line in found("train", "report_to", 120).splitlines())
+
+
+def test_an_unknown_word_is_refused_with_a_near_one():
+    with pytest.raises(UserError, match=r"--help temprature: no setting .* did you mean temperature"):
+        found("train", "temprature", 120)
+    for word in ("qqqq", "some_none_qqqq"):  # `none` tells nothing
+        with pytest.raises(UserError, match="--help alone shows what can be chosen"):
+            found("train", word, 120)

@@ -1,0 +1,44 @@
+"""A smoke run's text: a published corpus keeps its reader and its columns, and has a file of its own."""
+
+import pytest
+from hydra.utils import instantiate
+
+from cse.config.compose import composed
+from cse.config.smoke import ROWS, shrink
+from cse.errors import UserError
+
+CASES = {
+    "wiki1m": (["data=wiki1m"], 1),
+    "nli": (["data=nli"], 3),
+    "nli, two columns": (["data=nli", "data.columns=[sent0,sent1]"], 2),
+    "wikiauto": (["data=wikiauto"], 2),
+    "openwebtext": (["data=openwebtext"], 1),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_each_corpus_is_read_with_its_columns_from_one_cache(case, tmp_path_factory):
+    cache = tmp_path_factory.getbasetemp() / "smoke_text"  # shared, as jobs of one sweep share it
+    arguments, columns = CASES[case]
+    config = composed("train", [*arguments, f"paths.cache={cache}", "smoke=true"])
+    target = config.data.get("rows", {}).get("_target_", "")
+    shrink(config)
+    if case != "openwebtext":  # its reader streams from the hub
+        assert config.data.rows._target_ == target
+    text = instantiate(config.data)
+    text.prepare()
+    assert (len(text), text.num_columns) == (ROWS, columns)
+
+
+def test_a_column_that_the_corpus_lacks_fails_in_a_smoke_run_too(tmp_path):
+    config = composed("train", ["data=nli", "data.columns=[sent0,hypothesis]", f"paths.cache={tmp_path}"])
+    shrink(config)
+    with pytest.raises(UserError, match="no column hypothesis"):
+        instantiate(config.data).prepare()
+
+
+def test_an_encoder_that_records_its_pooling_has_one_in_cse_eval_too(tmp_path):
+    config = composed("evaluate", ["model=minilm", "eval=[stsb]", f"paths.cache={tmp_path}"])
+    assert config.model.pooling is None
+    shrink(config)
+    assert instantiate(config.model).pooling == "mean"

@@ -1,0 +1,73 @@
+"""metrics.jsonl: every event is there at once, and a resumed run's file holds what came before its checkpoint."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cse.errors import RunError
+from cse.record.events import Jsonl, read_events
+
+
+def metrics(path):
+    return [(e["step"], e["train/loss"]) for e in read_events(path) if e["event"] == "metrics"]
+
+
+def test_every_event_is_on_disk_at_once(tmp_path):
+    run = Jsonl(tmp_path)
+    path = tmp_path / "metrics.jsonl"
+    run.log({"train/loss": 0.5}, 1)
+    assert metrics(path) == [(1, 0.5)]
+    run.log({"train/loss": float("nan")}, 2)
+    assert metrics(path)[-1] == (2, None)
+    run.image("loss", tmp_path / "loss.png", 3)
+    run.table("scores", ["task", "score"], [["STS12", 70.1]])
+    run.finish(1, {"test/sts/average": 76.25})
+    image, table, finish = read_events(path)[-3:]
+    assert (image["name"], image["step"]) == ("loss", 3)
+    assert (table["columns"], table["rows"]) == (["task", "score"], [["STS12", 70.1]])
+    assert (finish["exit_code"], finish["summary"]) == (1, {"test/sts/average": 76.25})
+
+
+def test_a_resumed_run_forgets_what_came_after_its_checkpoint(tmp_path):
+    run = Jsonl(tmp_path)
+    for step in range(6):
+        run.log({"train/loss": float(step)}, step)
+    run = Jsonl(tmp_path, resume_step=3)
+    run.log({"train/loss": 40.0}, 4)
+    assert metrics(run.path) == [(0, 0.0), (1, 1.0), (2, 2.0), (3, 3.0), (4, 40.0)]
+    assert os.listdir(tmp_path) == ["metrics.jsonl"]
+
+
+def test_a_fresh_run_starts_the_file_anew(tmp_path):
+    Jsonl(tmp_path).log({"train/loss": 1.0}, 1)
+    Jsonl(tmp_path)
+    assert (tmp_path / "metrics.jsonl").read_text() == ""
+
+
+def test_a_killed_run_leaves_whole_lines_but_the_last(tmp_path):
+    code = (
+        "import os, signal, sys; from cse.record.events import Jsonl\n"
+        "run = Jsonl(sys.argv[1]); run.log({'train/loss': 1.0}, 1); run.log({'train/loss': 2.0}, 2)\n"
+        'run.file.write(\'{"event": "metr\'); run.file.flush(); os.kill(os.getpid(), signal.SIGKILL)'
+    )
+    assert subprocess.run([sys.executable, "-c", code, tmp_path]).returncode == -9
+    run = Jsonl(tmp_path, resume_step=2)
+    run.log({"train/loss": 3.0}, 3)
+    assert [json.loads(line)["step"] for line in run.path.read_text().splitlines()] == [1, 2, 3]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs Linux's /dev/full")
+def test_a_full_disk_is_one_sentence(tmp_path):
+    run = Jsonl(tmp_path)
+    run.file = Path("/dev/full").open("w")  # noqa: SIM115 (its closing fails too)
+    with pytest.raises(RunError, match=r"metrics\.jsonl: No space left on device"):
+        run.log({"train/loss": 1.0}, 1)
+
+
+def test_an_event_may_hold_line_ends_of_other_scripts(tmp_path):
+    (tmp_path / "metrics.jsonl").write_text('{"event": "log", "step": 1, "why": "a\u2028b"}\n', encoding="utf-8")
+    assert [event["why"] for event in read_events(tmp_path / "metrics.jsonl")] == ["a\u2028b"]

@@ -1,0 +1,131 @@
+"""Runs read back from their folders: whole, damaged, alive; their values, and what is missing of them."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from cse.errors import UserError
+from cse.record.runs import read_runs, same, varying
+from cse.report.notes import missing_jobs
+
+
+def test_runs_come_back_with_their_state(leave, tmp_path):
+    leave("a", {"seed": 1, "objective.k": 32}, {"test/sts/average": 70.0}, choices={"objective": "whitenedcse"})
+    leave("b", {"seed": 2}, status="failed")
+    leave("c", {"seed": 3}, status="killed")
+    leave("d", {"seed": 4})
+    (tmp_path / "runs/d/results.json").write_text('{"status": "do')
+    runs = read_runs([tmp_path / "runs"])
+    assert [(run.folder.name, run.status) for run in runs] == [
+        ("a", "done"), ("b", "failed"), ("c", "running"), ("d", "broken"),
+    ]  # fmt: skip
+    assert runs[0].metrics == {"test/sts/average": 70.0}
+    assert runs[2].get("seed") == 3  # from .hydra/config.yaml
+    assert read_runs([tmp_path / "runs", tmp_path / "runs/a"])[0].folder == tmp_path / "runs/a"
+    assert len(read_runs([tmp_path / "runs", tmp_path / "runs/a"])) == 4
+
+
+def test_a_folder_that_a_run_removes_meanwhile_is_no_error(leave, tmp_path, monkeypatch):
+    """Best and last steps are written beside the old ones, for a moment."""
+    (leave("a", {}) / "best.tmp").mkdir()
+    scan = os.scandir
+
+    def gone(folder):
+        if Path(folder).name == "best.tmp":
+            raise FileNotFoundError(folder)
+        return scan(folder)
+
+    monkeypatch.setattr(os, "scandir", gone)
+    assert [run.folder.name for run in read_runs([tmp_path / "runs"])] == ["a"]
+
+
+def test_a_scored_run_has_the_seed_of_its_training(leave, tmp_path):
+    """cse-eval has no seed of its own: three scored runs would else count as one of three scores."""
+    record = leave("a", {"checkpoint": "runs/table1/simcse-seed_3"}, {"test/x": 1}) / "results.json"
+    record.write_text(json.dumps(json.loads(record.read_text()) | {"seed": 3}))
+    assert read_runs([tmp_path / "runs"])[0].get("seed") == 3
+
+
+def test_a_metric_that_was_nan_is_no_score(leave, tmp_path):
+    leave("a", {}, {"test/x": None, "test/y": 1})
+    assert read_runs([tmp_path / "runs"])[0].metrics == {"test/y": 1.0}
+
+
+def test_no_such_folder(tmp_path):
+    with pytest.raises(UserError, match="no such folder"):
+        read_runs([tmp_path / "nowhere"])
+
+
+def test_a_group_is_found_by_its_choice_and_a_value_by_its_key(leave, tmp_path):
+    leave("a", {"objective._target_": "x.Simcse", "trainer.max_steps": None, "seed": 0},
+          choices={"objective": "simcse", "model": "bert"})  # fmt: skip
+    (run,) = read_runs([tmp_path / "runs"])
+    assert run.get("objective") == "simcse"
+    assert run.matches({"objective": "simcse", "model": ["roberta", "bert"], "trainer.max_steps": None, "seed": 0})
+    assert not run.matches({"model": "roberta"})
+    assert not run.matches({"objective.lambd": 0.005})
+
+
+def test_values_are_the_same_however_yaml_wrote_them():
+    assert same(32, "32")
+    assert same(0.001, "1e-3")
+    assert same("1e-3", 0.001)
+    assert same(True, "true")
+    assert not same(True, 1)
+    assert not same(None, 0)
+    assert same([1, 2], ["1", 2.0])
+    assert same(2, [1, 2])
+    assert not same(3, [1, 2])
+
+
+def test_varying_names_the_axes_but_not_the_seed(leave, tmp_path):
+    leave(
+        "a",
+        {"seed": 1, "objective.t": 0.05, "objective.head": "x", "trainer.lr": 1e-5},
+        choices={"objective": "simcse"},
+    )
+    leave("b", {"seed": 2, "objective.lambd": 0.01, "trainer.lr": 2e-5}, choices={"objective": "barlow"})
+    assert varying(read_runs([tmp_path / "runs"]), "seed") == ["trainer.lr", "objective"]
+
+
+def test_a_missing_job_that_is_alive_says_how_far_it_is(leave, tmp_path):
+    events = [{"time": 100.0 + step, "train/loss": 1.0} for step in range(51)]
+    beat = {"host": "elsewhere", "pid": 7, "time": time.time() + 3600, "steps": 100}  # however slow this test is
+    (leave("a", {"seed": 1}, status="running", events=events) / "heartbeat.json").write_text(json.dumps(beat))
+    leave("b", {"seed": 2}, status="running")
+    lines = missing_jobs(read_runs([tmp_path / "runs"]), [{"seed": seed} for seed in (1, 2, 3)])
+    running = "running, step 50 of 100, 50 s left, elsewhere, process 7"
+    assert lines == [f"seed=1: {running}", "seed=2: stopped", "seed=3: not started"]
+
+
+def test_many_missing_jobs_are_counted():
+    jobs = [{"case": case, "seed": seed} for case in ("a", "b") for seed in range(7)]
+    assert missing_jobs([], jobs) == ["case=a: 7 jobs not started", "case=b: 7 jobs not started"]
+
+
+@pytest.mark.parametrize("name", ["results.json", ".hydra/config.yaml", ".hydra/hydra.yaml", ".hydra/overrides.yaml",
+                                  "metrics.jsonl"])  # fmt: skip
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"[]", b"[1, 2]", b"null", b"5", b'"text"', b"{", b"{]", b"\xff\xfe", b"a: b: c", b"- a\n- {b: [",
+     b"[" * 50_000, b'{"status": 5, "metrics": [1], "config": "x", "choices": [2], "event": "metrics", "step": "one"}',
+     b'{"status": "done", "metrics": {"a": "b", "c": {}}, "event": "metrics", "step": 1, "train/loss": "x"}'],
+)  # fmt: skip
+def test_damaged_files_leave_the_other_runs(leave, tmp_path, caplog, name, content):
+    """Half, empty, lists, another program's: the run is left out or read in part, and every other one is whole."""
+    leave("whole", {"seed": 1}, {"test/x": 70.0})
+    folder = leave("damaged", {"seed": 2}, {"test/x": 60.0}, events=[{"train/loss": 1.0}])
+    (folder / name).write_bytes(content)
+    damaged, whole = read_runs([tmp_path / "runs"])
+    assert whole.metrics == {"test/x": 70.0}
+    assert whole.get("seed") == 1
+    assert isinstance(damaged.get("seed"), int | None)
+    assert all(isinstance(value, float) for value in damaged.metrics.values())
+    assert varying([damaged, whole], "seed") is not None
+    damaged.events()
+    if name == "results.json" and not content.startswith(b'{"status"'):
+        assert damaged.status == "broken"
+        assert f"{folder}: the run is left out" in caplog.text

@@ -1,0 +1,95 @@
+"""The rows of scores: what each rests on, how much of it, and whether it is whole."""
+
+import pytest
+
+from cse.eval.demo import Demo
+from cse.eval.sts import Sts
+from cse.eval.transfer import Transfer
+from cse.record import scores
+
+ABOUT = {"sha256": "", "protocol": "", "dtype": "fp32"}
+
+
+def test_the_checksum_of_the_hubs_data_follows_their_revisions():
+    first, second = ({"revisions": {"STS12": revision}} for revision in ("a1", "b2"))
+    assert scores.checksum(first) != scores.checksum(second)
+    assert scores.checksum({"files": {}}) == ""
+    # printf 'aa  x.txt\nbb  y.txt\n' | sha256sum
+    files = {"files": {"y.txt": {"sha256": "bb"}, "x.txt": {"sha256": "aa"}, "x.txt + y.txt": {"rows": 2}}}
+    assert scores.checksum(files) == "3d6ca651ba2d032dcf64f44154e405b76624af6fed229900c8211d242fabea39"
+
+
+@pytest.mark.parametrize(
+    ("counts", "score", "split", "expected"),
+    [
+        ({"STS12": 3, "SICK-R": 4}, "STS12/spearman_wmean", "test", 3),
+        ({"STS12": 3, "SICK-R": 4}, "average", "test", 7),
+        ({"dev": {"STS-B": 5, "SICK-R": 1}, "test": {"STS-B": 6}}, "spearman", "dev", 5),
+        ({"dev": {"STS-B": 5, "SICK-R": 1}, "test": {"STS-B": 6}}, "SICK-R/pearson", "dev", 1),
+        ({"dev": {"STS-B": 5, "SICK-R": 1}, "test": {"STS-B": 6}}, "average", "dev", 6),
+        ({"MR": {"all": 9}, "SST2": {"train": 5, "dev": 2, "test": 3}}, "MR/accuracy", "test", 9),
+        ({"MR": {"all": 9}, "SST2": {"train": 5, "dev": 2, "test": 3}}, "SST2/accuracy", "test", 3),
+        ({"MR": {"all": 9}, "SST2": {"train": 5, "dev": 2, "test": 3}}, "SST2/dev_accuracy", "test", 2),
+        ({"TREC": {"train": 5, "test": 3}}, "TREC/dev_accuracy", "test", 5),
+        ({"MR": {"all": 9}, "SST2": {"train": 5, "dev": 2, "test": 3}}, "average", "test", 12),
+        ({"MR": {"all": 9}, "SST2": {"test": 3}, "average": {"MR": {"all": 9}}}, "average", "test", 9),
+        ({"MR": {"all": 9}, "SST2": {"test": 3}, "average": {"MR": {"all": 9}}}, "dev_average", "test", 9),
+        ({"alignment": {"dev": 3}, "dev": 8}, "alignment", "dev", 3),
+        ({"alignment": {"dev": 3}, "dev": 8}, "uniformity", "dev", 8),
+        ({"A": {"dev": 4}, "STS/average": 4, "average": 4}, "STS/average", "test", 4),
+        ({"A": {"dev": 4}, "B": {"dev": 2}, "average": 4}, "average", "test", 4),
+        ({}, "average", "test", ""),
+        ({"parts": {"transfer": {"rows": {"MR": {"all": 9}}}}}, "transfer/MR/accuracy", "test", 9),
+        ({"parts": {"sts": {"rows": {"STS12": 3, "STS13": 4}}}}, "sts/average", "test", 7),
+        ({"parts": {"sts": {"rows": {"STS12": 3, "STS13": 4}}}}, "downstream", "test", ""),
+    ],
+)
+def test_the_rows_behind_a_score(counts, score, split, expected):
+    source = {**(counts if "parts" in counts else {"rows": counts}), **ABOUT}
+    (row,) = scores.rows_of({f"{split}/x/{score}": 1.0}, {"x": source}, "an encoder", {})
+    assert row["rows"] == str(expected)
+
+
+def test_a_problem_marks_the_rows_that_it_concerns():
+    problems = [{"split": None, "task": "STS12", "problem": "x"}, {"split": "dev", "task": None, "problem": "y"}]
+    marked = {(split, task): scores.touched({"problems": problems}, split, {task} - {""})
+              for split in ("dev", "test") for task in ("STS12", "STS13", "")}  # fmt: skip
+    assert marked == {("dev", "STS12"): True, ("dev", "STS13"): True, ("dev", ""): True,
+                      ("test", "STS12"): True, ("test", "STS13"): False, ("test", ""): True}  # fmt: skip
+    whole = {"parts": {"sts": {"problems": problems}, "coco": {}}}
+    assert scores.touched(whole, "test", set())
+    assert scores.notes_on("declutr", whole) == [
+        "partial: declutr/sts: STS12: x", "partial: declutr/sts: dev: y",
+    ]  # fmt: skip
+
+
+def test_many_problems_are_one_line_with_their_number():
+    assert scores.in_short(["partial: sts: x"], "scores.md") == ["partial: sts: x"]
+    (line,) = scores.in_short(["partial: sts: x", "partial: sts: y", "partial: coco: z"], "scores.md")
+    assert line == "partial: 3 problems of the data, all in scores.md; the first: sts: x"
+
+
+def test_an_average_is_marked_by_its_own_tasks():
+    rows = {"MR": {"all": 9}, "SST5": {"test": 3}, "average": {"MR": {"all": 9}}}
+    problems = [{"split": None, "task": "SST5", "problem": "x"}]
+    metrics = {f"test/x/{score}": 1.0 for score in ("average", "MR/accuracy", "SST5/accuracy")}
+    found = scores.rows_of(metrics, {"x": {"rows": rows, "problems": problems, **ABOUT}}, "an encoder", {})
+    assert [row["data"] for row in found] == ["whole", "whole", "partial"]
+
+
+def test_a_long_name_cuts_no_value():
+    common = dict.fromkeys(("evaluator", "protocol", "sha256", "encoder", "dtype", "versions"), "")
+    row = {"score": "test/declutr/" + "x" * 200, "value": "71.2345", "rows": "8", "data": "partial", **common}
+    assert "71.2345" in scores.shown([row], [])
+
+
+def test_the_closing_table_shows_the_headlines_of_each_evaluator():
+    evaluators = {"sts": Sts(None), "demo": Demo(), "transfer": Transfer(None, [], "sklearn", {"sklearn": {}}, None)}
+    headline = [
+        "test/sts/STS12/spearman",
+        "test/sts/average",
+        "test/transfer/MR/accuracy_sklearn",
+        "dev/demo/lee/spearman",
+    ]
+    others = ["test/sts/STS12/pearson", "test/sts/STS12/spearman_mean", "test/transfer/MR/dev_accuracy_sklearn"]
+    assert [key for key in [*headline, *others] if scores.in_headline(key, evaluators)] == headline

@@ -1,0 +1,77 @@
+"""What became of a run: from its results, its heartbeat, and how long ago the last one was."""
+
+import json
+import os
+import socket
+
+import pytest
+
+from cse.record.runs import read_run
+from cse.record.status import Life, duration, life_of
+
+NOW = 1_800_000_000.0
+
+
+@pytest.fixture
+def beating(leave):
+    """beating(host, pid, seconds ago, steps) -> the folder of a run whose results say that it is running."""
+
+    def make(host, pid, age, steps=None):
+        events = [{"time": NOW - 100.0 + step, "train/loss": 1.0} for step in range(51)]
+        folder = leave("a", {"seed": 1}, status="running", events=events)
+        beat = {"host": host, "pid": pid, "time": NOW - age, "steps": steps}
+        (folder / "heartbeat.json").write_text(json.dumps(beat))
+        return folder
+
+    return make
+
+
+def test_a_run_with_a_fresh_heartbeat_is_running_and_says_how_far(beating):
+    life = life_of(read_run(beating("elsewhere", 1, 30.0, 150)), NOW)
+    assert life == Life("running", "step 50 of 150, 100 s left, elsewhere, process 1".replace("100 s", "2 min"))
+
+
+def test_a_run_without_a_beat_for_long_was_killed_and_says_how_it_goes_on(beating):
+    folder = beating("elsewhere", 1, 300.0)
+    (folder / "last").mkdir()
+    life = life_of(read_run(folder), NOW)
+    assert life.state == "stopped"
+    assert life.said.endswith(f": cse-train resume={folder} goes on")
+
+
+def test_on_this_machine_a_process_that_is_gone_is_dead_at_once(beating):
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+    assert life_of(read_run(beating(socket.gethostname(), pid, 1.0)), NOW).state == "stopped"
+
+
+def test_a_run_that_ends_after_it_was_read_was_not_killed(leave):
+    run = read_run(leave("a", {}, status="running"))
+    results = run.folder / "results.json"
+    results.write_text(results.read_text().replace("running", "done"))
+    assert life_of(run) == Life("running", "it ended while this report was made")
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "life"),
+    [
+        ("done", None, Life("done")),
+        ("failed", "RunError: the loss\nis nan", Life("failed", "RunError: the loss is nan")),
+        ("failed", None, Life("failed", "it says nothing of why")),
+        ("interrupted", "stopped by SIGTERM; this goes on", Life("stopped", "stopped by SIGTERM; this goes on")),
+        ("killed", None, Life("stopped", "killed")),
+    ],
+)
+def test_a_run_that_ended_says_how(leave, status, error, life):
+    folder = leave("a", {"seed": 1}, status=status)
+    if error:
+        results = json.loads((folder / "results.json").read_text())
+        (folder / "results.json").write_text(json.dumps(results | {"error": error}))
+    assert life_of(read_run(folder), NOW) == life
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(40, "40 s"), (600, "10 min"), (12600, "3.5 h")])
+def test_a_duration_is_said_in_the_unit_that_fits(seconds, text):
+    assert duration(seconds) == text
