@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup demo test test-fast test-slow check lint format types layers pins readme docs bench gpu audit clean
+.PHONY: help setup demo test test-all check lint format types layers pins readme docs bench gpu audit clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
@@ -35,14 +35,11 @@ layers: $(READY) ## Only what may import what
 	$(BIN)/lint-imports
 
 # One thread a test, two tests at a time: thread pools of several tests on two cores only wait for each other.
-test: check ## Everything that CI runs: check, then every test
+test: check ## Everything that CI runs: check, then every test that is not nightly (ten minutes on two idle cores)
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadscope -m 'not nightly'
+
+test-all: check ## Those of many processes too: kills, SLURM, a browser, fuzz, every documented command
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadscope
-
-test-fast: $(READY) ## Only the tests of seconds
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadscope -m 'not slow'
-
-test-slow: $(READY) ## Only the tests of minutes
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist loadscope -m slow
 
 pins: $(READY) ## Pin the newest versions that fit together in constraints.txt; `make test` then says whether they do
 	$(BIN)/python .ci/pins.py
