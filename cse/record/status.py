@@ -12,33 +12,33 @@ STATES = (RUNNING, FAILED, STOPPED, DONE)  # in the order in which a person want
 
 
 @dataclass(frozen=True)
-class Life:
-    """state: one of STATES; said: why, how far, or how it goes on; "" for a run that is done."""
+class Status:
+    """state: one of STATES; detail: why, how far, or how it goes on; "" for a run that is done."""
 
     state: str
-    said: str = ""
+    detail: str = ""
 
 
-def life_of(run: Run, now: float | None = None) -> Life:
+def status_of(run: Run, now: float | None = None) -> Status:
     """The state of a run at `now` (seconds since 1970; None: at this moment)."""
     now = time.time() if now is None else now
     if run.status == "done":
-        return Life(DONE)
+        return Status(DONE)
     error = " ".join(str(run.results.get("error") or "").split())
     if run.status == "failed":
-        return Life(FAILED, error or "it says nothing of why")
+        return Status(FAILED, error or "it says nothing of why")
     if run.status == "interrupted":
-        return Life(STOPPED, error)
+        return Status(STOPPED, error)
     if run.status == "broken":
-        return Life(FAILED, "its results.json holds no results")
+        return Status(FAILED, "its results.json holds no results")
     beat = read_beat(run.folder)
     if beat is not None and beat.is_alive(now):
-        return Life(RUNNING, f"{progress(run, beat)}{beat.host}, process {beat.pid}")
+        return Status(RUNNING, f"{progress(run, beat)}{beat.host}, process {beat.pid}")
     if beat is None and read_run(run.folder).status != run.status:
-        return Life(RUNNING, "it ended while this report was made")  # whose tables do not have its scores
+        return Status(RUNNING, "it ended while this report was made")  # whose tables do not have its scores
     since = f"killed after {clock(beat.time)}" if beat else "killed"
     again = f": {shlex.join(['cse-train', f'resume={run.folder}'])} goes on" if (run.folder / "last").is_dir() else ""
-    return Life(STOPPED, since + again)
+    return Status(STOPPED, since + again)
 
 
 def progress(run: Run, beat: Beat) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from cse.direction import less_is_better
 from cse.files import csv_text
 from cse.record.runs import Run
-from cse.record.status import DONE, STATES, Life, life_of
+from cse.record.status import DONE, STATES, Status, status_of
 from cse.report.layout import Grid, number
 from cse.report.notes import mixed, retrieved
 from cse.report.settings import differing, short_names, shown
@@ -52,7 +52,7 @@ class Comparison:
 
     folders: list[Path]
     runs: list[Run]
-    lives: list[Life]
+    lives: list[Status]
     keys: dict[str, str]
     seed: str
     metrics: list[str]
@@ -88,7 +88,7 @@ class Comparison:
         return f"{len(self.runs)} run{'s' if len(self.runs) > 1 else ''}: {', '.join(parts)}"
 
     @property
-    def pending(self) -> list[tuple[Run, Life]]:
+    def pending(self) -> list[tuple[Run, Status]]:
         """The runs that are not done, in the order in which a person wants to hear of them."""
         pairs = zip(self.runs, self.lives, strict=True)
         return sorted((p for p in pairs if p[1].state != DONE), key=lambda pair: STATES.index(pair[1].state))
@@ -144,7 +144,7 @@ class Comparison:
         facts = ("best_step", "steps", "wall_seconds", "tokens_per_second", "device", "git_commit")
         rows = [
             [
-                *(run.folder, life.state, life.said),
+                *(run.folder, life.state, life.detail),
                 *map(run.get, keys),
                 *map(run.metrics.get, self.metrics),
                 *map(run.results.get, facts),
@@ -170,7 +170,7 @@ def compared(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequence[st
     return Comparison(
         folders=list(folders),
         runs=list(runs),
-        lives=[life_of(run) for run in runs],
+        lives=[status_of(run) for run in runs],
         keys=short_names(differing(told, seed)),
         seed=seed,
         metrics=metrics,

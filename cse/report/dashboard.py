@@ -38,7 +38,7 @@ def to_html(comparison: Comparison) -> str:
         notes=comparison.notes,
         content=plain(content(comparison)),
         pending=[
-            {"name": comparison.name(run), "state": life.state, "said": life.said} for run, life in comparison.pending
+            {"name": comparison.name(run), "state": life.state, "said": life.detail} for run, life in comparison.pending
         ],
         vega=vega() if draws_charts() else None,
         install=INSTALL,
@@ -72,7 +72,7 @@ def content(comparison: Comparison) -> Json:
         "less": [metric for metric in comparison.metrics if less_is_better(metric)],
         "settings": [about_setting(one, comparison) for one in comparison.settings],
         "runs": [
-            about_run(run, comparison) | {"setting": places[run.folder], "state": life.state, "said": life.said}
+            about_run(run, comparison) | {"setting": places[run.folder], "state": life.state, "said": life.detail}
             for run, life in zip(comparison.runs, comparison.lives, strict=True)
         ],
     }

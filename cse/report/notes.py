@@ -6,35 +6,35 @@ from collections import Counter, defaultdict
 
 from cse.dotted import Json, flattened
 from cse.record.runs import Run, Where, same, varying
-from cse.record.status import DONE, FAILED, RUNNING, STOPPED, Life, life_of
+from cse.record.status import DONE, FAILED, RUNNING, STOPPED, Status, status_of
 
 SINGLY = 12  # missing jobs that are named one by one
 FURTHEST_FIRST = (DONE, RUNNING, STOPPED, FAILED)  # of several runs of one job, the first of these counts
-NOT_STARTED = Life("not started")
+NOT_STARTED = Status("not started")
 
 
 def missing_jobs(runs: list[Run], expected: list[Where]) -> list[str]:
     """A line for each planned job without a finished run (for each value of the first axis, where there are many)."""
     own = [run for run in runs if not run.departures] or runs
     if not expected:
-        lives = [(run.folder.name, life_of(run)) for run in own]
+        lives = [(run.folder.name, status_of(run)) for run in own]
         return [f"{name}: {said(life)}" for name, life in lives if life.state != DONE]
-    missing = [(job, life) for job in expected if (life := life_of_job(job, own)).state != DONE]
+    missing = [(job, life) for job in expected if (life := status_of_job(job, own)).state != DONE]
     if len(missing) > SINGLY:
         groups = Counter((_settings(job)[0], life.state) for job, life in missing)
         return [f"{setting}: {count} jobs {state}" for (setting, state), count in groups.items()]
     return [f"{', '.join(_settings(job))}: {said(life)}" for job, life in missing]
 
 
-def life_of_job(job: Where, runs: list[Run]) -> Life:
+def status_of_job(job: Where, runs: list[Run]) -> Status:
     """How far a planned job got."""
-    lives = [life_of(run) for run in runs if run.matches(job)]
+    lives = [status_of(run) for run in runs if run.matches(job)]
     return min(lives, key=lambda life: FURTHEST_FIRST.index(life.state), default=NOT_STARTED)
 
 
-def said(life: Life) -> str:
+def said(life: Status) -> str:
     """A state, and how far a job is that runs now; what goes on with one that stopped is its sweep's own line."""
-    return f"{life.state}, {life.said}" if life.state == RUNNING else life.state
+    return f"{life.state}, {life.detail}" if life.state == RUNNING else life.state
 
 
 def _settings(job: Where) -> list[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cse.record.runs import Run
-from cse.record.status import life_of
+from cse.record.status import status_of
 from cse.report import findings
 from cse.report.cells import OTHER_SETTING, PUBLISHED_ONLY
 from cse.report.comparison import command_of
@@ -93,7 +93,7 @@ def provenance(runs: list[Run]) -> Grid:
     lines = [
         [
             str(run.folder),
-            life_of(run).state,
+            status_of(run).state,
             str(run.results.get("seed", "")),
             command_of(run),
             str(run.results.get("git_commit") or "")[:9],

@@ -112,7 +112,7 @@ def show_comparison(comparison: Comparison, console: "Console") -> None:
     pending = comparison.pending
     for run, life in pending[:MANY]:
         state = Text(f"{life.state:8}", style=COLOURS.get(life.state, ""))
-        console.print(Text.assemble(state, " ", comparison.name(run), (f"  {life.said}", "dim")), soft_wrap=True)
+        console.print(Text.assemble(state, " ", comparison.name(run), (f"  {life.detail}", "dim")), soft_wrap=True)
     if len(pending) > MANY:
         console.print(Text(f"and {len(pending) - MANY} more, in runs.csv", style="dim"))
     if not comparison.ranked:

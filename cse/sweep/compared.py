@@ -14,7 +14,7 @@ from cse.dotted import Config
 from cse.errors import UserError
 from cse.files import replaced_file
 from cse.record.runs import Run, read_runs, same
-from cse.record.status import DONE, RUNNING, life_of
+from cse.record.status import DONE, RUNNING, status_of
 from cse.report import figures, published, ties
 from cse.report.claims import parse as parse_claims
 from cse.report.page import Picture, Report
@@ -75,7 +75,7 @@ def runs_of_sweep(config: Config, folders: list[Path]) -> list[Run]:
 
 def progress(runs: list[Run], folders: list[Path]) -> str:
     """How many of the runs are done, in a sentence."""
-    states = Counter(life_of(run).state for run in runs)
+    states = Counter(status_of(run).state for run in runs)
     alive = f", {states[RUNNING]} running" if states[RUNNING] else ""
     return f"{states[DONE]} of {len(runs)} runs in {', '.join(map(str, folders))} are done{alive}."
 

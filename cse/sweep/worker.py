@@ -25,7 +25,7 @@ from cse.config.compose import composed
 from cse.dotted import Json
 from cse.files import read_json
 from cse.record.runs import read_run
-from cse.record.status import RUNNING, life_of
+from cse.record.status import RUNNING, status_of
 from cse.run import slurm
 from cse.sweep import jobs, plan
 from cse.training.signals import SIGNALS
@@ -114,8 +114,8 @@ def run(one: jobs.Job, folder: Path, told: Told) -> tuple[str, plan.Score | None
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            life = life_of(read_run(folder))
-            return RUNNING, None, life.said if life.state == RUNNING else "another process is starting it"
+            life = status_of(read_run(folder))
+            return RUNNING, None, life.detail if life.state == RUNNING else "another process is starting it"
         before = read_json(folder / "results.json")
         if before.get("status") == "done":
             changes = differences(one, before)

@@ -7,7 +7,7 @@ import socket
 import pytest
 
 from cse.record.runs import read_run
-from cse.record.status import Life, duration, life_of
+from cse.record.status import Status, duration, status_of
 
 NOW = 1_800_000_000.0
 
@@ -27,16 +27,16 @@ def beating(leave):
 
 
 def test_a_run_with_a_fresh_heartbeat_is_running_and_says_how_far(beating):
-    life = life_of(read_run(beating("elsewhere", 1, 30.0, 150)), NOW)
-    assert life == Life("running", "step 50 of 150, 100 s left, elsewhere, process 1".replace("100 s", "2 min"))
+    life = status_of(read_run(beating("elsewhere", 1, 30.0, 150)), NOW)
+    assert life == Status("running", "step 50 of 150, 100 s left, elsewhere, process 1".replace("100 s", "2 min"))
 
 
 def test_a_run_without_a_beat_for_long_was_killed_and_says_how_it_goes_on(beating):
     folder = beating("elsewhere", 1, 300.0)
     (folder / "last").mkdir()
-    life = life_of(read_run(folder), NOW)
+    life = status_of(read_run(folder), NOW)
     assert life.state == "stopped"
-    assert life.said.endswith(f": cse-train resume={folder} goes on")
+    assert life.detail.endswith(f": cse-train resume={folder} goes on")
 
 
 def test_on_this_machine_a_process_that_is_gone_is_dead_at_once(beating):
@@ -44,24 +44,24 @@ def test_on_this_machine_a_process_that_is_gone_is_dead_at_once(beating):
     if pid == 0:
         os._exit(0)
     os.waitpid(pid, 0)
-    assert life_of(read_run(beating(socket.gethostname(), pid, 1.0)), NOW).state == "stopped"
+    assert status_of(read_run(beating(socket.gethostname(), pid, 1.0)), NOW).state == "stopped"
 
 
 def test_a_run_that_ends_after_it_was_read_was_not_killed(leave):
     run = read_run(leave("a", {}, status="running"))
     results = run.folder / "results.json"
     results.write_text(results.read_text().replace("running", "done"))
-    assert life_of(run) == Life("running", "it ended while this report was made")
+    assert status_of(run) == Status("running", "it ended while this report was made")
 
 
 @pytest.mark.parametrize(
     ("status", "error", "life"),
     [
-        ("done", None, Life("done")),
-        ("failed", "RunError: the loss\nis nan", Life("failed", "RunError: the loss is nan")),
-        ("failed", None, Life("failed", "it says nothing of why")),
-        ("interrupted", "stopped by SIGTERM; this goes on", Life("stopped", "stopped by SIGTERM; this goes on")),
-        ("killed", None, Life("stopped", "killed")),
+        ("done", None, Status("done")),
+        ("failed", "RunError: the loss\nis nan", Status("failed", "RunError: the loss is nan")),
+        ("failed", None, Status("failed", "it says nothing of why")),
+        ("interrupted", "stopped by SIGTERM; this goes on", Status("stopped", "stopped by SIGTERM; this goes on")),
+        ("killed", None, Status("stopped", "killed")),
     ],
 )
 def test_a_run_that_ended_says_how(leave, status, error, life):
@@ -69,7 +69,7 @@ def test_a_run_that_ended_says_how(leave, status, error, life):
     if error:
         results = json.loads((folder / "results.json").read_text())
         (folder / "results.json").write_text(json.dumps(results | {"error": error}))
-    assert life_of(read_run(folder), NOW) == life
+    assert status_of(read_run(folder), NOW) == life
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(40, "40 s"), (600, "10 min"), (12600, "3.5 h")])
