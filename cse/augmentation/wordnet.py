@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 
 from cse.errors import MissingResource
 from cse.files import written_once
+from cse.sources.catalogue import DATASETS
 
 if TYPE_CHECKING:  # read when the first synonym is asked for
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
 DEBIAN = Path("/usr/share/wordnet")  # packages wordnet-base and wordnet-sense-index
-FILES = [f"{kind}.{pos}" for kind in ("data", "index") for pos in ("noun", "verb", "adj", "adv")] + [
-    f"{pos}.exc" for pos in ("noun", "verb", "adj", "adv")
-]
+FILES = DATASETS["wordnet"].files
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz ")
 
 

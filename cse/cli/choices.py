@@ -170,11 +170,11 @@ def data(node: DictConfig) -> list[Check]:
     """The text, in a package, in the hub's cache, or read before."""
 
     def corpus() -> str:
-        from cse.data.corpora import HUB, check_available, instead_of
+        from cse.data.corpora import check_available, instead_of, is_published, repo_of
 
         if node.name == "text":
             return "any text of yours: data.path=FILE"
-        if node.name not in HUB:
+        if not is_published(node.name):
             if find_spec("gensim") is None:
                 raise MissingResource("it travels in gensim's wheel: pip install -e '.[demo]'")
             return "in gensim's wheel"
@@ -187,7 +187,7 @@ def data(node: DictConfig) -> list[Check]:
             make(node).prepare()  # raises the same, unless it was read before
             return f"read before; kept in {node.cache_dir}"
         except MissingResource as error:
-            repo, instead = HUB[node.name].repo, instead_of(node.name)
+            repo, instead = repo_of(node.name).name, instead_of(node.name)
             raise MissingResource(f"{repo} is not in the hub's cache, nor can be had: {instead}") from error
 
     return [corpus]

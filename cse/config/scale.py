@@ -10,8 +10,8 @@ from pathlib import Path
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from cse.config.groups import CONF_DIR
-from cse.data.corpora import HUB
 from cse.errors import MissingResource
+from cse.sources.catalogue import DATASETS
 
 WIDTH = 384  # of the embedded encoder
 JUDGED_FROM = {name: "senteval" for name in ("stsb", "sts", "transfer", "geometry")} | {"stsb_multi": "stsb_multi"}
@@ -71,7 +71,7 @@ def fit_judgements(cfg: DictConfig) -> None:
 
 def fit_text(cfg: DictConfig) -> None:
     """Sentences, rows with the corpus's columns, or documents; a number of rows becomes a share of the paper's."""
-    rows = next(iter(HUB[cfg.data.name].rows), None) if cfg.data.name in HUB else None
+    rows = next(iter(DATASETS[cfg.data.name].rows), None) if cfg.data.name in DATASETS else None
     if rows and isinstance(cfg.data.limit, int):
         replace(cfg, "data.limit", min(1.0, cfg.data.limit / rows))
     columns, spans = cfg.data.get("columns"), "anchors" in cfg.augmentation

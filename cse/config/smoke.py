@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from cse.data.corpora import HUB
 from cse.files import written_once
+from cse.sources.catalogue import DATASETS
 
 log = logging.getLogger("cse")
 
@@ -80,8 +80,8 @@ def shrink_training(cfg: DictConfig, world: Path) -> None:
 
 def shrink_text(cfg: DictConfig, world: Path) -> None:
     """A made-up corpus. One that is a single file keeps its reader and its columns: the file alone is made up."""
-    corpus = HUB.get(cfg.data.name)
-    if corpus and "file" in cfg.data.rows:
+    corpus = DATASETS.get(cfg.data.name)
+    if corpus and "file" in (cfg.data.get("rows") or ()):
         file = text_file(world, corpus.columns)
         cfg.data.update(name="smoke", identity=f"smoke/{cfg.data.name}")
         cfg.data.rows.update(file=str(file), allow_partial=True)

@@ -16,41 +16,41 @@ log = logging.getLogger(__name__)
 
 Rows = Iterator[tuple[str, ...]]
 
-HUB = {name: DATASETS[name] for name in ("wiki1m", "nli", "wikiauto", "openwebtext", "wikipedia")}
-"""The catalogue's entries of the corpora that are on the hub."""
 
-COLUMNS = {"nli": "sent0,sent1,hard_neg", "wikiauto": "sent0,sent1"}
+def is_published(name: str) -> bool:
+    """Whether the name of training text is that of a corpus that the catalogue has on the hub."""
+    return name in DATASETS and DATASETS[name].repo is not None
 
 
 def repo_of(corpus: str) -> hub.Repo:
-    """The repository of a corpus of HUB."""
-    about = HUB[corpus]
-    return hub.Repo(about.on_hub, "dataset", f"data={corpus}", instead_of(corpus), about.revision)
+    """The repository of a published corpus."""
+    return DATASETS[corpus].hub_repo(f"data={corpus}", instead_of(corpus))
 
 
 def instead_of(corpus: str) -> str:
     """What needs no hub, for messages."""
-    own = f"FILE.csv data.columns=[{COLUMNS[corpus]}]" if corpus in COLUMNS else "FILE.txt"
+    columns = DATASETS[corpus].columns
+    own = f"FILE.csv data.columns=[{','.join(columns)}]" if len(columns) > 1 else "FILE.txt"
     return f"use a file of your own, data=text data.path={own}"
 
 
 def check_available(corpus: str) -> None:
-    """Raise MissingResource, with what to use instead, if the hub does not have a corpus of HUB. Takes a second."""
-    if HUB[corpus].file and hub.cached(repo_of(corpus), HUB[corpus].file) is not None:
+    """Raise MissingResource, with what to use instead, if the hub does not have a published corpus. Takes a second."""
+    file = DATASETS[corpus].file
+    if file and hub.cached(repo_of(corpus), file) is not None:
         return
     hub.listing(repo_of(corpus))
 
 
 def provenance(corpus: str, file: str | None) -> dict[str, str | None]:
-    """Where the rows of a corpus of HUB come from: the repository and revision, or a local copy; its sha256.
+    """Where the rows of a published corpus come from: the repository and revision, or a local copy; its sha256.
 
     The checksum is None where no single file is the corpus, or where it is not in the hub's cache any more.
     """
-    about = HUB[corpus]
-    single = bool(about.file) and not about.file.endswith("/")
-    local = Path(file).expanduser() if file else hub.cached(repo_of(corpus), about.file) if single else None
-    source = file or f"{about.repo}/{about.file}@{about.revision or 'main'}"
-    return {"source": source, "sha256": None if local is None else sha256(local)}
+    about = DATASETS[corpus]
+    local = Path(file).expanduser() if file else about.file and hub.cached(repo_of(corpus), about.file)
+    source = file or f"{about.repo}/{about.files[0] if about.files else ''}@{about.revision or 'main'}"
+    return {"source": source, "sha256": sha256(local) if local else None}
 
 
 def wiki1m(file: str | None = None, allow_partial: bool = False) -> Rows:
@@ -81,15 +81,15 @@ def openwebtext(min_units: Natural, tokenizer: Name | None, limit: Count | None,
     A unit is a word (between blanks), or a piece of the named tokenizer's. limit: stop after so many documents: files
     that come after the last one are not fetched. folder: a local copy of the parquet files; None: the hub's.
     """
-    corpus = HUB["openwebtext"]
+    (column,) = DATASETS["openwebtext"].columns
     local = hub.downloaded(repo_of("openwebtext"), openwebtext_files()) if folder is None else parquet_files(folder)
-    texts = (text for path in local for (text,) in read_rows(path, list(corpus.columns), "utf-8"))
+    texts = (text for path in local for (text,) in read_rows(path, [column], "utf-8"))
     return ((text,) for text in long_documents(texts, min_units, _counter(tokenizer), limit))
 
 
 def openwebtext_files() -> list[hub.RemoteFile]:
     """OpenWebText's files on the hub. Raises MissingResource."""
-    folder = HUB["openwebtext"].file
+    (folder,) = DATASETS["openwebtext"].files
     return [file for file in hub.listing(repo_of("openwebtext")) if file.path.startswith(folder)]
 
 
@@ -126,16 +126,17 @@ def stream(corpus: str, config: str | None = None) -> Iterator[Json]:
 
 
 def _file(corpus: str, file: str | None) -> Path:
-    return Path(file).expanduser() if file else hub.file(repo_of(corpus), HUB[corpus].file)
+    return Path(file).expanduser() if file else hub.file(repo_of(corpus), DATASETS[corpus].files[0])
 
 
 def _check_count(corpus: str, rows: Rows, allow_partial: bool) -> Rows:
     count = 0
     for count, row in enumerate(rows, 1):  # noqa: B007 (used below)
         yield row
-    if count not in HUB[corpus].rows and not allow_partial:
+    published = DATASETS[corpus].rows
+    if count not in published and not allow_partial:
         raise UserError(
-            f"data={corpus} has {count:,} rows, but the published file has {HUB[corpus].rows[0]:,}: delete the copy in "
+            f"data={corpus} has {count:,} rows, but the published file has {published[0]:,}: delete the copy in "
             "the hub's cache and run again, or set data.rows.allow_partial=true to use it as it is"
         )
 

@@ -11,7 +11,7 @@ import numpy as np
 from annotated_types import MinLen
 from pydantic import AfterValidator
 
-from cse.data.corpora import HUB, check_available, provenance
+from cse.data.corpora import check_available, is_published, provenance
 from cse.data.noise import Noise, add_noise
 from cse.data.ragged import Ragged, cached
 from cse.data.readers import files_of, read_rows, reading, text_of
@@ -21,6 +21,7 @@ from cse.files import sha256
 from cse.progress import showing, track
 from cse.ranges import Count, Name, Natural, PositiveShare, Seed
 from cse.sources import hub
+from cse.sources.catalogue import DATASETS
 
 log = logging.getLogger(__name__)
 
@@ -96,7 +97,7 @@ class Text:
             source, self.digest = _with_noise(source, self.noise), _digest(self.digest, sorted(self.noise.items()))
         self.source = source
         file = self.rows.keywords.get("file") if isinstance(self.rows, partial) else None
-        if self.name in HUB and file is None and not (self.cache / self.digest).exists():
+        if is_published(self.name) and file is None and not (self.cache / self.digest).exists():
             check_available(self.name)
 
     def prepare(self) -> None:
@@ -109,7 +110,7 @@ class Text:
             self.find()
         source, self.source = self.source or (), None  # it can be read once, and does not travel to worker processes
         rows = TextRows(self.name)
-        published = HUB[self.name].rows if self.name in HUB else ()
+        published = DATASETS[self.name].rows if self.name in DATASETS else ()
         tracked = track(rows.counted(source), "row", published[0] if published else None)
         encoded = (tuple(np.frombuffer(cell.encode(), np.uint8) for cell in row) for row in tracked)
         files = [f"text_{name}" for name in self.column_names]
@@ -139,7 +140,7 @@ class Text:
     def provenance(self) -> dict[str, object]:
         """What was trained on: source, rows used, sha256 of the published file or of each local one. JSON-ready."""
         about: dict[str, object] = {"name": self.name, "rows": len(self), "digest": self.digest}
-        if self.name in HUB and isinstance(self.rows, partial):
+        if is_published(self.name) and isinstance(self.rows, partial):
             return about | provenance(self.name, self.rows.keywords.get("file"))
         if self.path is not None:
             return about | {"source": self.path, "sha256": self.checksums or None}

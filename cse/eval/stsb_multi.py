@@ -18,8 +18,8 @@ from cse.sources import hub
 from cse.sources.catalogue import DATASETS
 from cse.types import Encode
 
-LANGUAGES = ("de", "en", "es", "fr", "it", "nl", "pl", "pt", "ru", "zh")
-HUB = (DATASETS["stsb_multi"].on_hub, str(DATASETS["stsb_multi"].revision))
+ABOUT = DATASETS["stsb_multi"]
+LANGUAGES = ABOUT.languages
 
 
 class StsbMulti(ScoredBySplit):
@@ -39,7 +39,9 @@ class StsbMulti(ScoredBySplit):
         self.languages = list(languages)
         what = "the folder of stsb-<language>-<split>.csv"
         source = HubFiles if stsb_multi is None else LocalFiles
-        super().__init__(source(stsb_multi or "@".join(HUB), "paths.stsb_multi", what, allow_partial))
+        super().__init__(
+            source(stsb_multi or f"{ABOUT.repo}@{ABOUT.revision}", "paths.stsb_multi", what, allow_partial)
+        )
 
     def prepare(self) -> None:
         """Read the pairs of every split and language. Raises MissingResource or UserError."""
@@ -96,7 +98,7 @@ class HubFiles(DataFolder):
     def pairs(self, language: str, split: str) -> Pairs:
         """The pairs of one part. Raises MissingResource where the hub does not give it."""
         rows = hub.dataset(hub_repo(f"stsb_multi, {language} {split}"), language, split)
-        first, second, gold = (list(rows[column]) for column in ("sentence1", "sentence2", "similarity_score"))
+        first, second, gold = (list(rows[column]) for column in ABOUT.columns)
         text = "".join(f"{a}\t{b}\t{score}\n" for a, b, score in zip(first, second, gold, strict=True))
         self.files[f"{language}-{split}"] = {"sha256": hashlib.sha256(text.encode()).hexdigest()}
         self.expect(f"{language}-{split}", len(gold), STSB_ROWS[split])
@@ -106,4 +108,4 @@ class HubFiles(DataFolder):
 def hub_repo(asked: str) -> hub.Repo:
     """The repository that has every language. asked: what asks for it, for messages."""
     instead = "give the folder of stsb-<language>-<split>.csv with paths.stsb_multi=DIR (or CSE_STSB_MULTI=DIR)"
-    return hub.Repo(HUB[0], "dataset", asked, instead, HUB[1])
+    return ABOUT.hub_repo(asked, instead)

@@ -97,11 +97,11 @@ def views_of(cfg: DictConfig) -> int:
 
 def rows_of(data: DictConfig) -> int | None:
     """Rows that are asked for, or those of a published corpus, as its paper counts them; None for text of one's own."""
-    from cse.data.corpora import HUB
+    from cse.sources.catalogue import DATASETS
 
-    hub = HUB.get(data.name)
+    published = DATASETS.get(data.name)
     rows = OmegaConf.select(data, "rows.n") or OmegaConf.select(data, "rows.limit")
-    rows = rows or (hub.rows[0] if hub and hub.rows else None)
+    rows = rows or (published.rows[0] if published and published.rows else None)
     if rows is None or data.limit is None:
         return rows
     return round(data.limit * rows) if isinstance(data.limit, float) else min(data.limit, rows)

@@ -32,7 +32,10 @@ def entries(record: Json) -> Iterator[tuple[str, EvalResultEntry]]:
         if (value := scores.get(f"test/stsb_multi/{language}/spearman")) is not None:
             name = "STSBenchmarkMultilingualSTS"
             notes = "cse, eval=stsb_multi: Spearman x100 of cosines"
-            yield name, EvalResultEntry(stsb_multi.HUB[0], f"{name}_{language}_test", round(value, 5), notes=notes)
+            yield (
+                name,
+                EvalResultEntry(str(stsb_multi.ABOUT.repo), f"{name}_{language}_test", round(value, 5), notes=notes),
+            )
     for task, about in sources.get("mteb", {}).get("tasks", {}).items():
         value = scores.get(f"test/mteb/{task}/{about['metric']}")
         if value is not None and about["dataset"]:

@@ -5,39 +5,48 @@ Readers and `cse-data` take these facts from here, so that there is one place fo
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar, Literal
 
 import yaml
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter
+
+from cse.sources.hub import Repo
+
+ANY_LANGUAGE = "any"
 
 
 @dataclass(frozen=True)
 class Dataset:
     """One entry of catalogue.yaml, which explains the fields."""
 
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
     about: str
     licence: str
     bytes: int | None
     reads: tuple[str, ...]
+    fetch: Literal["hub", "server", "part", "package"]
     setting: str | None = None
     person: str | None = None
     repo: str | None = None
     revision: str | None = None
-    files: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
-    rows: tuple[int, ...] = ()
     urls: str | None = None
     package: str | None = None
+    files: tuple[str, ...] = ()
+    kept: str | None = None
+    columns: tuple[str, ...] = ()
+    rows: tuple[int, ...] = ()
+    languages: tuple[str, ...] = ()
 
     @property
-    def file(self) -> str:
-        """The one file, or folder of files, that is the dataset; "" for one without."""
-        return self.files[0] if self.files else ""
+    def file(self) -> str | None:
+        """The one file that is the dataset; None for one of several files or of a folder."""
+        return self.files[0] if len(self.files) == 1 and not self.files[0].endswith("/") else None
 
-    @property
-    def on_hub(self) -> str:
-        """The name of its repository. For datasets that have one."""
+    def hub_repo(self, asked: str, instead: str) -> Repo:
+        """Its repository, for a dataset that has one. asked, instead: see Repo."""
         assert self.repo is not None
-        return self.repo
+        return Repo(self.repo, "dataset", asked, instead, self.revision)
 
 
 DATASETS = TypeAdapter(dict[str, Dataset]).validate_python(

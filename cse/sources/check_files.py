@@ -21,8 +21,7 @@ def texts(place: Path) -> Iterator[CheckedPart]:
     """Corpora of one file, by the file's name, and OpenWebText's parquet files."""
     folder = place.parent if place.is_file() else place
     for name in ("wiki1m", "nli", "wikiauto"):
-        about = corpora.HUB[name]
-        file = folder / Path(about.file).name
+        file = folder / Path(DATASETS[name].files[0]).name
         if file.is_file() and place in (file, folder):
             yield text(name, file)
     if folder.name.startswith("openwebtext") and any(folder.glob("*.parquet")):
@@ -36,7 +35,7 @@ def texts(place: Path) -> Iterator[CheckedPart]:
 
 def text(name: str, file: Path) -> CheckedPart:
     """A corpus of one file."""
-    about = corpora.HUB[name]
+    about = DATASETS[name]
     readers: dict[str, Callable[[], Iterator[tuple[str, ...]]]] = {
         "wiki1m": partial(corpora.wiki1m, str(file), True),
         "nli": partial(corpora.nli, about.columns, str(file), True),

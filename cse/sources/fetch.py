@@ -19,7 +19,6 @@ from cse.config.compose import composed
 from cse.data.audio import check_torchaudio
 from cse.data.librispeech import librispeech
 from cse.errors import MissingResource
-from cse.eval import coco, probing
 from cse.files import replaced_file
 from cse.sources import fetch_hub
 from cse.sources.checked import write_sums
@@ -53,17 +52,17 @@ def from_server(request: Request, names: list[str]) -> Path:
 
 def probing_tasks(request: Request) -> Path:
     """SentEval's ten probing files."""
-    return from_server(request, [f"{name}.txt" for name in probing.FILES.values()])
+    return from_server(request, list(request.about.files))
 
 
 def coco_pickles(request: Request) -> Path:
     """SentEval's three COCO pickles."""
-    return from_server(request, list(coco.PARTS.values()))
+    return from_server(request, list(request.about.files))
 
 
 def flickr(request: Request) -> Path:
     """Flickr30k's captions, packed as eval=retrieval reads them."""
-    files = [request.place / str(name) for name in composed("evaluate", ["eval=retrieval"]).eval.retrieval.rows]
+    files = [request.place / name for name in request.about.files]
     for file in files:
         if not file.exists():
             lines = multi30k(str(request.about.urls), file.name.removesuffix(".tsv.gz"))

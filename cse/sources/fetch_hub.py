@@ -21,7 +21,7 @@ BY_CHARACTERS = ("zh", "ja")  # languages that put no blanks between words; the 
 
 def one_file(request: Request) -> Path:
     """A corpus that is one file of its repository."""
-    local = verified(corpora.repo_of(request.name), request.about.file)
+    local = verified(corpora.repo_of(request.name), request.about.files[0])
     return local if request.folder is None else copied(local, request.place / local.name)
 
 
@@ -87,7 +87,9 @@ def senteval(request: Request) -> Path:
 def translated_stsb(request: Request) -> Path:
     """dev and test of a language, or of those that eval=stsb_multi scores; as CSV files where there is a folder."""
     node = composed("evaluate", ["eval=stsb_multi"]).eval.stsb_multi
-    source = stsb_multi.HubFiles("@".join(stsb_multi.HUB), "paths.stsb_multi", "stsb_multi_mt's files")
+    source = stsb_multi.HubFiles(
+        f"{request.about.repo}@{request.about.revision}", "paths.stsb_multi", "stsb_multi_mt's files"
+    )
     files = []
     for language in [request.variant] if request.variant else node.languages:
         for split in ("dev", "test"):

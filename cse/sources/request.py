@@ -30,10 +30,6 @@ class Request:
         return (self.folder or self.cache / "datasets") / self.name
 
 
-LANGUAGES = ("wikipedia", "stsb_multi")
-"""The datasets of which a language can be asked for."""
-
-
 def parse(word: str, folder: Path | None, cache: Path) -> Request:
     """NAME or NAME:LANGUAGE. Raises UserError for a name that the catalogue lacks."""
     from cse.config.compose import nearest
@@ -41,6 +37,9 @@ def parse(word: str, folder: Path | None, cache: Path) -> Request:
     name, _, variant = word.partition(":")
     if name not in DATASETS:
         raise UserError(f"there is no dataset {name}{nearest(name, list(DATASETS))}; cse-data list shows them all")
-    if variant and name not in LANGUAGES:
-        raise UserError(f"{word}: only {' and '.join(LANGUAGES)} have languages, as in wikipedia:de")
+    if variant and not DATASETS[name].languages:
+        with_languages = " and ".join(one for one in DATASETS if DATASETS[one].languages)
+        raise UserError(f"{word}: only {with_languages} have languages, as in wikipedia:de")
+    if variant and DATASETS[name].languages != ("any",) and variant not in DATASETS[name].languages:
+        raise UserError(f"{word}: {name} has {', '.join(DATASETS[name].languages)}")
     return Request(name, folder, cache, variant or None)

@@ -24,7 +24,7 @@ def where(name: str, paths: DictConfig) -> str | None:
         return f"in the package {package}" if find_spec(package) else None
     if name == "wordnet":
         return wordnet(cache)
-    own = [Request(name, None, cache).place, *OWN_PLACES.get(name, lambda _: [])(cache)]
+    own = [Request(name, None, cache).place, *sorted(cache.glob(about.kept or "datasets/" + name))]
     return next((str(place) for place in own if place.exists()), None) or on_hub(name)
 
 
@@ -33,11 +33,11 @@ def on_hub(name: str) -> str | None:
     about = DATASETS[name]
     if about.repo is None:
         return None
-    repo = hub.Repo(about.repo, "dataset", name, "", about.revision)
-    if about.file and not about.file.endswith("/"):
+    repo = about.hub_repo(name, "")
+    if about.file:
         local = hub.cached(repo, about.file)
         return None if local is None else str(local)
-    folders = [hub.cache_of(repo) / "snapshots" / (about.revision or "") / about.file]
+    folders = [hub.cache_of(repo) / "snapshots" / (about.revision or "") / "".join(about.files)]
     return next((f"{folder}, in part or whole" for folder in folders if folder.exists()), None)
 
 
@@ -48,10 +48,3 @@ def wordnet(cache: Path) -> str | None:
         return str(fetched if fetched.exists() else find_wordnet(None))
     except MissingResource:
         return None
-
-
-OWN_PLACES = {
-    "librispeech": lambda cache: [cache / "LibriSpeech"],
-    "imagenet": lambda cache: sorted((cache / "images").glob("*")),
-}
-"""Where runs keep what they fetch by themselves."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from typed import exit_code
 
-from cse.data import corpora
+from cse.sources.catalogue import DATASETS
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_list(cse_data, senteval, capsys, monkeypatch):
 
 
 def test_fetch_then_check_then_altered(cse_data, toy_hub, tmp_path, capsys, monkeypatch):
-    monkeypatch.setitem(corpora.HUB, "wiki1m", replace(corpora.HUB["wiki1m"], rows=(2,)))
+    monkeypatch.setitem(DATASETS, "wiki1m", replace(DATASETS["wiki1m"], rows=(2,)))
     toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", {"wiki1m_for_simcse.txt": b"One line.\nAnother.\n"})
     folder = tmp_path / "mine"
     assert cse_data("fetch", "wiki1m", "--to", str(folder)) == 0
@@ -46,7 +46,7 @@ def test_fetch_then_check_then_altered(cse_data, toy_hub, tmp_path, capsys, monk
 
 
 def test_one_that_cannot_be_had_leaves_the_others(cse_data, toy_hub, tmp_path, capsys, monkeypatch):
-    monkeypatch.setitem(corpora.HUB, "wiki1m", replace(corpora.HUB["wiki1m"], rows=(1,)))
+    monkeypatch.setitem(DATASETS, "wiki1m", replace(DATASETS["wiki1m"], rows=(1,)))
     toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", {"wiki1m_for_simcse.txt": b"One line.\n"})
     assert cse_data("fetch", "demo", "wiki1m") == 1
     said = capsys.readouterr()

@@ -9,9 +9,9 @@ import pytest
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
-from cse.data import corpora
 from cse.data.wikipedia import sample, sentence_splitter, wikipedia
 from cse.errors import UserError
+from cse.sources.catalogue import DATASETS
 
 CONF = Path(__file__).parents[2] / "conf/data/wikipedia.yaml"
 NOUNS = ["river", "castle", "bridge", "village", "mountain", "harbour", "church", "railway"]
@@ -100,7 +100,7 @@ def test_the_yaml_samples_the_dump_once(dump, tmp_path, caplog):
     expected = sample(ARTICLES, 50, 0, **OPTIONS)
     assert [text.text(i) for i in range(len(text))] == expected.sentences
     assert f"20231101.de: 50 of 1200 sentences, from 300 articles; sha256 {expected.sha256}" in caplog.text
-    revision = corpora.HUB["wikipedia"].revision
+    revision = DATASETS["wikipedia"].revision
     assert any(f"/revision/{revision}" in line for line in dump.requests)
     asked = len(dump.requests)
     instantiate(options).prepare()  # the second time from the cache

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cse.data import corpora
 from cse.errors import UserError
+from cse.sources.catalogue import DATASETS
 from cse.sources.check import check
 from cse.sources.checked import write_sums
 
@@ -22,7 +22,7 @@ def states(folder: Path) -> dict[str, str]:
 @pytest.fixture
 def nli(tmp_path, monkeypatch) -> Path:
     """A whole nli of two rows."""
-    monkeypatch.setitem(corpora.HUB, "nli", replace(corpora.HUB["nli"], rows=(2,)))
+    monkeypatch.setitem(DATASETS, "nli", replace(DATASETS["nli"], rows=(2,)))
     file = tmp_path / "nli" / "nli_for_simcse.csv"
     file.parent.mkdir()
     file.write_text("sent0,sent1,hard_neg\na,b,c\nd,e,f\n")

@@ -23,7 +23,7 @@ NLI = b"sent0,sent1,hard_neg\na,b,c\nd,e,f\n"
 @pytest.fixture
 def hub(toy_hub, monkeypatch):
     """A hub whose nli is whole with two rows."""
-    monkeypatch.setitem(corpora.HUB, "nli", replace(corpora.HUB["nli"], rows=(2,)))
+    monkeypatch.setitem(DATASETS, "nli", replace(DATASETS["nli"], rows=(2,)))
     toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", {"nli_for_simcse.csv": NLI})
     return toy_hub
 

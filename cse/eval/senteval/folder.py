@@ -40,7 +40,7 @@ def words(line: str) -> str:
 def hub_repo() -> hub.Repo:
     """The repository that has the prepared folder."""
     instead = "give a SentEval downstream/ folder with paths.senteval=DIR (or CSE_SENTEVAL=DIR)"
-    return hub.Repo(ABOUT.on_hub, "dataset", "SentEval's data", instead, ABOUT.revision)
+    return ABOUT.hub_repo("SentEval's data", instead)
 
 
 def _from_hub() -> Path:
