@@ -42,7 +42,7 @@ def prefetch(batches: Dataset[B], numbers: Iterable[int], workers: int, pin: boo
 def _ignore_signals(_: int) -> None:
     """A cluster sends SIGTERM to every process of a job, a terminal SIGINT: a worker that ended then would fail the
     step that the run wants to finish and save. It ends with its parent anyway."""
-    for one in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2):
+    for one in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP):
         signal.signal(one, signal.SIG_IGN)
 
 

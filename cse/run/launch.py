@@ -64,6 +64,8 @@ def launch(cfg: DictConfig, folder: Path) -> float | None:
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
+    from cse.training.signals import handled
+
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // cfg.trainer.devices)))
     config = LaunchConfig(
         min_nodes=1,
@@ -77,7 +79,7 @@ def launch(cfg: DictConfig, folder: Path) -> float | None:
     )
     for name in ("torch.distributed.elastic", "torch.multiprocessing"):  # they would tell each traceback again
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    os.environ.setdefault("TORCHELASTIC_SIGNALS_TO_HANDLE", "SIGTERM,SIGINT,SIGUSR1,SIGUSR2,SIGHUP,SIGQUIT")
+    os.environ.setdefault("TORCHELASTIC_SIGNALS_TO_HANDLE", ",".join([*(one.name for one in handled()), "SIGQUIT"]))
     try:
         return elastic_launch(config, worker)(OmegaConf.to_yaml(cfg), str(folder))[0]
     except SignalException as error:  # it was handed to the processes, which saved

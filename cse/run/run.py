@@ -56,20 +56,18 @@ def goes_on(cfg: DictConfig, folder: Path) -> str:
 
 
 def train(cfg: DictConfig, folder: Path, signals: "Signals") -> float | None:
-    """`run`, in a process that listens."""
+    """Run with signal handlers installed."""
     from cse.record.heartbeat import Heartbeat
     from cse.run.best import Best
     from cse.run.summary import conclude
     from cse.training.distributed import explain_lost_process
     from cse.training.memory import explain_out_of_memory
 
-    with signals.beginning():
-        accelerator = start_processes(cfg)
+    accelerator = start_processes(cfg)
     is_first, works = accelerator.is_main_process, not (cfg.dry_run or cfg.data.preview)
     explain_lost = partial(explain_lost_process, partial(goes_on, cfg, folder))
     with Heartbeat(folder, writes=is_first and works) as heartbeat, explain_out_of_memory(cfg), explain_lost():
-        with signals.beginning():
-            begun = begin(cfg, folder, accelerator)
+        begun = begin(cfg, folder, accelerator)
         if begun is None:
             return None
         training, record = begun

@@ -13,53 +13,59 @@ import pytest
 from test_resume import CSE_TRAIN, arguments, assert_same_run, logged
 
 from cse.errors import Interrupted
-from cse.training import signals
-from cse.training.signals import Signals
+from cse.objective.simcse import Simcse
+from cse.training import checkpoint, signals
+from cse.training.signals import SIGNALS, SignalForwarder, Signals
 
 
 def send(number: signal.Signals) -> None:
     os.kill(os.getpid(), number)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1, signal.SIGINT])
+@pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_outside_a_step_ends_the_work_at_once(number):
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # these tests may run under nohup
     before = signal.getsignal(number)
-    with pytest.raises(Interrupted, match=f"stopped by {number.name}; go on so") as error, Signals(lambda: "go on so"):
+    with pytest.raises(Interrupted, match="go on so") as error, Signals(lambda: "go on so"):
         send(number)
     assert error.value.code == 128 + number
     assert signal.getsignal(number) == before
 
 
-def test_a_signal_inside_a_step_waits_for_its_end():
+def test_a_signal_inside_a_step_waits_for_its_end_and_for_no_scoring():
     finished = []
 
     def step() -> None:
         with Signals(str) as listening, listening.waiting(True):
-            send(signal.SIGTERM)
+            send(signal.SIGUSR1)
             finished.append(listening.requested)
+            with pytest.raises(Interrupted), listening.waiting(False):
+                finished.append("scored")
+            with listening.waiting(True):
+                finished.append("saved")
 
     with pytest.raises(Interrupted):
         step()
-    assert finished == [signal.SIGTERM]
+    assert finished == [signal.SIGUSR1, "saved"]
 
 
-def test_what_is_scored_between_steps_is_ended_at_once():
-    scored = []
+def test_scoring_inside_a_step_is_ended_at_once():
+    reached = []
 
     def score(listening: Signals) -> None:
         with listening.waiting(False):
-            send(signal.SIGUSR1)
-            scored.append("scored")
+            send(signal.SIGTERM)
+            reached.append("scored")
 
     def step() -> None:
         with Signals(str) as listening, listening.waiting(True):
             with pytest.raises(Interrupted):
                 score(listening)
-            scored.append("saved")
+            reached.append("saved")
 
     with pytest.raises(Interrupted):
         step()
-    assert scored == ["saved"]
+    assert reached == ["saved"]
 
 
 def test_the_same_signal_told_twice_is_one_and_a_later_one_ends_the_process(monkeypatch):
@@ -67,81 +73,71 @@ def test_the_same_signal_told_twice_is_one_and_a_later_one_ends_the_process(monk
     monkeypatch.setattr(signals.os, "kill", lambda process, number: killed.append(number))
     with Signals(str) as listening:
         listening.waits = True
-        listening._handle(signal.SIGTERM, None)
-        listening._handle(signal.SIGTERM, None)
+        listening.receive(signal.SIGTERM, None)
+        listening.receive(signal.SIGTERM, None)
         assert killed == []
-        listening.came -= 2 * signals.REPEATED_WITHIN
-        listening._handle(signal.SIGTERM, None)
+        listening.requested_at -= 2 * signals.REPEATED_WITHIN
+        listening.receive(signal.SIGTERM, None)
         assert killed == [signal.SIGTERM]
 
 
-@pytest.mark.parametrize("rank", ["0", "1"])
-def test_what_waits_in_a_library_for_others_that_never_come_is_ended_too(rank):
-    """No handler of Python's runs before the wait is over. The first process speaks for all."""
-    waits = """
-import ctypes, sys
-from cse.training import signals
-signals.DEAF = 0.1
-libc, mutex = ctypes.CDLL(None), ctypes.create_string_buffer(64)
-libc.pthread_mutex_lock(mutex)
-try:
-    with signals.Signals(lambda: "go on so") as listening, listening.beginning():
-        print("waits", flush=True)
-        libc.pthread_mutex_lock(mutex)
-except signals.Interrupted:  # the signal came before the wait
-    sys.exit("came before")
-"""
-    process = subprocess.Popen(
-        [sys.executable, "-c", waits], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env=os.environ | {"RANK": rank},
-    )  # fmt: skip
-    assert process.stdout.readline() == "waits\n"
-    time.sleep(0.5)
-    process.terminate()
-    said = process.communicate(timeout=600)[1]
-    if said == "came before\n":
-        pytest.skip("the machine is too slow to hit the wait")
-    assert process.returncode == {"0": 143, "1": 0}[rank]
-    assert said == {"0": "-c: stopped by SIGTERM; go on so\n", "1": ""}[rank]
+def test_under_nohup_a_run_outlives_its_terminal():
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with Signals(str) as listening:
+        send(signal.SIGHUP)
+    assert listening.requested is None
 
 
-def test_a_worker_of_a_process_that_begins_does_not_speak_for_it():
-    """Its handler leaves a signal to its parent, who got none."""
-    works = """
-import multiprocessing, time
-from cse.training import signals
-signals.DEAF = 0.1
-forking = multiprocessing.get_context("fork")
-begun = forking.Event()
-def work():
-    begun.set()
-    time.sleep(1)
-with signals.Signals(str) as listening, listening.beginning():
-    child = forking.Process(target=work)
-    child.start()
-    begun.wait()
-    child.terminate()
-    child.join()
-    time.sleep(0.5)
-"""
-    ended = subprocess.run([sys.executable, "-c", works], capture_output=True, text=True)
-    assert (ended.returncode, ended.stderr) == (0, "")
+def test_a_forked_worker_leaves_signals_to_its_parent():
+    with Signals(str) as listening:
+        child = os.fork()
+        if child == 0:
+            listening.receive(signal.SIGTERM, None)
+            os._exit(0 if listening.requested is None else 1)
+        assert os.waitpid(child, 0)[1] == 0
+    assert listening.requested is None
 
 
-def test_a_block_ends_while_a_forked_process_lives_on():
-    """A data worker that was started inside holds the block's pipe open."""
-    works = """
-import multiprocessing, time
-from cse.training import signals
-with signals.Signals(str) as listening:
-    with listening.beginning():
-        child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(3600,), daemon=True)
-        child.start()
-    print("ended", flush=True)
-child.kill()
-"""
-    ended = subprocess.run([sys.executable, "-c", works], capture_output=True, text=True, timeout=600)
-    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "ended\n", "")
+def test_a_signal_is_sent_on_to_what_runs_and_to_what_only_starts():
+    codes = []
+
+    def run_processes() -> None:
+        with SignalForwarder(str) as forwarder, forwarder.waiting(True):
+            ended, running, starting = (subprocess.Popen(words) for words in (["true"], *[["sleep", "600"]] * 2))
+            ended.wait()
+            forwarder.add(ended)
+            forwarder.add(running)
+            send(signal.SIGTERM)
+            forwarder.add(starting)
+            codes.extend(process.wait(60) for process in (ended, running, starting))
+
+    with pytest.raises(Interrupted) as error:
+        run_processes()
+    assert codes == [0, -signal.SIGTERM, -signal.SIGTERM]
+    assert error.value.code == 143
+
+
+def test_a_stopped_run_is_saved_and_goes_on_bit_for_bit(small_run, tmp_path, cse_train, monkeypatch, capsys):
+    """The signal comes in the fourth step, which is no step that is saved or logged."""
+    common = [word for word in small_run if not word.startswith(("hydra.run.dir", "trainer.log_every"))]
+    common += ["trainer.lr=1e-3", "trainer.log_every=3", "trainer.eval_every=3"]
+    one, two = tmp_path / "whole", tmp_path / "stopped"
+    assert cse_train([*common, f"hydra.run.dir={one}"]) == 0
+    forward, calls = Simcse.forward, []
+
+    def signalled(self, views):
+        calls.append(1)
+        if len(calls) == 4:
+            send(signal.SIGTERM)
+        return forward(self, views)
+
+    monkeypatch.setattr(Simcse, "forward", signalled)
+    assert cse_train([*common, f"hydra.run.dir={two}"]) == 143
+    assert capsys.readouterr().err.strip().endswith(f"cse-train resume={two}")
+    assert json.loads((two / "results.json").read_text())["status"] == "interrupted"
+    assert checkpoint.read(two)[1]["step"] == len(calls) == 4
+    assert cse_train([f"resume={two}"]) == 0
+    assert_same_run(one, two)
 
 
 def stop_at(step: int, number: signal.Signals, command: list[str], folder: Path) -> subprocess.CompletedProcess:
@@ -156,17 +152,18 @@ def stop_at(step: int, number: signal.Signals, command: list[str], folder: Path)
     return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("number", "more"),
     [
         (signal.SIGTERM, "trainer.workers=1"),
         (signal.SIGUSR1, "trainer.workers=0"),
+        (signal.SIGHUP, "trainer.workers=1"),
         (signal.SIGINT, "trainer.workers=1"),
         (signal.SIGTERM, "trainer.devices=2"),
     ],
 )
-def test_a_stopped_run_goes_on_bit_for_bit(small_run, tmp_path, number, more):
+def test_stopped_processes_go_on_bit_for_bit(small_run, tmp_path, number, more):
     """Step 60 of 150 lies between two checkpoints and two logged steps: what comes after it is saved, not done again.
 
     From there to the next logged step is more than half a second, in which this process sees it and sends the signal.
@@ -174,11 +171,11 @@ def test_a_stopped_run_goes_on_bit_for_bit(small_run, tmp_path, number, more):
     one, two = tmp_path / "whole", tmp_path / "stopped"
     more = ["trainer.epochs=6", "trainer.log_every=60", "trainer.save_every=1000", "trainer.eval_every=1000", more]
     subprocess.run(arguments(small_run, one, *more), check=True, capture_output=True)
-    ended = stop_at(60, number, arguments(small_run, two, *more), two)
+    command = [sys.executable, "-c", "import signal, os, sys; signal.signal(signal.SIGHUP, signal.SIG_DFL); "
+               "os.execv(sys.argv[1], sys.argv[1:])", *arguments(small_run, two, *more)]  # fmt: skip
+    ended = stop_at(60, number, command, two)
     assert ended.returncode == 128 + number, ended.stdout + ended.stderr
-    sentence = ended.stderr.strip().splitlines()[-1]
-    assert sentence.startswith(f"cse-train: stopped by {number.name}")
-    assert sentence.endswith(f"cse-train resume={two}")
+    assert ended.stderr.strip().splitlines()[-1].endswith(f"cse-train resume={two}")
     results = json.loads((two / "results.json").read_text())
     assert results["status"] == "interrupted"
     stopped_at = int(re.search(r"step (\d+) of 150", results["error"])[1])
