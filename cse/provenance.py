@@ -1,5 +1,6 @@
-"""What an evaluator's scores rest on: protocol, files with their checksums, rows behind each score, items, problems."""
+"""What an evaluator's scores are, and what they rest on: protocol, files, rows behind each score, items, problems."""
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Required
 
@@ -7,6 +8,29 @@ from typing_extensions import TypeAliasType, TypedDict  # typing's can be checke
 
 if TYPE_CHECKING:
     import numpy as np
+
+
+@dataclass(frozen=True)
+class Nature:
+    """What a number is that an evaluator gives.
+
+    unit: what it counts, in the words of an axis. decimals: as many as it is shown with. headline: whether the closing
+    table shows it; results.json has the others too. kind: "sts" for the correlation of cosines with human scores of
+    sentence pairs; "geometry" for how embeddings lie, which does not say how good they are.
+    """
+
+    unit: str
+    lower_is_better: bool = False
+    decimals: int = 2
+    headline: bool = True
+    kind: Literal["sts", "geometry", "other"] = "other"
+
+    def better(self, value: float, best: float) -> bool:
+        """Whether a value is better than the best so far. NaN never is, and any number is better than NaN."""
+        if math.isnan(best):
+            return not math.isnan(value)
+        return value < best if self.lower_is_better else value > best
+
 
 RowCounts = TypeAliasType("RowCounts", "dict[str, int | RowCounts]")
 """Rows behind scores, nested by score, task or split in any order: {"STS12": 3108}, {"dev": {"STS-B": 1500}}. A score

@@ -5,7 +5,7 @@ Shapes are in the names: B rows of a batch, T tokens, D embedding width, M views
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from cse.dotted import Config as Config
 from cse.dotted import Json as Json
 from cse.provenance import ItemScores, Provenance
+from cse.provenance import Nature as Nature
 
 if TYPE_CHECKING:  # importing transformers takes seconds
     from transformers import PreTrainedTokenizerBase
@@ -258,8 +259,8 @@ class Evaluator:
     """Those it can score, of "dev" and "test"."""
     more_than_encoding: bool = False
     """Whether most of its time goes into what it computes from vectors (fits), or into texts that `texts` has not."""
-    headline: tuple[str, ...] = ()
-    """Statistics, last in a score's name, that the closing table shows; () for all. results.json has the others too."""
+    natures: ClassVar[Mapping[str, Nature]] = {}
+    """What each score is, by the last part of its name; "*": those that are not named. See cse.eval.score.nature."""
 
     def prepare(self) -> None:
         """Find and check the data before any work; raise MissingResource or UserError."""

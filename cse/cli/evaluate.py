@@ -93,7 +93,7 @@ def evaluate(
     """Score, and write results.json, scores.csv and scores.md. sample: sentences to fit the whitening on."""
     from cse.eval.cosines import keep_cosines
     from cse.eval.items import keep_items
-    from cse.eval.score import MemoizedEncode, score
+    from cse.eval.score import MemoizedEncode, nature, score
     from cse.record import scores
     from cse.record.record import Record
     from cse.run import build
@@ -128,7 +128,7 @@ def evaluate(
         scores.write(folder, rows, [*notes, *problems])
         record.trackers.log(record.metrics, 0)
         record.trackers.table("scores", list(rows[0]), [list(row.values()) for row in rows])
-        headline = [row for row in rows if scores.in_headline(row["score"], evaluators)]
+        headline = [row for row in rows if nature(row["score"]).headline]
         if len(headline) < len(rows):
             notes = [f"{len(rows) - len(headline)} more scores in {folder / 'scores.md'}", *notes]
         notes += scores.in_short(problems, folder / "scores.md")

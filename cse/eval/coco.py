@@ -11,9 +11,10 @@ B captions of a batch, C contrasts.
 """
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -25,7 +26,7 @@ from cse.eval.senteval.pickles import read_pickle
 from cse.progress import track
 from cse.provenance import DataFile, Provenance
 from cse.ranges import Count, Device, Name, Natural, Positive, Seed
-from cse.types import Encode, Evaluator
+from cse.types import Encode, Evaluator, Nature
 
 CAPTIONS = 5  # an image's first five
 PARTS = {"train": "train.pkl", "dev": "valid.pkl", "test": "test.pkl"}
@@ -47,6 +48,12 @@ class Coco(Evaluator):
     """
 
     splits = ("test",)
+    natures: ClassVar[Mapping[str, Nature]] = {
+        **dict.fromkeys(("recall@1", "recall@5", "recall@10"), Nature("recall, %")),
+        "median_rank": Nature("median rank", lower_is_better=True, decimals=1),
+        "average": Nature("average of six recalls, %"),
+        "dev_average": Nature("average of six recalls on dev, %"),
+    }
     more_than_encoding = True
 
     def __init__(

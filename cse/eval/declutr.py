@@ -6,16 +6,21 @@ Dev: the accuracy on dev, of MRPC too; SICK-R and STS-B Pearson; STS12..16 as on
 all 28, which the authors' script prints beside the papers' average. An empty sentence is encoded as ".", as there.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
 from cse.errors import MissingResource, UserError
+from cse.eval.coco import Coco
 from cse.eval.items import under
-from cse.eval.probing import FILES
-from cse.eval.sts import SUBSETS
+from cse.eval.probing import FILES, Probing
+from cse.eval.score import AVERAGE
+from cse.eval.sts import SUBSETS, Sts
+from cse.eval.transfer import Transfer
 from cse.provenance import Average, ItemScores, Provenance
-from cse.types import Encode, Evaluator
+from cse.types import Encode, Evaluator, Nature
 
 Counted = tuple[Average, Average]
 """The scores that a task counts by, on test and on dev; of several, their mean."""
@@ -40,6 +45,11 @@ class Declutr(Evaluator):
     """
 
     splits = ("test", "dev")
+    natures: ClassVar[Mapping[str, Nature]] = {
+        name: replace(nature, headline=True, kind="other")
+        for part in (Transfer, Sts, Probing, Coco)
+        for name, nature in {**part.natures, "average": AVERAGE, "*": AVERAGE}.items()
+    }
     more_than_encoding = True
 
     def __init__(self, parts: dict[str, Evaluator | None]):

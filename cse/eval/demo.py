@@ -9,15 +9,19 @@ Small, and words are not sentences: good to see that training moves, not to comp
 
 import hashlib
 import importlib.util
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from scipy.stats import spearmanr
 
 from cse.errors import MissingResource, UserError
-from cse.eval.sts import cosines
+from cse.eval.score import AVERAGE
+from cse.eval.sts import SPEARMAN, cosines
 from cse.provenance import DataFile, Items, ItemScores, Provenance
-from cse.types import Encode, Evaluator
+from cse.types import Encode, Evaluator, Nature
 
 LEE_DOCUMENTS = 50
 WORD_PAIRS = {"simlex": ("simlex999.txt", 999), "wordsim": ("wordsim353.tsv", 353)}
@@ -27,6 +31,7 @@ class Demo(Evaluator):
     """Spearman x100 of cosines with human scores on each set, and their plain average."""
 
     splits = ("dev",)
+    natures: ClassVar[Mapping[str, Nature]] = {"spearman": replace(SPEARMAN, kind="other"), "average": AVERAGE}
 
     def __init__(self) -> None:
         self.texts_read: list[str] = []

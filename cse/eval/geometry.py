@@ -8,9 +8,10 @@ and uniformity one (B, B) block at a time.
 """
 
 import math
+from collections.abc import Mapping
 from functools import partial
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -25,7 +26,7 @@ from cse.eval.sts import Pairs, cosines, pair_cosines, read_stsb
 from cse.progress import track
 from cse.provenance import Provenance
 from cse.ranges import Ascending, Count, Name, Split
-from cse.types import Encode, Evaluator
+from cse.types import Encode, Evaluator, Nature
 
 StsbFile = Literal["train", "dev", "test"]
 
@@ -142,6 +143,19 @@ class Geometry(Evaluator):
     once, or with `duplicates` as often as it occurs. Histograms of cosines by gold bucket go to the provenance.
     """
 
+    natures: ClassVar[Mapping[str, Nature]] = {
+        "alignment": Nature("mean squared distance of positives", lower_is_better=True, decimals=3, kind="geometry"),
+        "uniformity": Nature(
+            "log of the mean of exp(-2 squared distance)", lower_is_better=True, decimals=3, kind="geometry"
+        ),
+        "uniformity_without_log": Nature(
+            "mean of exp(-2 squared distance)", lower_is_better=True, decimals=4, kind="geometry"
+        ),
+        "effective_rank": Nature("effective rank, dimensions", decimals=1, kind="geometry"),
+        "isotropy": Nature("isotropy, of 1", decimals=3, kind="geometry"),
+        "mean_cosine": Nature("mean cosine of two sentences", lower_is_better=True, decimals=3, kind="geometry"),
+    }
+
     def __init__(
         self,
         senteval: Name | None,
@@ -179,7 +193,7 @@ class Geometry(Evaluator):
 
     def scores(self, split: str) -> tuple[str, ...]:
         """Of every split the same."""
-        return ("alignment", "uniformity", "uniformity_without_log", "effective_rank", "isotropy", "mean_cosine")
+        return tuple(self.natures)
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         """Alignment, uniformity (with and without the log), effective rank, isotropy and mean cosine."""

@@ -12,16 +12,18 @@ import hashlib
 import importlib.util
 import json
 import logging
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from annotated_types import MinLen
 
 from cse.errors import MissingResource, UserError
+from cse.eval.score import AVERAGE
 from cse.progress import track
 from cse.provenance import Problem, Provenance
 from cse.ranges import Count, Name
-from cse.types import Encode, Evaluator
+from cse.types import Encode, Evaluator, Nature
 
 if TYPE_CHECKING:  # mteb takes 20 s to import
     from mteb.abstasks import AbsTask
@@ -54,6 +56,7 @@ class Mteb(Evaluator):
     """
 
     splits = ("test",)
+    natures: ClassVar[Mapping[str, Nature]] = {"*": Nature("the task's score x 100"), "average": AVERAGE}
     more_than_encoding = True
 
     def __init__(

@@ -8,9 +8,9 @@ N captions, D embedding width, Q queries, B queries of a chunk. Scores are held 
 """
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ from cse.eval.senteval.files import DataFolder
 from cse.progress import track
 from cse.provenance import Items, ItemScores, Provenance
 from cse.ranges import Count, Name, Split
-from cse.types import Encode, Evaluator
+from cse.types import Encode, Evaluator, Nature
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +44,11 @@ class Retrieval(Evaluator):
     of files that have one. parts: the files of each split for recall. search: the files to search (on the split
     `test`).
     """
+
+    natures: ClassVar[Mapping[str, Nature]] = {
+        "*": Nature("recall, %"),
+        "median_rank": Nature("median rank", lower_is_better=True, decimals=1),
+    }
 
     def __init__(
         self,

@@ -1,20 +1,61 @@
-"""Score an encoder with all evaluators: each text is encoded once, each score is named by its split and evaluator."""
+"""Score an encoder with all evaluators: each text is encoded once, each score is named by its split and evaluator.
+
+What a score is (unit, direction, headline) is declared by its evaluator and found here by the score's name.
+"""
 
 import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
 
 import numpy as np
+import yaml
 from pydantic import TypeAdapter, ValidationError
 
+from cse.config import groups
 from cse.errors import UserError
 from cse.progress import showing
 from cse.provenance import Provenance
-from cse.types import Encode, Evaluator
+from cse.types import Encode, Evaluator, Nature
 
 log = logging.getLogger("cse")
 
 MAX_MEMOIZED = 200_000  # texts: the seven STS tasks have 29,469, all SentEval transfer tasks about 130,000
+
+ACCURACY, DEV_ACCURACY = Nature("accuracy, %"), Nature("accuracy on dev, %", headline=False)
+AVERAGE = Nature("average of scores, points of 100")
+UNDECLARED = {
+    "loss": Nature("loss", lower_is_better=True, decimals=4, headline=False),
+    "perplexity": Nature("perplexity", lower_is_better=True),
+    "seconds": Nature("seconds", lower_is_better=True),
+    "*": Nature(""),
+}
+"""Of numbers that no evaluator declares, those of training among them."""
+
+
+def nature(key: str) -> Nature:
+    """What the number `<split>/<evaluator>/<score>` is, as its evaluator declares it; `train/...` by its name."""
+    split, _, rest = key.partition("/")
+    evaluator, _, name = rest.partition("/")
+    declared = {} if split == "train" else declared_natures(evaluator, *groups.folders_of("eval"))
+    last = (name or rest or split).rpartition("/")[2]
+    return next(found[word] for word in (last, "*") for found in (declared, UNDECLARED) if word in found)
+
+
+@cache
+def declared_natures(evaluator: str, *folders: Path) -> Mapping[str, Nature]:
+    """The natures of the class that <evaluator>.yaml in one of the folders names; {} where there is none."""
+    found = [path for folder in folders if (path := folder / f"{evaluator}.yaml").is_file()]
+    for file in reversed(groups.included(found[0]) if found else []):
+        if target := yaml.safe_load(file.read_text(encoding="utf-8")).get("_target_"):
+            module, _, name = target.rpartition(".")
+            try:
+                return getattr(import_module(module), name).natures
+            except (ImportError, AttributeError) as error:
+                log.warning("%s: %s; its scores are taken as better where higher", file, error)
+    return {}
 
 
 class MemoizedEncode:

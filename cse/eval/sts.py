@@ -8,19 +8,21 @@ STS-B and SICK-R are scored on their test split. The average is over the seven S
 to two decimals (SimCSE's print_table).
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 from scipy.stats import pearsonr, spearmanr
 
 from cse.errors import UserError
+from cse.eval.score import AVERAGE
 from cse.eval.senteval.files import DataFolder
 from cse.eval.senteval.folder import SentEvalFolder, words
 from cse.provenance import Items, ItemScores, Provenance, RowCounts
 from cse.ranges import Name
-from cse.types import Encode, Evaluator
+from cse.types import Encode, Evaluator, Nature
 
 # Official pairs with a gold score. STS13's SMT is left out, as in SentEval (its licence).
 SUBSETS = {
@@ -33,6 +35,19 @@ SUBSETS = {
 STSB_ROWS = {"train": 5749, "dev": 1500, "test": 1379}
 SICK_FILES = {"train": ("SICK_train", 4500), "dev": ("SICK_trial", 500), "test": ("SICK_test_annotated", 4927)}
 HIGHEST = 5  # of the human scores of STS, STS-B and SICK
+
+SPEARMAN = Nature("Spearman's correlation x 100", kind="sts")
+PEARSON = Nature("Pearson's correlation x 100", headline=False, kind="sts")
+NATURES: Mapping[str, Nature] = {
+    "spearman": SPEARMAN,
+    "spearman_mean": replace(SPEARMAN, headline=False),
+    "spearman_wmean": replace(SPEARMAN, headline=False),
+    "pearson": PEARSON,
+    "pearson_mean": PEARSON,
+    "pearson_wmean": PEARSON,
+    "average": replace(AVERAGE, kind="sts"),
+}
+"""Of the scores of sentence pairs."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +191,7 @@ class ScoredBySplit(Evaluator):
     """Base of Stsb and StsbMulti, whose tasks are one set of pairs on each split. protocol: how they are scored."""
 
     splits: tuple[str, ...] = ("dev", "test")
-    headline = ("spearman", "average")
+    natures: ClassVar[Mapping[str, Nature]] = NATURES
     protocol: str
 
     def __init__(self, folder: DataFolder):
@@ -253,7 +268,7 @@ class Sts(Evaluator):
     """The seven tasks of SimCSE's tables: STS12..16 (all, mean, wmean), STS-B and SICK-R test, and their average."""
 
     splits = ("test",)
-    headline = ("spearman", "average")
+    natures: ClassVar[Mapping[str, Nature]] = NATURES
 
     def __init__(self, senteval: Name | None, allow_partial: bool = False):
         self.folder = SentEvalFolder(senteval, allow_partial)

@@ -6,10 +6,10 @@ u, v are the embeddings of a sentence, or of a pair's sentences. D embedding wid
 import dataclasses
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from operator import itemgetter
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from annotated_types import MinLen
@@ -22,7 +22,7 @@ from cse.eval.senteval.validation import Mode, Procedure, cross_validation, give
 from cse.progress import track
 from cse.provenance import Items, Provenance
 from cse.ranges import Name, OneOf
-from cse.types import Encode
+from cse.types import Encode, Nature
 
 log = logging.getLogger(__name__)
 
@@ -65,6 +65,15 @@ class Transfer(Suite):
     """
 
     averaged = SIMCSE_SEVEN
+    natures: ClassVar[Mapping[str, Nature]] = {
+        **Suite.natures,
+        "f1": Nature("F1, %", headline=False),
+        "spearman": Nature("Spearman's correlation x 100", headline=False),
+        "pearson": Nature("Pearson's correlation x 100"),
+        "dev_spearman": Nature("Spearman's correlation on dev x 100", headline=False),
+        "dev_pearson": Nature("Pearson's correlation on dev x 100", headline=False),
+        "mse": Nature("mean squared error", lower_is_better=True, decimals=3, headline=False),
+    }
 
     def __init__(
         self,

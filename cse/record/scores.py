@@ -6,7 +6,6 @@ from pathlib import Path
 
 from cse.files import csv_text, write_text
 from cse.provenance import Provenance, RowCounts
-from cse.types import Evaluator
 
 SHOWN = ("score", "value", "rows", "data")  # columns of the terminal and of scores.md; scores.csv has all of them
 LIBRARIES = ("python", "torch", "transformers", "numpy", "scipy", "scikit-learn", "mteb")  # those that move a score
@@ -36,13 +35,6 @@ def rows_of(
     """
     common = {"encoder": encoder, "versions": " ".join(f"{n}={versions[n]}" for n in LIBRARIES if n in versions)}
     return [row_of(key, value, sources[key.split("/", 2)[1]]) | common for key, value in metrics.items()]
-
-
-def in_headline(key: str, evaluators: Mapping[str, Evaluator]) -> bool:
-    """Whether the score `<split>/<evaluator>/<score>` is one that the closing table shows."""
-    _, name, score = key.split("/", 2)
-    headline = evaluators[name].headline
-    return not headline or score.rpartition("/")[2] in headline
 
 
 def row_of(key: str, value: float, source: Source) -> Row:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from cse.eval.score import nature
 from cse.record.runs import Run, Where, grouped, same
 from cse.report import resampling, statistics
 from cse.report.published import Value
@@ -124,12 +125,7 @@ def seed_sd_of(column: str, spec: Spec, filled: list[Cell]) -> float | None:
     if several:
         return statistics.pooled_sd(several)
     metrics = {str(metric_of(spec, cell.row, column)) for cell in filled}
-    return spec.seed_sd if all(is_sts(metric) for metric in metrics) else None
-
-
-def is_sts(metric: str) -> bool:
-    """Whether a metric is a Spearman correlation of cosines with human scores, times 100."""
-    return metric.partition("/")[2].startswith(("sts/", "stsb/", "stsb_multi/"))
+    return spec.seed_sd if all(nature(metric).kind == "sts" for metric in metrics) else None
 
 
 def judge(cell: Cell, spec: Spec, seed_sd: float | None, intervals: Intervals) -> None:

@@ -8,7 +8,7 @@ from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path
 
-from cse.direction import less_is_better
+from cse.eval.score import nature
 from cse.files import csv_text
 from cse.record.runs import Run
 from cse.record.status import DONE, STATES, Status, status_of
@@ -73,7 +73,7 @@ class Comparison:
         """The settings that have the score that ranks them, the best first."""
         by = self.best_by or ""
         scored = [(summary(one.scores(by)).mean, one) for one in self.settings if one.scores(by)]
-        return [one for _, one in sorted(scored, key=lambda pair: pair[0], reverse=not less_is_better(by))]
+        return [one for _, one in sorted(scored, key=lambda pair: pair[0], reverse=not nature(by).lower_is_better)]
 
     @property
     def title(self) -> str:

@@ -11,8 +11,8 @@ from importlib.util import find_spec
 
 from markupsafe import Markup
 
-from cse.direction import less_is_better
 from cse.dotted import Json
+from cse.eval.score import nature
 from cse.files import plain
 from cse.record.runs import Run
 from cse.record.status import clock
@@ -69,7 +69,7 @@ def content(comparison: Comparison) -> Json:
         "metrics": comparison.metrics,
         "chosen": comparison.chosen,
         "best_by": comparison.best_by,
-        "less": [metric for metric in comparison.metrics if less_is_better(metric)],
+        "less": [metric for metric in comparison.metrics if nature(metric).lower_is_better],
         "settings": [about_setting(one, comparison) for one in comparison.settings],
         "runs": [
             about_run(run, comparison) | {"setting": places[run.folder], "state": life.state, "said": life.detail}

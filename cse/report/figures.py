@@ -3,6 +3,7 @@
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from cse.eval.score import nature
 from cse.record.runs import Run, grouped
 from cse.report import published
 from cse.report.drawing import DRAW, Series, add_legend, numbered
@@ -38,15 +39,6 @@ def draw(plot: Plot, spec: Spec, runs: list[Run]) -> Figure | None:
     return figure
 
 
-MEASURES = {  # the last word of a score's name: what it is, and its unit
-    "spearman": "Spearman's correlation x 100",
-    "accuracy": "accuracy, %",
-    "average": "average of scores, points of 100",
-    "alignment": "mean squared distance of positives",
-    "uniformity": "log of the mean of exp(-2 squared distance)",
-}
-
-
 def name_axes(axes: Axes, plot: Plot, printed: PublishedFigure | None) -> None:
     """Words and units above the names that the command line has."""
     if printed and plot.kind == "curve":
@@ -55,8 +47,8 @@ def name_axes(axes: Axes, plot: Plot, printed: PublishedFigure | None) -> None:
         (plot.x, axes.get_xlabel(), axes.set_xlabel),
         (plot.y, axes.get_ylabel(), axes.set_ylabel),
     ):
-        if words := MEASURES.get(name.rpartition("/")[2]):
-            write(f"{words}\n{text}")
+        if unit := nature(name).unit:
+            write(f"{unit}\n{text}")
 
 
 def legend_title(plot: Plot, axes: Axes) -> str:

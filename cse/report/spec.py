@@ -34,6 +34,7 @@ from dataclasses import dataclass, field, replace
 
 from cse.dotted import Config
 from cse.errors import UserError
+from cse.eval.score import nature
 from cse.record.runs import Where
 from cse.report import plot
 from cse.report.plot import Plot
@@ -42,8 +43,6 @@ from cse.report.published import Published
 AGGREGATES = ("mean", "max", "q75", "q50", "best")
 KEYS = {"paper", "table", "rows", "columns", "metric", "aggregate", "select", "seed", "baseline", "setting",
         "tolerance", "seed_sd", "figures", "claims"}  # fmt: skip
-
-GEOMETRY = ("alignment", "uniformity", "uniformity_without_log", "mean_cosine", "effective_rank", "isotropy")
 
 Metric = str | list["Metric"]
 """A score's name, or a list whose mean is taken, in which an inner list counts once."""
@@ -173,7 +172,7 @@ def _names(metric: Metric | None) -> list[str]:
 
 def is_geometry(metric: Metric | None) -> bool:
     """Whether a metric tells how embeddings lie and not how good they are: no other score can stand for it."""
-    return isinstance(metric, str) and metric.rpartition("/")[2] in GEOMETRY
+    return isinstance(metric, str) and nature(metric).kind == "geometry"
 
 
 def scored_by(spec: Spec, score: str) -> Spec:

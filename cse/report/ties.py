@@ -2,7 +2,7 @@
 
 import math
 
-from cse.direction import less_is_better
+from cse.eval.score import nature
 from cse.report import statistics
 from cse.report.cells import Cell
 from cse.report.sides import compared, of_cell
@@ -24,7 +24,9 @@ def mark(table: Table, seed: str, confidence: float) -> None:
 def _mark(cells: list[Cell], seed: str, confidence: float) -> None:
     sides = [of_cell(cell, cell.row, seed) for cell in cells]
     means = [statistics.summary(cell.values).mean for cell in cells]
-    best = means.index((min if less_is_better(cells[0].metric) else max)(means))
+    metric = cells[0].metric  # a mean of several scores is best where it is most
+    lower = isinstance(metric, str) and nature(metric).lower_is_better
+    best = means.index((min if lower else max)(means))
     p_values = [
         math.nan if place == best else compared(sides[best], side, confidence).p for place, side in enumerate(sides)
     ]

@@ -11,9 +11,9 @@ from accelerate import Accelerator
 from omegaconf import DictConfig
 
 from cse.data.overlap import Overlap, in_words
+from cse.eval.score import nature
 from cse.files import write_text
 from cse.record.record import Record
-from cse.record.scores import in_headline
 from cse.record.status import duration
 from cse.report.run_plots import draw
 from cse.run import estimate
@@ -145,7 +145,7 @@ def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
     for name, path in draw(record.folder, content["config"]["trainer"]["select"], best_step).items():
         record.trackers.image(f"plots/{name}", path, outcome.steps)
     record.trackers.table("scores", ["score", "step 0", f"step {best_step}"], [list(row) for row in rows])
-    headline = [row for row in rows if in_headline(row[0], parts.evaluators)]
+    headline = [row for row in rows if nature(row[0]).headline]
     if headline:
         show(headline, ["score", "before", "after", "gain"])
     if len(headline) < len(rows):

@@ -21,8 +21,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from cse.direction import better
 from cse.dotted import Config, Json
+from cse.eval.score import nature
 from cse.files import write_json
 from cse.ranges import Name, Positive
 from cse.record.events import read_events
@@ -154,7 +154,7 @@ class Wandb:
         """Metrics of one step, by name."""
         self.run.log({**metrics, "train/step": step})
         for name, value in metrics.items():
-            if name.startswith("dev/") and better(name, value, self.best.get(name, math.nan)):
+            if name.startswith("dev/") and nature(name).better(value, self.best.get(name, math.nan)):
                 self.run.summary[name] = self.best[name] = value
 
     def image(self, name: str, path: Path, step: int) -> None:
@@ -221,7 +221,7 @@ def best_scores(folder: Path) -> dict[str, float]:
     for event in read_events(folder / "metrics.jsonl"):
         for name in (name for name in event if name.startswith("dev/")):
             value = math.nan if event[name] is None else event[name]  # JSON has no NaN
-            if better(name, value, best.get(name, math.nan)):
+            if nature(name).better(value, best.get(name, math.nan)):
                 best[name] = value
     return best
 

@@ -2,9 +2,6 @@
 
 import pytest
 
-from cse.eval.demo import Demo
-from cse.eval.sts import Sts
-from cse.eval.transfer import Transfer
 from cse.record import scores
 
 ABOUT = {"sha256": "", "protocol": "", "dtype": "fp32"}
@@ -81,15 +78,3 @@ def test_a_long_name_cuts_no_value():
     common = dict.fromkeys(("evaluator", "protocol", "sha256", "encoder", "dtype", "versions"), "")
     row = {"score": "test/declutr/" + "x" * 200, "value": "71.2345", "rows": "8", "data": "partial", **common}
     assert "71.2345" in scores.shown([row], [])
-
-
-def test_the_closing_table_shows_the_headlines_of_each_evaluator():
-    evaluators = {"sts": Sts(None), "demo": Demo(), "transfer": Transfer(None, [], "sklearn", {"sklearn": {}}, None)}
-    headline = [
-        "test/sts/STS12/spearman",
-        "test/sts/average",
-        "test/transfer/MR/accuracy_sklearn",
-        "dev/demo/lee/spearman",
-    ]
-    others = ["test/sts/STS12/pearson", "test/sts/STS12/spearman_mean", "test/transfer/MR/dev_accuracy_sklearn"]
-    assert [key for key in [*headline, *others] if scores.in_headline(key, evaluators)] == headline

@@ -5,8 +5,8 @@ import yaml
 from made_up_tables import TABLE3, spec_of
 
 from cse.errors import UserError
+from cse.eval.score import nature
 from cse.report import published
-from cse.report.cells import is_sts
 from cse.report.spec import parse
 from cse.sweep import jobs
 
@@ -54,4 +54,4 @@ def test_geometry_is_judged_in_its_own_unit():
     ],
 )
 def test_seeds_of_an_sts_score_stand_in_for_no_other(metric, sts):
-    assert is_sts(metric) == sts
+    assert (nature(metric).kind == "sts") == sts

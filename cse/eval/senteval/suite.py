@@ -1,20 +1,28 @@
 """What SentEval's two suites of linear classifiers share: modes, rows, averages, and one pass through the encoder."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 
-from cse.eval.score import MemoizedEncode
+from cse.eval.score import ACCURACY, AVERAGE, DEV_ACCURACY, MemoizedEncode
 from cse.eval.senteval.transfer_data import Examples, Parts
 from cse.eval.senteval.validation import Mode, Procedure
 from cse.provenance import ItemScores, RowCounts
-from cse.types import Encode, Evaluator
+from cse.types import Encode, Evaluator, Nature
 
 
 class Suite(Evaluator):
     """Base of Transfer and Probing. mode names one of `classifiers`, {"fit": classifier, "kfold": folds, ...}."""
 
     splits = ("test",)
+    natures: ClassVar[Mapping[str, Nature]] = {
+        "accuracy": ACCURACY,
+        "dev_accuracy": DEV_ACCURACY,
+        "average": AVERAGE,
+        "dev_average": replace(AVERAGE, headline=False),
+    }
     more_than_encoding = True
     averaged: tuple[str, ...]
     """The tasks of the average, which appears when all of them were scored."""
