@@ -27,8 +27,8 @@ from cse.record.record import git_commit
 from cse.record.runs import Run
 from cse.report.findings import FACTS, facts, said
 from cse.report.page import Report
+from cse.report.sweep import of_sweep
 from cse.sweep import jobs
-from cse.sweep.compared import of_sweep
 
 HERE = Path(__file__).parent
 HEAD = """# What the papers claim, and what runs of this size say

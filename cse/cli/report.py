@@ -53,7 +53,7 @@ def report(config: Config) -> None:
     folders = [Path(folder) for folder in config["runs"]]
     out = Path(config["out"] or f"reports/{config['sweep'] or folders[0].resolve().name}")
     if config["sweep"]:
-        from cse.sweep.compared import of_sweep
+        from cse.report.sweep import of_sweep
 
         of_paper(of_sweep(config, folders, out), out, config)
     else:

@@ -12,7 +12,6 @@ from cse.eval.score import nature
 from cse.record.runs import Run, Where, grouped, same
 from cse.report import resampling, statistics
 from cse.report.published import Value
-from cse.report.reproduction import cv_star, least_of
 from cse.report.spec import Metric, Spec, metric_of
 from cse.report.statistics import Interval, Intervals
 
@@ -27,7 +26,7 @@ WITHIN_A_SEED: dict[str, Callable[..., Any]] = {"mean": np.mean, "max": max, **Q
 class Cell:
     """One number of the paper and ours. values: one for each seed. gain: over the baseline's row, in this column.
 
-    metric: what fills it; unscored: finished runs that did not measure it; cv: see `reproduction.cv_star`; tied: not
+    metric: what fills it; unscored: finished runs that did not measure it; tied: not
     told apart from the best of its column, or that.
     """
 
@@ -41,7 +40,6 @@ class Cell:
     aggregate: str = "mean"
     metric: Metric | None = None
     unscored: int = 0
-    cv: float | None = None
     tied: bool = False
     difference: float | None = None
     interval: Interval | None = None
@@ -138,8 +136,6 @@ def judge(cell: Cell, spec: Spec, seed_sd: float | None, intervals: Intervals) -
         cell.verdict = OTHER_SETTING
         return
     cell.difference = ours.mean - cell.published.mean
-    if cell.metric:
-        cell.cv = cv_star([ours.mean, cell.published.mean], least_of(cell.metric))
     if (interval := interval_of(cell, spec, intervals)) is not None:
         cell.interval = interval[0] - cell.published.mean, interval[1] - cell.published.mean
     if any(run.departures or not run.matches(spec.setting) for run in cell.runs):

@@ -4,19 +4,17 @@ A series is a name and its runs. Nothing here knows a paper.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
-from typing import Literal
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cse.eval.cosines import by_gold
 from cse.record.runs import Run, grouped, plain
 from cse.report.cells import WITHIN_A_SEED
 from cse.report.plot import Plot
 from cse.report.statistics import summary
+from cse.run.plots import cosine_histograms, new, new_grid
 
 Series = dict[str, list[Run]]
 LINES = {"max": "-", "q75": "--", "mean": "-", "q50": ":"}
@@ -159,7 +157,7 @@ def cosines(plot: Plot, series: Series) -> Figure | None:
         pairs = (stored_cosines(run, plot) for run in runs)
         if first := next(filter(None, pairs), None):
             columns[name] = first
-    return histograms(columns, plot.edges, f"cosine ({plot.split})") if columns else None
+    return cosine_histograms(columns, plot.edges, f"cosine ({plot.split})") if columns else None
 
 
 def stored_cosines(run: Run, plot: Plot) -> list[list[float]]:
@@ -167,29 +165,6 @@ def stored_cosines(run: Run, plot: Plot) -> list[list[float]]:
     file = run.folder / "plots" / "cosines_after.json"
     stored = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     return stored.get(plot.evaluator, {}).get(plot.split, [])
-
-
-def histograms(
-    columns: Mapping[str, Sequence[Sequence[float]]], edges: Sequence[float], label: str, low: float | None = None
-) -> Figure:
-    """Cosines in buckets of the gold score (noncontrastive's Figure 4).
-
-    columns: {title: (cosines, gold scores)}; edges: of the buckets, a row for each; low: where the cosines' axis
-    starts (None: at the least cosine of each column).
-    """
-    rows = len(edges) - 1
-    figure, grid = new_grid(rows, len(columns), width=3.0, height=1.2, sharex="col")
-    for column, (title, (cosines_N, gold_N)) in zip(grid.T, columns.items(), strict=True):
-        start = min(cosines_N) if low is None else low
-        for axes, bucket in zip(column, by_gold(cosines_N, gold_N, edges), strict=True):
-            axes.stairs(*np.histogram(bucket, bins=40, range=(start, 1.0)), fill=True)
-            axes.set_yticks([])
-        column[0].set_title(title, fontsize=8)
-        column[-1].set_xlabel(label)
-    for axes, (first, last) in zip(grid[:, 0], pairwise(edges), strict=True):
-        axes.set_ylabel(f"{first:.3g}-{last:.3g}", rotation=0, ha="right", va="center")
-    figure.supylabel("gold score; height: pairs", fontsize="medium")
-    return figure
 
 
 def distribution(plot: Plot, series: Series) -> Figure | None:
@@ -218,20 +193,6 @@ DRAW: dict[str, Callable[[Plot, Series], Figure | None]] = {
     "cosines": cosines,
     "distribution": distribution,
 }
-
-
-def new(width: float = 6.0, height: float = 4.0) -> tuple[Figure, Axes]:
-    """A figure with one set of axes. Sizes in inches."""
-    figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, figure.subplots()
-
-
-def new_grid(
-    rows: int, columns: int, width: float, height: float, sharex: Literal["none", "col"] = "none"
-) -> tuple[Figure, np.ndarray]:
-    """A figure and its axes (rows, columns); the size, in inches, is that of one panel."""
-    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
-    return figure, figure.subplots(rows, columns, squeeze=False, sharex=sharex)
 
 
 INSIDE = 6  # names that fit into a figure; more stand beside it

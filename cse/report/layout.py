@@ -86,7 +86,6 @@ FACTS: dict[str, Callable[[Cell, int | None], str]] = {
     "p as printed": lambda cell, _: cell.p_published,
     "p Student": lambda cell, _: probability(cell.p_student),
     "p Welch": lambda cell, _: probability(cell.p_welch),
-    "CV*": lambda cell, _: "" if cell.cv is None else f"{cell.cv:.1f}",
     "verdict": lambda cell, _: cell.verdict,
 }
 
@@ -169,7 +168,6 @@ def _csv_row(cell: Cell, split: str) -> dict[str, str | float | None]:
         "p_published": cell.p_published,
         "p_student": cell.p_student,
         "p_welch": cell.p_welch,
-        "cv_star": cell.cv,
         "tied_with_best": str(cell.tied) if cell.values else "",
         "verdict": cell.verdict,
         "published_note": printed.note if printed else "",

@@ -21,8 +21,6 @@ MARKS = {  # what may stand in a table: what it means
     TIED: "the best of our rows in a column, and those that cannot be told apart from it",
     "*": "a printed number that the paper's text garbles; how it was read stands below the table",
     "interval": "where the difference lies, in brackets",
-    "CV*": "how far apart the printed number and ours are, in percent of their mean above the least possible score "
-    "(QRA++); 0 is the same",
     "PASS": "the means agree within the tolerance",
     "WITHIN SEED NOISE": "the printed number lies where further runs of ours would be expected",
     "DIFFERS": "it lies further off than seeds explain",
@@ -79,7 +77,7 @@ def to_html(report: Report) -> str:
 def marks(lines: Grid) -> dict[str, str]:
     """The marks and words that stand in a table, with their meanings."""
     cells = {cell for line in [lines.header, *lines.lines] for cell in line}
-    signs = "".join(cells - {"CV*"})
+    signs = "".join(cells)
     return {mark: meaning for mark, meaning in MARKS.items() if (mark in cells if mark[0].isalpha() else mark in signs)}
 
 

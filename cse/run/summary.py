@@ -15,9 +15,9 @@ from cse.eval.score import nature
 from cse.files import write_text
 from cse.record.record import Record
 from cse.record.status import duration
-from cse.report.run_plots import draw
 from cse.run import estimate
 from cse.run.build import make, precision_name, resolved
+from cse.run.plots import draw
 from cse.sharing.card import model_card
 from cse.training.forecast import forecast
 from cse.training.loop import Training

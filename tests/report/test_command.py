@@ -13,7 +13,8 @@ from typed import exit_code
 
 from cse.config import groups
 from cse.record.runs import read_runs
-from cse.sweep import compared, jobs
+from cse.report import sweep as compared
+from cse.sweep import jobs
 
 SWEEP = f"""# @package _global_
 hydra:

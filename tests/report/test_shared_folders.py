@@ -13,8 +13,9 @@ from cse.config.compose import composed
 from cse.config.groups import SWEEPS_DIR, choices
 from cse.record.runs import Run
 from cse.report import published
+from cse.report import sweep as compared
 from cse.report.spec import metric_of, parse
-from cse.sweep import compared, jobs
+from cse.sweep import jobs
 
 SEARCHED = ["objective.log10_covariance=-2", "objective.log10_variance=2", "trainer.lr=1e-5"]
 FEW = 4  # jobs left of a sweep that has many

@@ -4,8 +4,8 @@ import pytest
 
 from cse.cli.reporting import settings
 from cse.report.findings import said
+from cse.report.sweep import of_sweep
 from cse.report.verdicts import NOT_RUN
-from cse.sweep.compared import of_sweep
 
 SCORE = "dev/stsb/spearman"
 

@@ -1,14 +1,18 @@
 """A run's own pictures, from what it left in its folder: loss, scores, geometry, and cosines by gold score."""
 
 import json
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from cse.eval.cosines import by_gold
 from cse.files import replaced_file
 from cse.record.events import Event, read_events
-from cse.report.drawing import histograms, new
 
 BUCKETS = 5  # of the gold score
 
@@ -92,7 +96,7 @@ def cosines(folder: Path) -> dict[str, Figure | None]:
             columns = {title: evaluators[name][split] for title, evaluators in stored.items()}
             _, gold = columns["before training"]
             edges = np.linspace(min(gold), max(gold), BUCKETS + 1).tolist()
-            figure = histograms(columns, edges, "cosine", low=-0.2)
+            figure = cosine_histograms(columns, edges, "cosine", low=-0.2)
             figure.suptitle(f"{name} {split}: cosines by gold score")
             figures[f"cosines_{name}_{split}"] = figure
     return figures
@@ -101,3 +105,40 @@ def cosines(folder: Path) -> dict[str, Figure | None]:
 def curve(events: list[Event], name: str) -> list[tuple[int, float]]:
     """(step, value) of every event that has the metric."""
     return [(event["step"], event[name]) for event in events if event.get(name) is not None]
+
+
+def cosine_histograms(
+    columns: Mapping[str, Sequence[Sequence[float]]], edges: Sequence[float], label: str, low: float | None = None
+) -> Figure:
+    """Cosines in buckets of the gold score (noncontrastive's Figure 4).
+
+    columns: {title: (cosines, gold scores)}; edges: of the buckets, a row for each; low: where the cosines' axis
+    starts (None: at the least cosine of each column).
+    """
+    rows = len(edges) - 1
+    figure, grid = new_grid(rows, len(columns), width=3.0, height=1.2, sharex="col")
+    for column, (title, (cosines_N, gold_N)) in zip(grid.T, columns.items(), strict=True):
+        start = min(cosines_N) if low is None else low
+        for axes, bucket in zip(column, by_gold(cosines_N, gold_N, edges), strict=True):
+            axes.stairs(*np.histogram(bucket, bins=40, range=(start, 1.0)), fill=True)
+            axes.set_yticks([])
+        column[0].set_title(title, fontsize=8)
+        column[-1].set_xlabel(label)
+    for axes, (first, last) in zip(grid[:, 0], pairwise(edges), strict=True):
+        axes.set_ylabel(f"{first:.3g}-{last:.3g}", rotation=0, ha="right", va="center")
+    figure.supylabel("gold score; height: pairs", fontsize="medium")
+    return figure
+
+
+def new(width: float = 6.0, height: float = 4.0) -> tuple[Figure, Axes]:
+    """A figure with one set of axes. Sizes in inches."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots()
+
+
+def new_grid(
+    rows: int, columns: int, width: float, height: float, sharex: Literal["none", "col"] = "none"
+) -> tuple[Figure, np.ndarray]:
+    """A figure and its axes (rows, columns); the size, in inches, is that of one panel."""
+    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False, sharex=sharex)

@@ -2,7 +2,7 @@
 
 import json
 
-from cse.report import run_plots
+from cse.run import plots
 
 EVENTS = [
     {"event": "metrics", "step": 0, "dev/stsb/spearman": 70.0},
@@ -23,27 +23,27 @@ def test_every_picture_that_a_run_has_data_for(tmp_path):
     for when, cosines in (("before", [0.5, 0.6, 0.7]), ("after", [0.1, 0.5, 0.9])):
         content = {"stsb": {"dev": [cosines, [0.0, 2.5, 5.0]]}}
         (tmp_path / "plots" / f"cosines_{when}.json").write_text(json.dumps(content))
-    files = run_plots.draw(tmp_path, select="dev/stsb/spearman", best_step=2)
+    files = plots.draw(tmp_path, select="dev/stsb/spearman", best_step=2)
     assert list(files) == ["loss", "scores", "alignment_uniformity", "cosines_stsb_dev"]
     assert all(file.read_bytes()[:4] == b"\x89PNG" for file in files.values())
 
 
 def test_a_second_modality_has_an_axis_of_its_own():
-    left, right = run_plots.loss(EVENTS).axes
+    left, right = plots.loss(EVENTS).axes
     assert [line.get_xydata().tolist() for line in left.lines] == [[[1, 2], [2, 1]]]
     assert right.lines[0].get_xydata().tolist() == [[1, 9]]
-    assert len(run_plots.loss(EVENTS[3:]).axes) == 1
+    assert len(plots.loss(EVENTS[3:]).axes) == 1
 
 
 def test_cosines_before_and_after_share_buckets(tmp_path):
     (tmp_path / "plots").mkdir()
     for when in ("before", "after"):
         (tmp_path / "plots" / f"cosines_{when}.json").write_text('{"it": {"dev": [[0.1, 0.2, 0.9], [0, 1, 5]]}}')
-    (figure,) = run_plots.cosines(tmp_path).values()
+    (figure,) = plots.cosines(tmp_path).values()
     counts = [axes.patches[0].get_data().values.sum() for axes in figure.axes]
     assert counts == [1, 1, 1, 1, 0, 0, 0, 0, 1, 1]  # two columns, five rows from 0 to 5
 
 
 def test_a_run_that_logged_nothing_has_no_pictures(tmp_path):
     leave(tmp_path, [])
-    assert run_plots.draw(tmp_path, select=None, best_step=0) == {}
+    assert plots.draw(tmp_path, select=None, best_step=0) == {}
