@@ -11,7 +11,6 @@ need not be kept.
 
 import argparse
 import csv
-import re
 import tempfile
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ from pathlib import Path
 from cse.cli.reporting import settings
 from cse.config.compose import nearest
 from cse.config.groups import choices
+from cse.config.keys import is_science
 from cse.dotted import flattened
 from cse.errors import UserError
 from cse.files import replaced_file, write_text
@@ -49,8 +49,6 @@ SHOWN = tuple(name for name in COLUMNS if name != "test")
 RESULTS = ("git_commit", "device", "steps", "best_step", "seconds")  # of a run's results.json
 OVERLAP = ("texts", "exact", "normalised")
 FIRST = ("folder", "status", *RESULTS, *(f"overlap.{name}" for name in OVERLAP))
-PLUMBING = re.compile(r"(.*\.)?_(target|partial)_|dry_run|smoke|allow_partial")  # the same for all, or said elsewhere
-MACHINES = ("paths.", "scale.replaced.", "jobs.", "tracker.", "data.cache_dir", "sources", "note", "resume")
 
 Row = dict[str, str]
 """A line of a CSV file."""
@@ -88,7 +86,7 @@ def claim_rows(name: str, made: Report) -> list[Row]:
 def run_row(run: Run, folder: Path) -> Row:
     """A run's settings and scores by dotted key, and where it comes from; of paths on this machine the last part."""
     overlap = run.results.get("overlap") or {}
-    config = {key: value for key, value in flattened(run.config).items() if not key.startswith(MACHINES)}
+    config = {key: value for key, value in flattened(run.config).items() if is_science(key)}
     told = {
         "folder": run.folder.relative_to(folder),
         "status": run.status,
@@ -123,7 +121,12 @@ def write(path: Path, rows: list[Row], columns: Sequence[str]) -> None:
 
 def columns_of(runs: list[Row]) -> list[str]:
     """Of all_runs.csv: where a run comes from, its scores, then its settings by name."""
-    keys = {key for row in runs for key in row if not PLUMBING.fullmatch(key)}
+    keys = {
+        key
+        for row in runs
+        for key in row
+        if is_science(key) and key != "smoke" and not key.endswith(("_target_", "_partial_"))
+    }
     scores = {key for key in keys if key.startswith(("dev/", "test/"))}
     return [*FIRST, *sorted(scores), *sorted(keys - scores - set(FIRST))]
 

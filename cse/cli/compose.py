@@ -25,6 +25,7 @@ from cse.config.compose import (
     valid_keys,
 )
 from cse.config.groups import PROVIDER, adopted, choices, own_folders
+from cse.config.keys import entry, key_of
 from cse.config.words import newest_run
 from cse.errors import Interrupted, RunError, UserError
 from cse.files import NO_PLACE
@@ -32,9 +33,6 @@ from cse.sweep.line import INFORM, MULTI
 from cse.training.signals import Signals
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a disk, a quota, a file's limit
-
-ONCE = ("resume", "dry_run", "data.preview")
-"""What a line says of itself alone: a run that was looked at goes on when it is resumed."""
 
 FLAGS = (
     *("--cfg", "--config-dir", "--config-name", "--config-path", "--experimental-rerun", "--info", "--package"),
@@ -127,8 +125,8 @@ def resumed(arguments: list[str]) -> list[str]:
         raise UserError(f"resume={run}: this is not a run's folder (no .hydra/overrides.yaml in it){newest_run(run)}")
     before = recorded(record)
     others = [argument for argument in arguments if not argument.startswith("resume=")]
-    left = {*(argument.partition("=")[0] for argument in others), *ONCE}
-    unchanged = [argument for argument in before if argument.partition("=")[0] not in left]
+    said = {key_of(argument) for argument in others}
+    unchanged = [word for word in before if key_of(word) not in said and not entry(key_of(word)).once]
     return [*unchanged, *others, f"hydra.run.dir={run}", "resume=auto"]
 
 

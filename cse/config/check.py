@@ -2,7 +2,7 @@
 
 `settle` walks a composed config. A node with a `_target_` is checked by pydantic against the annotations of that
 class's constructor (or of that function), nested nodes too; the keys that no part takes are checked against those of
-the command (cse.config.keys). Nothing is built. All that is wrong is said at once, each with its key as typed:
+the command (cse.config.commands). Nothing is built. All that is wrong is said at once, each with its key as typed:
 
     trainer.lr=nan: must be a number above 0; trainer.schedule=cosin: must be one of linear, cosine, ...
 
@@ -45,7 +45,7 @@ HYDRAS_OWN = ("_target_", "_partial_", "_convert_", "_recursive_", "_args_")
 
 def settle(cfg: DictConfig, command: str) -> DictConfig:
     """`settled` for the keys of a command: "train" or "evaluate"."""
-    from cse.config.keys import COMMANDS  # whose types come from the parts, which import torch
+    from cse.config.commands import COMMANDS  # whose types come from the parts, which import torch
 
     return settled(cfg, TypeAdapter(COMMANDS[command]))
 

@@ -1,77 +1,117 @@
-"""The keys of conf/train.yaml and conf/evaluate.yaml that no part takes, with what each may be (cse.config.check)."""
+"""What each key of a config is for: the one table that resuming, sweeps, reports and model cards go by.
 
-from collections.abc import Callable
-from typing import Annotated, Literal
+A key that no entry names, itself or a prefix of it, is science: it decides what is learned or how it is scored.
+Nothing is imported, so that any module may ask.
+"""
 
-from annotated_types import MinLen
-from pydantic import ConfigDict, with_config
-from typing_extensions import TypedDict
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
 
-from cse.model.pooling import AnyPooling
-from cse.model.whitening import Kind
-from cse.ranges import STRICT, Count, Name, Seed, Split
+from cse.dotted import flattened
 
-Part = Callable[..., object]
-"""A node with a `_target_`: it is checked against its own signature."""
-
-
-class Jobs(TypedDict):
-    """How a sweep runs its jobs."""
-
-    parallel: Count
+Role = Literal["science", "machine", "logging", "bookkeeping"]
+"""science: what is learned and scored. machine: where data lies and what the work runs on. logging: what is told of it.
+bookkeeping: how it is started, and where its folder is."""
 
 
-@with_config(STRICT | ConfigDict(extra="ignore"))
-class Train(TypedDict):
-    """The keys of conf/train.yaml that no part takes."""
+class Key(NamedTuple):
+    """What a key, and all below it, is for.
 
-    seed: Seed
-    resume: Name | None
-    note: str | None
-    dry_run: bool
-    smoke: bool
-    case: str | None
-    jobs: Jobs
-    allow_partial: bool
-    checkpoint: None
-    paths: dict[str, str | None]
-    model: Part
-    data: Part
-    augmentation: Part
-    objective: Part
-    masking: Part
-    trainer: Part
-    aux_modality: dict[str, object]
-    eval: dict[str, Part]
-    tracker: dict[str, Part]
+    fixed: a run that goes on must have the same value. harmless: it is science, but no number in a table depends on it.
+    of_line: on a line that starts many jobs, it is the line's and not the jobs'. once: it is forgotten when a run goes
+    on.
+    """
+
+    role: Role
+    fixed: bool = False
+    harmless: bool = False
+    of_line: bool = False
+    once: bool = False
 
 
-class Afterwards(TypedDict):
-    """BERT-whitening of the finished embeddings."""
+OTHERS = Key("science", fixed=True)
 
-    kind: Kind | None
-    components: Count | None
-    fit: Name | None
+KEYS: dict[str, Key] = {
+    # Science
+    "trainer.max_steps": Key("science"),  # these three only say when a run ends: it may go on for longer
+    "trainer.patience": Key("science"),
+    "trainer.stop_early": Key("science"),
+    "trainer.chunk": Key("science", fixed=True, harmless=True),  # the same loss and gradient with other random states
+    "trainer.chunk_tokens": Key("science", fixed=True, harmless=True),
+    "trainer.deterministic": Key("science", fixed=True, harmless=True),
+    "trainer.watch": Key("science", fixed=True, harmless=True),  # more scores
+    "eval": Key("science", harmless=True),  # more scores, or fewer: each is checked against its own data
+    "scale": Key("science"),  # what it changes is fixed itself
+    "smoke": Key("science"),
+    "case": Key("science"),  # the name of several settings
+    "checkpoint": Key("science"),  # of cse-eval
+    # Machine
+    "paths": Key("machine"),
+    "allow_partial": Key("machine"),  # what data there is; the scores are marked
+    "data.cache_dir": Key("machine"),
+    "augmentation.cache_dir": Key("machine"),
+    "aux_modality.data.cache": Key("machine"),
+    "aux_modality.data.workers": Key("machine"),
+    "trainer.workers": Key("machine"),
+    "trainer.devices": Key("machine", fixed=True),  # each process has random states of its own
+    # Logging
+    "tracker": Key("logging"),
+    "note": Key("logging"),
+    "hydra": Key("logging"),  # what is left of it below
+    "trainer.log_every": Key("logging"),
+    "trainer.save_every": Key("logging"),
+    "data.preview": Key("logging", once=True),
+    "choices": Key("logging"),  # this and the next two are what a run says of its own settings
+    "sources": Key("logging"),
+    "scale.replaced": Key("logging"),
+    # Bookkeeping
+    "sweep": Key("bookkeeping", of_line=True),
+    "resume": Key("bookkeeping", once=True),
+    "dry_run": Key("bookkeeping", of_line=True, once=True),
+    "jobs": Key("bookkeeping", of_line=True),
+    "hydra.launcher": Key("bookkeeping", of_line=True),
+    "hydra.sweeper": Key("bookkeeping", of_line=True),
+    "hydra.sweep": Key("bookkeeping", of_line=True),
+    "hydra.mode": Key("bookkeeping", of_line=True),
+    "hydra.run": Key("bookkeeping", of_line=True),
+}
 
 
-@with_config(STRICT | ConfigDict(extra="ignore"))
-class Evaluate(TypedDict):
-    """The keys of conf/evaluate.yaml that no part takes."""
-
-    checkpoint: Name | None
-    pooling: AnyPooling | None
-    lowercase: bool
-    max_length: Count | None
-    batch_size: Count
-    dtype: Literal["fp32", "bf16", "fp16"]
-    splits: Annotated[list[Split], MinLen(1)]
-    allow_partial: bool
-    smoke: bool
-    case: str | None
-    whitening: Afterwards
-    paths: dict[str, str | None]
-    eval: dict[str, Part]
-    tracker: dict[str, Part]
+def entry(key: str) -> Key:
+    """What the table says of a dotted key, or of a group such as hydra/launcher: its own entry, or its nearest parent's."""
+    parts = key.replace("/", ".").split(".")
+    parents = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
+    return next((KEYS[parent] for parent in parents if parent in KEYS), OTHERS)
 
 
-COMMANDS: dict[str, type] = {"train": Train, "evaluate": Evaluate}
+def role(key: str) -> Role:
+    """What a key is for."""
+    return entry(key).role
+
+
+def is_science(key: str) -> bool:
+    """Whether a key decides what is learned or scored: it names a job's folder, and a report compares it."""
+    return entry(key).role == "science"
+
+
+def changes_a_table(key: str) -> bool:
+    """Whether the numbers of a table depend on a key."""
+    return is_science(key) and not entry(key).harmless
+
+
+def identity(config: Mapping[str, object]) -> dict[str, object]:
+    """The settings, by dotted key, that a resumed run must share with the run it continues.
+
+    config: cse-train's, as composed and resolved.
+    """
+    return {key: value for key, value in flattened(config).items() if entry(key).fixed}
+
+
+def key_of(word: str) -> str:
+    """The key of a word of a command line: `trainer.lr` of `trainer.lr=1e-5`, `++trainer.lr=1e-5` and `~trainer.lr`."""
+    return word.partition("=")[0].lstrip("+~")
+
+
+def makes_again(word: str) -> bool:
+    """Whether a word belongs on a line that makes a run again on any machine: science, and the sweep that it is of."""
+    return not word.startswith("~") and (is_science(key_of(word)) or key_of(word) == "sweep")

@@ -8,6 +8,7 @@ from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path
 
+from cse.config.keys import makes_again
 from cse.eval.score import nature
 from cse.files import csv_text
 from cse.record.runs import Run
@@ -18,8 +19,6 @@ from cse.report.settings import differing, short_names, shown
 from cse.report.statistics import summary
 
 FEW = 8  # scores that are all shown where nobody says which
-AUTOMATIC = re.compile(r"~|resume=|hydra[./]|tracker\.wandb\.(name|group)=")
-"""Words of a job's command line that its engine added."""
 
 
 @dataclass(frozen=True)
@@ -190,8 +189,8 @@ def program_of(run: Run) -> str:
 
 
 def words_of(run: Run) -> list[str]:
-    """The words of a run's command line, without what an engine added."""
-    return [word for word in run.overrides if not AUTOMATIC.match(word)]
+    """The words of a run's command line that say what it is, wherever it is run."""
+    return list(filter(makes_again, run.overrides))
 
 
 def command_of(run: Run) -> str:

@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections import Counter, defaultdict
 
+from cse.config.keys import entry, is_science
 from cse.dotted import Json, flattened
 from cse.record.runs import Run, Where, same, varying
 from cse.record.status import DONE, FAILED, RUNNING, STOPPED, Status, status_of
@@ -75,7 +76,6 @@ def _from_paper(run: Run, setting: Where) -> dict[str, str]:
 
 
 SCORING = ("torch", "transformers", "numpy", "scipy", "scikit-learn", "mteb")  # versions that may change a score
-UNSEEN = ("paths.", "tracker", "note", "resume", "sources", "data.cache_dir", "trainer.workers", "trainer.save_every")
 
 
 def mixed(name: str, runs: list[Run], seed: str, settings: bool) -> list[str]:
@@ -85,7 +85,9 @@ def mixed(name: str, runs: list[Run], seed: str, settings: bool) -> list[str]:
     keys = [
         key
         for key in (varying(runs, seed) if settings else [])
-        if not key.startswith((*UNSEEN, "eval.")) and key != "eval" and "seed" not in key.rpartition(".")[2]
+        if (is_science(key) or entry(key).fixed)
+        and key.partition(".")[0] != "eval"  # scored_differently tells it with its data
+        and "seed" not in key.rpartition(".")[2]
     ]
     differing = [*keys, *scored_differently(runs)]
     return [f"{name}: joins runs that differ in {'; '.join(differing)}"] if differing else []

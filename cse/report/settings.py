@@ -1,15 +1,9 @@
 """In which settings runs differ, and what each is called in few words: the columns of a comparison."""
 
-import re
 from collections.abc import Iterable, Sequence
 
+from cse.config.keys import is_science
 from cse.record.runs import Run, plain, varying
-
-HOW = re.compile(
-    r"(choices|tracker|jobs|hydra|paths|recipe|sources|note|resume|sweep|dry_run|allow_partial)([./@].*)?"
-    r"|scale\..*|data\.(preview|cache_dir)|trainer\.(workers|log_every|save_every|devices)"
-)
-"""Where and how a run is made, logged and kept; what it is, is in the other keys."""
 
 
 def differing(runs: Sequence[Run], seed: str) -> list[str]:
@@ -34,7 +28,7 @@ def differing(runs: Sequence[Run], seed: str) -> list[str]:
 
 def counts(key: str, seed: str) -> bool:
     """Whether a key may be a column."""
-    return key != seed and not HOW.fullmatch(key)
+    return key != seed and is_science(key)
 
 
 def typed_keys(runs: Iterable[Run]) -> list[str]:

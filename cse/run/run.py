@@ -87,11 +87,11 @@ def train(cfg: DictConfig, folder: Path, signals: "Signals") -> float | None:
 
 def begin(cfg: DictConfig, folder: Path, accelerator: "Accelerator") -> "tuple[Training, Record] | None":
     """Everything before the first step; None for a run that was only to be looked at, which then has been."""
+    from cse.config.keys import identity
     from cse.data.overlap import overlap
     from cse.run.best import recover_best
     from cse.run.preview import preview
     from cse.run.summary import announce, foretell, guess
-    from cse.training.checkpoint import identity
     from cse.training.loop import Training
 
     is_first = accelerator.is_main_process

@@ -1,7 +1,6 @@
 """The model card of an exported encoder, README.md: what made it, what it scores, whom to cite, in the hub's format."""
 
 import math
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import yaml
 
 from cse.config.groups import PACKAGE_DIR
+from cse.config.keys import makes_again
 from cse.sources.catalogue import DATASETS
 from cse.types import Config, Json
 
@@ -24,9 +24,6 @@ NAMES = {
     "whitenedcse": "WhitenedCSE",
 }
 """Objectives as their papers write them."""
-
-OWN_WAYS = re.compile(r"(hydra\.|tracker|paths\.|resume=|jobs\.|dry_run=|~report$)")
-"""Words of a command that say how it was run on its machine, and not what was trained."""
 
 BODY = """\
 # {title}
@@ -168,7 +165,7 @@ def bibtex(entry: Json) -> str:
 
 def shareable(command: str) -> str:
     """The command without the folders, trackers and schedulers of the machine that ran it; of paths the last part."""
-    words = [word for word in shlex.split(command) if not OWN_WAYS.match(word)]
+    words = [word for word in shlex.split(command) if makes_again(word)]
     parts = (word.partition("=") for word in words)
     return shlex.join(
         f"{key}{equals}{value.rpartition('/')[2] if value.startswith(('/', '~')) else value}"

@@ -24,6 +24,7 @@ from pathlib import Path
 from omegaconf import DictConfig, OmegaConf
 
 from cse.config.compose import SWITCH, composed, nearest, without_hydra
+from cse.config.keys import changes_a_table, identity, is_science, key_of
 from cse.dotted import Config
 from cse.errors import UserError
 
@@ -31,15 +32,6 @@ OWN_KEYS = ("cases", "report", "same_runs_as", "search_each", "laptop")
 SEEDS = "1,2,3"  # of scale=laptop, where the sweep has none of its own
 SHARED = {"model", "paths", "smoke", "scale", "tracker", "allow_partial"}  # keys of cse-eval that are its run's too
 SLUG = 80  # characters of a folder's name before its hash
-
-# What may change between two starts of the same job: where it logs, how it is started, how fast it goes.
-MAY_CHANGE = re.compile(
-    r"sweep|case|resume|dry_run|jobs\..*|tracker.*|hydra[./].*|paths\.cache|data\.preview|"
-    r"trainer\.(workers|log_every|save_every|devices)"
-)
-
-# What changes no number in a table: more scores, another way to the same result.
-HARMLESS = re.compile(r"note|allow_partial|paths\..*|eval|eval\..*|trainer\.(chunk|watch|deterministic)")
 
 
 @dataclass(frozen=True)
@@ -139,15 +131,15 @@ class Sweep:
         """Those of a run's overrides that decide what it runs and that neither the axes nor the cases hold."""
         axes = {"case", "checkpoint", *self.params}
         bundled = {override for bundle in self.cases.values() for override in bundle}
-        rest = [o for o in overrides if decides(o) and not o.startswith("~") and o not in bundled]
-        return [o for o in rest if key_of(o) not in axes and not HARMLESS.fullmatch(key_of(o))]
+        rest = [o for o in overrides if not o.startswith("~") and o not in bundled]
+        return [o for o in rest if key_of(o) not in axes and changes_a_table(key_of(o))]
 
     def slug(self, readable: Sequence[str], arguments: Sequence[str]) -> str:
         """A folder's name: the axes, then other overrides, and a hash of everything that decides what it runs."""
         place = {key: place for place, key in enumerate(dict.fromkeys(["case", *self.params, "seed"]))}
-        shown = [override for override in readable if key_of(override) == "case" or decides(override)]
+        shown = [override for override in readable if decides(override)]
         shown.sort(key=lambda override: (place.get(key_of(override), len(place)), key_of(override)))
-        return short_name(shown, filter(decides, arguments))
+        return short_name(shown, (a for a in arguments if decides(a) and key_of(a) != "case"))  # its words say it
 
 
 def scale_of(arguments: Sequence[str]) -> str:
@@ -236,12 +228,7 @@ def merged(overrides: Sequence[str]) -> list[str]:
 
 def decides(override: str) -> bool:
     """Whether an override changes what a job computes."""
-    return not MAY_CHANGE.fullmatch(key_of(override))
-
-
-def key_of(override: str) -> str:
-    """`trainer.lr` of `trainer.lr=1e-5`, `++trainer.lr=1e-5` and `~trainer.lr`."""
-    return override.partition("=")[0].lstrip("+~")
+    return is_science(key_of(override))
 
 
 def root_of(override: str) -> str:
@@ -260,10 +247,7 @@ def quoted(value: object) -> str:
 
 
 def settings(config: DictConfig) -> Config:
-    """The settings, by dotted key, that a finished run must share with the job; folders and workers may differ."""
+    """The settings, by dotted key, that a finished run must share with the job; the machine may be another."""
     from cse.run.build import resolved
-    from cse.training.checkpoint import identity
 
-    where = ("cache_dir", "cache", "workers", "devices")
-    values = identity(resolved(without_hydra(config)))
-    return {key: value for key, value in values.items() if key.split(".")[-1] not in where}
+    return {key: value for key, value in identity(resolved(without_hydra(config))).items() if is_science(key)}

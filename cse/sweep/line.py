@@ -1,22 +1,20 @@
 """A command line with -m or sweep=: which words belong to the jobs, and which say how jobs are started."""
 
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from cse.config import compose as composition
+from cse.config.keys import entry, key_of
 from cse.errors import MissingResource, UserError
 from cse.sweep import jobs, multirun
 
 MULTI = ("-m", "--multirun")
 INFORM = ("--cfg", "-c", "--info", "-i", "--shell-completion", "-sc", "--hydra-help", "--version")  # nothing is run
-OWN = re.compile(r"sweep|dry_run|jobs\..*|hydra/(launcher|sweeper)|hydra\.(launcher|sweeper|sweep|mode|run)(\..*)?")
-"""The keys that say how jobs are started; all others are the jobs' own."""
-PASSED = re.compile(r"hydra\.(launcher\.(?!n_jobs)|sweeper\.(?!n_trials)).*")
-"""Those of them that Hydra's launcher and sweeper read as they stand."""
+NOT_PASSED = ("hydra.launcher.n_jobs", "hydra.sweeper.n_trials")
+"""Those of Hydra's launcher and sweeper that the line reads itself."""
 INSTALL = "pip install -e '.[launchers]'"
 PLUGINS = {
     ("hydra/launcher", "joblib"): ("hydra_joblib_launcher", INSTALL),
@@ -135,9 +133,11 @@ def is_many(arguments: Sequence[str]) -> bool:
 def read(arguments: Sequence[str], program: str) -> Line:
     """The line of these arguments. Raises UserError for an unknown sweep, and what Line.check raises."""
     arguments = [argument for argument in arguments if argument not in MULTI]
-    given = {jobs.key_of(argument): jobs.value_of(argument) for argument in arguments}
-    own = [argument for argument in arguments if not OWN.fullmatch(jobs.key_of(argument))]
-    passed = [argument for argument in arguments if PASSED.fullmatch(jobs.key_of(argument))]
+    given = {key_of(argument): jobs.value_of(argument) for argument in arguments}
+    own = [argument for argument in arguments if not entry(key_of(argument)).of_line]
+    passed = [
+        a for a in arguments if a.startswith(("hydra.launcher.", "hydra.sweeper.")) and key_of(a) not in NOT_PASSED
+    ]
     table = jobs.read(given["sweep"]) if is_named(given.get("sweep")) else multirun.of_line(program, own)
     line = Line(program, given, own, passed, table)
     line.check()
@@ -151,5 +151,5 @@ def is_named(sweep: str | None) -> bool:
 
 def with_fixed(arguments: Sequence[str], search: Sequence[str]) -> list[str]:
     """The arguments, with the values that a search keeps fixed in place of their own."""
-    fixed = {jobs.key_of(override) for override in search}
-    return [*search, *(argument for argument in arguments if jobs.key_of(argument) not in fixed)]
+    fixed = {key_of(override) for override in search}
+    return [*search, *(argument for argument in arguments if key_of(argument) not in fixed)]

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cse.sweep.jobs import Job, decides, is_axis, key_of, merged, short_name
+from cse.config.keys import key_of
+from cse.sweep.jobs import Job, decides, is_axis, merged, short_name
 
 
 @dataclass(frozen=True)

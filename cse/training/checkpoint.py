@@ -18,25 +18,11 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from typing_extensions import TypedDict
 
-from cse.dotted import flattened
 from cse.errors import UserError
 from cse.files import remove_leftovers, replaced_file
-from cse.types import Config, Json
+from cse.types import Json
 
 FILE = "last/state.safetensors"
-GROUPS = ("model", "objective", "augmentation", "aux_modality", "data", "trainer", "masking", "seed")
-MAY_CHANGE = {  # on resume: where a run logs, how it is started and when it stops early
-    "trainer.max_steps",
-    "trainer.patience",
-    "trainer.stop_early",
-    "trainer.workers",
-    "trainer.log_every",
-    "trainer.save_every",
-    "aux_modality.data.workers",
-    "aux_modality.data.cache",
-    "data.cache_dir",
-    "data.preview",
-}
 
 
 class About(TypedDict):
@@ -137,15 +123,6 @@ def restore(
 def frozen_names(module: nn.Module) -> set[str]:
     """The parameters that are not trained (all but the adapter, with model.lora): `last/` does not hold them."""
     return {name for name, p in module.named_parameters(remove_duplicate=False) if not p.requires_grad}
-
-
-def identity(config: Config) -> dict[str, object]:
-    """The settings, by dotted key, that a resumed run must share with the run it continues.
-
-    config: as composed and resolved.
-    """
-    settings = flattened({group: config[group] for group in GROUPS})
-    return {key: value for key, value in settings.items() if key not in MAY_CHANGE}
 
 
 def check_same_settings(folder: Path, before: dict[str, object], now: dict[str, object]) -> None:

@@ -37,7 +37,7 @@ Callback = Callable[[int, Scores], None]
 class Training:
     """A run's state and its loop. Call `start` once, then `run`; building it neither reads nor writes a file.
 
-    folder: the run's. identity: the settings that a resumed run must share (checkpoint.identity).
+    folder: the run's. identity: the settings that a resumed run must share (cse.config.keys.identity).
     """
 
     def __init__(self, parts: Parts, accelerator: Accelerator, folder: Path, identity: dict[str, object]):

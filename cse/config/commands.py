@@ -1,0 +1,77 @@
+"""The keys of conf/train.yaml and conf/evaluate.yaml that no part takes, with what each may be (cse.config.check)."""
+
+from collections.abc import Callable
+from typing import Annotated, Literal
+
+from annotated_types import MinLen
+from pydantic import ConfigDict, with_config
+from typing_extensions import TypedDict
+
+from cse.model.pooling import AnyPooling
+from cse.model.whitening import Kind
+from cse.ranges import STRICT, Count, Name, Seed, Split
+
+Part = Callable[..., object]
+"""A node with a `_target_`: it is checked against its own signature."""
+
+
+class Jobs(TypedDict):
+    """How a sweep runs its jobs."""
+
+    parallel: Count
+
+
+@with_config(STRICT | ConfigDict(extra="ignore"))
+class Train(TypedDict):
+    """The keys of conf/train.yaml that no part takes."""
+
+    seed: Seed
+    resume: Name | None
+    note: str | None
+    dry_run: bool
+    smoke: bool
+    case: str | None
+    jobs: Jobs
+    allow_partial: bool
+    checkpoint: None
+    paths: dict[str, str | None]
+    model: Part
+    data: Part
+    augmentation: Part
+    objective: Part
+    masking: Part
+    trainer: Part
+    aux_modality: dict[str, object]
+    eval: dict[str, Part]
+    tracker: dict[str, Part]
+
+
+class Afterwards(TypedDict):
+    """BERT-whitening of the finished embeddings."""
+
+    kind: Kind | None
+    components: Count | None
+    fit: Name | None
+
+
+@with_config(STRICT | ConfigDict(extra="ignore"))
+class Evaluate(TypedDict):
+    """The keys of conf/evaluate.yaml that no part takes."""
+
+    checkpoint: Name | None
+    pooling: AnyPooling | None
+    lowercase: bool
+    max_length: Count | None
+    batch_size: Count
+    dtype: Literal["fp32", "bf16", "fp16"]
+    splits: Annotated[list[Split], MinLen(1)]
+    allow_partial: bool
+    smoke: bool
+    case: str | None
+    whitening: Afterwards
+    paths: dict[str, str | None]
+    eval: dict[str, Part]
+    tracker: dict[str, Part]
+
+
+COMMANDS: dict[str, type] = {"train": Train, "evaluate": Evaluate}

@@ -1,0 +1,64 @@
+"""Each key has one role in the table, and what resuming, sweeps and reports ask of it follows."""
+
+import pytest
+from omegaconf import OmegaConf
+
+from cse.config.compose import composed
+from cse.config.groups import choices
+from cse.config.keys import KEYS, changes_a_table, entry, identity, is_science, key_of, makes_again
+from cse.dotted import flattened
+
+RECORDED = ("scale.replaced", "choices", "sources")  # in the records of runs, not in conf/
+OF_LINES = ("sweep",)  # a group whose choices set the keys of others
+
+
+def composed_keys() -> set[str]:
+    """Every key of either command, with all that is below it, of every choice that has keys of its own."""
+    lines = [("train", [f"aux_modality={name}"]) for name in choices("aux_modality")]
+    lines += [("train", [f"augmentation={name}"]) for name in choices("augmentation")]
+    configs = [composed("evaluate", []), *(composed(command, line) for command, line in lines)]
+    flat = {key for config in configs for key in flattened(OmegaConf.to_container(config))}
+    return {".".join(key.split(".")[:count]) for key in flat for count in range(1, len(key.split(".")) + 1)}
+
+
+def test_no_entry_names_a_key_that_no_config_has():
+    assert set(KEYS) - composed_keys() == {*RECORDED, *OF_LINES} - composed_keys()
+
+
+@pytest.mark.parametrize(
+    ("key", "role"),
+    [
+        ("trainer.lr", "science"),
+        ("objective.head.hidden", "science"),
+        ("trainer.chunk", "science"),
+        ("trainer.workers", "machine"),
+        ("paths.senteval", "machine"),
+        ("tracker.wandb.group", "logging"),
+        ("trainer.log_every", "logging"),
+        ("hydra/launcher", "bookkeeping"),
+        ("hydra.launcher.n_jobs", "bookkeeping"),
+        ("hydra.job.name", "logging"),
+        ("scale", "science"),
+        ("scale.replaced.eval", "logging"),
+    ],
+)
+def test_a_key_has_the_role_of_its_own_entry_or_of_its_nearest_parent(key, role):
+    assert entry(key).role == role
+    assert is_science(key) == (role == "science")
+
+
+def test_a_run_goes_on_with_the_same_science_and_as_many_processes():
+    trainer = {"lr": 1.0, "max_steps": 3, "workers": 2, "log_every": 1, "devices": 2, "chunk": 8}
+    config = {"trainer": trainer, "seed": 1, "eval": {"sts": {}}, "paths": {"cache": "x"}, "resume": None, "note": "n"}
+    assert set(identity(config)) == {"trainer.lr", "trainer.devices", "trainer.chunk", "seed"}
+
+
+def test_a_table_depends_on_science_but_for_more_scores_and_other_ways_to_the_same():
+    keys = ["trainer.lr", "model", "eval", "eval.sts.senteval", "trainer.chunk", "trainer.watch", "paths.cache", "note"]
+    assert list(filter(changes_a_table, keys)) == ["trainer.lr", "model"]
+
+
+def test_only_what_says_what_a_run_is_makes_it_again():
+    words = ["sweep=a/b", "case=c", "+trainer.lr=1", "~report", "paths.cache=/x", "resume=auto", "hydra.mode=RUN", "-m"]
+    assert list(filter(makes_again, words)) == ["sweep=a/b", "case=c", "+trainer.lr=1", "-m"]
+    assert list(map(key_of, words[2:5])) == ["trainer.lr", "report", "paths.cache"]
