@@ -78,7 +78,7 @@ KEYS: dict[str, Key] = {
 
 
 def entry(key: str) -> Key:
-    """What the table says of a dotted key, or of a group such as hydra/launcher: its own entry, or its nearest parent's."""
+    """The entry of a dotted key, or of a group such as hydra/launcher: its own, or its nearest parent's."""
     parts = key.replace("/", ".").split(".")
     parents = (".".join(parts[:count]) for count in range(len(parts), 0, -1))
     return next((KEYS[parent] for parent in parents if parent in KEYS), OTHERS)

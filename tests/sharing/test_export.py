@@ -118,7 +118,7 @@ def test_pushed_and_loaded_from_the_hub(run, cse_export, toy_hub, tiny_bert, mon
 
 def test_a_token_in_a_runs_command_is_refused(run, cse_export, monkeypatch, capfd):
     record = json.loads((run / "results.json").read_text())
-    record["command"] += f" note={TOKEN}"
+    record["command"] += f" data.path={TOKEN}"
     (run / "results.json").write_text(json.dumps(record))
     assert cse_export(run) == 2
     said = capfd.readouterr().err
