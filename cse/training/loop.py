@@ -54,11 +54,8 @@ class Training:
             raise UserError(f"trainer.accumulate={trainer.accumulate}: an epoch has {batches.steps_per_epoch} batches")
         self.planned = max(1, round(trainer.epochs * self.epoch_steps))
         self.steps = min(trainer.max_steps or self.planned, self.planned)
-        compilation.check_precision(parts.encoder, accelerator.mixed_precision)
-        chosen = compilation.plan(trainer.compile, parts.encoder, self.steps, trainer.deterministic)
-        self.update = Update(
-            parts, self.modules, accelerator, steps=trainer.schedule_steps or self.planned, plan=chosen
-        )
+        compilation.check_settings(trainer, parts.encoder, accelerator.mixed_precision)
+        self.update = Update(parts, self.modules, accelerator, steps=trainer.schedule_steps or self.planned)
         self.watched = watched(trainer, parts.evaluators)
         self.dev_data = {name: parts.evaluators[name].provenance().get("files", {}) for name in self.watched}
         self.step, self.best_step = 0, 0

@@ -49,7 +49,7 @@ class Trainer:
     stop_on_collapse: bool
     workers: Natural
     deterministic: bool
-    compile: bool | Literal["auto"]
+    compile: bool
     devices: Count
 
 

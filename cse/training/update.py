@@ -14,7 +14,7 @@ from cse.eval.geometry import alignment, effective_rank, uniformity
 from cse.training import compilation, optim
 from cse.training.distributed import average_gradients
 from cse.training.settings import Parts
-from cse.training.step import Chunks, chunked_step, plain_step, rows_of
+from cse.training.step import Chunks, chunked_step, plain_step
 from cse.types import AuxModality, Batch, Encoded
 
 Metrics = dict[str, Tensor | float]
@@ -24,29 +24,19 @@ Metrics = dict[str, Tensor | float]
 class Update:
     """The optimizers of a run and the two kinds of update that use them; `modules` are already on their device.
 
-    steps: the length of the schedules. plan: whether the encoder is compiled for text, on the first batch. NonLing-CSE
-    updates separately: two AdamW objects, each with moments of its own for the encoder.
+    steps: the length of the schedules. NonLing-CSE updates separately: two AdamW objects, each with moments of its own
+    for the encoder.
     """
 
-    def __init__(
-        self,
-        parts: Parts,
-        modules: dict[str, nn.Module],
-        accelerator: Accelerator,
-        *,
-        steps: int,
-        plan: compilation.Choice,
-    ):
+    def __init__(self, parts: Parts, modules: dict[str, nn.Module], accelerator: Accelerator, steps: int):
         self.trainer, self.aux = parts.trainer, parts.aux
         self.encoder, self.objective = parts.encoder, parts.objective
         self.modules, self.accelerator, self.steps = modules, accelerator, steps
-        self.plan = plan
-        self.text_encoder: nn.Module | None = None
-        self.chunks: Chunks | None = None
+        self.text_encoder = compilation.compiled(self.encoder) if self.trainer.compile else self.encoder
         self.text_step = partial(plain_step, scale=self.trainer.gather_scale)
         if self.trainer.chunk is not None or self.trainer.chunk_tokens is not None:
-            self.chunks = Chunks(self.trainer.chunk, self.trainer.chunk_tokens)
-            self.text_step = partial(chunked_step, scale=self.trainer.gather_scale, chunks=self.chunks)
+            chunks = Chunks(self.trainer.chunk, self.trainer.chunk_tokens)
+            self.text_step = partial(chunked_step, scale=self.trainer.gather_scale, chunks=chunks)
         self.joint = self.aux is not None and self.aux.optimizer == "joint"
         self.trained = [module for name, module in modules.items() if name != "aux" or self.joint]
         self.optimizers = {"optimizer": self._adamw(self.trained, self.trainer.weight_decay, self.trainer.no_decay)}
@@ -70,8 +60,6 @@ class Update:
         for _ in range(self.trainer.accumulate):
             batch = next(batches)
             with self.accelerator.autocast():
-                if self.text_encoder is None:
-                    self.text_encoder = self.first_of(batch)
                 loss, views = self.text_step(self.text_encoder, self.objective, batch, self.backward)
             for name, part in {"loss": loss.total, **loss.parts}.items():
                 metrics[name] = metrics.get(name, 0.0) + part.detach() / self.trainer.accumulate
@@ -83,14 +71,6 @@ class Update:
         if separate is not None and separate.order == "text_first":
             metrics |= self.aux_update(separate, step, next(aux_batches))
         return metrics | {"lr": lr, "grad_norm": norm}, views
-
-    def first_of(self, batch: Batch) -> nn.Module:
-        """The encoder that text goes through, compiled or not, tried on what the run's first forward will see."""
-        tokens = batch.tokens
-        if self.chunks:
-            tokens = rows_of(tokens, self.chunks.cut(tokens.mask_BT.sum(1))[0])
-        tokens = tokens.to(self.accelerator.device)
-        return compilation.compiled_or_plain(self.encoder, self.plan, tokens, self.accelerator.mixed_precision)
 
     def backward(self, total: Tensor) -> None:
         """Add the gradient of one of the update's batches to what is there."""
