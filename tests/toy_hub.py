@@ -18,9 +18,8 @@ class ToyHub:
     """Repositories by "models/NAME" or "datasets/NAME", each a dictionary from path to content.
 
     moved: old model name -> new. gated: repositories that ask for terms. status: an HTTP status for all requests.
-    breaks: downloads that end in the middle before one goes through. lists_sizes: as the public hub does, mirrors may
-    not. requests: method, path and status of each. lfs: the sha256 that is given out for a path. tokens: the headers
-    with which repositories were made.
+    breaks: downloads that end in the middle before one goes through. requests: method, path and status of each.
+    lfs: the sha256 that is given out for a path. tokens: the headers with which repositories were made.
     """
 
     repos: dict[str, dict[str, bytes]] = field(default_factory=dict)
@@ -30,7 +29,6 @@ class ToyHub:
     breaks: int = 0
     lfs: dict[str, str] = field(default_factory=dict)
     tokens: list[str] = field(default_factory=list)
-    lists_sizes: bool = True
     requests: list[str] = field(default_factory=list)
     url: str = ""
 
@@ -147,8 +145,6 @@ class Handler(BaseHTTPRequestHandler):
         for one in siblings:
             if one["rfilename"] in self.hub.lfs:
                 one["lfs"] = {"size": one["size"], "sha256": self.hub.lfs[one["rfilename"]], "pointerSize": 1}
-            if not self.hub.lists_sizes:
-                del one["size"]
         about = {"id": name.partition("/")[2], "sha": COMMIT, "siblings": siblings, "tags": [], "private": False}
         self.answer(200, about | {"gated": "manual" if name in self.hub.gated else False})
 
@@ -161,7 +157,8 @@ class Handler(BaseHTTPRequestHandler):
         if path not in files:
             return self.answer(404, X_Error_Code="EntryNotFound")
         whole = files[path]
-        headers = {"ETag": f'"{hashlib.sha1(whole).hexdigest()}"', "Accept_Ranges": "bytes"}
+        etag = self.hub.lfs.get(path) or hashlib.sha1(whole).hexdigest()
+        headers = {"ETag": f'"{etag}"', "Accept_Ranges": "bytes"}
         span = re.match(r"bytes=(\d*)-(\d*)", self.headers.get("Range", "") if self.command == "GET" else "")
         if not span:
             return self.answer(200, whole, **headers)

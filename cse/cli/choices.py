@@ -15,7 +15,6 @@ from cse.config import groups
 from cse.errors import MissingResource, UserError
 from cse.run.build import make
 from cse.sources import hub
-from cse.sources.download import size_of
 
 if TYPE_CHECKING:
     from cse.data.stream import Stream
@@ -114,7 +113,7 @@ def asked(repos: set[hub.Repo]) -> dict[hub.Repo, Availability]:
         except MissingResource as error:
             return Availability("missing", str(error))
         size = sum(one.size or 0 for one in hub.files_of_model(files)) if repo.kind == "model" else 0
-        return Availability("hub", f"{repo.name}{f', {size_of(size)}' if size else ''}: downloaded when first used")
+        return Availability("hub", f"{repo.name}{f', {hub.size_of(size)}' if size else ''}: downloaded when first used")
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         return dict(zip(repos, pool.map(answer, repos), strict=True))

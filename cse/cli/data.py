@@ -8,15 +8,10 @@ import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cse.cli import compose, streams
-from cse.errors import MissingResource
-
-if TYPE_CHECKING:  # the readers import torch
-    from omegaconf import DictConfig
-
-    from cse.sources.checked import CheckedPart
+from cse.errors import MissingResource, UserError
+from cse.sources.catalogue import ANY_LANGUAGE, DATASETS
 
 log = logging.getLogger("cse")
 
@@ -25,10 +20,11 @@ EXAMPLES = """\
   cse-data list nli imagenet                 these alone, with the sweeps that need them
   cse-data fetch wiki1m senteval             into the hub's cache, where runs look
   cse-data fetch wikipedia:de --to FOLDER    as plain files into FOLDER/wikipedia, with their checksums
-  cse-data check FOLDER                      whole, altered or missing, part by part, with the rows of each
+  cse-data check FOLDER                      whole, altered or missing, file by file; or the NAME of a dataset
 
 Exit codes: 0 whole, 1 something is missing, altered or cannot be had, 2 a mistake on the command line.
 """
+BY_CHARACTERS = ("zh", "ja")  # languages that put no blanks between words; the values are conf/data/wikipedia.yaml's
 
 
 def main() -> None:
@@ -51,37 +47,64 @@ def parser() -> argparse.ArgumentParser:
     verbs = whole.add_subparsers(required=True, metavar="list | fetch | check")
     one = verbs.add_parser("list", help="every dataset that the configurations can use")
     one.add_argument("names", nargs="*", metavar="NAME", help="these alone, with the sweeps that need them")
-    one.set_defaults(run=show_list)
-    one = verbs.add_parser("fetch", help="get datasets, and check them")
+    one.set_defaults(run=list_datasets)
+    one = verbs.add_parser("fetch", help="get datasets")
     one.add_argument("names", nargs="+", metavar="NAME", help="wiki1m, senteval, wikipedia:de, ...")
     one.add_argument("--to", type=Path, metavar="FOLDER", help="plain files there; without it, where runs look")
-    one.set_defaults(run=fetch_all)
+    one.set_defaults(run=fetch_datasets)
     one = verbs.add_parser("check", help="is a copy whole?")
-    one.add_argument("folder", type=Path, metavar="FOLDER")
-    one.set_defaults(run=check_folder)
+    one.add_argument("place", metavar="FOLDER|NAME")
+    one.set_defaults(run=check_copy)
     return whole
 
 
-def paths() -> "DictConfig":
+def parse(word: str) -> tuple[str, str | None]:
+    """(name, language) of NAME or NAME:LANGUAGE. Raises UserError for one that the catalogue lacks."""
+    from cse.config.compose import nearest
+
+    name, _, language = word.partition(":")
+    if name not in DATASETS:
+        raise UserError(f"there is no dataset {name}{nearest(name, list(DATASETS))}; cse-data list shows them all")
+    known = DATASETS[name].languages
+    if language and language not in known and known != (ANY_LANGUAGE,):
+        raise UserError(f"{word}: {name} has {', '.join(known) or 'one language alone'}")
+    return name, language or None
+
+
+def config_paths() -> dict[str, str | None]:
     """The config's paths, from the environment's variables."""
+    from omegaconf import OmegaConf
+
     from cse.config.compose import composed
 
-    return composed("train", []).paths
+    paths = OmegaConf.to_container(composed("train", []).paths, resolve=True)
+    assert isinstance(paths, dict)
+    return {str(name): path for name, path in paths.items()}
 
 
-def show_list(arguments: argparse.Namespace) -> int:
-    """Print the datasets, or those that are named with their sweeps."""
-    from cse.sources.catalogue import DATASETS
-    from cse.sources.request import parse
+def place_of(name: str, paths: dict[str, str | None]) -> Path | str | None:
+    """Where a dataset is on this machine; None where it is not. WordNet also travels with Debian and with NLTK."""
     from cse.sources.where import where
+
+    place = where(name, paths)
+    if place is None and name == "wordnet":
+        from cse.augmentation.wordnet import find_wordnet
+
+        try:
+            return find_wordnet(None)
+        except MissingResource:
+            return None
+    return place
+
+
+def list_datasets(arguments: argparse.Namespace) -> int:
+    """Print the datasets, or those that are named with their sweeps."""
     from cse.sweep.needs import kept
 
-    folders = paths()
-    names = [parse(name, None, Path()).name for name in arguments.names] or list(DATASETS)
-    sweeps = kept()
+    names = [parse(name)[0] for name in arguments.names] or list(DATASETS)
+    sweeps, paths = kept(), config_paths()
     for name in names:
-        about = DATASETS[name]
-        place = where(name, folders)
+        about, place = DATASETS[name], place_of(name, paths)
         count = len(sweeps[name])
         by = " ".join(sweeps[name]) if arguments.names else f"{count} sweep{'' if count == 1 else 's'}"
         lines = [
@@ -90,29 +113,26 @@ def show_list(arguments: argparse.Namespace) -> int:
             f"needed by {' '.join(about.reads)}; {by or 'no sweep'}",
             f"here: {place}" if place else f"not here: {how_to_get(name)}",
         ]
-        show(f"{name:<13}", lines)
+        print_beside(f"{name:<13}", lines)
     return 0
 
 
 def how_to_get(name: str) -> str:
     """What gets a dataset, in words."""
-    from cse.sources.catalogue import DATASETS
-    from cse.sources.fetch import FETCHES
-
     about = DATASETS[name]
-    if name not in FETCHES:
+    if about.package and not about.files:
         return f"pip install '{about.package}'"
     return f"cse-data fetch {name}" + (f"; gated: only you can {about.person}" if about.person else "")
 
 
 def size_of(size: int | None) -> str:
     """About how much is fetched."""
-    from cse.sources.download import size_of as in_words
+    from cse.sources.hub import size_of as in_words
 
     return "size told when it is fetched" if size is None else f"about {in_words(size)}"
 
 
-def show(head: str, lines: Sequence[str]) -> None:
+def print_beside(head: str, lines: Sequence[str]) -> None:
     """Print lines beside a name, as wide as the terminal is."""
     width = max(40, shutil.get_terminal_size((120, 24)).columns)
     text = [part for line in lines for part in textwrap.wrap(line, width - len(head), break_on_hyphens=False) or [""]]
@@ -120,58 +140,110 @@ def show(head: str, lines: Sequence[str]) -> None:
         print(f"{head if number == 0 else ' ' * len(head)}{line}")
 
 
-def fetch_all(arguments: argparse.Namespace) -> int:
+def fetch_datasets(arguments: argparse.Namespace) -> int:
     """Fetch and check each dataset; one that cannot be had leaves the others to be fetched."""
     from cse.run import startup
 
     startup.settle_hub()
     startup.quiet()
-    from cse.sources.check import check_folder
-    from cse.sources.fetch import fetch
-    from cse.sources.request import parse
-
-    cache = Path(paths().cache)
-    requests = [parse(name, arguments.to, cache) for name in arguments.names]  # all names are checked before any work
+    requests = [parse(name) for name in arguments.names]  # all names are checked before any work
     code = 0
-    for request in requests:
+    for name, language in requests:
+        about = DATASETS[name]
         try:
-            place = fetch(request)
+            place = fetch(name, language, arguments.to)
         except MissingResource as error:
-            code = compose.complain(str(error), 1)
+            by_hand = f"; only you can {about.person}, or name a copy, {about.setting}=FOLDER" if about.person else ""
+            code = compose.complain(f"{error}{by_hand}", 1)
             continue
-        parts = check_folder(place)
-        code = max(code, report([part for part in parts if part.state != "whole"]))
-        rows = sum(part.rows or 0 for part in parts)
-        count = "1 part" if len(parts) == 1 else f"{len(parts)} parts"
-        said = f": {count}, {rows:,} rows" if parts else ""
-        print(f"{request.name} is in {place}{said}")
-        if arguments.to or request.about.repo is None:
-            print(f"  use it with {request.about.setting}={place}")
+        print(f"{name} is in {place}")
+        if arguments.to or about.repo is None:
+            print(f"  use it with {about.setting}={place}")
     return code
 
 
-def check_folder(arguments: argparse.Namespace) -> int:
-    """Print what a folder holds, part by part."""
-    from cse.run import startup
+def fetch(name: str, language: str | None, folder: Path | None) -> Path:
+    """Where the dataset is now: in FOLDER/NAME, or without a folder where runs look. Raises MissingResource."""
+    from cse.config.compose import composed
+    from cse.sources import fetch as sources
 
-    startup.quiet()
+    cache = Path(str(config_paths()["cache"]))
+    if name == "wikipedia":
+        return fetch_wikipedia(language or "en", folder, cache)
+    if name == "imagenet":
+        return fetch_images(folder or cache)
+    if name == "librispeech":
+        return fetch_speech(folder or cache)
+    languages: list[str] = [language] if language else []
+    if name == "stsb_multi" and not languages:
+        languages = list(composed("evaluate", ["eval=stsb_multi"]).eval.stsb_multi.languages)
+    return sources.fetch(name, folder and folder / name, cache / "datasets" / name, languages)
+
+
+def fetch_wikipedia(language: str, folder: Path | None, cache: Path) -> Path:
+    """The sentences of one language that data=wikipedia draws: as a file, or as it reads them from its cache."""
+    from cse.config.compose import composed
+    from cse.files import replaced_file
+    from cse.run.build import make
+    from cse.sources.check import write_sums
+
+    words = [f"data.rows.language={language}", f"paths.cache={cache}"]
+    if language in BY_CHARACTERS:
+        words += ["data.rows.unit=characters", "data.rows.min_units=6", "data.rows.max_units=100"]
+    text = make(composed("train", ["data=wikipedia", *words]).data)
+    text.prepare()
+    if folder is None:
+        return text.cache / text.digest
+    target = folder / "wikipedia" / f"{language}.txt"
+    with replaced_file(target) as temporary, temporary.open("w", encoding="utf-8") as lines:
+        lines.writelines(f"{text.text(row)}\n" for row in range(len(text)))
+    write_sums(target.parent, [target])
+    return target
+
+
+def fetch_images(cache: Path) -> Path:
+    """The classes and images that aux_modality=visual uses, in a folder a class."""
+    from cse.config.compose import composed
+    from cse.data import hub_images
+
+    data = composed("train", ["aux_modality=visual"]).aux_modality.data
+    return hub_images.class_subset(
+        data.hub,
+        data.split,
+        hub_images.Columns(data.image_column, data.label_column),
+        classes=data.classes,
+        per_class=data.per_class,
+        seed=data.subset_seed,
+        cache=cache,
+    )
+
+
+def fetch_speech(cache: Path) -> Path:
+    """LibriSpeech's split that aux_modality=audio uses."""
+    from cse.config.compose import composed
+    from cse.data.audio import check_torchaudio
+    from cse.data.librispeech import librispeech
+
+    check_torchaudio()
+    return librispeech(cache, composed("train", ["aux_modality=audio"]).aux_modality.data.split)
+
+
+def check_copy(arguments: argparse.Namespace) -> int:
+    """Print what became of each file of a folder, or of a dataset where runs look."""
     from cse.sources.check import check
 
-    parts = check(arguments.folder)
-    code = report(parts)
-    states = Counter(part.state for part in parts)
-    total = ", ".join(f"{states[state]} {state}" for state in ("whole", "altered", "missing") if states[state])
-    print(f"{arguments.folder}: {total}")
-    return code
-
-
-def report(parts: "Sequence[CheckedPart]") -> int:
-    """Print parts, a line or two each; 1 where one is not whole."""
-    wide = max((len(f"{part.dataset} {part.part}") for part in parts), default=0)
-    for part in parts:
-        rows = "" if part.rows is None else f"{part.rows:,}"
-        show(f"{part.state:<8} {f'{part.dataset} {part.part}':<{wide}} {rows:>9}  ", [part.note])
-    return int(any(part.state != "whole" for part in parts))
+    place = Path(arguments.place)
+    if arguments.place in DATASETS and not place.exists():
+        found = place_of(arguments.place, config_paths())
+        if not isinstance(found, Path):
+            raise UserError(f"{arguments.place} is not here: {how_to_get(arguments.place)}")
+        place = found
+    files = check(place)
+    for one in files:
+        print(f"{one.state:<8} {one.path}")
+    counts = Counter(str(one.state) for one in files)
+    print(f"{place}: {', '.join(f'{counts[state]} {state}' for state in ('whole', 'altered', 'missing'))}")
+    return int(counts["whole"] < len(files))
 
 
 if __name__ == "__main__":

@@ -82,15 +82,15 @@ def openwebtext(min_units: Natural, tokenizer: Name | None, limit: Count | None,
     that come after the last one are not fetched. folder: a local copy of the parquet files; None: the hub's.
     """
     (column,) = DATASETS["openwebtext"].columns
-    local = hub.downloaded(repo_of("openwebtext"), openwebtext_files()) if folder is None else parquet_files(folder)
+    local = files_of_openwebtext() if folder is None else parquet_files(folder)
     texts = (text for path in local for (text,) in read_rows(path, [column], "utf-8"))
     return ((text,) for text in long_documents(texts, min_units, _counter(tokenizer), limit))
 
 
-def openwebtext_files() -> list[hub.RemoteFile]:
-    """OpenWebText's files on the hub. Raises MissingResource."""
-    (folder,) = DATASETS["openwebtext"].files
-    return [file for file in hub.listing(repo_of("openwebtext")) if file.path.startswith(folder)]
+def files_of_openwebtext() -> Iterator[Path]:
+    """OpenWebText's files of the hub, each downloaded when it is asked for. Raises MissingResource."""
+    repo, (folder,) = repo_of("openwebtext"), DATASETS["openwebtext"].files
+    return (hub.file(repo, path) for path in hub.paths(repo, folder))
 
 
 def parquet_files(folder: str) -> Iterator[Path]:

@@ -8,8 +8,7 @@ import tarfile
 from pathlib import Path
 
 from cse.errors import MissingResource, UserError
-from cse.files import alone, sha256, written_once
-from cse.sources.download import Download
+from cse.files import alone, written_once
 from cse.sources.web import download
 
 log = logging.getLogger("cse")
@@ -25,26 +24,17 @@ def librispeech(cache: Path, split: str) -> Path:
     known = archives()
     if split not in known:
         raise UserError(f"aux_modality.data.split={split}: LibriSpeech has {', '.join(known)}; {INSTEAD}")
+    url, checksum = known[split]
     with alone(cache / split):  # jobs that start at the same time would unpack, and remove, each other's archive
-        return folder if folder.is_dir() else _fetched(folder, cache, *known[split])
-
-
-def _fetched(folder: Path, cache: Path, url: str, expected: str) -> Path:
-    """Fetch the archive, check it and unpack it into `folder`. Raises MissingResource.
-
-    url, expected: the archive's address and sha256. For one process at a time.
-    """
-    split = folder.name
-    try:
-        archive = download(url, cache / Path(url).name)
-    except (MissingResource, OSError) as error:  # OSError: a full disk
-        raise MissingResource(f"LibriSpeech {split} is not in {cache}: {error}; {INSTEAD}") from error
-    if sha256(archive) != expected:
+        if folder.is_dir():
+            return folder
+        try:
+            archive = download(url, cache / Path(url).name, checksum)
+        except MissingResource as error:
+            raise MissingResource(f"LibriSpeech {split} is not in {cache}: {error}; {INSTEAD}") from error
+        log.info("web        %s: unpacking into %s", archive.name, folder)
+        written_once(folder, lambda temporary: unpack(archive, temporary, f"LibriSpeech/{split}/"))
         archive.unlink()
-        raise MissingResource(f"LibriSpeech {split}: what came from {url} is damaged; run it again, {INSTEAD}")
-    log.info("web        %s: unpacking into %s", archive.name, folder)
-    written_once(folder, lambda temporary: unpack(archive, temporary, f"LibriSpeech/{split}/"))
-    archive.unlink()
     return folder
 
 
@@ -56,14 +46,12 @@ def archives() -> dict[str, tuple[str, str]]:
 
 
 def unpack(archive: Path, folder: Path, inside: str) -> None:
-    """Write what the archive has under `inside` into the folder; how far it is, is told."""
-    with (
-        Download(f"{archive.name}, unpacked", archive.stat().st_size) as progress,
-        archive.open("rb") as raw,
-        tarfile.open(fileobj=raw, mode="r:gz") as files,
-    ):
-        for member in files:
-            if member.name.startswith(inside):
-                member.name = member.name.removeprefix(inside)
-                files.extract(member, folder, filter="data")
-            progress.add(raw.tell() - progress.done)
+    """Write what the archive has under `inside` into the folder."""
+
+    def moved(member: tarfile.TarInfo, place: str) -> tarfile.TarInfo | None:
+        """The member under its new name, or None for one from elsewhere; refused where it would leave the folder."""
+        name = member.name.removeprefix(inside)
+        return None if name == member.name else tarfile.data_filter(member.replace(name=name), place)
+
+    with tarfile.open(archive) as files:
+        files.extractall(folder, filter=moved)

@@ -18,9 +18,8 @@ TALKATIVE = (
 
 
 def quiet() -> None:
-    """Silence progress bars, loading reports and warnings of libraries; cse says what matters itself."""
+    """Silence loading reports and warnings of libraries; cse says what matters itself."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
-    os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     for name in ("HF_HUB_VERBOSITY", "DATASETS_VERBOSITY"):  # read when these are imported, which may be later
         os.environ.setdefault(name, "error")

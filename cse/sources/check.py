@@ -1,47 +1,105 @@
-"""Whether a copy of a dataset is whole: each part is read and counted by the reader of training or evaluation."""
+"""Whether a copy of a dataset is whole, file by file, by the checksums of its files.
 
-from collections.abc import Callable, Iterator
+A checksum is the folder's own (SHA256SUMS, which `cse-data fetch` writes and `sha256sum -c` reads), that of a copy that
+two independent sources have in common (cse/sources/SHA256SUMS), or the name of a file in the hub's cache.
+"""
+
+import gzip
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from cse.errors import UserError
-from cse.sources import check_files, check_tasks
-from cse.sources.checked import CheckedPart
+from cse.files import sha256, write_text
 
-CHECKS: dict[str, Callable[[Path], Iterator[CheckedPart]]] = {
-    "wiki1m, nli, wikiauto, openwebtext, wikipedia": check_files.texts,
-    "senteval": check_tasks.senteval,
-    "probing": check_tasks.probing_tasks,
-    "stsb_multi": check_tasks.translated_stsb,
-    "flickr": check_tasks.captions,
-    "coco": check_tasks.coco_pickles,
-    "wordnet": check_files.wordnet,
-    "folders of images": check_files.images,
-    "folders of speech": check_files.speech,
-}
+SUMS = "SHA256SUMS"
+CONTENT_OF_GZIP = ("flickr",)  # the same captions can be compressed differently
 
 
-MAX_DEPTH = 3  # of folders below the named one
+@dataclass(frozen=True)
+class CheckedFile:
+    """A file of a dataset, and what became of it."""
+
+    path: Path
+    state: Literal["whole", "altered", "missing"]
 
 
-def check(place: Path) -> list[CheckedPart]:
-    """The datasets in a folder, or in folders below it. Raises UserError where there is none."""
-    if not place.exists():
+def check(place: Path) -> list[CheckedFile]:
+    """Every file of which a checksum is known, in a folder and those below it. Raises UserError where there is none."""
+    if not place.is_dir():
         raise UserError(f"{place}: there is no such folder")
-    parts = find(place, MAX_DEPTH)
-    if not parts:
-        raise UserError(f"{place} holds nothing that cse-data knows: {', '.join(CHECKS)}")
-    return parts
+    folders = [Path(folder) for folder, _, _ in os.walk(place)]
+    checked = [one for folder in folders for look in (by_own_sums, by_known_sums, by_hub_names) for one in look(folder)]
+    if not checked:
+        known = ", ".join(sorted({name.partition("/")[0] for name in read_sums(KNOWN)}))
+        raise UserError(
+            f"{place} holds nothing whose checksums are known: neither {SUMS}, which cse-data fetch NAME --to FOLDER "
+            f"writes, nor files of the hub's cache, nor a copy of {known}"
+        )
+    return sorted(set(checked), key=lambda one: one.path)
 
 
-def find(place: Path, depth: int) -> list[CheckedPart]:
-    """The parts of this folder or, where it is no dataset, of those below it."""
-    parts = check_folder(place)
-    if parts or not depth or not place.is_dir():
-        return parts
-    folders = sorted(one for one in place.iterdir() if one.is_dir())
-    return [part for folder in folders for part in find(folder, depth - 1)]
+def by_own_sums(folder: Path) -> Iterator[CheckedFile]:
+    """The files that the folder's SHA256SUMS names."""
+    for name, expected in read_sums(folder / SUMS).items():
+        yield CheckedFile(folder / name, state_of(folder / name, expected))
 
 
-def check_folder(place: Path) -> list[CheckedPart]:
-    """The parts of every dataset whose files are directly in this folder."""
-    return [part for look in CHECKS.values() for part in look(place)]
+def by_known_sums(folder: Path) -> Iterator[CheckedFile]:
+    """The files of a copy that has no SHA256SUMS; where one file of a dataset is there, all others are expected."""
+    if (folder / SUMS).exists():
+        return
+    datasets: dict[str, dict[str, str]] = {}
+    for name, digest in read_sums(KNOWN).items():
+        dataset, _, file = name.partition("/")
+        datasets.setdefault(dataset, {})[file] = digest
+    for dataset, sums in datasets.items():
+        if any((folder / name).is_file() for name in sums):
+            for name, expected in sums.items():
+                yield CheckedFile(folder / name, state_of(folder / name, expected, dataset in CONTENT_OF_GZIP))
+
+
+def by_hub_names(folder: Path) -> Iterator[CheckedFile]:
+    """The files in the hub's cache that are named by their sha256 (all large ones are)."""
+    for file in folder.iterdir():
+        if file.is_symlink() and (expected := hub_sha256(file)):
+            yield CheckedFile(file, state_of(file, expected))
+
+
+def hub_sha256(file: Path) -> str | None:
+    """The sha256 that the hub gave for a file of its cache; None for a small one."""
+    name = file.resolve().name
+    return name if re.fullmatch("[0-9a-f]{64}", name) else None
+
+
+def state_of(file: Path, expected: str, unpacked: bool = False) -> Literal["whole", "altered", "missing"]:
+    """What became of a file, by its sha256, or by that of what it holds unpacked."""
+    if not file.is_file():
+        return "missing"
+    if not unpacked:
+        return "whole" if sha256(file) == expected else "altered"
+    try:
+        with gzip.open(file) as content:
+            return "whole" if hashlib.file_digest(content, "sha256").hexdigest() == expected else "altered"
+    except (OSError, EOFError):
+        return "altered"
+
+
+def read_sums(file: Path) -> dict[str, str]:
+    """{file: sha256} of a file in the form that sha256sum writes; {} where there is none."""
+    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+    pairs = (line.split("  ", 1) for line in lines if "  " in line and not line.startswith("#"))
+    return {name: digest for digest, name in pairs}
+
+
+def write_sums(folder: Path, files: Iterable[Path]) -> None:
+    """Leave SHA256SUMS of files of a folder, beside those that it has."""
+    lines = read_sums(folder / SUMS) | {file.relative_to(folder).as_posix(): sha256(file) for file in files}
+    write_text(folder / SUMS, "".join(f"{digest}  {name}\n" for name, digest in sorted(lines.items())))
+
+
+KNOWN = Path(__file__).with_name(SUMS)

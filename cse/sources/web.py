@@ -6,52 +6,52 @@ from pathlib import Path
 import httpx2
 
 from cse.errors import MissingResource
-from cse.files import alone
-from cse.sources.download import Download
+from cse.files import alone, cannot_write, sha256
+from cse.progress import showing, track
 
 log = logging.getLogger("cse")
 
 PATIENCE = 20  # seconds without a byte
-BLOCK = 1 << 20
+MEGABYTE = 1 << 20
 
 
-def download(url: str, target: Path) -> Path:
+def download(url: str, target: Path, checksum: str | None = None) -> Path:
     """The file, fetched unless it is there; what an earlier call left in NAME.part is continued. Several processes that
     want it at the same time fetch it once.
 
-    Raises MissingResource where the server cannot be reached or refuses; what came so far is kept.
+    checksum: its sha256, where it is known. Raises MissingResource where the server cannot be reached or refuses (what
+    came so far is kept), and where what came is not what was published.
     """
-    if target.exists():
+    if target.exists() and checksum is None:
         return target
     with alone(target):
-        return target if target.exists() else _fetched(url, target)
+        if target.exists() and checksum in (None, sha256(target)):
+            return target
+        part = target.with_name(f"{target.name}.part")
+        try:
+            _receive(url, part)
+        except OSError as error:
+            raise cannot_write(part, error) from error
+        except httpx2.HTTPError as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise MissingResource(f"{url} cannot be had ({reason}); run it again to go on") from error
+        if checksum not in (None, sha256(part)):
+            part.unlink()
+            raise MissingResource(f"what came from {url} is damaged (another sha256 than published); run it again")
+        return part.replace(target)
 
 
-def _fetched(url: str, target: Path) -> Path:
-    """Fetch the rest of the file, or all of it. Raises MissingResource. For one process at a time."""
-    part = target.with_name(f"{target.name}.part")
+def _receive(url: str, part: Path) -> None:
+    """Append what is missing to the part, or write all of it where the server cannot continue. Raises HTTPError."""
     came = part.stat().st_size if part.exists() else 0
-    try:
-        with httpx2.stream(
-            "GET", url, headers={"Range": f"bytes={came}-"} if came else {}, timeout=PATIENCE, follow_redirects=True
-        ) as answer:
-            if answer.status_code == httpx2.codes.RANGE_NOT_SATISFIABLE:  # all of it came before
-                return part.rename(target)
-            answer.raise_for_status()
-            continued = answer.status_code == httpx2.codes.PARTIAL_CONTENT
-            log.info("web        %s: fetching %s", target.name, "the rest" if continued else url)
-            _keep(answer, part, came if continued else 0)
-    except httpx2.HTTPError as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise MissingResource(f"{url} cannot be had ({reason}); run it again to go on") from error
-    return part.rename(target)
-
-
-def _keep(answer: httpx2.Response, part: Path, came: int) -> None:
-    """Write the body after the `came` bytes that are there already."""
-    length = int(answer.headers.get("Content-Length", 0))
-    with Download(part.stem, came + length) as progress, part.open("ab" if came else "wb") as file:
-        progress.add(came)
-        for block in answer.iter_bytes(BLOCK):
-            file.write(block)
-            progress.add(len(block))
+    headers = {"Range": f"bytes={came}-"} if came else {}
+    with httpx2.stream("GET", url, headers=headers, timeout=PATIENCE, follow_redirects=True) as answer:
+        if answer.status_code == httpx2.codes.RANGE_NOT_SATISFIABLE:  # all of it came before
+            return
+        answer.raise_for_status()
+        continued = answer.status_code == httpx2.codes.PARTIAL_CONTENT
+        log.info("web        %s: fetching %s", part.stem, "the rest" if continued else url)
+        megabytes = -(-int(answer.headers.get("Content-Length", 0)) // MEGABYTE) or None
+        with part.open("ab" if continued else "wb") as file, showing(f"fetching {part.stem}"):
+            for block in track(answer.iter_bytes(MEGABYTE), "MB", megabytes):
+                file.write(block)

@@ -16,7 +16,7 @@ from typed import seconds_of_children
 
 from cse.cli import choices, doctor
 from cse.errors import MissingResource, UserError
-from cse.sources.download import size_of
+from cse.sources.hub import size_of
 
 CSE_DOCTOR = str(Path(sys.executable).parent / "cse-doctor")
 

