@@ -23,7 +23,7 @@ from cse.config.keys import is_science
 from cse.dotted import flattened
 from cse.errors import UserError
 from cse.files import replaced_file, write_text
-from cse.record.record import git_commit
+from cse.record.results import git_commit
 from cse.record.runs import Run
 from cse.report.findings import FACTS, facts, said
 from cse.report.page import Report

@@ -191,7 +191,7 @@ def extras_of(requirement: "Requirement") -> list[str]:
 
 def package(requirement: "Requirement", extras: list[str]) -> Diagnosis:
     """The installed version, and how to install one that fits where it does not."""
-    from cse.record.record import installed
+    from cse.record.results import installed
 
     name, version = requirement.name, installed(requirement.name)
     advice = f"pip install -e '.[{extras[0]}]'" if extras else f"pip install '{requirement}'"

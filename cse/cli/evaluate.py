@@ -95,8 +95,8 @@ def evaluate(
     from cse.eval.items import keep_items
     from cse.eval.score import MemoizedEncode, nature, score
     from cse.record import scores
-    from cse.record.record import Record
     from cse.run import build
+    from cse.run.record import Record
     from cse.run.subject import trained_seed, whitened
 
     splits_by_name = chosen_splits(cfg, evaluators)
@@ -114,7 +114,7 @@ def evaluate(
         score(evaluators, splits_by_name, encode, into=record.metrics)
         keep_cosines(folder, "after", {name: evaluators[name] for name in splits_by_name}, encode)
         sources = {name: scores.source(evaluators[name].provenance(), cfg.dtype) for name in splits_by_name}
-        content = record.conclude(
+        record.results.conclude(
             "done",
             metrics=record.metrics,
             data=sources,
@@ -123,7 +123,7 @@ def evaluate(
             seed=trained_seed(Path(cfg.checkpoint).expanduser()) if cfg.checkpoint else None,
             dtype=cfg.dtype,
         )
-        rows = scores.rows_of(record.metrics, sources, subject.described, content["versions"])
+        rows = scores.rows_of(record.metrics, sources, subject.described, record.results.content["versions"])
         notes, problems = scores.footnotes(rows), scores.problems(sources)
         scores.write(folder, rows, [*notes, *problems])
         record.trackers.log(record.metrics, 0)

@@ -125,7 +125,7 @@ def log_to(tables: "list[Grid]", pictures: dict[str, Path], out: Path, config: C
     from hydra import initialize_config_dir
     from hydra.utils import instantiate
 
-    from cse.record.record import command_line, git_commit
+    from cse.record.results import command_line, git_commit
     from cse.tracking.about import About
     from cse.tracking.trackers import Trackers
 

@@ -15,7 +15,7 @@ from cse.eval.score import MemoizedEncode, score
 from cse.files import recover_folder, replaced_folder
 from cse.model.export import save_encoder
 from cse.model.load import load_encoder
-from cse.record.record import Record
+from cse.run.record import Record
 from cse.sharing.card import model_card
 from cse.training.settings import Parts
 from cse.types import Encode
@@ -53,7 +53,7 @@ class Best:
 
     def keep(self, step: int, scores: dict[str, float]) -> None:
         """Replace best/ by the encoder as it is. Raises RunError where the disk refuses; the old one then stays."""
-        card = model_card(self.record.content | {"best_step": step}, scores, str(self.folder))
+        card = model_card(self.record.results.content | {"best_step": step}, scores, str(self.folder))
         with replaced_folder(self.folder, "free space and run again with resume=auto") as temporary:
             save_encoder(self.parts.encoder, temporary, self.parts.objective.test_head(), card)
 
@@ -69,7 +69,7 @@ class Best:
         evaluators = self.parts.evaluators
         splits = {name: list(evaluator.splits) for name, evaluator in evaluators.items()}
         score(evaluators, splits, encode, into=self.record.metrics)
-        self.record.content["items"] = keep_items(self.record.folder, evaluators, splits)
+        self.record.results.content["items"] = keep_items(self.record.folder, evaluators, splits)
         self.keep_cosines("after", encode)
 
     def keep_cosines(self, when: Literal["before", "after"], encode: Encode) -> None:

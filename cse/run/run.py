@@ -18,7 +18,7 @@ from cse.run.build import build, make, precision_name, precision_of, resolved
 if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
     from accelerate import Accelerator
 
-    from cse.record.record import Record
+    from cse.run.record import Record
     from cse.training.loop import Training
     from cse.training.signals import Signals
 
@@ -117,13 +117,13 @@ def begin(cfg: DictConfig, folder: Path, accelerator: "Accelerator") -> "tuple[T
     if is_first:
         recover_best(folder, training.best_step)
     record = recorded(cfg, config, training)
-    record.content["overlap"] = found
+    record.results.content["overlap"] = found
     return training, record
 
 
 def recorded(cfg: DictConfig, config: Config, training: "Training") -> "Record":
     """The record of the run. config: `cfg` as plain values."""
-    from cse.record.record import Record
+    from cse.run.record import Record
 
     accelerator = training.accelerator
     return Record(

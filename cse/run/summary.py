@@ -13,11 +13,11 @@ from omegaconf import DictConfig
 from cse.data.overlap import Overlap, in_words
 from cse.eval.score import nature
 from cse.files import write_text
-from cse.record.record import Record
 from cse.record.status import duration
 from cse.run import estimate
 from cse.run.build import make, precision_name, resolved
 from cse.run.plots import draw
+from cse.run.record import Record
 from cse.sharing.card import model_card
 from cse.training.forecast import forecast
 from cse.training.loop import Training
@@ -126,7 +126,7 @@ def guess(cfg: DictConfig, accelerator: Accelerator, folder: Path) -> None:
 def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
     """Everything a finished run leaves but its encoder: results.json, the model card, plots, the last words."""
     best_step = outcome.best_step or outcome.steps
-    content = record.conclude(
+    record.results.conclude(
         "done",
         metrics=record.metrics,
         steps=outcome.steps,
@@ -137,6 +137,7 @@ def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
         data={name: evaluator.provenance() for name, evaluator in parts.evaluators.items()},
         training_data=parts.batches.text.provenance(),
     )
+    content = record.results.content
     write_text(record.folder / "best" / "README.md", model_card(content, record.metrics, str(record.folder / "best")))
     if test := {name: score for name, score in record.metrics.items() if name.startswith("test/")}:
         record.trackers.log(test, outcome.steps)  # as a curve's only point, which dashboards draw

@@ -16,7 +16,7 @@ from omegaconf.errors import OmegaConfBaseException
 from cse.config import compose as composition
 from cse.errors import UserError
 from cse.files import make_folder
-from cse.record.record import command_line
+from cse.record.results import command_line
 from cse.sweep import jobs, line, plan, stops, worker
 
 QUIET = ["hydra/job_logging=none", "hydra/hydra_logging=none", "hydra.output_subdir=null", "hydra.sweep.subdir=."]

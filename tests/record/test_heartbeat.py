@@ -2,10 +2,8 @@
 
 import os
 import socket
-import subprocess
 import time
 
-import psutil
 import pytest
 
 from cse.errors import RunError, UserError
@@ -13,35 +11,36 @@ from cse.record import heartbeat
 from cse.record.heartbeat import Beat, Heartbeat, read_beat
 
 
-def first_beat(folder, seconds=600):
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if beat := read_beat(folder):
-            return beat
-        time.sleep(0.01)
-    raise AssertionError("no heartbeat")
-
-
-def test_it_beats_inside_the_block_and_leaves_nothing(tmp_path, monkeypatch):
+@pytest.fixture(autouse=True)
+def _fast(monkeypatch):
     monkeypatch.setattr(heartbeat, "INTERVAL", 0.01)
+
+
+def wait_for(what):
+    """What `what()` gives once it is true."""
+    deadline = time.monotonic() + 600
+    while time.monotonic() < deadline:
+        if found := what():
+            return found
+        time.sleep(0.01)
+    raise AssertionError("it never came")
+
+
+def test_it_beats_inside_the_block_and_leaves_nothing(tmp_path):
     with Heartbeat(tmp_path) as pulse:
-        first = first_beat(tmp_path)
+        first = wait_for(lambda: read_beat(tmp_path))
         assert (first.host, first.pid, first.steps) == (socket.gethostname(), os.getpid(), None)
         pulse.steps = 7
-        deadline = time.monotonic() + 600
-        while first_beat(tmp_path).steps != 7 and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert first_beat(tmp_path).steps == 7
-        assert first_beat(tmp_path).time > first.time
+        later = wait_for(lambda: beat if (beat := read_beat(tmp_path)).steps == 7 else None)
+        assert later.time > first.time
+        assert later.is_alive(time.time())
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_error_ends_it_too_and_other_processes_write_none(tmp_path):
-    with pytest.raises(AssertionError, match="no heartbeat"), Heartbeat(tmp_path):
-        first_beat(tmp_path / "elsewhere", seconds=0)
-    with Heartbeat(tmp_path, writes=False):
+def test_other_processes_and_a_run_that_is_refused_write_none(tmp_path):
+    with Heartbeat(tmp_path, writes=False), Heartbeat(tmp_path / "refused"):
+        time.sleep(0.05)
         assert list(tmp_path.iterdir()) == []
-    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("error", [RunError("the disk is full"), UserError("no right to write")])
@@ -52,47 +51,20 @@ def test_a_disk_that_refuses_does_not_end_the_run(tmp_path, monkeypatch, error):
         tries.append(path)
         raise error
 
-    monkeypatch.setattr(heartbeat, "INTERVAL", 0.01)
     monkeypatch.setattr(heartbeat, "write_json", refused)
     with Heartbeat(tmp_path) as pulse:
-        deadline = time.monotonic() + 600
-        while len(tries) < 3 and time.monotonic() < deadline:
-            time.sleep(0.01)
+        wait_for(lambda: len(tries) > 2)
         assert pulse.thread.is_alive()
-    assert len(tries) >= 3
 
 
-def test_no_folder_is_made_for_it(tmp_path):
-    with Heartbeat(tmp_path / "refused"):
-        pass
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_silence_is_death_elsewhere_and_the_system_knows_here():
-    here = socket.gethostname()
+def test_silence_is_death_and_so_is_a_process_that_is_gone():
     assert Beat("elsewhere", 1, 1000.0).is_alive(1000.0 + heartbeat.SILENCE - 1)
     assert not Beat("elsewhere", 1, 1000.0).is_alive(1000.0 + heartbeat.SILENCE)
-    started = heartbeat.started(os.getpid())
-    assert Beat(here, os.getpid(), 1000.0, started=started).is_alive(1001.0)
-    assert not Beat(here, 2**22 + 1, 1000.0, started=started).is_alive(1001.0)
-    assert not Beat(here, os.getpid(), 1000.0, started=started - 60).is_alive(1001.0), "another one of that number"
+    assert Beat(socket.gethostname(), os.getpid(), 1000.0).is_alive(1001.0)
+    assert not Beat(socket.gethostname(), 2**22 + 1, 1000.0).is_alive(1001.0)
 
 
-@pytest.mark.parametrize("hours", [-5, 5])
-def test_a_change_of_the_clock_ends_no_run_of_this_machine(tmp_path, hours):
-    with Heartbeat(tmp_path):
-        assert first_beat(tmp_path).is_alive(time.time() + 3600 * hours)
-
-
-def test_a_process_that_has_ended_unnoticed_has_ended():
-    child = subprocess.Popen(["true"])
-    while psutil.Process(child.pid).status() != psutil.STATUS_ZOMBIE:
-        time.sleep(0.01)
-    assert heartbeat.started(child.pid) is None
-    child.wait()
-
-
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"host": 1, "pid": "x", "time": 1}', "null"])
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"host": 1, "pid": "x"}', "null"])
 def test_a_damaged_heartbeat_is_none(tmp_path, content):
     (tmp_path / "heartbeat.json").write_text(content)
     assert read_beat(tmp_path) is None

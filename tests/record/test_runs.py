@@ -2,14 +2,12 @@
 
 import json
 import os
-import time
 from pathlib import Path
 
 import pytest
 
 from cse.errors import UserError
 from cse.record.runs import read_runs, same, varying
-from cse.report.notes import missing_jobs
 
 
 def test_runs_come_back_with_their_state(leave, tmp_path):
@@ -89,21 +87,6 @@ def test_varying_names_the_axes_but_not_the_seed(leave, tmp_path):
     )
     leave("b", {"seed": 2, "objective.lambd": 0.01, "trainer.lr": 2e-5}, choices={"objective": "barlow"})
     assert varying(read_runs([tmp_path / "runs"]), "seed") == ["trainer.lr", "objective"]
-
-
-def test_a_missing_job_that_is_alive_says_how_far_it_is(leave, tmp_path):
-    events = [{"time": 100.0 + step, "train/loss": 1.0} for step in range(51)]
-    beat = {"host": "elsewhere", "pid": 7, "time": time.time() + 3600, "steps": 100}  # however slow this test is
-    (leave("a", {"seed": 1}, status="running", events=events) / "heartbeat.json").write_text(json.dumps(beat))
-    leave("b", {"seed": 2}, status="running")
-    lines = missing_jobs(read_runs([tmp_path / "runs"]), [{"seed": seed} for seed in (1, 2, 3)])
-    running = "running, step 50 of 100, 50 s left, elsewhere, process 7"
-    assert lines == [f"seed=1: {running}", "seed=2: stopped", "seed=3: not started"]
-
-
-def test_many_missing_jobs_are_counted():
-    jobs = [{"case": case, "seed": seed} for case in ("a", "b") for seed in range(7)]
-    assert missing_jobs([], jobs) == ["case=a: 7 jobs not started", "case=b: 7 jobs not started"]
 
 
 @pytest.mark.parametrize("name", ["results.json", ".hydra/config.yaml", ".hydra/hydra.yaml", ".hydra/overrides.yaml",

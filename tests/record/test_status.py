@@ -19,24 +19,25 @@ def beating(leave):
     def make(host, pid, age, steps=None):
         events = [{"time": NOW - 100.0 + step, "train/loss": 1.0} for step in range(51)]
         folder = leave("a", {"seed": 1}, status="running", events=events)
-        beat = {"host": host, "pid": pid, "time": NOW - age, "steps": steps}
-        (folder / "heartbeat.json").write_text(json.dumps(beat))
+        beat = folder / "heartbeat.json"
+        beat.write_text(json.dumps({"host": host, "pid": pid, "steps": steps}))
+        os.utime(beat, (NOW - age, NOW - age))
         return folder
 
     return make
 
 
 def test_a_run_with_a_fresh_heartbeat_is_running_and_says_how_far(beating):
-    life = status_of(read_run(beating("elsewhere", 1, 30.0, 150)), NOW)
-    assert life == Status("running", "step 50 of 150, 100 s left, elsewhere, process 1".replace("100 s", "2 min"))
+    found = status_of(read_run(beating("elsewhere", 1, 30.0, 150)), NOW)
+    assert found == Status("running", "step 50 of 150, 100 s left, elsewhere, process 1".replace("100 s", "2 min"))
 
 
 def test_a_run_without_a_beat_for_long_was_killed_and_says_how_it_goes_on(beating):
     folder = beating("elsewhere", 1, 300.0)
     (folder / "last").mkdir()
-    life = status_of(read_run(folder), NOW)
-    assert life.state == "stopped"
-    assert life.detail.endswith(f": cse-train resume={folder} goes on")
+    found = status_of(read_run(folder), NOW)
+    assert found.state == "stopped"
+    assert found.detail.endswith(f": cse-train resume={folder} goes on")
 
 
 def test_on_this_machine_a_process_that_is_gone_is_dead_at_once(beating):
@@ -55,7 +56,7 @@ def test_a_run_that_ends_after_it_was_read_was_not_killed(leave):
 
 
 @pytest.mark.parametrize(
-    ("status", "error", "life"),
+    ("status", "error", "expected"),
     [
         ("done", None, Status("done")),
         ("failed", "RunError: the loss\nis nan", Status("failed", "RunError: the loss is nan")),
@@ -64,12 +65,12 @@ def test_a_run_that_ends_after_it_was_read_was_not_killed(leave):
         ("killed", None, Status("stopped", "killed")),
     ],
 )
-def test_a_run_that_ended_says_how(leave, status, error, life):
+def test_a_run_that_ended_says_how(leave, status, error, expected):
     folder = leave("a", {"seed": 1}, status=status)
     if error:
         results = json.loads((folder / "results.json").read_text())
         (folder / "results.json").write_text(json.dumps(results | {"error": error}))
-    assert status_of(read_run(folder), NOW) == life
+    assert status_of(read_run(folder), NOW) == expected
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(40, "40 s"), (600, "10 min"), (12600, "3.5 h")])

@@ -1,10 +1,12 @@
 """What scores depend on beside the encoder is never mixed without a word."""
 
 import json
+import os
+import time
 from dataclasses import replace
 
 from cse.record.runs import read_runs
-from cse.report.notes import deviations, mixed, scored_differently
+from cse.report.notes import deviations, missing_jobs, mixed, scored_differently
 
 SOURCE = {"protocol": "Spearman", "files": {"sts.csv": {"sha256": "aa", "rows": 9}}, "folds": [1.0]}
 
@@ -61,3 +63,19 @@ def test_a_line_of_some_runs_holds_only_what_the_same_runs_depart_in(leave, tmp_
         "2 of 3 runs: a=1, b=2 (not in the sweep)",
         "2 of 3 runs: c=3 (not in the sweep)",
     ]
+
+
+def test_a_missing_job_that_is_alive_says_how_far_it_is(leave, tmp_path):
+    events = [{"time": 100.0 + step, "train/loss": 1.0} for step in range(51)]
+    beat = leave("a", {"seed": 1}, status="running", events=events) / "heartbeat.json"
+    beat.write_text(json.dumps({"host": "elsewhere", "pid": 7, "steps": 100}))
+    os.utime(beat, (time.time() + 3600,) * 2)  # however slow this test is
+    leave("b", {"seed": 2}, status="running")
+    lines = missing_jobs(read_runs([tmp_path / "runs"]), [{"seed": seed} for seed in (1, 2, 3)])
+    running = "running, step 50 of 100, 50 s left, elsewhere, process 7"
+    assert lines == [f"seed=1: {running}", "seed=2: stopped", "seed=3: not started"]
+
+
+def test_many_missing_jobs_are_counted():
+    jobs = [{"case": case, "seed": seed} for case in ("a", "b") for seed in range(7)]
+    assert missing_jobs([], jobs) == ["case=a: 7 jobs not started", "case=b: 7 jobs not started"]

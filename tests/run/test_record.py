@@ -4,7 +4,7 @@ import json
 from functools import partial
 
 from cse.record.events import read_events
-from cse.record.record import Record
+from cse.run.record import Record
 
 
 class Tells:

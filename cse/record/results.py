@@ -1,0 +1,73 @@
+"""results.json: what a run is from its first moment on, how it ended and what it scored. Reports and sweeps read it."""
+
+import shlex
+import subprocess
+import sys
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from cse.config.groups import own_folders
+from cse.dotted import Config, Json
+from cse.files import write_json
+
+PACKAGES = (
+    *("torch", "transformers", "datasets", "accelerate", "sentence-transformers"),
+    *("numpy", "scipy", "scikit-learn", "hydra-core", "mteb"),
+)
+
+
+class Results:
+    """results.json of one run. content: what stands in it, or will after the next `write`.
+
+    precision: of the arithmetic in training (fp32, bf16, fp16); weights and evaluation are fp32.
+    """
+
+    def __init__(self, folder: Path, config: Config, device: str, precision: str):
+        self.path, self.started = folder / "results.json", time.monotonic()
+        self.content: Json = {
+            "status": "running",
+            "config": config,
+            "seed": config.get("seed"),
+            "command": command_line(),
+            "git_commit": git_commit(),
+            "versions": {"python": sys.version.split()[0]} | {name: v for name in PACKAGES if (v := installed(name))},
+            "device": device,
+            "precision": precision,
+            "metrics": {},
+        }
+
+    def write(self, **more: object) -> None:
+        """Write the content and more. Raises RunError where the disk refuses; the old file then stays."""
+        self.content |= more
+        write_json(self.path, self.content)
+
+    def conclude(self, status: str, **more: object) -> None:
+        """Write the last status (done, interrupted, failed) and more."""
+        self.write(status=status, wall_seconds=round(time.monotonic() - self.started, 1), **more)
+
+
+def command_line() -> str:
+    """What was typed, as a shell takes it again."""
+    own = [word for folder in own_folders() for word in ("--config-dir", str(folder))]
+    return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:], *own])
+
+
+def git_commit() -> str | None:
+    """The commit of the checkout that this code runs from, "+" where files differ from it; None outside one."""
+    here = Path(__file__).resolve().parents[2]
+    if not (here / ".git").exists():
+        return None
+
+    def git(*words: str) -> str:
+        return subprocess.run(["git", "-C", str(here), *words], capture_output=True, text=True).stdout.strip()
+
+    return (git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain") else "")) or None
+
+
+def installed(name: str) -> str | None:
+    """The version of an installed package, or None."""
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
