@@ -85,9 +85,9 @@ class Probing(Suite):
             x = {part: np.asarray(vectors(examples.sentences[0]), np.float32) for part, examples in parts.items()}
             y = {part: examples.labels_N for part, examples in parts.items()}
             accuracies = given_split(x, y, self.settings["fit"])
-            self.scored[f"{task}/accuracy{self.suffix}"] = Items("accuracy", accuracies.predicted_N, y["test"])
-            scores[f"{task}/accuracy{self.suffix}"] = accuracies.test
-            scores[f"{task}/dev_accuracy{self.suffix}"] = accuracies.dev
+            self.scored[f"{task}/accuracy"] = Items("accuracy", accuracies.predicted_N, y["test"])
+            scores[f"{task}/accuracy"] = accuracies.test
+            scores[f"{task}/dev_accuracy"] = accuracies.dev
             log.info("%s %.2f (%.0f s)", task, accuracies.test, time.perf_counter() - start)
         return scores | self.averages(scores)
 

@@ -60,8 +60,8 @@ class TransferProvenance(Provenance):
 class Transfer(Suite):
     """Accuracy in percent of each task, `<task>/accuracy` on test and `<task>/dev_accuracy` where it was chosen.
 
-    mode names one of `classifiers`: SentEval's own procedure (test, fast), or scikit-learn's, whose scores are keyed
-    `accuracy_sklearn`. `average` is over SimCSE's seven tasks and appears when all seven were scored.
+    mode: one of `classifiers`, SentEval's own procedure (test) or its faster one. `average` is over SimCSE's seven
+    tasks and appears when all seven were scored.
     """
 
     averaged = SIMCSE_SEVEN
@@ -129,20 +129,20 @@ class Transfer(Suite):
         else:
             accuracies = given_split(x, y, classifier)
         gold_N = y["all"] if task.scheme == "nested" else y["test"]
-        self.scored[f"{name}/accuracy{self.suffix}"] = Items("accuracy", accuracies.predicted_N, gold_N)
-        scores = {f"accuracy{self.suffix}": accuracies.test, f"dev_accuracy{self.suffix}": accuracies.dev}
+        self.scored[f"{name}/accuracy"] = Items("accuracy", accuracies.predicted_N, gold_N)
+        scores = {"accuracy": accuracies.test, "dev_accuracy": accuracies.dev}
         if task.f1:
             from sklearn.metrics import f1_score
 
-            scores[f"f1{self.suffix}"] = round(100 * float(f1_score(gold_N, accuracies.predicted_N)), 2)
-            self.scored[f"{name}/f1{self.suffix}"] = Items("f1", accuracies.predicted_N, gold_N)
+            scores["f1"] = round(100 * float(f1_score(gold_N, accuracies.predicted_N)), 2)
+            self.scored[f"{name}/f1"] = Items("f1", accuracies.predicted_N, gold_N)
         return scores
 
     def provenance(self) -> TransferProvenance:
         """The classifier, rows of each task, the accuracy of each outer fold, and the files."""
         rows = self.rows()
         if set(self.averaged) <= set(rows):
-            rows[f"average{self.suffix}"] = {task: rows[task] for task in self.averaged}
+            rows["average"] = {task: rows[task] for task in self.averaged}
         return {
             "protocol": self.protocol(),
             "classifier": dataclasses.asdict(self.settings["fit"]) | {"kfold": self.settings["kfold"]},

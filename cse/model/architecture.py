@@ -68,6 +68,11 @@ def is_decoder(config: PretrainedConfig) -> bool:
     return type(config) in MODEL_FOR_CAUSAL_LM_MAPPING and type(config) not in MODEL_FOR_MASKED_LM_MAPPING
 
 
+def uses_flash(backbone: PreTrainedModel) -> bool:
+    """Whether its attention is one of the flash attention packages', which compute in bfloat16 and float16 alone."""
+    return "flash" in backbone.config._attn_implementation
+
+
 def has_optional_pooler(config: PretrainedConfig) -> bool:
     """Whether AutoModel's class for this configuration takes `add_pooling_layer`."""
     from transformers import MODEL_MAPPING

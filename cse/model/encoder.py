@@ -4,7 +4,7 @@ B rows, T tokens, D width, V vocabulary.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 
 from cse.errors import UserError
-from cse.model import flat, packing
-from cse.model.architecture import hidden_of_embeddings, takes_embeddings
+from cse.model import packing
+from cse.model.architecture import hidden_of_embeddings, takes_embeddings, uses_flash
 from cse.model.pooling import pool
 from cse.model.tokenizer import Tokenizer
 from cse.progress import track
@@ -36,9 +36,8 @@ class Encoder(nn.Module):
     a masked-language-model loss. head: the trained head that stays on at test time (supervised SimCSE), or None.
     unit_length: whether `encode` returns vectors of length 1, as some published sentence-transformers folders ask.
     packed: leave out padding and what the pooling does not read, on a CPU (cse.model.packing); the same function,
-    faster. padding_free: all texts as one row, through transformers (cse.model.flat). dropout: the largest dropout
-    probability in training, adapters' included. own_dropout: the checkpoint's own probabilities by the configuration's
-    names; they are what `best/` records. lora: whether only an adapter is trained.
+    faster. dropout: the largest dropout probability in training, adapters' included. own_dropout: the checkpoint's own
+    probabilities by the configuration's names; they are what `best/` records. lora: whether only an adapter is trained.
     """
 
     def __init__(
@@ -51,7 +50,6 @@ class Encoder(nn.Module):
         head: nn.Module | None = None,
         unit_length: bool = False,
         packed: bool = False,
-        padding_free: bool = False,
         dropout: float = 0.0,
         own_dropout: Mapping[str, float] | None = None,
         lora: bool = False,
@@ -64,7 +62,6 @@ class Encoder(nn.Module):
         self.head = head
         self.unit_length = unit_length
         self.packed = packed
-        self.padding_free = padding_free
         self.dropout = dropout
         self.own_dropout = dict(own_dropout or {})
         self.lora = lora
@@ -93,7 +90,7 @@ class Encoder(nn.Module):
     @property
     def needs_autocast(self) -> bool:
         """Whether its attention computes in half precision alone, and its weights are wider."""
-        return flat.uses_flash(self.backbone) and self.backbone.dtype == torch.float32
+        return uses_flash(self.backbone) and self.backbone.dtype == torch.float32
 
     def forward(
         self, tokens: Tokens | None = None, x_BTD: Tensor | None = None, mask_BT: Tensor | None = None
@@ -105,9 +102,7 @@ class Encoder(nn.Module):
         if self.packs and self.pooling == "cls" and tokens.labels_BT is None:
             return Encoded(packing.pooled_cls(self.backbone, tokens))
         all_layers = self.pooling.startswith("avg")
-        if self.padding_free:
-            last_BTD, layers = flat.hidden_states(self.backbone, tokens, all_layers)
-        elif self.packs and not all_layers:
+        if self.packs and not all_layers:
             last_BTD, layers = packing.hidden_states(self.backbone, tokens), None
         else:
             output = self.backbone(
@@ -195,13 +190,14 @@ class Encoder(nn.Module):
     @contextmanager
     def _scoring(self, precision: str) -> Iterator[None]:
         """Inside, in eval mode; where float32 is asked for, without flash attention, which does not compute in it."""
-        before = self.training, self.padding_free
+        training, attention = self.training, self.backbone.config._attn_implementation
         exact = precision == "fp32" and self.needs_autocast
         self.eval()
-        self.padding_free = self.padding_free and not exact
+        if exact:
+            self.backbone.set_attn_implementation("sdpa")
         try:
-            with flat.without_flash(self.backbone) if exact else nullcontext():
-                yield
+            yield
         finally:
-            self.padding_free = before[1]
-            self.train(before[0])
+            if exact:
+                self.backbone.set_attn_implementation(attention)
+            self.train(training)

@@ -1,4 +1,4 @@
-"""Check that a checkpoint is whole: its tensors are all there, of the right shape and finite, and its tokenizer works.
+"""Check that a checkpoint is whole, and that what AutoModel made of it is an encoder of text.
 
 transformers fills missing tensors with random weights, and makes a tokenizer of five special tokens where its files are
 missing. Both would be scored without a warning.
@@ -7,23 +7,25 @@ missing. Both would be scored without a warning.
 import logging
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
-from pickle import UnpicklingError
 
-from safetensors import SafetensorError, safe_open
-from torch import nn
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+import torch
+from safetensors import safe_open
+from torch.nn.functional import pad
+from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from cse.errors import MissingResource, RunError, UserError
 
 log = logging.getLogger(__name__)
 
+KNOWN = ("bert", "deberta-v2", "modernbert", "mpnet", "qwen3", "roberta")
+"""The architectures of conf/model, which need no trial; forwards of 0.6 billion weights take a second or more."""
 MAX_NAMES = 3  # in a message
+TOKENS, PADDED = 5, 12  # of the text, and of the row that it is tried in: no library's chunk divides the first
+TOLERANCE = 1e-2  # of a vector's length; rounding is a thousandth of this in float32
 BUFFERS = re.compile(r"(position_ids|token_type_ids|inv_freq)$")  # computed values that older transformers saved
-ATTENTION = re.compile(r"attn_implementation|FlashAttention")
 HEADS = re.compile(
     r"cls\.|lm_head\.|pooler\.|classifier\.|pre_classifier\.|score\.|qa_outputs\.|vocab_|predictions\.|sop_classifier\.|"
     r"(generator|discriminator|lm|mask)_(predictions|lm_head)\.|generator_lm_head\.|head\.|decoder\.|pred_layer\."
@@ -40,67 +42,52 @@ def loading(name: str, advice: str) -> Iterator[None]:
         yield
     except (UserError, RunError):
         raise
-    except UnpicklingError as error:
-        raise UserError(
-            f"model.name={name}: its .bin file holds more than weights and is not opened; save it as safetensors"
-        ) from error
-    except SafetensorError as error:
-        what = "its .safetensors file is empty or damaged"
-        raise MissingResource(f"model.name={name}: {what} ({error}); copy or download it again") from error
     except Exception as error:  # transformers, tokenizers, safetensors and json each raise their own for a bad file
-        reason = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
-        if "connect" in reason and not Path(name).is_dir():
-            reason = "it is in no local cache, and the hub cannot be reached"
-        how = " with this model.attention" if ATTENTION.search(reason) else ""
-        raise MissingResource(f"model.name={name} could not be loaded{how}: {reason}; {advice}") from error
+        reason = f"could not be loaded ({_first_line(error)}); copy or download it again"
+        raise MissingResource(f"model.name={name} {reason}; {advice}") from error
 
 
-def check_weights(source: str, model: PreTrainedModel, keys: Mapping, *, fewer_layers: bool, head_is_new: bool) -> None:
+def check_weights(name: str, folder: str, model: PreTrainedModel, keys: Mapping, *, fewer_layers: bool) -> None:
     """Compare a checkpoint's tensors with those of the model made from its configuration.
 
-    model: loaded with ignore_mismatched_sizes, or transformers raises before all are known; keys: its loading info.
-    fewer_layers: the checkpoint's other layers are left out on purpose. head_is_new: accept a missing head on top of
-    the base model; a missing pooler is always accepted, for its use is the caller's question. Heads that the checkpoint
-    has beyond the model are not used, and accepted. Raises UserError with the names of tensors that are missing, have
-    another shape, belong to layers that the configuration does not have, or hold NaN or infinity.
+    name: the model's, for messages; folder: where its files are. model: loaded with ignore_mismatched_sizes, or
+    transformers raises before all are known; keys: its loading info.
+    fewer_layers: the checkpoint's other layers are left out on purpose. A missing head on top of the base model, and a
+    missing pooler, are accepted: their use is the caller's question. Heads that the checkpoint has beyond the model are
+    not used, and accepted. Raises UserError with the names of tensors that are missing, have
+    another shape, belong to layers that the configuration does not have, or hold whole numbers, NaN or infinity.
     """
-    check_kinds(source)
     prefix = f"{model.base_model_prefix}."
-    missing = [
-        key
-        for key in sorted(keys["missing_keys"])
-        if (key.startswith(prefix) or not head_is_new) and not key.removeprefix(prefix).startswith("pooler.")
-    ]
-    shapes = [f"{key} {tuple(stored)} for {tuple(own)}" for key, stored, own in keys["mismatched_keys"]]
+    own = [key for key in sorted(keys["missing_keys"]) if key.startswith(prefix) or model is model.base_model]
+    missing = [key for key in own if not key.removeprefix(prefix).startswith("pooler.")]
+    shapes = [f"{key} {tuple(stored)} for {tuple(wanted)}" for key, stored, wanted in keys["mismatched_keys"]]
     others = [key for key in sorted(keys["unexpected_keys"]) if not BUFFERS.search(key)]
     stack = dict(model.base_model.named_children())
     beyond = [key for key in others if key.removeprefix(prefix).partition(".")[0] in stack and not fewer_layers]
-    problems = {"has no": missing, "has another shape of": shapes, "has, beyond its configuration,": beyond}
+    broken = [key for key, value in model.named_parameters() if not math.isfinite(value.detach().float().sum().item())]
+    problems = {
+        "has no": missing,
+        "has another shape of": shapes,
+        "has, beyond its configuration,": beyond,
+        "has whole numbers (quantised weights, which are not read) in": whole_numbers(folder),
+        "has NaN or infinity in": broken,
+    }
     if found := [f"{problem} {some(names)}" for problem, names in problems.items() if names]:
         raise UserError(
-            f"model.name={source} {', and '.join(found)}: it is damaged, or its config.json is another model's"
+            f"model.name={name} {', and '.join(found)}: it is damaged, or its config.json is another model's"
         )
     if unused := [key for key in others if key not in beyond and not HEADS.match(key.removeprefix(prefix))]:
-        log.warning("%s has %s, which nothing uses", source, some(unused))
-    check_finite(source, [model])
+        log.warning("%s has %s, which nothing uses", name, some(unused))
 
 
-def check_kinds(source: str) -> None:
-    """Raise UserError with the names of weights stored as integers: transformers would read them as floats."""
-    for path in sorted(Path(source).glob("*.safetensors")):
+def whole_numbers(folder: str) -> list[str]:
+    """The names of weights stored as integers, which transformers would read as floats."""
+    found = []
+    for path in sorted(Path(folder).glob("*.safetensors")):
         with safe_open(path, "pt") as file:
             kinds = {key: file.get_slice(key).get_dtype() for key in file.keys()}  # noqa: SIM118 (a file is no dict)
-        whole = [key for key, kind in kinds.items() if kind[0] in "IUB" and kind != "BF16" and not BUFFERS.search(key)]
-        if whole:
-            raise UserError(f"model.name={source} has whole numbers in {some(whole)}: quantised weights are not read")
-
-
-def check_finite(source: str, modules: Iterable[nn.Module]) -> None:
-    """Raise UserError with the names of weights that hold NaN or infinity."""
-    named = chain.from_iterable(module.named_parameters() for module in modules)
-    broken = [name for name, value in named if not math.isfinite(value.detach().float().sum().item())]
-    if broken:
-        raise UserError(f"model.name={source} has NaN or infinity in {some(broken)}: take another copy")
+        found += [key for key, kind in kinds.items() if kind[0] in "IUB" and kind != "BF16" and not BUFFERS.search(key)]
+    return found
 
 
 def check_tokenizer(source: str, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel) -> None:
@@ -111,11 +98,55 @@ def check_tokenizer(source: str, tokenizer: PreTrainedTokenizerBase, model: PreT
             f"model.name={source} has no tokenizer files (tokenizer.json, vocab.txt, ...): copy them beside its weights"
         )
     (weight_VD,) = model.get_input_embeddings().parameters()
-    rows = len(weight_VD)
-    if max(vocabulary.values()) >= rows:
+    tokens, rows = max(vocabulary.values()) + 1, len(weight_VD)
+    if tokens > rows:
         raise UserError(
-            f"model.name={source}: its tokenizer has {max(vocabulary.values()) + 1:,} tokens, but the model embeds "
-            f"{rows:,}: they are of different models"
+            f"model.name={source}: its tokenizer has {tokens:,} tokens, but the model embeds {rows:,}: they are of "
+            "different models"
+        )
+
+
+def check_kind(name: str, config: PretrainedConfig) -> None:
+    """Refuse what AutoModel loads and no objective can train: encoder-decoders. name: the model's, for messages."""
+    if config.is_encoder_decoder:
+        raise UserError(
+            f"model.name={name}: {config.model_type} is an encoder with a decoder, which cse does not train: use an "
+            "encoder (model=roberta) or a decoder (model=qwen3_embedding)"
+        )
+
+
+def check_forward(name: str, backbone: PreTrainedModel) -> None:
+    """Refuse a model that does not make of 5 ids 5 hidden states; warn of one whose vectors padding changes.
+
+    Flash attention is not tried: the weights are on the CPU here.
+    """
+    config = backbone.config
+    if config._attn_implementation not in ("sdpa", "eager"):
+        return
+    ids_1T = torch.tensor([[i for i in range(TOKENS + 1) if i != config.pad_token_id][:TOKENS]])
+    padded_1P = pad(ids_1T, (0, PADDED - TOKENS), value=config.pad_token_id or 0)
+    mask_1P = pad(torch.ones_like(ids_1T), (0, PADDED - TOKENS))
+    try:
+        with torch.no_grad():
+            backbone.eval()
+            alone_1TD = backbone(input_ids=ids_1T, attention_mask=torch.ones_like(ids_1T)).last_hidden_state
+            among_1PD = backbone(input_ids=padded_1P, attention_mask=mask_1P).last_hidden_state
+    except Exception as error:  # an architecture raises whatever it likes
+        raise UserError(
+            f"model.name={name}: {config.model_type} does not encode {TOKENS} tokens ({_first_line(error)}): use "
+            "another encoder"
+        ) from error
+    expected = (1, TOKENS, config.hidden_size)
+    if alone_1TD.shape != expected:
+        raise UserError(
+            f"model.name={name}: {config.model_type} makes {tuple(alone_1TD.shape)} of {TOKENS} tokens, not "
+            f"{expected}: use another encoder"
+        )
+    change = (among_1PD[:, :TOKENS] - alone_1TD).norm() / alone_1TD.norm()
+    if change > TOLERANCE and alone_1TD.dtype == torch.float32:
+        log.warning(
+            "model.name=%s: padding changes the vectors of %s (here by %.0f %%): scores depend on the batches",
+            *(name, config.model_type, 100 * change),
         )
 
 
@@ -123,3 +154,7 @@ def some(names: list[str]) -> str:
     """The first names, and how many more there are."""
     more = len(names) - MAX_NAMES
     return ", ".join(names[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), "") or type(error).__name__

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import nn
 
 from cse.errors import MissingResource, UserError
-from cse.model import architecture, flat
+from cse.model import architecture
 from cse.model.encoder import Encoder
 from cse.model.lora import add_adapter, lora_settings
 from cse.model.packing import ARCHITECTURES
 from cse.model.pooling import POOLERS, AnyPooling
-from cse.model.probe import KNOWN, check_forward, check_kind
 from cse.model.recorded import Ending, recorded_modules
 from cse.model.tokenizer import Tokenizer
 from cse.ranges import BelowOne, Count, Name
@@ -44,7 +44,6 @@ def load_encoder(
     mlm: bool = False,
     gradient_checkpointing: bool = False,
     packed: bool = True,
-    padding_free: bool = False,
     prefix: str | None = None,
     bidirectional: bool = False,
     dtype: Literal["fp32", "bf16"] = "fp32",
@@ -59,8 +58,7 @@ def load_encoder(
     carry; pooler is CLS through the checkpoint's own pooler (supervised SimCSE as released). dropout: the probability
     of every dropout in the stack, None keeps the checkpoint's. num_layers: keep only the first layers. mlm: load the
     language-model head too. packed: skip padding and unread rows on a CPU, where the architecture is known, all
-    weights are trained and nothing is checkpointed. padding_free: take transformers' own path without padding, where
-    its attention keeps the texts apart (cse.model.flat). prefix: put before every text; None keeps the checkpoint's.
+    weights are trained and nothing is checkpointed. prefix: put before every text; None keeps the checkpoint's.
     bidirectional: let a decoder's tokens see all others. dtype: of the weights. attention: transformers'
     implementation (sdpa, eager, flash_attention_2), None for its choice. lm_head: None ties the language-model head
     to the embeddings where the checkpoint does, "copy" starts it from them and trains it apart. lora: what
@@ -85,9 +83,6 @@ def load_encoder(
         encoder.backbone.gradient_checkpointing_enable({"use_reentrant": False})
     is_known = encoder.backbone.config.model_type in ARCHITECTURES
     encoder.packed = packed and is_known and not gradient_checkpointing and adapter is None
-    if padding_free:
-        flat.check(name, encoder.backbone, bidirectional)
-        encoder.padding_free = True
     return encoder.train()
 
 
@@ -110,29 +105,32 @@ def read_checkpoint(
 
     from cse.model import integrity
 
-    source = local_folder(name)
-    with integrity.loading(name, WORKS_HERE):
-        config = AutoConfig.from_pretrained(source, trust_remote_code=False)
-        check_kind(name, config)
-        end = ending(name, source, pooling)
+    folder = local_folder(name)
+    attention = weights["attn_implementation"]
+    advice = WORKS_HERE if attention is None else f"model.attention={attention} may be the cause; {WORKS_HERE}"
+    with integrity.loading(name, advice):
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+        integrity.check_kind(name, config)
+        ending = Ending(pooling) if pooling is not None else recorded_modules(Path(folder))
+        if ending is None:
+            raise UserError(f"model.name={name} records no pooling: say model.pooling={'|'.join((*POOLERS, OWN))}")
         own_dropout = configure(config, name, dropout=dropout, num_layers=num_layers, bidirectional=bidirectional)
-        hf_tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
-        backbone, mlm_head, pooler = read_weights(
-            source, config, mlm, pooling == OWN, weights, name=name, fewer_layers=num_layers is not None
-        )
+        hf_tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+        source = Source(name, folder, config, dict(weights), fewer_layers=num_layers is not None)
+        backbone, mlm_head = source.with_mlm_head() if mlm else (source.backbone(ending.pooling == OWN), None)
+        head = ending.head if mlm or ending.pooling != OWN else own_head(name, backbone)
         integrity.check_tokenizer(name, hf_tokenizer, backbone)
-        if config.model_type not in KNOWN:
-            check_forward(name, backbone)
+        if config.model_type not in integrity.KNOWN:
+            integrity.check_forward(name, backbone)
     positions = architecture.longest_input(config)
-    longest = min(positions or LONGEST, end.longest or LONGEST, LONGEST)
-    tokenizer = Tokenizer(hf_tokenizer, longest, end.prefix, positions)
+    longest = min(positions or LONGEST, ending.longest or LONGEST, LONGEST)
     return Encoder(
         backbone,
-        tokenizer,
-        "cls" if end.pooling == OWN else end.pooling,
+        Tokenizer(hf_tokenizer, longest, ending.prefix, positions),
+        "cls" if ending.pooling == OWN else ending.pooling,
         mlm_head=mlm_head,
-        head=end.head or pooler,
-        unit_length=end.unit_length,
+        head=head,
+        unit_length=ending.unit_length,
         dropout=max([*architecture.dropout_of(config).values(), 0.0]),
         own_dropout=own_dropout,
     )
@@ -164,50 +162,74 @@ def configure(
     return own
 
 
-def read_weights(
-    source: str, config: PretrainedConfig, mlm: bool, pooler: bool, weights: Mapping, *, name: str, fewer_layers: bool
-) -> tuple[PreTrainedModel, nn.Module | None, nn.Module | None]:
-    """(backbone without a pooler, language-model head or None, the checkpoint's own pooler or None).
+@dataclass(frozen=True)
+class Source:
+    """Weights to be read. name: as it was asked for, for messages. weights: dtype and attn_implementation.
 
-    source: the folder; name: as it was asked for, for messages. weights: dtype and attn_implementation, as
-    from_pretrained takes them. fewer_layers: the configuration leaves out layers of the checkpoint. Raises UserError
-    for a pooler or a language-model head that the architecture does not have, and for a checkpoint that is not whole
-    (cse.model.integrity).
+    fewer_layers: the configuration leaves out layers of the checkpoint. Its methods raise UserError for what the
+    architecture does not have, and for a checkpoint that is not whole (cse.model.integrity).
     """
-    from transformers import MODEL_FOR_MASKED_LM_MAPPING, AutoModel, AutoModelForMaskedLM
 
-    from cse.model import integrity
+    name: str
+    folder: str
+    config: PretrainedConfig
+    weights: dict
+    fewer_layers: bool
 
-    options = {"output_loading_info": True, "ignore_mismatched_sizes": True, "trust_remote_code": False, **weights}
-    optional_pooler = architecture.has_optional_pooler(config)
-    if mlm:
-        if type(config) not in MODEL_FOR_MASKED_LM_MAPPING:
+    def backbone(self, pooler: bool) -> PreTrainedModel:
+        """The transformer, with its own pooler only if asked for."""
+        from transformers import AutoModel
+
+        optional = architecture.has_optional_pooler(self.config)
+        if pooler and not optional:
+            raise UserError(f"model.pooling={OWN}: {self.config.model_type} has no pooler")
+        backbone, missing = self._read(AutoModel, **({"add_pooling_layer": pooler} if optional else {}))
+        if pooler and any(key.startswith("pooler.") for key in missing):
+            raise UserError(f"model.pooling={OWN}: {self.name} has no pooler of its own")
+        return backbone
+
+    def with_mlm_head(self) -> tuple[PreTrainedModel, nn.Module]:
+        """The transformer without a pooler, and its masked-language-model head."""
+        from transformers import MODEL_FOR_MASKED_LM_MAPPING, AutoModelForMaskedLM
+
+        if type(self.config) not in MODEL_FOR_MASKED_LM_MAPPING:
             raise UserError(
-                f"{name}: {config.model_type} has no masked-language-model head: set objective.mlm_weight=0"
+                f"{self.name}: {self.config.model_type} has no masked-language-model head: set objective.mlm_weight=0"
             )
-        whole, keys = AutoModelForMaskedLM.from_pretrained(source, config=config, **options)
-        integrity.check_weights(name, whole, keys, fewer_layers=fewer_layers, head_is_new=True)
+        whole, missing = self._read(AutoModelForMaskedLM)
         backbone = whole.base_model
-        if optional_pooler:
+        if architecture.has_optional_pooler(self.config):
             backbone.pooler = None
-        new = [key for key in keys["missing_keys"] if not key.startswith(f"{whole.base_model_prefix}.")]
-        if new:
-            log.warning("%s has no weights for its language-model head (%s): they start from new ones", name, new[0])
-        return backbone, architecture.mlm_head(whole), None
-    if pooler and not optional_pooler:
-        raise UserError(f"model.pooling={OWN}: {config.model_type} has no pooler")
-    more = {"add_pooling_layer": pooler} if optional_pooler else {}
-    backbone, keys = AutoModel.from_pretrained(source, config=config, **options, **more)
-    if pooler and any(key.startswith("pooler.") for key in keys["missing_keys"]):
-        raise UserError(f"model.pooling={OWN}: {name} has no pooler of its own")
-    integrity.check_weights(name, backbone, keys, fewer_layers=fewer_layers, head_is_new=False)
-    if not pooler:
-        return backbone, None, None
+        if new := [key for key in missing if not key.startswith(f"{whole.base_model_prefix}.")]:
+            log.warning(
+                "%s has no weights for its language-model head (%s): they are initialised randomly", self.name, new[0]
+            )
+        return backbone, architecture.mlm_head(whole)
+
+    def _read(self, auto: Any, **more: object) -> tuple[Any, list[str]]:
+        """(model, names of weights that the checkpoint does not have)."""
+        from cse.model import integrity
+
+        whole, keys = auto.from_pretrained(
+            self.folder,
+            config=self.config,
+            output_loading_info=True,
+            ignore_mismatched_sizes=True,
+            trust_remote_code=False,
+            **self.weights,
+            **more,
+        )
+        integrity.check_weights(self.name, self.folder, whole, keys, fewer_layers=self.fewer_layers)
+        return whole, keys["missing_keys"]
+
+
+def own_head(name: str, backbone: Any) -> nn.Module:
+    """The checkpoint's own pooler, taken off. Raises UserError for one that changes nothing (cse.model.export's)."""
     (linear,) = [module for module in backbone.pooler.modules() if isinstance(module, nn.Linear)]
-    if torch.equal(linear.weight, torch.eye(len(linear.weight), dtype=linear.weight.dtype)):  # cse.model.export's
-        raise UserError(f"model.pooling={OWN}: {source} has no pooler of its own")
-    head, backbone.pooler = nn.Sequential(linear, nn.Tanh()), None
-    return backbone, None, head
+    if torch.equal(linear.weight, torch.eye(len(linear.weight), dtype=linear.weight.dtype)):
+        raise UserError(f"model.pooling={OWN}: {name} has no pooler of its own")
+    backbone.pooler = None
+    return nn.Sequential(linear, nn.Tanh())
 
 
 def check_direction(name: str, backbone: PreTrainedModel, pooling: str, bidirectional: bool) -> None:
@@ -256,13 +278,3 @@ def local_folder(name: str) -> str:
 def repo_of(name: str) -> hub.Repo:
     """The repository of an encoder."""
     return hub.Repo(name, "model", f"model.name={name}", WORKS_HERE)
-
-
-def ending(name: str, source: str, pooling: str | None) -> Ending:
-    """As asked for, or as the checkpoint records it. Raises UserError where it records nothing."""
-    if pooling is not None:
-        return Ending(pooling)
-    recorded = recorded_modules(source)
-    if recorded is None:
-        raise UserError(f"model.name={name} records no pooling: say model.pooling={'|'.join((*POOLERS, OWN))}")
-    return recorded

@@ -17,8 +17,6 @@ def check_settings(trainer: Trainer, encoder: Encoder, precision: str) -> None:
             "trainer.compile=true with trainer.chunk or trainer.chunk_tokens: a chunk is encoded twice, and compiled "
             "code need not draw the same dropout twice, so the gradient could be wrong; choose one"
         )
-    if trainer.compile and encoder.padding_free:
-        raise UserError("trainer.compile=true with model.padding_free=true: every batch is compiled anew; choose one")
     if encoder.needs_autocast and precision == "no":
         raise UserError(
             f"model.attention={encoder.backbone.config._attn_implementation} computes in bf16 and fp16 alone, and this "

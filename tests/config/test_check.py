@@ -93,7 +93,7 @@ TRAIN = [  # (what is typed after cse-train, the sentences that it gets)
     ("eval.stsb=5", "eval.stsb=5: must be a mapping with a _target_"),
     ("eval.stsb.with_sickr=sure", "eval.stsb.with_sickr=sure: must be yes or no"),
     ("eval=transfer eval.transfer.tasks=MRR", "eval.transfer.tasks=MRR: must be a list of at least 1, each one of MR"),
-    ("eval=transfer eval.transfer.mode=slow", "eval.transfer.mode=slow: must be one of test, fast, sklearn"),
+    ("eval=transfer eval.transfer.mode=slow", "eval.transfer.mode=slow: must be one of test, fast"),
     ("eval=transfer eval.transfer.classifiers.test.fit.lr=0", "eval.transfer.classifiers.test.fit.lr=0: must be a num"),
     ("eval=transfer eval.transfer.classifiers.test.kfold=1", "eval.transfer.classifiers.test.kfold=1: must be a whole"),
     ("eval=probing eval.probing.tasks=[Depht]", "eval.probing.tasks=[Depht]: must be a list of at least 1, each one"),

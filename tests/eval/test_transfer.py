@@ -13,7 +13,6 @@ from cse.errors import MissingResource, UserError
 from cse.eval.senteval import transfer_data
 from cse.eval.senteval.folder import SentEvalFolder
 from cse.eval.senteval.relatedness import Relatedness
-from cse.eval.senteval.sklearn_logreg import SklearnLogisticRegression
 from cse.eval.sts import SICK_FILES
 from cse.eval.transfer import SIMCSE_SEVEN, TASKS, Transfer, features
 from cse.provenance import Items
@@ -79,13 +78,6 @@ def folder(tmp_path, monkeypatch) -> Path:
 def evaluator(folder: Path, tasks: list[str], mode: str = "fast", **options) -> Transfer:
     classifiers = {
         "fast": {"kfold": 5, "fit": classifier(**FAST), "snli": {"l2": [1e-9], "max_epoch": 15, "epoch_size": 1}},
-        "sklearn": {
-            "kfold": 5,
-            "fit": SklearnLogisticRegression(
-                c={"nested": [0.5, 1], "cross": [1, 2], "split": [1]}, max_iter=200, seed=1111
-            ),
-            "snli": {"c": {"split": [1e9]}},
-        },
     }
     regression = Relatedness("spearman", lr=1e-3, batch_size=64, epoch_size=5, tenacity=3, max_epoch=20, seed=1111)
     return Transfer(str(folder), tasks, mode, classifiers, regression, **options)
@@ -183,15 +175,6 @@ def test_every_task_scores_as_one_fit_after_the_other(folder, bag_of_letters):
     assert provenance["rows"]["TREC"] == {"train": 60, "test": 30}
     assert provenance["classifier"]["kfold"] == 5
     assert "torch" in provenance["protocol"]
-
-
-def test_scikit_learns_scores_cannot_be_taken_for_the_papers(folder, bag_of_letters):
-    suite = evaluator(folder, list(SIMCSE_SEVEN), mode="sklearn")
-    scores = suite(bag_of_letters, "test")
-    assert scores
-    assert all("sklearn" in key for key in scores)
-    assert "average_sklearn" in scores
-    assert "not the papers'" in suite.provenance()["protocol"]
 
 
 def test_a_missing_task_is_named_or_left_out_with_the_average(folder, bag_of_letters):

@@ -232,7 +232,7 @@ def test_refusals(tiny_bert, tmp_path):
     damaged = tmp_path / "damaged"
     shutil.copytree(tiny_bert, damaged)
     (damaged / "model.safetensors").write_bytes(b"not safetensors")
-    with pytest.raises(MissingResource, match=r"its .safetensors file is empty or damaged .*copy or download it again"):
+    with pytest.raises(MissingResource, match=r"damaged could not be loaded .*header.*copy or download it again"):
         load_encoder(str(damaged), "cls")
     (tmp_path / "empty").mkdir()
     with pytest.raises(MissingResource, match="could not be loaded"):
@@ -246,3 +246,21 @@ def test_minilm_is_the_genuine_one(minilm):
     a, b, c = encoder.encode(["A man is playing a guitar.", "Someone plays the guitar.", "The stock market fell."])
     assert np.linalg.norm(a) == pytest.approx(1, abs=1e-5)
     assert a @ b > 0.8 > 0.3 > a @ c
+
+
+def test_scores_in_float32_do_without_flash_attention(tiny, monkeypatch):
+    """Its kernels compute in half precision alone; bf16 scores take them."""
+    from transformers import AttentionInterface, AttentionMaskInterface
+    from transformers.integrations.sdpa_attention import sdpa_attention_forward
+    from transformers.masking_utils import sdpa_mask
+
+    monkeypatch.setattr("cse.model.encoder.uses_flash", lambda backbone: backbone.config._attn_implementation == "mine")
+    AttentionInterface.register("mine", sdpa_attention_forward)
+    AttentionMaskInterface.register("mine", sdpa_mask)
+    encoder, seen = load_encoder(tiny("modernbert"), "mean", attention="mine"), []
+    encoder.backbone.register_forward_pre_hook(lambda module, _: seen.append(module.config._attn_implementation))
+    encoder.encode(TEXTS)
+    encoder.encode(TEXTS, precision="bf16")
+    assert seen == ["sdpa", "mine"]
+    assert encoder.backbone.config._attn_implementation == "mine"
+    assert encoder.training

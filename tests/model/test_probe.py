@@ -7,10 +7,10 @@ import torch
 from transformers import AutoConfig, AutoModel
 
 from cse.errors import UserError
-from cse.model import load
+from cse.model import integrity
 from cse.model.architecture import POSITIONS_AFTER_PADDING, longest_input
+from cse.model.integrity import KNOWN, check_forward
 from cse.model.load import load_encoder
-from cse.model.probe import KNOWN, check_forward
 
 SIZES = {"vocab_size": 50, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64,
          "max_position_embeddings": 40}  # fmt: skip
@@ -63,7 +63,7 @@ def test_one_that_is_loaded_without_a_trial_would_pass_it(caplog, kind):
 
 def test_only_architectures_that_are_not_known_are_tried(tiny, monkeypatch):
     tried = []
-    monkeypatch.setattr(load, "check_forward", lambda name, backbone: tried.append(name))
+    monkeypatch.setattr(integrity, "check_forward", lambda name, backbone: tried.append(name))
     bert, albert = tiny("bert"), tiny("albert")
     load_encoder(bert, "cls")
     load_encoder(albert, "cls")

@@ -68,10 +68,6 @@ class LogisticRegression:
     seed: Seed
     device: Device
 
-    def grid(self, scheme: str) -> list[float]:
-        """The l2 values to choose from; the same in every scheme."""
-        return self.l2
-
     def fold(self, train_N: np.ndarray, held_N: np.ndarray) -> Split:
         """A split of given rows; every split draws the same passes."""
         return Split(train_N, held_N, np.random.RandomState(self.seed))

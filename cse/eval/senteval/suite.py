@@ -29,8 +29,6 @@ class Suite(Evaluator):
 
     def __init__(self, mode: Mode, classifiers: dict[Mode, Procedure]):
         self.mode, self.settings = mode, classifiers[mode]
-        self.suffix = "_sklearn" if mode == "sklearn" else ""
-        self.headline = (f"accuracy{self.suffix}", f"average{self.suffix}", "pearson")
         self.data: dict[str, Parts] = {}
         self.scored: ItemScores = {}
 
@@ -39,9 +37,7 @@ class Suite(Evaluator):
         if not set(self.averaged) <= set(self.data):
             return {}
         return {
-            f"{part}average{self.suffix}": float(
-                np.mean([scores[f"{task}/{part}accuracy{self.suffix}"] for task in self.averaged])
-            )
+            f"{part}average": float(np.mean([scores[f"{task}/{part}accuracy"] for task in self.averaged]))
             for part in ("", "dev_")
         }
 
@@ -49,7 +45,7 @@ class Suite(Evaluator):
         """The test rows of each task."""
         if not set(self.averaged) <= set(self.data):
             return self.scored
-        return {**self.scored, f"average{self.suffix}": [f"{task}/accuracy{self.suffix}" for task in self.averaged]}
+        return {**self.scored, "average": [f"{task}/accuracy" for task in self.averaged]}
 
     def texts(self) -> Iterator[str]:
         """The sentences of all parts of each task."""
@@ -67,8 +63,7 @@ class Suite(Evaluator):
 
     def protocol(self) -> str:
         """Whose classifier it is, in words."""
-        kind = "scikit-learn, not the papers' classifier" if self.suffix else "SentEval's torch logistic regression"
-        return f"{kind}, mode {self.mode}"
+        return f"SentEval's torch logistic regression, mode {self.mode}"
 
 
 def embedded(encode: Encode, examples: Iterable[Examples]) -> MemoizedEncode:

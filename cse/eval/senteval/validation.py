@@ -2,68 +2,30 @@
 
 Folds are StratifiedKFold(k, shuffle=True, random_state=1111) on rows in SentEval's order. Accuracies are in percent and
 rounded to two decimals at the places where SentEval rounds, because its choice of the strength depends on it: the
-first maximum of the rounded dev means wins. N rows, F features, S splits, L strengths (l2 or C).
+first maximum of the rounded dev means wins. N rows, F features, S splits, L strengths (l2).
 """
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Literal
 
 import numpy as np
 from annotated_types import Ge
 from typing_extensions import TypedDict
 
 from cse.dotted import Config
-from cse.eval.senteval.logreg import Split
+from cse.eval.senteval.logreg import LogisticRegression
 
 SEED = 1111  # SentEval's, for folds and fits
 
-Mode = Literal["test", "fast", "sklearn"]
-Scheme = Literal["nested", "cross", "split"]
+Mode = Literal["test", "fast"]
 
 
 class Procedure(TypedDict):
     """One mode of conf/eval/classifier: folds, the classifier, and what of it SNLI changes."""
 
     kfold: Annotated[int, Ge(2)]
-    fit: Any
+    fit: LogisticRegression
     snli: Config
-
-
-class Fits(Protocol):
-    """Finished fits of S splits and L strengths."""
-
-    @property
-    def accuracy_SL(self) -> np.ndarray:
-        """Accuracies (0..1) on the rows held out."""
-        ...
-
-    def predict(self, x_NF: Any, split: int, column: int) -> np.ndarray:
-        """The predicted class (N,) of each row; column: the strength's."""
-        ...
-
-
-class Classifier(Protocol):
-    """What SentEval's schemes ask of a classifier. Placed features are its own: a tensor, an array."""
-
-    def grid(self, scheme: Scheme) -> list[float]:
-        """The strengths to choose from in the scheme nested, cross or split."""
-        ...
-
-    def fold(self, train_N: np.ndarray, held_N: np.ndarray) -> Split:
-        """A split with rows held out."""
-        ...
-
-    def hold_out(self, rows_N: np.ndarray) -> Split:
-        """A split of the classifier's own."""
-        ...
-
-    def place(self, x_NF: np.ndarray) -> Any:
-        """The features as `fit` and `predict` take them; rows can be indexed."""
-        ...
-
-    def fit(self, x_NF: Any, y_N: np.ndarray, splits: list[Split], strength_SL: np.ndarray, /) -> Fits:
-        """One fit for each split and strength."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -83,9 +45,9 @@ def stratified_folds(y_N: np.ndarray, k: int) -> list[tuple[np.ndarray, np.ndarr
     return list(StratifiedKFold(k, shuffle=True, random_state=SEED).split(np.zeros(len(y_N)), y_N))
 
 
-def nested_cross_validation(x_NF: np.ndarray, y_N: np.ndarray, classifier: Classifier, k: int) -> Accuracies:
+def nested_cross_validation(x_NF: np.ndarray, y_N: np.ndarray, classifier: LogisticRegression, k: int) -> Accuracies:
     """MR, CR, SUBJ, MPQA: in each of k outer folds, k inner folds choose the strength for the refit."""
-    x, grid = classifier.place(x_NF), classifier.grid("nested")
+    x, grid = classifier.place(x_NF), classifier.l2
     outer = stratified_folds(y_N, k)
     inner = [(train_N[a], train_N[b]) for train_N, _ in outer for a, b in stratified_folds(y_N[train_N], k)]
     scan = classifier.fit(x, y_N, [classifier.fold(*rows) for rows in inner], np.tile(grid, (len(inner), 1)))
@@ -102,9 +64,11 @@ def nested_cross_validation(x_NF: np.ndarray, y_N: np.ndarray, classifier: Class
     return Accuracies(float(round(np.mean(devs), 2)), float(round(np.mean(tests), 2)), predicted_N, folds=tests)
 
 
-def cross_validation(x: dict[str, np.ndarray], y: dict[str, np.ndarray], classifier: Classifier, k: int) -> Accuracies:
+def cross_validation(
+    x: dict[str, np.ndarray], y: dict[str, np.ndarray], classifier: LogisticRegression, k: int
+) -> Accuracies:
     """TREC, MRPC: k folds of the training set choose the strength; refit on all of it; test."""
-    train, grid = classifier.place(x["train"]), classifier.grid("cross")
+    train, grid = classifier.place(x["train"]), classifier.l2
     folds = [classifier.fold(*rows) for rows in stratified_folds(y["train"], k)]
     scores = _mean_percent(classifier.fit(train, y["train"], folds, np.tile(grid, (k, 1))).accuracy_SL)
     strength = np.array([[grid[int(np.argmax(scores))]]])
@@ -113,13 +77,13 @@ def cross_validation(x: dict[str, np.ndarray], y: dict[str, np.ndarray], classif
     return Accuracies(max(scores), round(100 * _accuracy(predicted_N, y["test"]), 2), predicted_N)
 
 
-def given_split(x: dict[str, np.ndarray], y: dict[str, np.ndarray], classifier: Classifier) -> Accuracies:
+def given_split(x: dict[str, np.ndarray], y: dict[str, np.ndarray], classifier: LogisticRegression) -> Accuracies:
     """SST, SICK-E, SNLI, probing: dev chooses the strength and stops the training; test.
 
     SentEval then fits once more with the same data and seed, which gives the same weights: not repeated here.
     """
     sizes = len(y["train"]), len(y["dev"])
-    grid = classifier.grid("split")
+    grid = classifier.l2
     split = classifier.fold(np.arange(sizes[0]), sizes[0] + np.arange(sizes[1]))
     rows = classifier.place(np.concatenate([x["train"], x["dev"]]))
     fitted = classifier.fit(rows, np.concatenate([y["train"], y["dev"]]), [split], np.array([grid]))

@@ -7,7 +7,6 @@ import pytest
 from eval.senteval import one_fit
 from eval.senteval.one_fit import FAST, GRID, TEST, classifier, made_up
 
-from cse.eval.senteval.sklearn_logreg import SklearnLogisticRegression
 from cse.eval.senteval.validation import cross_validation, given_split, nested_cross_validation
 
 
@@ -40,29 +39,13 @@ def test_given_split_without_the_second_fit_of_the_same(settings):
     assert (found.dev, found.test) == one_fit.split(x, y, GRID, **settings)
 
 
-def test_scikit_learns_variant_takes_its_own_grids_and_converges():
-    x, y = parts(classes=2)
-    c = {"nested": [0.01, 1.0], "cross": [1.0, 10.0], "split": [0.1]}
-    sklearn = SklearnLogisticRegression(c=c, max_iter=1000, seed=1111)
-    from sklearn.linear_model import LogisticRegression
-
-    expected = LogisticRegression(C=0.1, max_iter=1000).fit(x["train"], y["train"])
-    found = given_split(x, y, sklearn)
-    assert found.dev == round(100 * expected.score(x["dev"], y["dev"]), 2)
-    assert found.test == round(100 * expected.score(x["test"], y["test"]), 2)
-    assert cross_validation(x, y, sklearn, 3).test > 60
-    assert len(nested_cross_validation(x["train"], y["train"], sklearn, 3).folds) == 3
-
-
 class Tied:
     """A classifier whose second and third strength are equally good, once accuracies are rounded."""
 
-    def __init__(self):
-        self.schemes, self.refitted, self.read = [], [], []
+    l2 = (1.0, 2.0, 3.0)
 
-    def grid(self, scheme):
-        self.schemes.append(scheme)
-        return [1.0, 2.0, 3.0]
+    def __init__(self):
+        self.refitted, self.read = [], []
 
     def fold(self, train_N, held_N):
         return train_N
@@ -96,4 +79,3 @@ def test_the_first_of_equal_strengths_wins():
     tied.read.clear()
     given_split(x, y, tied)
     assert tied.read == [1]
-    assert tied.schemes == ["cross", "nested", "split"]  # a classifier may have another grid for each
