@@ -77,7 +77,7 @@ def test_what_libraries_keep_to_themselves_is_still_there(name):
     assert hasattr(importlib.import_module(module), attribute), f"{name} moved: mend {INTERNALS[name]}"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_run_on_text_needs_nothing_for_images_or_sound(small_run):
     """transformers itself imports torchvision and torchaudio where they are installed; where they are not, or do not
     fit torch, text trains without them."""

@@ -21,7 +21,7 @@ def environment(toy_hub, tmp_path) -> dict[str, str]:
                   "OMP_NUM_THREADS": "1"}  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_first_run_second_run_and_offline(toy_hub, environment, tiny_bert, sentences, senteval, tmp_path):
     """Everything is the default: BERT by its old name, wiki1m, STS; only sizes are small. One download breaks off."""
     toy_hub.moved["bert-base-uncased"] = "google-bert/bert-base-uncased"

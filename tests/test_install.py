@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_wheel_carries_its_configuration(tmp_path):
     pytest.importorskip("hatchling", reason="needs hatchling, to build without a network")
     build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]

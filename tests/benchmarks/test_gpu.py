@@ -21,7 +21,7 @@ ON_A_CPU = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ON_A_CPU)
 def test_a_part_runs_at_toy_size(name, tmp_path):
     rows = part.measure(name, tmp_path, tiny=True, seconds=500, only=ON_A_CPU[name])
@@ -34,7 +34,7 @@ def test_a_part_runs_at_toy_size(name, tmp_path):
             assert all(value >= 0 for value in row["figures"].values() if isinstance(value, float | int))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_compiling_a_resume_and_the_peers_at_toy_size(tmp_path):
     rows = part.measure("correctness", tmp_path, tiny=True, seconds=500, only="compiled equals|bit-identical")
     assert [row["status"] for row in rows] == [PASSED, PASSED]

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LEFT = ("__pycache__", ".*", "*.egg-info", "outputs", "multirun", "runs", "reports", "site", "build", "dist", "wandb")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("page", ["objective", "evaluator", "dataset"])
 def test_a_page_on_adding_is_true(page, minilm, tmp_path):
     """In a copy of the checkout, which stands for both: a folder of one's own, and the project."""

@@ -1,4 +1,4 @@
-"""Every command that a document shows is run, as it stands, in a folder whose files have the documents' own names.
+"""Every command that a document shows composes, and (nightly) is run as it stands, among files of the documents' names.
 
 A training run or an evaluation gets smoke=true, and a line of many jobs dry_run=true; a launcher's own words are left
 out. What cannot be run here stands in NOT_RUN, with the reason. A command that nothing here knows fails.
@@ -20,6 +20,7 @@ from blocks import blocks, commands, inline_commands
 from typed import PROGRAMS, exit_code
 
 from cse import api
+from cse.errors import UserError
 from cse.sweep import line
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,6 +33,7 @@ STANDS_FOR = {
     "RUN": ["FOLDER"],
     "NAME": ["wiki1m"],
 }
+COMPOSED = {"cse-train": "train", "cse-eval": "evaluate"}
 LOOKS = {"--help", "--version", "--cfg", "--info", "--shell-completion", "-sc", "--json"}
 UPLOADS = r" --push \S+"  # left out: tests/sharing uploads to a small hub
 NOT_RUN = {
@@ -110,24 +112,28 @@ def is_example(words: list[str]) -> bool:
     return words[:2] == ["python", "-m"] and words[2].startswith("examples.")
 
 
-def test_documents_show_commands():
+def test_every_command_is_known():
+    unknown = [f"{place}: {command}" for command, place in SHOWN.items() if not is_known(command)]
+    assert unknown == [], f"no test runs these: teach {Path(__file__).name} to"
     assert len(SHOWN) > 20
-    assert len(PYTHON) > 0
 
 
-@pytest.mark.parametrize("command", SHOWN)
-def test_every_command_is_known(command):
-    assert is_known(command), f"{SHOWN[command]}: {command!r} is run by no test: teach {Path(__file__).name} to run it"
-
-
-def test_a_command_that_nothing_runs_is_noticed():
-    assert not is_known("frobnicate --all")
-    assert not is_known("python -m something")
-
-
-def test_what_is_not_run_is_shown():
-    for start in NOT_RUN:
-        assert any(command.startswith(start) for command in SHOWN), f"no document shows {start!r} any more"
+def test_every_line_of_one_run_composes(monkeypatch):
+    """Its words are keys and choices that there are, with values that their parts take; nothing is built."""
+    monkeypatch.chdir(ROOT)
+    composed = 0
+    for command, place in SHOWN.items():
+        _, words = words_of(command)
+        program, *words = program_of(words) if words else [""]
+        many = line.is_many(words) or any(word.startswith("resume=") for word in words)
+        if program not in COMPOSED or many or any(word.startswith("-") for word in words):
+            continue
+        try:
+            api.compose(*words, command=COMPOSED[program])
+        except UserError as error:
+            pytest.fail(f"{place}: {command}: {error}")
+        composed += 1
+    assert composed > 20
 
 
 @pytest.fixture(scope="session")
@@ -210,7 +216,7 @@ def extras_exist(words: list[str]) -> int:
     return 0 if asked and set(asked[1].split(",")) <= set(extras) else 2
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("command", [pytest.param(command, id=place) for command, place in SHOWN.items()])
 def test_every_command_works(run, capsys, command):
     code = run(command)
@@ -218,7 +224,7 @@ def test_every_command_works(run, capsys, command):
     assert code == 0, f"{SHOWN[command]}: {command}\n{said.out[-2000:]}{said.err[-2000:]}"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("code", PYTHON)
 def test_every_block_of_python_works(code, world, monkeypatch, tmp_path):
     """As it stands; training is smoke=true, and scores come from the made-up SentEval."""

@@ -32,18 +32,23 @@ def test_the_plain_loop_lowers_the_loss(tiny_bert, lines, objective):
     assert min(losses[1:]) < losses[0]
 
 
-def quick_or_slow(objective: str) -> object:
-    """One objective in the fast tests, the others in the slow ones: the trainer is the same."""
-    return objective if objective == "barlow" else pytest.param(objective, marks=pytest.mark.slow)
-
-
-@pytest.mark.parametrize("objective", [quick_or_slow(objective) for objective in OBJECTIVES])
-def test_sentence_transformers_trainer_moves_the_encoder(tiny_bert, lines, objective, tmp_path):
-    trained = st_trainer.train(tiny_bert, lines[:32], objective, str(tmp_path / "run"), batch_size=16)
+def test_sentence_transformers_trainer_moves_the_encoder(tiny_bert, lines, tmp_path):
+    """With one objective: the trainer is the same for all, and ViewLoss is tested below."""
+    trained = st_trainer.train(tiny_bert, lines[:32], "barlow", str(tmp_path / "run"), batch_size=16)
     before = SentenceTransformer(tiny_bert).encode(lines[:4])
     after = trained.encode(lines[:4])
     assert after.shape == before.shape
     assert not (after == before).all()
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_the_adapter_gives_every_objectives_loss_and_gradient(tiny_bert, lines, objective):
+    loss = st_trainer.ViewLoss(SentenceTransformer(tiny_bert), OBJECTIVES[objective])
+    features = [loss.model.preprocess(lines[start : start + 8]) for start in (0, 8)]
+    total = loss(features, None)
+    total.backward()
+    assert math.isfinite(total)
+    assert any(p.grad is not None and p.grad.any() for p in loss.parameters())
 
 
 def test_the_adapter_gives_the_pure_functions_loss(tiny_bert, lines):

@@ -30,7 +30,7 @@ def test_an_agent_of_wandb_can_start_its_sweep(number, cse_train, tmp_path):
     assert cse_train([*words, *small]) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_wandb_sweep_and_agent_run_it(tmp_path):
     """As README and the file say, against a small server; what it proposes is small, too."""
     toy = ToyWandb()

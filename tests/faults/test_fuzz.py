@@ -27,7 +27,7 @@ from cse.record.events import read_events
 from cse.record.runs import read_run
 from cse.training import checkpoint
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 EXAMPLES = int(os.environ.get("CSE_FAULTS_EXAMPLES", 200))
 often = settings(
     max_examples=EXAMPLES,
