@@ -37,7 +37,6 @@ REFUSED: dict[str, dict[str, list[str]]] = {  # {line: {key: values}}
         "seed": ["4294967296", "0.5", "null", "forty-two", "[1]"],
         "model.name": ["", "null"],
         "model.dtype": ["int8"],
-        "model.padding_free": ["maybe"],
         "model.bidirectional": ["maybe"],
         "model.lora": ["true"],
         "objective.temperature": ["-1", "nan"],
