@@ -11,7 +11,7 @@ class MissingResource(UserError):
     """Weights or data that cannot be had: names the thing, where it was looked for, and what works here instead.
 
     reason: the words of the sentence that are true of other things too (what the hub said), "" where there are none.
-    parts: what `together` made it of.
+    parts: what `combine` made it of.
     """
 
     def __init__(self, sentence: str, reason: str = "", parts: "Sequence[MissingResource]" = ()):
@@ -19,7 +19,7 @@ class MissingResource(UserError):
         self.reason, self.parts = reason, tuple(parts)
 
 
-def together(missing: Sequence[MissingResource], advice: str = "") -> MissingResource:
+def combine(missing: Sequence[MissingResource], advice: str = "") -> MissingResource:
     """One error for all that is missing, each thing and each reason said once.
 
     advice: the end of the sentence where two things or more are missing.

@@ -2,22 +2,20 @@
 
 import contextlib
 import csv
-import ctypes
 import errno
 import hashlib
 import io
 import json
-import math
 import os
 import secrets
 import shutil
-import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import to_jsonable_python
 from safetensors import SafetensorError
 
 from cse.errors import RunError, UserError
@@ -51,17 +49,8 @@ def replaced_file(path: Path, advice: str = ADVICE) -> Iterator[Path]:
     After an error the old file is as it was and the temporary one is gone. Raises RunError, which ends with `advice`,
     where the disk refuses.
     """
-    temporary = _own_name(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    with _renamed(_own_name(path), path, advice, os.replace) as temporary:
         yield temporary
-        _flush(temporary)
-        os.replace(temporary, path)
-    except (OSError, SafetensorError) as error:
-        raise cannot_write(path, error, advice) from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
 
 
 def remove_leftovers(path: Path) -> None:
@@ -74,27 +63,21 @@ def remove_leftovers(path: Path) -> None:
 def replaced_folder(path: Path, advice: str = ADVICE) -> Iterator[Path]:
     """An empty temporary folder, which replaces the folder `path` when the block ends.
 
-    Where the system can exchange two names in one step (Linux on a local disk), `path` is whole at every moment.
-    Elsewhere the old folder is renamed to `path`.old first and removed last, so one of the two is; see `recover_folder`
-    for a kill between the renames. For folders that one process writes. Raises RunError, which ends
+    The old folder is renamed to `path`.old first and removed last, so that one of the two is whole; see
+    `recover_folder` for a kill between the renames. For folders that one process writes. Raises RunError, which ends
     with `advice`, where the disk refuses.
     """
     temporary, old = _beside(path)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+
+    def swap(temporary: Path, path: Path) -> None:
+        if path.exists():
+            path.rename(old)
+        temporary.rename(path)
+
+    with _renamed(temporary, path, advice, swap):
         recover_folder(path)
         temporary.mkdir()
         yield temporary
-        for file in temporary.rglob("*"):
-            _flush(file)
-        if not (path.exists() and _exchange(temporary, path)):
-            if path.exists():
-                path.rename(old)
-            temporary.rename(path)
-    except (OSError, SafetensorError) as error:
-        raise cannot_write(path, error, advice) from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     shutil.rmtree(old, ignore_errors=True)
 
 
@@ -107,29 +90,24 @@ def recover_folder(path: Path) -> None:
         shutil.rmtree(leftover, ignore_errors=True)
 
 
-def written_once(path: Path, write: Callable[[Path], None], advice: str = ADVICE) -> Path:
+def written_once(path: Path, write: Callable[[Path], object], advice: str = ADVICE) -> Path:
     """The folder `path`, filled by write(temporary folder) unless it exists; the first of several processes wins.
 
     For caches, whose content depends on their name alone. Raises RunError, which ends with `advice`, where the disk
     refuses, and whatever `write` raises.
     """
-    if path.exists():
-        return path
-    temporary = _own_name(path)
-    try:
-        temporary.mkdir(parents=True)
-        write(temporary)
-        for file in temporary.rglob("*"):
-            _flush(file)
+
+    def rename(temporary: Path, path: Path) -> None:
         try:
             temporary.rename(path)
         except OSError:
             if not path.exists():  # else another process finished first, with the same content
                 raise
-    except (OSError, SafetensorError) as error:
-        raise cannot_write(path, error, advice) from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+
+    if not path.exists():
+        with _renamed(_own_name(path), path, advice, rename) as temporary:
+            temporary.mkdir()
+            write(temporary)
     return path
 
 
@@ -142,7 +120,7 @@ def discard(folder: Path) -> None:
 
 
 @contextmanager
-def alone(path: Path) -> Iterator[None]:
+def file_lock(path: Path) -> Iterator[None]:
     """A block that makes `path`, for one process at a time. Who had to wait looks first whether `path` is there.
 
     Raises RunError or UserError (see cannot_write) where the lock file beside `path` cannot be made.
@@ -228,22 +206,12 @@ def csv_text(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     return out.getvalue()
 
 
-def plain(value: object) -> object:
-    """What JSON can hold: paths as text, tensor and numpy scalars as numbers, arrays and tuples as lists."""
-    if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, (str, bool, int, type(None))):
-        return value
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")  # where not imported, it has made no value
-    if (numpy and isinstance(value, numpy.ndarray | numpy.generic)) or (torch and isinstance(value, torch.Tensor)):
-        return plain(value.tolist())
-    if isinstance(value, Iterable):
-        return [plain(item) for item in value]
-    raise TypeError(f"{type(value).__name__} has no place in JSON: {value!r}")
+def plain(value: object) -> Any:
+    """What JSON can hold: paths as text, tensor and numpy scalars as numbers, arrays and tuples as lists.
+
+    Raises TypeError for anything else.
+    """
+    return to_jsonable_python(value, inf_nan_mode="null", fallback=_numbers)
 
 
 def cannot_write(path: Path, error: OSError | SafetensorError, advice: str = ADVICE) -> RunError | UserError:
@@ -253,15 +221,29 @@ def cannot_write(path: Path, error: OSError | SafetensorError, advice: str = ADV
     return kind(f"cannot write {path}: {reason or error}; {advice}")
 
 
-def _exchange(first: Path, second: Path) -> bool:
-    """Let two existing folders swap their names in one step; False, with nothing changed, where that cannot be done."""
-    system = ctypes.CDLL(None, use_errno=True)
+def _numbers(array: Any) -> object:
+    """The numbers in a tensor or a numpy array."""
     try:
-        rename = system.renameat2
-    except AttributeError:  # not Linux
-        return False
-    here, exchange = -100, 2  # AT_FDCWD: names are relative to the working folder; RENAME_EXCHANGE
-    return rename(here, os.fsencode(first), here, os.fsencode(second), exchange) == 0
+        return array.tolist()
+    except AttributeError:
+        raise TypeError(f"{type(array).__name__} has no place in JSON: {array!r}") from None
+
+
+@contextmanager
+def _renamed(temporary: Path, path: Path, advice: str, rename: Callable[[Path, Path], None]) -> Iterator[Path]:
+    """A block that makes `temporary`: it is put on the disk, then renamed to `path`; after an error it is removed."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        for file in (temporary, *temporary.rglob("*")):
+            _flush(file)
+        rename(temporary, path)
+    except (OSError, SafetensorError) as error:
+        raise cannot_write(path, error, advice) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def _own_name(path: Path) -> Path:

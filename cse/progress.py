@@ -1,4 +1,4 @@
-"""How far something long has come: a bar on a terminal, elsewhere a line now and then; both with the time left.
+"""How far something long has come: bars on a terminal, elsewhere a line now and then; both with the time left.
 
 Who does the work tracks it, however deep: for task in track(tasks, "task"). Who wants it seen shows it: with
 showing("transfer test"). Without the second the first is silent, and what is over in a moment shows nothing.
@@ -11,12 +11,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
-    from rich.progress import TaskID
 
 log = logging.getLogger("cse")
 
@@ -27,76 +26,24 @@ LOOK = 0.1  # seconds between two looks at a bar
 T = TypeVar("T")
 
 
-@dataclass(eq=False)
-class Level:
-    """One loop: what an item of it is, how many there are (None: nobody knows), and how many are done."""
-
-    what: str
-    total: int | None
-    done: int = 0
-
-    def __str__(self) -> str:
-        if self.total is None:
-            return f"{self.what} {self.done + 1:,}"
-        return f"{self.what} {min(self.done + 1, self.total):,} of {self.total:,}"
-
-
+@dataclass
 class Display:
-    """The loops that are under way, the outermost first, told in one line; its time left is the outermost one's.
+    """Where the loops of a block are shown: a bar each, or, where bars is None, together in a line of the log.
 
-    bars: live ones, of which it has one line, or None for lines in the log.
+    loops: how far those under way are, the outermost first, whose time left a line gives.
     """
 
-    def __init__(self, title: str, bars: "Bars | None"):
-        self.title, self.bars = title, bars
-        self.levels: list[Level] = []
-        self.task: TaskID | None = None
-        self.looked = -LOOK
-
-    def push(self, level: Level) -> None:
-        """A loop begins, inside those that are under way."""
-        if not self.levels:
-            self.started = self.told = time.monotonic()
-            if self.bars is not None:
-                self.task = self.bars.add_task("", total=None if level.total is None else 1.0)
-        self.levels.append(level)
-        self.looked = -LOOK
-        self.tell()
-
-    def pop(self, level: Level) -> None:
-        """A loop has ended, and with it those inside it that were left early."""
-        if level in self.levels:
-            del self.levels[self.levels.index(level) :]
-        if self.bars is not None and self.task is not None and not self.levels:
-            self.bars.remove_task(self.task)
-            self.task = None
+    title: str
+    bars: "Bars | None"
+    loops: list[str] = field(default_factory=list)
+    left: str = ""
+    told: float = field(default_factory=lambda: time.monotonic())
 
     def tell(self) -> None:
-        """Bring the bar up to date, or write a line where the last one is EVERY seconds old."""
-        now = time.monotonic()
-        if now - self.looked < LOOK:
-            return
-        self.looked = now
-        if self.bars is not None and self.task is not None:
-            self.bars.update(self.task, completed=self.share(), description=str(self))
-        elif now - self.told >= EVERY:
-            share = self.share()
-            left = f", about {(now - self.started) * (1 / share - 1):.0f} s left" if share else ""
-            log.info("%s%s", str(self), left)  # as it is now
-            self.told = now
-
-    def __str__(self) -> str:
-        return ", ".join([self.title, *map(str, self.levels)])
-
-    def share(self) -> float:
-        """How much of the outermost loop is done, in [0, 1]: an item counts as far as the loops inside it have come.
-
-        0.0 where nobody knows its length.
-        """
-        share = 0.0
-        for level in reversed(self.levels):
-            share = 0.0 if level.total is None else min(1.0, (level.done + share) / level.total)
-        return share
+        """Write a line where the last one is EVERY seconds old."""
+        if self.bars is None and time.monotonic() - self.told >= EVERY:
+            log.info("%s%s", ", ".join([self.title, *self.loops]), self.left)
+            self.told = time.monotonic()
 
 
 _display: ContextVar[Display | None] = ContextVar("display", default=None)
@@ -107,14 +54,15 @@ _bars: "ContextVar[Bars | None]" = ContextVar("bars", default=None)
 def showing(title: str) -> Iterator[None]:
     """A block whose tracked loops are shown."""
     with live(transient=True) as bars:
-        display = Display(title, bars)
-        before = _display.set(display)
+        before = _display.set(Display(title, bars))
+        others = set(bars.task_ids) if bars else set()
         try:
             yield
         finally:
             _display.reset(before)
-            if display.levels:
-                display.pop(display.levels[0])
+            if bars:
+                for task in set(bars.task_ids) - others:  # of loops that were left
+                    bars.remove_task(task)
 
 
 def track(items: Iterable[T], what: str | Callable[[T], str], total: int | None = None) -> Iterator[T]:
@@ -126,17 +74,26 @@ def track(items: Iterable[T], what: str | Callable[[T], str], total: int | None 
     if display is None:
         yield from items
         return
-    level = Level("", len(items) if isinstance(items, Sized) else total)
+    total = len(items) if isinstance(items, Sized) else total
+    depth, started = len(display.loops), time.monotonic()
+    looked = -LOOK
+    task = display.bars.add_task("", total=total) if display.bars else None
     try:
         for number, item in enumerate(items):
-            level.what, level.done = what if isinstance(what, str) else what(item), number
-            if number:
+            if (now := time.monotonic()) - looked >= LOOK:
+                looked, name = now, what if isinstance(what, str) else what(item)
+                words = f"{name} {number + 1:,}" if total is None else f"{name} {number + 1:,} of {total:,}"
+                display.loops[depth:] = [words]
+                if depth == 0 and number and total is not None:
+                    display.left = f", about {(now - started) * (total / number - 1):.0f} s left"
+                if display.bars and task is not None:
+                    display.bars.update(task, completed=number, description=", ".join([display.title, *display.loops]))
                 display.tell()
-            else:
-                display.push(level)
             yield item
     finally:
-        display.pop(level)
+        del display.loops[depth:]
+        if display.bars and task in display.bars.task_ids:
+            display.bars.remove_task(task)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Several things that are missing, said in one sentence."""
 
-from cse.errors import MissingResource, together
+from cse.errors import MissingResource, combine
 
 OFFLINE = "is not in the cache, and the hub is not asked"
 
@@ -9,9 +9,9 @@ def test_a_reason_is_given_once_and_a_sentence_once():
     model = MissingResource(f"model.name=x: the model x {OFFLINE}; use another", OFFLINE)
     scores = MissingResource(f"SentEval: the dataset s {OFFLINE}; give a folder", OFFLINE)
     words = MissingResource("wordnet is not here")
-    nested = together([scores, scores, words])
+    nested = combine([scores, scores, words])
     assert str(nested) == f"SentEval: the dataset s {OFFLINE}; give a folder; and wordnet is not here"
-    told = str(together([model, nested], " (try the demo)"))
+    told = str(combine([model, nested], " (try the demo)"))
     assert told == (
         f"model.name=x: the model x {OFFLINE}; use another; and SentEval: the dataset s likewise; give a folder; "
         "and wordnet is not here (try the demo)"
@@ -19,4 +19,4 @@ def test_a_reason_is_given_once_and_a_sentence_once():
 
 
 def test_advice_for_several_is_not_given_for_one():
-    assert str(together([MissingResource("one")], " (try the demo)")) == "one"
+    assert str(combine([MissingResource("one")], " (try the demo)")) == "one"

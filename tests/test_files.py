@@ -13,9 +13,9 @@ from safetensors import SafetensorError
 
 from cse.errors import RunError, UserError
 from cse.files import (
-    alone,
     csv_text,
     discard,
+    file_lock,
     json_line,
     read_lines,
     recover_folder,
@@ -193,10 +193,10 @@ def test_only_one_process_at_a_time_is_alone(tmp_path):
     code = """if True:
         import sys, time
         from pathlib import Path
-        from cse.files import alone
+        from cse.files import file_lock
         path = Path(sys.argv[1])
         for _ in range(5):
-            with alone(path):
+            with file_lock(path):
                 found = path.read_text() if path.exists() else ""
                 time.sleep(0.01)
                 path.write_text(f"{found}{len(found)},")
@@ -206,5 +206,5 @@ def test_only_one_process_at_a_time_is_alone(tmp_path):
     assert (tmp_path / "inner" / "file").read_text().count(",") == 20
     assert os.listdir(tmp_path / "inner") == ["file"]
     (tmp_path / "a file").touch()
-    with pytest.raises(UserError, match=r"cannot write .*a file"), alone(tmp_path / "a file" / "inside"):
+    with pytest.raises(UserError, match=r"cannot write .*a file"), file_lock(tmp_path / "a file" / "inside"):
         pass

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from cse import progress
-from cse.progress import Level, live, showing, track
+from cse.progress import live, showing, track
 
 
 @pytest.fixture
@@ -36,13 +36,6 @@ def test_a_line_says_what_is_done_and_how_long_the_rest_takes(lines):
     assert left[0] > left[-1] > 0
 
 
-def test_an_item_counts_as_far_as_the_loops_inside_it_have_come():
-    display = progress.Display("", None)
-    for level in (Level("task", 4, done=1), Level("fit", 2, done=1)):
-        display.push(level)
-    assert display.share() == pytest.approx((1 + 1 / 2) / 4)
-
-
 def test_a_loop_of_unknown_length_says_how_far_it_is(lines):
     with showing("reading text"):
         assert list(track(iter("abcd"), "row")) == list("abcd")
@@ -55,8 +48,7 @@ def test_a_loop_that_is_left_early_is_gone(lines):
             for check in track(range(10), "check"):
                 if check == 1:
                     break
-        display = progress._display.get()
-    assert display.levels == []
+        assert progress._display.get().loops == []
     assert lines.messages[-1].startswith("probing test, Depth 2 of 2, check 2 of 10, about ")
 
 
@@ -74,28 +66,23 @@ def terminal(monkeypatch):
     monkeypatch.delenv("RANK", raising=False)
 
 
-def test_a_long_loop_of_an_evaluation_is_shown_on_a_terminal(terminal, monkeypatch):
-    with showing("transfer test"):
-        bars = progress._display.get().bars
-        items = track(["MR", "CR"], str)
-        assert [next(items), next(items)] == ["MR", "CR"]
-        (task,) = bars.tasks
-        assert (task.description, task.completed) == ("transfer test, CR 2 of 2", 0.5)
-        assert not bars.make_tasks_table(bars.tasks).rows  # what is over in a moment is not
-        monkeypatch.setattr(progress, "MOMENT", 0.0)
-        assert len(bars.make_tasks_table(bars.tasks).rows) == 1
-        assert list(items) == []
-        assert not bars.tasks
-
-
-def test_what_is_shown_inside_a_run_is_a_line_below_its_bar(terminal):
-    """Two live bars would draw over each other; what is broken off leaves nothing behind."""
+def test_what_is_shown_inside_a_run_has_bars_below_its_own(terminal, monkeypatch):
+    """Two live displays would draw over each other; what is broken off leaves nothing behind."""
     with live(transient=False) as bars:
         bars.add_task("step 4/10")
         with showing("stsb dev"):
-            batches = track("ab", "batch")
-            next(batches)
-            assert [task.description for task in bars.tasks] == ["step 4/10", "stsb dev, batch 1 of 2"]
+            for task in track("ab", "task"):
+                batches = track("xyz", "batch")
+                next(batches)
+                assert [(one.description, one.completed) for one in bars.tasks] == [
+                    ("step 4/10", 0),
+                    (f"stsb dev, task {'ab'.index(task) + 1} of 2", "ab".index(task)),
+                    (f"stsb dev, task {'ab'.index(task) + 1} of 2, batch 1 of 3", 0),
+                ]
+                assert not bars.make_tasks_table(bars.tasks).rows  # what is over in a moment is not shown
+                with monkeypatch.context() as patch:
+                    patch.setattr(progress, "MOMENT", 0.0)
+                    assert len(bars.make_tasks_table(bars.tasks).rows) == 3
         assert [task.description for task in bars.tasks] == ["step 4/10"]
 
 

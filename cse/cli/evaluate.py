@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from omegaconf import DictConfig
 
 from cse.cli import compose, streams
-from cse.errors import MissingResource, UserError, together
+from cse.errors import MissingResource, UserError, combine
 from cse.files import make_folder
 
 if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
@@ -72,7 +72,7 @@ def task(cfg: DictConfig) -> None:
         evaluators = attempt(lambda: build.build_evaluators(cfg.eval, tuple(cfg.splits))) or {}
         sample = attempt(lambda: sentences(cfg.whitening.fit)) if cfg.whitening.kind else None
         if missing:
-            raise together(missing)
+            raise combine(missing)
         evaluate(cfg, folder, subject, evaluators, sample)
 
 

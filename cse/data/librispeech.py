@@ -8,7 +8,7 @@ import tarfile
 from pathlib import Path
 
 from cse.errors import MissingResource, UserError
-from cse.files import alone, written_once
+from cse.files import file_lock, written_once
 from cse.sources.web import download
 
 log = logging.getLogger("cse")
@@ -25,7 +25,7 @@ def librispeech(cache: Path, split: str) -> Path:
     if split not in known:
         raise UserError(f"aux_modality.data.split={split}: LibriSpeech has {', '.join(known)}; {INSTEAD}")
     url, checksum = known[split]
-    with alone(cache / split):  # jobs that start at the same time would unpack, and remove, each other's archive
+    with file_lock(cache / split):  # jobs that start at the same time would unpack, and remove, each other's archive
         if folder.is_dir():
             return folder
         try:

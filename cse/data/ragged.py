@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cse.files import alone, checksum, discard, written_once
+from cse.files import checksum, discard, file_lock, written_once
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ def cached(
     full disk, and whatever reading `rows` raises.
     """
     if folder.exists() and damage(folder, names):
-        with alone(folder):  # another process may have found the same, and have written it again since
+        with file_lock(folder):  # another process may have found the same, and have written it again since
             if folder.exists() and (reason := damage(folder, names)):
                 log.warning("the cache %s is damaged (%s): writing it again", folder, reason)
                 discard(folder)

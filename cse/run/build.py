@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from omegaconf import DictConfig, OmegaConf
 
-from cse.errors import MissingResource, UserError, together
+from cse.errors import MissingResource, UserError, combine
 from cse.run.compatible import check_dropout, check_rows, check_views
 
 if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
@@ -65,7 +65,7 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
     if not missing:  # a corpus may be many gigabytes
         attempt(text.prepare)
     if missing:
-        raise together(missing, " (what works without a hub: cse-train experiment=demo)")
+        raise combine(missing, " (what works without a hub: cse-train experiment=demo)")
     encoder, objective = pair
     batches = make_batches(cfg, encoder, objective, augmentation, text=text, accelerator=accelerator)
     return Parts(
@@ -208,7 +208,7 @@ def build_evaluators(cfg: DictConfig | None, splits: tuple[str, ...] | None = No
     made = made_evaluators(cfg)
     evaluators = {name: attempted(missing, partial(ready, name, part)) for name, part in made.items()}
     if missing:
-        raise together(missing)
+        raise combine(missing)
     return evaluators
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import httpx2
 
 from cse.errors import MissingResource
-from cse.files import alone, cannot_write, sha256
+from cse.files import cannot_write, file_lock, sha256
 from cse.progress import showing, track
 
 log = logging.getLogger("cse")
@@ -24,7 +24,7 @@ def download(url: str, target: Path, checksum: str | None = None) -> Path:
     """
     if target.exists() and checksum is None:
         return target
-    with alone(target):
+    with file_lock(target):
         if target.exists() and checksum in (None, sha256(target)):
             return target
         part = target.with_name(f"{target.name}.part")
