@@ -90,8 +90,9 @@ def begin(cfg: DictConfig, folder: Path, accelerator: "Accelerator") -> "tuple[T
     from cse.config.keys import identity
     from cse.data.overlap import overlap
     from cse.run.best import recover_best
+    from cse.run.dry_run import print_estimate, print_forecast
     from cse.run.preview import preview
-    from cse.run.summary import announce, foretell, guess
+    from cse.run.summary import announce
     from cse.training.loop import Training
 
     is_first = accelerator.is_main_process
@@ -100,7 +101,7 @@ def begin(cfg: DictConfig, folder: Path, accelerator: "Accelerator") -> "tuple[T
             parts = build(cfg, accelerator)
         except MissingResource:
             if cfg.dry_run and is_first:
-                guess(cfg, accelerator, folder)
+                print_estimate(cfg, accelerator, folder)
             raise
     config = resolved(cfg)
     if cfg.data.preview:
@@ -111,7 +112,7 @@ def begin(cfg: DictConfig, folder: Path, accelerator: "Accelerator") -> "tuple[T
     if found:
         announce(config, parts, training, found)
     if cfg.dry_run:
-        foretell(training)
+        print_forecast(training)
         return None
     training.start(cfg.seed, resume=cfg.resume is not None)  # before the record: what is refused changes no run
     if is_first:

@@ -4,26 +4,21 @@ import logging
 import math
 import shutil
 from collections.abc import Mapping
-from pathlib import Path
 
 import numpy as np
 from accelerate import Accelerator
-from omegaconf import DictConfig
 
 from cse.data.overlap import Overlap, in_words
 from cse.eval.score import nature
 from cse.files import write_text
-from cse.record.status import duration
-from cse.run import estimate
-from cse.run.build import make, precision_name, resolved
+from cse.run.build import precision_name
 from cse.run.plots import draw
 from cse.run.record import Record
 from cse.sharing.card import model_card
-from cse.training.forecast import forecast
 from cse.training.loop import Training
-from cse.training.memory import peak, total
+from cse.training.memory import peak
 from cse.training.settings import Outcome, Parts, Trainer
-from cse.types import Config, Objective
+from cse.types import Config
 
 log = logging.getLogger("cse")
 
@@ -33,7 +28,7 @@ def announce(config: Config, parts: Parts, training: Training, found: Overlap) -
     encoder = parts.encoder
     millions = sum(p.numel() for p in encoder.parameters()) / 1e6
     steps, planned, rows = f"{training.steps:,}", f"{training.planned:,}", f"{len(parts.batches.rows):,}"
-    say(
+    print_fields(
         objective=choices_in_words(config["choices"]),
         recipe=recipe_lines(config),
         encoder=f"{config['model']['name']}, {encoder.pooling} pooling, {millions:.1f}M parameters",
@@ -45,8 +40,8 @@ def announce(config: Config, parts: Parts, training: Training, found: Overlap) -
     )
 
 
-def say(**lines: object) -> None:
-    """A line for each, its name first; none for one that is empty."""
+def print_fields(**lines: object) -> None:
+    """Print a line for each, its name first; none for one that is empty."""
     for name, line in lines.items():
         if line:
             log.info("%-10s %s", name, line)
@@ -72,55 +67,6 @@ def device_in_words(accelerator: Accelerator) -> str:
     """The device, its precision, and how many there are."""
     precision = precision_name(accelerator.mixed_precision)
     return f"{accelerator.device}, {precision}, {accelerator.num_processes} process(es)"
-
-
-def negatives_in_words(objective: Objective, anchors: int) -> str:
-    """The number of negatives for each of a batch's anchors."""
-    negatives = objective.negatives(anchors)
-    return f"{negatives:,} an anchor" if negatives else "none"
-
-
-def foretell(training: Training) -> None:
-    """What a dry run says beside: negatives, memory and time, measured on this machine."""
-    accelerator, evaluators = training.accelerator, training.parts.evaluators
-    if accelerator.num_processes > 1:
-        say(time="not measured for several processes; trainer.devices=1 measures one")
-        return
-    about = forecast(training)
-    seconds = training.steps * about.step + about.dev_scores * about.dev_score + about.last_scores
-    scored = f", {about.dev_scores} dev scores of {about.dev_score:.3g} s" if about.dev_score else ""
-    last = f", {about.last_scores:.3g} s to encode what else is scored at the end" if about.last_scores else ""
-    more = ", ".join(name for name, one in evaluators.items() if one.more_than_encoding)
-    say(
-        negatives=negatives_in_words(training.parts.objective, about.of),
-        memory=f"{about.memory / 2**30:.1f} of {total(accelerator.device) / 2**30:.0f} GiB",
-        time=f"{training.steps:,} steps of {about.step:.3g} s{scored}{last}: {duration(seconds)}"
-        + (f"; what {more} computes from its vectors is not included" if more else ""),
-        measured=f"on {about.rows} of the {about.of} anchors of a batch",
-    )
-
-
-def guess(cfg: DictConfig, accelerator: Accelerator, folder: Path) -> None:
-    """What a dry run says where weights or data cannot be had: all that does not depend on them, and formulas."""
-    found, (layers, width) = estimate.of(cfg), estimate.shape(cfg.model)
-    trainer, objective = make(cfg.trainer), make(cfg.objective, dim=width)
-    rows, steps, hours = estimate.rows_of(cfg.data), found["steps"], found["hours"]
-    if hours is None:
-        time = "not known before the text is read"
-    else:
-        time = f"{60 * hours:.0f} minutes of one core" if cfg.scale.name == "laptop" else f"{hours:.2f} GPU-hours"
-    say(
-        objective=choices_in_words(cfg.choices),
-        recipe=recipe_lines(resolved(cfg)),
-        encoder=f"{cfg.model.name}, {cfg.model.pooling} pooling, taken for {layers} layers of width {width}",
-        data=f"{cfg.data.name}, {f'{rows:,}' if rows else '?'} rows",
-        schedule=f"{f'{steps:,}' if steps else '?'} steps, {schedule_in_words(trainer)}",
-        device=device_in_words(accelerator),
-        folder=folder,
-        negatives=negatives_in_words(objective, trainer.batch_size),
-        memory=f"{found['memory'] / 2**30:.1f} GiB, by a formula",
-        time=f"{time}, by a formula, without scores: nothing can be measured here",
-    )
 
 
 def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:

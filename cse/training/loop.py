@@ -94,7 +94,7 @@ class Training:
         stays whole. Raises Interrupted after a signal, once last/ is saved.
         """
         trainer = self.trainer
-        batches, aux_batches = self._batches(), self.aux_batches()
+        batches, aux_batches = self.batches(), self.aux_batches()
         stop = Agreement(lambda: int(signals.requested or 0))
         progress = Progress(self.steps, self.step, self.accelerator.is_main_process)
         with signals.waiting(True), self._explain_dead_worker(), progress:
@@ -177,7 +177,7 @@ class Training:
             return {}
         return self.encoding[1].rows
 
-    def _batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[Batch]:
         """The batches from this step on, in the host's memory; their real tokens are counted."""
         first, last = self.step * self.trainer.accumulate, self.steps * self.trainer.accumulate
         pin = self.accelerator.device.type == "cuda"

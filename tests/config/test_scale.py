@@ -12,7 +12,7 @@ from cse.config.compose import composed
 from cse.config.groups import choices
 from cse.errors import MissingResource, UserError
 from cse.record.runs import Run
-from cse.sweep import estimate, jobs, line
+from cse.sweep import jobs, line
 
 
 def fitted(*arguments: str):
@@ -68,14 +68,6 @@ def test_groups_keep_their_channels_and_the_row_they_stand_for(groups, fit):
     plain = OmegaConf.to_container(OmegaConf.masked_copy(config, ["scale", "objective"]))
     run = Run(Path("run"), "done", plain, {}, {}, {})
     assert run.matches({"objective.whitening.num_groups": groups})
-
-
-def test_the_estimate_is_in_minutes(capsys):
-    sweep = jobs.read("whitenedcse/table4")
-    estimate.show(sweep.name, Path("runs"), sweep.jobs(["scale=laptop"]), 1)
-    out = capsys.readouterr().out
-    assert "18 jobs" in out  # three numbers of groups, shuffled or not, three seeds
-    assert "minutes of one core" in out
 
 
 def test_the_end_of_a_sweep_names_the_report_of_these_runs():

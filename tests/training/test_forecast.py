@@ -1,46 +1,75 @@
-"""What a dry run forecasts, on encoders whose truth is known."""
+"""What a dry run measures, and that it changes nothing."""
 
 import re
+from types import SimpleNamespace
 
 import pytest
 import torch
 from toys import run_of
 
-from cse.training.forecast import extrapolated, kept_tensors
+from cse.training import forecast
 
 
-def test_kept_tensors_are_counted_once_and_let_go():
-    weight = torch.ones(100, 100, requires_grad=True)
-    x = torch.ones(50, 100)
-    with kept_tensors({weight.untyped_storage().data_ptr()}) as kept:
-        y = (x @ weight).exp()  # keeps x, and the exponential: 50 * 100 floats each
-        z = y * y  # keeps y, which is kept already
-        assert kept.now == kept.peak == 2 * 50 * 100 * 4
-        z.sum().backward()
-        assert kept.now == 0
-    assert kept.peak == 2 * 50 * 100 * 4
-
-
-def test_extrapolated():
-    assert extrapolated([(10, 3.0), (20, 5.0)], 40) == 9.0
-    assert extrapolated([(10, 5.0), (20, 4.0)], 40) == 4.0  # noise: it never falls
-    assert extrapolated([(10, 1.0), (20, 8.0)], 40) == 16.0  # nor does it rise faster than from nothing
-    assert extrapolated([(20, 4.0), (20, 4.0)], 40) == 8.0
-
-
-@pytest.mark.parametrize(("objective", "negatives"), [("simcse", "7 an anchor"), ("barlow", "none"), ("declutr", None)])
+@pytest.mark.parametrize(("objective", "negatives"), [("simcse", "7 an anchor"), ("barlow", "none")])
 def test_a_dry_run_says_what_a_run_takes(
     objective, negatives, small_run, cse_train, documents, triplets, tmp_path, capsys
 ):
     words = run_of(objective, None, 32, documents, triplets)
     assert cse_train([*small_run, *words, "dry_run=true"]) == 0
     told = dict(re.findall(r"^(\w+) +(.+)$", capsys.readouterr().out, re.M))
-    assert negatives in (None, told["negatives"])
-    scores = r"(, 4 dev scores of \S+ s)?, \S+ s to encode what else is scored at the end"
-    found = re.match(rf"(\d+) steps of (\S+) s{scores}: \S+ \w+$", told["time"])
-    assert found, told["time"]
-    assert int(found[1]) == 6
-    assert 0 < float(found[2]) < 60
+    assert told["negatives"] == negatives
+    steps, step = re.match(r"(\d+) steps of (\S+) s, 4 dev scores of \S+ s, \S+ s to encode", told["time"]).groups()
+    assert int(steps) == 6
+    assert 0 < float(step) < 60
     assert 0.05 < float(told["memory"].split()[0]) < 20
-    assert re.fullmatch(r"on \d+ of the \d+ anchors of a batch", told["measured"])
+    assert told["measured"].startswith("3 steps on ")
+    # 2 layers of width 32 over 16 rows of about 10 tokens, forward and backward
+    assert 0.3 < float(told["work"].split()[0]) * 1e15 / (6 * 6 * (2 * 12 * 32**2) * 160) < 6
     assert {path.name for path in (tmp_path / "run").iterdir()} <= {".hydra", "train.log"}
+
+
+class Steps:
+    """A Training whose clock stands but for its own steps of 2, 1, 1, ... seconds."""
+
+    steps, watched, trainer = 10, [], SimpleNamespace(eval_every=2)
+    accelerator = SimpleNamespace(device=torch.device("cpu"))
+    parts = SimpleNamespace(encoder=None, evaluators={})
+
+    def __init__(self, now):
+        self.now, self.asked, self.update = now, [], self
+        self.__dict__["text_encoder"] = None
+
+    def batches(self):
+        return iter(())
+
+    aux_batches = batches
+
+    def __call__(self, step, batches, aux_batches):
+        self.asked.append(step)
+        self.now[0] += 2.0 if step == 0 else 1.0
+        torch.ones(3, 4) @ torch.ones(4, 5)
+        return {"loss": torch.tensor(1.0)}, []
+
+
+@pytest.mark.parametrize(("enough", "steps", "seconds"), [(30.0, 3, 1.0), (2.5, 1, 1.0), (1.0, 1, 2.0)])
+def test_the_first_step_counts_work_and_the_others_time(monkeypatch, enough, steps, seconds):
+    now = [0.0]
+    monkeypatch.setattr(forecast, "ENOUGH", enough)
+    monkeypatch.setattr(forecast.time, "perf_counter", lambda: now[0])
+    found = forecast.forecast(Steps(now))
+    assert (found.step, found.steps, found.flop) == (seconds, steps, 2 * 3 * 4 * 5)
+
+
+def test_a_sample_of_texts_stands_for_all_of_them(monkeypatch):
+    """A second for each character: every n-th text in order of length has their mean."""
+    now = [0.0]
+    monkeypatch.setattr(forecast, "SAMPLE", 10)
+    monkeypatch.setattr(forecast.time, "perf_counter", lambda: now[0])
+
+    def encode(texts):
+        now[0] += sum(map(len, texts))
+
+    training = SimpleNamespace(encode=lambda: SimpleNamespace(encode=encode))
+    texts = ["x" * length for length in range(1, 101)]
+    assert forecast.encoding_seconds(training, texts) == pytest.approx(sum(map(len, texts)), rel=0.1)
+    assert forecast.encoding_seconds(training, []) == 0.0
