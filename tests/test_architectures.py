@@ -26,7 +26,11 @@ RUNS = {
     "LoRA": ["augmentation.p=0.0", "model.lora={r:4,alpha:8,dropout:0.2}"],
 }
 BOTH_WAYS = {"both ways, mean": ["augmentation.p=0.1", "model.bidirectional=true", "model.pooling=mean"]}
-CASES = [*product(ARCHITECTURES, RUNS), *product(DECODERS, BOTH_WAYS)]
+EVERY_DAY = [("modernbert", "whitenedcse"), ("qwen3", "LoRA")]
+CASES = [
+    pytest.param(*case, marks=[] if case in EVERY_DAY else pytest.mark.nightly)
+    for case in [*product(ARCHITECTURES, RUNS), *product(DECODERS, BOTH_WAYS)]
+]
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +48,6 @@ def arguments(small_run: list[str], folder: str, kind: str, steps: int, out: Pat
             "trainer.eval_every=2", "trainer.lr=1e-3", "trainer.max_length=32", f"hydra.run.dir={out}"]  # fmt: skip
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "run"), CASES)
 def test_every_architecture_trains_and_exports(tiny, small_run, cse_train, documents, tmp_path, kind, run):
     from sentence_transformers import SentenceTransformer
@@ -73,7 +76,7 @@ def test_every_architecture_trains_and_exports(tiny, small_run, cse_train, docum
         assert (best / "adapter" / "adapter_model.safetensors").is_file()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("lora", ["all weights", "LoRA"])
 @pytest.mark.parametrize("kind", ARCHITECTURES)
 def test_every_architecture_resumes_where_it_stopped(tiny, small_run, cse_train, tmp_path, kind, lora):
@@ -83,7 +86,7 @@ def test_every_architecture_resumes_where_it_stopped(tiny, small_run, cse_train,
     check_resume(cse_train, [*arguments(small_run, tiny(kind), kind, 4, tmp_path), *more], tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_untied_language_model_head_resumes_where_it_stopped(tiny_bert, small_run, cse_train, tmp_path):
     more = ["augmentation.p=0.1", "objective.mlm_weight=0.1", "model.lm_head=copy"]
     check_resume(cse_train, [*arguments(small_run, tiny_bert, "bert", 4, tmp_path), *more], tmp_path)
@@ -129,7 +132,7 @@ def test_images_beside_an_architecture_that_cannot_take_them(tiny, small_run, cs
     assert "images and sound cannot enter its layers" in capsys.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", [kind for kind in ARCHITECTURES if kind != "albert"])
 def test_every_architecture_beside_images(tiny, small_run, cse_train, images, tmp_path, kind):
     line = [*arguments(small_run, tiny(kind), kind, 2, tmp_path / "run"), *images, "augmentation.p=0.1"]

@@ -19,6 +19,7 @@ from cse.eval.senteval.folder import SentEvalFolder
 from cse.eval.senteval.suite import Suite, embedded
 from cse.eval.senteval.transfer_data import Parts
 from cse.eval.senteval.validation import Mode, Procedure, cross_validation, given_split, nested_cross_validation
+from cse.eval.sts import read_sickr, read_stsb
 from cse.progress import track
 from cse.provenance import Items, Provenance
 from cse.ranges import Name, OneOf
@@ -44,8 +45,8 @@ TASKS = {
     "MRPC": Task(data.read_mrpc, "cross", f1=True),
     "SICK-E": Task(data.read_sick_entailment, "split"),
     "SNLI": Task(data.read_snli, "snli"),
-    "SICKRelatedness": Task(data.read_sick_relatedness, "regression"),
-    "STSBenchmark": Task(data.read_stsb_scores, "regression"),
+    "SICKRelatedness": Task(partial(data.read_scored, read=read_sickr), "regression"),
+    "STSBenchmark": Task(partial(data.read_scored, read=read_stsb), "regression"),
 }
 SIMCSE_SEVEN = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC")  # SimCSE, Table 9: "Avg."
 

@@ -122,7 +122,6 @@ def slow_synonyms(files, word):
     return tuple(sorted({" ".join(lemma.split()) for lemma in cleaned} - {word, ""}))
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not SHARED.exists(), reason=f"needs the real WordNet 3.0 at {SHARED}")
 def test_the_real_wordnet(tmp_path):
     with zipfile.ZipFile(SHARED) as archive:

@@ -60,7 +60,7 @@ def test_the_weight_scales_the_second_modalitys_gradient(small_run, images, tmp_
     assert norms[1] == pytest.approx(3 * norms[0], rel=1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_two_processes_give_one_processs_text_gradient(small_run, images, tmp_path, cse_train):
     """The auxiliary loss is each process's own, as published: the text's first gradient is one process's, not its."""
     still = [*small_run, *images, "augmentation=shuffle", "augmentation.model_dropout=0.0", "trainer.max_steps=1",

@@ -1,10 +1,14 @@
 """The genuine all-MiniLM-L6-v2 as the evaluators' `encode`, for the tests against published figures."""
 
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
+
+from cse.config.groups import choices, file_of
 
 Encode = Callable[[list[str]], np.ndarray]
 
@@ -31,6 +35,22 @@ def minilm_encode(minilm) -> Callable[[str], Encode]:
         return encode
 
     return bind
+
+
+@pytest.fixture(autouse=True)
+def _every_score_is_declared(monkeypatch):
+    """Whatever an evaluator of conf/eval scores in these tests has a nature."""
+    for name in choices("eval"):
+        module, _, cls = yaml.safe_load(file_of("eval", name).read_text())["_target_"].rpartition(".")
+        found = getattr(import_module(module), cls)
+
+        def checked(self, encode, split, score=found.__call__):
+            scores = score(self, encode, split)
+            undeclared = {key.rpartition("/")[2] for key in scores} - set(self.natures)
+            assert not undeclared or "*" in self.natures
+            return scores
+
+        monkeypatch.setattr(found, "__call__", checked)
 
 
 @pytest.fixture

@@ -77,7 +77,6 @@ def test_a_file_that_lost_rows_or_is_gone_is_named(tmp_path, monkeypatch):
         Demo().prepare()
 
 
-@pytest.mark.slow
 def test_minilm_scores_as_measured(evaluator, minilm_encode):
     scores = evaluator(minilm_encode("cls"), "dev")
     # Lee's documents are cut nowhere; cut to 128 tokens they give 47.3

@@ -34,15 +34,6 @@ def test_a_yaml_names_its_class_and_all_of_its_arguments(name, all_of_them):
     assert given == set(inspect.signature(found).parameters)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_contract_of_an_evaluator(name, all_of_them):
-    evaluator = instantiate(all_of_them[name])
-    assert set(evaluator.splits) <= {"dev", "test"}
-    assert callable(evaluator)
-    assert callable(evaluator.prepare)
-    assert callable(evaluator.provenance)
-
-
 @pytest.mark.parametrize("settings", [{"name": "demo"}, {"name": "stsb"}, {"name": "stsb", "with_sickr": True},
                                       {"name": "geometry", "threshold": 2}])  # fmt: skip
 def test_an_evaluator_gives_the_scores_that_it_names(settings, all_of_them, tmp_path):

@@ -212,7 +212,7 @@ def test_the_switches_of_the_evaluator(stsb, bag_of_letters):
 MINILM = {"mean": (0.2672, 0.2360, -3.8487, -3.8408), "cls": (0.1163, 0.1017, -1.7386, -1.7441)}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
 def test_minilm_lies_as_measured(shared, minilm_encode, pooling):
     senteval, encode = shared / "data" / "senteval", minilm_encode(pooling)

@@ -103,7 +103,6 @@ def counted(bag_of_letters):
     return encode
 
 
-@pytest.mark.slow
 def test_local_data_is_scored_kept_and_never_given_to_another_encoder(local_task, tmp_path, counted):
     from scipy.stats import spearmanr
 
@@ -133,7 +132,7 @@ def test_local_data_is_scored_kept_and_never_given_to_another_encoder(local_task
     assert revision in {path.parent.name for path in kept}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_other_rows_are_other_data(local_task, tmp_path, counted):
     """The same name and revision over rows that changed: scored anew, under another checksum; not so those it knows."""
     from cse.record.scores import checksum
@@ -154,7 +153,7 @@ def test_other_rows_are_other_data(local_task, tmp_path, counted):
     assert (again(counted, "test"), checksum(again.provenance())) == (before, known)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_encoder_that_fails_is_not_missing_data(local_task, tmp_path, counted):
     def fails(texts):
         if len(texts) > len(mteb_suite.PROBES):
@@ -169,7 +168,7 @@ def test_an_encoder_that_fails_is_not_missing_data(local_task, tmp_path, counted
             suite(fails, "test")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_task_of_ones_own_without_its_data(local_task, tmp_path, monkeypatch):
     def fails():
         raise FileNotFoundError("pairs.csv")
@@ -184,7 +183,7 @@ def test_a_task_of_ones_own_without_its_data(local_task, tmp_path, monkeypatch):
         evaluator(tmp_path, tasks=[local_task]).prepare()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_task_by_name_is_the_benchmarks(tmp_path):
     """The same splits and subsets: dev is not averaged into test, nor en-de into en."""
     mteb = pytest.importorskip("mteb", reason="needs mteb (pip install .[mteb])")
@@ -203,7 +202,7 @@ def test_a_task_by_name_is_the_benchmarks(tmp_path):
         evaluator(tmp_path, tasks=["STSBenchmark"], languages=["deu"]).prepare()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_task_whose_data_cannot_be_had_is_named_and_the_rest_is_kept(local_task, tmp_path, counted):
     tasks = [local_task, "STSBenchmark"]
     with pytest.raises(MissingResource, match=r"1 of 2 MTEB tasks.*STSBenchmark.*are kept in"):
@@ -215,7 +214,7 @@ def test_a_task_whose_data_cannot_be_had_is_named_and_the_rest_is_kept(local_tas
     assert [problem["task"] for problem in suite.provenance()["problems"]] == ["STSBenchmark"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_papers_56_datasets_and_their_metrics(tmp_path):
     pytest.importorskip("mteb", reason="needs mteb (pip install .[mteb])")
     suite = evaluator(tmp_path, benchmark="MTEB(eng, v1)", tasks=None)
@@ -240,7 +239,7 @@ def test_the_papers_56_datasets_and_their_metrics(tmp_path):
     assert len(averages) == 8
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_unknown_names_end_in_a_sentence(tmp_path):
     pytest.importorskip("mteb", reason="needs mteb (pip install .[mteb])")
     with pytest.raises(UserError, match=r"eval\.mteb\.benchmark=MTEB\(eng, v9\)"):
@@ -249,7 +248,7 @@ def test_unknown_names_end_in_a_sentence(tmp_path):
         evaluator(tmp_path, tasks=["STSBenchmrk"]).prepare()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_minilm_on_stsb_is_the_leaderboards(shared, minilm_encode, tmp_path):
     """mteb's own task with the shared copy of its data put in: 82.0325 on the public leaderboard."""
     mteb = pytest.importorskip("mteb", reason="needs mteb (pip install .[mteb])")

@@ -123,7 +123,7 @@ def test_any_file_of_captions_and_what_is_missing_left_out(folder, bag_of_letter
     assert rest.provenance()["problems"][0]["split"] == "dev"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_minilm_finds_captions_of_the_same_image(shared, minilm_encode):
     options = dict(
         rows={"val.tsv.gz": 5070, "test_2016.tsv.gz": 5000},

@@ -228,7 +228,7 @@ MINILM = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
 def test_minilm_scores_as_published(shared, minilm_encode, pooling):
     encode, senteval = minilm_encode(pooling), str(shared / "data" / "senteval")

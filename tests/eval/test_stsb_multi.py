@@ -103,7 +103,7 @@ MINILM = {  # all-MiniLM-L6-v2, dev
 }
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
 def test_minilm_scores_as_measured(shared, minilm_encode, pooling):
     scores = StsbMulti(str(shared / "data" / "stsb_multi_mt"), list(MINILM[pooling]))(minilm_encode(pooling), "dev")

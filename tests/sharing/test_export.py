@@ -180,7 +180,7 @@ def test_sick_is_not_mtebs():
     assert not list(entries({"metrics": {"test/sts/SICK-R/spearman": 1.0, "test/sts/average": 2.0}}))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_onnx_gives_the_same_vectors(run, cse_export, tiny_bert, capfd):
     runtime = pytest.importorskip("onnxruntime", reason="needs onnxruntime (pip install -e '.[onnx]')")
     assert cse_export(run, "--onnx") == 0
@@ -193,7 +193,7 @@ def test_onnx_gives_the_same_vectors(run, cse_export, tiny_bert, capfd):
     assert "choose one" in capfd.readouterr().err
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_onnx_that_is_off_is_refused(run, cse_export, monkeypatch, capfd):
     pytest.importorskip("onnxscript", reason="needs onnxscript (pip install -e '.[onnx]')")
     monkeypatch.setattr("cse.sharing.onnx.largest_difference", lambda *_: 2e-5)

@@ -12,7 +12,7 @@ import numpy as np
 
 from cse.errors import UserError
 from cse.eval.senteval.folder import SentEvalFolder, words
-from cse.eval.sts import SICK_FILES, STSB_ROWS
+from cse.eval.sts import SICK_FILES, Pairs
 
 BINARY = {  # folder: positive file, negative file, rows of both together
     "MR": ("rt-polarity.pos", "rt-polarity.neg", 10662),
@@ -134,12 +134,12 @@ def read_mrpc(folder: SentEvalFolder) -> Parts:
     }
 
 
-def _read_sick(folder: SentEvalFolder, label: Callable[[list[str]], float]) -> Parts:
-    """A header; sentences in columns 2 and 3, relatedness in column 4, entailment in column 5."""
+def read_sick_entailment(folder: SentEvalFolder) -> Parts:
+    """SICK-E: a header; sentences in columns 2 and 3, contradiction, neutral or entailment in column 5."""
 
-    def convert(line: str) -> tuple[str, str, float]:
+    def convert(line: str) -> tuple[str, str, int]:
         cells = line.split("\t")
-        return words(cells[1]), words(cells[2]), label(cells)
+        return words(cells[1]), words(cells[2]), SICK_LABELS[cells[4]]
 
     return {
         split: _read(folder, f"SICK/{stem}.txt", "utf-8", rows, convert, header=1)
@@ -147,27 +147,13 @@ def _read_sick(folder: SentEvalFolder, label: Callable[[list[str]], float]) -> P
     }
 
 
-def read_sick_entailment(folder: SentEvalFolder) -> Parts:
-    """SICK-E: contradiction, neutral, entailment."""
-    return _read_sick(folder, lambda cells: SICK_LABELS[cells[4]])
+def read_scored(folder: SentEvalFolder, read: Callable[[SentEvalFolder, str], Pairs]) -> Parts:
+    """SICK-R (1 to 5) or STS-B (0 to 5) with its train split, for the trained regression. read: of one split."""
+    return {split: _scored(read(folder, split)) for split in ("train", "dev", "test")}
 
 
-def read_sick_relatedness(folder: SentEvalFolder) -> Parts:
-    """SICK-R: scores from 1 to 5."""
-    return _read_sick(folder, lambda cells: float(cells[3]))
-
-
-def read_stsb_scores(folder: SentEvalFolder) -> Parts:
-    """STS-B with its train split, for the trained regression."""
-
-    def convert(line: str) -> tuple[str, str, float]:
-        cells = line.split("\t")
-        return words(cells[5]), words(cells[6]), float(cells[4])
-
-    return {
-        split: _read(folder, f"STS/STSBenchmark/sts-{split}.csv", "utf-8", rows, convert)
-        for split, rows in STSB_ROWS.items()
-    }
+def _scored(pairs: Pairs) -> Examples:
+    return in_sentevals_order(list(zip(pairs.first, pairs.second, pairs.gold_N.tolist(), strict=True)))
 
 
 def read_snli(folder: SentEvalFolder) -> Parts:

@@ -4,6 +4,7 @@ import pytest
 
 from cse.eval.senteval import transfer_data
 from cse.eval.senteval.folder import SentEvalFolder
+from cse.eval.sts import read_sickr
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def test_sick_numbers_contradiction_neutral_entailment(read):
     files = {f"SICK/{stem}.txt": header + "\n".join(rows) + "\n" for stem, _ in transfer_data.SICK_FILES.values()}
     sentences = ["a", "a b", "a b c"], ["b", "c", "d"]
     assert read(transfer_data.read_sick_entailment, files, "dev") == (sentences, [2, 0, 1])
-    assert read(transfer_data.read_sick_relatedness, files, "dev") == (sentences, [4.5, 1.5, 3.0])
+    assert read(transfer_data.read_scored, files, "dev", read=read_sickr) == (sentences, [4.5, 1.5, 3.0])
 
 
 def test_snli_is_sorted_by_the_second_sentence_first(read):
