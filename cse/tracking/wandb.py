@@ -1,14 +1,11 @@
-"""Weights & Biases, which may never delay a run by more than seconds, let alone end it.
+"""Weights & Biases, offline where there is no API key or the server does not take the run in time.
 
-Without an API key, or where the server does not answer a TCP connection within 2 seconds, the run is logged offline
-and one warning gives the `wandb sync` command that uploads it later. W&B's own step counter drops what a resumed run
+One warning then gives the `wandb sync` command that uploads it later. W&B's own step counter drops what a resumed run
 repeats, so `train/step` is a logged metric and the x axis of all others.
-
 A W&B run's config has the choice of each group under the group's name, so that a dashboard groups by `objective`, and
 every setting below `settings`. Its summary has the best of each dev score so far, as a number that sweeps can read.
 """
 
-import json
 import logging
 import math
 import os
@@ -17,32 +14,21 @@ import shlex
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from cse.dotted import Config, Json
 from cse.eval.score import nature
-from cse.files import write_json
+from cse.files import read_json, write_json
 from cse.ranges import Name, Positive
 from cse.record.events import read_events
 from cse.tracking.about import About
-from cse.tracking.preflight import PREFLIGHT_SECONDS, why_not_online
 
 log = logging.getLogger(__name__)
 
 OURS: dict[str, str] = {}  # the variables of the environment that a run in this process has set
 RESULTS = ("results.json", "metrics.jsonl", "train.log", "scores.csv", "plots")  # of a run's folder, where they are
-
-
-@dataclass(frozen=True)
-class Identity:
-    """Which W&B run a folder's is. It is kept in folder/wandb/run.json, so that a resumed run goes on in it."""
-
-    id: str
-    project: str
-    entity: str | None
-    sweep_id: str | None
+TEARDOWN_SECONDS = 2.0
 
 
 class Wandb:
@@ -50,18 +36,17 @@ class Wandb:
 
     folder: the run's; W&B writes into folder/wandb unless WANDB_DIR says otherwise. resume_step: not None where the
     run in `folder` goes on; it then goes on in the same W&B run, of the same sweep.
-    mode: "auto" (online with a key and a server that answers, else offline), "online" (W&B tries by itself, up to
-    init_timeout, then offline), "offline" (never asks the network), "disabled" (W&B's own word for nothing at all).
-    name, job_type, notes: null for OBJECTIVE-MODEL-sSEED, train or eval, and the command line. tags: beside those of
-    the choices. id: null draws one. artifact: whether best/ and the results are uploaded as artifacts when it is done.
-    init_timeout, finish_timeout: seconds for the server to accept the run, and for the last upload.
+    mode: "online" (W&B tries for init_timeout seconds, then offline), "offline" (never asks the network), "disabled"
+    (W&B's own word for nothing at all). name, job_type, notes: null for OBJECTIVE-MODEL-sSEED, train or eval, and the
+    command line. tags: beside those of the choices. id: null draws one. artifact: whether best/ and the results are
+    uploaded as artifacts when it is done. finish_timeout: seconds for the last upload.
     """
 
     def __init__(
         self,
         folder: str | Path,
         about: About,
-        mode: Literal["auto", "online", "offline", "disabled"],
+        mode: Literal["online", "offline", "disabled"],
         project: Name,
         init_timeout: Positive,
         finish_timeout: Positive,
@@ -79,9 +64,14 @@ class Wandb:
 
         self.wandb, self.folder, self.about, self.artifact = wandb, Path(folder), about, artifact
         self.patience = finish_timeout + 5  # seconds; W&B's own limit comes first, with its own message
-        self.best = {} if resume_step is None else best_scores(self.folder)
-        own = Identity(id or secrets.token_hex(4), project, entity, os.environ.get("WANDB_SWEEP_ID"))
-        self.identity = own if resume_step is None else kept(self.folder) or own
+        self.best: dict[str, float] = {}
+        kept = self.folder / "wandb" / "run.json"  # which W&B run this folder's is
+        own = {"id": id or secrets.token_hex(4), "project": project, "entity": entity}
+        self.identity: Json = own | {"sweep_id": os.environ.get("WANDB_SWEEP_ID")}
+        if resume_step is not None:
+            self.identity = read_json(kept) or self.identity
+            for event in read_events(self.folder / "metrics.jsonl"):
+                self._keep_best(event)
         set_cache_folders(self.folder)  # before W&B's service starts, which reads it once
         wandb.setup(wandb.Settings(silent=True))
         self.start: Config = dict(
@@ -98,49 +88,41 @@ class Wandb:
             silent=True, console="wrap", symlink=False, init_timeout=init_timeout, finish_timeout=finish_timeout
         )
         try:
-            self.run = self._started(mode)
-            self._define_metrics()
+            self.run = self._start_online() if mode == "online" else self._start(mode)
+            self.run.define_metric("train/step")
+            for split in ("train", "test"):  # patterns that never overlap: which of two wins is left to chance
+                self.run.define_metric(f"{split}/*", step_metric="train/step")
+            self.run.define_metric("dev/*", step_metric="train/step", summary="none")  # which is `best`
         except Exception:
             self.abandon()
             raise
-        write_json(self.folder / "wandb" / "run.json", asdict(self.identity))
+        write_json(kept, self.identity)
         if mode != "disabled":
             log.info("%-10s %s", "W&B", self.where)
 
-    def _started(self, mode: str) -> Any:
+    def _start_online(self) -> Any:
         """The run, offline where it cannot be online, with a warning that says why."""
-        if mode in ("offline", "disabled"):
-            return self._init(mode)
-        why_offline = why_not_online(ask_server=mode == "auto")
-        if not why_offline:
+        why = "no API key: `wandb login` stores one"  # in a terminal W&B would ask for one, and wait
+        if has_key():
             try:
-                return self._init("online")
+                return self._start("online")
             except Exception as error:  # a refused key, a proxy's page, a timeout: W&B has no common base for these
-                why_offline = f"{type(error).__name__}: {' '.join(str(error).split())}"
+                why = f"{type(error).__name__}: {' '.join(str(error).split())}"
                 # W&B's service holds on to the one that failed
-                self.identity = Identity(secrets.token_hex(4), self.identity.project, self.identity.entity, None)
-        log.warning("W&B is offline (%s)", why_offline)
-        return self._init("offline")  # one id joins all pieces at `wandb sync`
+                self.identity |= {"id": secrets.token_hex(4), "sweep_id": None}
+        log.warning("W&B is offline (%s)", why)
+        return self._start("offline")  # one id joins all pieces at `wandb sync`
 
-    def _init(self, mode: str) -> Any:
-        one = self.identity
-        more: Config = {"sweep_id": one.sweep_id} if one.sweep_id else {}
-        own: Config = dict(
-            id=one.id,
-            project=one.project,
-            entity=one.entity,
+    def _start(self, mode: Literal["online", "offline", "disabled"]) -> Any:
+        identity = {key: value for key, value in self.identity.items() if key != "sweep_id"}
+        sweep = {"sweep_id": self.identity["sweep_id"]} if self.identity["sweep_id"] else {}
+        return self.wandb.init(
+            **self.start,
+            **identity,
             mode=mode,
             resume="allow" if mode == "online" else None,
-            settings=self.wandb.Settings(**self.settings, **more),
+            settings=self.wandb.Settings(**self.settings, **sweep),
         )
-        return self.wandb.init(**self.start, **own)
-
-    def _define_metrics(self) -> None:
-        """Give every chart the x axis train/step. The summary of dev scores is this tracker's own."""
-        self.run.define_metric("train/step")
-        for split in ("train", "test"):  # patterns that never overlap: which of two wins is left to chance
-            self.run.define_metric(f"{split}/*", step_metric="train/step")
-        self.run.define_metric("dev/*", step_metric="train/step", summary="none")
 
     @property
     def where(self) -> str:
@@ -153,9 +135,8 @@ class Wandb:
     def log(self, metrics: dict[str, float], step: int) -> None:
         """Metrics of one step, by name."""
         self.run.log({**metrics, "train/step": step})
-        for name, value in metrics.items():
-            if name.startswith("dev/") and nature(name).better(value, self.best.get(name, math.nan)):
-                self.run.summary[name] = self.best[name] = value
+        if better := self._keep_best(metrics):
+            self.run.summary.update(better)
 
     def image(self, name: str, path: Path, step: int) -> None:
         """A picture in a PNG file."""
@@ -179,11 +160,18 @@ class Wandb:
         """End W&B's service, in a thread, because a service that hangs never answers; its hook at exit goes first."""
         ending = threading.Thread(target=self._tear_down, daemon=True)
         ending.start()
-        ending.join(PREFLIGHT_SECONDS)
+        ending.join(TEARDOWN_SECONDS)
 
     def _tear_down(self) -> None:
         with suppress(Exception, SystemExit):  # it would end this process with its own exit code
             self.wandb.teardown()
+
+    def _keep_best(self, metrics: Json) -> dict[str, float]:
+        """Those dev scores that are better than all before them. metrics: a step's; JSON has null for NaN."""
+        dev = {name: math.nan if x is None else x for name, x in metrics.items() if name.startswith("dev/")}
+        better = {name: x for name, x in dev.items() if nature(name).better(x, self.best.get(name, math.nan))}
+        self.best |= better
+        return better
 
     def _upload(self, summary: Json) -> None:
         """best/ as a model, the results beside it as results, each with the scores and what made it."""
@@ -202,28 +190,20 @@ class Wandb:
         self.run.log_artifact(results)
 
 
+def has_key() -> bool:
+    """Whether W&B finds an API key: in the environment, in its settings, or in the user's netrc file."""
+    import wandb
+    from requests.utils import get_netrc_auth
+
+    settings = wandb.setup().settings
+    return bool(settings.api_key or settings.identity_token_file or get_netrc_auth(settings.base_url))
+
+
 def config_of(about: About) -> Config:
     """What a dashboard groups and filters by; see above."""
     settings = {key: value for key, value in about.config.items() if key not in ("choices", "seed")}
     known = {**about.choices, "seed": about.config.get("seed"), "commit": about.commit}
     return {**known, "versions": about.versions, "settings": settings}
-
-
-def kept(folder: Path) -> Identity | None:
-    """The W&B run that `folder` has been logged to, None where there is none."""
-    path = folder / "wandb" / "run.json"
-    return Identity(**json.loads(path.read_text(encoding="utf-8"))) if path.exists() else None
-
-
-def best_scores(folder: Path) -> dict[str, float]:
-    """The best of each dev score that the run in `folder` has logged."""
-    best: dict[str, float] = {}
-    for event in read_events(folder / "metrics.jsonl"):
-        for name in (name for name in event if name.startswith("dev/")):
-            value = math.nan if event[name] is None else event[name]  # JSON has no NaN
-            if nature(name).better(value, best.get(name, math.nan)):
-                best[name] = value
-    return best
 
 
 def set_cache_folders(folder: Path) -> None:

@@ -19,7 +19,7 @@ from toy_wandb import ToyWandb
 
 from cse.tracking.about import About
 from cse.tracking.trackers import Trackers
-from cse.tracking.wandb import Wandb, best_scores
+from cse.tracking.wandb import Wandb, has_key
 
 CONF = Path(__file__).parents[2] / "conf" / "tracker"
 KEY = "0" * 40
@@ -118,12 +118,19 @@ def test_an_offline_run_is_written_and_read_back(alone, tmp_path, caplog):
 
 
 def test_a_resumed_run_keeps_its_id_and_a_fresh_one_draws_another(alone, tmp_path):
-    ids = []
+    """And it knows the best of each dev score: JSON has null for NaN; of a distance the least is the best."""
+    dev = [{"dev/stsb/spearman": 79.5, "dev/geometry/alignment": 0.3}, {"dev/stsb/spearman": None},
+           {"dev/stsb/spearman": 70.0, "dev/geometry/alignment": 0.2}]  # fmt: skip
+    events = [{"event": "metrics", "step": step, **scores} for step, scores in enumerate(dev)]
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
+    ids, best = [], []
     for resume_step in (None, 125, None):
         run = start(tmp_path, "offline", resume_step=resume_step)
         ids.append(run.run.id)
+        best.append(run.best)
         run.finish(0, {})
     assert ids[0] == ids[1] != ids[2]
+    assert best == [{}, {"dev/stsb/spearman": 79.5, "dev/geometry/alignment": 0.2}, {}]
 
 
 def test_the_pieces_of_a_resumed_run_are_uploaded_by_one_line(alone, tmp_path):
@@ -193,37 +200,38 @@ def test_a_failing_start_is_one_line(alone, tmp_path, caplog):
     assert warning.startswith("Wandb could not start")
 
 
-@pytest.mark.parametrize(
-    ("key", "mode", "reason"),
-    [("", "auto", "no API key"), ("", "online", "no API key"), (KEY, "auto", "127.0.0.1 did not answer within 2 s")],
-)
-def test_without_key_or_server_it_is_offline_with_one_warning(alone, tmp_path, caplog, key, mode, reason):
-    if key:
-        alone.setenv("WANDB_API_KEY", key)
-    with caplog.at_level(logging.WARNING, "cse"):
-        run = start(tmp_path, mode)
+@pytest.mark.parametrize("server", ["none, and no key", "refuses", "never answers"])
+def test_without_key_or_server_it_is_offline_with_one_warning(alone, tmp_path, caplog, capfd, server):
+    with socket.create_server(("127.0.0.1", 0)) as mute, caplog.at_level(logging.WARNING, "cse"):
+        if server != "none, and no key":
+            alone.setenv("WANDB_API_KEY", KEY)
+        if server == "never answers":  # it takes the connection, and says nothing
+            alone.setenv("WANDB_BASE_URL", f"http://127.0.0.1:{mute.getsockname()[1]}")
+        run = start(tmp_path, "online", init_timeout=1)
         run.log({"train/loss": 0.5}, 1)
         run.finish(0, {})
-    (path,) = offline_files(tmp_path)
     (warning,) = ours(caplog)
     assert warning.startswith("W&B is offline")
-    assert reason in warning
-    assert inspect(path, "--summary")["state"] == "finished"
-
-
-def test_a_server_that_never_answers_costs_the_timeout_and_not_the_run(alone, tmp_path, caplog, capfd):
-    with socket.create_server(("127.0.0.1", 0)) as mute:  # takes the connection, says nothing
-        alone.setenv("WANDB_BASE_URL", f"http://127.0.0.1:{mute.getsockname()[1]}")
-        alone.setenv("WANDB_API_KEY", KEY)
-        began = time.monotonic()
-        with caplog.at_level(logging.WARNING, "cse"):
-            run = start(tmp_path, "auto", init_timeout=1)
-        assert time.monotonic() - began < 300  # 1 s of patience and the start of a process, on a busy machine
-        run.log({"train/loss": 0.5}, 1)
-        run.finish(0, {})
-    assert len(ours(caplog)) == 1
+    assert ("no API key" in warning) == (server == "none, and no key")
     assert capfd.readouterr() == ("", "")
-    assert inspect(offline_files(tmp_path)[0], "--summary")["summary"]["train/loss"] == 0.5
+    summary = inspect(offline_files(tmp_path)[0], "--summary")
+    assert (summary["state"], summary["summary"]["train/loss"]) == ("finished", 0.5)
+
+
+def test_a_key_is_found_where_wandb_login_puts_it(alone, tmp_path):
+    """In the user's netrc, for this host alone; or in the environment."""
+    import wandb
+
+    alone.setenv("NETRC", str(tmp_path / "netrc"))
+    assert not has_key()
+    (tmp_path / "netrc").write_text(f"machine api.wandb.ai\n  login user\n  password {KEY}\n")
+    assert not has_key()
+    (tmp_path / "netrc").write_text(f"machine 127.0.0.1\n  login user\n  password {KEY}\n")
+    assert has_key()
+    (tmp_path / "netrc").unlink()
+    wandb.teardown()
+    alone.setenv("WANDB_API_KEY", KEY)
+    assert has_key()
 
 
 @pytest.fixture
@@ -237,20 +245,9 @@ def toy_wandb(alone):
     toy.server.server_close()
 
 
-def test_a_resumed_run_knows_the_best_of_each_dev_score(tmp_path):
-    """JSON has null for NaN; of a distance the least is the best."""
-    scores = [{"stsb/spearman": 79.5, "geometry/alignment": 0.3}, {"stsb/spearman": None, "geometry/alignment": 0.2}]
-    events = [
-        {"event": "metrics", "step": step, **{f"dev/{name}": value for name, value in one.items()}}
-        for step, one in enumerate(scores)
-    ]
-    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
-    assert best_scores(tmp_path) == {"dev/stsb/spearman": 79.5, "dev/geometry/alignment": 0.2}
-
-
 def test_an_online_run_is_sent_as_it_goes(toy_wandb, tmp_path, caplog):
     caplog.set_level(logging.INFO, "cse")
-    run = start(tmp_path, "auto", group="grid")
+    run = start(tmp_path, "online", group="grid", init_timeout=60)
     run.log({"train/loss": 0.5, "dev/stsb/spearman": 79.5}, 125)
     run.log({"dev/stsb/spearman": 78.0}, 250)
     run.finish(0, {"test/sts/average": 76.25})
@@ -268,7 +265,7 @@ def test_an_online_run_is_sent_as_it_goes(toy_wandb, tmp_path, caplog):
 
 
 def test_a_server_that_breaks_midway_costs_its_timeout(toy_wandb, tmp_path):
-    trackers = Trackers(tmp_path, ABOUT, [partial(Wandb, **own_keys("auto", finish_timeout=1))])
+    trackers = Trackers(tmp_path, ABOUT, [partial(Wandb, **own_keys("online", init_timeout=60, finish_timeout=1))])
     trackers.log({"train/loss": 1.0}, 1)
     toy_wandb.broken = True
     began = time.monotonic()
