@@ -57,13 +57,23 @@ def save(
             tensors |= {f"{name}/{index}/{key}": value for key, value in moments.items()}
     for rank, state in enumerate(random_states):
         tensors |= {f"random/{rank}/{key}": value for key, value in state["tensors"].items()}
-    # tied weights share storage, which safetensors refuses: every tensor gets its own
-    tensors = {key: value.detach().cpu().clone().contiguous() for key, value in tensors.items()}
+    tensors = unshared({key: value.detach().cpu().contiguous() for key, value in tensors.items()})
     about = about | {"python_random": [state["python"] for state in random_states]}
     path = folder / FILE
     remove_leftovers(path)
     with replaced_file(path, "free space and run again with resume=auto") as temporary:
         save_file(tensors, temporary, metadata={"about": json.dumps(about)})
+
+
+def unshared(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The tensors, with a copy of each whose storage an earlier one has: safetensors refuses to write tied weights."""
+    seen: set[int] = set()
+    own = {}
+    for key, value in tensors.items():
+        place = value.untyped_storage().data_ptr()
+        own[key] = value.clone() if place in seen else value
+        seen.add(place)
+    return own
 
 
 def read(folder: Path) -> tuple[dict[str, Tensor], Json]:

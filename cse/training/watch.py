@@ -8,7 +8,6 @@ rows: `data.preview=FOLDER/anomaly.json` shows them.
 import logging
 import math
 import shlex
-import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -32,7 +31,6 @@ CHECKED = {  # in the order in which NaN spreads
     "loss": "the loss",
     "grad_norm": "the gradient",
 }
-WINDOW = 50  # logged losses: the first WINDOW after the warm-up are compared with the next
 CONSTANT = 10  # logged losses in a row that are equal
 TOLERANCE = 1e-6  # of a loss: while anything is learnt, ten batches never come this close
 
@@ -48,9 +46,7 @@ class Watch:
         scaled = accelerator.scaler is not None  # fp16: an update whose gradient is infinite is skipped, as planned
         self.checked = [name for name in CHECKED if not (scaled and name.endswith("grad_norm"))]
         self.unread: list[tuple[int, dict[str, Tensor]]] = []
-        self.logged = 0
-        self.first: list[float] = []
-        self.last: list[float] = []
+        self.losses: list[float] = []  # the last that were logged
 
     def add(self, step: int, values: Mapping[str, Tensor | float]) -> None:
         """Keep the values of update number `step` (from 1), without waiting for the device."""
@@ -78,7 +74,8 @@ class Watch:
                 f"the embeddings collapsed to one direction by step {step} (effective rank {rank:.3f}); {where}. Lower "
                 f"trainer.lr, or trainer.stop_on_collapse=false; {shows}"
             )
-        if step > self.trainer.warmup and (words := self.stalled(metrics["train/loss"])):
+        if step > self.trainer.warmup and self._is_stuck(metrics["train/loss"]):
+            words = f"the loss has been {metrics['train/loss']:.6g} for {CONSTANT} logged steps"
             shows = self._keep_rows(step, words)
             log.warning("step %d: %s; is trainer.lr too low, or all learnt? %s", step, words, shows)
 
@@ -101,29 +98,18 @@ class Watch:
             return False
         return since_best(curve, select) >= patience
 
-    def stalled(self, loss: float) -> str | None:
-        """After a logged loss: a warning if the losses do not change, else None; each stall is reported once.
-
-        They do not change if the last CONSTANT are equal, or the run's second WINDOW differs from its first by chance.
-        """
-        self.logged += 1
-        if self.logged <= WINDOW:
-            self.first.append(loss)
-        self.last = [*self.last, loss][-WINDOW:]
-        if _constant(self.last[-CONSTANT:]) and not _constant(self.last[-CONSTANT - 1 : -1]):
-            return f"the loss has been {loss:.6g} for {CONSTANT} logged steps"
-        if self.logged == 2 * WINDOW and _equal_means(self.first, self.last):
-            before, after = statistics.fmean(self.first), statistics.fmean(self.last)
-            return f"the loss has not moved: {before:.4g} in the first {WINDOW} logged steps, {after:.4g} in the next"
-        return None
+    def _is_stuck(self, loss: float) -> bool:
+        """After a logged loss: whether it is the last of the first CONSTANT that are equal."""
+        self.losses = [*self.losses, loss][-CONSTANT - 1 :]
+        return _equal(self.losses[-CONSTANT:]) and not _equal(self.losses[:-1])
 
     def state(self) -> Json:
         """What a resumed run needs, JSON-ready."""
-        return {"logged": self.logged, "first": self.first, "last": self.last}
+        return {"losses": self.losses}
 
     def restore(self, state: Json) -> None:
         """The inverse of state()."""
-        self.logged, self.first, self.last = state["logged"], state["first"], state["last"]
+        self.losses = state.get("losses", [])
 
     def _first_not_finite(self) -> tuple[int, str] | None:
         """The first unread step with a value that is not finite, and what it is; None if there is none."""
@@ -155,11 +141,5 @@ def since_best(curve: Curve, select: str) -> int:
     return len(scores) - 1 - scores.index(best) if best in scores else len(scores)
 
 
-def _constant(losses: Sequence[float]) -> bool:
+def _equal(losses: Sequence[float]) -> bool:
     return len(losses) == CONSTANT and max(losses) - min(losses) <= TOLERANCE * max(map(abs, losses))
-
-
-def _equal_means(before: Sequence[float], after: Sequence[float]) -> bool:
-    """Whether two means differ by no more than two standard errors."""
-    chance = math.sqrt((statistics.variance(before) + statistics.variance(after)) / len(before))
-    return abs(statistics.fmean(after) - statistics.fmean(before)) <= 2 * chance

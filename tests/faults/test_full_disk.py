@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from killed import assert_same_run
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.nightly, pytest.mark.pictures]
 
 MOMENTS = {  # the audit event and the end of the path that fill the disk
     "Hydra's files": ("open", ".hydra/config.yaml"),

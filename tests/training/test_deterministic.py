@@ -33,7 +33,7 @@ def metrics(folder: Path) -> list[dict]:
             if event["event"] == "metrics"]  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_two_runs_are_one(small_run, tmp_path):
     one = trained(small_run, tmp_path / "one")
     weights, scores = tensors(one), json.loads((one / "results.json").read_text())["metrics"]

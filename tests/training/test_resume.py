@@ -27,7 +27,7 @@ def kill_at(step: int, command: list[str], folder: Path) -> int:
     return max(event["step"] for event in logged(folder))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("objective", ["simcse", "barlow"])
 def test_killed_four_times_ends_the_same(small_run, tmp_path, objective):
     """75 steps, checkpoints every 2, killed in four places and each time resumed."""
@@ -62,6 +62,20 @@ def test_a_new_run_starts_from_another_ones_weights(small_run, tmp_path, cse_tra
     assert cse_train([*small_run, *more, f"hydra.run.dir={two}"]) == 0
     kept = json.loads((one / "results.json").read_text())["metrics"]["dev/stsb/spearman"]
     assert logged(two)[0]["dev/stsb/spearman"] == pytest.approx(kept, abs=1e-9)
+
+
+def test_tied_weights_are_saved_under_both_names(tmp_path):
+    """safetensors refuses tensors that share memory; those that share none are written as they are."""
+    tied = torch.nn.ModuleDict({"in": torch.nn.Linear(3, 3), "out": torch.nn.Linear(3, 3)})
+    tied["out"].weight = tied["in"].weight
+    checkpoint.save(tmp_path, {"encoder": tied}, {}, [checkpoint.random_state()], {})
+    tensors, _ = checkpoint.read(tmp_path)
+    for name in ("in", "out"):
+        assert torch.equal(tensors[f"encoder/{name}.weight"], tied["in"].weight)
+    plain = {"a": torch.ones(2), "b": torch.ones(4)}
+    kept = checkpoint.unshared(plain | {"half": plain["b"][:2]})
+    assert kept["a"] is plain["a"]
+    assert kept["half"].data_ptr() != plain["b"].data_ptr()
 
 
 def draws() -> tuple[float, ...]:

@@ -1,14 +1,14 @@
 """Training that goes wrong: the step is named, its rows can be shown, and only what is broken ends a run."""
 
 import json
-import random
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
 import torch
 
 from cse.errors import RunError
-from cse.training.watch import CONSTANT, WINDOW, Watch, since_best
+from cse.training.watch import CONSTANT, Watch, since_best
 
 
 @pytest.fixture
@@ -53,30 +53,36 @@ def test_nothing_is_read_before_it_is_asked_for(watch):
     assert len(watch.unread) == 1
 
 
-def test_one_and_the_same_loss_is_said_once(watch):
-    told = [watch.stalled(loss) for loss in [3.0, 2.0, *[1.0] * 2 * CONSTANT, 2.0]]
-    assert [place for place, words in enumerate(told) if words] == [CONSTANT + 1]
-    assert told[CONSTANT + 1] == f"the loss has been 1 for {CONSTANT} logged steps"
+def logged(watch, losses):
+    """The steps at which a warning is logged for these losses, the first of which is of step 5, after the warm-up."""
+    for step, loss in enumerate(losses, 5):
+        watch.check({"train/step": step, "train/loss": loss, "train/effective_rank": 9.0}, best_step=0)
 
 
-@pytest.mark.parametrize(("drift", "said"), [(0.0, True), (-0.05, False), (0.05, False)])
-def test_a_loss_that_does_not_leave_its_start(watch, drift, said):
-    rng = random.Random(0)
-    told = [watch.stalled(4 + drift * step + rng.gauss(0, 0.5)) for step in range(3 * WINDOW)]
-    assert [place for place, words in enumerate(told) if words] == ([2 * WINDOW - 1] if said else [])
-
-
-def test_a_resumed_run_watches_on(watch):
-    losses = [random.Random(0).gauss(4, 0.5) for _ in range(1)] * 3 + [
-        random.Random(n).gauss(4, 0.5) for n in range(97)
-    ]
-    for loss in losses[:60]:
-        watch.stalled(loss)
+def test_one_and_the_same_loss_is_said_once_also_after_a_resume(watch, caplog):
+    logged(watch, [3.0, 2.0, *[1.0] * (CONSTANT - 1)])
+    assert not caplog.records
     other = Watch(watch.trainer, watch.batches, watch.folder, watch.accelerator)
     other.restore(json.loads(json.dumps(watch.state())))
-    told = [[one.stalled(loss) for loss in losses[60:]] for one in (watch, other)]
-    assert told[0] == told[1]
-    assert told[0][-1]
+    logged(other, [1.0 + 1e-8, *[1.0] * CONSTANT, 2.0])
+    (record,) = caplog.records
+    assert f"for {CONSTANT} logged steps" in record.message
+
+
+def test_a_loss_that_moves_or_warms_up_is_not_warned_of(watch, caplog):
+    logged(watch, [1.0 + 1e-5 * step for step in range(3 * CONSTANT)])
+    watch.trainer.warmup = 1000
+    logged(watch, [1.0] * 2 * CONSTANT)
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(("rank", "ends"), [(1.04, True), (1.06, False)])
+def test_collapse_ends_the_run(watch, rank, ends):
+    with pytest.raises(RunError, match=r"trainer\.lr") if ends else nullcontext():
+        watch.check({"train/step": 3, "train/loss": 1.0, "train/effective_rank": rank}, best_step=0)
+    assert (watch.folder / "anomaly.json").exists() == ends
+    watch.trainer.stop_on_collapse = False
+    watch.check({"train/step": 3, "train/loss": 1.0, "train/effective_rank": rank}, best_step=0)
 
 
 @pytest.mark.parametrize(("scores", "count"), [
