@@ -17,10 +17,10 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-import yaml
 from omegaconf import DictConfig
 
 from cse.errors import UserError
@@ -32,22 +32,47 @@ if TYPE_CHECKING:  # numpy and torch are imported when there is work
     from cse.model.pooling import AnyPooling
     from cse.types import Json
 
-log = logging.getLogger("cse")
-
-ONE_JOB = ("-m", "--multirun", "sweep", "hydra.mode")
+SEVERAL = ("-m", "--multirun", "sweep")
+"""What starts many jobs, which is the command line's."""
 
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """A finished run: its folder, the content of its results.json, and its dev scores during training.
+    """A finished run, read from its folder. A run that was only looked at (dry_run, data.preview) has no results.
 
-    scores: every score of the best step, by name (`test/stsb/spearman`, x100). curve: (step, dev scores).
+    results, scores and curve raise UserError where the folder holds no run that finished.
     """
 
     folder: Path
-    results: Json
-    scores: dict[str, float]
-    curve: list[tuple[int, dict[str, float]]]
+
+    @cached_property
+    def results(self) -> Json:
+        """The content of results.json."""
+        try:
+            results = json.loads((self.folder / "results.json").read_text(encoding="utf-8"))
+            status = results["status"]
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise UserError(f"{self.folder} holds no run (results.json: {error})") from error
+        if status != "done":
+            raise UserError(f"the run in {self.folder} is not done but {status}")
+        return results
+
+    @property
+    def scores(self) -> dict[str, float]:
+        """Every score of the best step, by name (`test/stsb/spearman`, x100)."""
+        return self.results["metrics"]
+
+    @cached_property
+    def curve(self) -> list[tuple[int, dict[str, float]]]:
+        """(step, dev scores) during training."""
+        from cse.record.events import read_events
+
+        events = read_events(self.folder / "metrics.jsonl") if self.results else []
+        steps = [(event["step"], event) for event in events if event["event"] == "metrics"]
+        curve = [
+            (step, {key: value for key, value in event.items() if key.startswith("dev/")}) for step, event in steps
+        ]
+        return [(step, scores) for step, scores in curve if scores]
 
     @property
     def best(self) -> Path:
@@ -74,45 +99,56 @@ def compose(*words: str, command: str = "train", **settings: object) -> DictConf
     """
     from cse.config.compose import without_hydra
 
-    return without_hydra(_composed(command, _overrides(words, settings, command)))
+    return without_hydra(_composed(command, _spelled(command, words, settings)))
 
 
 def train(*words: str, folder: str | Path | None = None, **settings: object) -> TrainingRun:
-    """Train as `cse-train` does, in this process, and return the finished run.
+    """Train as `cse-train` does, which calls this, in this process, and return the finished run.
 
-    folder: where it goes; None is outputs/DATE/TIME under the working directory. Raises UserError before any work, or
-    RunError where the run cannot go on. Several jobs (-m, sweep=) are the command line's.
+    folder: where it goes; None is hydra.run.dir, outputs/DATE/TIME under the working directory. Raises UserError before
+    any work and before a file is written, or RunError where the run cannot go on. Several jobs (-m, sweep=) are the
+    command line's.
     """
-    from cse.config.compose import without_hydra
-    from cse.run.launch import fit, launch
+    from cse.config.compose import explaining, without_hydra
+    from cse.run import fit, resume
+    from cse.run.folder import RunFolder, check_place, records
+    from cse.run.launch import launch
 
-    overrides = _overrides(words, settings, "train")
-    config = _composed("train", overrides)
-    place = Path(folder if folder is not None else config.hydra.run.dir)
-    cfg = without_hydra(config)
-    fit(cfg, place, chosen=config.hydra.runtime.choices, overrides=overrides)
-    if cfg.dry_run or cfg.data.preview:
-        raise UserError("dry_run and data.preview print and return nothing: use cse-train for them, or cse.compose")
-    _keep_overrides(place, overrides)
-    with _logging_to(place, overrides):
-        launch(cfg, place)
-    return read(place)
+    spelled = _spelled("train", words, settings)
+    before = resume.folder_to_resume(spelled)
+    with explaining(spelled, "train"):
+        config = _composed("train", spelled) if before is None else _resumed(before, spelled)
+        place = Path(folder or before or config.hydra.run.dir)
+        check_place(place)
+        cfg = without_hydra(config)
+        if before is None:
+            fit.fit(cfg, "train", composed=config, words=spelled)
+        fit.check_training(cfg, place)
+        with _logging_to(place, config, ["cse-train", *spelled]):
+            launch(cfg, RunFolder(place, records(config, cfg, spelled)))
+    return TrainingRun(place)
 
 
-def read(folder: str | Path) -> TrainingRun:
-    """The run that a folder holds. Raises UserError where there is none that finished."""
-    from cse.record.events import read_events
+def evaluate_into(*words: str, folder: str | Path | None = None, **settings: object) -> Path:
+    """Score as `cse-eval` does, which calls this: what checkpoint= or model= names. Returns the folder of the scores.
 
-    place = Path(folder)
-    try:
-        results = json.loads((place / "results.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UserError(f"{place} holds no run (results.json: {error})") from error
-    if results["status"] != "done":
-        raise UserError(f"the run in {place} is not done but {results['status']}")
-    events = [event for event in read_events(place / "metrics.jsonl") if event["event"] == "metrics"]
-    curve = [(event["step"], {k: v for k, v in event.items() if k.startswith("dev/")}) for event in events]
-    return TrainingRun(place, results, results["metrics"], [(step, scores) for step, scores in curve if scores])
+    folder: None is hydra.run.dir. Raises UserError, before a file is written.
+    """
+    from cse.config.compose import explaining, without_hydra
+    from cse.run import evaluation, fit
+    from cse.run.folder import RunFolder, check_place, records
+
+    spelled = _spelled("evaluate", words, settings)
+    with explaining(spelled, "evaluate"):
+        config = _composed("evaluate", spelled)
+        place = Path(folder or config.hydra.run.dir)
+        check_place(place)
+        cfg = without_hydra(config)
+        fit.fit(cfg, "evaluate", composed=config, words=spelled)
+        fit.check_evaluation(cfg, place)
+        with _logging_to(place, config, ["cse-eval", *spelled]):
+            evaluation.evaluate(cfg, RunFolder(place, records(config, cfg, spelled)))
+    return place
 
 
 def load(name: str | Path, pooling: AnyPooling | None = None) -> Encoder:
@@ -145,8 +181,7 @@ def evaluate(
     from cse.run.build import build_evaluators
 
     chosen = eval if isinstance(eval, str) else list(eval)
-    overrides = _overrides(words, {"eval": chosen, **settings}, "evaluate")
-    cfg = _composed("evaluate", overrides)
+    cfg = _composed("evaluate", _spelled("evaluate", words, {"eval": chosen, **settings}))
     splits = tuple(cfg.splits)
     evaluators = build_evaluators(cfg.eval, splits)
     part = load(encoder) if isinstance(encoder, str | Path) else encoder
@@ -155,73 +190,65 @@ def evaluate(
     return score(evaluators, asked, MemoizedEncode(encode), logging.DEBUG)
 
 
-def _overrides(words: Sequence[str], settings: dict[str, object], command: str) -> list[str]:
-    """Words and keywords as the command line would have them."""
-    from cse.cli.compose import resumed, spelled
+def _spelled(command: str, words: Sequence[str], settings: dict[str, object]) -> list[str]:
+    """Words and keywords as Hydra wants them. Raises UserError for many jobs."""
+    from cse.config.keys import key_of
+    from cse.config.spelling import spell, spell_settings
 
-    given = [*words, *(f"{key}={_text(value)}" for key, value in settings.items())]
-    several = next((word for word in given if word.partition("=")[0] in ONE_JOB), None)
+    given = [*words, *spell_settings(settings)]
+    one_of_a_sweep = "hydra.mode=RUN" in given  # a job, with the words of its sweep
+    several = next((word for word in given if key_of(word) in SEVERAL and not one_of_a_sweep), None)
     if several is not None:
         raise UserError(f"{several} is for many jobs, which are the command line's: cse-train {several}")
-    return spelled(resumed(given), command)
+    return spell(given, command)
 
 
-def _text(value: object) -> str:
-    """A Python value in Hydra's grammar."""
-    from cse.sweep.jobs import quoted
+def _composed(command: str, words: Sequence[str]) -> DictConfig:
+    """The configuration, checked, with Hydra's own node in it. Raises UserError for what cannot be."""
+    from cse.config.compose import composed, explaining, refuse_sizes, refuse_words
 
-    if isinstance(value, bool):
-        return str(value).lower()
-    if value is None:
-        return "null"
-    if isinstance(value, list | tuple):
-        return f"[{','.join(_text(item) for item in value)}]"
-    text = str(value)
-    return text if isinstance(value, int | float) or text.replace("_", "").isalnum() else quoted(text)
-
-
-def _composed(command: str, overrides: list[str]) -> DictConfig:
-    """The configuration, checked, Hydra's own node in it. Raises UserError for what the command would refuse."""
-    from cse.config.compose import composed, explaining, refuse_additions, refuse_choices
-    from cse.run import startup
-
-    startup.settle_hub()  # the parts, whose signatures are read, import the hub's libraries
-    startup.quiet()
+    _start_libraries()
     from cse.config.check import settle
 
-    with explaining(overrides, command):
-        refuse_additions(overrides, command)
-        refuse_choices(overrides)
-        return settle(composed(command, overrides), command)
+    with explaining(words, command):
+        refuse_words(words, command)
+        if "hydra.mode=RUN" not in words:
+            refuse_sizes(words)
+        return settle(composed(command, words), command)
 
 
-def _keep_overrides(folder: Path, overrides: list[str]) -> None:
-    """What `cse-train resume=FOLDER` reads."""
-    from cse.files import write_text
+def _resumed(folder: Path, words: Sequence[str]) -> DictConfig:
+    """The configuration of the run in that folder with the words laid over it, checked, with Hydra's node in it."""
+    from cse.config.compose import refuse_words
+    from cse.run.resume import resumed
 
-    write_text(folder / ".hydra" / "overrides.yaml", yaml.safe_dump(overrides))
+    _start_libraries()
+    from cse.config.check import settle
+
+    refuse_words(words, "train")
+    return settle(resumed(folder, words), "train")
+
+
+def _start_libraries() -> None:
+    """Before a config is checked: the parts, whose signatures are read, import the hub's libraries."""
+    from cse.run import startup
+
+    startup.settle_hub()
+    startup.quiet()
 
 
 @contextmanager
-def _logging_to(folder: Path, overrides: list[str]) -> Iterator[None]:
-    """In the block a run logs to standard output and to train.log in its folder, and records the equivalent command."""
-    arguments, sys.argv = sys.argv, ["cse-train", *overrides]
-    handlers: list[logging.Handler] = [
-        logging.StreamHandler(sys.stdout),
-        logging.FileHandler(folder / "train.log", encoding="utf-8"),
-    ]
-    for handler in handlers:
-        handler.setFormatter(logging.Formatter("%(message)s"))
-        log.addHandler(handler)
-    level, propagate = log.level, log.propagate
-    log.setLevel(logging.INFO)
-    log.propagate = False
+def _logging_to(folder: Path, config: DictConfig, command: list[str]) -> Iterator[None]:
+    """In the block a run logs as its config says, and records the command that is equivalent to it."""
+    from omegaconf import open_dict, read_write
+
+    from cse.run.logs import logging_by
+
+    with read_write(config), open_dict(config):
+        config.hydra.runtime.output_dir = str(folder.absolute())
+    arguments, sys.argv = sys.argv, command
     try:
-        yield
+        with logging_by(config.hydra.job_logging, config.hydra.verbose):
+            yield
     finally:
         sys.argv = arguments
-        log.setLevel(level)
-        log.propagate = propagate
-        for handler in handlers:
-            log.removeHandler(handler)
-            handler.close()

@@ -20,7 +20,10 @@ def words(small_run):
 
 
 def test_a_run_gives_its_folder_scores_encoder_and_curve(words, tmp_path):
+    root = logging.getLogger()
+    before = list(root.handlers), root.level, list(sys.argv)
     run = cse.train(*words, "trainer.max_steps=2", seed=3, folder=tmp_path / "first")
+    assert (list(root.handlers), root.level, list(sys.argv)) == before
     assert run.folder == tmp_path / "first"
     assert run.scores == json.loads((run.folder / "results.json").read_text())["metrics"]
     assert [step for step, _ in run.curve] == [0, 2]
@@ -28,15 +31,27 @@ def test_a_run_gives_its_folder_scores_encoder_and_curve(words, tmp_path):
     assert run.results["command"].startswith("cse-train ")
     vectors = run.encoder().encode(["One sentence.", "Another one."])
     assert vectors.shape == (2, run.encoder().dim)
-    assert "seed=3" in yaml.safe_load((run.folder / ".hydra" / "overrides.yaml").read_text())
-    assert "best step" in (run.folder / "train.log").read_text()
+    log = (run.folder / "train.log").read_text()
+    assert "encoder    " in log  # said before there was a folder
+    assert "best step" in log
+
+    hydra = {name: yaml.safe_load((run.folder / ".hydra" / f"{name}.yaml").read_text())
+             for name in ("config", "hydra", "overrides")}  # fmt: skip
+    assert "seed=3" in hydra["overrides"]
+    assert hydra["config"]["trainer"]["max_steps"] == 2
+    assert hydra["hydra"]["hydra"]["runtime"]["choices"]["objective"] == "simcse"
+    assert yaml.safe_load((run.folder / "run.yaml").read_text())["config"] == run.results["config"]
+
+    again = cse.train(*words, "trainer.max_steps=2", seed=3, folder=tmp_path / "again")
+    assert again.scores == run.scores
 
 
-def test_twice_in_one_process_gives_the_same_and_leaves_logging_alone(words, tmp_path):
-    handlers = list(logging.getLogger("cse").handlers)
-    runs = [cse.train(*words, "trainer.max_steps=1", folder=tmp_path / name) for name in ("a", "b")]
-    assert runs[0].scores == runs[1].scores
-    assert logging.getLogger("cse").handlers == handlers
+def test_a_dry_run_leaves_nothing(words, tmp_path, capsys):
+    run = cse.train(*words, dry_run=True, folder=tmp_path / "run")
+    assert "encoder    " in capsys.readouterr().out
+    assert not run.folder.exists()
+    with pytest.raises(UserError, match="holds no run"):
+        run.scores  # noqa: B018
 
 
 def test_any_encode_can_be_evaluated(senteval, tiny_bert):
@@ -59,26 +74,6 @@ def test_compose_gives_the_commands_configuration():
     assert config.seed == 5
     assert "hydra" not in config
     assert "checkpoint" in cse.compose(command="evaluate")
-
-
-@pytest.mark.parametrize(
-    ("mistake", "told"),
-    [
-        ({"objektive": "simcse"}, "did you mean objective"),
-        ({"objective": "simsce"}, "did you mean simcse"),
-        ({"sweep": "whitenedcse/table4"}, "command line"),
-    ],
-)
-def test_a_mistake_is_the_command_lines_sentence_as_an_exception(mistake, told):
-    with pytest.raises(UserError, match=told):
-        cse.train(**mistake)
-
-
-def test_a_folder_without_a_run_is_named(tmp_path):
-    from cse.api import read
-
-    with pytest.raises(UserError, match="holds no run"):
-        read(tmp_path)
 
 
 def test_importing_cse_is_quick_and_loads_nothing_heavy():

@@ -61,7 +61,7 @@ def composed(overrides: list[str]) -> DictConfig:
 
     beside = [f"+{group}@doctor.{group}.{path.stem}={path.stem}" for group in CHECKS for path in files(group)]
     with composition.explaining(overrides, "train"):
-        composition.refuse_additions(overrides, "train")
+        composition.refuse_words(overrides, "train")
         settle(composition.composed("train", overrides), "train")
         with hydra.initialize_config_dir(groups.CONF_DIR, version_base="1.3"):
             return hydra.compose("train", [*beside, *overrides])

@@ -7,18 +7,6 @@ files that are only included by others, and takes the / in PAPER/TABLE for a pat
 import os
 from collections.abc import Mapping, Sequence
 
-ZSH = """\
-(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }
-_cse() {
-    local -x COMP_LINE="${(j: :)${(Q)words[1,CURRENT]}}" COMP_POINT
-    COMP_POINT=${#COMP_LINE}
-    compadd -Q -S '' -- ${=$($words[1] -sc query=bash 2> /dev/null)}
-}
-compdef _cse cse-train cse-eval
-alias cse-train='noglob cse-train' cse-eval='noglob cse-eval'  # [ ] and ? are ours, and no patterns of files
-"""
-"""What `-sc install=zsh` gives to zsh, where Hydra's own is bash's, which zsh does not have the commands for."""
-
 
 def completions(offered: Mapping[str, list[str]], arguments: Sequence[str]) -> list[str] | None:
     """What may stand where the cursor is; None where it is not the value of a group, or no shell asks.

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from cse.cli import compose, streams
+from cse.cli import exits, streams
 from cse.errors import MissingResource, UserError
 from cse.sources.catalogue import ANY_LANGUAGE, DATASETS
 
@@ -29,14 +29,14 @@ BY_CHARACTERS = ("zh", "ja")  # languages that put no blanks between words; the 
 
 def main() -> None:
     """The console script. Exit codes: 0 whole, 1 something missing or altered, 2 the user's mistake."""
-    streams.outlast()
+    streams.tolerate_broken_pipe()
     arguments = parser().parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
     try:
-        with compose.in_a_sentence():
+        with exits.exit_on_user_error():
             sys.exit(arguments.run(arguments))
     except KeyboardInterrupt:
-        sys.exit(compose.complain("stopped; run it again to go on", 130))
+        sys.exit(exits.complain("stopped; run it again to go on", 130))
 
 
 def parser() -> argparse.ArgumentParser:
@@ -154,7 +154,7 @@ def fetch_datasets(arguments: argparse.Namespace) -> int:
             place = fetch(name, language, arguments.to)
         except MissingResource as error:
             by_hand = f"; only you can {about.person}, or name a copy, {about.setting}=FOLDER" if about.person else ""
-            code = compose.complain(f"{error}{by_hand}", 1)
+            code = exits.complain(f"{error}{by_hand}", 1)
             continue
         print(f"{name} is in {place}")
         if arguments.to or about.repo is None:

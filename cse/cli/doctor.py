@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
-from cse.cli import compose, streams
+from cse.cli import exits, streams
 from cse.cli.choices import Diagnosis, choices, composed, paths
+from cse.config.groups import adopted
+from cse.config.spelling import strip_dashes
 from cse.errors import UserError
 
 if TYPE_CHECKING:
@@ -29,8 +31,9 @@ SCARCE = 5e9  # bytes: one run of BERT base keeps 2.2 GB (best/ and last/), and 
 
 def main() -> None:
     """The console script. Exit codes: 0 whatever was found, 2 the user's mistake."""
-    streams.outlast()
-    compose.adopt_own_choices()
+    streams.tolerate_broken_pipe()
+    with exits.exit_on_user_error():
+        sys.argv[1:] = adopted(strip_dashes(sys.argv[1:]))
     arguments = sys.argv[1:]
     if any(argument in ("-h", "--help") for argument in arguments):
         from cse.cli.help import DOCTOR
@@ -38,7 +41,7 @@ def main() -> None:
         print(DOCTOR)
         return
     overrides = [argument for argument in arguments if argument != "--json"]
-    with compose.in_a_sentence():
+    with exits.exit_on_user_error():
         for argument in overrides:
             if not (argument.startswith("paths.") and "=" in argument):
                 raise UserError(f"{argument} is neither paths.KEY=FOLDER nor --json")

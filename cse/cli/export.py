@@ -5,7 +5,7 @@ import logging
 import sys
 from pathlib import Path
 
-from cse.cli import compose, streams
+from cse.cli import exits, streams
 from cse.errors import UserError
 
 EXAMPLES = """\
@@ -20,10 +20,10 @@ Exit codes: 0 done, 1 the hub refused or a disk is full, 2 a mistake on the comm
 
 def main() -> None:
     """The console script. Exit codes: 0 done, 1 the hub or a disk refused, 2 the user's mistake."""
-    streams.outlast()
+    streams.tolerate_broken_pipe()
     arguments = parser().parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
-    with compose.in_a_sentence():
+    with exits.exit_on_user_error():
         sys.exit(task(arguments))
 
 
@@ -74,7 +74,7 @@ def task(arguments: argparse.Namespace) -> int:
         try:
             page = push(target, arguments.push, private=arguments.private)
         except MissingResource as error:
-            return compose.complain(str(error), 1)
+            return exits.complain(str(error), 1)
         print(f"{page}; load it with SentenceTransformer({arguments.push!r})")
     return 0
 

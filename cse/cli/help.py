@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
-from cse.cli.completion import ZSH, completions
+from cse.cli.completion import completions
 from cse.config.groups import choices, file_of, first_comment, groups, included
 from cse.config.search import found
 from cse.errors import UserError
@@ -58,7 +58,7 @@ Look before you run                                             (objective=? and
   cse-train --help objective=barlow  a choice's keys, explained    cse-data list  the data, and whether it is here
   cse-train --help temperature       keys and choices of that name, or that speak of it; other trainers' names too
   cse-train ... --cfg job            the whole configuration       cse-train -sc install=bash   completion by TAB
-  zsh takes [ ] and ? for files: quote such words, or eval "$(cse-train -sc install=zsh)"
+  zsh takes [ ] and ? for files: quote such words
 Exit codes: 0 done, 1 the run failed, 2 a mistake on the command line or in the data; 130, 138, 140, 143: stopped
 by Ctrl-C, SIGUSR1, SIGUSR2 or SIGTERM, with last/ saved.
 """
@@ -96,9 +96,9 @@ Exit codes: 0 done, whatever it found; 2 a mistake on the command line.
 
 def answered(config_name: str, text: str) -> bool:
     """Print what this process's line asks help with; False where it asks for none. Exits with 2 for an unknown word."""
-    from cse.cli.compose import in_a_sentence
+    from cse.cli.exits import exit_on_user_error
 
-    with in_a_sentence():
+    with exit_on_user_error():
         said = answer(config_name, text, sys.argv[1:])
     if said is not None:
         print(said)
@@ -116,10 +116,8 @@ def answer(config_name: str, text: str, arguments: Sequence[str]) -> str | None:
 
         return f"cse {version('cse-lab')}"
     offered = {group: choices(group) for group in groups(config_name)}
-    if "install=zsh" in arguments:
-        return ZSH
     if (offers := completions(offered, arguments)) is not None:
-        return "\n".join(offers)  # fish takes a line for one
+        return "\n".join(offers)
     helped = bool({"-h", "--help"} & {*arguments}) or list(arguments[:1]) == ["help"]
     questions = [word.strip("?").rstrip("=.") for word in arguments if QUESTION.fullmatch(word)]
     helped = helped or "" in questions

@@ -1,12 +1,10 @@
 """The processes of torchrun, accelerate and srun as one command: the first one writes and speaks for all."""
 
-import atexit
 import json
 import logging
 import os
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,20 +15,15 @@ from cse.run import slurm
 FIRST = 10.0  # seconds in which a launcher ends the others, once the first process has failed
 
 
-def following(arguments: list[str]) -> list[str]:
-    """Of the processes that torchrun, accelerate or srun started, all but the first write no file and say only errors.
+def is_follower() -> bool:
+    """Whether this is one of several processes, and not the first."""
+    return os.environ.get("RANK", "0") != "0"
 
-    A folder that was not given is each process's own, named by its clock; the run goes to the first one's.
-    """
-    if os.environ.get("RANK", "0") == "0":
-        return arguments
-    logging.disable(logging.WARNING)
-    silent = ["hydra.output_subdir=null", f"hydra.job_logging.handlers.file.filename={os.devnull}", *arguments]
-    if any(argument.startswith("hydra.run.dir=") for argument in arguments):
-        return silent
-    nowhere = tempfile.mkdtemp()
-    atexit.register(os.rmdir, nowhere)
-    return [f"hydra.run.dir={nowhere}", *silent]
+
+def quiet_followers() -> None:
+    """Let all processes but the first say only errors."""
+    if is_follower():
+        logging.disable(logging.WARNING)
 
 
 def refuse_lone_process() -> None:
@@ -55,17 +48,17 @@ def in_turn() -> Iterator[None]:
     try:
         yield
     except (Exception, KeyboardInterrupt):
-        if os.environ.get("RANK", "0") != "0":
+        if is_follower():
             signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
             slurm.release()
             time.sleep(FIRST + int(os.environ.get("LOCAL_RANK", "0")))
         raise
 
 
-def tell(message: str) -> None:
+def report(sentence: str) -> None:
     """Leave a failure's sentence where torchrun and accelerate read it, for the last lines of their own report."""
     file = os.environ.get("TORCHELASTIC_ERROR_FILE")
     if file:
-        failure = {"message": message, "extraInfo": {"timestamp": int(time.time())}}
-        with open(file, "w", encoding="utf-8") as report:
-            json.dump({"message": failure}, report)
+        failure = {"message": sentence, "extraInfo": {"timestamp": int(time.time())}}
+        with open(file, "w", encoding="utf-8") as stream:
+            json.dump({"message": failure}, stream)

@@ -4,8 +4,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cse.cli import compose, streams
-from cse.config.groups import CONF_DIR
+from cse.cli import exits, streams
+from cse.config.groups import CONF_DIR, adopted
+from cse.config.spelling import strip_dashes
 from cse.dotted import Config, flattened
 from cse.errors import UserError
 from cse.files import make_folder
@@ -37,14 +38,15 @@ Exit codes: 0 done (also where runs are missing: the report says which), 1 it co
 
 def main() -> None:
     """The console script. Exit codes: 0 done, 1 a full disk, 2 the user's mistake."""
-    streams.outlast()
-    compose.adopt_own_choices()
+    streams.tolerate_broken_pipe()
+    with exits.exit_on_user_error():
+        sys.argv[1:] = adopted(strip_dashes(sys.argv[1:]))
     if any(argument in ("-h", "--help") for argument in sys.argv[1:]):
         print(HELP)
         return
     from cse.cli.reporting import settings
 
-    with compose.in_a_sentence():
+    with exits.exit_on_user_error():
         report(settings(sys.argv[1:]))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from omegaconf import DictConfig, OmegaConf
@@ -252,13 +251,6 @@ def precision_of(name: str) -> str:
 def precision_name(mixed_precision: str) -> str:
     """The precision as trainer.precision writes it; Accelerate calls fp32 "no"."""
     return "fp32" if mixed_precision == "no" else mixed_precision
-
-
-def output_folder() -> Path:
-    """The folder that Hydra made for this job."""
-    from hydra.core.hydra_config import HydraConfig
-
-    return Path(HydraConfig.get().runtime.output_dir)
 
 
 def resolved(cfg: DictConfig) -> Config:

@@ -1,64 +1,50 @@
-"""One process a device: spawned here inside the Hydra job, or joined where torchrun, accelerate, SLURM started it."""
+"""One process a device: spawned here, or joined where torchrun, accelerate, SLURM started it."""
 
 import logging
 import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig, OmegaConf
 
 from cse.errors import Interrupted, MissingResource, RunError, UserError
-from cse.files import make_folder
 from cse.run import slurm
-from cse.run.run import goes_on
+from cse.run.folder import RunFolder
+from cse.run.run import resume_hint
 
 if TYPE_CHECKING:
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
 log = logging.getLogger("cse")
 
-ALONE = 30.0  # seconds of waiting for other processes, before it is said
+PATIENCE = 30.0  # seconds of waiting for other processes, before it is said
 
 
-def fit(cfg: DictConfig, folder: Path, *, chosen: Mapping[str, str | None], overrides: Sequence[str]) -> DictConfig:
-    """The config as the job will run: where its values come from, and shrunk where scale= or smoke= asks for it.
-
-    chosen, overrides: Hydra's choice of each group, and the words. Raises UserError for a folder that holds a run, and
-    for a score that nothing gives.
-    """
-    from cse.config import groups, recipe, scale
-    from cse.config.smoke import shrink
-    from cse.run import build
-
-    cfg.sources = recipe.sources(chosen, overrides)
-    cfg.choices = groups.chosen("train", chosen, overrides, map(str, cfg.eval))
-    if (folder / "last").exists() and cfg.resume is None:
-        raise UserError(f"{folder} holds a run: resume=auto goes on with it, hydra.run.dir=ANOTHER starts a new one")
-    make_folder(Path(cfg.paths.cache), "paths.cache")
-    scale.fit(cfg)
-    if cfg.smoke:
-        shrink(cfg)
-    if not cfg.data.preview:  # which scores nothing
-        build.check_selection(cfg)
-    return cfg
-
-
-def launch(cfg: DictConfig, folder: Path) -> float | None:
-    """Run the job on cfg.trainer.devices processes. Raises RunError with the failed process's last words."""
+def launch(cfg: DictConfig, folder: RunFolder) -> None:
+    """Run on cfg.trainer.devices processes. Raises RunError with the failed process's last words."""
     from cse.data.loader import check_even_split
     from cse.run.run import run
 
     if "RANK" in os.environ:
-        return run(cfg, shared_folder(folder))
+        run(cfg, shared(folder))
+        leave_group()  # not after a failure: the other processes may be inside a collective
+        return
     check_even_split(cfg.trainer.batch_size, cfg.trainer.devices)  # here, before there are processes to say it
     if cfg.trainer.devices == 1:
         mention_idle_gpus()
-        return run(cfg, folder)
+        run(cfg, folder)
+    else:
+        spawn(cfg, folder)
+
+
+def spawn(cfg: DictConfig, folder: RunFolder) -> None:
+    """Start the processes of a run, and wait for their end."""
     slurm.release()  # to the launcher of processes
     from torch.distributed.elastic.multiprocessing.api import SignalException
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -67,6 +53,9 @@ def launch(cfg: DictConfig, folder: Path) -> float | None:
     from cse.training.signals import handled
 
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // cfg.trainer.devices)))
+    os.environ.setdefault("TORCHELASTIC_SIGNALS_TO_HANDLE", ",".join([*(one.name for one in handled()), "SIGQUIT"]))
+    for name in ("torch.distributed.elastic", "torch.multiprocessing"):  # they would tell each traceback again
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     config = LaunchConfig(
         min_nodes=1,
         max_nodes=1,
@@ -77,39 +66,35 @@ def launch(cfg: DictConfig, folder: Path) -> float | None:
         max_restarts=0,
         start_method="spawn",
     )
-    for name in ("torch.distributed.elastic", "torch.multiprocessing"):  # they would tell each traceback again
-        logging.getLogger(name).setLevel(logging.CRITICAL)
-    os.environ.setdefault("TORCHELASTIC_SIGNALS_TO_HANDLE", ",".join([*(one.name for one in handled()), "SIGQUIT"]))
     try:
-        return elastic_launch(config, worker)(OmegaConf.to_yaml(cfg), str(folder))[0]
+        elastic_launch(config, worker)(OmegaConf.to_yaml(cfg), folder)
     except SignalException as error:  # it was handed to the processes, which saved
-        raise interruption(error.sigval, cfg, folder) from error
+        raise interruption(error.sigval, cfg, folder.path) from error
     except ChildFailedError as error:
-        raise explained(error, cfg, folder) from error
+        raise explain_failure(error, cfg, folder.path) from error
 
 
-def explained(error: "ChildFailedError", cfg: DictConfig, folder: Path) -> Interrupted | UserError | RunError:
+def explain_failure(error: "ChildFailedError", cfg: DictConfig, folder: Path) -> Interrupted | UserError | RunError:
     """The error that says why the run's processes ended: one was killed, stopped by a signal, or failed by itself."""
     devices = cfg.trainer.devices
     for rank, failure in error.failures.items():
         if failure.exitcode == -signal.SIGKILL:  # the others failed for want of it
-            return RunError(f"process {rank} of {devices} was killed (is memory short?); {goes_on(cfg, folder)}")
+            return RunError(f"process {rank} of {devices} was killed (is memory short?); {resume_hint(cfg, folder)}")
     rank, failure = error.get_first_failure()
     if failure.exitcode > 128:
         return interruption(failure.exitcode - 128, cfg, folder)
-    told: dict = failure.message if isinstance(failure.message, dict) else {"message": failure.message}
-    said = str(told["message"])
-    name, _, sentence = said.partition(": ")
+    report: dict = failure.message if isinstance(failure.message, dict) else {"message": failure.message}
+    name, _, sentence = str(report["message"]).partition(": ")
     for kind in (UserError, MissingResource, RunError):
         if name == kind.__name__:
             return kind(sentence)
-    log.error("%s", told.get("extraInfo", {}).get("py_callstack", ""))
-    return RunError(f"process {rank} of {devices} failed: {said}")
+    log.error("%s", report.get("extraInfo", {}).get("py_callstack", ""))
+    return RunError(f"process {rank} of {devices} failed: {report['message']}")
 
 
 def interruption(number: int, cfg: DictConfig, folder: Path) -> Interrupted:
     """What the first process says, in the words of the one that started it."""
-    return Interrupted(f"stopped by {signal.Signals(number).name}; {goes_on(cfg, folder)}", 128 + number)
+    return Interrupted(f"stopped by {signal.Signals(number).name}; {resume_hint(cfg, folder)}", 128 + number)
 
 
 def mention_idle_gpus() -> None:
@@ -121,7 +106,7 @@ def mention_idle_gpus() -> None:
         log.info("%d GPUs are visible and one is used; trainer.devices=%d uses them all", visible, visible)
 
 
-def worker(config: str, folder: str) -> float | None:
+def worker(config: str, folder: RunFolder) -> None:
     """One spawned process. An error ends the others too: they may be waiting for this one."""
     from cse.run import startup
     from cse.run.run import run
@@ -129,14 +114,13 @@ def worker(config: str, folder: str) -> float | None:
     startup.quiet()
     logging.basicConfig(level=logging.INFO if os.environ["RANK"] == "0" else logging.ERROR, format="%(message)s")
     try:
-        outcome = run(OmegaConf.create(config), Path(folder))  # type: ignore[arg-type]
+        run(OmegaConf.create(config), folder)  # type: ignore[arg-type]
     except Interrupted as error:  # which torch would take for the parent's own end; the parent says it
         sys.exit(error.code)
-    leave()
-    return outcome
+    leave_group()
 
 
-def leave() -> None:
+def leave_group() -> None:
     """Close this process's group, if it is in one: left to the interpreter's end, the group's threads can abort it."""
     import torch.distributed as dist
 
@@ -144,17 +128,17 @@ def leave() -> None:
         dist.destroy_process_group()
 
 
-def shared_folder(folder: Path) -> Path:
+def shared(folder: RunFolder) -> RunFolder:
     """Rank 0's folder, on every rank: each process composed its own from the clock."""
     import torch
     from accelerate.state import PartialState
 
-    from cse.run.run import PATIENCE
+    from cse.run.run import GROUP_TIMEOUT
     from cse.training.distributed import gather_objects
 
     with said_when_alone():
-        PartialState(cpu=not torch.cuda.is_available(), timeout=PATIENCE)
-    return Path(gather_objects(str(folder))[0])
+        PartialState(cpu=not torch.cuda.is_available(), timeout=GROUP_TIMEOUT)
+    return replace(folder, path=Path(gather_objects(str(folder.path))[0]))
 
 
 @contextmanager
@@ -170,8 +154,8 @@ def said_when_alone() -> Iterator[None]:
             "with torchrun, accelerate or srun, or unset RANK for a run of one process"
         )
     rank, world, address, port = (os.environ[name] for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"))
-    told = "RANK=%s: still waiting for the other processes of WORLD_SIZE=%s at %s:%s; is each of them started?"
-    timer = threading.Timer(ALONE, lambda: log.error(told, rank, world, address, port))
+    text = "RANK=%s: still waiting for the other processes of WORLD_SIZE=%s at %s:%s; is each of them started?"
+    timer = threading.Timer(PATIENCE, lambda: log.error(text, rank, world, address, port))
     timer.daemon = True
     timer.start()
     try:

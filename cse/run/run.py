@@ -3,6 +3,8 @@
 import logging
 import os
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -14,6 +16,7 @@ from cse.dotted import Config
 from cse.errors import Interrupted, MissingResource
 from cse.run import slurm
 from cse.run.build import build, make, precision_name, precision_of, resolved
+from cse.run.folder import RUN, RunFolder
 
 if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
     from accelerate import Accelerator
@@ -24,55 +27,31 @@ if TYPE_CHECKING:  # torch is imported when there is work: --help answers at onc
 
 log = logging.getLogger("cse")
 
-PATIENCE = timedelta(days=1)  # for one process that tokenises or scores while the others wait
+GROUP_TIMEOUT = timedelta(days=1)  # for one process that tokenises or scores while the others wait
 
 
-def run(cfg: DictConfig, folder: Path) -> float | None:
-    """Train, then score the best step on every split of every evaluator. Returns the selection score.
+def run(cfg: DictConfig, folder: RunFolder) -> None:
+    """Train, then score the best step on every split of every evaluator.
 
     Raises Interrupted after a signal, whatever was going on; with resume=auto SLURM then starts the job again.
     """
-    from cse.training.signals import Signals
-
-    with Signals(partial(goes_on, cfg, folder)) as signals:
-        try:
-            slurm.release()
-            return train(cfg, folder, signals)
-        except Interrupted as error:
-            first = os.environ.get("RANK", "0") == "0"
-            if first and cfg.resume is not None and slurm.requeue(error.code - 128):
-                log.info("SLURM starts this job again")
-            raise
-
-
-def goes_on(cfg: DictConfig, folder: Path) -> str:
-    """The words to a person whose run in `folder` ended before it was done."""
-    if cfg.dry_run or cfg.data.preview:
-        return "nothing was trained"
-    again = shlex.join(["cse-train", f"resume={folder}"])
-    if (folder / "last").is_dir():
-        return f"this goes on: {again}"
-    return f"nothing is saved yet, this starts again: {again}"
-
-
-def train(cfg: DictConfig, folder: Path, signals: "Signals") -> float | None:
-    """Run with signal handlers installed."""
     from cse.record.heartbeat import Heartbeat
     from cse.run.best import Best
     from cse.run.summary import conclude
     from cse.training.distributed import explain_lost_process
     from cse.training.memory import explain_out_of_memory
 
-    accelerator = start_processes(cfg)
-    is_first, works = accelerator.is_main_process, not (cfg.dry_run or cfg.data.preview)
-    explain_lost = partial(explain_lost_process, partial(goes_on, cfg, folder))
-    with Heartbeat(folder, writes=is_first and works) as heartbeat, explain_out_of_memory(cfg), explain_lost():
+    explain_lost = partial(explain_lost_process, partial(resume_hint, cfg, folder.path))
+    with receiving_signals(cfg, folder.path) as signals, explain_out_of_memory(cfg), explain_lost():
+        accelerator = start_processes(cfg)
         begun = begin(cfg, folder, accelerator)
         if begun is None:
-            return None
+            return
         training, record = begun
-        heartbeat.steps = training.steps
-        with record, explain_out_of_memory(cfg), explain_lost():  # inside the record, which keeps the sentence
+        is_first = accelerator.is_main_process
+        # inside the record, which keeps the sentence
+        with Heartbeat(folder.path, is_first) as heartbeat, record, explain_out_of_memory(cfg), explain_lost():
+            heartbeat.steps = training.steps
             best = Best(record, training.parts)
             if is_first and training.step == 0:
                 best.keep_cosines("before", training.encode())
@@ -82,11 +61,39 @@ def train(cfg: DictConfig, folder: Path, signals: "Signals") -> float | None:
                     best.keep(outcome.steps, outcome.curve[-1][1] if outcome.curve else {})
                 best.score(accelerator.device, training.known(outcome.best_step or outcome.steps))
                 conclude(record, training.parts, outcome)
-        return outcome.best_score
 
 
-def begin(cfg: DictConfig, folder: Path, accelerator: "Accelerator") -> "tuple[Training, Record] | None":
-    """Everything before the first step; None for a run that was only to be looked at, which then has been."""
+@contextmanager
+def receiving_signals(cfg: DictConfig, folder: Path) -> "Iterator[Signals]":
+    """Receive signals in the block; one that SLURM sent to end a job with resume=auto lets SLURM start it again."""
+    from cse.training.signals import Signals
+
+    with Signals(partial(resume_hint, cfg, folder)) as signals:
+        try:
+            slurm.release()
+            yield signals
+        except Interrupted as error:
+            first = os.environ.get("RANK", "0") == "0"
+            if first and cfg.resume is not None and slurm.requeue(error.code - 128):
+                log.info("SLURM starts this job again")
+            raise
+
+
+def resume_hint(cfg: DictConfig, folder: Path) -> str:
+    """The words to a person whose run in `folder` ended before it was done."""
+    if cfg.dry_run or cfg.data.preview:
+        return "nothing was trained"
+    again = shlex.join(["cse-train", f"resume={folder}"])
+    if (folder / "last").is_dir():
+        return f"this goes on: {again}"
+    return f"nothing is saved yet, this starts again: {again}" if (folder / RUN).is_file() else "nothing is saved yet"
+
+
+def begin(cfg: DictConfig, folder: RunFolder, accelerator: "Accelerator") -> "tuple[Training, Record] | None":
+    """Everything before the first step; None for a run that was only to be looked at, which then has been.
+
+    The folder is made last: what is refused before has changed none.
+    """
     from cse.config.keys import identity
     from cse.data.overlap import overlap
     from cse.run.best import recover_best
@@ -101,22 +108,23 @@ def begin(cfg: DictConfig, folder: Path, accelerator: "Accelerator") -> "tuple[T
             parts = build(cfg, accelerator)
         except MissingResource:
             if cfg.dry_run and is_first:
-                print_estimate(cfg, accelerator, folder)
+                print_estimate(cfg, accelerator, folder.path)
             raise
     config = resolved(cfg)
     if cfg.data.preview:
         preview(parts.batches, config["data"]["preview"])
         return None
-    training = Training(parts, accelerator, folder, identity(config))
+    training = Training(parts, accelerator, folder.path, identity(config))
     found = overlap(parts.batches.text, parts.evaluators) if is_first else None
     if found:
         announce(config, parts, training, found)
     if cfg.dry_run:
         print_forecast(training)
         return None
-    training.start(cfg.seed, resume=cfg.resume is not None)  # before the record: what is refused changes no run
+    training.start(cfg.seed, resume=cfg.resume is not None)
     if is_first:
-        recover_best(folder, training.best_step)
+        recover_best(folder.path, training.best_step)
+        folder.make()
     record = recorded(cfg, config, training)
     record.results.content["overlap"] = found
     return training, record
@@ -151,5 +159,5 @@ def start_processes(cfg: DictConfig) -> "Accelerator":
 
         enable_full_determinism(cfg.seed)
     AcceleratorState._reset_state(reset_partial_state=True)  # runs of one process (cse.train) share no state
-    PartialState(cpu=not torch.cuda.is_available(), timeout=PATIENCE)
+    PartialState(cpu=not torch.cuda.is_available(), timeout=GROUP_TIMEOUT)
     return Accelerator(mixed_precision=precision_of(cfg.trainer.precision))

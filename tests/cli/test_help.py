@@ -1,8 +1,6 @@
 """--help, GROUP=? and README's table say what conf/ offers."""
 
-import os
 import re
-import shutil
 import subprocess
 import sys
 from importlib.metadata import version
@@ -109,42 +107,6 @@ def test_a_shell_completes_choices_and_sweeps(monkeypatch, tmp_path):
     (tmp_path / "objective" / "vicinal.yaml").write_text("# Mine.\n")
     monkeypatch.setenv("CSE_CONF", str(tmp_path))
     assert offered("cse-train objective=vic") == ["objective=vicinal", "objective=vicreg"]
-
-
-FISH = 'cse-train -sc install=fish | source; complete -C "cse-train sweep=whitenedcse/table"'
-ZSH = """zmodload zsh/zpty; zpty z zsh -f -i
-zpty -w z 'autoload -Uz compinit; compinit -u'
-zpty -w z 'eval "$(cse-train -sc install=zsh)"; echo READ''Y'
-zpty -r z said '*READY*' && zpty -w -n z 'cse-train objective=b'$'\\t'
-zpty -r z said '*barlow*' && echo objective=barlow"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("shell", "script", "offered"), [
-    ("fish", FISH, "sweep=whitenedcse/table5"), ("zsh", ZSH, "objective=barlow"),
-])  # fmt: skip
-def test_other_shells_complete_too(shell, script, offered, tmp_path):
-    if shutil.which(shell) is None:
-        pytest.skip(f"needs {shell}")
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    environment = os.environ | {"PATH": path, "HOME": str(tmp_path)}
-    said = subprocess.run([shell, "-c", script], env=environment, capture_output=True, text=True, timeout=600)
-    assert offered in said.stdout.splitlines(), said
-
-
-@pytest.mark.skipif(shutil.which("zsh") is None, reason="zsh is not installed")
-def test_zsh_completes_with_commands_of_its_own():
-    """The script as zsh reads it; what zsh itself would do with the offers is printed instead."""
-    script = answer("train", TRAIN, ["-sc", "install=zsh"])
-    around = ("compdef() { print registered $@ }", "compadd() { print -l -- $@ }",
-              "query() { print objective=barlow }", "words=(query 'objective=b'); CURRENT=2")  # fmt: skip
-    lines = "\n".join([around[0], script, *around[1:], "_cse", "alias cse-train"])
-    ended = subprocess.run(["zsh", "-f", "-c", lines], capture_output=True, text=True, check=True)
-    assert ended.stderr.strip() == ""
-    said = ended.stdout.splitlines()
-    assert said[0] == "registered _cse cse-train cse-eval"
-    assert "objective=barlow" in said
-    assert said[-1] == "cse-train='noglob cse-train'"
 
 
 def test_every_choice_begins_with_what_it_is():

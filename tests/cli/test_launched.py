@@ -9,7 +9,7 @@ from contextlib import nullcontext
 
 import pytest
 
-from cse.cli import compose, launched
+from cse.cli import exits, launched
 from cse.errors import UserError
 
 
@@ -65,13 +65,13 @@ def test_an_end_without_an_error_is_not_held_up(monkeypatch, waited):
 def test_the_launcher_reads_the_sentence(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("TORCHELASTIC_ERROR_FILE", str(tmp_path / "error.json"))
     monkeypatch.setattr(sys, "argv", ["cse-train"])
-    assert compose.complain("wrong", 2) == 2
+    assert exits.complain("wrong", 2) == 2
     told = json.loads((tmp_path / "error.json").read_text())["message"]
     assert told["message"] == "cse-train: wrong" == capsys.readouterr().err.strip()
     assert set(told["extraInfo"]) == {"timestamp"}  # with a py_callstack it would show that instead
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_torchrun_says_a_mistake_once_and_last(tmp_path):
     line = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "-m", "cse.cli.train"]
     ended = subprocess.run(

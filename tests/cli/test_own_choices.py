@@ -4,9 +4,7 @@ import os
 import sys
 
 import pytest
-import yaml
 
-from cse.cli import compose
 from cse.cli.train import main
 from cse.config import groups
 from cse.config.check import settle
@@ -42,7 +40,8 @@ def test_other_spellings(own, spelled):
 
 def test_the_command_lists_it(own, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["cse-train", "objective=?", "--config-dir", str(own)])
-    main()
+    with pytest.raises(SystemExit):
+        main()
     assert "nearby       Views are near" in capsys.readouterr().out
 
 
@@ -57,32 +56,6 @@ def test_a_name_of_ours_is_refused(own):
         UserError, match=r"barlow\.yaml: objective=barlow is a choice of cse already; give yours another name"
     ):
         groups.adopted(["--config-dir", str(own)])
-
-
-def a_run(place, folder):
-    """A run's folder, with Hydra's record that it was started with this folder of choices."""
-    sources = [{"path": "hydra.conf", "schema": "pkg", "provider": "hydra"}]
-    sources.append({"path": str(folder), "schema": "file", "provider": groups.PROVIDER})
-    (place / ".hydra").mkdir(parents=True)
-    (place / ".hydra" / "hydra.yaml").write_text(yaml.safe_dump({"hydra": {"runtime": {"config_sources": sources}}}))
-    return place
-
-
-def test_a_run_is_resumed_with_the_folder_that_it_was_started_with(own, tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["cse-train", f"resume={a_run(tmp_path / 'run', own)}", "trainer.max_steps=4"])
-    compose.adopt_own_choices()
-    assert sys.argv[1:] == [f"resume={tmp_path}/run", "trainer.max_steps=4"]
-    assert groups.own_folders() == [own]
-
-
-def test_a_folder_of_a_run_that_is_gone_can_be_named_where_it_is_now(own, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["cse-train", f"resume={a_run(tmp_path / 'run', own / 'before')}"])
-    with pytest.raises(SystemExit):
-        compose.adopt_own_choices()
-    assert "conf/before, which is gone: name it where it is now" in capsys.readouterr().err
-    sys.argv += ["--config-dir", str(own)]
-    compose.adopt_own_choices()
-    assert groups.own_folders() == [own]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from cse.cli import compose
+from cse.cli.exits import exit_on_error
 from cse.data.readers import read_rows
 from cse.errors import UserError
 from cse.eval.senteval.pickles import read_pickle
@@ -170,14 +170,14 @@ WORDS = st.text("abtrainer.lr=seed[]{}',:-+~@/$0123456789 \"\\()null", max_size=
 def test_words_of_a_command(words):
     from hydra.core.global_hydra import GlobalHydra
 
-    from cse.config.compose import composed, refuse_additions
+    from cse.config.compose import composed, explaining, refuse_words
 
     GlobalHydra.instance().clear()
     words = [word for word in words if not word.startswith("-") and "\0" not in word]
     code = 2
     try:
-        with compose.exit_codes("train", words):
-            refuse_additions(words, "train")
+        with exit_on_error(), explaining(words, "train"):
+            refuse_words(words, "train")
             composed("train", words)
     except SystemExit as ended:
         code = ended.code

@@ -64,7 +64,7 @@ def reserved(ports: Iterable[int]) -> Iterator[int]:
         yield held.getsockname()[1]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_two_processes_are_one(small_run, cse_train, tmp_path):
     """Without dropout (each process draws its own) two processes repeat one process's run."""
     still = [*small_run, "augmentation=shuffle", "augmentation.model_dropout=0.0"]
@@ -85,7 +85,7 @@ def test_two_processes_are_one(small_run, cse_train, tmp_path):
     np.testing.assert_allclose(losses(tmp_path / "joined"), losses(tmp_path / "two"), rtol=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_two_agents_are_one_process(small_run, cse_train, tmp_path):
     """As on two machines: two torchrun agents that meet at a port, each with one process."""
     still = [*small_run, "augmentation=shuffle", "augmentation.model_dropout=0.0"]
@@ -102,7 +102,7 @@ def test_two_agents_are_one_process(small_run, cse_train, tmp_path):
     assert results[0]["best_step"] == results[1]["best_step"]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_two_tasks_of_srun_are_one_process_and_leave_one_folder(small_run, cse_train, tmp_path):
     """There is no SLURM here: its variables are set as it sets them."""
     still = [*small_run, "augmentation=shuffle", "augmentation.model_dropout=0.0"]
@@ -130,9 +130,9 @@ def test_two_tasks_of_srun_are_one_process_and_leave_one_folder(small_run, cse_t
 def test_idle_gpus_are_mentioned(monkeypatch, caplog, tmp_path, visible, advised):
     monkeypatch.delenv("RANK", raising=False)
     monkeypatch.setattr("torch.cuda.device_count", lambda: visible)
-    monkeypatch.setattr("cse.run.run.run", lambda cfg, folder: 1.0)
+    monkeypatch.setattr("cse.run.run.run", lambda cfg, folder: None)
     with caplog.at_level(logging.INFO, "cse"):
-        assert launch.launch(OmegaConf.create({"trainer": {"devices": 1, "batch_size": 64}}), tmp_path) == 1.0
+        launch.launch(OmegaConf.create({"trainer": {"devices": 1, "batch_size": 64}}), tmp_path)
     advice = f"{visible} GPUs are visible and one is used; trainer.devices={visible} uses them all"
     assert caplog.messages == [advice] * advised
 
@@ -140,14 +140,14 @@ def test_idle_gpus_are_mentioned(monkeypatch, caplog, tmp_path, visible, advised
 def test_processes_that_others_started_get_no_advice(monkeypatch, caplog, tmp_path):
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setattr("torch.cuda.device_count", lambda: 4)
-    monkeypatch.setattr(launch, "shared_folder", lambda folder: folder)
-    monkeypatch.setattr("cse.run.run.run", lambda cfg, folder: 1.0)
+    monkeypatch.setattr(launch, "shared", lambda folder: folder)
+    monkeypatch.setattr("cse.run.run.run", lambda cfg, folder: None)
     with caplog.at_level(logging.INFO, "cse"):
         launch.launch(OmegaConf.create({"trainer": {"devices": 1, "batch_size": 64}}), tmp_path)
     assert not caplog.messages
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("mistake", "told"),
     [
@@ -165,7 +165,7 @@ def test_a_mistake_on_two_processes_is_one_sentence(small_run, mistake, told):
     assert not any("Traceback" in line or "SIGTERM" in line for line in log), ended.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_process_that_is_killed_is_named_with_what_goes_on(small_run, tmp_path, rank):
     folder = tmp_path / "run"

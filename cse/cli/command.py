@@ -1,0 +1,88 @@
+"""The words of cse-train and cse-eval. Help, a look at the config and many jobs are done here; one job is cse.api's."""
+
+import io
+import os
+import re
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import NoReturn
+
+from cse.cli import streams
+from cse.cli.exits import exit_on_error, exit_on_user_error
+from cse.config.groups import CONF_DIR, adopted
+from cse.config.spelling import spell, strip_dashes
+from cse.errors import UserError
+from cse.run import slurm
+from cse.sweep.line import INFORM, MULTI, is_many
+
+PROGRAMS = {"train": "cse-train", "evaluate": "cse-eval"}
+
+
+def words_of_one_job(command: str, text: str) -> list[str]:
+    """What this process was given, where that is one job; all else is done, and ends the process.
+
+    command: "train" or "evaluate". text: its help.
+    """
+    streams.tolerate_broken_pipe()
+    from cse.cli.help import answered
+
+    with exit_on_user_error():
+        words = sys.argv[1:] = adopted(strip_dashes(sys.argv[1:]))
+        if answered(command, text):
+            sys.exit(0)
+        refuse_flags(words, command)
+    if is_many(words):
+        run_many(command, words)
+    if set(INFORM) & set(words):
+        look(command, words)
+    return words
+
+
+def run_many(command: str, words: list[str]) -> NoReturn:
+    """Run the jobs of a line with -m or sweep=; exits with 1 where one failed, with 2 after a user's mistake."""
+    from cse.config.compose import explaining
+    from cse.sweep import engine
+
+    slurm.release()
+    with exit_on_error(), explaining(words, command):
+        sys.exit(engine.main(spell(words, command), PROGRAMS[command]))
+
+
+def look(command: str, words: list[str]) -> NoReturn:
+    """Let Hydra show what these words give (--cfg, --info, --shell-completion, --hydra-help); nothing is run."""
+    import hydra
+
+    from cse.config.compose import explaining, refuse_words
+    from cse.run.resume import RUN, folder_to_resume
+
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # or Hydra would print errors and exit
+    with exit_on_user_error(), explaining(words, command):
+        if folder := folder_to_resume(words):
+            raise UserError(f"resume={folder}: {Path(folder) / RUN} is what the run goes on with, and a look at it")
+        refuse_words(words, command)
+        sys.argv[1:] = spell(words, command)
+        hydra.main(version_base="1.3", config_path=CONF_DIR, config_name=command)(lambda _: None)()
+    sys.exit(0)
+
+
+def refuse_flags(words: list[str], command: str) -> None:
+    """Raise UserError for -m with a look at one run, and for a flag that is unknown or lacks its value."""
+    from hydra._internal.utils import get_args_parser
+
+    from cse.config.compose import nearest, valid_keys
+
+    looks = [word for word in words if word in INFORM]
+    if looks and set(MULTI) & set(words):
+        raise UserError(f"{looks[0]} shows one run: leave out -m, and give each key one value")
+    printed = io.StringIO()
+    try:
+        with redirect_stderr(printed), redirect_stdout(io.StringIO()):
+            get_args_parser().parse_args(spell(words, command))
+    except SystemExit as ended:
+        unknown = printed.getvalue().strip().rpartition("error: ")[2]
+        if flag := re.fullmatch(r"unrecognized arguments: --?([\w.-]+).*", unknown):
+            hint = nearest(flag[1].replace("-", "_"), valid_keys(command, [])).replace("?", "=...?")
+            raise UserError(f"{unknown}; a setting is KEY=VALUE{hint}") from None
+        if ended.code:
+            raise UserError(unknown) from None

@@ -1,0 +1,117 @@
+"""What a person types, as Hydra reads it: quotes that the shell took, words in any order, `null` for none."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from cse.config.groups import choices
+from cse.config.keys import key_of
+
+HYDRA_FLAGS = (
+    *("--cfg", "--config-dir", "--config-name", "--config-path", "--experimental-rerun", "--info", "--package"),
+    *("--shell-completion", "-c", "-cd", "-cn", "-cp", "-i", "-p", "-sc"),
+)
+"""Those of Hydra's flags that take a value."""
+
+TEXT = re.compile(r"(?!.*\s[\w.]+=)[^'\"\[\]{}(),$\\]+", re.DOTALL)
+"""A value that can be nothing but text where Hydra cannot read it: no list, no mapping, no second KEY= in it."""
+
+
+def spell(words: Sequence[str], command: str) -> list[str]:
+    """The words as Hydra wants them: settings first, flags after. command: "train" or "evaluate"."""
+    settings, flags = split_flags(words)
+    return [*replace_null(name_evaluator([quote_text(word) for word in settings]), command), *flags]
+
+
+def strip_dashes(words: Sequence[str]) -> list[str]:
+    """`--trainer.lr=1e-5`, as W&B's agents start a run, is `trainer.lr=1e-5`; Hydra's own flags stay as they are."""
+    return [
+        word[2:] if word.startswith("--") and "=" in word and key_of(word) not in HYDRA_FLAGS else word
+        for word in words
+    ]
+
+
+def split_flags(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """(settings, flags with their values): Hydra's parser takes them in no other order."""
+    settings: list[str] = []
+    flags: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if not word.startswith("-"):
+            settings.append(word)
+            continue
+        flags.append(word)
+        if word in HYDRA_FLAGS:
+            flags += [value for value in [next(rest, None)] if value is not None]
+    return settings, flags
+
+
+def quote_text(word: str) -> str:
+    """The word, with quotes around text that Hydra cannot read as it is: a path with an umlaut, MTEB(eng, v1)."""
+    word = word.replace("=~/", f"={Path.home()}/")  # a shell expands ~ only at a word's start
+    key, _, value = word.partition("=")
+    if re.fullmatch(r"[A-Z]\w*\([^()']*\)", value):  # Hydra's functions have no capitals: this is a benchmark's name
+        return f"{key}='{value}'"
+    return f'{key}="{value}"' if key and TEXT.fullmatch(value) and not is_readable(word) else word
+
+
+def is_readable(word: str) -> bool:
+    """Whether Hydra's grammar can read the word."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
+
+    try:
+        OverridesParser.create().parse_override(word)
+    except HydraException:
+        return False
+    return True
+
+
+def name_evaluator(words: list[str]) -> list[str]:
+    """`eval=mteb eval.benchmark=NAME` means eval.mteb.benchmark: a key of the one evaluator that is chosen by name."""
+    known = choices("eval")
+    chosen = [value_of(word).strip("[]") for word in words if key_of(word) == "eval"]
+    if not chosen or chosen[-1] not in known:
+        return words
+    own = re.compile(rf"^eval\.(?!({'|'.join(known)})[.=])")
+    return [own.sub(f"eval.{chosen[-1]}.", word) for word in words]
+
+
+def replace_null(words: list[str], command: str) -> list[str]:
+    """`experiment=null` and `sweep=null` choose none, which is the default; Hydra takes null for no group.
+
+    `eval=null` and `eval=[]` score nothing, so nothing selects a step either, unless a person says what does.
+    """
+    last = {key_of(word): value_of(word) for word in words}
+    none = {group for group in ("experiment", "sweep") if last.get(group) in ("", "null")}
+    words = [word for word in words if key_of(word) not in none]
+    if last.get("eval") not in ("", "null", "[]"):
+        return words
+    words = ["eval=[]", *(word for word in words if key_of(word) != "eval")]
+    selection = {"trainer.select": "null", "trainer.watch": "[]"} if command == "train" else {}
+    return [*(f"{key}={value}" for key, value in selection.items() if key not in last), *words]
+
+
+def spell_settings(settings: dict[str, object]) -> list[str]:
+    """Python's keywords as words: seed=3, splits=["test"]."""
+    return [f"{key}={spell_value(value)}" for key, value in settings.items()]
+
+
+def spell_value(value: object) -> str:
+    """A Python value in Hydra's grammar."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if value is None:
+        return "null"
+    if isinstance(value, list | tuple):
+        return f"[{','.join(map(spell_value, value))}]"
+    text = str(value)
+    if isinstance(value, int | float) or text.replace("_", "").isalnum():
+        return text
+    backslashes = re.compile(r"(\\+)(?='|$)")  # before a quote, where Hydra reads two as one
+    return "'" + backslashes.sub(r"\1\1", text).replace("'", "\\'") + "'"
+
+
+def value_of(word: str) -> str:
+    """`1e-5` of `trainer.lr=1e-5`."""
+    return word.partition("=")[2]

@@ -1,0 +1,93 @@
+"""One evaluation: what checkpoint= or model= names is scored, into results.json, scores.csv and scores.md."""
+
+import logging
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from omegaconf import DictConfig
+
+from cse.errors import MissingResource, UserError, combine
+from cse.run import build
+from cse.run.folder import RunFolder
+
+if TYPE_CHECKING:  # torch is imported when there is work
+    from cse.run.subject import Subject
+    from cse.types import Evaluator
+
+log = logging.getLogger("cse")
+
+
+def evaluate(cfg: DictConfig, folder: RunFolder) -> None:
+    """Build everything, all that is missing said at once; then make the folder, and score into it."""
+    from cse.record.heartbeat import Heartbeat
+    from cse.run.subject import load, sentences, whitened
+
+    missing: list[MissingResource] = []
+    attempt = partial(build.attempted, missing)
+    subject = attempt(lambda: load(cfg))
+    evaluators = attempt(lambda: build.build_evaluators(cfg.eval, tuple(cfg.splits))) or {}
+    sample = attempt(lambda: sentences(cfg.whitening.fit)) if cfg.whitening.kind else None
+    if missing:
+        raise combine(missing)
+    splits_by_name = chosen_splits(cfg, evaluators)
+    if sample is not None:
+        subject = whitened(subject, cfg.whitening, sample)
+    folder.make()
+    with Heartbeat(folder.path):
+        score_into(folder.path, cfg, subject, evaluators, splits_by_name)
+
+
+def score_into(
+    folder: Path,
+    cfg: DictConfig,
+    subject: "Subject",
+    evaluators: dict[str, "Evaluator"],
+    splits_by_name: dict[str, list[str]],
+) -> None:
+    """Score, and write results.json, scores.csv and scores.md."""
+    from cse.eval.cosines import keep_cosines
+    from cse.eval.items import keep_items
+    from cse.eval.score import MemoizedEncode, nature, score
+    from cse.record import scores
+    from cse.run.record import Record
+    from cse.run.subject import trained_seed
+
+    trackers = [build.make(node) for node in cfg.tracker.values()]
+    with Record(folder, build.resolved(cfg), kind="eval", device=subject.device, trackers=trackers) as record:
+        log.info(f"encoder    {subject.described}\ndevice     {subject.device}, {cfg.dtype}\nfolder     {folder}")
+        encode = MemoizedEncode(subject.encode)
+        score(evaluators, splits_by_name, encode, into=record.metrics)
+        keep_cosines(folder, "after", {name: evaluators[name] for name in splits_by_name}, encode)
+        sources = {name: scores.source(evaluators[name].provenance(), cfg.dtype) for name in splits_by_name}
+        record.results.conclude(
+            "done",
+            metrics=record.metrics,
+            data=sources,
+            items=keep_items(folder, evaluators, splits_by_name),
+            encoder=subject.described,
+            seed=trained_seed(Path(cfg.checkpoint).expanduser()) if cfg.checkpoint else None,
+            dtype=cfg.dtype,
+        )
+        rows = scores.rows_of(record.metrics, sources, subject.described, record.results.content["versions"])
+        notes, problems = scores.footnotes(rows), scores.problems(sources)
+        scores.write(folder, rows, [*notes, *problems])
+        record.trackers.log(record.metrics, 0)
+        record.trackers.table("scores", list(rows[0]), [list(row.values()) for row in rows])
+        headline = [row for row in rows if nature(row["score"]).headline]
+        if len(headline) < len(rows):
+            notes = [f"{len(rows) - len(headline)} more scores in {folder / 'scores.md'}", *notes]
+        notes += scores.in_short(problems, folder / "scores.md")
+        log.info("\n%s", scores.shown(headline, notes))
+        record.trackers.finish(0, record.metrics)
+
+
+def chosen_splits(cfg: DictConfig, evaluators: dict[str, "Evaluator"]) -> dict[str, list[str]]:
+    """The splits of each evaluator that are asked for. Raises UserError where no evaluator has any of them."""
+    asked = {name: [split for split in part.splits if split in cfg.splits] for name, part in evaluators.items()}
+    if not any(asked.values()):
+        splits = f"splits=[{','.join(cfg.splits)}]"
+        raise UserError(f"{splits} leaves nothing to score: {', '.join(evaluators)} have other splits")
+    for name in (name for name, splits in asked.items() if not splits):
+        log.warning("%s has only the split %s, which is not asked for", name, ", ".join(evaluators[name].splits))
+    return {name: splits for name, splits in asked.items() if splits}

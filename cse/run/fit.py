@@ -1,0 +1,51 @@
+"""A composed config becomes the run's: where its values come from is filled in, and scale= and smoke= shrink it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from cse.config import groups, recipe, scale
+from cse.errors import UserError
+from cse.files import make_folder
+
+
+def fit(cfg: DictConfig, command: str, *, composed: DictConfig, words: Sequence[str]) -> None:
+    """Change a config in place into the one that the run goes by. command: "train" or "evaluate".
+
+    composed: the config with Hydra's own node, which knows what was chosen of each group. words: what was typed.
+    """
+    from cse.config.smoke import shrink
+
+    chosen = composed.hydra.runtime.choices
+    if command == "train":
+        cfg.sources = recipe.sources(chosen, words)
+    cfg.choices = groups.chosen(command, chosen, words, map(str, cfg.eval))
+    scale.fit(cfg)
+    if cfg.smoke:
+        shrink(cfg)
+
+
+def check_training(cfg: DictConfig, folder: Path) -> None:
+    """Raise UserError for a folder that holds a run, and for a score to select by that nothing gives."""
+    from cse.run import build
+
+    if (folder / "last").exists() and cfg.resume is None:
+        raise UserError(f"{folder} holds a run: resume=auto goes on with it, hydra.run.dir=ANOTHER starts a new one")
+    make_folder(Path(cfg.paths.cache), "paths.cache")
+    if not cfg.data.preview:  # which scores nothing
+        build.check_selection(cfg)
+
+
+def check_evaluation(cfg: DictConfig, folder: Path) -> None:
+    """Raise UserError for a folder that holds a run or scores, and for settings that contradict each other."""
+    if any((folder / name).exists() for name in ("best", "last", "scores.csv")):
+        raise UserError(f"{folder} holds a run or its scores: hydra.run.dir=ANOTHER keeps them")
+    if ("_target_" in cfg.model) == (cfg.checkpoint is not None):
+        raise UserError("say which encoder is scored, by either checkpoint=FOLDER_OR_NAME or model=NAME")
+    if not cfg.eval:
+        raise UserError("nothing is to be scored: say eval=[stsb,sts], for example")
+    whitening = cfg.whitening
+    if (whitening.kind is None) != (whitening.fit is None) or (whitening.kind is None and whitening.components):
+        raise UserError("whitening needs both: whitening.kind=pca (or zca) and whitening.fit=FILE, a file of sentences")
+    make_folder(Path(cfg.paths.cache), "paths.cache")

@@ -1,0 +1,63 @@
+"""A run's folder: made once nothing can be refused any more, with a record of how the run was started."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+from omegaconf import DictConfig, OmegaConf
+
+from cse.config.compose import without_hydra
+from cse.config.groups import own_folders
+from cse.errors import UserError
+from cse.files import make_folder, write_text
+from cse.run.build import resolved
+from cse.run.logs import begin_log_files
+
+RUN = "run.yaml"
+"""The run's resolved, checked config as data: what `resume=FOLDER` reads. `.hydra/` is for people."""
+
+ABOUT = f"# {RUN}: this run's settings as data. cse-train resume=FOLDER reads them, and lays what is typed over them.\n"
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Where a run will be. files: the text of each record that is written as the folder is made, by name."""
+
+    path: Path
+    files: dict[str, str]
+
+    def make(self) -> None:
+        """Make the folder, its records and its log. Raises UserError where it cannot be made."""
+        make_folder(self.path, "hydra.run.dir")
+        for name, text in self.files.items():
+            write_text(self.path / name, text)
+        begin_log_files()
+
+
+def records(composed: DictConfig, cfg: DictConfig, words: Sequence[str]) -> dict[str, str]:
+    """The files that say how a run was started.
+
+    composed: the config with Hydra's own node, as Hydra's own jobs record it. cfg: the config that the run goes by.
+    words: what was typed.
+    """
+    run = {"config_dirs": list(map(str, own_folders())), "config": resolved(cfg)}
+    return {
+        ".hydra/config.yaml": OmegaConf.to_yaml(without_hydra(composed)),
+        ".hydra/hydra.yaml": OmegaConf.to_yaml(OmegaConf.masked_copy(composed, ["hydra"])),
+        ".hydra/overrides.yaml": OmegaConf.to_yaml(OmegaConf.create(list(words))),
+        RUN: ABOUT + yaml.safe_dump(run, sort_keys=False, allow_unicode=True),
+    }
+
+
+def check_place(folder: Path) -> None:
+    """Raise UserError where the folder could not be made, or not be written, without making it."""
+    try:
+        there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    except OSError as error:  # a name that is too long, links in a circle
+        raise UserError(f"hydra.run.dir={folder}: {error.strerror}; name a folder of yours") from error
+    if not there.is_dir():
+        raise UserError(f"hydra.run.dir={folder}: {there} is no folder; name a folder of yours")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise UserError(f"hydra.run.dir={folder}: {there} cannot be written; name a folder of yours")

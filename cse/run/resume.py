@@ -1,0 +1,135 @@
+"""`resume=FOLDER`: the settings of a run as data, with what is typed now laid over them.
+
+A folder may be a stranger's. Nothing that it holds is composed, interpolated or taken for a word of Hydra's, and only
+parts that conf/ or a --config-dir of this line names are built.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from omegaconf import DictConfig, OmegaConf
+
+from cse.config.compose import composed, is_group, without_hydra
+from cse.config.groups import CONF_DIR, choices, own_folders
+from cse.config.keys import KEYS, entry, key_of
+from cse.config.spelling import value_of
+from cse.config.words import newest_run
+from cse.dotted import Config
+from cse.errors import UserError
+from cse.run.folder import RUN
+
+LISTS = ("eval", "tracker", "experiment")
+"""The groups that several choices of may be chosen."""
+
+
+def folder_to_resume(words: Sequence[str]) -> Path | None:
+    """FOLDER of `resume=FOLDER`; None for a new run, and for resume=auto, whose words are all on the line."""
+    folders = [value_of(word).strip("'\"") for word in words if key_of(word) == "resume"]
+    return Path(folders[-1]) if folders and folders[-1] not in ("auto", "null", "") else None
+
+
+def resumed(folder: Path, words: Sequence[str]) -> DictConfig:
+    """The config of the run in `folder` with these words laid over it, and with Hydra's node of this line.
+
+    Raises UserError for a folder that holds no run, for settings that are not plain data, for a part that neither conf/
+    nor this line names, and for a word that the config has no key for.
+    """
+    recorded = settings_of(folder)
+    typed = [word for word in words if key_of(word) not in ("resume", "hydra.run.dir")]
+    chosen = [word for word in typed if is_group(key_of(word)) or key_of(word).startswith("hydra")]
+    laid = [word for word in typed if word not in chosen]
+    fresh = composed("train", [*choices_of(recorded, chosen), *chosen])  # what conf/ gives for the same choices
+    config = OmegaConf.create({**recorded, "hydra": fresh.hydra})
+    for word in chosen:
+        group = key_of(word)
+        if not group.startswith("hydra"):
+            if group not in recorded or group not in fresh:
+                raise UserError(f"{word}: a run goes on without it; leave it out, or start a new run")
+            config[group] = fresh[group]
+    for key in (key for key in KEYS if entry(key).once):
+        OmegaConf.update(config, key, OmegaConf.select(fresh, key))
+    config.resume = "auto"
+    refer_again(config, fresh, [key_of(word) for word in laid])
+    lay_over(config, laid)
+    refuse_foreign_parts(folder, config, words)
+    return config
+
+
+def choices_of(recorded: Config, chosen: Sequence[str]) -> list[str]:
+    """GROUP=CHOICE of the run's groups, as far as conf/ has them and this line does not choose."""
+    words = []
+    for group, names in (recorded.get("choices") or {}).items():
+        known = [name for name in str(names).split(",") if name in choices(group)]
+        if known and group not in map(key_of, chosen):
+            words.append(f"{group}=[{','.join(known)}]" if group in LISTS else f"{group}={known[0]}")
+    return words
+
+
+def refer_again(config: DictConfig, fresh: DictConfig, keys: Sequence[str]) -> None:
+    """Where conf/ refers to one of these keys, and the run has what it referred to, let its config refer to it again.
+
+    A run's settings are resolved: paths.senteval is in eval.stsb.senteval too, and so must be what is typed for it.
+    """
+    for place, text in plain_values(OmegaConf.to_container(without_hydra(fresh))):
+        for key in (key for key in keys if f"${{{key}}}" in str(text)):
+            before = str(text).replace(f"${{{key}}}", str(OmegaConf.select(config, key)))
+            if str(OmegaConf.select(config, place)) == before:
+                OmegaConf.update(config, place, text)
+
+
+def lay_over(config: DictConfig, words: Sequence[str]) -> None:
+    """Set what the words say, by Hydra's own rules. Raises Hydra's errors."""
+    from hydra._internal.config_loader_impl import ConfigLoaderImpl
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    OmegaConf.set_struct(config, True)
+    ConfigLoaderImpl._apply_overrides_to_config(OverridesParser.create().parse_overrides(list(words)), config)
+
+
+def settings_of(folder: Path) -> Config:
+    """The resolved settings that a run left. Raises UserError where there are none that are plain data.
+
+    Those of a run that an older version started stand in its results.json alone.
+    """
+    file = next((file for name in (RUN, "results.json") if (file := folder / name).is_file()), None)
+    if file is None:
+        raise UserError(f"resume={folder}: this is not a run's folder (no {RUN} in it){newest_run(folder)}")
+    try:
+        text = file.read_text(encoding="utf-8")
+        settings = (yaml.safe_load(text) if file.name == RUN else json.loads(text))["config"]
+        if "trainer" not in settings:
+            raise TypeError("it holds no settings of cse-train")
+    except (OSError, ValueError, TypeError, KeyError, RecursionError, yaml.YAMLError) as error:
+        raise UserError(
+            f"{file} cannot be read ({' '.join(str(error).split())}): take a copy, or start anew"
+        ) from error
+    for key, value in plain_values(settings):
+        if isinstance(value, str) and "${" in value:
+            raise UserError(f"{file}: {key}={value} refers to something else; the settings of a run are plain values")
+    return settings
+
+
+def refuse_foreign_parts(folder: Path, config: DictConfig, words: Sequence[str]) -> None:
+    """Raise UserError for a `_target_` that neither conf/, nor a folder of own choices, nor this line names."""
+    files = [file for place in [Path(CONF_DIR), *own_folders()] for file in place.rglob("*.yaml")]
+    text = "\n".join([*words, *(file.read_text(encoding="utf-8") for file in files)])
+    known = set(re.findall(r"_target_\s*[:=]\s*['\"]?([\w.]+)", text))
+    for key, value in plain_values(OmegaConf.to_container(without_hydra(config))):
+        if key.rpartition(".")[2] == "_target_" and value not in known:
+            raise UserError(
+                f"resume={folder}: {key}={value} is no part of cse, and a run's folder runs no code of its own: give "
+                f"--config-dir FOLDER of your choices, which names it, or {key}={value} again"
+            )
+
+
+def plain_values(node: object, key: str = "") -> Iterator[tuple[str, Any]]:
+    """(dotted key, value) of everything in it that is neither a mapping nor a list."""
+    if not isinstance(node, dict | list):
+        yield key, node
+        return
+    for name, child in node.items() if isinstance(node, dict) else enumerate(node):
+        yield from plain_values(child, f"{key}.{name}" if key else str(name))

@@ -1,0 +1,132 @@
+"""`resume=FOLDER`: a run's settings are data. Nothing in a folder is composed, interpolated, or code."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+import cse
+from cse.api import _resumed
+from cse.config import groups
+from cse.config.compose import without_hydra
+from cse.errors import UserError
+from cse.run.build import resolved
+from cse.run.resume import folder_to_resume
+
+SETTINGS = resolved(cse.compose("objective=barlow", "smoke=true", "tracker=tensorboard", "trainer.lr=3e-5"))
+
+
+@pytest.fixture
+def run(tmp_path) -> Path:
+    """The folder of a run, with its settings alone."""
+    return written(tmp_path / "run", SETTINGS)
+
+
+def written(folder: Path, settings: dict, name: str = "run.yaml") -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text((json.dumps if name.endswith("json") else yaml.safe_dump)({"config": settings}))
+    return folder
+
+
+def changed(key: str, value: object) -> dict:
+    """The settings with another value at a dotted key."""
+    settings = json.loads(json.dumps(SETTINGS))
+    *parents, last = key.split(".")
+    node = settings
+    for parent in parents:
+        node = node[parent]
+    node[last] = value
+    return settings
+
+
+@pytest.mark.parametrize("name", ["run.yaml", "results.json"])
+def test_the_settings_are_those_of_the_run(tmp_path, name):
+    config = _resumed(written(tmp_path / "run", SETTINGS, name), [])
+    assert resolved(without_hydra(config)) == SETTINGS | {"resume": "auto"}
+
+
+def test_typed_words_are_laid_over_and_a_line_alone_says_some(tmp_path):
+    run = written(tmp_path / "run", changed("dry_run", True) | {"resume": "elsewhere"})
+    words = [f"resume={run}", "trainer.max_steps=8", "tracker=none", "paths.cache=/c", "model.pooling=mean"]
+    config = _resumed(run, words)
+    assert (config.trainer.max_steps, config.tracker, config.paths.cache) == (8, {}, "/c")
+    assert (config.dry_run, config.resume) == (False, "auto")
+    assert config.objective._target_ == "cse.objective.barlow.Barlow"
+    assert _resumed(run, [*words, "dry_run=yes"]).dry_run is True
+
+
+def test_what_refers_to_a_typed_key_follows_it(tmp_path):
+    settings = resolved(cse.compose("eval=[stsb,mteb]", "eval.stsb.allow_partial=true", "paths.senteval=/old"))
+    settings |= {"choices": {"objective": "simcse", "eval": "stsb,mteb", "recipe": "../../x", "model": "nowhere"}}
+    config = _resumed(written(tmp_path / "run", settings), ["paths.senteval=/new", "paths.cache=/c"])
+    assert (config.eval.stsb.senteval, config.data.cache_dir, config.eval.mteb.cache) == ("/new", "/c", "/c/mteb")
+    config = _resumed(tmp_path / "run", ["allow_partial=false", "eval.stsb.senteval=/own", "paths.senteval=/new"])
+    assert (config.eval.stsb.allow_partial, config.eval.stsb.senteval) == (True, "/own")
+
+
+@pytest.mark.parametrize("word", ["trainer.lrr=1", "objective.temperature=1", "trainer.lr=-1", "experiment=demo",
+                                  "tracker=nowhere", "+trainer.lrr=1"])  # fmt: skip
+def test_a_typed_word_is_checked_as_always(run, word):
+    with pytest.raises(UserError, match=word.partition("=")[0].lstrip("+")):
+        cse.train(f"resume={run}", word)
+
+
+@pytest.mark.parametrize(("key", "value"), [
+    ("trainer.lr", -1), ("trainer.schedule", "${oc.env:HOME}"), ("note", "${hydra:run.dir}"),
+    ("objective._target_", "os.system"), ("model._target_", "transformers.AutoModel.from_pretrained"),
+    ("objective.head", {"_target_": "cse.files.discard", "folder": "/tmp/x"}),
+    ("model.dtype", {"_target_": "builtins.eval", "_args_": ["1"]}), ("eval", [{"_target_": "os.getcwd"}]),
+])  # fmt: skip
+def test_a_strangers_settings_are_refused_by_key(tmp_path, key, value):
+    run = written(tmp_path / "run", changed(key, value))
+    with pytest.raises(UserError, match=key.rpartition("._target_")[0] or key):
+        cse.train(f"resume={run}")
+
+
+def test_nothing_of_hydras_record_is_read(run, tmp_path):
+    hydra = run / ".hydra"
+    hydra.mkdir()
+    (hydra / "overrides.yaml").write_text("- +hydra.callbacks.x._target_=os.getcwd\n- trainer.lr=1\n")
+    (hydra / "hydra.yaml").write_text(f"hydra: {{run: {{dir: {tmp_path}/elsewhere}}, job: {{name: ../../x}}}}\n")
+    (hydra / "config.yaml").write_text("trainer: {lr: 1}\n")
+    config = _resumed(run, [])
+    assert config.trainer.lr == 3e-5
+    assert config.hydra.callbacks is None or not config.hydra.callbacks
+    assert config.hydra.job.name == "train"
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "config: [1]", "config: {", "config: {seed: 1}", "\0"])
+def test_a_file_that_holds_no_settings_is_named(tmp_path, text):
+    (tmp_path / "run.yaml").write_text(text)
+    with pytest.raises(UserError, match=r"run\.yaml"):
+        cse.train(f"resume={tmp_path}")
+
+
+def test_a_folder_of_runs_is_told_its_newest(tmp_path):
+    (tmp_path / "day" / "late" / ".hydra").mkdir(parents=True)
+    with pytest.raises(UserError, match="day/late"):
+        cse.train(f"resume={tmp_path}")
+
+
+def test_own_parts_need_their_folder_on_the_line(tmp_path, monkeypatch):
+    monkeypatch.setenv(groups.OWN, "")
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "nearby_part.py").write_text("class Nearby:\n    def __init__(self, dim: int):\n        pass\n")
+    run = written(tmp_path / "run", SETTINGS | {"objective": {"_target_": "nearby_part.Nearby"}})
+    with pytest.raises(UserError, match="--config-dir"):
+        _resumed(run, [])
+    (tmp_path / "conf" / "objective").mkdir(parents=True)
+    (tmp_path / "conf" / "objective" / "nearby.yaml").write_text("_target_: nearby_part.Nearby\n")
+    monkeypatch.setenv(groups.OWN, str(tmp_path / "conf"))
+    assert _resumed(run, []).objective._target_ == "nearby_part.Nearby"
+    monkeypatch.setenv(groups.OWN, "")
+    assert _resumed(run, ["objective._target_=nearby_part.Nearby"]).objective._target_ == "nearby_part.Nearby"
+
+
+@pytest.mark.parametrize(("words", "folder"), [
+    (["resume=a", "resume=b/c"], Path("b/c")), (["resume='a b'"], Path("a b")),
+    (["resume=auto"], None), (["resume=null"], None), (["seed=1"], None),
+])  # fmt: skip
+def test_which_folder(words, folder):
+    assert folder_to_resume(words) == folder
