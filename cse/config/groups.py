@@ -34,8 +34,10 @@ def chosen(
     runtime: Hydra's choices, which know of no list; overrides: the command line's words; evals: the evaluators.
     """
     names = {group: runtime.get(group) for group in groups(config_name) if choices(group) != ["default"]}
-    words = [word.partition("=")[2] for word in overrides if word.startswith("experiment=")]
-    names |= {"eval": ",".join(evals), "experiment": words[-1].strip("[]") if words else None}
+    for group in ("experiment", "variant"):
+        words = [word.partition("=")[2] for word in overrides if word.startswith(f"{group}=")]
+        names[group] = words[-1].strip("[]") if words else None
+    names["eval"] = ",".join(evals)
     return {group: name for group, name in names.items() if name}
 
 

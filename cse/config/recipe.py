@@ -12,24 +12,24 @@ def sources(chosen: Mapping[str, str | None], overrides: Sequence[str]) -> list[
     chosen: what each config group came to (Hydra's runtime choices). overrides: the command line's words. Raises
     UserError for a recipe that the command line names and that does not exist.
     """
-    objective, model, aux = chosen["objective"], chosen["model"], chosen["aux_modality"]
+    objective, model, aux = str(chosen["objective"]), chosen["model"], str(chosen["aux_modality"])
     for group in ("recipe", "recipe/augmentation", "recipe/aux_modality"):
         choice = next((word.partition("=")[2] for word in overrides if word.startswith(f"{group}=")), None)
         if choice not in (None, "null", *choices(group)):
             raise UserError(f"{group}={choice} is not a choice; the choices: {', '.join(choices(group))}")
     lines = [
         described("recipe", chosen["recipe"])
-        or f"none for {objective} with {model}; the values are those of objective/{objective} "
-        f"({first_comment('objective', str(objective))}) and, where it sets none, of trainer/{chosen['trainer']}"
+        or f"no recipe for {objective} with {model}: objective/{objective} ({first_comment('objective', objective)}), "
+        f"and trainer/{chosen['trainer']} where it sets no value"
     ]
     lines += [described("recipe/augmentation", chosen["recipe/augmentation"])]
     if aux != "none":
         lines += [
             described("recipe/aux_modality", chosen["recipe/aux_modality"])
-            or f"none for {aux} beside {objective} with {model}; its values are those of aux_modality/{aux} "
-            f"({first_comment('aux_modality', str(aux))})"
+            or f"no recipe for {aux} beside {objective} with {model}: aux_modality/{aux} "
+            f"({first_comment('aux_modality', aux)})"
         ]
-    lines += [f"then {word}" for word in overrides if word.startswith(("experiment=", "scale="))]
+    lines += [f"then {word}" for word in overrides if word.startswith(("experiment=", "variant=", "scale="))]
     return [line for line in lines if line]
 
 

@@ -20,7 +20,7 @@ KEY = re.compile(r"( *)(\w+):(?: +([^#\s].*?))?(?: +# ?(.*))?")
 SHOWN = 4
 """So many choices of a group are named beside a setting that they share."""
 
-NO_SETTINGS = ("experiment", "scale", "sweep")
+NO_SETTINGS = ("experiment", "variant", "scale", "sweep")
 """Groups whose choices set the keys of others."""
 
 GENERAL = ("size", "type", "name", "path", "file", "train", "eval", "model", "none", "load", "mode")

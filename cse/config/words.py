@@ -57,5 +57,9 @@ def newest_run(folder: Path) -> str:
 
 
 def of_ones_own(group: str, choice: str) -> str:
-    """The words that say what else a group takes, for a name that looks like a file, a folder or the hub's."""
-    return f"; {OWN[group].format(choice)}" if group in OWN and re.search(r"[-/.]", choice) else ""
+    """The words that say what else a group takes, for a name that looks like a file, a folder or the hub's; and which
+    group has the choice that this one lacks."""
+    if group in OWN and re.search(r"[-/.]", choice):
+        return f"; {OWN[group].format(choice)}"
+    others = [other for other in groups("train") if choice in choices(other)]
+    return f"; did you mean {others[0]}={choice}?" if others else ""

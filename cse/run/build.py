@@ -215,7 +215,7 @@ def build_aux(cfg: DictConfig, encoder: Encoder, objective: Objective) -> AuxMod
     """The second modality, with the objective's head where it shares it; None for text alone."""
     if not cfg.aux_modality:
         return None
-    if "_target_" not in cfg.aux_modality:  # a variant such as experiment=released without what it varies
+    if "_target_" not in cfg.aux_modality:  # a variant such as variant=released without what it varies
         keys = ", ".join(f"aux_modality.{key}" for key in cfg.aux_modality)
         raise UserError(f"{keys} is set, but aux_modality=none reads nothing: choose aux_modality=visual or audio")
     if not encoder.takes_embeddings:

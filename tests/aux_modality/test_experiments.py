@@ -23,10 +23,10 @@ def composed(*overrides: str):
         return compose("train", list(overrides))
 
 
-def experiment(aux: str, objective: str, variant: str = "") -> str:
-    """`experiment=` for one of VALUES, with a variant composed over it."""
-    name = f"{aux}cse{'_sup' if objective == 'simcse_sup' else ''}"
-    return f"experiment=[{name},{variant}]" if variant else f"experiment={name}"
+def experiment(aux: str, objective: str, variant: str = "") -> list[str]:
+    """The words for one of VALUES, with a variant composed over it."""
+    name = f"experiment={aux}cse{'_sup' if objective == 'simcse_sup' else ''}"
+    return [name, f"variant={variant}"] if variant else [name]
 
 
 def values(cfg) -> tuple:
@@ -38,7 +38,7 @@ def values(cfg) -> tuple:
 @pytest.mark.parametrize("key", VALUES, ids="_".join)
 def test_published_values(key):
     aux, objective, model = key
-    cfg = composed(experiment(aux, objective), f"model={model}")
+    cfg = composed(*experiment(aux, objective), f"model={model}")
     assert values(cfg) == VALUES[key]
     fixed = (cfg.aux_modality.loss, cfg.aux_modality.order, cfg.aux_modality.optimizer, cfg.aux_modality.schedule)
     assert fixed == ("supcon", "aux_first", "separate", "cosine")
@@ -52,7 +52,7 @@ def test_published_values(key):
 @pytest.mark.parametrize("key", VALUES, ids="_".join)
 def test_choosing_the_parts_composes_the_same_run(key):
     aux, objective, model = key
-    named = composed(experiment(aux, objective), f"model={model}")
+    named = composed(*experiment(aux, objective), f"model={model}")
     assert composed(f"aux_modality={aux}", f"objective={objective}", f"model={model}") == named
 
 
@@ -60,18 +60,18 @@ def test_choosing_the_parts_composes_the_same_run(key):
 @pytest.mark.parametrize("key", VALUES, ids="_".join)
 def test_a_variant_changes_only_the_loss(key, variant):
     aux, objective, model = key
-    changed = composed(experiment(aux, objective, variant), f"model={model}")
+    changed = composed(*experiment(aux, objective, variant), f"model={model}")
     assert changed.aux_modality.loss == {"released": "rank_ce", "simclr": "simclr"}[variant]
     changed.aux_modality.loss = "supcon"
-    assert changed == composed(experiment(aux, objective), f"model={model}")
+    assert changed == composed(*experiment(aux, objective), f"model={model}")
 
 
 @pytest.mark.parametrize("aux", ["visual", "audio"])
 def test_the_supervised_rows_were_made_with_another_temperature_too(aux):
-    changed = composed(experiment(aux, "simcse_sup", "released_sup"), "model=bert")
+    changed = composed(*experiment(aux, "simcse_sup", "released_sup"), "model=bert")
     assert changed.aux_modality.temperature == 0.05
     changed.aux_modality.temperature = 0.07
-    assert changed == composed(experiment(aux, "simcse_sup", "released"), "model=bert")
+    assert changed == composed(*experiment(aux, "simcse_sup", "released"), "model=bert")
 
 
 @pytest.mark.parametrize("model", ["bert", "roberta"])
@@ -92,7 +92,7 @@ def test_none_is_empty():
 
 
 def test_a_variant_without_what_it_varies_is_refused(small_run, cse_train, capsys):
-    assert cse_train([*small_run, "experiment=released"]) == 2
+    assert cse_train([*small_run, "variant=released"]) == 2
     err = capsys.readouterr().err.strip().splitlines()
     assert len(err) == 1
     assert "aux_modality=visual" in err[0]

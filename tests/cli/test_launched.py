@@ -81,7 +81,7 @@ def test_torchrun_says_a_mistake_once_and_last(tmp_path):
         capture_output=True,
         text=True,
     )
-    said = [text for text in ended.stderr.splitlines() if "trainer.lr=-1: must be a number above 0" in text]
+    said = [text for text in ended.stderr.splitlines() if "trainer.lr=-1:" in text]
     assert len(said) == 2, ended.stderr
     assert said[-1].strip().startswith("traceback :")  # the launcher's own report
     assert ended.stderr.splitlines()[-2] == said[-1]
