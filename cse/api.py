@@ -208,13 +208,13 @@ def _composed(command: str, words: Sequence[str]) -> DictConfig:
     from cse.config.compose import composed, explaining, refuse_sizes, refuse_words
 
     _start_libraries()
-    from cse.config.check import settle
+    from cse.config.check import validate
 
     with explaining(words, command):
         refuse_words(words, command)
         if "hydra.mode=RUN" not in words:
             refuse_sizes(words)
-        return settle(composed(command, words), command)
+        return validate(composed(command, words), command)
 
 
 def _resumed(folder: Path, words: Sequence[str]) -> DictConfig:
@@ -223,10 +223,10 @@ def _resumed(folder: Path, words: Sequence[str]) -> DictConfig:
     from cse.run.resume import resumed
 
     _start_libraries()
-    from cse.config.check import settle
+    from cse.config.check import validate
 
     refuse_words(words, "train")
-    return settle(resumed(folder, words), "train")
+    return validate(resumed(folder, words), "train")
 
 
 def _start_libraries() -> None:

@@ -10,7 +10,7 @@ from omegaconf.errors import OmegaConfBaseException
 from pydantic import TypeAdapter, with_config
 from typing_extensions import TypedDict
 
-from cse.config.check import settled
+from cse.config.check import validate_keys
 from cse.config.compose import nearest
 from cse.config.groups import CONF_DIR, choices
 from cse.dotted import Config
@@ -56,7 +56,7 @@ def settings(arguments: list[str]) -> Config:
         except yaml.YAMLError as error:
             raise UserError(f"{argument}: {value!r} cannot be read as a value or a [list]") from error
     try:
-        config = resolved(settled(OmegaConf.create(config), TypeAdapter(Reporting)))
+        config = resolved(validate_keys(OmegaConf.create(config), TypeAdapter(Reporting)))
     except OmegaConfBaseException as error:  # ${...} in a value stands for another key's
         raise UserError(str(error).splitlines()[0]) from error
     config["runs"] = config["runs"] or []

@@ -1,10 +1,11 @@
 """Every setting of a config is checked against the signature of the part that takes it, before any work.
 
-`settle` walks a composed config. A node with a `_target_` is checked by pydantic against the annotations of that
+`validate` walks a composed config. A node with a `_target_` is checked by pydantic against the annotations of that
 class's constructor (or of that function), nested nodes too; the keys that no part takes are checked against those of
-the command (cse.config.commands). Nothing is built. All that is wrong is said at once, each with its key as typed:
+the command (cse.config.commands). Nothing is built. All that is wrong is said at once, each with its key as typed and
+in pydantic's words:
 
-    trainer.lr=nan: must be a number above 0; trainer.schedule=cosin: must be one of linear, cosine, ...
+    trainer.lr=nan: should be a finite number; trainer.schedule=cosin: should be 'linear', 'cosine' or ...
 
 What a command line cannot say exactly is read as it was meant: `no` is false where a switch is, a single name is a list
 of one where a list is, 20231101 is text where text is.
@@ -20,12 +21,10 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 from hydra.utils import get_object
 from omegaconf import DictConfig, OmegaConf
 from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError, with_config
-from pydantic_core import SchemaError
+from pydantic_core import ErrorDetails, SchemaError
 from typing_extensions import TypedDict
 
-from cse.config.allowed import allowed, shown
 from cse.config.compose import SWITCH, without_hydra
-from cse.config.targets import why_not_imported
 from cse.dotted import Config
 from cse.errors import UserError
 from cse.ranges import STRICT
@@ -41,49 +40,70 @@ NESTED = "\0"  # stands for a nested part among the values of the part around it
 MISSING = "???"  # Hydra's mark of a value that has to be given
 REFERENCE = re.compile(r"\$\{([\w.]+)\}")  # a value that is wholly another key's
 HYDRAS_OWN = ("_target_", "_partial_", "_convert_", "_recursive_", "_args_")
+A_PART = ("callable_type", "needs_python_object")  # pydantic's errors where a node with a _target_ is taken
 
 
-def settle(cfg: DictConfig, command: str) -> DictConfig:
-    """`settled` for the keys of a command: "train" or "evaluate"."""
+def validate(cfg: DictConfig, command: str) -> DictConfig:
+    """`validate_keys` for the keys of a command: "train" or "evaluate"."""
     from cse.config.commands import COMMANDS  # whose types come from the parts, which import torch
 
-    return settled(cfg, TypeAdapter(COMMANDS[command]))
+    return validate_keys(cfg, TypeAdapter(COMMANDS[command]))
 
 
-def settled(cfg: DictConfig, keys: TypeAdapter) -> DictConfig:
+def validate_keys(cfg: DictConfig, keys: TypeAdapter) -> DictConfig:
     """The config itself, with words for truth, single names and numerals read as what they are meant for.
 
     keys: the types of the keys that no part takes. Raises UserError with one sentence for every violation, or
     OmegaConf's error for a reference that leads nowhere.
     """
     ours = without_hydra(cfg)
-    content = resolved(ours)
-    written = OmegaConf.to_container(ours)
-    wrong: dict[str, str] = {}
+    content, written = resolved(ours), OmegaConf.to_container(ours)
+    wrong: dict[str, list[str]] = {}  # {KEY=VALUE: what it should be, a line for each type that it may have}
     for place, node in [((), content), *parts(content, ())]:
         try:
-            if place and not isinstance(node["_target_"], str):
-                raise ValueError("it must be the dotted name of a class or a function")
-            types = types_of(node["_target_"]) if place else keys
-        except (ImportError, ValueError) as error:
-            key = dotted((*place, "_target_"))
-            wrong[key] = f"{key}={node['_target_']}: {why_not_imported(str(node['_target_']), error)}"
+            types = types_of(str(node["_target_"])) if place else keys
+        except (ImportError, ValueError, TypeError) as error:
+            wrong[f"{dotted((*place, '_target_'))}={node['_target_']}"] = [why_not_imported(error)]
             continue
-        values = {key: hollow(value) for key, value in node.items() if key not in HYDRAS_OWN}
-        for path in corrected(values, types):
-            OmegaConf.update(cfg, dotted(origin(written, (*place, *path))), reach(values, path))
-        for path, kind, reason in errors(values, types):
+        values = {key: mask_parts(value) for key, value in node.items() if key not in HYDRAS_OWN}
+        for path in coerce_all(values, types):
+            OmegaConf.update(cfg, dotted(source_key(written, (*place, *path))), get_at(values, path))
+        for path, error in errors(values, types):
             setting = keys_only(path)
-            key, value = dotted(origin(written, (*place, *setting))), reach(node, setting)
-            if value == MISSING:
-                wrong.setdefault(key, f"{key} is not set: say {key}=...")
-            elif kind == "extra_forbidden":
-                wrong.setdefault(key, f"{key}: there is no such setting")
-            else:
-                wrong.setdefault(key, f"{key}={shown(value)}: {reason or f'must be {allowed(types, setting)}'}")
+            key, value = dotted(source_key(written, (*place, *setting))), get_at(node, setting)
+            reason = "is not set" if value == MISSING else in_words(error)
+            said = wrong.setdefault(key if value == MISSING else f"{key}={shown(value)}", [])
+            said.extend([reason] * (reason not in said))
     if wrong:
-        raise UserError("; ".join(wrong.values()))
+        raise UserError("; ".join(f"{key}: {' or '.join(reasons)}" for key, reasons in wrong.items()))
     return cfg
+
+
+def why_not_imported(error: Exception) -> str:
+    """Why the dotted name of a `_target_` leads nowhere, and what to do where a module of one's own is not found."""
+    cause = error.__cause__ or error
+    hint = "; PYTHONPATH=FOLDER names the folder of your own modules" * isinstance(cause, ModuleNotFoundError)
+    return f"cannot be imported ({' '.join(str(cause).split())}){hint}"
+
+
+def in_words(error: ErrorDetails | None) -> str:
+    """pydantic's text for an error, or a validator's own."""
+    if error is None or error["type"] == "missing":
+        return "is not set"
+    if error["type"] in A_PART:
+        return "should be a mapping with a _target_"
+    if error["type"] == "extra_forbidden":
+        return "there is no such setting"
+    return re.sub("^(Value error, |Input (?=should))", "", error["msg"])
+
+
+def shown(value: object) -> str:
+    """A value as it would be typed: null, true, 0.5, name, [a,b]."""
+    if isinstance(value, list):
+        return f"[{','.join(map(shown, value))}]"
+    if isinstance(value, dict):
+        return f"{{{','.join(f'{key}:{shown(child)}' for key, child in value.items())}}}"
+    return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
 
 
 def parts(node: object, place: Path) -> Iterator[tuple[Path, Config]]:
@@ -99,11 +119,11 @@ def children(node: object) -> Iterator[tuple[str | int, object]]:
     yield from node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
 
 
-def hollow(value: object) -> object:
+def mask_parts(value: object) -> object:
     """The value with a mark in place of every part in it: those are checked on their own."""
     if isinstance(value, dict):
-        return NESTED if "_target_" in value else {key: hollow(child) for key, child in value.items()}
-    return [hollow(child) for child in value] if isinstance(value, list) else value
+        return NESTED if "_target_" in value else {key: mask_parts(child) for key, child in value.items()}
+    return [mask_parts(child) for child in value] if isinstance(value, list) else value
 
 
 @cache
@@ -133,47 +153,47 @@ def checkable(hint: "TypeForm[object]") -> "TypeForm[object]":
     return hint
 
 
-def errors(values: Config, types: TypeAdapter) -> list[tuple[Path, str, str]]:
-    """(where, pydantic's name of the error, a validator's own reason or "") of each error; nested parts have none here.
+def errors(values: Config, types: TypeAdapter) -> list[tuple[Path, ErrorDetails | None]]:
+    """Where each error is, and pydantic's details (None: a value that has to be given is not); nested parts have none.
 
     As strict JSON: no text for a number, no number for a switch, but a list where a tuple is taken.
     """
-    violations: list[tuple[Path, str, str]] = [(path, "missing", "") for path in mandatory(values, ())]
+    found: list[tuple[Path, ErrorDetails | None]] = [(path, None) for path in missing(values, ())]
     try:
         types.validate_json(json.dumps(values, default=str), strict=True)
     except ValidationError as error:
         for one in error.errors():
             path = nearest_place(values, one["loc"])
-            if one["type"] == "missing" and isinstance(reach(values, path), dict):
+            if one["type"] == "missing" and isinstance(get_at(values, path), dict):
                 path = (*path, one["loc"][-1])
-            violations.append((path, one["type"], str(one["ctx"]["error"]) if one["type"] == "value_error" else ""))
-    return [one for one in violations if reach(values, one[0]) != NESTED]
+            found.append((path, one))
+    return [(path, one) for path, one in found if get_at(values, path) != NESTED]
 
 
-def mandatory(node: object, place: Path) -> Iterator[Path]:
+def missing(node: object, place: Path) -> Iterator[Path]:
     """Where a value that has to be given is not."""
     if node == MISSING:
         yield place
     for key, child in children(node):
-        yield from mandatory(child, (*place, key))
+        yield from missing(child, (*place, key))
 
 
-def corrected(values: Config, types: TypeAdapter) -> set[Path]:
+def coerce_all(values: Config, types: TypeAdapter) -> set[Path]:
     """Read, in place, what is not exact but clear. Returns the settings that it changed."""
     changed: set[Path] = set()
     before = -1
     while before < len(changed):  # a single word may first become a list, and then what the list holds
         before = len(changed)
-        for path, kind, _ in errors(values, types):
-            value = reach(values, path)
-            meant = meaning(kind, value)
+        for path, error in errors(values, types):
+            value = get_at(values, path)
+            meant = coerce(error["type"] if error else "missing", value)
             if meant is not value:
-                reach(values, path[:-1])[path[-1]] = meant
+                get_at(values, path[:-1])[path[-1]] = meant
                 changed.add(path)
     return {keys_only(path) for path in changed}
 
 
-def meaning(kind: str, value: object) -> object:
+def coerce(kind: str, value: object) -> object:
     """What a value stands for where pydantic has an error of that name; the value itself where that is not clear."""
     if kind == "bool_type" and isinstance(value, str):
         return SWITCH.get(value.lower(), value)
@@ -184,7 +204,7 @@ def meaning(kind: str, value: object) -> object:
     return value
 
 
-def nearest_place(values: object, loc: tuple[str | int, ...]) -> Path:
+def nearest_place(values: object, loc: Path) -> Path:
     """pydantic's place of an error without what it adds to it, as the members of unions."""
     path: list[str | int] = []
     for step in loc:
@@ -201,7 +221,7 @@ def keys_only(path: Path) -> Path:
     return path[:first]
 
 
-def reach(tree: object, path: Path) -> Any:
+def get_at(tree: object, path: Path) -> Any:
     """The value at that place; MISSING where there is none."""
     node: Any = tree
     for step in path:
@@ -211,15 +231,15 @@ def reach(tree: object, path: Path) -> Any:
     return node
 
 
-def origin(written: object, path: Path) -> Path:
+def source_key(written: object, path: Path) -> Path:
     """The key whose value that place repeats, as in `seed: ${seed}`; the place itself where it repeats none."""
     node = written
     for step in path:
         if not isinstance(node, dict | list):
             return path  # below a reference to a whole mapping
-        node = reach(node, (step,))
+        node = get_at(node, (step,))
     reference = REFERENCE.fullmatch(node) if isinstance(node, str) else None
-    return origin(written, tuple(reference.group(1).split("."))) if reference else path
+    return source_key(written, tuple(reference.group(1).split("."))) if reference else path
 
 
 def dotted(path: Path) -> str:

@@ -78,12 +78,12 @@ def name_evaluator(words: list[str]) -> list[str]:
 
 
 def replace_null(words: list[str], command: str) -> list[str]:
-    """`experiment=null` and `sweep=null` choose none, which is the default; Hydra takes null for no group.
+    """`experiment=null`, `variant=null`, `sweep=null` choose none, as by default; Hydra takes null for no group.
 
     `eval=null` and `eval=[]` score nothing, so nothing selects a step either, unless a person says what does.
     """
     last = {key_of(word): value_of(word) for word in words}
-    none = {group for group in ("experiment", "sweep") if last.get(group) in ("", "null")}
+    none = {group for group in ("experiment", "variant", "sweep") if last.get(group) in ("", "null")}
     words = [word for word in words if key_of(word) not in none]
     if last.get("eval") not in ("", "null", "[]"):
         return words

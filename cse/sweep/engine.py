@@ -75,7 +75,7 @@ def check_settings(planned: Sequence[jobs.Job]) -> None:
     value that only some jobs cannot have fails in those, and leaves the others running.
     """
     from cse.config import scale
-    from cse.config.check import settle
+    from cse.config.check import validate
     from cse.run import build
 
     kinds = set()
@@ -92,7 +92,7 @@ def check_settings(planned: Sequence[jobs.Job]) -> None:
         seen |= set(one.arguments)
         name = worker.CONFIGS[one.program]
         try:
-            config = settle(composition.composed(name, one.arguments), name)
+            config = validate(composition.composed(name, one.arguments), name)
             if one.program == "cse-train" and not config.smoke:  # which selects by a score of its own
                 scale.fit(config)
                 build.check_selection(config)
