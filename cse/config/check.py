@@ -83,7 +83,7 @@ def why_not_imported(error: Exception) -> str:
     """Why the dotted name of a `_target_` leads nowhere, and what to do where a module of one's own is not found."""
     cause = error.__cause__ or error
     hint = "; PYTHONPATH=FOLDER names the folder of your own modules" * isinstance(cause, ModuleNotFoundError)
-    return f"cannot be imported ({' '.join(str(cause).split())}){hint}"
+    return f"cannot be imported ({type(cause).__name__}: {' '.join(str(cause).split())}){hint}"
 
 
 def in_words(error: ErrorDetails | None) -> str:
