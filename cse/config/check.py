@@ -68,10 +68,10 @@ def validate_keys(cfg: DictConfig, keys: TypeAdapter) -> DictConfig:
         values = {key: mask_parts(value) for key, value in node.items() if key not in HYDRAS_OWN}
         for path in coerce_all(values, types):
             OmegaConf.update(cfg, dotted(source_key(written, (*place, *path))), get_at(values, path))
-        for path, error in errors(values, types):
+        for path, details in errors(values, types):
             setting = keys_only(path)
             key, value = dotted(source_key(written, (*place, *setting))), get_at(node, setting)
-            reason = "is not set" if value == MISSING else in_words(error)
+            reason = "is not set" if value == MISSING else in_words(details)
             said = wrong.setdefault(key if value == MISSING else f"{key}={shown(value)}", [])
             said.extend([reason] * (reason not in said))
     if wrong:
