@@ -30,7 +30,7 @@ def typed(monkeypatch, tmp_path, capsys) -> Callable[..., str]:
 @pytest.mark.parametrize(("line", "named"), [
     ("trainer.lr=nan trainer.batch_size=0", ["trainer.lr=nan", "trainer.batch_size=0"]),
     ("smoke=maybe", ["smoke=maybe"]),
-    ("recipe=simcse_brt", ["recipe=simcse_brt", "simcse_bert"]),
+    ("recipe=simcse_roberto", ["recipe=simcse_roberto", "simcse_roberta"]),
     ("trainer.learning_rate=1e-5", ["trainer.learning_rate", "trainer.lr"]),
     ("objektive=simcse", ["objektive", "objective"]),
     ("objective=simsce", ["simsce", "simcse", "barlow"]),
