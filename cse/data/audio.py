@@ -18,11 +18,12 @@ from annotated_types import Ge, Le
 from torch import Tensor
 from torch.nn.functional import pad
 
+from cse.data.cache import cached_folder
 from cse.data.librispeech import librispeech
 from cse.data.stream import Stream, check_size
 from cse.data.usable import check_classes, check_share
 from cse.errors import MissingResource, UserError
-from cse.files import checksum, replaced_file, sha256, write_text
+from cse.files import sha256
 from cse.progress import showing, track
 from cse.ranges import Count, Name, Natural, Positive, Seed, Share
 from cse.types import Json, Settings
@@ -34,7 +35,7 @@ FRAMES, BANDS = 1024, 128  # what the authors feed the encoder (Appendix B: B x 
 SAMPLES = 400 + (FRAMES - 1) * 160  # the samples under 1024 frames of 25 ms every 10 ms; the rest is cut off
 KALDI: Json = {"htk_compat": True, "use_energy": False, "window_type": "hanning", "dither": 0.0, "frame_shift": 10}
 SILENCE = 1e-4  # a clip whose loudest sample is below this (-80 dB) holds nothing
-STORED = (".fbank.npy", ".wave.npy")  # a cache's arrays, beside its .json
+FBANK, WAVE = "fbank.npy", "wave.npy"  # a cache's arrays
 SSAST_MEAN, SSAST_STD = -4.2677393, 4.5689974  # AudioSet's, with which SSAST normalises
 
 
@@ -67,8 +68,7 @@ class Speech(Stream[AudioBatch]):
         check_torchaudio()
         root = librispeech(Path(cache), split) if folder is None else Path(folder)
         files = files_of_speakers(root, speakers)
-        self.store = filter_banks(root, files, Path(cache) / "fbank")
-        index = json.loads(self.store.with_suffix(".json").read_text())
+        self.store, index = filter_banks(root, files, Path(cache) / "fbank")
         self.rows_in_store, self.samples = np.array(index["rows"], dtype=np.int64), index["samples"]
         self.labels = np.array(index["labels"], dtype=np.int64)
         log.info("audio      %d clips of %d speakers, from %s", len(self), len(set(index["labels"])), root)
@@ -94,8 +94,8 @@ class Speech(Stream[AudioBatch]):
         return len(self.rows_in_store)
 
     def __getitem__(self, number: int) -> AudioBatch:
-        fbanks = np.load(self.store.with_suffix(".fbank.npy"), mmap_mode="r")
-        waves = np.load(self.store.with_suffix(".wave.npy"), mmap_mode="r")
+        fbanks = np.load(self.store / FBANK, mmap_mode="r")
+        waves = np.load(self.store / WAVE, mmap_mode="r")
         clips, labels = [], []
         with self.randomness(number):
             for row in self.rows(number):
@@ -187,8 +187,8 @@ def files_of_speakers(root: Path, speakers: int | None) -> dict[str, list[Path]]
     return {name: files[name] for name in sorted(ranked[:speakers])}
 
 
-def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> Path:
-    """The path, without suffix, of the cached .fbank.npy (n, 1024, 128), .wave.npy (n, S) and .json of these files.
+def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> tuple[Path, Json]:
+    """The folder with fbank.npy (n, 1024, 128) and wave.npy (n, S) of these files, and its index.
 
     Computed once for a given content, whatever the files are called or where they lie. What is corrupt, silent or
     shorter than a frame is left out of the index (rows, labels, samples) and named in it (skipped) and, each time, in
@@ -198,14 +198,11 @@ def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> Path:
     labels = [label for label, group in enumerate(files.values()) for _ in group]
     with ThreadPoolExecutor() as pool, showing("audio"):
         digests = track(pool.map(_digest, paths), "checksum", len(paths))
-        content = json.dumps(["skipped", RATE, FRAMES, BANDS, list(zip(digests, labels, strict=True))])
-    store = cache / hashlib.sha256(content.encode()).hexdigest()[:16]
-    index = _whole(store)
-    if index is None:
-        _compute(store, paths, labels, root)
-    else:
-        _name(index["skipped"], paths)
-    return store
+        content = json.dumps(["folder", RATE, FRAMES, BANDS, list(zip(digests, labels, strict=True))])
+    folder = cache / hashlib.sha256(content.encode()).hexdigest()[:16]
+    found = cached_folder(folder, lambda temporary: _compute(temporary, paths, labels, root), lambda *found: found)
+    _log_skipped(found[1]["skipped"], paths)
+    return found
 
 
 def _digest(path: Path) -> str:
@@ -216,69 +213,47 @@ def _digest(path: Path) -> str:
         return str(path)
 
 
-def _whole(store: Path) -> Json | None:
-    """The index of a cache whose checksums hold; None, with a warning, for a damaged one, and where none exists."""
-    index_file = store.with_suffix(".json")
-    if not index_file.exists():
-        return None
-    try:
-        index = json.loads(index_file.read_text(encoding="utf-8"))
-        wrong = [suffix for suffix in STORED if checksum(store.with_suffix(suffix)) != index["checksums"][suffix]]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        wrong = [f"{type(error).__name__}: {error}"]
-    if wrong:
-        log.warning("audio      the cache %s is damaged (%s): computing it again", store, ", ".join(wrong))
-        index_file.unlink(missing_ok=True)  # another process may have found the same
-        return None
-    return index
-
-
-def _name(skipped: dict[str, str], paths: list[Path]) -> None:
-    """Log the clips that cannot be used, reasons by row, and their number."""
+def _log_skipped(skipped: dict[str, str], paths: list[Path]) -> None:
+    """Name the clips that cannot be used, with reasons by row, and their number."""
     for row, reason in skipped.items():
         log.warning("audio      skipped %s (%s)", paths[int(row)], reason)
     if skipped:
         log.warning("audio      %d of %d clips skipped", len(skipped), len(paths))
 
 
-def _compute(store: Path, paths: list[Path], labels: list[int], root: Path) -> None:
-    """Write the three files of `store`. Raises UserError where the disk has no room, or many clips are unusable."""
-    cache = store.parent
-    log.info("audio      computing filter banks of %d clips into %s", len(paths), cache)
-    cache.mkdir(parents=True, exist_ok=True)
+def _compute(folder: Path, paths: list[Path], labels: list[int], root: Path) -> Json:
+    """Write both arrays; returns the index. Raises UserError where the disk has no room, or many clips are unusable."""
+    log.info("audio      computing filter banks of %d clips into %s", len(paths), folder.parent)
     samples = [0] * len(paths)
     needed = len(paths) * (FRAMES * BANDS * 4 + SAMPLES * 2)
-    if shutil.disk_usage(cache).free < needed:
+    if shutil.disk_usage(folder).free < needed:
         raise UserError(
-            f"the filter banks of {len(paths)} clips need {needed / 1e9:.1f} GB in {cache}: set paths.cache"
+            f"the filter banks of {len(paths)} clips need {needed / 1e9:.1f} GB in {folder.parent}: set paths.cache"
         )
-    advice = "free space or set paths.cache"
-    with (
-        replaced_file(store.with_suffix(".fbank.npy"), advice) as fbank_file,
-        replaced_file(store.with_suffix(".wave.npy"), advice) as wave_file,
-    ):
-        fbanks = np.lib.format.open_memmap(fbank_file, "w+", np.float32, (len(paths), FRAMES, BANDS))
-        waves = np.lib.format.open_memmap(wave_file, "w+", np.int16, (len(paths), SAMPLES))
+    fbanks = np.lib.format.open_memmap(folder / FBANK, "w+", np.float32, (len(paths), FRAMES, BANDS))
+    waves = np.lib.format.open_memmap(folder / WAVE, "w+", np.int16, (len(paths), SAMPLES))
 
-        def compute(row: int) -> str | None:
-            """Fill the row; returns what is wrong with its file, if anything."""
-            try:
-                wave_S = read_wave(paths[row])
-            except Exception as error:  # a broken file makes a decoder raise nearly anything
-                return str(error) or type(error).__name__
-            samples[row] = len(wave_S)
-            waves[row, : len(wave_S)] = wave_S
-            fbanks[row] = fixed_length(fbank(torch.from_numpy(wave_S.astype(np.float32) / 2**15))).numpy()
-            return None
+    def compute(row: int) -> str | None:
+        """Fill the row; returns what is wrong with its file, if anything."""
+        try:
+            wave_S = read_wave(paths[row])
+        except Exception as error:  # a broken file makes a decoder raise nearly anything
+            return str(error) or type(error).__name__
+        samples[row] = len(wave_S)
+        waves[row, : len(wave_S)] = wave_S
+        fbanks[row] = fixed_length(fbank(torch.from_numpy(wave_S.astype(np.float32) / 2**15))).numpy()
+        return None
 
-        with ThreadPoolExecutor() as pool, showing("audio"):
-            reasons = track(pool.map(compute, range(len(paths))), "clip", len(paths))
-            wrong = {str(row): reason for row, reason in enumerate(reasons) if reason}
-        _name(wrong, paths)
+    with ThreadPoolExecutor() as pool, showing("audio"):
+        reasons = track(pool.map(compute, range(len(paths))), "clip", len(paths))
+        wrong = {str(row): reason for row, reason in enumerate(reasons) if reason}
+    try:
         check_share(len(wrong), len(paths), "clips", str(root), str(paths[int(min(wrong, key=int, default="0"))]))
-        fbanks.flush()
-        waves.flush()
+    except UserError:
+        _log_skipped(wrong, paths)
+        raise
+    fbanks.flush()
+    waves.flush()
     rows = [row for row in range(len(paths)) if str(row) not in wrong]
-    index: Json = {"rows": rows, "labels": [labels[row] for row in rows], "samples": [samples[row] for row in rows]}
-    index |= {"skipped": wrong, "checksums": {suffix: checksum(store.with_suffix(suffix)) for suffix in STORED}}
-    write_text(store.with_suffix(".json"), json.dumps(index))  # last: its presence says that the other two are whole
+    index = {"rows": rows, "labels": [labels[row] for row in rows], "samples": [samples[row] for row in rows]}
+    return index | {"skipped": wrong}

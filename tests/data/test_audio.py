@@ -173,7 +173,7 @@ def test_computed_once_and_found_again_wherever_the_files_lie(folder, tmp_path, 
     again = speech(moved, tmp_path / "cache", **PLAIN)
     assert not calls
     assert again.store == first.store
-    assert sorted(path.suffixes[0] for path in (tmp_path / "cache" / "fbank").iterdir()) == [".fbank", ".json", ".wave"]
+    assert len(list((tmp_path / "cache" / "fbank").iterdir())) == 1
     monkeypatch.undo()
     soundfile.write(moved / "alto" / "chapter" / "1.wav", tone(500), 16_000)
     assert speech(moved, tmp_path / "cache", **PLAIN).store != first.store

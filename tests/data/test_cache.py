@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from cse.data import ragged
+from cse.data.cache import cached_folder
 from cse.data.ragged import cached
 
 ROWS = [(np.arange(3),), (np.arange(0),), (np.arange(7),)]
@@ -42,22 +42,6 @@ def test_a_damaged_cache_is_written_again(tmp_path, caplog, damage):
     assert not caplog.text
 
 
-def test_a_damaged_cache_that_another_process_removes_first_is_written_again(tmp_path, monkeypatch):
-    folder = tmp_path / "cache"
-    whole = columns(folder)
-    monkeypatch.setattr(ragged, "damage", lambda place, names: shutil.rmtree(place) or "cut short")
-    assert columns(folder) == whole
-
-
-def test_a_damaged_cache_that_another_process_has_written_again_is_kept(tmp_path, monkeypatch):
-    """Removed once more, it would be gone from under the process that reads it."""
-    folder = tmp_path / "cache"
-    cached(folder, iter(ROWS), ["ids"], "int32")
-    found = iter(["cut short", None])
-    monkeypatch.setattr(ragged, "damage", lambda place, names: next(found))
-    assert len(cached(folder, iter(ROWS[:1]), ["ids"], "int32").columns[0]) == len(ROWS)
-
-
 def test_a_whole_cache_reads_nothing_and_keeps_its_notes(tmp_path):
     cached(tmp_path / "cache", iter(ROWS), ["ids"], "int32", lambda: {"rows": 3})
 
@@ -66,3 +50,36 @@ def test_a_whole_cache_reads_nothing_and_keeps_its_notes(tmp_path):
         yield
 
     assert cached(tmp_path / "cache", rows(), ["ids"], "int32").notes == {"rows": 3}
+
+
+def test_a_cache_of_an_earlier_version_is_read(tmp_path):
+    """Its about.json had the checksums before the notes; nothing else changed."""
+    cached(tmp_path / "cache", iter(ROWS), ["ids"], "int32", lambda: {"rows": 3})
+    about = json.loads((tmp_path / "cache" / "about.json").read_text())
+    old = {key: about[key] for key in ("dtype", "checksums", "notes")}
+    (tmp_path / "cache" / "about.json").write_text(json.dumps(old))
+    again = cached(tmp_path / "cache", iter([]), ["ids"], "int32")
+    assert again.columns[0][2].tolist() == list(range(7))
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_what_another_process_does_to_a_damaged_cache_meanwhile(tmp_path, gone):
+    """It has removed it: written here. It has written it again: kept, as it may be reading it."""
+    folder, made, looks = tmp_path / "cache", [], []
+
+    def write(temporary):
+        made.append(temporary)
+        (temporary / "content").write_text("whole")
+        return {}
+
+    def read(folder, about):
+        looks.append(folder)
+        if len(looks) == 1:
+            if gone:
+                shutil.rmtree(folder)
+            raise ValueError("cut short")
+        return (folder / "content").read_text()
+
+    cached_folder(folder, write, lambda *_: None)
+    assert cached_folder(folder, write, read) == "whole"
+    assert len(made) == 1 + gone
