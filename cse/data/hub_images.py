@@ -11,6 +11,7 @@ import numpy as np
 
 from cse.errors import UserError
 from cse.files import written_once
+from cse.progress import showing, track
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS
 
@@ -84,22 +85,18 @@ def class_subset(
         labels = np.arange(classes_of.num_classes)
         chosen = np.random.default_rng(seed).permutation(labels)[:classes]
         counts = dict.fromkeys(sorted(chosen.tolist()), 0)
-        total, reported = per_class * len(counts), 0
+        total = per_class * len(counts)
         log.info("hub        %s: keeping %s images of %d classes in %s", name, f"{total:,}", len(counts), folder)
         for label in counts:
             (temporary / f"{label:04d}").mkdir()
-        with hub.refusals(repo):
-            for row in rows.decode(False):
+        with hub.refusals(repo), showing(f"fetching {name}"):
+            for row in track(rows.decode(False), "image"):
                 label = row[columns.label]
                 if counts.get(label, per_class) == per_class:
                     continue
                 path = temporary / f"{label:04d}" / f"{counts[label]:05d}.jpg"  # PIL looks at the content
                 path.write_bytes(content_of(row[columns.image], repo))
                 counts[label] += 1
-                tenths = 10 * sum(counts.values()) // total
-                if tenths > reported:
-                    reported = tenths
-                    log.info("hub        %s: %d %% of %s images", name, 10 * reported, f"{total:,}")
                 if sum(counts.values()) == total:
                     break
 

@@ -17,23 +17,7 @@ from cse.errors import MissingResource, UserError
 KINDS = (".txt", ".csv", ".tsv", ".jsonl", ".parquet")
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 MAX_CELL_CHARACTERS = 10_000_000  # characters: far more than a document, far less than a file behind a quote left open
-PLAIN = "".join(map(chr, range(32, 127))) + "\\x41\n"  # idna and unicode_escape, too, are encodings
 EMPTY = " "  # what SimCSE's code makes of an empty cell
-OTHER_MARKS = {
-    "\t": "tabs; let its name end in .tsv",
-    ",": "commas; let its name end in .csv",
-    ";": "semicolons; save it with commas",
-}
-"""What may split a table whose file's name promises another mark, and what to do then."""
-
-BEGINNINGS = {
-    b"\xff\xfe": "it is UTF-16; convert it with iconv -f utf-16 -t utf-8",
-    b"\xfe\xff": "it is UTF-16; convert it with iconv -f utf-16 -t utf-8",
-    b"\x1f\x8b": "it is gzipped; let its name end in .gz",
-    b"PK\x03\x04": "it is a zip archive or a spreadsheet; unpack it, or save it as .csv",
-    b"PAR1": "it is Parquet; let its name end in .parquet",
-}
-"""What a file is that begins so, and is no text in any encoding that keeps ASCII."""
 
 Rows = Iterator[tuple[str, ...]]
 
@@ -72,7 +56,7 @@ def read_rows(file: Path, columns: list[str] | None, encoding: str) -> Rows:
             raise UserError(f"data.columns={columns}: {file} is plain text and has no columns")
         return ((line,) for _, line in lines_of(file, encoding) if line)
     header = columns_of(file, encoding)
-    there = f"{shown(header)}{other_mark(file, header)}"
+    there = ", ".join(name if name.isprintable() else repr(name) for name in header)
     if columns is None:
         raise UserError(
             f"data.columns is not set: {file} has columns {there}; name one, two or three of them: data.columns=[A,B]"
@@ -81,32 +65,14 @@ def read_rows(file: Path, columns: list[str] | None, encoding: str) -> Rows:
         raise UserError(f"data.columns={columns}: {file} has no column {', '.join(missing)}; it has {there}")
     if repeated := [name for name in columns if header.count(name) > 1]:
         raise UserError(f"data.columns={columns}: {file} has more than one column {', '.join(repeated)}")
-    return {".csv": _csv, ".tsv": _csv, ".jsonl": _jsonl, ".parquet": _parquet}[kind(file)](file, columns, encoding)
-
-
-def other_mark(file: Path, header: list[str]) -> str:
-    """Words for a .csv or .tsv file that seems to have one column, as another mark than its ending's splits it.
-
-    "" for any other file.
-    """
-    if kind(file) not in DELIMITERS or len(header) != 1:
-        return ""
-    mark = next((mark for mark in OTHER_MARKS if mark in header[0]), None)
-    return f": its columns are split by {OTHER_MARKS[mark]}" if mark else ""
-
-
-def shown(names: list[str]) -> str:
-    """A file's own column names, for a message: a line end or a control character stands there as its escape."""
-    return ", ".join(name if name.isprintable() else repr(name) for name in names)
+    return {".jsonl": _jsonl, ".parquet": _parquet}.get(kind(file), _csv)(file, columns, encoding)
 
 
 def lines_of(file: Path, encoding: str) -> Iterator[tuple[int, str]]:
-    """(line number, text without its end) of a plain or gzipped file.
+    """(line number, text without its end) of a plain or gzipped file. encoding: one that keeps ASCII as it is.
 
-    Raises UserError for an encoding that does not exist or cannot be cut at line ends, for a file that cannot be read,
-    and at the first line that is not in the encoding.
+    Raises UserError for a file that cannot be read, and at the first line that is not in the encoding.
     """
-    check_encoding(file, encoding)
     number = 0
     try:
         with reading(file), gzip.open(file) if file.suffix == ".gz" else open(file, "rb") as lines:
@@ -114,33 +80,14 @@ def lines_of(file: Path, encoding: str) -> Iterator[tuple[int, str]]:
                 yield number, line.decode(encoding).strip("\r\n\ufeff" if number == 1 else "\r\n")
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
-        with open(file, "rb") as opened:
-            start = opened.read(4)
-        known = next((what for begins, what in BEGINNINGS.items() if start.startswith(begins)), None)
-        advice = known if file.suffix != ".gz" and known else "convert the file or set data.encoding"
-        raise UserError(f"{file}, line {number}: byte 0x{byte:02x} is not {encoding}; {advice}") from error
+        raise UserError(
+            f"{file}, line {number}: byte 0x{byte:02x} is not {encoding}: convert the file, set data.encoding, or let "
+            "its name end as its kind does (.gz, .parquet)"
+        ) from error
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        if "Not a gzipped file" in str(error) and number == 0:
-            plain = f"{file} is not gzipped, though it is called so"
-            raise UserError(f"{plain}; let its name end in {kind(file)}") from error
         raise UserError(
             f"{file}, after line {number}: the gzip file is damaged ({error}); copy or compress it again"
         ) from error
-
-
-def check_encoding(file: Path, encoding: str) -> None:
-    """Raise UserError for an encoding that Python lacks, and for those that write ASCII as other than itself."""
-    try:
-        keeps = PLAIN.encode(encoding) == PLAIN.encode("ascii") and PLAIN.encode("ascii").decode(encoding) == PLAIN
-    except LookupError as error:
-        raise UserError(f"data.encoding={encoding}: {error}; utf-8 and latin-1 are the usual ones") from error
-    except UnicodeError:  # idna's words have 63 letters at most
-        keeps = False
-    if not keeps:
-        raise UserError(
-            f"data.encoding={encoding}: only encodings that keep ASCII as it is can be read; convert {file} with "
-            f"iconv -f {encoding} -t utf-8"
-        )
 
 
 @contextmanager

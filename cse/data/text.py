@@ -29,12 +29,14 @@ Rows = Callable[[], Iterator[tuple[str, ...]]]
 
 
 def text_encoding(name: str) -> str:
-    """The name. Raises ValueError where Python knows no encoding of text by it."""
+    """The name. Raises ValueError for none of a text encoding, and for one that writes ASCII as other than itself."""
+    ascii = "".join(map(chr, range(32, 127))) + "\\x41\n"  # idna and unicode_escape, too, are encodings
     try:
-        "".encode(name)
-    except LookupError as error:
-        raise ValueError("must be the name of a text encoding, such as utf-8 or latin-1") from error
-    return name
+        if ascii.encode(name) == ascii.encode("ascii") and ascii.encode("ascii").decode(name) == ascii:
+            return name
+    except (LookupError, UnicodeError):  # idna's words have 63 letters at most
+        pass
+    raise ValueError("must be the name of a text encoding that keeps ASCII as it is, such as utf-8 or latin-1")
 
 
 Encoding = Annotated[str, AfterValidator(text_encoding)]
