@@ -44,9 +44,8 @@ test-all: check ## Those of many processes too: kills, SLURM, a browser, fuzz, e
 pins: $(READY) ## Pin the newest versions that fit together in constraints.txt; `make test` then says whether they do
 	$(BIN)/python .ci/pins.py
 
-readme: $(READY) ## Write from conf/ and sweeps/: README's table of choices, and which sweeps need which data
+readme: $(READY) ## Write README's table of choices from conf/
 	$(BIN)/python -m cse.cli.help README.md
-	$(BIN)/python -m cse.sweep.needs
 
 docs: $(READY) ## Build the documents into site/; a link that leads nowhere fails
 	$(BIN)/python -m sphinx -q -W --keep-going -d site/.doctrees docs site

@@ -10,6 +10,7 @@ from cse.config.compose import composed
 from cse.report import figures, published
 from cse.report.spec import parse
 from cse.sweep import jobs
+from cse.sweep.overrides import quoted
 
 SWEEPS = Path(__file__).resolve().parents[1] / "sweeps"
 
@@ -168,7 +169,7 @@ def runs(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("sweeps")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", NAMES)
 def test_the_first_and_the_last_job_run(name, runs, monkeypatch):
     """smoke=true: a tiny encoder of the real width, tiny data; a job that scores a run has that run made first."""
@@ -180,7 +181,7 @@ def test_the_first_and_the_last_job_run(name, runs, monkeypatch):
     def call(job: jobs.Job, folder: Path) -> None:
         if (folder / "results.json").exists():
             return
-        monkeypatch.setattr("sys.argv", [job.program, *job.arguments, f"hydra.run.dir={jobs.quoted(folder)}"])
+        monkeypatch.setattr("sys.argv", [job.program, *job.arguments, f"hydra.run.dir={quoted(folder)}"])
         (train if job.program == "cse-train" else evaluate).main()  # a failure leaves with an exit code
         assert json.loads((folder / "results.json").read_text())["status"] == "done"
 

@@ -99,22 +99,30 @@ def place_of(name: str, paths: dict[str, str | None]) -> Path | str | None:
 
 def list_datasets(arguments: argparse.Namespace) -> int:
     """Print the datasets, or those that are named with their sweeps."""
-    from cse.sweep.needs import kept
-
-    names = [parse(name)[0] for name in arguments.names] or list(DATASETS)
-    sweeps, paths = kept(), config_paths()
-    for name in names:
+    asked = [parse(name)[0] for name in arguments.names]
+    sweeps, paths = sweeps_by_dataset(asked), config_paths()
+    for name in asked or DATASETS:
         about, place = DATASETS[name], place_of(name, paths)
-        count = len(sweeps[name])
-        by = " ".join(sweeps[name]) if arguments.names else f"{count} sweep{'' if count == 1 else 's'}"
         lines = [
             f"{about.about}",
             f"{size_of(about.bytes)}; {about.licence}",
-            f"needed by {' '.join(about.reads)}; {by or 'no sweep'}",
+            f"needed by {' '.join(about.reads)}" + (f"; {' '.join(sweeps[name]) or 'no sweep'}" if asked else ""),
             f"here: {place}" if place else f"not here: {how_to_get(name)}",
         ]
         print_beside(f"{name:<13}", lines)
     return 0
+
+
+def sweeps_by_dataset(names: Sequence[str]) -> dict[str, list[str]]:
+    """The sweeps that read each of the datasets. Every sweep is composed for it, which is said."""
+    from cse.config.groups import choices
+    from cse.sweep.jobs import read
+    from cse.sweep.needs import datasets_of
+
+    if names:
+        print("asking every sweep what it reads: half a minute", file=sys.stderr)
+    by_sweep = {sweep: datasets_of(read(sweep)) for sweep in choices("sweep")} if names else {}
+    return {name: [sweep for sweep, read in by_sweep.items() if name in read] for name in names}
 
 
 def how_to_get(name: str) -> str:

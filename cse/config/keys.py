@@ -19,7 +19,7 @@ class Key(NamedTuple):
 
     fixed: a run that goes on must have the same value. harmless: it is science, but no number in a table depends on it.
     of_line: on a line that starts many jobs, it is the line's and not the jobs'. once: it is forgotten when a run goes
-    on.
+    on. named: it is no science, and yet part of the name of a job's folder, by which finished jobs are found again.
     """
 
     role: Role
@@ -27,6 +27,7 @@ class Key(NamedTuple):
     harmless: bool = False
     of_line: bool = False
     once: bool = False
+    named: bool = False
 
 
 OTHERS = Key("science", fixed=True)
@@ -46,17 +47,18 @@ KEYS: dict[str, Key] = {
     "case": Key("science"),  # the name of several settings
     "checkpoint": Key("science"),  # of cse-eval
     # Machine
-    "paths": Key("machine"),
-    "allow_partial": Key("machine"),  # what data there is; the scores are marked
-    "data.cache_dir": Key("machine"),
-    "augmentation.cache_dir": Key("machine"),
-    "aux_modality.data.cache": Key("machine"),
-    "aux_modality.data.workers": Key("machine"),
+    "paths": Key("machine", named=True),
+    "paths.cache": Key("machine"),
+    "allow_partial": Key("machine", named=True),  # what data there is; the scores are marked
+    "data.cache_dir": Key("machine", named=True),
+    "augmentation.cache_dir": Key("machine", named=True),
+    "aux_modality.data.cache": Key("machine", named=True),
+    "aux_modality.data.workers": Key("machine", named=True),
     "trainer.workers": Key("machine"),
     "trainer.devices": Key("machine", fixed=True),  # each process has random states of its own
     # Logging
     "tracker": Key("logging"),
-    "note": Key("logging"),
+    "note": Key("logging", named=True),
     "hydra": Key("logging"),  # what is left of it below
     "trainer.log_every": Key("logging"),
     "trainer.save_every": Key("logging"),
@@ -90,8 +92,13 @@ def role(key: str) -> Role:
 
 
 def is_science(key: str) -> bool:
-    """Whether a key decides what is learned or scored: it names a job's folder, and a report compares it."""
+    """Whether a key decides what is learned or scored: a report compares it."""
     return entry(key).role == "science"
+
+
+def names_a_job(key: str) -> bool:
+    """Whether the name of a job's folder depends on a key, which may not change between two starts of the job."""
+    return is_science(key) or entry(key).named
 
 
 def changes_a_table(key: str) -> bool:

@@ -25,6 +25,7 @@ from cse.report.survey import survey
 from cse.report.table import build
 from cse.report.verdicts import judged
 from cse.sweep import jobs
+from cse.sweep.overrides import expanded, key_of, value_of
 
 
 def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
@@ -102,11 +103,9 @@ def planned(sweep: jobs.Sweep, scale: str) -> list[Config]:
     if sweep.sweeper != "basic":
         return []
     combinations = []
-    for job in jobs.expanded(sweep.axes([f"scale={scale}"])):
-        own = sorted(
-            (axis for axis in job if not is_idle(axis, job, sweep)), key=lambda axis: jobs.key_of(axis) == "seed"
-        )
-        values = {jobs.key_of(axis): yaml.safe_load(jobs.value_of(axis)) for axis in own}
+    for job in expanded(sweep.axes([f"scale={scale}"])):
+        own = sorted((axis for axis in job if not is_idle(axis, job, sweep)), key=lambda axis: key_of(axis) == "seed")
+        values = {key_of(axis): yaml.safe_load(value_of(axis)) for axis in own}
         if values and values not in combinations:
             combinations.append(values)
     return combinations
@@ -114,10 +113,8 @@ def planned(sweep: jobs.Sweep, scale: str) -> list[Config]:
 
 def is_idle(axis: str, job: list[str], sweep: jobs.Sweep) -> bool:
     """Whether it is the seed of an encoder that is only scored: there is one job for all of them."""
-    case = next((jobs.value_of(one) for one in job if jobs.key_of(one) == "case"), None)
-    words = sweep.cases.get(case, []) if case else []
-    trained = any(word.startswith("checkpoint=run:") for word in words)
-    return jobs.key_of(axis) == "seed" and words[:1] == ["cse-eval"] and not trained
+    cases = [sweep.cases[value_of(one)] for one in job if key_of(one) == "case"]
+    return key_of(axis) == "seed" and any(case.is_untrained for case in cases)
 
 
 def departing(runs: list[Run], sweep: str, seed: str) -> list[Run]:
@@ -125,13 +122,13 @@ def departing(runs: list[Run], sweep: str, seed: str) -> list[Run]:
     read, own, known = cache(jobs.read), cache(configuration), choices("sweep")
 
     def departures(run: Run) -> tuple[str, ...]:
-        name = next((jobs.value_of(o) for o in run.overrides if o.startswith("sweep=")), sweep)
+        name = next((value_of(o) for o in run.overrides if o.startswith("sweep=")), sweep)
         if name not in known:
             return (f"sweep={name}",)
-        overrides = [o for o in read(name).departures(run.overrides) if jobs.key_of(o) != seed]
+        overrides = [o for o in read(name).departures(run.overrides) if key_of(o) != seed]
         case = run.get("case")
         config = own(name, case) if overrides and (case is None or case in read(name).cases) else None
-        return tuple(o for o in overrides if config is None or differs(run, config, jobs.key_of(o)))
+        return tuple(o for o in overrides if config is None or differs(run, config, key_of(o)))
 
     return [replace(run, departures=departures(run)) for run in runs]
 

@@ -4,9 +4,9 @@ A sweep's YAML (sweeps/<paper>/<table>.yaml, the config group `sweep`) holds set
 
     hydra.sweeper.params  the axes, in Hydra's notation; on the command line KEY=... replaces an axis
     cases                 {name: [override, ...]}: rows that differ in several settings at once. `case` is then one more
-                          axis, over all of them; case=a,b picks some. A case that starts with cse-eval trains nothing:
-                          it is a job of cse-eval, with its own settings only, e.g. on another sweep's run,
-                          checkpoint=run:whitenedcse/table1:whitened_bert
+                          axis, over all of them; case=a,b picks some. A case that trains nothing is
+                          {program: cse-eval, set: [override, ...]}, with settings of cse-eval only; with
+                          `of: PAPER/TABLE/CASE` it scores the run of another sweep's case
     same_runs_as          the sweep whose folder holds these jobs too: one run serves several tables
     search_each           the axes of which every combination gets a search of its own (hydra.sweeper searches the rest)
     laptop                axes with fewer values, or fewer cases, for scale=laptop, which also runs three seeds
@@ -15,18 +15,25 @@ A sweep's YAML (sweeps/<paper>/<table>.yaml, the config group `sweep`) holds set
 What several tables of a paper share is in a file one folder deeper, which their `defaults` name.
 """
 
-import hashlib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Annotated, Literal
 
 from omegaconf import DictConfig, OmegaConf
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 
 from cse.config.compose import SWITCH, composed, nearest, without_hydra
-from cse.config.keys import changes_a_table, identity, is_science, key_of
+from cse.config.groups import file_of
+from cse.config.keys import changes_a_table, identity, is_science, key_of, names_a_job
 from cse.dotted import Config
 from cse.errors import UserError
+from cse.sweep.overrides import digest, expanded, merged, quoted, value_of
+
+CONFIGS = {"cse-train": "train", "cse-eval": "evaluate"}
+"""The config that each program composes."""
 
 OWN_KEYS = ("cases", "report", "same_runs_as", "search_each", "laptop")
 SEEDS = "1,2,3"  # of scale=laptop, where the sweep has none of its own
@@ -47,20 +54,55 @@ class Job:
     scores: "tuple[Path, Job] | None" = None
 
 
-@dataclass(frozen=True)
-class Sweep:
-    """What a sweep's YAML says beside its settings; see above. folder: PAPER/TABLE whose runs it shares, or its own."""
+class Case(BaseModel):
+    """One row. set: its overrides, of `program`. of: PAPER/TABLE/CASE whose run cse-eval scores."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    program: Literal["cse-train", "cse-eval"] = "cse-train"
+    of: str | None = None
+    set: list[str] = []
+
+    @model_validator(mode="before")
+    @classmethod
+    def from_list(cls, content: object) -> object:
+        """A list is the overrides of a case that trains."""
+        return {"set": content} if isinstance(content, list) else content
+
+    @model_validator(mode="after")
+    def check_of(self) -> "Case":
+        """`of` is for cse-eval, and names a sweep and its case."""
+        if self.of is not None and (self.program != "cse-eval" or self.of.count("/") != 2):
+            raise ValueError("`of` is PAPER/TABLE/CASE, beside `program: cse-eval`")
+        return self
+
+    @property
+    def is_untrained(self) -> bool:
+        """Whether it scores an encoder that no run made: there is one job of it for all seeds."""
+        return self.program == "cse-eval" and self.of is None
+
+
+Axes = dict[str, Annotated[str, BeforeValidator(str)]]
+"""Values in Hydra's notation, by key."""
+
+
+class Sweep(BaseModel):
+    """What a sweep's YAML says beside its settings; see above. trials: of each search; 1 in a grid."""
 
     name: str
-    folder: Path
-    params: dict[str, str]
-    cases: dict[str, list[str]]
-    search_each: list[str]
+    params: Axes
     sweeper: str  # basic: a grid
-    trials: int  # of each search
-    own_keys: list[str]
-    report: Config | None
-    laptop: dict[str, str] = field(default_factory=dict)  # axes with fewer values, for scale=laptop
+    trials: int
+    cases: dict[str, Case] = {}
+    report: Config | None = None
+    same_runs_as: str | None = None
+    search_each: list[str] = []
+    laptop: Axes = {}
+
+    @property
+    def folder(self) -> Path:
+        """PAPER/TABLE whose runs it shares, or its own."""
+        return Path(self.same_runs_as or self.name)
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -102,36 +144,41 @@ class Sweep:
     def job(self, overrides: Sequence[str]) -> Job:
         """The job of one combination. Raises UserError for a case that the sweep does not have."""
         overrides = [override.lstrip("+") for override in overrides if key_of(override) != "sweep"]
-        case = next((value_of(override) for override in overrides if key_of(override) == "case"), None)
-        if case is not None and case not in self.cases:
-            near = nearest(case, list(self.cases))
-            raise UserError(f"case={case} is not a case of sweep={self.name}{near}; it has {', '.join(self.cases)}")
-        bundle = list(self.cases[case]) if case is not None else []
-        if bundle and bundle[0] == "cse-eval":
-            return self.evaluation(bundle[1:], overrides)
-        arguments = merged([*bundle, *overrides])
-        own = [f"sweep={self.name}", *arguments, *(f"~{key}" for key in self.own_keys), "hydra.mode=RUN", "resume=auto"]
+        name = next((value_of(override) for override in overrides if key_of(override) == "case"), None)
+        if name is not None and name not in self.cases:
+            near = nearest(name, list(self.cases))
+            raise UserError(f"case={name} is not a case of sweep={self.name}{near}; it has {', '.join(self.cases)}")
+        case = Case() if name is None else self.cases[name]
+        if case.program == "cse-eval":
+            return self.evaluation(case, overrides)
+        arguments = merged([*case.set, *overrides])
+        without = [f"~{key}" for key in OWN_KEYS if key in self.model_fields_set]
+        own = [f"sweep={self.name}", *arguments, *without, "hydra.mode=RUN", "resume=auto"]
         return Job(self.slug(overrides, arguments), "cse-train", own)
 
-    def evaluation(self, bundle: list[str], overrides: list[str]) -> Job:
-        """The job of a case that starts with cse-eval; checkpoint=run:SWEEP:CASE is the run of that sweep's case."""
-        keys = {str(key) for key in composed("evaluate", [])}
+    def evaluation(self, case: Case, overrides: list[str]) -> Job:
+        """The job of a case that scores an encoder: the run of another sweep's case, where `of` names it."""
+        keys = keys_of_evaluation()
         mine = [override for override in overrides if root_of(override) in keys]
-        run = next((value_of(argument) for argument in bundle if argument.startswith("checkpoint=run:")), None)
-        if run is None:
-            arguments = merged([*bundle, *mine])
+        if case.of is None:
+            arguments = merged([*case.set, *mine])
             return Job(self.slug(mine, arguments), "cse-eval", arguments)
-        folder, trained = run_of(run, [override for override in overrides if root_of(override) not in keys - SHARED])
-        arguments = merged([*bundle, *(override for override in mine if root_of(override) != "model")])
-        renamed = [argument.replace(run, f"run:{trained.name}") for argument in arguments]
-        whole = [f"checkpoint={quoted(folder)}" if key_of(a) == "checkpoint" else a for a in arguments]
-        return Job(self.slug(overrides, renamed), "cse-eval", whole, (folder, trained))
+        name, _, trained_case = case.of.rpartition("/")
+        its_own = [override for override in overrides if root_of(override) not in keys - SHARED]
+        sweep = read(name)
+        trained = sweep.job([f"case={trained_case}", *its_own])
+        folder = (sweep.place(its_own) / trained.name).absolute()
+        arguments = merged(
+            [*case.set, *(override for override in mine if root_of(override) not in ("model", "checkpoint"))]
+        )
+        slug = self.slug(overrides, [f"checkpoint=run:{trained.name}", *arguments])
+        return Job(slug, "cse-eval", [f"checkpoint={quoted(folder)}", *arguments], (folder, trained))
 
     def departures(self, overrides: Sequence[str]) -> list[str]:
         """Those of a run's overrides that decide what it runs and that neither the axes nor the cases hold."""
         axes = {"case", "checkpoint", *self.params}
-        bundled = {override for bundle in self.cases.values() for override in bundle}
-        rest = [o for o in overrides if not o.startswith("~") and o not in bundled]
+        of_cases = {override for case in self.cases.values() for override in case.set}
+        rest = [o for o in overrides if not o.startswith("~") and o not in of_cases]
         return [o for o in rest if key_of(o) not in axes and changes_a_table(key_of(o))]
 
     def slug(self, readable: Sequence[str], arguments: Sequence[str]) -> str:
@@ -142,35 +189,34 @@ class Sweep:
         return short_name(shown, (a for a in arguments if decides(a) and key_of(a) != "case"))  # its words say it
 
 
+def read(name: str) -> Sweep:
+    """The sweep of that name. Raises UserError for an unknown name, and for a key of its own that is wrong."""
+    config = composed("train", [f"sweep={name}"])
+    content: Config = OmegaConf.to_container(without_hydra(config))  # type: ignore[assignment]
+    sweeper = config.hydra.sweeper
+    try:
+        return Sweep(
+            name=name,
+            params=dict(sweeper.params or {}),
+            sweeper=config.hydra.runtime.choices["hydra/sweeper"],
+            trials=sweeper.get("n_trials", 1),
+            **{key: content[key] for key in OWN_KEYS if key in content},
+        )
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        where = ".".join(str(part) for part in wrong["loc"])
+        raise UserError(f"{file_of('sweep', name)}: {where}: {wrong['msg']}") from None
+
+
+@cache
+def keys_of_evaluation() -> frozenset[str]:
+    """The keys of conf/evaluate.yaml."""
+    return frozenset(str(key) for key in composed("evaluate", []))
+
+
 def scale_of(arguments: Sequence[str]) -> str:
     """The value of scale=; paper where the arguments name none."""
     return next((value_of(argument) for argument in arguments if key_of(argument) == "scale"), "paper")
-
-
-def run_of(reference: str, overrides: Sequence[str]) -> tuple[Path, Job]:
-    """The folder and the job of run:SWEEP:CASE with these overrides. Raises UserError for an unknown case."""
-    _, name, case = reference.split(":")
-    sweep = read(name)
-    trained = sweep.job([f"case={case}", *overrides])
-    return (sweep.place(overrides) / trained.name).absolute(), trained
-
-
-def read(name: str) -> Sweep:
-    """The sweep of that name. Raises UserError for an unknown name."""
-    config = composed("train", [f"sweep={name}"])
-    cases = OmegaConf.to_container(config.get("cases") or OmegaConf.create({}))
-    return Sweep(
-        name=name,
-        folder=Path(config.get("same_runs_as") or name),
-        params={key: str(values) for key, values in (config.hydra.sweeper.params or {}).items()},
-        cases={str(case): [str(override) for override in bundle] for case, bundle in cases.items()},  # type: ignore[union-attr]
-        search_each=list(config.get("search_each") or []),
-        sweeper=config.hydra.runtime.choices["hydra/sweeper"],
-        trials=config.hydra.sweeper.get("n_trials", 1),
-        own_keys=[key for key in OWN_KEYS if key in config],
-        laptop={str(key): str(values) for key, values in (config.get("laptop") or {}).items()},
-        report=OmegaConf.to_container(config.report) if "report" in config else None,  # type: ignore[arg-type]
-    )
 
 
 def short_name(shown: Sequence[str], decisive: Iterable[str], first: str = "") -> str:
@@ -185,65 +231,14 @@ def short_name(shown: Sequence[str], decisive: Iterable[str], first: str = "") -
     return f"{text[:SLUG]}-{digest(decisive)}"
 
 
-def digest(overrides: Iterable[str]) -> str:
-    """Eight hexadecimal digits of overrides, whatever their order."""
-    return hashlib.sha1(" ".join(sorted(overrides)).encode()).hexdigest()[:8]
-
-
-def is_axis(override: str) -> bool:
-    """Whether it gives a key several values (a,b  range(...)  interval(...)  glob(...))."""
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-
-    return OverridesParser.create().parse_override(override).is_sweep_override()
-
-
-def sampled(overrides: Sequence[str]) -> list[str]:
-    """The overrides with the first of its values for each axis."""
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-    from hydra.core.override_parser.types import IntervalSweep
-
-    sample = []
-    for override in OverridesParser.create().parse_overrides(list(overrides)):
-        if not override.is_sweep_override():
-            sample.append(override.input_line or "")
-            continue
-        value = override.value()
-        first = value.start if isinstance(value, IntervalSweep) else next(override.sweep_string_iterator())
-        sample.append(f"{override.get_key_element()}={first}")
-    return sample
-
-
-def expanded(overrides: Sequence[str]) -> list[list[str]]:
-    """Hydra's own product of all `key=a,b` and `key=range(...)`; of a key given twice the last counts."""
-    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-
-    return BasicSweeper.split_arguments(OverridesParser.create().parse_overrides(list(overrides)), None)[0]
-
-
-def merged(overrides: Sequence[str]) -> list[str]:
-    """Each key once; the last wins, so that the command line beats a case."""
-    return list({key_of(override): override for override in overrides}.values())
-
-
 def decides(override: str) -> bool:
     """Whether an override changes what a job computes."""
-    return is_science(key_of(override))
+    return names_a_job(key_of(override))
 
 
 def root_of(override: str) -> str:
     """`trainer` of `trainer.lr=1e-5`."""
     return key_of(override).partition(".")[0]
-
-
-def value_of(override: str) -> str:
-    """`1e-5` of `trainer.lr=1e-5`, without quotes around it."""
-    return override.partition("=")[2].strip("'\"")
-
-
-def quoted(value: object) -> str:
-    """A value as Hydra's grammar takes it whole, whatever is in it."""
-    return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def settings(config: DictConfig) -> Config:

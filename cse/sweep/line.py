@@ -6,59 +6,64 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from omegaconf import DictConfig
+
 from cse.config import compose as composition
 from cse.config.keys import entry, key_of
 from cse.errors import MissingResource, UserError
 from cse.sweep import jobs, multirun
+from cse.sweep.overrides import expanded, first_values, is_axis, merged, value_of
 
 MULTI = ("-m", "--multirun")
 INFORM = ("--cfg", "-c", "--info", "-i", "--shell-completion", "-sc", "--hydra-help", "--version")  # nothing is run
-NOT_PASSED = ("hydra.launcher.n_jobs", "hydra.sweeper.n_trials")
-"""Those of Hydra's launcher and sweeper that the line reads itself."""
-INSTALL = "pip install -e '.[launchers]'"
-PLUGINS = {
-    ("hydra/launcher", "joblib"): ("hydra_joblib_launcher", INSTALL),
-    ("hydra/launcher", "submitit"): ("hydra_submitit_launcher", INSTALL),
-    ("hydra/sweeper", "optuna"): (
-        "hydra_optuna_sweeper",
-        "hydra/sweeper=smac (pip install -e '.[smac]') is the search that this project keeps; "
-        "pip install hydra-optuna-sweeper brings optuna 2.10, as it refuses optuna 3 and later",
-    ),
-}
+LAUNCHERS, SWEEPERS = ("basic", "submitit_slurm", "submitit_local"), ("basic", "smac")
+SUBMITIT = ("submitit", "launchers")
+PACKAGES = {"submitit_slurm": SUBMITIT, "submitit_local": SUBMITIT, "smac": ("smac", "smac")}
+"""The package of each choice, and the extra that brings it."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """given: the line's values by key; the last of a key counts. jobs_own: the overrides that are the jobs'.
+    """given: the line's values by key; the last of a key counts. own: the overrides that are the jobs'.
 
-    passed: those that are for Hydra's launcher and sweeper. table: what names the jobs and gives their arguments.
+    table: what names the jobs and gives their arguments. hydra: the values of hydra.launcher and hydra.sweeper.
     """
 
     program: str
     given: dict[str, str]
-    jobs_own: list[str]
-    passed: list[str]
+    own: list[str]
     table: jobs.Sweep | multirun.Multirun
+    hydra: DictConfig
+
+    @property
+    def launcher(self) -> str:
+        """basic: this machine; else submitit_slurm or submitit_local."""
+        return self.hydra.runtime.choices["hydra/launcher"]
 
     @property
     def sweeper(self) -> str:
-        """Hydra's sweeper; "basic" is a grid, any other a search."""
-        return self.given.get("hydra/sweeper", self.table.sweeper)
+        """basic: a grid; smac: a search."""
+        return self.hydra.runtime.choices["hydra/sweeper"]
 
     @property
     def trials(self) -> int:
-        """The jobs of each search; 1 in a grid. Raises UserError unless it is a whole number of at least 1."""
-        return 1 if self.sweeper == "basic" else self.count("hydra.sweeper.n_trials", self.table.trials)
+        """The jobs of each search; 1 in a grid."""
+        return self.hydra.sweeper.get("n_trials", 1)
 
     @property
     def parallel(self) -> int:
-        """Jobs at the same time. Raises UserError unless it is a whole number of at least 1."""
-        return self.count("jobs.parallel", 1)
+        """Jobs at the same time."""
+        return int(self.given.get("jobs.parallel", "1"))
+
+    @property
+    def fail_fast(self) -> bool:
+        """Whether no job is started after one that failed."""
+        return self.switch("jobs.fail_fast")
 
     @property
     def folder(self) -> Path:
         """Where the jobs' folders lie."""
-        return Path(self.given.get("hydra.sweep.dir", self.table.place(self.jobs_own)))
+        return Path(self.given.get("hydra.sweep.dir", self.table.place(self.own)))
 
     @property
     def title(self) -> str:
@@ -70,24 +75,32 @@ class Line:
         """The command that compares the jobs."""
         if not self.table.name:
             return f"cse-report runs={self.folder}"
-        elsewhere = f" runs={self.folder}" if jobs.scale_of(self.jobs_own) != "paper" else ""
+        elsewhere = f" runs={self.folder}" if jobs.scale_of(self.own) != "paper" else ""
         return f"cse-report sweep={self.table.name}{elsewhere}"
 
     def rows(self) -> list[list[str]]:
-        """The overrides of each job of a grid, equal jobs (a cse-eval that no axis changes) once; or of each search.
+        """The overrides of each job of a grid; or of each search, with the ranges that it searches.
 
-        Raises UserError for a search without a range.
+        Raises UserError for no job, and for a search without a range.
         """
-        overrides = jobs.merged([*self.table.axes(self.jobs_own), *self.jobs_own])
+        overrides = merged([*self.table.axes(self.own), *self.own])
         if self.sweeper == "basic":
-            return list({self.table.job(row).name: row for row in jobs.expanded(overrides)}.values())
-        searches = [with_fixed(overrides, fixed) for fixed in self.table.searches(self.jobs_own)]
-        if not all(any(map(jobs.is_axis, search)) for search in searches):
+            rows = expanded(overrides)
+            if not rows:
+                raise UserError(f"{' '.join(filter(is_axis, self.own))}: no job is left; is a range empty?")
+            return rows
+        searches = [with_fixed(overrides, fixed) for fixed in self.table.searches(self.own)]
+        if not all(any(map(is_axis, search)) for search in searches):
             raise UserError(
                 f"hydra/sweeper={self.sweeper} has nothing to search: give a key a range, as in "
                 "'trainer.lr=tag(log,interval(1e-6,1e-4))'"
             )
         return searches
+
+    def jobs(self) -> list[jobs.Job]:
+        """The jobs of a grid, equal ones (a cse-eval that no axis changes) once; of each search, one for example."""
+        planned = [self.table.job(first_values(row)) for row in self.rows()]
+        return list({job.name: job for job in planned}.values()) if self.sweeper == "basic" else planned
 
     def switch(self, key: str) -> bool:
         """The value of a switch, False without one. Raises UserError for anything but a word for truth."""
@@ -96,50 +109,56 @@ class Line:
             raise UserError(f"{key}={value}: must be yes or no")
         return composition.SWITCH[value.lower()]
 
-    def count(self, key: str, default: int) -> int:
-        """The value of a count. Raises UserError unless it is a whole number of at least 1."""
-        value = self.given.get(key, str(default))
-        if not value.isdecimal() or int(value) < 1:
-            raise UserError(f"{key}={value}: must be a whole number of at least 1")
-        return int(value)
-
     def check(self) -> None:
-        """Raise UserError for a line that cannot start jobs, MissingResource for a plug-in that is not installed."""
-        composition.refuse_sizes(self.jobs_own)
-        resume, launcher = self.given.get("resume", "null"), self.given.get("hydra/launcher", "joblib")
+        """Raise UserError for a line that cannot start jobs, MissingResource for a package that is not installed."""
+        composition.refuse_sizes(self.own)
         if "RANK" in os.environ:
             raise UserError("-m and sweep= start processes of their own: run them without torchrun, accelerate or srun")
-        if resume not in ("auto", "null", ""):
+        if (resume := self.given.get("resume", "null")) not in ("auto", "null", ""):
             raise UserError(f"resume={resume} goes on with one run; many go on when the same line is given again")
-        if self.parallel > 1 and launcher != "joblib":
+        for key, value in (
+            ("jobs.parallel", self.given.get("jobs.parallel", "1")),
+            ("hydra.sweeper.n_trials", str(self.trials)),
+        ):
+            if not value.isdecimal() or int(value) < 1:
+                raise UserError(f"{key}={value}: must be a whole number of at least 1")
+        if self.parallel > 1 and self.launcher != "basic":
             raise UserError(
-                f"jobs.parallel={self.parallel} is for jobs on this machine, and hydra/launcher={launcher} is not: "
-                "hydra.launcher.array_parallelism=N bounds a cluster's"
+                f"jobs.parallel={self.parallel} is for this machine, not for hydra/launcher={self.launcher}: "
+                "hydra.launcher.array_parallelism=N bounds a cluster's jobs"
             )
-        plugins = self.given | ({"hydra/launcher": "joblib"} if self.parallel > 1 else {})
-        for (key, start), (module, advice) in PLUGINS.items():
-            if plugins.get(key, "").startswith(start) and find_spec(f"hydra_plugins.{module}") is None:
-                raise MissingResource(f"{key}={plugins[key]} is not installed: {advice}")
+        self.switch("jobs.fail_fast")
+        for choice in (self.launcher, self.sweeper):
+            package, extra = PACKAGES.get(choice, (None, None))
+            if package is not None and find_spec(package) is None:
+                raise MissingResource(f"{choice} needs the package {package}: pip install -e '.[{extra}]'")
 
 
 def is_many(arguments: Sequence[str]) -> bool:
     """Whether these are the arguments of many jobs, and not of one of them or of a look at the config."""
-    sweeps = [jobs.value_of(argument) for argument in arguments if argument.startswith("sweep=")]
-    single = "hydra.mode=RUN" in arguments or any(argument in INFORM for argument in arguments)
-    several = any(argument in MULTI for argument in arguments)
-    return not single and (several or is_named(sweeps[-1] if sweeps else None))
+    given = {key_of(argument): value_of(argument) for argument in arguments}
+    if given.get("hydra.mode") == "RUN" or any(argument in INFORM for argument in arguments):
+        return False
+    starts = [given.get(key) not in (None, "basic") for key in ("hydra/launcher", "hydra/sweeper")]
+    return any(argument in MULTI for argument in arguments) or is_named(given.get("sweep")) or any(starts)
 
 
 def read(arguments: Sequence[str], program: str) -> Line:
     """The line of these arguments. Raises UserError for an unknown sweep, and what Line.check raises."""
     arguments = [argument for argument in arguments if argument not in MULTI]
-    given = {key_of(argument): jobs.value_of(argument) for argument in arguments}
+    given = {key_of(argument): value_of(argument) for argument in arguments}
+    for key, known in (("hydra/launcher", LAUNCHERS), ("hydra/sweeper", SWEEPERS)):
+        if given.get(key, "basic") not in known:
+            hint = "; jobs.parallel=N is N jobs at a time on this machine" if key == "hydra/launcher" else ""
+            raise UserError(f"{key}={given[key]} is not a choice; the choices: {', '.join(known)}{hint}")
     own = [argument for argument in arguments if not entry(key_of(argument)).of_line]
-    passed = [
-        a for a in arguments if a.startswith(("hydra.launcher.", "hydra.sweeper.")) and key_of(a) not in NOT_PASSED
-    ]
-    table = jobs.read(given["sweep"]) if is_named(given.get("sweep")) else multirun.of_line(program, own)
-    line = Line(program, given, own, passed, table)
+    named = given["sweep"] if is_named(given.get("sweep")) else None
+    table = jobs.read(named) if named else multirun.of_line(program, own)
+    words = [a for a in arguments if key_of(a).startswith(("hydra/", "hydra.launcher.", "hydra.sweeper."))]
+    config_name = jobs.CONFIGS[program]
+    with composition.explaining(words, config_name):
+        hydra = composition.composed(config_name, [*([f"sweep={named}"] if named else []), *words]).hydra
+    line = Line(program, given, own, table, hydra)
     line.check()
     return line
 
@@ -149,7 +168,7 @@ def is_named(sweep: str | None) -> bool:
     return sweep not in (None, "null", "")
 
 
-def with_fixed(arguments: Sequence[str], search: Sequence[str]) -> list[str]:
-    """The arguments, with the values that a search keeps fixed in place of their own."""
-    fixed = {key_of(override) for override in search}
-    return [*search, *(argument for argument in arguments if key_of(argument) not in fixed)]
+def with_fixed(overrides: Sequence[str], fixed: Sequence[str]) -> list[str]:
+    """The overrides, with the values that a search keeps fixed in place of their own."""
+    keys = {key_of(override) for override in fixed}
+    return [*fixed, *(override for override in overrides if key_of(override) not in keys)]

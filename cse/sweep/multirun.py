@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cse.config.keys import key_of
-from cse.sweep.jobs import Job, decides, is_axis, merged, short_name
+from cse.sweep.jobs import Job, decides, short_name
+from cse.sweep.overrides import is_axis, merged
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,6 @@ class Multirun:
     keys: tuple[str, ...]
     name: str = ""
     sweeper: str = "basic"
-    trials: int = 50  # of a search, where hydra.sweeper.n_trials says nothing
 
     def place(self, arguments: Sequence[str]) -> Path:
         """The folder of its jobs, relative to where it is started."""

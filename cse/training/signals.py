@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from subprocess import Popen
 from types import FrameType
+from typing import Self
 
 from cse.errors import Interrupted
 
@@ -34,7 +35,7 @@ class Signals:
         self.waits = False
         self.process, self.requested_at = os.getpid(), 0.0
 
-    def __enter__(self) -> "Signals":
+    def __enter__(self) -> Self:
         is_main = threading.current_thread() is threading.main_thread()
         self.before = {one: signal.signal(one, self.receive) for one in handled() if is_main}
         return self
@@ -101,6 +102,7 @@ class SignalForwarder(Signals):
     def receive(self, number: int, frame: FrameType | None) -> None:
         """Handle a signal, as Python calls it; a process that has ended is left alone."""
         if os.getpid() == self.process:
+            self.note(number)  # before they are told: a thread that adds one meanwhile tells it
             for process in self.processes:
                 process.send_signal(number)
         super().receive(number, frame)

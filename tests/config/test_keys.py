@@ -5,7 +5,7 @@ from omegaconf import OmegaConf
 
 from cse.config.compose import composed
 from cse.config.groups import choices
-from cse.config.keys import KEYS, changes_a_table, entry, identity, is_science, key_of, makes_again
+from cse.config.keys import KEYS, changes_a_table, entry, identity, is_science, key_of, makes_again, names_a_job
 from cse.dotted import flattened
 
 RECORDED = ("scale.replaced", "choices", "sources")  # in the records of runs, not in conf/
@@ -56,6 +56,11 @@ def test_a_run_goes_on_with_the_same_science_and_as_many_processes():
 def test_a_table_depends_on_science_but_for_more_scores_and_other_ways_to_the_same():
     keys = ["trainer.lr", "model", "eval", "eval.sts.senteval", "trainer.chunk", "trainer.watch", "paths.cache", "note"]
     assert list(filter(changes_a_table, keys)) == ["trainer.lr", "model"]
+
+
+def test_finished_jobs_are_found_by_science_and_by_where_its_data_lies():
+    keys = ["trainer.lr", "paths.senteval", "paths.cache", "allow_partial", "note", "trainer.workers", "tracker.wandb"]
+    assert list(filter(names_a_job, keys)) == ["trainer.lr", "paths.senteval", "allow_partial", "note"]
 
 
 def test_only_what_says_what_a_run_is_makes_it_again():

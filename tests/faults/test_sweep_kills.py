@@ -1,45 +1,37 @@
-"""A sweep whose launcher, worker or both are killed: the same line goes on, and its job ends as if nothing had been."""
+"""A sweep whose launcher, job or both are killed, or that is told to stop: the same line goes on to the same end."""
 
+import json
 import os
 import signal
 import subprocess
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 from killed import arguments, assert_same_run, logged
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 
-def sweep(small_run: list[str], folder: Path) -> list[str]:
+def sweep(small_run: list[str], folder: Path, seeds: str = "1") -> list[str]:
     program, *words = arguments(small_run, folder)
-    return [program, "-m", "seed=1", *words[:-1], f"hydra.sweep.dir={folder}"]
-
-
-def children(parent: int) -> list[int]:
-    """The processes that this one started."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            if int(stat.read_text().rpartition(")")[2].split()[1]) == parent:
-                found.append(int(stat.parent.name))
-        except OSError:  # it has ended
-            continue
-    return found
+    return [program, "-m", f"seed={seeds}", *words[:-1], f"hydra.sweep.dir={folder}"]
 
 
 def job_of(folder: Path) -> Path:
     return next(path.parent for path in folder.glob("*/.lock"))
 
 
-def wait_for_steps(folder: Path, steps: int) -> None:
+def wait_until(is_so) -> None:
     deadline = time.monotonic() + 600
-    while time.monotonic() < deadline:
-        if list(folder.glob("*/.lock")) and sum("train/loss" in event for event in logged(job_of(folder))) >= steps:
-            return
+    while not is_so():
+        assert time.monotonic() < deadline
         time.sleep(0.02)
-    raise AssertionError("the job never came so far")
+
+
+def has_steps(folder: Path, steps: int) -> bool:
+    return sum("train/loss" in event for event in logged(folder)) >= steps
 
 
 @pytest.fixture(scope="module")
@@ -48,23 +40,44 @@ def straight(tmp_path_factory) -> Path:
     return tmp_path_factory.mktemp("straight") / "sweep"
 
 
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds processes in /proc")
-@pytest.mark.parametrize("dies", ["launcher", "worker", "both"])
+@pytest.mark.parametrize("dies", ["launcher", "job", "both"])
 def test_the_same_line_goes_on(small_run, tmp_path, straight, dies):
     if not straight.exists():
         subprocess.run(sweep(small_run, straight), check=True, capture_output=True)
-    command = sweep(small_run, tmp_path / "sweep")
+    command, folder = sweep(small_run, tmp_path / "sweep"), tmp_path / "sweep"
     launcher = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    wait_for_steps(tmp_path / "sweep", 5)
-    workers = children(launcher.pid)
-    assert len(workers) == 1
-    for process in {"launcher": [launcher.pid], "worker": workers, "both": [launcher.pid, *workers]}[dies]:
-        os.kill(process, signal.SIGKILL)
-    assert launcher.wait() == (1 if dies == "worker" else -signal.SIGKILL)
-    for _ in range(60):  # a worker that outlived its launcher is not joined by a second: it is "running"
+    wait_until(lambda: list(folder.glob("*/.lock")) and has_steps(job_of(folder), 5))
+    (job,) = psutil.Process(launcher.pid).children()
+    for process in {"launcher": [launcher], "job": [job], "both": [launcher, job]}[dies]:
+        process.kill()
+    assert launcher.wait() == (1 if dies == "job" else -signal.SIGKILL)
+    for _ in range(60):  # a job that outlived its launcher is not joined by a second: it is "running"
         again = subprocess.run(command, check=True, capture_output=True, text=True)
         if "1 of 1 done" in again.stdout:
             break
         assert "0 of 1 done, 1 running" in again.stdout
         time.sleep(0.5)
-    assert_same_run(job_of(straight), job_of(tmp_path / "sweep"))
+    assert_same_run(job_of(straight), job_of(folder))
+
+
+@pytest.mark.parametrize(("number", "whole_group"), [(signal.SIGINT, True), (signal.SIGTERM, False)])
+def test_jobs_at_the_same_time_all_save(small_run, tmp_path, number, whole_group):
+    """Ctrl-C goes to every process, `kill` to the line's alone."""
+    folder = tmp_path / "sweep"
+    line = subprocess.Popen(
+        [*sweep(small_run, folder, "1,2,3"), "trainer.epochs=100", "jobs.parallel=2"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    wait_until(lambda: sum(has_steps(lock.parent, 2) for lock in folder.glob("*/.lock")) == 2)
+    (os.killpg if whole_group else os.kill)(line.pid, number)
+    out, err = line.communicate(timeout=600)
+    assert line.returncode == 128 + number, out + err
+    assert f"stopped by {number.name}; this goes on: cse-train -m " in err.splitlines()[-1]
+    assert "Traceback" not in err
+    results = [json.loads(path.read_text()) for path in folder.glob("seed_*/results.json")]
+    assert [result["status"] for result in results] == ["interrupted"] * 2
+    assert len(list(folder.glob("seed_*/last/state.safetensors"))) == 2

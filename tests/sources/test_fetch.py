@@ -20,7 +20,6 @@ from cse.sources.check import check
 from cse.sources.fetch import fetch, unpacked
 from cse.sources.web import download
 from cse.sources.where import where
-from cse.sweep import needs
 
 SENTENCES = b"sent0,sent1,hard_neg\na,b,c\nd,e,f\n"
 
@@ -185,12 +184,3 @@ def test_the_catalogue_has_every_choice_that_reads_data():
     for name, about in DATASETS.items():
         assert about.revision is None or len(about.revision) == 40, name
         assert {"hub": about.repo, "server": about.urls, "package": about.package, "part": name}[about.fetch], name
-
-
-def test_what_sweeps_need_is_as_kept():
-    """A sample composed anew (all of them take half a minute), and no sweep forgotten."""
-    kept = needs.kept()
-    assert set(kept) == set(DATASETS)
-    assert {name for names in kept.values() for name in names} == set(groups.choices("sweep"))
-    mine = {dataset for dataset, names in kept.items() if "nonling/table6" in names}
-    assert needs.needs(["nonling/table6"]) == {one: ["nonling/table6"] * (one in mine) for one in DATASETS}

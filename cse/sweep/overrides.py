@@ -1,0 +1,57 @@
+"""The words of a command line, KEY=VALUE, and what Hydra's grammar makes of them: several values, ranges, quotes."""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+
+from cse.config.keys import key_of
+
+
+def value_of(override: str) -> str:
+    """`1e-5` of `trainer.lr=1e-5`, without quotes around it."""
+    return override.partition("=")[2].strip("'\"")
+
+
+def quoted(value: object) -> str:
+    """A value as Hydra's grammar takes it whole, whatever is in it."""
+    return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def merged(overrides: Sequence[str]) -> list[str]:
+    """Each key once; the last wins, so that the command line beats a case."""
+    return list({key_of(override): override for override in overrides}.values())
+
+
+def is_axis(override: str) -> bool:
+    """Whether it gives a key several values (a,b  range(...)  interval(...)  glob(...))."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    return OverridesParser.create().parse_override(override).is_sweep_override()
+
+
+def expanded(overrides: Sequence[str]) -> list[list[str]]:
+    """Hydra's own product of all `key=a,b` and `key=range(...)`; of a key given twice the last counts."""
+    from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    return BasicSweeper.split_arguments(OverridesParser.create().parse_overrides(list(overrides)), None)[0]
+
+
+def first_values(overrides: Sequence[str]) -> list[str]:
+    """The overrides with the first of its values for each axis, and the lower end of each interval."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.core.override_parser.types import IntervalSweep
+
+    first = []
+    for override in OverridesParser.create().parse_overrides(list(overrides)):
+        if not override.is_sweep_override():
+            first.append(override.input_line or "")
+            continue
+        values = override.value()
+        value = values.start if isinstance(values, IntervalSweep) else next(override.sweep_string_iterator())
+        first.append(f"{override.get_key_element()}={value}")
+    return first
+
+
+def digest(overrides: Iterable[str]) -> str:
+    """Eight hexadecimal digits of overrides, whatever their order."""
+    return hashlib.sha1(" ".join(sorted(overrides)).encode()).hexdigest()[:8]

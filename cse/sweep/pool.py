@@ -1,0 +1,42 @@
+"""Jobs on this machine: some at a time, each in a process of its own, with a GPU of its own where there are some."""
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from queue import SimpleQueue
+
+from cse.sweep import process
+from cse.sweep.jobs import Job
+from cse.sweep.process import NOT_RUN, Outcome
+from cse.sweep.start import Start
+
+
+def run_here(planned: Sequence[Job], folder: Path, start: Start, parallel: int = 1) -> list[Outcome]:
+    """Run jobs, `parallel` at a time, and return their outcomes in the same order."""
+    gpus = visible_gpus() if parallel > 1 else []
+    slots: SimpleQueue[str | None] = SimpleQueue()
+    for number in range(parallel):
+        slots.put(gpus[number % len(gpus)] if gpus else None)
+
+    def run(job: Job) -> Outcome:
+        if refusal := start.refusal():
+            outcome = Outcome(job.name, NOT_RUN, detail=refusal)
+        else:
+            gpu = slots.get()
+            outcome = process.run(job, folder / job.name, start.signals, gpu)
+            slots.put(gpu)
+        start.end(outcome)
+        return outcome
+
+    with ThreadPoolExecutor(parallel) as threads:
+        return list(threads.map(run, planned))
+
+
+def visible_gpus() -> list[str]:
+    """The GPUs of this process, as CUDA_VISIBLE_DEVICES names them."""
+    import torch
+
+    count = torch.cuda.device_count()
+    named = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    return named.split(",") if count and named else [str(gpu) for gpu in range(count)]

@@ -1,0 +1,150 @@
+"""One job of a sweep: nothing if it is done already, else a process in its folder, which goes on from its checkpoint.
+
+What became of it is read from that folder. The process holds a lock there, so that no other start runs it beside it.
+"""
+
+import fcntl
+import os
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from cse.config import scale
+from cse.config.compose import composed
+from cse.config.keys import key_of
+from cse.dotted import Json
+from cse.errors import RunError, UserError
+from cse.files import read_json
+from cse.record.runs import read_run
+from cse.record.status import DONE, FAILED, RUNNING, status_of
+from cse.sweep import jobs
+from cse.sweep.overrides import quoted
+from cse.training.signals import SIGNALS, SignalForwarder
+
+DONE_BEFORE, KILLED, INTERRUPTED, NOT_RUN = "done before", "killed", "interrupted", "not run"
+MODULES = {"cse-train": "cse.cli.train", "cse-eval": "cse.cli.evaluate"}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a job in one start. score: its name and value. seconds: it took. detail: why, or what to do."""
+
+    job: str
+    state: str
+    score: tuple[str, float] | None = None
+    detail: str = ""
+    seconds: float = 0.0
+
+    @property
+    def failed(self) -> bool:
+        """Whether it should have ended otherwise."""
+        return self.state in (FAILED, KILLED, INTERRUPTED)
+
+
+def run(job: jobs.Job, folder: Path, signals: SignalForwarder, gpu: str | None = None) -> Outcome:
+    """Run one job, unless it is done. signals: hands what comes on to its process. gpu: the only one that it sees."""
+    try:
+        return run_locked(job, folder, signals, {} if gpu is None else {"CUDA_VISIBLE_DEVICES": gpu})
+    except (UserError, RunError) as error:
+        return Outcome(job.name, FAILED, detail=str(error))
+
+
+def run_locked(job: jobs.Job, folder: Path, signals: SignalForwarder, environment: dict[str, str]) -> Outcome:
+    """Run one job, unless it is done, or its folder's lock is another process's."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with open(folder / ".lock", "w") as lock:  # its child holds it too, so an orphan is not joined by a second
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            status = status_of(read_run(folder))
+            detail = status.detail if status.state == RUNNING else "another process is starting it"
+            return Outcome(job.name, RUNNING, detail=detail)
+        if (known := known_outcome(job, folder)) is not None:
+            return known
+        command, started = command_of(job, folder), time.monotonic()
+        if signals.requested is not None:
+            return Outcome(job.name, INTERRUPTED)
+        with open(folder / "job.log", "ab") as log:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=os.environ | {"PYTHONUNBUFFERED": "1"} | environment,
+                pass_fds=[lock.fileno()],
+            )
+        signals.add(process)
+        code = process.wait()
+    return ended(job, folder, code, time.monotonic() - started, stopped=signals.requested is not None)
+
+
+def known_outcome(job: jobs.Job, folder: Path) -> Outcome | None:
+    """The outcome of a job that needs no process: it is done, or what it scores is not there. None for any other."""
+    before = read_json(folder / "results.json")
+    if before.get("status") == DONE:
+        changes = differences(job, before)
+        if not changes:
+            return Outcome(job.name, DONE_BEFORE, score_of(before))
+        detail = f"{folder} is done, with {', '.join(changes[:3])}: move it away to run the job again"
+        return Outcome(job.name, FAILED, detail=detail)
+    if job.scores and read_json(job.scores[0] / "results.json").get("status") != DONE:
+        maker = " ".join(a for a in job.scores[1].arguments if a.startswith(("sweep=", "case=")))
+        return Outcome(job.name, FAILED, detail=f"it scores {job.scores[0]}, which is not done: cse-train {maker}")
+    return None
+
+
+def ended(job: jobs.Job, folder: Path, code: int, seconds: float, *, stopped: bool) -> Outcome:
+    """The outcome of a job whose process ended with `code`. stopped: whether it was sent a signal."""
+    results = read_json(folder / "results.json")
+    if code == 0 and results.get("status") == DONE:
+        return Outcome(job.name, DONE, score_of(results), seconds=seconds)
+    if code > 128 or (stopped and -code in SIGNALS):  # it heard the signal, or died of it before it listened
+        detail = "the same line again goes on from where it stopped"
+        return Outcome(job.name, INTERRUPTED, detail=detail, seconds=seconds)
+    if code < 0:
+        detail = f"by signal {-code}; the same line again goes on from its last checkpoint"
+        return Outcome(job.name, KILLED, detail=detail, seconds=seconds)
+    lines = (folder / "job.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    last = lines[-1].removeprefix(f"{job.program}: ") if lines else "it printed nothing"
+    return Outcome(job.name, FAILED, detail=f"{last} ({folder / 'job.log'})", seconds=seconds)
+
+
+def command_of(job: jobs.Job, folder: Path) -> list[str]:
+    """The process's command: its results and its model card show the program's name, W&B the job's group and name."""
+    start = f"import sys; sys.argv[0] = {job.program!r}; from {MODULES[job.program]} import main; main()"
+    names = []
+    config = composed(jobs.CONFIGS[job.program], job.arguments)
+    if "wandb" in config.tracker:
+        group = config.hydra.runtime.choices.get("sweep") or folder.parent.name
+        names = [f"tracker.wandb.group={quoted(group)}", f"tracker.wandb.name={quoted(job.name)}"]
+        names = [name for name in names if key_of(name) not in map(key_of, job.arguments)]
+    return [sys.executable, "-c", start, *job.arguments, *names, f"hydra.run.dir={quoted(folder)}"]
+
+
+def differences(job: jobs.Job, results: Json) -> list[str]:
+    """`key=before (now after)` of each setting in which the finished run differs from the job as it is now."""
+    if job.program != "cse-train":
+        return []
+    config = composed("train", job.arguments)
+    scale.fit(config)
+    if config.smoke:  # its settings were shrunk
+        return []
+    now = jobs.settings(config)
+    before = jobs.settings(DictConfig(results["config"]))
+    return [f"{key}={before[key]} (now {now[key]})" for key in now if key in before and before[key] != now[key]]
+
+
+def score_of(results: Json) -> tuple[str, float] | None:
+    """The score that selects; where nothing selects, the first average, else the first score.
+
+    None where there is none, or it is no number (results.json has null for NaN).
+    """
+    metrics = results["metrics"]
+    selected = (results["config"].get("trainer") or {}).get("select")
+    averages = [name for name in metrics if name.endswith("average")]
+    name = selected if selected in metrics else next(iter([*averages, *metrics]), None)
+    return None if name is None or metrics[name] is None else (name, metrics[name])

@@ -1,0 +1,93 @@
+"""hydra/sweeper=smac: Bayesian optimisation by SMAC's ask and tell.
+
+VICReg's search in Pappadopulo & Farina 2024. SMAC's hyper-parameter facade: a random forest and expected improvement,
+after a Sobol design of a quarter of the trials. Every score is kept in .smac/ in the sweep's folder, so a search that
+is started again continues; a job that failed or was killed is proposed anew.
+"""
+
+import json
+import logging
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from ConfigSpace import Categorical, Configuration, ConfigurationSpace, Float
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import IntervalSweep, Override
+from omegaconf import DictConfig
+from smac import HyperparameterOptimizationFacade as Facade
+from smac import Scenario
+from smac.runhistory.dataclasses import TrialInfo, TrialValue
+from smac.runhistory.enumerations import StatusType
+
+from cse.files import read_lines
+from cse.sweep.jobs import Job, decides
+from cse.sweep.line import Line
+from cse.sweep.overrides import digest, merged
+from cse.sweep.process import Outcome
+from cse.sweep.start import Start
+
+Launch = Callable[[Sequence[Job]], list[Outcome]]
+"""Runs jobs, and returns when they have ended."""
+
+
+def search(line: Line, row: Sequence[str], start: Start, launch: Launch) -> None:
+    """Ask, launch and tell until all scores are known, those of earlier starts among them. row: the search's overrides.
+
+    `key=interval(a,b)` (uniform) and `key=choice(...)` are searched; what the job's score says is maximised.
+    """
+    settings = line.hydra.sweeper
+    axes = {o.key_or_group: o for o in OverridesParser.create().parse_overrides(list(row)) if o.is_sweep_override()}
+    memory = line.folder / ".smac" / f"{digest(filter(decides, row))}-{settings.seed}.jsonl"
+    memory.parent.mkdir(parents=True, exist_ok=True)
+    optimiser = optimiser_of(axes, settings, memory.parent)
+    count = replay(optimiser, memory)
+    while count < settings.n_trials and start.refusal() is None:
+        trials = [optimiser.ask() for _ in range(min(settings.batch, settings.n_trials - count))]
+        jobs = [line.table.job(merged([*row, *proposal(axes, trial.config)])) for trial in trials]
+        for trial, outcome in zip(trials, launch(jobs), strict=True):
+            optimiser.tell(trial, trial_value(outcome.score))
+            if outcome.score is not None:
+                with open(memory, "a", encoding="utf-8") as lines:
+                    lines.write(json.dumps({"config": dict(trial.config), "score": outcome.score[1]}) + "\n")
+        count += len(trials)
+
+
+def optimiser_of(axes: dict[str, Override], settings: DictConfig, folder: Path) -> Facade:
+    """SMAC over the axes. Its own files, which nothing reads, go to `folder` too."""
+    logging.getLogger("smac").setLevel(logging.WARNING)
+    space = ConfigurationSpace(seed=settings.seed)
+    for key, override in axes.items():
+        value = override.value()
+        if isinstance(value, IntervalSweep):
+            bounds = (value.start, value.end)
+            space.add(Float(key, bounds, log="log" in value.tags))  # type: ignore[arg-type]
+        else:
+            space.add(Categorical(key, list(override.sweep_string_iterator())))
+    scenario = Scenario(
+        space, deterministic=True, n_trials=settings.n_trials, seed=settings.seed, output_directory=folder
+    )
+    design = Facade.get_initial_design(scenario, n_configs=max(2, round(settings.initial_share * settings.n_trials)))
+    return Facade(scenario, lambda config, seed: math.nan, initial_design=design, overwrite=True, logging_level=False)
+
+
+def proposal(axes: dict[str, Override], config: Configuration) -> list[str]:
+    """SMAC's values of the axes, as overrides: six significant digits of a number."""
+    values = {key: config[key] for key in axes}
+    return [f"{key}={value:.6g}" if isinstance(value, float) else f"{key}={value}" for key, value in values.items()]
+
+
+def replay(optimiser: Facade, memory: Path) -> int:
+    """Tell a new SMAC the trials of an earlier start. Returns their number."""
+    lines = read_lines(memory)
+    for line in lines:
+        config = Configuration(optimiser.scenario.configspace, values=line["config"])
+        optimiser.tell(TrialInfo(config, seed=0), trial_value(("", line["score"])), save=False)
+    return len(lines)
+
+
+def trial_value(score: tuple[str, float] | None) -> TrialValue:
+    """A job's score as SMAC's cost, which it minimises; none, of a job that failed, as a crash."""
+    if score is None:
+        return TrialValue(cost=math.inf, status=StatusType.CRASHED)
+    return TrialValue(cost=-score[1])

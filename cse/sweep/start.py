@@ -1,0 +1,59 @@
+"""One start of many jobs: what has become of each, as it ends and in a table, and whether another one is started."""
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+from cse.record.status import DONE, FAILED, RUNNING
+from cse.sweep.process import DONE_BEFORE, INTERRUPTED, KILLED, NOT_RUN, Outcome
+from cse.training.signals import SignalForwarder
+
+
+class Start:
+    """The outcomes of one start. signals: a first one lets no more job start. fail_fast: nor does a failed job."""
+
+    def __init__(self, signals: SignalForwarder, *, fail_fast: bool = False):
+        self.signals, self.fail_fast = signals, fail_fast
+        self.ended: dict[str, Outcome] = {}
+
+    def end(self, outcome: Outcome) -> None:
+        """Keep a job's outcome, and print it."""
+        self.ended[outcome.job] = outcome
+        text = outcome.detail if outcome.score is None else "{} {:.2f}".format(*outcome.score)
+        print(f"{time.strftime('%H:%M:%S')}  {outcome.state:11}  {outcome.job}  {text}".rstrip(), flush=True)
+
+    @property
+    def failure(self) -> Outcome | None:
+        """The first job that failed or was killed."""
+        return next((outcome for outcome in list(self.ended.values()) if outcome.failed), None)
+
+    def refusal(self) -> str | None:
+        """Why no more job is started; None where one may be."""
+        if self.signals.requested is not None:
+            return "stopped by a signal"
+        if self.fail_fast and self.failure is not None:
+            return f"jobs.fail_fast=true, and {self.failure.job} failed"
+        return None
+
+    def print_table(self, title: str, planned: Sequence[str], report: str) -> None:
+        """Print a line for each job, the planned ones first, how many are done, and the command that compares them."""
+        from rich.console import Console
+        from rich.table import Table
+
+        outcomes = [self.ended.get(name, Outcome(name, NOT_RUN)) for name in dict.fromkeys([*planned, *self.ended])]
+        names = {outcome.score[0] for outcome in outcomes if outcome.score}
+        heading = names.pop() if len(names) == 1 else "score"
+        table = Table(box=None, header_style="bold")
+        for column in ("job", "state", heading, "time", ""):  # in a narrow terminal names and reasons are folded
+            table.add_column(column, overflow="fold", no_wrap=column in ("state", heading, "time"))
+        for one in outcomes:
+            score = "" if one.score is None else "{} {:.2f}".format(*one.score).removeprefix(f"{heading} ")
+            seconds = "" if one.state == NOT_RUN else f"{one.seconds:.0f} s"
+            table.add_row(one.job, one.state, score, seconds, one.detail)
+        on_terminal = sys.stdout.isatty()
+        Console(width=None if on_terminal else 200, soft_wrap=not on_terminal, markup=False).print(table)
+        states = Counter(outcome.state for outcome in outcomes)
+        done = states[DONE] + states[DONE_BEFORE]
+        others = [f"{states[one]} {one}" for one in (FAILED, KILLED, INTERRUPTED, RUNNING) if states[one]]
+        print(f"{title}: {', '.join([f'{done} of {len(outcomes)} done', *others])}; {report}")

@@ -1,0 +1,125 @@
+"""The jobs of a sweep's YAML: their arguments, their folders' names, and what a wrong key of the file says."""
+
+from pathlib import Path
+
+import pytest
+
+from cse.config import groups
+from cse.config.groups import CONF_DIR
+from cse.errors import UserError
+from cse.sweep import jobs
+from cse.sweep.engine import check_settings
+from cse.sweep.needs import datasets_of
+
+
+@pytest.mark.parametrize(
+    ("sweep", "words", "name"),
+    [
+        ("nonling/table_a1", "", "visual_bert-batch_size_64-trainer.lr_1e-05-aux_modality.lr_5e-06-7f8aab80"),
+        ("whitenedcse/table4", "seed=3 paths.senteval=data/SentEval",
+         "num_groups_32-shuffle_True-seed_3-senteval_SentEval-ef57b62a"),
+        ("whitenedcse/table1", "case=bert_whitening eval.sts.parts.test=[STS12]",
+         "bert_whitening-test__STS12_-78983e25"),
+        ("nonling/table_d1", "case=visual_bert seed=3 model=minilm", "visual_bert-seed_3-model_minilm-38c592b7"),
+        ("noncontrastive/table2", "scale=laptop", "bert_avg-scale_laptop-739648c9"),
+        ("declutr/figure2", "smoke=true trainer.chunk=8",
+         "small_p1-anchors_1-strategy_all-temperature_0.0005-smoke_True-chunk_8-b5fc5ee4"),
+    ],
+)  # fmt: skip
+def test_the_folders_of_jobs_that_are_done_are_found_again(sweep, words, name):
+    """The names that the second edition gave."""
+    assert jobs.read(sweep).jobs(words.split())[0].name == name
+
+
+def test_a_name_says_what_a_job_runs():
+    table = jobs.read("nonling/table_a1")
+    name = table.jobs([])[0].name
+    assert len(name) <= jobs.SLUG + 9
+    assert len({job.name for job in table.jobs([])}) == 324
+    same = ["tracker=none", "paths.cache=/tmp/x", "trainer.workers=3", "hydra/launcher=basic", "jobs.parallel=2"]
+    assert table.jobs(same)[0].name == name
+    a, b = (table.jobs(order)[0].name for order in (["seed=1", "model.num_layers=2"], ["model.num_layers=2", "seed=1"]))
+    assert a == b != name
+    assert "seed_1-num_layers_2" in jobs.read("whitenedcse/table5").jobs(["seed=1", "model.num_layers=2"])[0].name
+
+
+def test_the_command_line_replaces_axes_and_beats_cases():
+    table = jobs.read("nonling/table3")
+    assert [len(table.jobs(words)) for words in ([], ["seed=7"])] == [20, 4]
+    assert len(table.jobs(["case=simcse_bert,visual_bert", "seed=1,2,3"])) == 6
+    assert table.place([]) == Path("runs/nonling/table3")
+    assert table.place(["smoke=true"]) == Path("runs/smoke/nonling/table3")  # never among real scores
+    assert table.place(["scale=laptop"]) == Path("runs/laptop/nonling/table3")
+    arguments = table.jobs(["case=simcse_bert", "seed=1", "model=minilm"])[0].arguments
+    assert arguments[0] == "sweep=nonling/table3"
+    assert [a for a in arguments if a.startswith("model=")] == ["model=minilm"]
+    assert {"case=simcse_bert", "hydra.mode=RUN", "resume=auto", "~cases", "~report"} <= set(arguments)
+
+
+def test_no_file_of_conf_has_the_name_of_a_sweeps_own_key():
+    """~report in a job's line drops the sweep's key; Hydra 1.4 takes the name of a file for that file."""
+    assert not [key for key in jobs.OWN_KEYS if Path(CONF_DIR, f"{key}.yaml").exists()]
+
+
+def test_a_setting_that_only_some_cases_have():
+    table = jobs.read("nonling/table3")
+    more = ["aux_modality.init=random", "trainer.lr=0.5"]
+    both = table.jobs(["case=visual_bert,visual_roberta", "seed=1", *more])
+    assert all(set(more) <= set(job.arguments) for job in both)
+    check_settings(both)
+    forced = table.job(["case=visual_bert", "++aux_modality.init=random", "seed=1"])
+    assert forced == table.job(["case=visual_bert", "aux_modality.init=random", "seed=1"])
+
+
+def test_what_a_run_was_told_beyond_its_sweep():
+    table = jobs.read("nonling/table3")
+    own = table.job(["case=visual_bert", "seed=3"]).arguments
+    assert table.departures(own) == []
+    more = ["trainer.max_steps=60", "paths.cache=/x", "tracker=none", "trainer.lr=1", "seed=9", "jobs.parallel=2"]
+    more += ["trainer.chunk=8", "eval=[stsb,sts,geometry]", "note=mine"]
+    assert table.departures([*own, *more]) == ["trainer.max_steps=60", "trainer.lr=1"]
+
+
+def test_an_evaluation_finds_the_run_it_scores():
+    """Its checkpoint is the other sweep's folder for the same seed and model; keys of training are not its own."""
+    more = ["seed=3", "model=minilm", "trainer.max_steps=9", "eval.transfer.tasks=[CR]"]
+    (scored,) = jobs.read("nonling/table_d1").jobs(["case=visual_bert", *more])
+    (trained,) = jobs.read("nonling/table1").jobs(["case=visual_bert", *more[:3]])
+    folder = Path("runs/nonling/table1", trained.name).absolute()
+    assert (scored.program, scored.scores) == ("cse-eval", (folder, trained))
+    assert scored.arguments == [f"checkpoint='{folder}'", "eval=[transfer]", "case=visual_bert", more[3]]
+    # plain encoders are the same whatever the seed: one job, not three
+    assert len(jobs.read("declutr/table_s1").jobs(["seed=1,2,3"])) == 8
+
+
+@pytest.mark.parametrize(
+    ("content", "key"),
+    [
+        ("cases: {a: {program: cse-evl}}", r"cases\.a\.program: .*'cse-eval'"),
+        ("cases: {a: {program: cse-eval, sets: [model=bert]}}", r"cases\.a\.sets"),
+        ("cases: {a: {of: nonling/table1/visual_bert}}", r"cases\.a: .*program: cse-eval"),
+        ("cases: {a: {program: cse-eval, of: visual_bert}}", r"cases\.a: .*PAPER/TABLE/CASE"),
+        ("cases: {a: model=bert}", r"cases\.a"),
+        ("cases: [model=bert]", "cases"),
+        ("search_each: model", "search_each"),
+    ],
+)
+def test_a_wrong_key_of_a_sweeps_file_is_named(tmp_path, monkeypatch, content, key):
+    file = tmp_path / "sweep" / "mine" / "one.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text(f"# @package _global_\n{content}\n")
+    monkeypatch.setenv(groups.OWN, str(tmp_path))
+    with pytest.raises(UserError, match=rf"mine/one\.yaml: {key}"):
+        jobs.read("mine/one")
+
+
+@pytest.mark.parametrize(
+    ("sweep", "datasets"),
+    [
+        ("nonling/table6", {"nli", "senteval", "imagenet", "librispeech"}),
+        ("declutr/table_s1", {"senteval", "probing", "coco"}),
+        ("noncontrastive/table1_vicreg", {"wiki1m", "senteval"}),
+    ],
+)
+def test_the_datasets_of_a_sweep(sweep, datasets):
+    assert datasets_of(jobs.read(sweep)) == datasets

@@ -1,0 +1,114 @@
+"""Which lines start many jobs, which are refused, and what jobs and folders a line with -m has."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from cse.errors import MissingResource, UserError
+from cse.sweep import line, multirun
+from cse.sweep.overrides import first_values, is_axis
+
+
+@pytest.mark.parametrize(
+    ("words", "is_many"),
+    [
+        ("sweep=a/b", True),
+        ("-m seed=1,2", True),
+        ("--multirun seed=1", True),
+        ("seed=1 hydra/launcher=submitit_slurm", True),
+        ("hydra/sweeper=smac trainer.lr=interval(1,2)", True),
+        ("sweep=null", False),
+        ("objective=barlow hydra/launcher=basic", False),
+        ("-m seed=1,2 --cfg job", False),
+        ("sweep=a/b --cfg job", False),
+        ("sweep=a/b hydra.mode=RUN", False),
+    ],
+)
+def test_lines_that_start_many_jobs(words, is_many):
+    assert line.is_many(words.split()) == is_many
+
+
+@pytest.mark.parametrize(
+    ("words", "key"),
+    [
+        ("-m seed=1,2 resume=outputs/x", "resume=outputs/x"),
+        ("-m seed=1,2 jobs.parallel=0", "jobs.parallel=0"),
+        ("-m seed=1,2 jobs.parallel=many", "jobs.parallel=many"),
+        ("-m seed=1,2 jobs.parallel=2 hydra/launcher=submitit_slurm", "array_parallelism"),
+        ("-m seed=1,2 jobs.fail_fast=maybe", "jobs.fail_fast=maybe"),
+        ("-m seed=1,2 hydra/launcher=joblib", "hydra/launcher=joblib.*jobs.parallel=N"),
+        ("-m seed=1,2 hydra/sweeper=optuna", "hydra/sweeper=optuna"),
+        ("-m seed=1,2 hydra/launcher=submitit_slurm hydra.launcher.partitoin=gpu", "partitoin"),
+        ("-m seed=1 hydra/sweeper=smac", "nothing to search"),
+        ("-m seed=1,2 hydra/sweeper=smac hydra.sweeper.n_trials=0", "hydra.sweeper.n_trials=0"),
+        ("-m seed=range(3,3)", "range"),
+        ("-m objective=barlow,simcse objective.lambd=1", r"objective\.lambd;.*in the job objective_simcse"),
+        ("sweep=whitenedcse/tabel4", "did you mean whitenedcse/table4"),
+        ("sweep=nonling/table1 case=visual_brt", "did you mean visual_bert"),
+        ("sweep=whitenedcse/table5 trainer.learning_rate=1", "trainer.learning_rate"),
+        ("sweep=nonling/table3 aux_modality.init=random", "aux_modality.init.*in the job simcse_bert"),
+        ("sweep=nonling/table1 trainer.lr=-1", "trainer.lr=-1"),
+    ],
+)
+def test_a_line_that_cannot_start_is_refused_before_anything_is_written(many, tmp_path, words, key):
+    with pytest.raises(UserError, match=key):
+        many(words)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_missing_package_and_a_launcher_of_processes_are_refused(many, monkeypatch):
+    monkeypatch.setattr(line, "find_spec", lambda name: None)
+    for words, extra in (
+        ("hydra/sweeper=smac trainer.lr=interval(1,2)", "smac"),
+        ("hydra/launcher=submitit_slurm", "launchers"),
+    ):
+        with pytest.raises(MissingResource, match=rf"pip install -e '\.\[{extra}\]'"):
+            many(f"-m seed=1 {words}")
+    monkeypatch.setenv("RANK", "0")
+    with pytest.raises(UserError, match="torchrun"):
+        many("-m seed=1,2")
+
+
+def names(words: str) -> list[str]:
+    return [job.name for job in line.read(words.split(), "cse-train").jobs()]
+
+
+def test_jobs_are_named_by_the_axes():
+    """With the hashes that the second edition gave: finished jobs are found again."""
+    assert [name.rpartition("-")[0] for name in names("-m objective=barlow,vicreg seed=1,2 tracker=none")] == [
+        "objective_barlow-seed_1", "objective_barlow-seed_2", "objective_vicreg-seed_1", "objective_vicreg-seed_2",
+    ]  # fmt: skip
+    assert names("-m seed=1 paths.senteval=x objective=barlow trainer.lr=1e-5")[0].startswith("seed_1-")
+    assert names("-m seed=1,2 paths.senteval=x objective=barlow trainer.lr=1e-5")[0] == "seed_1-908cf6d8"
+    (scored,) = line.read(["-m", "checkpoint=runs/a", "eval=stsb"], "cse-eval").jobs()
+    assert scored.name == "checkpoint_a-eval_stsb-9c206042"
+
+
+def place(words: str, program: str = "cse-train") -> Path:
+    return multirun.of_line(program, words.split()).place(words.split())
+
+
+def test_the_folder_stays_when_an_axis_grows_and_changes_with_every_other_setting():
+    name = "multirun/seed-objective_barlow-senteval_x-lr_1e-5-f7983ace"  # as the second edition gave it
+    assert place("seed=1,2 paths.senteval=x objective=barlow trainer.lr=1e-5") == Path(name)
+    assert place("seed=1,2 model=minilm") == place("model=minilm seed=1,2,3")
+    assert place("seed=1,2 model=minilm") != place("seed=1,2 model=bert")
+    assert place("seed=1,2") != place("seed=1,2", "cse-eval")
+    assert place("seed=1,2") == place("seed=1,2 tracker=wandb jobs.parallel=2 hydra/launcher=basic trainer.workers=3")
+    assert place("objective=barlow,vicreg seed=1,2").name.startswith("objective+seed-")
+
+
+@pytest.mark.parametrize(
+    ("override", "axis", "first"),
+    [
+        ("seed=1,2", True, "seed=1"),
+        ("seed=range(3,6)", True, "seed=3"),
+        ("trainer.lr=tag(log,interval(1e-5,1e-3))", True, "trainer.lr=1e-05"),
+        ("eval=[stsb,sts]", False, "eval=[stsb,sts]"),
+        ("~tracker", False, "~tracker"),
+    ],
+)
+def test_axes_and_their_first_values(override, axis, first):
+    assert is_axis(override) == axis
+    assert first_values([override]) == [first]
