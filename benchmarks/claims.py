@@ -25,7 +25,7 @@ from cse.errors import UserError
 from cse.files import replaced_file, write_text
 from cse.record.results import git_commit
 from cse.record.runs import Run
-from cse.report.findings import FACTS, facts, said
+from cse.report.findings import FACTS, facts, verdict_text
 from cse.report.page import Report
 from cse.report.sweep import of_sweep
 from cse.sweep import jobs
@@ -78,7 +78,8 @@ def claim_rows(name: str, made: Report) -> list[Row]:
         "commit": (git_commit() or "")[:9],
     }
     rows = [
-        common | {"claim": finding.claim.says, **facts(finding), "verdict": said(finding)} for finding in made.findings
+        common | {"claim": finding.claim.says, **facts(finding), "verdict": verdict_text(finding)}
+        for finding in made.findings
     ]
     return rows or [common | {"claim": ""}]
 

@@ -31,6 +31,7 @@ INTERNALS = {  # name -> where it is read
     "huggingface_hub.errors:GatedRepoError": "cse.sources.hub",
     "huggingface_hub.errors:OfflineModeIsEnabled": "cse.sources.hub",
     "httpx2:TransportError": "cse.sources.hub",
+    "itables.javascript:generate_init_offline_itables_html": "cse.report.page",
 }
 
 

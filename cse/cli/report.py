@@ -12,7 +12,8 @@ from cse.errors import UserError
 from cse.files import make_folder
 
 if TYPE_CHECKING:  # numpy and scipy are imported when there is work: --help answers at once
-    from cse.report.layout import Grid
+    from pandas import DataFrame
+
     from cse.report.page import Report
 
 HELP = """\
@@ -66,7 +67,7 @@ def of_paper(result: "Report", out: Path, config: Config) -> None:
     """Show a sweep's runs beside its paper's table."""
     make_folder(out, "out")
     from cse.files import write_text
-    from cse.report import findings, layout, page, terminal
+    from cse.report import findings, layout, markup, page, terminal
 
     console = terminal.console()
     terminal.show(result.tables, console)
@@ -74,51 +75,53 @@ def of_paper(result: "Report", out: Path, config: Config) -> None:
     for picture in result.pictures:
         console.print(f"{picture.name}: {picture.path or picture.why_not}", style="dim")
     console.print(result.subtitle, style="dim")
-    write_text(out / "report.html", page.to_html(result))
-    markdown = [f"# {result.title}\n\n{result.subtitle}\n", *map(layout.to_markdown, result.tables)]
-    markdown += [findings.to_markdown(result.findings)] if result.findings else []
+    texts = [layout.text_table(table) for table in result.tables]
+    markdown = [f"# {result.title}\n\n{result.subtitle}\n", *map(layout.section, result.tables)]
+    markdown += [findings.section(result.findings)] if result.findings else []
     markdown += [f"![{picture.name}](figures/{picture.path.name})\n" for picture in result.pictures if picture.path]
+    latex = [
+        markup.to_latex(text, table.title, layout.remarks(table), words=2)
+        for text, table in zip(texts, result.tables, strict=True)
+    ]
+    write_text(out / "report.html", page.sweep_page(result))
     write_text(out / "report.md", "\n".join(markdown))
-    write_text(out / "report.csv", layout.to_csv(result.tables))
-    write_text(out / "claims.csv", findings.to_csv(result.findings))
-    write_text(out / "report.tex", "\n".join(map(layout.to_latex, result.tables)))
+    write_text(out / "report.csv", layout.cells_frame(result.tables).to_csv(index=False))
+    write_text(out / "claims.csv", findings.findings_frame(result.findings).to_csv(index=False))
+    write_text(out / "report.tex", "\n".join(latex))
     print(f"{out / 'report.html'}  (also report.md, report.csv, claims.csv, report.tex)")
-    pictures = {picture.name: picture.path for picture in result.pictures if picture.path}
-    log_to([layout.grid(table) for table in result.tables], pictures, out, config)
+    log_to(texts, {picture.name: picture.path for picture in result.pictures if picture.path}, out, config)
 
 
 def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     """Show any runs beside each other: what became of each, and a row for each setting."""
     from cse.files import write_text
     from cse.record.runs import read_runs
-    from cse.report import dashboard, layout, terminal
-    from cse.report.comparison import compared
+    from cse.report import markup, page, terminal
+    from cse.report.comparison import compare_runs
 
     if config["score"]:
         raise UserError(f"score={config['score']} is for a sweep's table: metrics=[{config['score']}] shows it of runs")
     runs = read_runs(folders)
-    comparison = compared(runs, folders, config["metrics"], config["seed"])
     if not runs:
-        raise UserError(f"runs={comparison.title} holds no run (no results.json in it)")
+        raise UserError(f"runs={', '.join(map(str, folders))} holds no run (no results.json in it)")
     if config["seed"] != "seed" and not any(config["seed"] in flattened(run.config) for run in runs):
         raise UserError(f"seed={config['seed']}: none of the {len(runs)} runs has such a key")
+    comparison = compare_runs(runs, folders, config["metrics"], config["seed"])
     if config["metrics"] and not comparison.chosen:
         raise UserError(f"metrics={config['metrics']} are scores of none of the {len(runs)} runs")
     make_folder(out, "out")
     terminal.show_comparison(comparison, terminal.console())
-    grid, title = comparison.grid(), f"{comparison.title}: {comparison.counted}"
-    notes = "".join(f"- {note}\n" for note in comparison.notes)
-    write_text(out / "report.html", dashboard.to_html(comparison))
-    write_text(out / "report.md", f"# {title}\n\n{layout.grid_to_markdown(grid)}\n\n{notes}")
-    write_text(out / "report.tex", layout.grid_to_latex(grid, title, comparison.notes, words=1 + len(comparison.keys)))
-    write_text(out / "runs.csv", comparison.to_csv())
+    table, title, notes = comparison.table(), f"{comparison.title}: {comparison.counted}", comparison.notes
+    remarks = "".join(f"- {note}\n" for note in notes)
+    write_text(out / "report.html", page.runs_page(comparison))
+    write_text(out / "report.md", f"# {title}\n\n{markup.to_markdown(table)}\n\n{remarks}")
+    write_text(out / "report.tex", markup.to_latex(table, title, notes, words=1 + len(comparison.keys)))
+    write_text(out / "runs.csv", comparison.frame.to_csv(index=False))
     print(f"{out / 'report.html'}  (also runs.csv, report.md, report.tex)")
-    if not dashboard.draws_charts():
-        print(f"its charts need vl-convert: {dashboard.INSTALL}")
-    log_to([grid], {}, out, config)
+    log_to([table], {}, out, config)
 
 
-def log_to(tables: "list[Grid]", pictures: dict[str, Path], out: Path, config: Config) -> None:
+def log_to(tables: "list[DataFrame]", pictures: dict[str, Path], out: Path, config: Config) -> None:
     """The tables and the figures to the tracker that was chosen, in the group of the sweep's own runs."""
     choice = config["tracker"]
     if choice == "none":
@@ -136,9 +139,9 @@ def log_to(tables: "list[Grid]", pictures: dict[str, Path], out: Path, config: C
     own = {"group": config["sweep"], "name": "report"}
     builds = [instantiate(tracker, **(own if name == "wandb" else {})) for name, tracker in group.tracker.items()]
     trackers = Trackers(out, About("report", config, command_line(), git_commit(), {}), builds)
-    for number, grid in enumerate(tables):
-        header = [name or f"column {place}" for place, name in enumerate(grid.header)]
-        trackers.table(f"report/{number}" if number else "report", header, grid.lines)
+    for number, table in enumerate(tables):
+        header = [name or f"column {place}" for place, name in enumerate(table.columns)]
+        trackers.table(f"report/{number}" if number else "report", header, table.to_numpy().tolist())
     for name, path in pictures.items():
         trackers.image(f"report/{name}", path, 0)
     trackers.finish(0, {})

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from cse.dotted import Config, Json, flattened
+from cse.dotted import Config, Json
 from cse.errors import UserError
 from cse.record.events import Event, read_events
 
@@ -157,13 +157,3 @@ def grouped(runs: Iterable[Run], key: str) -> dict[str, list[Run]]:
     for run in runs:
         groups.setdefault(str(run.get(key)), []).append(run)
     return groups
-
-
-def varying(runs: list[Run], seed_key: str) -> list[str]:
-    """The dotted config keys, and groups, in which the runs differ, but for the seed: the axes of an unnamed sweep."""
-    rows = [{**flattened(run.config), **run.choices} for run in runs]
-    keys = dict.fromkeys(key for row in rows for key in row)
-    differing = [k for k in keys if len({repr(plain(row.get(k))) for row in rows}) > 1 and k != seed_key]
-    groups = {key for key in differing if any(key in run.choices for run in runs)}
-    # a group chosen differently brings its values along: the group says it all
-    return [key for key in differing if key in groups or not any(key.startswith(f"{group}.") for group in groups)]

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 
-from cse.files import csv_text
-from cse.report.layout import Grid, bounds, grid_to_markdown, probability, signed
+import pandas as pd
+
+from cse.report.markup import bounds, probability, signed, to_markdown
 from cse.report.verdicts import Finding
 
 FACTS: dict[str, Callable[[Finding], str]] = {
@@ -19,7 +20,7 @@ FACTS: dict[str, Callable[[Finding], str]] = {
 }
 
 
-def said(finding: Finding) -> str:
+def verdict_text(finding: Finding) -> str:
     """The verdict, with how many of a claim's parts it rests on where these are not all."""
     measured, parts = finding.parts
     return f"{finding.verdict} ({measured} of {parts} parts)" if 0 < measured < parts else finding.verdict
@@ -30,27 +31,30 @@ def facts(finding: Finding) -> dict[str, str]:
     return {name: text(finding) for name, text in FACTS.items()}
 
 
-def grid(findings: list[Finding]) -> Grid:
+def text_table(findings: list[Finding]) -> pd.DataFrame:
     """A line for each claim, its verdict first; without facts that no claim has."""
-    known = [name for name, text in FACTS.items() if any(map(text, findings))]
-    lines = [[f.claim.says, f.claim.source, said(f), *(FACTS[name](f) for name in known)] for f in findings]
-    return Grid(["claim", "source", "verdict", *known], lines, set(range(len(lines))))
+    lines = [
+        {"claim": f.claim.says, "source": f.claim.source, "verdict": verdict_text(f), **facts(f)} for f in findings
+    ]
+    table = pd.DataFrame(lines, columns=["claim", "source", "verdict", *FACTS])
+    return table.loc[:, (table != "").any()]
 
 
-def to_markdown(findings: list[Finding]) -> str:
+def section(findings: list[Finding]) -> str:
     """The claims under a heading, as a Markdown table."""
-    return f"### What the paper claims\n\n{grid_to_markdown(grid(findings))}\n"
+    return f"### What the paper claims\n\n{to_markdown(text_table(findings))}\n"
 
 
-def to_csv(findings: list[Finding]) -> str:
-    """A line for each claim, numbers unrounded."""
-    return csv_text(COLUMNS, [[column(finding) for column in COLUMNS.values()] for finding in findings])
+def findings_frame(findings: list[Finding]) -> pd.DataFrame:
+    """A line for each claim, numbers unrounded: claims.csv."""
+    lines = [[column(finding) for column in COLUMNS.values()] for finding in findings]
+    return pd.DataFrame(lines, columns=list(COLUMNS), dtype=object)
 
 
 COLUMNS: dict[str, Callable[[Finding], object]] = {
     "claim": lambda f: f.claim.says,
     "source": lambda f: f.claim.source,
-    "verdict": said,
+    "verdict": verdict_text,
     "effect": lambda f: f.effect,
     "low": lambda f: f.interval and f.interval[0],
     "high": lambda f: f.interval and f.interval[1],

@@ -6,8 +6,9 @@ from collections import Counter, defaultdict
 
 from cse.config.keys import entry, is_science
 from cse.dotted import Json, flattened
-from cse.record.runs import Run, Where, same, varying
+from cse.record.runs import Run, Where, same
 from cse.record.status import DONE, FAILED, RUNNING, STOPPED, Status, status_of
+from cse.report.frame import varying, written
 
 SINGLY = 12  # missing jobs that are named one by one
 FURTHEST_FIRST = (DONE, RUNNING, STOPPED, FAILED)  # of several runs of one job, the first of these counts
@@ -18,28 +19,28 @@ def missing_jobs(runs: list[Run], expected: list[Where]) -> list[str]:
     """A line for each planned job without a finished run (for each value of the first axis, where there are many)."""
     own = [run for run in runs if not run.departures] or runs
     if not expected:
-        lives = [(run.folder.name, status_of(run)) for run in own]
-        return [f"{name}: {said(life)}" for name, life in lives if life.state != DONE]
-    missing = [(job, life) for job in expected if (life := status_of_job(job, own)).state != DONE]
+        statuses = [(run.folder.name, status_of(run)) for run in own]
+        return [f"{name}: {status_text(status)}" for name, status in statuses if status.state != DONE]
+    missing = [(job, status) for job in expected if (status := status_of_job(job, own)).state != DONE]
     if len(missing) > SINGLY:
-        groups = Counter((_settings(job)[0], life.state) for job, life in missing)
+        groups = Counter((_settings(job)[0], status.state) for job, status in missing)
         return [f"{setting}: {count} jobs {state}" for (setting, state), count in groups.items()]
-    return [f"{', '.join(_settings(job))}: {said(life)}" for job, life in missing]
+    return [f"{', '.join(_settings(job))}: {status_text(status)}" for job, status in missing]
 
 
 def status_of_job(job: Where, runs: list[Run]) -> Status:
     """How far a planned job got."""
-    lives = [status_of(run) for run in runs if run.matches(job)]
-    return min(lives, key=lambda life: FURTHEST_FIRST.index(life.state), default=NOT_STARTED)
+    statuses = [status_of(run) for run in runs if run.matches(job)]
+    return min(statuses, key=lambda status: FURTHEST_FIRST.index(status.state), default=NOT_STARTED)
 
 
-def said(life: Status) -> str:
+def status_text(status: Status) -> str:
     """A state, and how far a job is that runs now; what goes on with one that stopped is its sweep's own line."""
-    return f"{life.state}, {life.detail}" if life.state == RUNNING else life.state
+    return f"{status.state}, {status.detail}" if status.state == RUNNING else status.state
 
 
 def _settings(job: Where) -> list[str]:
-    return [f"{key}={shown(value)}" for key, value in job.items()]
+    return [f"{key}={written(value)}" for key, value in job.items()]
 
 
 def deviations(setting: Where, runs: list[Run]) -> list[str]:
@@ -71,7 +72,9 @@ def _large_first(places: frozenset[int]) -> tuple[int, list[int]]:
 def _from_paper(run: Run, setting: Where) -> dict[str, str]:
     """{KEY=VALUE: the paper's value} where the run has another."""
     return {
-        f"{key}={shown(run.get(key))}": shown(value) for key, value in setting.items() if not same(run.get(key), value)
+        f"{key}={written(run.get(key))}": written(value)
+        for key, value in setting.items()
+        if not same(run.get(key), value)
     }
 
 
@@ -107,10 +110,10 @@ def _scoring(run: Run) -> dict[str, str]:
     """Everything that a run's scores depend on beside its encoder, as text."""
     versions = run.versions
     told = {library: str(versions[library]) for library in SCORING if library in versions}
-    told |= {key: shown(run.get(key)) for key in ("dtype", "trainer.eval_precision") if run.get(key) is not None}
+    told |= {key: written(run.get(key)) for key in ("dtype", "trainer.eval_precision") if run.get(key) is not None}
     for key, value in flattened(run.config.get("eval") or {}, "eval.").items():
         if not str(value).startswith("/"):  # where the data lies; what it is, its checksum tells
-            told[key] = shown(value)
+            told[key] = written(value)
     for evaluator, source in (run.results.get("data") or {}).items():
         told[f"data of {evaluator}"] = _checksum(source)
     return told
@@ -134,10 +137,3 @@ def retrieved(runs: dict[str, Run]) -> list[str]:
             beside = " | ".join(f"{row}: {texts[place]}" for row, texts in captions.items() if len(texts) > place)
             lines.append(f"{query}, nearest #{place + 1}: {beside}")
     return lines
-
-
-def shown(value: object) -> str:
-    """A value as the command line writes it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return "null" if value is None else str(value)

@@ -1,17 +1,27 @@
-"""A sweep's report as one HTML page that needs no other file."""
+"""Both reports as one HTML file each, which asks no other file and no other machine for anything.
+
+Plotly's and DataTables' scripts stand in the page that needs them; both ship with their Python packages.
+"""
 
 import base64
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from cse.eval.score import nature
 from cse.record.runs import Run
-from cse.record.status import status_of
-from cse.report import findings
+from cse.record.status import clock, status_of
+from cse.report import findings, layout
 from cse.report.cells import OTHER_SETTING, PUBLISHED_ONLY
-from cse.report.comparison import command_of
-from cse.report.layout import PLUS_MINUS, TIED, Grid, grid, remarks
-from cse.report.render import rendered
+from cse.report.comparison import Comparison, command_of
+from cse.report.frame import brief
+from cse.report.markup import PLUS_MINUS, TIED, block_starts
 from cse.report.table import Table
 from cse.report.terminal import COLOURS
 from cse.report.verdicts import Finding
@@ -29,6 +39,9 @@ MARKS = {  # what may stand in a table: what it means
     "compared",
     PUBLISHED_ONLY: "another group's model, which is not run here",
 }
+
+
+PLOTLY = {"responsive": True, "displaylogo": False}
 
 
 @dataclass
@@ -53,30 +66,51 @@ class Report:
     findings: list[Finding] = field(default_factory=list)
 
 
-def to_html(report: Report) -> str:
-    """The whole page; pictures are inside it."""
-    return rendered(
-        "sweep.html",
-        title=report.title,
-        subtitle=report.subtitle,
-        tables=[
-            {"title": table.title, "grid": lines, "remarks": remarks(table), "marks": marks(lines)}
-            for table in report.tables
-            for lines in [grid(table)]
-        ],
-        claims=findings.grid(report.findings),
-        pictures=[
-            {"name": one.name, "image": encoded(one.path), "why_not": one.why_not, "claims": one.claims}
-            for one in report.pictures
-        ],
-        runs=provenance(report.runs),
-        verdicts=COLOURS,
+@cache
+def templates() -> Environment:
+    """The templates of this package. Every value is escaped; a name that they are not given is an error."""
+    environment = Environment(
+        loader=PackageLoader("cse.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals["verdicts"] = COLOURS
+    return environment
+
+
+def sweep_page(report: Report) -> str:
+    """A sweep beside its paper; pictures are inside the page."""
+    return (
+        templates()
+        .get_template("sweep.html")
+        .render(
+            title=report.title,
+            subtitle=report.subtitle,
+            tables=[
+                {"title": table.title, "text": lines(text), "remarks": layout.remarks(table), "marks": marks(text)}
+                for table in report.tables
+                for text in [layout.text_table(table)]
+            ],
+            claims=lines(findings.text_table(report.findings)) if report.findings else None,
+            pictures=[
+                {"name": one.name, "image": encoded(one.path), "why_not": one.why_not, "claims": one.claims}
+                for one in report.pictures
+            ],
+            runs=lines(provenance(report.runs)),
+        )
     )
 
 
-def marks(lines: Grid) -> dict[str, str]:
+def lines(table: pd.DataFrame) -> dict[str, object]:
+    """A table of text, for the templates."""
+    return {"header": list(table.columns), "lines": table.to_numpy().tolist(), "starts": block_starts(table)}
+
+
+def marks(table: pd.DataFrame) -> dict[str, str]:
     """The marks and words that stand in a table, with their meanings."""
-    cells = {cell for line in [lines.header, *lines.lines] for cell in line}
+    cells = {*table.columns, *table.to_numpy().ravel()}
     signs = "".join(cells)
     return {mark: meaning for mark, meaning in MARKS.items() if (mark in cells if mark[0].isalpha() else mark in signs)}
 
@@ -86,18 +120,83 @@ def encoded(path: Path | None) -> str:
     return base64.b64encode(path.read_bytes()).decode() if path else ""
 
 
-def provenance(runs: list[Run]) -> Grid:
+def provenance(runs: list[Run]) -> pd.DataFrame:
     """What made the numbers: every run's command (as it is typed, without what a sweep added), commit and device."""
-    lines = [
-        [
-            str(run.folder),
-            status_of(run).state,
-            str(run.results.get("seed", "")),
-            command_of(run),
-            str(run.results.get("git_commit") or "")[:9],
-            str(run.results.get("device", "")),
-            str(run.versions.get("torch", "")),
-        ]
+    rows = [
+        {
+            "folder": str(run.folder),
+            "status": status_of(run).state,
+            "seed": str(run.results.get("seed", "")),
+            "command": command_of(run),
+            "commit": str(run.results.get("git_commit") or "")[:9],
+            "device": str(run.results.get("device", "")),
+            "torch": str(run.versions.get("torch", "")),
+        }
         for run in runs
     ]
-    return Grid(["folder", "status", "seed", "command", "commit", "device", "torch"], lines, set())
+    return pd.DataFrame(rows, columns=["folder", "status", "seed", "command", "commit", "device", "torch"])
+
+
+def runs_page(comparison: Comparison) -> str:
+    """Any runs beside each other: tables that sort and filter, and charts."""
+    from itables.javascript import generate_init_offline_itables_html
+    from itables.options import dt_bundle
+    from plotly.offline import get_plotlyjs
+
+    from cse.report.charts import draw_charts
+
+    best, by = comparison.best, str(comparison.best_by)
+    runs = comparison.frame.infer_objects().round(4).astype(object)
+    hidden = [name for name in comparison.metrics if name not in comparison.chosen]
+    charts = draw_charts(comparison)
+    page = templates().get_template("runs.html")
+    return page.render(
+        title=comparison.title,
+        subtitle=f"{comparison.counted}; as of {clock(time.time())}",
+        best=None if best is None else comparison.label(best),
+        by=by,
+        score="" if best is None else comparison.score_text(best, by),
+        again="" if best is None else comparison.more_seeds(best),
+        scripts=Markup(generate_init_offline_itables_html(dt_bundle)),
+        settings=widget(settings_table(comparison)),
+        runs=widget(runs.where(runs.notna(), ""), hidden=[list(runs).index(name) for name in hidden]),
+        plotly=Markup(get_plotlyjs()) if charts else "",
+        charts={
+            name: Markup(chart.to_html(full_html=False, include_plotlyjs=False, config=PLOTLY))
+            for name, chart in charts.items()
+        },
+        pending=[(status.state, comparison.name(run), status.detail) for run, status in comparison.pending],
+        notes=comparison.notes,
+    )
+
+
+def widget(table: pd.DataFrame, hidden: Sequence[int] = ()) -> Markup:
+    """A table that sorts and filters, by DataTables. hidden: the places of columns that a reader may call for."""
+    from itables import to_html_datatable
+
+    return Markup(
+        to_html_datatable(
+            table,
+            connected=False,
+            maxBytes=0,
+            classes="display compact nowrap",
+            order=[],
+            paging=False,
+            showIndex=False,
+            scrollX=True,
+            layout={"topStart": {"buttons": ["searchBuilder", "colvis"]}},
+            columnDefs=[{"targets": list(hidden), "visible": False}],
+        )
+    )
+
+
+def settings_table(comparison: Comparison) -> pd.DataFrame:
+    """A line for each setting, the best first; means and deviations as numbers, which sort."""
+    runs = [comparison.runs_of(setting) for setting in comparison.scores.index]
+    table: dict[str, list] = {name: [brief(of[0].get(key)) for of in runs] for key, name in comparison.keys.items()}
+    table["done"] = [sum(run.status == "done" for run in of) for of in runs]
+    table["runs"] = [len(of) for of in runs]
+    for metric in comparison.chosen:
+        scores = comparison.scores[metric].round(nature(metric).decimals)
+        table |= {metric: scores["mean"].tolist(), f"{metric} sd": scores["std"].tolist()}
+    return pd.DataFrame(table).dropna(axis="columns", how="all")

@@ -4,10 +4,13 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import pandas as pd
+
 from cse.report import findings
 from cse.report.cells import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY
 from cse.report.comparison import Comparison
-from cse.report.layout import Grid, grid, remarks
+from cse.report.layout import remarks, text_table
+from cse.report.markup import block_starts
 from cse.report.table import Table
 from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_SEEN, Finding
 
@@ -45,13 +48,13 @@ def show(tables: list[Table], console: "Console") -> None:
 
     for table in tables:
         console.print(Text(table.title, style="italic"))
-        show_grid(grid(table), console)
+        show_table(text_table(table), console)
         for remark in remarks(table):
             console.print(Text(remark, style="dim"))
 
 
-def show_grid(whole: Grid, console: "Console", fixed: int = 2) -> None:
-    """A grid whose cells are never cut: what is wider than a terminal goes on in a table below, with the first columns.
+def show_table(table: pd.DataFrame, console: "Console", fixed: int = 2) -> None:
+    """A table whose cells are never cut: what is wider than a terminal goes on below, after the first columns again.
 
     fixed: how many columns are text and stand before every part; the rest are numbers. Where nobody watches (a pipe, a
     file), a line is as long as it has to be.
@@ -59,23 +62,23 @@ def show_grid(whole: Grid, console: "Console", fixed: int = 2) -> None:
     from rich.cells import cell_len
     from rich.text import Text
 
-    widths = [max(map(cell_len, cells)) for cells in zip(whole.header, *whole.lines, strict=True)]
-    blocks = len(whole.lines) > len(whole.first)
+    header, lines, starts = list(table.columns), table.to_numpy().tolist(), block_starts(table)
+    widths = [max(map(cell_len, cells)) for cells in zip(header, *lines, strict=True)]
 
-    def line(cells: list[str], columns: list[int], header: bool = False) -> Text:
+    def line(cells: list[str], columns: list[int], is_header: bool = False) -> Text:
         parts: list[tuple[str, str]] = []
         for number in columns:
             space = " " * (widths[number] - cell_len(cells[number]))
             text = cells[number] + space if number < fixed else space + cells[number]
-            parts.append((text + "  ", "bold" if header else COLOURS.get(cells[number], "")))
+            parts.append((text + "  ", "bold" if is_header else COLOURS.get(cells[number], "")))
         whole_line = Text.assemble(*parts)
         whole_line.rstrip()
         return whole_line
 
     for columns in split(widths, fixed, console.width if console.is_terminal else None):
-        console.print(line(whole.header, columns, header=True), soft_wrap=True)
-        for index, cells in enumerate(whole.lines):
-            if index in whole.first and index and blocks:
+        console.print(line(header, columns, is_header=True), soft_wrap=True)
+        for number, cells in enumerate(lines):
+            if number and number in starts and len(starts) < len(lines):
                 console.print()
             console.print(line(cells, columns), soft_wrap=True)
 
@@ -98,7 +101,7 @@ def show_claims(results: list[Finding], console: "Console") -> None:
 
     for finding in results:
         facts = findings.facts(finding)
-        verdict = Text(f"{findings.said(finding):12}", style=COLOURS.get(finding.verdict, ""))
+        verdict = Text(f"{findings.verdict_text(finding):12}", style=COLOURS.get(finding.verdict, ""))
         console.print(Text.assemble(verdict, " ", finding.claim.says, (f"  ({finding.claim.source})", "dim")))
         numbers = "; ".join(f"{name} {value}" for name, value in facts.items() if value)
         console.print(Text(f"             {numbers}", style="dim"))
@@ -110,22 +113,22 @@ def show_comparison(comparison: Comparison, console: "Console") -> None:
 
     console.print(Text.assemble((comparison.title, "bold"), f"  {comparison.counted}"), soft_wrap=True)
     pending = comparison.pending
-    for run, life in pending[:MANY]:
-        state = Text(f"{life.state:8}", style=COLOURS.get(life.state, ""))
-        console.print(Text.assemble(state, " ", comparison.name(run), (f"  {life.detail}", "dim")), soft_wrap=True)
+    for run, status in pending[:MANY]:
+        state = Text(f"{status.state:8}", style=COLOURS.get(status.state, ""))
+        console.print(Text.assemble(state, " ", comparison.name(run), (f"  {status.detail}", "dim")), soft_wrap=True)
     if len(pending) > MANY:
         console.print(Text(f"and {len(pending) - MANY} more, in runs.csv", style="dim"))
-    if not comparison.ranked:
+    if comparison.best is None:
         return
     console.print()
-    show_grid(comparison.grid(), console, fixed=1 + len(comparison.keys))
+    show_table(comparison.table(), console, fixed=1 + len(comparison.keys))
     hidden = len(comparison.metrics) - len(comparison.chosen)
     if hidden:
         console.print(Text(f"{hidden} more scores: metrics=[test/sts/*], report.html and runs.csv", style="dim"))
     for note in comparison.notes:
         console.print(Text(note, style="dim"), soft_wrap=True)
-    best = comparison.ranked[0]
-    score = Text(f"\n* best by {comparison.best_by}: {comparison.label(best)}: ")
-    console.print(Text.assemble(score, (best.mean_and_sd(comparison.best_by or ""), "bold")), soft_wrap=True)
+    by, best = str(comparison.best_by), comparison.best
+    words = Text(f"\n* best by {by}: {comparison.label(best)}: ")
+    console.print(Text.assemble(words, (comparison.score_text(best, by), "bold")), soft_wrap=True)
     if again := comparison.more_seeds(best):
         console.print(Text(f"  more seeds of it: {again}"), soft_wrap=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cse.errors import UserError
-from cse.record.runs import read_runs, same, varying
+from cse.record.runs import read_runs, same
 
 
 def test_runs_come_back_with_their_state(leave, tmp_path):
@@ -79,16 +79,6 @@ def test_values_are_the_same_however_yaml_wrote_them():
     assert not same(3, [1, 2])
 
 
-def test_varying_names_the_axes_but_not_the_seed(leave, tmp_path):
-    leave(
-        "a",
-        {"seed": 1, "objective.t": 0.05, "objective.head": "x", "trainer.lr": 1e-5},
-        choices={"objective": "simcse"},
-    )
-    leave("b", {"seed": 2, "objective.lambd": 0.01, "trainer.lr": 2e-5}, choices={"objective": "barlow"})
-    assert varying(read_runs([tmp_path / "runs"]), "seed") == ["trainer.lr", "objective"]
-
-
 @pytest.mark.parametrize("name", ["results.json", ".hydra/config.yaml", ".hydra/hydra.yaml", ".hydra/overrides.yaml",
                                   "metrics.jsonl"])  # fmt: skip
 @pytest.mark.parametrize(
@@ -107,7 +97,6 @@ def test_damaged_files_leave_the_other_runs(leave, tmp_path, caplog, name, conte
     assert whole.get("seed") == 1
     assert isinstance(damaged.get("seed"), int | None)
     assert all(isinstance(value, float) for value in damaged.metrics.values())
-    assert varying([damaged, whole], "seed") is not None
     damaged.events()
     if name == "results.json" and not content.startswith(b'{"status"'):
         assert damaged.status == "broken"

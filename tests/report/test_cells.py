@@ -145,7 +145,6 @@ def test_another_score_stands_beside_the_papers_and_is_not_subtracted_from_it(le
     cell = table.cells["SimCSE-BERT-base"]["Avg."]
     assert (cell.verdict, cell.values) == (OTHER_SETTING, [41.0, 42.0])
     assert (cell.difference, cell.interval) == (None, None)
-    grid = layout.grid(table)
-    assert grid.header[:4] == ["", "score", "published", "ours, dev/demo/average"]
+    assert list(layout.text_table(table))[:4] == ["", "score", "published", "ours, dev/demo/average"]
     assert not any(remark.startswith("PASS") for remark in layout.remarks(table))
-    assert "SimCSE-BERT-base,Avg.,test,dev/demo/average,75.74," in layout.to_csv([table])
+    assert "SimCSE-BERT-base,Avg.,test,dev/demo/average,75.74," in layout.cells_frame([table]).to_csv(index=False)

@@ -248,14 +248,14 @@ def test_a_mistake_names_the_claim(judged, bad, told):
 
 def test_findings_as_lines_and_csv(judged):
     found = list(judged().values())
-    grid = findings.grid(found)
-    assert grid.header[0] == "claim"
-    assert grid.lines[0][2] == HOLDS
-    assert "over items" not in grid.header  # of runs that kept none
-    lines = findings.to_csv(found).splitlines()
-    assert len(lines) == 7
-    assert lines[1].startswith("three beats two,here,HOLDS,")
-    assert "| three beats two | here |" in findings.to_markdown(found)
+    table = findings.text_table(found)
+    assert list(table)[:3] == ["claim", "source", "verdict"]
+    assert table["verdict"][0] == HOLDS
+    assert "over items" not in table  # of runs that kept none
+    frame = findings.findings_frame(found)
+    assert len(frame) == 6
+    assert frame.iloc[0, :3].tolist() == ["three beats two", "here", HOLDS]
+    assert "| three beats two | here |" in findings.section(found)
 
 
 def test_no_score_stands_for_geometry():

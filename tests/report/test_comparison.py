@@ -11,7 +11,7 @@ from rich.console import Console
 
 from cse.record.runs import read_runs
 from cse.report import terminal
-from cse.report.comparison import compared, headline
+from cse.report.comparison import averages, compare_runs
 
 TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICKRelatedness")
 
@@ -41,17 +41,15 @@ def grid_of_runs(leave):
 @pytest.fixture
 def comparison(grid_of_runs, tmp_path):
     folder = tmp_path / "runs"
-    return compared(read_runs([folder]), [folder], [], "seed")
+    return compare_runs(read_runs([folder]), [folder], [], "seed")
 
 
 def test_settings_are_ranked_by_what_selects_and_seeds_are_folded(comparison):
-    assert comparison.keys == {"objective.temperature": "temperature", "trainer.lr": "lr"} or comparison.keys == {
-        "trainer.lr": "lr",
-        "objective.temperature": "temperature",
-    }
+    assert comparison.keys == {"trainer.lr": "lr", "objective.temperature": "temperature"}
     assert comparison.best_by == "dev/stsb/spearman"
-    assert comparison.grid().header == ["", "lr", "temperature", "runs", "dev/stsb/spearman", "test/sts/average"]
-    assert comparison.grid().lines == [
+    table = comparison.table()
+    assert list(table) == ["", "lr", "temperature", "runs", "dev/stsb/spearman", "test/sts/average"]
+    assert table.to_numpy().tolist() == [
         ["*", "3e-05", "0.1", "2", "74.15 ± 0.07", "74.15 ± 0.07"],
         ["", "3e-05", "0.05", "2", "73.65 ± 0.07", "73.65 ± 0.07"],
         ["", "1e-05", "0.1", "1 of 2", "72.10", "72.10"],
@@ -64,16 +62,16 @@ def test_settings_are_ranked_by_what_selects_and_seeds_are_folded(comparison):
 def test_the_least_wins_where_less_is_better(score, leave, tmp_path):
     for lr, value in ((1e-5, 9.0), (3e-5, 3.0)):
         leave(f"{lr}", {"trainer.lr": lr, "seed": 1}, {score: value})
-    best, _ = compared(read_runs([tmp_path / "runs"]), [tmp_path / "runs"], [], "seed").ranked
-    assert best.values == (3e-5,)
+    comparison = compare_runs(read_runs([tmp_path / "runs"]), [tmp_path / "runs"], [], "seed")
+    assert comparison.label(comparison.best) == "lr=3e-05"
 
 
 def test_of_many_scores_the_averages_are_shown():
-    assert headline(["test/sts/average", "test/sts/STS12/a"]) == ["test/sts/average"]
+    assert averages(["test/sts/average", "test/sts/STS12/a"]) == ["test/sts/average"]
 
 
 def test_the_winners_line_is_quoted_once_and_has_new_seeds(comparison):
-    line = comparison.more_seeds(comparison.ranked[0])
+    line = comparison.more_seeds(comparison.best)
     place = comparison.folders[0]
     assert shlex.split(line) == ["cse-train", "-m", "trainer.lr=3e-05", "objective.temperature=0.1",
                                  "data.path='my file'", "seed=3,4,5", f"hydra.sweep.dir={place}"]  # fmt: skip
@@ -82,26 +80,26 @@ def test_the_winners_line_is_quoted_once_and_has_new_seeds(comparison):
 def test_a_folder_that_hydra_would_not_take_is_quoted_for_it(grid_of_runs, tmp_path):
     folder = tmp_path / "a=b"
     (tmp_path / "runs").rename(folder)
-    runs = compared(read_runs([folder]), [folder], [], "seed")
-    assert shlex.split(runs.more_seeds(runs.ranked[0]))[-1] == f"hydra.sweep.dir='{folder}'"
+    runs = compare_runs(read_runs([folder]), [folder], [], "seed")
+    assert shlex.split(runs.more_seeds(runs.best))[-1] == f"hydra.sweep.dir='{folder}'"
 
 
 def test_more_seeds_of_one_run_lie_beside_it(grid_of_runs, tmp_path):
     folder = tmp_path / "runs" / "lr=3e-05,t=0.1,seed=1"
-    one = compared(read_runs([folder]), [folder], [], "seed")
+    one = compare_runs(read_runs([folder]), [folder], [], "seed")
     assert one.counted == "1 run: 1 done"
-    assert shlex.split(one.more_seeds(one.ranked[0]))[-1] == f"hydra.sweep.dir={tmp_path / 'runs'}"
+    assert shlex.split(one.more_seeds(one.best))[-1] == f"hydra.sweep.dir={tmp_path / 'runs'}"
 
 
 def test_patterns_choose_the_scores_and_what_ranks(comparison, grid_of_runs, tmp_path):
     folder = tmp_path / "runs"
-    chosen = compared(read_runs([folder]), [folder], ["test/sts/STS12/*"], "seed")
+    chosen = compare_runs(read_runs([folder]), [folder], ["test/sts/STS12/*"], "seed")
     assert chosen.chosen == [f"test/sts/STS12/{kind}" for kind in "abcd"]
     assert chosen.best_by == "test/sts/STS12/a"
 
 
 def test_csv_has_every_run_with_every_score(comparison):
-    rows = list(csv.DictReader(io.StringIO(comparison.to_csv())))
+    rows = list(csv.DictReader(io.StringIO(comparison.frame.to_csv(index=False))))
     assert len(rows) == 8
     assert len(comparison.metrics) == 31
     best = next(
@@ -115,13 +113,13 @@ def test_csv_has_every_run_with_every_score(comparison):
 
 @pytest.mark.parametrize(("width", "is_terminal"), [(60, True), (80, True), (20, False)])
 def test_no_number_is_cut_at_31_scores(comparison, width, is_terminal, tmp_path):
-    whole = compared(comparison.runs, comparison.folders, ["*"], "seed")
+    whole = compare_runs(comparison.runs, comparison.folders, ["*"], "seed")
     out = io.StringIO()
     terminal.show_comparison(whole, Console(file=out, width=width, force_terminal=is_terminal, no_color=True))
     text = out.getvalue()
     assert text.count("74.15 ± 0.07") == 30 + 1  # its scores, but for dev/stsb/pearson, and the best
     assert "…" not in text
     assert "RunError: the loss is nan" in text
-    assert comparison.more_seeds(whole.ranked[0]) in text
+    assert comparison.more_seeds(whole.best) in text
     lengths = [len(line) for line in text.splitlines() if "±" in line and "best" not in line]
     assert max(lengths) <= width if is_terminal else len(lengths) == 3

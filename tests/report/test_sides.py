@@ -3,7 +3,7 @@
 import pytest
 
 from cse.cli.reporting import settings
-from cse.report.findings import said
+from cse.report.findings import verdict_text
 from cse.report.sweep import of_sweep
 from cse.report.verdicts import NOT_RUN
 
@@ -33,5 +33,5 @@ def test_what_was_tried_on_one_side_alone_does_not_speak_for_it(figure):
 
 def test_sides_without_a_setting_in_common_are_not_compared(figure):
     smallest, _ = figure(("dropout_0.05", 1e-5, 79.0), ("eda_0.1", 2e-5, 60.0))
-    assert said(smallest) == NOT_RUN
+    assert verdict_text(smallest) == NOT_RUN
     assert "the same case, model, objective.lambd" in smallest.missing

@@ -150,12 +150,11 @@ baseline: {DeCLUTR-small: Transformer-small}
     assert row["Avg."].gain_published == pytest.approx(75.32 - 73.48)
     assert row["Parameters (M)"].gain_published is None
     assert row["Embed. dim."].gain_published is None
-    lines = [line.split(",") for line in layout.to_csv([table]).splitlines()[1:]]
-    splits = {tuple(line[:2]): line[2] for line in lines}
+    splits = layout.cells_frame([table]).set_index(["row", "column"])["split"]
     assert (splits["DeCLUTR-small", "Embed. dim."], splits["DeCLUTR-small", "Avg."]) == ("none", "test")
-    grid = layout.grid(table)
-    assert grid.header[2:5] == ["Parameters (M)", "Embed. dim.", "Downstream (test)"]
-    assert ["GloVe", "published", "", "300", "65.50"] in [line[:5] for line in grid.lines]
+    text = layout.text_table(table)
+    assert list(text)[2:5] == ["Parameters (M)", "Embed. dim.", "Downstream (test)"]
+    assert ["GloVe", "published", "", "300", "65.50"] in text.iloc[:, :5].to_numpy().tolist()
 
 
 def test_printed_p_values_stand_in_their_cells(table3, tmp_path):

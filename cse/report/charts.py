@@ -1,0 +1,185 @@
+"""The charts of a comparison of runs, by plotly: scores by setting, curves, two scores, parallel coordinates.
+
+Everything of a run that becomes a label is escaped: plotly reads a few HTML tags.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from html import escape
+from itertools import cycle
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from cse.eval.score import nature
+from cse.record.runs import Run
+from cse.report.comparison import Comparison
+from cse.report.frame import brief
+
+COUNTERS = ("step", "time", "train/step", "train/epoch")
+POINTS = 400  # of a curve; a longer one is thinned
+ALL_POINTS = 200_000  # of a page; where there are more curves, each has fewer
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b07d00", "#56b4e9", "#1c1e21", "#7f7f7f")  # Okabe and Ito
+HEIGHT, MARGIN = 420, {"t": 60, "r": 20}  # pixels
+
+Curves = dict[str, dict[int, pd.Series]]
+"""By metric and by the run's place: its values by step."""
+
+
+def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
+    """The charts that have data, by their titles."""
+    scored = [metric for metric in comparison.chosen if comparison.scores[metric, "mean"].notna().any()]
+    by, curves = str(comparison.best_by), curves_of(comparison.runs)
+    first = [name for name in (by, "train/loss") if name in curves]
+    others = [metric for metric in scored if metric != by]
+    charts: dict[str, go.Figure] = {}
+    if comparison.keys and scored:
+        names = [*map(escape, comparison.keys.values()), None]
+        charts["Score by setting"] = with_menu(
+            {metric: by_setting(comparison, metric) for metric in scored},
+            xaxis={"title": names[0], "type": "category"},
+            yaxis={"title": names[1], "type": "category"} if len(comparison.keys) > 1 else {},
+        )
+    if curves:
+        metrics = dict.fromkeys([*first, *sorted(curves)])
+        charts["Curves"] = with_menu(
+            {metric: curve_lines(comparison, curves[metric]) for metric in metrics}, xaxis_title="step"
+        )
+    if others:
+        points = {metric: [setting_points(comparison, metric, by)] for metric in others}
+        charts[f"{by}, over another score"] = with_menu(points, yaxis_title=escape(by))
+    if comparison.keys and scored:
+        charts["Parallel coordinates"] = go.Figure(
+            parallel(comparison, scored, by), layout_of(margin={"t": 90, "r": 90})
+        )
+    return charts
+
+
+def layout_of(**more: object) -> go.Layout:
+    """A chart's layout: what all charts share, and more."""
+    return go.Layout({"template": "plotly_white", "height": HEIGHT, "colorway": COLOURS, "margin": MARGIN, **more})
+
+
+def with_menu(traces: dict[str, list], **layout: object) -> go.Figure:
+    """A figure with a menu of what it shows. traces: by the name in the menu."""
+    owners = [name for name, of in traces.items() for _ in of]
+    figure = go.Figure([trace for of in traces.values() for trace in of], layout_of(**layout))
+    for trace, owner in zip(figure.data, owners, strict=True):
+        trace.visible = owner == owners[0]
+    buttons = [
+        {"label": escape(name), "method": "update", "args": [{"visible": [owner == name for owner in owners]}]}
+        for name in traces
+    ]
+    menu = {"buttons": buttons, "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"}
+    return figure.update_layout(updatemenus=[menu])
+
+
+def by_setting(comparison: Comparison, metric: str) -> list:
+    """Of one key the mean, its deviation, and every run; of several the means over the first two as a heat map."""
+    scores = pd.to_numeric(comparison.frame[metric])
+    columns = [[run.get(key) for run in comparison.runs] for key in list(comparison.keys)[:2]]
+    texts = [pd.Series([brief(value) for value in values]) for values in columns]
+    orders = [in_order(values) for values in columns]
+    if len(columns) == 1:
+        groups = scores.groupby(texts[0])
+        means, deviations = groups.mean().reindex(orders[0]), groups.std().reindex(orders[0])
+        bars = {"array": deviations}
+        whole = go.Scatter(
+            x=escaped(orders[0]), y=means, error_y=bars, mode="markers", name="mean ± sd", marker_size=12
+        )
+        return [whole, go.Scatter(x=escaped(texts[0]), y=scores, mode="markers", name="runs", marker_opacity=0.6)]
+    cells = scores.groupby([texts[1], texts[0]]).mean().unstack().reindex(index=orders[1], columns=orders[0])
+    return [
+        go.Heatmap(
+            z=cells.to_numpy(),
+            x=escaped(orders[0]),
+            y=escaped(orders[1]),
+            texttemplate="%{z:.2f}",
+            colorscale="Cividis",
+            reversescale=nature(metric).lower_is_better,
+        )
+    ]
+
+
+def escaped(texts: Iterable[str]) -> list[str]:
+    """The texts as plotly shows them letter by letter."""
+    return [escape(text) for text in texts]
+
+
+def in_order(values: Iterable[object]) -> list[str]:
+    """The distinct values as text: numbers by size, after them words as they come up."""
+    known = {brief(value): value for value in values}
+    return sorted(known, key=lambda text: known[text] if is_number(known[text]) else math.inf)  # type: ignore[arg-type, return-value]
+
+
+def is_number(value: object) -> bool:
+    """Whether a value is a number, and not a switch."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def curve_lines(comparison: Comparison, curves: dict[int, pd.Series]) -> list:
+    """A line for each run, the colour and the legend for its setting."""
+    settings = {place: comparison.setting[place] for place in curves}
+    colours = dict(zip(dict.fromkeys(settings.values()), cycle(COLOURS), strict=False))
+    first = {setting: place for place, setting in reversed(settings.items())}
+    return [
+        go.Scatter(
+            x=values.index,
+            y=values,
+            mode="lines",
+            line_color=colours[settings[place]],
+            name=escape(comparison.label(settings[place])),
+            legendgroup=str(settings[place]),
+            showlegend=first[settings[place]] == place,
+            hovertext=escape(comparison.name(comparison.runs[place])),
+        )
+        for place, values in curves.items()
+    ]
+
+
+def setting_points(comparison: Comparison, across: str, up: str) -> go.Scatter:
+    """A point for each setting at its means of two scores."""
+    x, y = (comparison.scores[name, "mean"] for name in (across, up))
+    labels = escaped(map(comparison.label, comparison.scores.index))
+    return go.Scatter(x=x, y=y, text=labels, mode="markers", marker_size=10)
+
+
+def parallel(comparison: Comparison, metrics: Sequence[str], by: str) -> go.Parcoords:
+    """A line for each setting through its values and its scores, coloured by the score that ranks."""
+    runs = [comparison.runs_of(setting)[0] for setting in comparison.scores.index]
+    axes: list[dict[str, object]] = []
+    for key, name in comparison.keys.items():
+        values = [run.get(key) for run in runs]
+        texts = in_order(values)
+        places = [texts.index(brief(value)) for value in values]
+        axes.append(
+            {"label": escape(name), "values": places, "tickvals": list(range(len(texts))), "ticktext": escaped(texts)}
+        )
+    axes += [{"label": escape(metric), "values": comparison.scores[metric, "mean"]} for metric in metrics]
+    line = {
+        "color": comparison.scores[by, "mean"],
+        "colorscale": "Cividis",
+        "reversescale": nature(by).lower_is_better,
+    }
+    return go.Parcoords(dimensions=axes, line=line, labelangle=-15)
+
+
+def curves_of(runs: Iterable[Run]) -> Curves:
+    """Everything that a run logged more than once, thinned."""
+    found: Curves = {}
+    for place, run in enumerate(runs):
+        events = pd.DataFrame(run.events())
+        for name in [name for name in events if name not in (*COUNTERS, "event")]:
+            values = pd.to_numeric(events.set_index("step")[name], errors="coerce").dropna()
+            if len(values) > 1:
+                found.setdefault(str(name), {})[place] = values
+    lines = sum(map(len, found.values()))
+    points = max(2, min(POINTS, ALL_POINTS // max(1, lines)))
+    return {
+        name: {place: thinned(values, points) for place, values in curves.items()} for name, curves in found.items()
+    }
+
+
+def thinned(values: pd.Series, points: int) -> pd.Series:
+    """Every so many of the values, the last among them, so that at most `points` are left."""
+    return values[:: -math.ceil(len(values) / points)][::-1]

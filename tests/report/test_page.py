@@ -1,0 +1,87 @@
+"""The page of any runs: its data, that nothing of a run becomes HTML, and the page itself in Chromium."""
+
+import json
+import re
+import time
+
+import chromium
+import pandas as pd
+import pytest
+import yaml
+
+from cse.record.runs import read_runs
+from cse.report.charts import POINTS, curves_of, thinned
+from cse.report.comparison import compare_runs
+from cse.report.page import runs_page
+
+EVIL = "</script><script>document.title='stolen'</script><img src=x onerror=alert(1)>"
+
+
+@pytest.fixture
+def page(leave, tmp_path):
+    """The page of twelve runs over two settings, one with a name that would be a script; some are not done."""
+    number = 0
+    for lr in (1e-5, 3e-5, 1e-4):
+        for model in ("bert", EVIL.replace("/", "_")):
+            for seed in (1, 2):
+                number += 1
+                score = 70.0 + number
+                events = [{"train/loss": 1 / (step + 1), "dev/x/average": score - 5 + step} for step in range(6)]
+                config = {"trainer.lr": lr, "model.name": model, "seed": seed}
+                status = {11: "failed", 12: "running"}.get(number, "done")
+                metrics = {"dev/x/average": score, "test/x/average": score - 3, "test/y/loss": float("nan")}
+                folder = leave(f"{number}", config, metrics if status == "done" else {}, status=status, events=events)
+                (folder / ".hydra" / "overrides.yaml").write_text(
+                    yaml.safe_dump([f"trainer.lr={lr}", f"model.name={model}", f"seed={seed}", f"note={EVIL}"])
+                )
+                if number == 11:
+                    results = json.loads((folder / "results.json").read_text())
+                    (folder / "results.json").write_text(json.dumps(results | {"error": EVIL}))
+    beat = {"host": "elsewhere", "pid": 7, "time": time.time() + 3600, "steps": 10}  # however slow this test is
+    (tmp_path / "runs" / "12" / "heartbeat.json").write_text(json.dumps(beat))
+    folder = tmp_path / "runs"
+    return runs_page(compare_runs(read_runs([folder]), [folder], [], "seed"))
+
+
+def test_the_page_asks_for_nothing_and_reads_nothing_of_a_run_as_html(page):
+    assert not re.search(r'<(link|script|img|iframe)[^>]+(src|href)="?https?:', page)
+    assert "default-src 'none'" in page
+    assert "<img src=x" not in page
+    assert EVIL not in page
+
+
+def test_a_curve_is_thinned_and_keeps_its_end(page, tmp_path):
+    values = pd.Series(range(10_001))
+    assert len(thinned(values, POINTS)) <= POINTS
+    assert thinned(values, POINTS).iloc[-1] == 10_000
+    assert thinned(values[:7], POINTS).tolist() == list(range(7))
+    losses = curves_of(read_runs([tmp_path / "runs"]))["train/loss"]
+    assert len(losses) == 12
+    assert losses[0].to_dict() == {step: 1 / (step + 1) for step in range(6)}
+
+
+@pytest.mark.nightly
+@chromium.needed
+def test_the_page_in_a_browser(page, tmp_path):
+    (tmp_path / "report.html").write_text(page, encoding="utf-8")
+    with chromium.Page(tmp_path / "report.html", tmp_path / "chromium") as shown:
+        drawn = "document.querySelectorAll('.js-plotly-plot .main-svg').length"
+        rows = "[...document.querySelectorAll('.dt-scroll-body tbody tr')].map((row) => row.innerText)"
+        waited = "new Promise((done) => setTimeout(() => done(true), 1000))"
+        for _ in range(60):
+            shown.run(waited)
+            if len(shown.run(rows)) == 18 and shown.run(drawn):
+                break
+        lines = shown.run(rows)
+        assert len(lines) == 6 + 12  # settings, and runs
+        assert "79.5\t0.71" in lines[0]  # 79 and 80
+        assert shown.run("document.querySelectorAll('.js-plotly-plot').length") == 4
+        shown.run(
+            "(() => { const one = document.querySelectorAll('.dt-search input')[1]; one.value = 'failed';"
+            "one.dispatchEvent(new Event('input')) })()"
+        )
+        assert len(shown.run(rows)) == 6 + 1
+        assert shown.run("document.documentElement.scrollWidth") <= shown.width
+        assert shown.run("document.title") == str(tmp_path / "runs")
+        assert [one for one in shown.complaints if "WebGL" not in one] == []  # drawn without a GPU here
+        assert [one for one in shown.requests if not one.startswith(("file:", "data:", "blob:"))] == []
