@@ -1,6 +1,7 @@
-"""Groups compose freely: every objective with every augmentation and backbone trains, or is refused in one sentence."""
+"""Groups compose freely: every two choices of AXES meet in a run that trains, or are refused in one sentence."""
 
 import json
+from itertools import combinations, product
 from pathlib import Path
 
 import pytest
@@ -14,94 +15,99 @@ from cse.config.groups import choices
 from cse.model.load import load_encoder
 
 TEXTS = ["kadan lofel miga", "sta nu"]
-
-
 ONE_POSITIVE = "augmentation.positives=1"
+AXES: dict[str, list[str]] = {
+    "objective": choices("objective"),
+    "augmentation": choices("augmentation"),
+    "beside": ["text", "images", "sounds"],
+    "batch": ["", "trainer.chunk=3", "trainer.chunk_tokens=40", "trainer.accumulate=2"],
+    "trained": ["", "model.lora={r:4,alpha:8,dropout:0.2}", "trainer.precision=bf16"],
+    "pooling": ["model.pooling=cls", "model.pooling=mean"],
+}
 
 
-def refusal(arguments: list[str], dim: int) -> str | None:
-    """What is told of an objective and an augmentation that do not fit (cse/types.py), None where they do."""
+def pairwise(axes: dict[str, list[str]]) -> list[tuple[str, ...]]:
+    """Few rows, one choice of each axis in each, that hold every pair of choices of two axes; greedily."""
+    pairs = {row: set(combinations(enumerate(row), 2)) for row in product(*axes.values())}
+    missing = set().union(*pairs.values())
+    rows = []
+    while missing:
+        rows.append(max(pairs, key=lambda row: len(pairs[row] & missing)))
+        missing -= pairs[rows[-1]]
+    return rows
+
+
+ROWS = pairwise(AXES)
+RESUMED = {row[0]: row for row in reversed(ROWS)}  # one row of each objective
+
+
+def refusal(arguments: list[str]) -> str | None:
+    """What is named where an objective and an augmentation do not fit (cse/types.py), None where they do."""
     parts = composed(*arguments)
-    objective, augmentation = instantiate(parts.objective, dim=dim), instantiate(parts.augmentation)
+    objective, augmentation = instantiate(parts.objective, dim=32), instantiate(parts.augmentation)
     if augmentation.positives > 1 and objective.num_views > 1 and not objective.averages_positives:
-        return f"set {ONE_POSITIVE}"
+        return ONE_POSITIVE
     most = augmentation.max_views
-    return "views of a row" if most is not None and objective.num_views > most else None
+    return "views" if most is not None and objective.num_views > most else None
 
 
-def losses(folder: Path) -> list[dict]:
-    events = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
-    return [event for event in events if "train/loss" in event]
+@pytest.fixture
+def words(request, small_run, documents, triplets, wordnet_folder):
+    """words(row, augmentation) -> the line of a row of AXES, with that augmentation."""
+
+    def line(row: tuple[str, ...], augmentation: str | None) -> list[str]:
+        objective, _, beside, *more = row
+        replaced = ("data", "trainer.max_steps", "trainer.eval_every", "hydra.run.dir")
+        kept = [argument for argument in small_run if not argument.startswith(replaced)]
+        modality = [] if beside == "text" else request.getfixturevalue(beside)
+        return [
+            *kept, *modality, *run_of(objective, augmentation, 32, documents, triplets), *filter(None, more),
+            "trainer.eval_every=2", "trainer.epochs=2", "trainer.lr=1e-3", "trainer.select=dev/stsb/spearman",
+            "trainer.watch=[]", f"paths.wordnet={wordnet_folder}",
+        ]  # fmt: skip
+
+    return line
 
 
-@pytest.mark.parametrize("model", ["tiny_bert", "tiny_roberta", pytest.param("minilm", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("augmentation", choices("augmentation"))
-@pytest.mark.parametrize("objective", choices("objective"))
-def test_every_objective_with_every_augmentation(
-    request, objective, augmentation, model, small_run, cse_train, tmp_path, documents, triplets, wordnet_folder, capsys
-):
-    name, dim = request.getfixturevalue(model), 384 if model == "minilm" else 32
-    kept = [a for a in small_run if not a.startswith(("model", "data", "trainer.max_steps", "trainer.eval_every"))]
-    arguments = [
-        *kept, f"model={'roberta' if model == 'tiny_roberta' else 'bert'}", f"model.name={name}",
-        *run_of(objective, augmentation, dim, documents, triplets), "trainer.max_steps=3", "trainer.eval_every=3",
-        "trainer.lr=1e-4", "trainer.select=null", f"paths.wordnet={wordnet_folder}",
-    ]  # fmt: skip
-    while (reason := refusal(arguments, dim)) is not None:
-        assert cse_train(arguments) == 2
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: ", ".join(filter(None, row)))
+def test_every_two_choices_train_together(words, cse_train, tiny_bert, tmp_path, capsys, row):
+    """Four steps lose nothing to a stop after two, and best/ is the same encoder for others."""
+    arguments = words(row, row[1])
+    while named := refusal(arguments):
+        assert cse_train([*arguments, f"hydra.run.dir={tmp_path}/refused"]) == 2
         err = capsys.readouterr().err.strip()
         assert len(err.splitlines()) == 1, err
-        assert reason in err
-        if ONE_POSITIVE not in reason:
-            return
-        arguments.append(ONE_POSITIVE)
-    assert cse_train(arguments) == 0
-    steps = losses(tmp_path / "run")
-    assert len(steps) == 3
-    assert all(abs(event["train/loss"]) < 1e6 for event in steps)  # None, for NaN, would raise
-    assert all(event["train/grad_norm"] > 0 for event in steps)
-    assert moved(tmp_path / "run", name)
-
-
-@pytest.mark.parametrize("modality", ["images", "sounds"])
-@pytest.mark.parametrize("objective", choices("objective"))
-def test_every_objective_beside_images_and_sound(
-    request, objective, modality, small_run, cse_train, tmp_path, documents, triplets
-):
-    kept = [a for a in small_run if not a.startswith("data")]
-    arguments = [
-        *kept, *request.getfixturevalue(modality), *run_of(objective, None, 32, documents, triplets),
-        "trainer.max_steps=2", "trainer.eval_every=2", "trainer.select=null",
-    ]  # fmt: skip
-    assert cse_train(arguments) == 0
-    steps = losses(tmp_path / "run")
-    assert len(steps) == 2
-    for name in ("train/loss", "train/aux/loss"):
-        assert all(abs(event[name]) < 1e6 for event in steps)
-    assert all(event["train/aux/grad_norm"] > 0 for event in steps)
-
-
-@pytest.mark.parametrize("objective", choices("objective"))
-def test_every_objective_resumes_and_exports(objective, small_run, cse_train, tmp_path, documents, triplets):
-    """Stopped after two steps and resumed it ends with the same bits; best/ is the same encoder for others."""
-    kept = [a for a in small_run if not a.startswith(("data", "hydra.run.dir", "trainer.max_steps"))]
-    common = [*kept, *run_of(objective, None, 32, documents, triplets), "trainer.lr=1e-3",
-              "trainer.select=dev/stsb/spearman"]  # fmt: skip
+        assert named in err
+        arguments = [*arguments, ONE_POSITIVE] if named == ONE_POSITIVE else words(row, None)
     straight, paused = tmp_path / "straight", tmp_path / "paused"
-    assert cse_train([*common, f"hydra.run.dir={straight}", "trainer.max_steps=4"]) == 0
-    assert cse_train([*common, f"hydra.run.dir={paused}", "trainer.max_steps=2"]) == 0
-    assert cse_train([*common, f"hydra.run.dir={paused}", "trainer.max_steps=4", "resume=auto"]) == 0
-    for file in ("last/state.safetensors", "best/model.safetensors"):
-        one, other = load_file(straight / file), load_file(paused / file)
-        assert one.keys() == other.keys()
-        assert [name for name in one if not torch.equal(one[name], other[name])] == []
+    assert cse_train([*arguments, f"hydra.run.dir={straight}", "trainer.max_steps=4"]) == 0
+    check_numbers(straight, beside=row[2] != "text")
+    ours = load_encoder(str(straight / "best"), None)
+    before = load_encoder(tiny_bert, "cls").backbone.parameters()
+    assert any(not torch.equal(a, b) for a, b in zip(before, ours.backbone.parameters(), strict=True))
     theirs = SentenceTransformer(str(straight / "best"), device="cpu").encode(TEXTS)
-    ours = load_encoder(str(straight / "best"), None).encode(TEXTS)
-    torch.testing.assert_close(torch.tensor(theirs), torch.tensor(ours), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(torch.tensor(theirs), torch.tensor(ours.encode(TEXTS)), rtol=1e-4, atol=1e-5)
+    if row is RESUMED[row[0]]:
+        assert cse_train([*arguments, f"hydra.run.dir={paused}", "trainer.max_steps=2"]) == 0
+        assert cse_train([*arguments, f"hydra.run.dir={paused}", "trainer.max_steps=4", "resume=auto"]) == 0
+        for file in ("last/state.safetensors", "best/model.safetensors"):
+            one, other = load_file(straight / file), load_file(paused / file)
+            assert one.keys() == other.keys()
+            assert [name for name in one if not torch.equal(one[name], other[name])] == []
 
 
-def moved(run, name: str) -> bool:
-    """Whether the exported encoder's weights differ from the ones that training started with."""
-    before, after = load_encoder(name, "cls").backbone, load_encoder(str(run / "best"), None).backbone
-    pairs = zip(before.parameters(), after.parameters(), strict=True)
-    return any(not torch.equal(a, b) for a, b in pairs)
+def check_numbers(folder: Path, beside: bool) -> None:
+    """Every step of a run has a loss that is a number and a gradient, those of a second modality too."""
+    events = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    steps = [event for event in events if "train/loss" in event]
+    assert len(steps) == 4
+    for part in ("train/", "train/aux/") if beside else ("train/",):
+        assert all(abs(step[f"{part}loss"]) < 1e6 for step in steps)  # None, for NaN, would raise
+        assert all(step[f"{part}grad_norm"] > 0 for step in steps)
+
+
+def test_the_rows_hold_every_pair():
+    held = set().union(*(combinations(enumerate(row), 2) for row in ROWS))
+    for one, other in combinations(range(len(AXES)), 2):
+        first, second = list(AXES.values())[one], list(AXES.values())[other]
+        assert {((one, a), (other, b)) for a, b in product(first, second)} <= held
