@@ -83,8 +83,8 @@ def _as_if_alone():
 
 @pytest.fixture(autouse=True)
 def _no_pictures(request, monkeypatch):
-    """A run's pictures take longer than its six steps: they are drawn in slow tests, and where a test is marked so."""
-    if not any(map(request.node.get_closest_marker, ("slow", "pictures"))):
+    """A run's pictures take longer than its six steps: they are drawn at night, and where a test is marked so."""
+    if not any(map(request.node.get_closest_marker, ("slow", "nightly", "pictures"))):
         monkeypatch.setattr("cse.run.summary.draw", lambda *_: {})
 
 
