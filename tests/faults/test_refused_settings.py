@@ -90,7 +90,7 @@ WORDS = [  # (words, what its sentence names)
     ("objective=simsce", "simcse"),
     ("trainer.batchsize=3", "trainer.batch_size"),
     ("output_dir=here", "hydra.run.dir"),
-    ("eval=[stsb,stx]", "eval=stx"),
+    ("eval=[stsb,stx]", "stx"),
     ("trainer=fast", "trainer=fast"),
     ("augmentation=", "augmentation"),
     ("+trainer.foo=3", "trainer.foo"),
