@@ -7,7 +7,7 @@ from pathlib import Path
 from cse.files import csv_text, write_text
 from cse.provenance import Provenance, RowCounts
 
-SHOWN = ("score", "value", "rows", "data")  # columns of the terminal and of scores.md; scores.csv has all of them
+COLUMNS = ("score", "value", "rows", "data")  # columns of the terminal and of scores.md; scores.csv has all of them
 LIBRARIES = ("python", "torch", "transformers", "numpy", "scipy", "scikit-learn", "mteb")  # those that move a score
 
 Row = dict[str, str]
@@ -52,8 +52,8 @@ def row_of(key: str, value: float, source: Source) -> Row:
         "split": split,
         "evaluator": evaluator,
         "value": f"{value:.4f}",
-        "rows": str(size(counts, keys, whole=statistic not in ("spearman", "pearson")) or ""),
-        "data": "partial" if touched(origin, split, tasks) else "whole",
+        "rows": str(count_rows(counts, keys, whole=statistic not in ("spearman", "pearson")) or ""),
+        "data": "partial" if is_partial(origin, split, tasks) else "whole",
         "sha256": source["sha256"],
         "protocol": source["protocol"],
         "dtype": source["dtype"],
@@ -68,16 +68,16 @@ def part_of(source: Provenance, score: str) -> tuple[Provenance, str]:
     return source, score
 
 
-def touched(source: Provenance, split: str, tasks: set[str]) -> bool:
+def is_partial(source: Provenance, split: str, tasks: set[str]) -> bool:
     """Whether what is wrong with the data concerns a score of these tasks; one without a task rests on all of them."""
     own = any(
         problem["split"] in (None, split) and (not tasks or problem["task"] in (None, *tasks))
         for problem in source.get("problems", [])
     )
-    return own or any(touched(part, split, tasks) for part in source.get("parts", {}).values())
+    return own or any(is_partial(part, split, tasks) for part in source.get("parts", {}).values())
 
 
-def size(counts: int | RowCounts, keys: tuple[str, ...], whole: bool) -> int:
+def count_rows(counts: int | RowCounts, keys: tuple[str, ...], whole: bool) -> int:
     """The rows behind a score, out of an evaluator's counts; keys: its names for the score, its task, its split, ...
 
     whole: add up what no key names, else take the first: an evaluator's own task, which its scores do not name.
@@ -86,8 +86,8 @@ def size(counts: int | RowCounts, keys: tuple[str, ...], whole: bool) -> int:
         return counts
     for key in keys:
         if key in counts:
-            return size(counts[key], keys, whole)
-    sizes = [size(count, keys, whole) for count in counts.values()]
+            return count_rows(counts[key], keys, whole)
+    sizes = [count_rows(count, keys, whole) for count in counts.values()]
     return sum(sizes if whole else sizes[:1])
 
 
@@ -103,10 +103,10 @@ def checksum(source: Provenance) -> str:
 
 def problems(sources: Mapping[str, Source]) -> list[str]:
     """A line for each thing that is wrong with the data of any evaluator."""
-    return [line for name, source in sources.items() for line in notes_on(name, source)]
+    return [line for name, source in sources.items() for line in problems_of(name, source)]
 
 
-def in_short(lines: list[str], where: Path) -> list[str]:
+def shorten(lines: list[str], where: Path) -> list[str]:
     """Those lines for the terminal: one stands for itself, several are one with their number. where: all of them."""
     if len(lines) < 2:
         return lines
@@ -115,9 +115,9 @@ def in_short(lines: list[str], where: Path) -> list[str]:
     ]
 
 
-def notes_on(name: str, source: Provenance) -> list[str]:
+def problems_of(name: str, source: Provenance) -> list[str]:
     """A line for each thing that is wrong with an evaluator's data, or with that of its parts."""
-    inner = [line for part, about in source.get("parts", {}).items() for line in notes_on(f"{name}/{part}", about)]
+    inner = [line for part, about in source.get("parts", {}).items() for line in problems_of(f"{name}/{part}", about)]
     words = [(name, one["split"], one["task"], one["problem"]) for one in source.get("problems", [])]
     return ["partial: " + ": ".join(word for word in line if word) for line in words] + inner
 
@@ -132,23 +132,23 @@ def footnotes(rows: list[Row]) -> list[str]:
 def write(folder: Path, rows: list[Row], notes: list[str]) -> None:
     """scores.csv, and scores.md with the notes."""
     write_text(folder / "scores.csv", csv_text(rows[0], [row.values() for row in rows]))
-    lines = [f"| {' | '.join(SHOWN)} |", "|---|---:|---:|---|"]
-    lines += [f"| {' | '.join(row[column] for column in SHOWN)} |" for row in rows]
+    lines = [f"| {' | '.join(COLUMNS)} |", "|---|---:|---:|---|"]
+    lines += [f"| {' | '.join(row[column] for column in COLUMNS)} |" for row in rows]
     write_text(folder / "scores.md", "\n".join([*lines, "", *(f"- {note}" for note in notes)]) + "\n")
 
 
-def shown(rows: list[Row], notes: list[str]) -> str:
+def to_table(rows: list[Row], notes: list[str]) -> str:
     """The table for the terminal, and the notes."""
     from rich.console import Console
     from rich.table import Table
 
     table = Table(box=None, header_style="bold")
-    for column in SHOWN:
+    for column in COLUMNS:
         table.add_column(column, justify="right" if column in ("value", "rows") else "left", no_wrap=True)
     for row in rows:
-        table.add_row(*(row[column] for column in SHOWN))
-    widths = [max(len(column), *(len(row[column]) for row in rows)) for column in SHOWN]
-    console = Console(width=sum(widths) + 2 * len(SHOWN))  # never cut, whatever the terminal's width
+        table.add_row(*(row[column] for column in COLUMNS))
+    widths = [max(len(column), *(len(row[column]) for row in rows)) for column in COLUMNS]
+    console = Console(width=sum(widths) + 2 * len(COLUMNS))  # never cut, whatever the terminal's width
     with console.capture() as capture:
         console.print(table)
     return "\n".join([*(line.rstrip() for line in capture.get().splitlines()), "", *notes])

@@ -77,8 +77,8 @@ def score_into(
         headline = [row for row in rows if nature(row["score"]).headline]
         if len(headline) < len(rows):
             notes = [f"{len(rows) - len(headline)} more scores in {folder / 'scores.md'}", *notes]
-        notes += scores.in_short(problems, folder / "scores.md")
-        log.info("\n%s", scores.shown(headline, notes))
+        notes += scores.shorten(problems, folder / "scores.md")
+        log.info("\n%s", scores.to_table(headline, notes))
         record.trackers.finish(0, record.metrics)
 
 

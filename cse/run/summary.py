@@ -3,9 +3,8 @@
 import logging
 import math
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-import numpy as np
 from accelerate import Accelerator
 
 from cse.data.overlap import Overlap, in_words
@@ -71,10 +70,11 @@ def device_in_words(accelerator: Accelerator) -> str:
 
 def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
     """Everything a finished run leaves but its encoder: results.json, the model card, plots, the last words."""
+    folder, metrics, trackers = record.folder, record.metrics, record.trackers
     best_step = outcome.best_step or outcome.steps
     record.results.conclude(
         "done",
-        metrics=record.metrics,
+        metrics=metrics,
         steps=outcome.steps,
         best_step=best_step,
         seconds=round(outcome.seconds, 1),
@@ -83,48 +83,49 @@ def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
         data={name: evaluator.provenance() for name, evaluator in parts.evaluators.items()},
         training_data=parts.batches.text.provenance(),
     )
-    content = record.results.content
-    write_text(record.folder / "best" / "README.md", model_card(content, record.metrics, str(record.folder / "best")))
-    if test := {name: score for name, score in record.metrics.items() if name.startswith("test/")}:
-        record.trackers.log(test, outcome.steps)  # as a curve's only point, which dashboards draw
+    write_text(folder / "best" / "README.md", model_card(record.results.content, metrics, str(folder / "best")))
+    if test := {name: score for name, score in metrics.items() if name.startswith("test/")}:
+        trackers.log(test, outcome.steps)  # as a curve's only point, which dashboards draw
+    for name, path in draw(folder, parts.trainer.select, best_step).items():
+        trackers.image(f"plots/{name}", path, outcome.steps)
     before = outcome.curve[0][1] if outcome.curve else {}
-    rows = [(name, before.get(name, math.nan), value) for name, value in record.metrics.items()]
-    for name, path in draw(record.folder, content["config"]["trainer"]["select"], best_step).items():
-        record.trackers.image(f"plots/{name}", path, outcome.steps)
-    record.trackers.table("scores", ["score", "step 0", f"step {best_step}"], [list(row) for row in rows])
-    headline = [row for row in rows if nature(row[0]).headline]
-    if headline:
-        show(headline, ["score", "before", "after", "gain"])
-    if len(headline) < len(rows):
-        log.info("%d more scores in results.json", len(rows) - len(headline))
-    if content["config"]["note"] and headline:  # it is about the scores
-        log.info("\n%s", content["config"]["note"])
-    untrained = before.get(content["config"]["trainer"]["select"], -math.inf)
-    if outcome.best_score is not None and outcome.best_score <= untrained:
+    rows = [(name, before.get(name, math.nan), value) for name, value in metrics.items()]
+    trackers.table("scores", ["score", "step 0", f"step {best_step}"], rows)
+    print_scores(rows, record.results.content["config"]["note"])
+    if outcome.best_score is not None and outcome.best_score <= before.get(str(parts.trainer.select), -math.inf):
         log.warning("no step was better than the untrained encoder")
     log.info(
-        f"\nfolder     {record.folder}\n"
+        f"\nfolder     {folder}\n"
         f"{'best' if parts.trainer.select else 'last'} step  {best_step} of {outcome.steps}, "
         f"{outcome.seconds:.0f} s of training, {outcome.tokens_per_second:,.0f} tokens/s\nload it with\n"
         "    from sentence_transformers import SentenceTransformer\n"
-        f'    model = SentenceTransformer("{record.folder / "best"}")\n'
+        f'    model = SentenceTransformer("{folder / "best"}")\n'
         '    vectors = model.encode(["A sentence.", "Another one."])'
     )
-    record.trackers.finish(0, record.metrics | {"best_step": best_step})
+    trackers.finish(0, metrics | {"best_step": best_step})
 
 
-def show(rows: list[tuple[str, float, float]], columns: list[str]) -> None:
-    """A table on the terminal, and in the log as plain lines."""
+def print_scores(rows: Sequence[tuple[str, float, float]], note: str | None) -> None:
+    """Print the headline scores, before and after, in a table, and the note that is about them.
+
+    rows: (score's key, of the untrained encoder or NaN, of the best step).
+    """
     from rich.console import Console
     from rich.table import Table
 
-    table = Table(box=None, header_style="bold", padding=(0, 1))
-    for number, column in enumerate(columns):  # in a narrow terminal a name is folded, and a number never is
-        table.add_column(column, overflow="fold", no_wrap=number > 0)
-    for name, before, after in rows:
-        gain = "" if np.isnan(before) else f"{after - before:+.2f}"
-        table.add_row(name, "" if np.isnan(before) else f"{before:.2f}", f"{after:.2f}", gain)
-    console = Console(width=min(100, shutil.get_terminal_size((100, 24)).columns))
-    with console.capture() as capture:
-        console.print(table)
-    log.info("\n%s", capture.get().rstrip())
+    headline = [row for row in rows if nature(row[0]).headline]
+    if headline:
+        table = Table(box=None, header_style="bold", padding=(0, 1))
+        for number, column in enumerate(("score", "before", "after", "gain")):
+            table.add_column(column, overflow="fold", no_wrap=number > 0)  # a name is folded, and a number never is
+        for name, before, after in headline:
+            first, gain = ("", "") if math.isnan(before) else (f"{before:.2f}", f"{after - before:+.2f}")
+            table.add_row(name, first, f"{after:.2f}", gain)
+        console = Console(width=min(100, shutil.get_terminal_size((100, 24)).columns))
+        with console.capture() as capture:
+            console.print(table)
+        log.info("\n%s", capture.get().rstrip())
+    if len(headline) < len(rows):
+        log.info("%d more scores in results.json", len(rows) - len(headline))
+    if headline and note:
+        log.info("\n%s", note)

@@ -130,32 +130,32 @@ class Agreement:
     """The maximum of one number per process, exchanged between hosts while their devices work.
 
     Every process calls `ask` before a step and `answer` after it. The messages go through gloo, on CPUs, even where the
-    run's own go through NCCL. says: gives this process's number when `ask` is called.
+    run's own go through NCCL. number: gives this process's when `ask` is called.
     """
 
-    def __init__(self, says: Callable[[], int]):
-        self.says = says
+    def __init__(self, number: Callable[[], int]):
+        self.own_number = number
         self.group = dist.new_group(backend="gloo") if world_size() > 1 else None
 
     def ask(self) -> None:
         """Send this process's number; alone there is nobody to tell."""
         if self.group is not None:
-            self.number = torch.tensor([self.says()], dtype=torch.int32)
+            self.number = torch.tensor([self.own_number()], dtype=torch.int32)
             self.message = dist.all_reduce(self.number, dist.ReduceOp.MAX, self.group, async_op=True)
 
     def answer(self) -> int:
         """The largest number at the last `ask`; alone, this process's own now."""
         if self.group is None:
-            return self.says()
+            return self.own_number()
         self.message.wait()
         return int(self.number.numpy()[0])
 
 
 @contextmanager
-def lead_encoding(encode: Encode, together: Callable[[], AbstractContextManager[None]]) -> Iterator[Encode]:
+def lead_encoding(encode: Encode, sharing: Callable[[], AbstractContextManager[None]]) -> Iterator[Encode]:
     """On the main process: an `encode` whose texts all processes share, while the others are in `follow_encoding`.
 
-    together: a context around each share, inside which nothing may interrupt, as the others would wait for ever.
+    sharing: a context around each share, inside which nothing may interrupt, as the others would wait for ever.
     """
     if world_size() == 1:
         yield encode
@@ -168,14 +168,14 @@ def lead_encoding(encode: Encode, together: Callable[[], AbstractContextManager[
     def shares(texts: list[str]) -> np.ndarray:
         if len(texts) < world_size():
             return encode(texts)
-        with together():
+        with sharing():
             _broadcast(texts)
             return _encode_together(encode, texts)
 
     try:
         yield shared
     finally:
-        with together():
+        with sharing():
             _broadcast(None)
 
 

@@ -1,4 +1,4 @@
-"""Memory: how much is held, the peak, the device's total, and an error that says what to do where it runs out."""
+"""Memory: the peak, the device's total, and an error that says what to do where it runs out."""
 
 import resource
 import sys
@@ -14,13 +14,8 @@ from cse.errors import RunError
 CPU_MESSAGES = ("DefaultCPUAllocator", "not enough memory")  # in a RuntimeError that torch raises on a CPU
 
 
-def held(device: torch.device) -> int:
-    """Bytes held now, by tensors on a GPU, by the whole process on a CPU."""
-    return torch.cuda.memory_allocated(device) if device.type == "cuda" else psutil.Process().memory_info().rss
-
-
 def peak(device: torch.device) -> int:
-    """The largest value of `held` since the process started."""
+    """The most bytes that were held since the process started, by tensors on a GPU, by the whole process on a CPU."""
     if device.type == "cuda":
         return torch.cuda.max_memory_allocated(device)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

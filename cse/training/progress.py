@@ -34,15 +34,17 @@ class Progress:
         """
         self.latest |= numbers
         if self.bars is not None:
-            words = f"step {step}/{self.total}  {formatted(self.latest)}"
+            words = f"step {step}/{self.total}  {format_numbers(self.latest)}"
             self.bars.update(self.task, completed=step, description=words)
         elif self.shown:
             done = step - self.first
             left = (time.monotonic() - self.started) / done * (self.total - step) if done else 0.0
-            log.info("step %d/%d  %s%s", step, self.total, formatted(numbers), f"  {left:.0f} s left" if done else "")
+            log.info(
+                "step %d/%d  %s%s", step, self.total, format_numbers(numbers), f"  {left:.0f} s left" if done else ""
+            )
 
 
-def formatted(numbers: dict[str, float]) -> str:
+def format_numbers(numbers: dict[str, float]) -> str:
     """The numbers in one line, rounded."""
     forms = {"loss": "loss {:.4g}", "tokens/s": "{:,.0f} tokens/s"}
     return "  ".join(forms.get(name, f"{name} {{:.2f}}").format(value) for name, value in numbers.items())

@@ -82,7 +82,7 @@ class Watch:
     def check_scores(self, curve: Curve) -> None:
         """Warn, once, where the selecting score has not risen for `trainer.patience` evaluations."""
         select, patience = self.trainer.select, self.trainer.patience
-        if select is None or patience is None or since_best(curve, select) != patience:
+        if select is None or patience is None or evaluations_since_best(curve, select) != patience:
             return
         step, scores = curve[-1]
         best = max((one[select], -number) for number, one in curve if number and not math.isnan(one[select]))
@@ -96,7 +96,7 @@ class Watch:
         select, patience = self.trainer.select, self.trainer.patience
         if not self.trainer.stop_early or select is None or patience is None:
             return False
-        return since_best(curve, select) >= patience
+        return evaluations_since_best(curve, select) >= patience
 
     def _is_stuck(self, loss: float) -> bool:
         """After a logged loss: whether it is the last of the first CONSTANT that are equal."""
@@ -134,7 +134,7 @@ class Watch:
         return f"its rows: {shlex.join(['cse-train', f'resume={self.folder}', f'data.preview={path}'])}"
 
 
-def since_best(curve: Curve, select: str) -> int:
+def evaluations_since_best(curve: Curve, select: str) -> int:
     """The number of evaluations after the best one; that of the untrained encoder, at step 0, is left out."""
     scores = [scores[select] for step, scores in curve if step > 0]
     best = max((score for score in scores if not math.isnan(score)), default=math.nan)

@@ -49,20 +49,20 @@ def test_the_rows_behind_a_score(counts, score, split, expected):
 
 def test_a_problem_marks_the_rows_that_it_concerns():
     problems = [{"split": None, "task": "STS12", "problem": "x"}, {"split": "dev", "task": None, "problem": "y"}]
-    marked = {(split, task): scores.touched({"problems": problems}, split, {task} - {""})
+    marked = {(split, task): scores.is_partial({"problems": problems}, split, {task} - {""})
               for split in ("dev", "test") for task in ("STS12", "STS13", "")}  # fmt: skip
     assert marked == {("dev", "STS12"): True, ("dev", "STS13"): True, ("dev", ""): True,
                       ("test", "STS12"): True, ("test", "STS13"): False, ("test", ""): True}  # fmt: skip
     whole = {"parts": {"sts": {"problems": problems}, "coco": {}}}
-    assert scores.touched(whole, "test", set())
-    assert scores.notes_on("declutr", whole) == [
+    assert scores.is_partial(whole, "test", set())
+    assert scores.problems_of("declutr", whole) == [
         "partial: declutr/sts: STS12: x", "partial: declutr/sts: dev: y",
     ]  # fmt: skip
 
 
 def test_many_problems_are_one_line_with_their_number():
-    assert scores.in_short(["partial: sts: x"], "scores.md") == ["partial: sts: x"]
-    (line,) = scores.in_short(["partial: sts: x", "partial: sts: y", "partial: coco: z"], "scores.md")
+    assert scores.shorten(["partial: sts: x"], "scores.md") == ["partial: sts: x"]
+    (line,) = scores.shorten(["partial: sts: x", "partial: sts: y", "partial: coco: z"], "scores.md")
     assert line == "partial: 3 problems of the data, all in scores.md; the first: sts: x"
 
 
@@ -77,4 +77,4 @@ def test_an_average_is_marked_by_its_own_tasks():
 def test_a_long_name_cuts_no_value():
     common = dict.fromkeys(("evaluator", "protocol", "sha256", "encoder", "dtype", "versions"), "")
     row = {"score": "test/declutr/" + "x" * 200, "value": "71.2345", "rows": "8", "data": "partial", **common}
-    assert "71.2345" in scores.shown([row], [])
+    assert "71.2345" in scores.to_table([row], [])

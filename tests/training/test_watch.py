@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from cse.errors import RunError
-from cse.training.watch import CONSTANT, Watch, since_best
+from cse.training.watch import CONSTANT, Watch, evaluations_since_best
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_collapse_ends_the_run(watch, rank, ends):
     ((9, 1, 2, 3), 0), ((9, 1, 3, 2, 3), 2), ((9, float("nan"), float("nan")), 2), ((9,), 0), ((9, float("nan"), 1), 0),
 ])  # fmt: skip
 def test_evaluations_since_the_best(scores, count):
-    assert since_best(scored(*scores), "dev/x") == count
+    assert evaluations_since_best(scored(*scores), "dev/x") == count
 
 
 def test_scores_that_rise_no_more_are_said_once_for_each_best(watch, caplog):
