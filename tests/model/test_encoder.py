@@ -5,6 +5,7 @@ import shutil
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from cse.errors import MissingResource, UserError
 from cse.model.export import check_exportable, save_encoder
@@ -220,6 +221,12 @@ def test_hub_name_is_found_in_a_cache(tiny_bert, tmp_path, monkeypatch):
     monkeypatch.setattr("transformers.utils.hub.constants.HF_HUB_CACHE", str(tmp_path), raising=False)
     encoder = load_encoder("some-lab/tiny-bert", "cls")
     np.testing.assert_allclose(encoder.encode(TEXTS), load_encoder(tiny_bert, "cls").encode(TEXTS), atol=1e-6)
+
+    weights = load_file(snapshot / "model.safetensors")
+    quantised = {name: value.to(torch.int8) if "query.weight" in name else value for name, value in weights.items()}
+    save_file(quantised, snapshot / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(UserError, match=r"model\.name=some-lab/tiny-bert has whole numbers .*query\.weight"):
+        load_encoder("some-lab/tiny-bert", "cls")
 
 
 def test_refusals(tiny_bert, tmp_path):

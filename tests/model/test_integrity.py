@@ -43,6 +43,10 @@ LAYER = "bert.encoder.layer.1.output.dense.weight"
         (lambda t: t.pop(LAYER), r"has no .*layer\.1\.output\.dense\.weight"),
         (lambda t: t.update({LAYER: torch.zeros(2, 3)}), r"another shape of .*output\.dense\.weight \(2, 3\) for \(32"),
         (lambda t: t[LAYER][0].fill_(torch.nan), r"NaN or infinity in .*layer\.1\.output\.dense\.weight"),
+        (
+            lambda t: t.update({LAYER: t[LAYER].to(torch.int8)}),
+            r"whole numbers .*layer\.1\.output\.dense\.weight",
+        ),
         (lambda t: t[LAYER][0, 0].fill_(torch.inf), r"NaN or infinity in .*layer\.1\.output\.dense\.weight"),
         (
             lambda t: t.update({"bert.encoder.layer.2.output.dense.weight": torch.zeros(1)}),
