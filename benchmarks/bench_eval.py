@@ -25,11 +25,12 @@ from benchmarks.peers import synchronized
 from benchmarks.results import SHARED, spread, table, write_section
 from cse.config.compose import CONF_DIR
 from cse.errors import MissingResource
-from cse.eval import sts, transfer
+from cse.eval import transfer
 from cse.eval.score import MemoizedEncode, score
+from cse.eval.senteval import pairs as senteval
 from cse.eval.senteval.folder import SentEvalFolder
+from cse.eval.senteval.pairs import Pairs
 from cse.eval.senteval.transfer_data import Examples, Parts
-from cse.eval.sts import Pairs
 from cse.model.encoder import Encoder
 from cse.model.pooling import mean
 from cse.run import startup
@@ -38,7 +39,7 @@ from cse.types import Encode
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 from eval.senteval import one_fit
 
-STS_TASKS = [*sts.SUBSETS, "STS-B", "SICK-R"]
+STS_TASKS = [*senteval.SUBSETS, "STS-B", "SICK-R"]
 QUICK = ["TREC", "MRPC", "CR"]
 TRANSFER_TASKS = [*QUICK, "SICK-E", "SST5", "SST2", "MR", "SUBJ", "MPQA"]
 SENTEVAL = SHARED / "senteval"
@@ -77,9 +78,9 @@ def files_of(folder: SentEvalFolder, task: str, rows: slice) -> Files:
     def cut(pairs: Pairs) -> Pairs:
         return Pairs(pairs.first[rows], pairs.second[rows], pairs.gold_N[rows])
 
-    if task in sts.SUBSETS:
-        return Files([cut(sts.read_subset(folder, task, name)) for name in sts.SUBSETS[task]], [], True)
-    read = sts.read_stsb if task == "STS-B" else sts.read_sickr
+    if task in senteval.SUBSETS:
+        return Files([cut(senteval.read_subset(folder, task, name)) for name in senteval.SUBSETS[task]], [], True)
+    read = senteval.read_stsb if task == "STS-B" else senteval.read_sickr
     return Files([cut(read(folder, "test"))], [cut(read(folder, split)) for split in ("train", "dev")], False)
 
 

@@ -113,7 +113,7 @@ class World:
         return min(official, 120) if self.tiny else official
 
     def _sts_files(self) -> dict[str, list[str]]:
-        from cse.eval.sts import SICK_FILES, STSB_ROWS, SUBSETS
+        from cse.eval.senteval.pairs import SICK_FILES, STSB_ROWS, SUBSETS
 
         rng = np.random.default_rng(0)
 

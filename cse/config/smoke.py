@@ -149,7 +149,7 @@ def write_text(folder: Path, columns: Sequence[str]) -> None:
 
 def write_senteval(folder: Path) -> None:
     """STS12..16, STS-B and SICK-R in SentEval's layout, a few pairs each, scored by the words they share."""
-    from cse.eval.sts import SICK_FILES, STSB_ROWS, SUBSETS
+    from cse.eval.senteval.pairs import SICK_FILES, STSB_ROWS, SUBSETS
 
     rng = random.Random(0)
 

@@ -22,7 +22,8 @@ from torch.nn.functional import normalize
 from cse.errors import UserError
 from cse.eval.cosines import by_gold
 from cse.eval.senteval.folder import SentEvalFolder
-from cse.eval.sts import Pairs, cosines, pair_cosines, read_stsb
+from cse.eval.senteval.pairs import Pairs, read_stsb
+from cse.eval.sts import cosines, pair_cosines
 from cse.progress import track
 from cse.provenance import Provenance
 from cse.ranges import Ascending, Count, Name, Split

@@ -157,11 +157,8 @@ class Mteb(Evaluator):
 
     def _averages(self, scores: dict[str, float]) -> dict[str, float]:
         """Of every category, and of the whole, of which no task is missing."""
-        return {
-            key: float(np.mean([scores[name] for name in names]))
-            for key, names in self._groups().items()
-            if all(name in scores for name in names)
-        }
+        whole = {key: names for key, names in self._groups().items() if scores.keys() >= set(names)}
+        return {key: float(np.mean([scores[name] for name in names])) for key, names in whole.items()}
 
     def _groups(self) -> dict[str, list[str]]:
         groups: dict[str, list[str]] = {}

@@ -9,32 +9,20 @@ to two decimals (SimCSE's print_table).
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import ClassVar
 
 import numpy as np
 from scipy.stats import pearsonr, spearmanr
 
-from cse.errors import UserError
 from cse.eval.score import AVERAGE
 from cse.eval.senteval.files import DataFolder
-from cse.eval.senteval.folder import SentEvalFolder, words
+from cse.eval.senteval.folder import SentEvalFolder
+from cse.eval.senteval.pairs import SUBSETS, Pairs, read_sickr, read_stsb, read_subset
 from cse.provenance import Items, ItemScores, Provenance, RowCounts
 from cse.ranges import Name
 from cse.types import Encode, Evaluator, Nature
-
-# Official pairs with a gold score. STS13's SMT is left out, as in SentEval (its licence).
-SUBSETS = {
-    "STS12": {"MSRpar": 750, "MSRvid": 750, "SMTeuroparl": 459, "surprise.OnWN": 750, "surprise.SMTnews": 399},
-    "STS13": {"FNWN": 189, "headlines": 750, "OnWN": 561},
-    "STS14": {"deft-forum": 450, "deft-news": 300, "headlines": 750, "images": 750, "OnWN": 750, "tweet-news": 750},
-    "STS15": {"answers-forums": 375, "answers-students": 750, "belief": 375, "headlines": 750, "images": 750},
-    "STS16": {"answer-answer": 254, "headlines": 249, "plagiarism": 230, "postediting": 244, "question-question": 209},
-}
-STSB_ROWS = {"train": 5749, "dev": 1500, "test": 1379}
-SICK_FILES = {"train": ("SICK_train", 4500), "dev": ("SICK_trial", 500), "test": ("SICK_test_annotated", 4927)}
-HIGHEST = 5  # of the human scores of STS, STS-B and SICK
 
 SPEARMAN = Nature("Spearman's correlation x 100", kind="sts")
 PEARSON = Nature("Pearson's correlation x 100", headline=False, kind="sts")
@@ -49,70 +37,11 @@ NATURES: Mapping[str, Nature] = {
 }
 """Of the scores of sentence pairs."""
 
-
-@dataclass(frozen=True)
-class Pairs:
-    """Sentence pairs and their human scores, duplicates kept."""
-
-    first: list[str]
-    second: list[str]
-    gold_N: np.ndarray
-
-
 Tasks = dict[str, list[Pairs]]
 """The subsets of each task."""
 
 Scored = dict[str, list[tuple[np.ndarray, np.ndarray]]]
 """(cosines_N, gold_N) of each subset of each task."""
-
-
-def read_subset(folder: SentEvalFolder, year: str, subset: str) -> Pairs:
-    """One subset of STS12..16: two tab-separated sentences a line, scores in a second file; unscored pairs skipped."""
-    base = f"STS/{year}-en-test/STS"
-    text_file, gold_file = f"{base}.input.{subset}.txt", f"{base}.gs.{subset}.txt"
-    lines = folder.read(text_file, "utf-8").splitlines()
-    golds = folder.read(gold_file, "utf-8").splitlines()
-    folder.expect(text_file, len(lines), len(golds))
-    cells = [(*line.split("\t"), gold) for line, gold in zip(lines, golds, strict=False) if gold.strip()]
-    return _pairs(folder, gold_file, [row for row in cells if len(row) == 3], SUBSETS[year][subset])
-
-
-def read_stsb(folder: SentEvalFolder, split: str) -> Pairs:
-    """STS-B train, dev or test: tab-separated columns, score and sentences in columns 5, 6, 7."""
-    name = f"STS/STSBenchmark/sts-{split}.csv"
-    rows = [line.strip().split("\t") for line in folder.read(name, "utf-8").split("\n")]
-    return _pairs(folder, name, [(row[5], row[6], row[4]) for row in rows if len(row) > 6], STSB_ROWS[split])
-
-
-def read_sickr(folder: SentEvalFolder, split: str) -> Pairs:
-    """SICK relatedness: a header, then sentences in columns 2 and 3, the score (1..5) in column 4."""
-    stem, official = SICK_FILES[split]
-    name = f"SICK/{stem}.txt"
-    rows = [line.strip().split("\t") for line in folder.read(name, "utf-8").split("\n")[1:]]
-    return _pairs(folder, name, [(row[1], row[2], row[3]) for row in rows if len(row) > 3], official)
-
-
-def _pairs(folder: SentEvalFolder, name: str, rows: list[tuple[str, ...]], official: int) -> Pairs:
-    folder.expect(name, len(rows), official)
-    gold_N = golds(folder, name, [gold for _, _, gold in rows])
-    return Pairs([words(first) for first, _, _ in rows], [words(second) for _, second, _ in rows], gold_N)
-
-
-def golds(folder: DataFolder, name: str, cells: list[str]) -> np.ndarray:
-    """Human scores (N,). Raises UserError for those that are not numbers from 0 to 5, and where all are one number."""
-    try:
-        gold_N = np.array([float(cell) for cell in cells])
-    except ValueError as error:
-        raise UserError(f"{folder.root / name} holds a score that is not a number ({error}): restore it.") from error
-    if len(set(gold_N.tolist())) < 2:
-        raise UserError(f"{folder.root / name} holds no two different scores, and so nothing to correlate: restore it.")
-    outside = np.flatnonzero(~((gold_N >= 0) & (gold_N <= HIGHEST)))  # NaN is outside too
-    if len(outside):
-        raise UserError(
-            f"{folder.root / name} holds {len(outside)} of {len(gold_N)} scores outside 0 to {HIGHEST} (the first: "
-            f"{cells[outside[0]]} in row {outside[0] + 1}): restore it."
-        )
-    return gold_N
 
 
 def cosines(first_ND: np.ndarray, second_ND: np.ndarray) -> np.ndarray:

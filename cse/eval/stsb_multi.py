@@ -11,7 +11,8 @@ from annotated_types import MinLen
 
 from cse.errors import UserError
 from cse.eval.senteval.files import DataFolder
-from cse.eval.sts import STSB_ROWS, Pairs, ScoredBySplit, golds, pair_items, scored_pairs, task_correlations
+from cse.eval.senteval.pairs import STSB_ROWS, Pairs, golds
+from cse.eval.sts import ScoredBySplit, pair_items, scored_pairs, task_correlations
 from cse.provenance import ItemScores
 from cse.ranges import Name, OneOf
 from cse.sources import hub

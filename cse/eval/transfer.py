@@ -16,10 +16,10 @@ from annotated_types import MinLen
 
 from cse.eval.senteval import transfer_data as data
 from cse.eval.senteval.folder import SentEvalFolder
+from cse.eval.senteval.pairs import read_sickr, read_stsb
 from cse.eval.senteval.suite import Suite, embedded
 from cse.eval.senteval.transfer_data import Parts
 from cse.eval.senteval.validation import Mode, Procedure, cross_validation, given_split, nested_cross_validation
-from cse.eval.sts import read_sickr, read_stsb
 from cse.progress import track
 from cse.provenance import Items, Provenance
 from cse.ranges import Name, OneOf

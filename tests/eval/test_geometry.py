@@ -8,7 +8,6 @@ import torch
 from hypothesis import given, settings, strategies
 
 from cse.errors import MissingResource, UserError
-from cse.eval import sts
 from cse.eval.geometry import (
     Geometry,
     alignment,
@@ -18,6 +17,7 @@ from cse.eval.geometry import (
     mean_cosine,
     uniformity,
 )
+from cse.eval.senteval import pairs as files
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ def test_half_precision_is_lifted(views):
 @pytest.fixture
 def stsb(tmp_path, monkeypatch):
     """STS-B with 12 made-up pairs a split, one sentence in two of them."""
-    monkeypatch.setattr(sts, "STSB_ROWS", {"train": 12, "dev": 12, "test": 12})
+    monkeypatch.setattr(files, "STSB_ROWS", {"train": 12, "dev": 12, "test": 12})
     (tmp_path / "STS" / "STSBenchmark").mkdir(parents=True)
     for seed, split in enumerate(("train", "dev", "test")):
         lines = [f"g\tf\ty\t{i}\t{i * 5 / 11:.3f}\t{'ab' * i} x{seed}\t{'ba' * i} {'q' * (11 - i)}" for i in range(11)]

@@ -255,7 +255,7 @@ def test_minilm_on_stsb_is_the_leaderboards(shared, minilm_encode, tmp_path):
     from datasets import Dataset, DatasetDict
 
     from cse.eval.senteval.folder import SentEvalFolder
-    from cse.eval.sts import read_stsb
+    from cse.eval.senteval.pairs import read_stsb
 
     pairs = read_stsb(SentEvalFolder(str(shared / "data" / "senteval")), "test")
     task = mteb.get_task("STSBenchmark")

@@ -11,10 +11,11 @@ import pytest
 from scipy.stats import spearmanr
 
 from cse.errors import MissingResource, UserError
-from cse.eval import sts
 from cse.eval.senteval import folder as senteval_folder
+from cse.eval.senteval import pairs
 from cse.eval.senteval.folder import SentEvalFolder
-from cse.eval.sts import SICK_FILES, STSB_ROWS, SUBSETS, Sts, Stsb, correlations, cosines, read_stsb
+from cse.eval.senteval.pairs import SICK_FILES, STSB_ROWS, SUBSETS, read_stsb
+from cse.eval.sts import Sts, Stsb, correlations, cosines
 
 GOLD = [2.1, 2.1, 2.9, 0.6, 4.7, 3.4, 4.1, 4.5, 2.9, 0.2, 3.6, 2.8, 4.1, 2.7, 4.1, 5.0, 1.8, 0.9]
 
@@ -76,9 +77,9 @@ def suite(tmp_path, monkeypatch) -> Path:
     """The whole suite at 6 to 20 pairs a file, with the official counts changed to match."""
     rows = {f"{year}/{subset}": 6 + i for year, sets in SUBSETS.items() for i, subset in enumerate(sets)}
     rows |= {"STS-B/dev": 9, "STS-B/test": 12, "SICK-R/dev": 8, "SICK-R/test": 20}
-    monkeypatch.setattr(sts, "SUBSETS", {y: {s: rows[f"{y}/{s}"] for s in sets} for y, sets in SUBSETS.items()})
-    monkeypatch.setattr(sts, "STSB_ROWS", {"dev": 9, "test": 12})
-    monkeypatch.setattr(sts, "SICK_FILES", {"dev": ("SICK_trial", 8), "test": ("SICK_test_annotated", 20)})
+    monkeypatch.setattr(pairs, "SUBSETS", {y: {s: rows[f"{y}/{s}"] for s in sets} for y, sets in SUBSETS.items()})
+    monkeypatch.setattr(pairs, "STSB_ROWS", {"dev": 9, "test": 12})
+    monkeypatch.setattr(pairs, "SICK_FILES", {"dev": ("SICK_trial", 8), "test": ("SICK_test_annotated", 20)})
     write_suite(tmp_path, rows)
     return tmp_path
 

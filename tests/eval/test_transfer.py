@@ -10,11 +10,11 @@ from eval.senteval import one_fit
 from eval.senteval.one_fit import FAST, classifier
 
 from cse.errors import MissingResource, UserError
-from cse.eval import sts
+from cse.eval.senteval import pairs as pair_files
 from cse.eval.senteval import transfer_data
 from cse.eval.senteval.folder import SentEvalFolder
+from cse.eval.senteval.pairs import SICK_FILES
 from cse.eval.senteval.relatedness import Relatedness
-from cse.eval.sts import SICK_FILES
 from cse.eval.transfer import SIMCSE_SEVEN, TASKS, Transfer, features
 from cse.provenance import Items
 
@@ -42,8 +42,8 @@ def folder(tmp_path, monkeypatch) -> Path:
         ("SICK_FILES", {split: (stem, counts[split]) for split, (stem, _) in SICK_FILES.items()}),
     ):
         monkeypatch.setattr(transfer_data, name, value)
-    monkeypatch.setattr(sts, "STSB_ROWS", counts)
-    monkeypatch.setattr(sts, "SICK_FILES", transfer_data.SICK_FILES)
+    monkeypatch.setattr(pair_files, "STSB_ROWS", counts)
+    monkeypatch.setattr(pair_files, "SICK_FILES", transfer_data.SICK_FILES)
 
     def write(name: str, lines: list[str], encoding: str = "utf-8") -> None:
         path = tmp_path / name

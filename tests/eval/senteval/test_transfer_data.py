@@ -4,7 +4,7 @@ import pytest
 
 from cse.eval.senteval import transfer_data
 from cse.eval.senteval.folder import SentEvalFolder
-from cse.eval.sts import read_sickr
+from cse.eval.senteval.pairs import read_sickr
 
 
 @pytest.fixture
