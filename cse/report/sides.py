@@ -57,9 +57,9 @@ def _setting(run: Run, axes: Sequence[str]) -> tuple[str, ...]:
     return tuple(str(plain(run.get(axis))) for axis in axes)
 
 
-def compared(left: Side, right: Side, confidence: float, shift: float = 0.0) -> statistics.Comparison:
+def compare_sides(left: Side, right: Side, confidence: float, shift: float = 0.0) -> statistics.Comparison:
     """Left minus right over seeds and, where the runs kept them, over test items; p is the larger of the two."""
-    over_seeds = statistics.compared(left.ours, right.ours, confidence, shift)
+    over_seeds = statistics.compare_seeds(left.ours, right.ours, confidence, shift)
     over_items = _item_difference(left, right)
     if over_items is None:
         return over_seeds

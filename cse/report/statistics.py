@@ -56,33 +56,6 @@ def bootstrap_interval(values: Sequence[float], confidence: float, statistic: Ca
     return float(resampled.confidence_interval.low), float(resampled.confidence_interval.high)
 
 
-def student(ours: Summary, base: Summary) -> float:
-    """Two-sided p of equal means, pooled variance: the test of NonLing-CSE's Table 3."""
-    return _test(ours, base, equal_var=True)
-
-
-def welch(ours: Summary, base: Summary) -> float:
-    """Two-sided p of equal means without assuming equal variances."""
-    return _test(ours, base, equal_var=False)
-
-
-def _test(ours: Summary, base: Summary, equal_var: bool) -> float:
-    """NaN where a group has one value, or where neither varies."""
-    if ours.sd is None or base.sd is None or ours.sd == base.sd == 0:
-        return math.nan
-    return float(
-        stats.ttest_ind_from_stats(
-            mean1=ours.mean,
-            std1=ours.sd,
-            nobs1=ours.n,
-            mean2=base.mean,
-            std2=base.sd,
-            nobs2=base.n,
-            equal_var=equal_var,
-        ).pvalue
-    )
-
-
 @dataclass(frozen=True)
 class Comparison:
     """A difference or a rank correlation: its size, its interval (None: one run a side), what of, how tested, p.
@@ -98,45 +71,34 @@ class Comparison:
     over_items: Interval | None = None
 
 
-def compared(
+def compare_seeds(
     ours: Mapping[str, float], theirs: Mapping[str, float], confidence: float, shift: float = 0.0
 ) -> Comparison:
     """Mean of `ours` minus that of `theirs`, each by seed, tested two-sided against a difference of `shift`.
 
     Paired over the seeds that both have, if these are two or more; else Welch's test; against one value without a seed
-    ("None": an encoder that is only scored) a one-sample test. One run a side: no test, p is NaN.
+    ("None": an encoder that is only scored) a one-sample test. One run a side, or values that do not vary: no test.
     """
     shared = [seed for seed in ours if seed in theirs]
     a, b = np.array(list(ours.values())), np.array(list(theirs.values()))
+    against_one = ["None"] in (list(ours), list(theirs)) and max(len(a), len(b)) > 1
     if len(shared) > 1:
         differences = np.array([ours[seed] - theirs[seed] for seed in shared])
-        return _one_sample(differences, shift, confidence, f"{len(shared)} seeds", "paired t")
-    several = max(len(a), len(b))
-    if several > 1 and ["None"] in (list(ours), list(theirs)):
-        return _one_sample(a - b, shift, confidence, f"{several} seeds against one score", "one-sample t")
-    effect = float(a.mean() - b.mean())
-    if min(len(a), len(b)) > 1 and (np.ptp(a) or np.ptp(b)):
-        tested = stats.ttest_ind(a - shift, b, equal_var=False)
-        return Comparison(
-            effect,
-            welch_interval(a.tolist(), b.tolist(), confidence),
-            f"{len(a)} and {len(b)} seeds",
-            "Welch",
-            float(tested.pvalue),
-        )
-    return Comparison(effect, None, f"{len(a)} and {len(b)}", "none: too few seeds", math.nan)
-
-
-def _one_sample(differences: np.ndarray, shift: float, confidence: float, n: str, test: str) -> Comparison:
-    """The mean of differences, tested against `shift`; p is NaN where all are equal, as they have no spread to test by.
-
-    n, test: the words for how many there are, and for the test.
-    """
-    mean = float(differences.mean())
+        n, test = f"{len(shared)} seeds", "paired t"
+    elif against_one:
+        differences = a - b
+        n, test = f"{len(differences)} seeds against one score", "one-sample t"
+    else:
+        effect, n = float(a.mean() - b.mean()), f"{len(a)} and {len(b)}"
+        if min(len(a), len(b)) < 2 or not (np.ptp(a) or np.ptp(b)):
+            return Comparison(effect, None, n, "none: too few seeds", math.nan)
+        interval = stats.ttest_ind(a, b, equal_var=False).confidence_interval(confidence)
+        p = float(stats.ttest_ind(a - shift, b, equal_var=False).pvalue)
+        return Comparison(effect, (float(interval.low), float(interval.high)), f"{n} seeds", "Welch", p)
     if not np.ptp(differences):
-        return Comparison(mean, None, n, test, math.nan)
-    p = stats.ttest_1samp(differences, shift).pvalue
-    return Comparison(mean, t_interval(differences.tolist(), confidence), n, test, float(p))
+        return Comparison(float(differences.mean()), None, n, test, math.nan)
+    p = float(stats.ttest_1samp(differences, shift).pvalue)
+    return Comparison(float(differences.mean()), t_interval(differences.tolist(), confidence), n, test, p)
 
 
 def rank_correlation(points: Sequence[tuple[float, float]], confidence: float) -> Comparison:
@@ -162,12 +124,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
         least = max(least, min(1.0, p * (len(tested) - rank)))
         corrected[place] = least
     return corrected
-
-
-def welch_interval(ours: Sequence[float], base: Sequence[float], confidence: float) -> Interval:
-    """Of the difference of two means, variances not assumed equal. Needs two values or more in each group."""
-    interval = stats.ttest_ind(ours, base, equal_var=False).confidence_interval(confidence)
-    return float(interval.low), float(interval.high)
 
 
 def pooled_sd(groups: Sequence[Sequence[float]]) -> float:

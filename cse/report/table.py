@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from cse.record.runs import Run, Where
-from cse.report.cells import PUBLISHED_ONLY, QUARTILES, Cell, compare, fill, judge, seed_sd_of
+from cse.report.cells import PUBLISHED_ONLY, QUARTILES, Cell, compare_with_baseline, fill, judge, seed_sd_of
 from cse.report.notes import deviations, missing_jobs, mixed, retrieved, scored_differently
 from cse.report.published import Published
 from cse.report.spec import Spec
@@ -127,4 +127,4 @@ def compare_rows(table: Table, spec: Spec, confidence: float) -> None:
     """Compare each row with its baseline, but for columns of config values."""
     for row, base in spec.baselines.items():
         for column in (name for name, line in spec.columns.items() if not line.config):
-            compare(table.cells[row][column], table.cells[base][column], confidence)
+            compare_with_baseline(table.cells[row][column], table.cells[base][column], confidence)

@@ -5,7 +5,7 @@ import math
 from cse.eval.score import nature
 from cse.report import statistics
 from cse.report.cells import Cell
-from cse.report.sides import compared, of_cell
+from cse.report.sides import compare_sides, of_cell
 from cse.report.table import Table
 
 
@@ -28,7 +28,8 @@ def _mark(cells: list[Cell], seed: str, confidence: float) -> None:
     lower = isinstance(metric, str) and nature(metric).lower_is_better
     best = means.index((min if lower else max)(means))
     p_values = [
-        math.nan if place == best else compared(sides[best], side, confidence).p for place, side in enumerate(sides)
+        math.nan if place == best else compare_sides(sides[best], side, confidence).p
+        for place, side in enumerate(sides)
     ]
     for cell, p in zip(cells, statistics.holm(p_values), strict=True):
         cell.tied = math.isnan(p) or p >= 1 - confidence

@@ -10,7 +10,7 @@ from cse.record.runs import Run, Where, grouped, plain
 from cse.report import statistics
 from cse.report.cells import finished_runs, scores
 from cse.report.claims import Claim, Place, names
-from cse.report.sides import Side, compared, like_with_like, of_cell
+from cse.report.sides import Side, compare_sides, like_with_like, of_cell
 from cse.report.spec import Spec
 from cse.report.statistics import Interval
 from cse.report.table import Table
@@ -47,7 +47,7 @@ def judged(claims: list[Claim], spec: Spec, table: Table | None, runs: list[Run]
     raw = [
         _trend(claim, spec, table, runs, confidence)
         if claim.is_trend
-        else _compared(claim, spec, table, runs, confidence)
+        else _difference(claim, spec, table, runs, confidence)
         for claim in claims
     ]
     corrected = statistics.holm([finding.p for finding in raw])
@@ -71,7 +71,7 @@ class Test:
     p: float
 
 
-def _compared(claim: Claim, spec: Spec, table: Table | None, runs: list[Run], confidence: float) -> Finding:
+def _difference(claim: Claim, spec: Spec, table: Table | None, runs: list[Run], confidence: float) -> Finding:
     """A comparison of two places, part by part. Its verdict is still the direction alone."""
     pairs = _pairs(claim, spec, table, runs)
     measured = [(a, b) for a, b in pairs if a.ours and b.ours]
@@ -144,14 +144,14 @@ def _or_one(p: float) -> float:
 def _greater(claim: Claim, left: Side, right: Side, confidence: float):
     """(comparison, whether it points as claimed, p)."""
     high, low = (right, left) if claim.form == "less" else (left, right)
-    comparison = compared(high, low, confidence)
+    comparison = compare_sides(high, low, confidence)
     return comparison, comparison.effect > 0, comparison.p
 
 
 def _alike(claim: Claim, left: Side, right: Side, confidence: float):
     """Two one-sided tests (Schuirmann): that the difference is above -within, and that it is below within."""
-    comparison = compared(left, right, confidence)
-    above, below = (compared(left, right, confidence, shift).p / 2 for shift in (-claim.within, claim.within))
+    comparison = compare_sides(left, right, confidence)
+    above, below = (compare_sides(left, right, confidence, shift).p / 2 for shift in (-claim.within, claim.within))
     if abs(comparison.effect) <= claim.within:
         return comparison, True, max(above, below)
     return comparison, False, below if comparison.effect > 0 else above

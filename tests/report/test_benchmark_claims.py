@@ -1,14 +1,11 @@
 """benchmarks/claims.py: the files grow with the runs there are, and outlive them."""
 
 import csv
-import re
 import shutil
-from pathlib import Path
 
 import pytest
 
 from benchmarks import claims
-from cse.config.groups import CONF_DIR
 from cse.errors import UserError
 
 
@@ -89,28 +86,11 @@ def test_one_run_a_side_does_not_replace_a_verdict_of_seeds(leave, tmp_path, mon
     assert lines(tmp_path / "claims.csv") == seeds
 
 
-def test_readme_says_how_much_was_carried_out():
-    made = re.search(r"from (\d+) finished runs of (\d+) of (\d+) tables", (claims.HERE / "CLAIMS.md").read_text())
-    told = re.search(r"beside (\d+) runs .*?, for (\d+) of the\s(\d+)", (claims.HERE.parent / "README.md").read_text())
-    assert told.groups() == made.groups()
-
-
 def test_an_unknown_table_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(claims, "HERE", tmp_path)
     with pytest.raises(UserError, match=r"--only nonling/tabel1: there is no such sweep.*nonling/table1"):
         claims.main(tmp_path, ["nonling/tabel1"])
     assert not list(tmp_path.glob("*.csv"))
-
-
-def test_every_column_is_explained():
-    """In docs/claims.md: by its name, or by what it begins with."""
-    page = (Path(__file__).parents[2] / "docs" / "claims.md").read_text()
-    named = set(re.findall(r"`([^`]+)`", page))
-    assert not [column for column in claims.COLUMNS if column not in named]
-    begins = {f"{folder.name}." for folder in Path(CONF_DIR).iterdir()} | {"choices.", "whitening.", "dev/", "test/"}
-    columns = claims.columns_of(lines(claims.HERE / "all_runs.csv"))
-    assert columns[:3] == ["folder", "status", "git_commit"]
-    assert not [c for c in columns if c not in named and not c.startswith(tuple(begins))]
 
 
 def test_scores_stand_before_settings_and_plumbing_is_left_out():

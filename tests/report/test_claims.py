@@ -209,14 +209,14 @@ def test_one_run_a_side_has_an_effect_and_no_p(leave, tmp_path):
 
 
 def test_one_value_a_side_is_not_tested():
-    found = statistics.compared({"0": 71.0}, {"0": 70.0}, 0.95)
+    found = statistics.compare_seeds({"0": 71.0}, {"0": 70.0}, 0.95)
     assert (found.effect, found.interval) == (1.0, None)
     assert math.isnan(found.p)
 
 
 def test_an_encoder_without_a_seed_is_one_number_on_either_side():
     seeds, one = {"0": 71.0, "1": 72.0, "2": 71.5}, {"None": 70.0}
-    above, below = statistics.compared(seeds, one, 0.95), statistics.compared(one, seeds, 0.95)
+    above, below = statistics.compare_seeds(seeds, one, 0.95), statistics.compare_seeds(one, seeds, 0.95)
     assert (above.effect, below.effect) == (1.5, -1.5)
     assert above.test == below.test == "one-sample t"
     assert above.p == below.p == pytest.approx(stats.ttest_1samp([71.0, 72.0, 71.5], 70.0).pvalue)

@@ -46,12 +46,12 @@ def test_a_verdict_says_what_it_does_not_rest_on(leave, tmp_path):
     table = build(spec, printed, runs, [], Intervals(0.95, "t"))
     found = verdicts.judged(claims.parse(block["claims"], spec, "it"), spec, table, runs, 0.95)
     both, sts12, rates, rises = found
-    assert findings.said(both) == "HOLDS (1 of 2 parts)"
+    assert findings.verdict_text(both) == "HOLDS (1 of 2 parts)"
     assert both.missing == "runs of VisualCSE-RoBERTa-base, SimCSE-RoBERTa-base"
-    assert findings.said(sts12) == NOT_RUN
+    assert findings.verdict_text(sts12) == NOT_RUN
     assert sts12.missing == "runs of VisualCSE-RoBERTa-base, SimCSE-RoBERTa-base; scores: STS12"
     assert findings.facts(sts12)["n"] == ""
-    assert findings.said(rates) == "HOLDS (1 of 2 parts)"
+    assert findings.verdict_text(rates) == "HOLDS (1 of 2 parts)"
     assert rates.missing == "runs of case=simcse_bert, trainer.lr=3e-05"
     assert rises.missing == "three points, at two values or more"
     other = scored_by(spec, "test/sts/average")  # has no STS12 at all
