@@ -49,12 +49,6 @@ def hub(toy_hub, tmp_path):
     return toy_hub
 
 
-@pytest.fixture
-def no_hub(toy_hub, monkeypatch):
-    """No hub that answers, and an empty cache."""
-    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
-
-
 ROWS = {
     "wiki1m": [("A first sentence.",), (" ",), ("A line\u2028with an odd blank.",)],
     "nli": [("A dog, it runs.", 'It "moves".', "It sleeps."), ("a", "b", "c")],
@@ -69,14 +63,21 @@ def rows_of(name, **options):
 
 
 @pytest.mark.parametrize("name", ROWS)
-def test_rows_of_a_file(name, hub):
-    assert list(rows_of(name, allow_partial=True)) == ROWS[name]
-
-
-@pytest.mark.parametrize("name", ROWS)
-def test_a_local_copy_needs_no_hub(name, no_hub, tmp_path):
-    copy = write(tmp_path, f"copy{Path(DATASETS[name].files[0]).suffix}")
-    assert list(rows_of(name, file=copy, allow_partial=True)) == ROWS[name]
+def test_the_hubs_file_then_its_cache_then_a_copy(name, hub, tmp_path, monkeypatch):
+    text = instantiate(config(name, tmp_path, allow_partial=True))
+    text.prepare()
+    assert text.name == name
+    assert [tuple(text.text(i, c) for c in range(text.num_columns)) for i in range(len(text))] == ROWS[name]
+    about, repo, file = text.provenance(), DATASETS[name].repo, DATASETS[name].files[0]
+    assert about["source"] == f"{repo}/{file}@{DATASETS[name].revision or 'main'}"
+    assert about["sha256"] == hashlib.sha256(hub.repos[f"datasets/{repo}"][file]).hexdigest()
+    assert about["rows"] == len(ROWS[name])
+    assert [path.split("/resolve/")[1].split("/")[0] for path in hub.downloads()] == [DATASETS[name].revision or "main"]
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
+    corpora.check_available(name)
+    copy = write(tmp_path, f"copy{Path(file).suffix}")
+    assert list(rows_of(name, allow_partial=True)) == ROWS[name] == list(rows_of(name, file=copy, allow_partial=True))
+    assert len(hub.downloads()) == 1
 
 
 @pytest.mark.parametrize(
@@ -97,17 +98,11 @@ def test_columns_are_chosen_and_ordered_by_name(name, columns, expected, hub, tm
     assert [tuple(text.text(i, c) for c in range(len(columns))) for i in range(len(text))] == expected
 
 
-def test_a_column_that_the_corpus_lacks_is_named(hub, tmp_path):
-    chosen = config("nli", tmp_path)
-    chosen.columns = ["sent0", "premise"]
-    with pytest.raises(UserError, match=r"has no column premise; it has sent0, sent1, hard_neg"):
-        instantiate(chosen).prepare()
-
-
-def test_columns_of_a_corpus_that_has_one_text_are_refused(hub, tmp_path):
-    chosen = config("wiki1m", tmp_path)
-    chosen.columns = ["a", "b"]
-    with pytest.raises(UserError, match=r"data.columns=\['a', 'b'\]: data=wiki1m has 1 column"):
+@pytest.mark.parametrize(("name", "columns"), [("nli", ["sent0", "premise"]), ("wiki1m", ["a", "b"])])
+def test_columns_that_a_corpus_lacks_are_refused(name, columns, hub, tmp_path):
+    chosen = config(name, tmp_path)
+    chosen.columns = columns
+    with pytest.raises(UserError, match=r"data\.columns"):
         instantiate(chosen).prepare()
 
 
@@ -119,14 +114,6 @@ def test_another_number_of_rows_is_an_error_at_the_end(name, hub, monkeypatch):
         next(rows)
     monkeypatch.setitem(DATASETS, name, replace(DATASETS[name], rows=(1, len(ROWS[name]))))
     assert list(rows_of(name)) == ROWS[name]
-
-
-@pytest.mark.parametrize("name", ROWS)
-def test_the_yaml_makes_a_text_of_them(name, hub, tmp_path):
-    text = instantiate(config(name, tmp_path, allow_partial=True))
-    text.prepare()
-    assert text.name == name
-    assert [tuple(text.text(i, c) for c in range(text.num_columns)) for i in range(len(text))] == ROWS[name]
 
 
 def test_published_counts():
@@ -178,39 +165,13 @@ def test_units_can_be_a_tokenizers_pieces(toy_hub, tiny_bert, place):
 
 
 @pytest.mark.parametrize("name", ["wiki1m", "nli", "wikiauto", "openwebtext", "wikipedia"])
-def test_without_a_hub_one_sentence_says_what_to_use(name, no_hub):
-    with pytest.raises(MissingResource) as error:
-        corpora.check_available(name)
-    message = str(error.value)
-    assert message.startswith(f"data={name}: the dataset {DATASETS[name].repo} ")
-    assert "http://127.0.0.1:9 cannot be reached" in message
-    assert "data=text data.path=FILE" in message
-    assert "\n" not in message
-
-
-@pytest.mark.parametrize("name", ["wiki1m", "nli", "wikiauto", "openwebtext"])
-def test_reading_without_a_hub_is_missing_too(name, no_hub, tmp_path):
-    with pytest.raises(MissingResource, match=f"data={name}: "):
-        instantiate(config(name, tmp_path)).prepare()
-
-
-def test_a_file_in_the_hubs_cache_needs_no_hub(hub, monkeypatch):
-    assert list(rows_of("nli", allow_partial=True)) == ROWS["nli"]
+def test_without_a_hub_one_sentence_says_what_to_use(name, toy_hub, tmp_path, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
-    corpora.check_available("nli")
-    assert list(rows_of("nli", allow_partial=True)) == ROWS["nli"]
-
-
-def test_wiki_auto_is_read_at_one_commit(hub):
-    list(rows_of("wikiauto", allow_partial=True))
-    assert [path.split("/resolve/")[1][:8] for path in hub.downloads()] == ["ac2b9746"]
-
-
-@pytest.mark.parametrize("name", ["wiki1m", "nli"])
-def test_what_was_trained_on_is_recorded_with_its_checksum(name, hub, tmp_path):
-    text = instantiate(config(name, tmp_path, allow_partial=True))
-    text.prepare()
-    about, repo, file = text.provenance(), DATASETS[name].repo, DATASETS[name].files[0]
-    assert about["source"] == f"{repo}/{file}@main"
-    assert about["sha256"] == hashlib.sha256(hub.repos[f"datasets/{repo}"][file]).hexdigest()
-    assert about["rows"] == len(ROWS[name])
+    with pytest.raises(
+        MissingResource, match=f"data={name}: .*9 cannot be reached; .*data=text data.path=FILE"
+    ) as error:
+        corpora.check_available(name)
+    assert "\n" not in str(error.value)
+    if name != "wikipedia":
+        with pytest.raises(MissingResource, match=f"data={name}: "):
+            instantiate(config(name, tmp_path)).prepare()
