@@ -59,7 +59,7 @@ def metrics_of(sweep: jobs.Sweep) -> set[str]:
     return cells | {metric for plot in spec.figures for metric in plot.metrics}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("folder", SHARED, ids=str)
 def test_every_report_reads_a_folder_with_the_runs_of_all(folder, tmp_path, monkeypatch, capsys):
     """It ends well, fills its own rows, finds no job of its own missing and takes no other sweep's run for a trial."""

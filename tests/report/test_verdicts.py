@@ -57,5 +57,5 @@ def test_a_verdict_says_what_it_does_not_rest_on(leave, tmp_path):
     other = scored_by(spec, "test/sts/average")  # has no STS12 at all
     table = build(other, printed, runs, [], Intervals(0.95, "t"))
     assert verdicts.judged(claims.parse(block["claims"], spec, "it"), other, table, runs, 0.95)[1] == sts12
-    for text in (findings.to_csv(found), findings.to_markdown(found)):
+    for text in (findings.findings_frame(found).to_csv(), findings.section(found)):
         assert "HOLDS (1 of 2 parts)" in text and "runs of case=simcse_bert" in text  # noqa: PT018
