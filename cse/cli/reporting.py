@@ -11,12 +11,11 @@ from pydantic import TypeAdapter, with_config
 from typing_extensions import TypedDict
 
 from cse.config.check import validate_keys
-from cse.config.compose import nearest
+from cse.config.compose import nearest, resolved
 from cse.config.groups import CONF_DIR, choices
 from cse.dotted import Config
 from cse.errors import UserError
 from cse.ranges import STRICT, Name, NonNegative
-from cse.run.build import resolved
 
 TEXT = ("sweep", "out", "score")  # never read as a number or a list
 

@@ -24,11 +24,10 @@ from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, SchemaError
 from typing_extensions import TypedDict
 
-from cse.config.compose import SWITCH, without_hydra
+from cse.config.compose import SWITCH, resolved, without_hydra
 from cse.dotted import Config
 from cse.errors import UserError
 from cse.ranges import STRICT
-from cse.run.build import resolved
 
 if TYPE_CHECKING:  # of typing_extensions 4.13 and later
     from typing_extensions import TypeForm

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import cast
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -13,7 +14,7 @@ from cse.config.groups import CONF_DIR, choices
 from cse.config.keys import key_of
 from cse.config.spelling import is_readable, value_of
 from cse.config.synonyms import meant
-from cse.dotted import flattened
+from cse.dotted import Config, flattened
 from cse.errors import UserError
 
 LISTED = 20
@@ -45,6 +46,11 @@ def composed(command: str, words: Sequence[str]) -> DictConfig:
 def without_hydra(config: DictConfig) -> DictConfig:
     """A copy of a composed config without its `hydra` node: what is ours of it."""
     return OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
+
+
+def resolved(cfg: DictConfig) -> Config:
+    """The config as plain Python values, every interpolation filled in."""
+    return cast("Config", OmegaConf.to_container(cfg, resolve=True))
 
 
 def is_group(key: str) -> bool:

@@ -1,37 +1,120 @@
-"""scale=laptop: any run of a paper's table in minutes on a CPU, with what travels in packages or is given.
+"""scale=laptop and scale=smoke: any run in minutes or seconds, on a CPU, with what travels in packages or is made up.
 
-The method stays: objective, augmentation, second modality, optimizer and rate are the paper's. The encoder, the text,
-the judgements and the sizes are replaced (conf/scale/laptop.yaml). What the paper's size says of every key that is
-changed goes to `scale.replaced`, by which a report finds the row that the run stands for.
+laptop keeps the method: objective, augmentation, second modality, optimizer and rate are the paper's; the encoder, the
+text, the judgements and the sizes are replaced (conf/scale/laptop.yaml). smoke, or smoke=true, shows that all parts
+fit together (conf/scale/smoke.yaml). What the paper's size says of every key that is changed goes to `scale.replaced`,
+by which a report finds the row that the run stands for.
 """
 
+import logging
+from collections.abc import Mapping
 from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from cse.config.groups import CONF_DIR
 from cse.errors import MissingResource
+from cse.files import written_once
+from cse.sources import made_up
 from cse.sources.catalogue import DATASETS
+
+log = logging.getLogger("cse")
 
 WIDTH = 384  # of the embedded encoder
 JUDGED_FROM = {name: "senteval" for name in ("stsb", "sts", "transfer", "geometry")} | {"stsb_multi": "stsb_multi"}
+KEPT = ("limit", "limit_seed", "noise", "cache_dir", "preview")  # of a text that is replaced
+
+
+def is_smoke(cfg: DictConfig) -> bool:
+    """Whether a config is of scale=smoke, under either of its names."""
+    return cfg.smoke or cfg.scale.name == "smoke"
 
 
 def fit(cfg: DictConfig) -> None:
     """Change a composed config of cse-train or cse-eval in place. Raises MissingResource for text that is not given."""
-    if cfg.scale.name == "paper":
-        return
     with open_dict(cfg):
-        if "name" in cfg.model:
-            width = 1024 if "large" in str(cfg.model.name) else 768
-            replace(cfg, "model.name", cfg.scale.model)
-            fit_groups(cfg, width)
-        fit_judgements(cfg)
-        if "trainer" in cfg:
-            fit_text(cfg)
-            fit_training(cfg)
-        elif cfg.whitening.kind and cfg.whitening.fit is None:
-            replace(cfg, "whitening.fit", cfg.scale.sentences)
+        if is_smoke(cfg):
+            cfg.smoke = True
+            cfg.scale = OmegaConf.merge(OmegaConf.load(Path(CONF_DIR) / "scale" / "smoke.yaml"), {"replaced": {}})
+            shrink(cfg, Path(cfg.paths.cache) / "smoke")
+        elif cfg.scale.name == "laptop":
+            cfg.scale.replaced = {}
+            fit_laptop(cfg)
+
+
+def fit_laptop(cfg: DictConfig) -> None:
+    """The embedded encoder, given or embedded text and judgements, and few steps."""
+    if "name" in cfg.model:
+        width = 1024 if "large" in str(cfg.model.name) else 768
+        replace(cfg, "model.name", cfg.scale.model)
+        fit_groups(cfg, width)
+    fit_judgements(cfg)
+    if "trainer" in cfg:
+        fit_text(cfg)
+        fit_training(cfg)
+    elif cfg.whitening.kind and cfg.whitening.fit is None:
+        replace(cfg, "whitening.fit", cfg.scale.sentences)
+
+
+def shrink(cfg: DictConfig, world: Path) -> None:
+    """A made-up encoder, text and score sets, and two steps. world: the folder of what is made up."""
+    if "name" in cfg.model:
+        # its tokens see all others as they are, whatever a decoder's would; what the real one records, it does not
+        one_layer = {"name": made_up.encoder(world, cfg.model.name), "num_layers": None, "bidirectional": False}
+        replace_all(cfg, "model", {**one_layer, "pooling": cfg.model.pooling or "mean"})
+    if left_out := sorted(set(cfg.eval) - {"stsb", "sts"}):
+        log.info("smoke      eval=%s left out", ",".join(left_out))
+        cfg.scale.replaced["eval"] = list(cfg.eval)
+    score_sets = {"senteval": str(written_once(world / "senteval2", made_up.write_senteval)), "allow_partial": True}
+    sts = {"sts": {"_target_": "cse.eval.sts.Sts", **score_sets}} if "sts" in cfg.eval else {}
+    stsb = {"stsb": {"_target_": "cse.eval.sts.Stsb", "with_sickr": False, **score_sets}} if cfg.eval else {}
+    cfg.eval = {**stsb, **sts}
+    if "trainer" in cfg:
+        shrink_text(cfg, world)
+        shrink_training(cfg, world)
+    elif cfg.whitening.kind:
+        fit = str(made_up.text_file(world, ()))
+        replace_all(cfg, "whitening", {"fit": fit, "components": cfg.scale.components})
+
+
+def shrink_training(cfg: DictConfig, world: Path) -> None:
+    """What only cse-train has: its trainer, its spans, its projector, its second modality."""
+    sizes = cfg.scale
+    limits = {key: min(cfg.trainer[key], sizes[key]) for key in ("batch_size", "max_length")}
+    select = cfg.trainer.select and "dev/stsb/spearman"
+    replace_all(cfg, "trainer", {**sizes.trainer, **limits, "select": select})
+    if "min_length" in cfg.augmentation:  # DeCLUTR's spans
+        replace_all(cfg, "augmentation", dict(zip(("min_length", "max_length"), sizes.span, strict=True)))
+    if OmegaConf.select(cfg, "objective.head.hidden"):
+        replace_all(cfg, "objective.head", {"hidden": sizes.projector, "out": sizes.projector})
+    if "data" in cfg.aux_modality:
+        replace_all(cfg, "aux_modality", {"init": "random", "weights": None})
+        replace_all(cfg, "aux_modality.data", {"batch_size": sizes.aux_batch, "workers": 0})
+        if "size" in cfg.aux_modality.data:
+            folder = str(written_once(world / "images", made_up.write_images))
+            replace_all(cfg, "aux_modality.data", {"folder": folder, "size": sizes.image_size, "files": None})
+        else:
+            replace(cfg, "aux_modality.data.folder", str(written_once(world / "audio", made_up.write_audio)))
+
+
+def shrink_text(cfg: DictConfig, world: Path) -> None:
+    """A made-up corpus. One that is a single file keeps its reader and its columns: the file alone is made up."""
+    corpus = DATASETS.get(cfg.data.name)
+    cfg.scale.replaced["data.name"] = cfg.data.name
+    if corpus and "file" in cfg.data.rows:
+        file = made_up.text_file(world, corpus.columns)
+        cfg.data.update(name="smoke", identity=f"smoke/{cfg.data.name}")
+        cfg.data.rows.update(file=str(file), allow_partial=True)
+        return
+    others = {key: cfg.data.get(key) for key in ("columns", *KEPT)}
+    path = str(made_up.text_file(world, cfg.data.get("columns") or ()))
+    cfg.data = {"_target_": "cse.data.text.Text", "name": "smoke", "path": path, **others}
+
+
+def replace_all(cfg: DictConfig, group: str, values: Mapping) -> None:
+    """`replace` for several keys of a group."""
+    for key, value in values.items():
+        replace(cfg, f"{group}.{key}", value)
 
 
 def replace(cfg: DictConfig, key: str, value: object) -> None:
@@ -82,8 +165,7 @@ def fit_text(cfg: DictConfig) -> None:
             f"scale={cfg.scale.name} has no {kind} of its own for data={cfg.data.name}: scale.{kind}=FILE"
             + (f" with the columns {', '.join(columns)}" if columns else ", one document of 128 words or more a line")
         )
-    keys = ("limit", "limit_seed", "noise", "cache_dir", "preview")
-    shared = {key: cfg.data.get(key) for key in keys}
+    shared = {key: cfg.data.get(key) for key in KEPT}
     cfg.scale.replaced["data.name"] = cfg.data.name
     if file is None:
         cfg.data = OmegaConf.merge(OmegaConf.load(Path(CONF_DIR) / "data" / "demo.yaml"), shared)
@@ -96,16 +178,14 @@ def fit_text(cfg: DictConfig) -> None:
 
 def fit_training(cfg: DictConfig) -> None:
     """Few steps of a small batch, schedules as long as these; small images' batches and projectors."""
-    for key, value in cfg.scale.trainer.items():
-        replace(cfg, f"trainer.{key}", value)
     fixed = {
+        **cfg.scale.trainer,
         "schedule_steps": cfg.scale.trainer.max_steps,
         "save_every": None,
         "devices": 1,
         "max_length": min(cfg.trainer.max_length, 2 * cfg.scale.span[1]),
     }
-    for key, value in fixed.items():
-        replace(cfg, f"trainer.{key}", value)
+    replace_all(cfg, "trainer", fixed)
     for key in ("hidden", "out"):
         if (OmegaConf.select(cfg, f"objective.head.{key}") or 0) > cfg.scale.projector:
             replace(cfg, f"objective.head.{key}", cfg.scale.projector)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from cse.errors import MissingResource, UserError, combine
 from cse.run.compatible import check_dropout, check_rows, check_views
@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # torch is imported when there is work: --help answers at onc
     from cse.data.text import Text
     from cse.model.encoder import Encoder
     from cse.training.settings import Parts
-    from cse.types import Augmentation, AuxModality, Config, Evaluator, Objective
+    from cse.types import Augmentation, AuxModality, Evaluator, Objective
 
 log = logging.getLogger(__name__)
 
@@ -251,8 +251,3 @@ def precision_of(name: str) -> str:
 def precision_name(mixed_precision: str) -> str:
     """The precision as trainer.precision writes it; Accelerate calls fp32 "no"."""
     return "fp32" if mixed_precision == "no" else mixed_precision
-
-
-def resolved(cfg: DictConfig) -> Config:
-    """The config as plain Python values, every interpolation filled in."""
-    return cast("Config", OmegaConf.to_container(cfg, resolve=True))

@@ -7,8 +7,9 @@ import torch
 from accelerate import Accelerator
 from omegaconf import DictConfig
 
+from cse.config.compose import resolved
 from cse.record.status import duration
-from cse.run.build import make, resolved
+from cse.run.build import make
 from cse.run.estimate import estimate, rows_of
 from cse.run.summary import choices_in_words, device_in_words, print_fields, recipe_lines, schedule_in_words
 from cse.training.forecast import forecast

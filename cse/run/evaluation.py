@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
+from cse.config.compose import resolved
 from cse.errors import MissingResource, UserError, combine
 from cse.run import build
 from cse.run.folder import RunFolder
@@ -54,7 +55,7 @@ def score_into(
     from cse.run.subject import trained_seed
 
     trackers = [build.make(node) for node in cfg.tracker.values()]
-    with Record(folder, build.resolved(cfg), kind="eval", device=subject.device, trackers=trackers) as record:
+    with Record(folder, resolved(cfg), kind="eval", device=subject.device, trackers=trackers) as record:
         log.info(f"encoder    {subject.described}\ndevice     {subject.device}, {cfg.dtype}\nfolder     {folder}")
         encode = MemoizedEncode(subject.encode)
         score(evaluators, splits_by_name, encode, into=record.metrics)

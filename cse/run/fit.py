@@ -1,9 +1,9 @@
-"""A composed config becomes the run's: where its values come from is filled in, and scale= and smoke= shrink it."""
+"""A composed config becomes the run's: where its values come from is filled in, and scale= shrinks it."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, open_dict
 
 from cse.config import groups, recipe, scale
 from cse.errors import UserError
@@ -15,15 +15,12 @@ def fit(cfg: DictConfig, command: str, *, composed: DictConfig, words: Sequence[
 
     composed: the config with Hydra's own node, which knows what was chosen of each group. words: what was typed.
     """
-    from cse.config.smoke import shrink
-
     chosen = composed.hydra.runtime.choices
-    if command == "train":
-        cfg.sources = recipe.sources(chosen, words)
-    cfg.choices = groups.chosen(command, chosen, words, map(str, cfg.eval))
+    with open_dict(cfg):
+        if command == "train":
+            cfg.sources = recipe.sources(chosen, words)
+        cfg.choices = groups.chosen(command, chosen, words, map(str, cfg.eval))
     scale.fit(cfg)
-    if cfg.smoke:
-        shrink(cfg)
 
 
 def check_training(cfg: DictConfig, folder: Path) -> None:

@@ -8,11 +8,10 @@ from pathlib import Path
 import yaml
 from omegaconf import DictConfig, OmegaConf
 
-from cse.config.compose import without_hydra
+from cse.config.compose import resolved, without_hydra
 from cse.config.groups import own_folders
 from cse.errors import UserError
 from cse.files import make_folder, write_text
-from cse.run.build import resolved
 from cse.run.logs import begin_log_files
 
 RUN = "run.yaml"

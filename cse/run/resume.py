@@ -22,7 +22,7 @@ from cse.dotted import Config
 from cse.errors import UserError
 from cse.run.folder import RUN
 
-LISTS = ("eval", "tracker", "experiment")
+LISTS = ("eval", "tracker", "experiment", "variant")
 """The groups that several choices of may be chosen."""
 
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
+from cse.config.compose import resolved
 from cse.dotted import Config
 from cse.errors import Interrupted, MissingResource
 from cse.run import slurm
-from cse.run.build import build, make, precision_name, precision_of, resolved
+from cse.run.build import build, make, precision_name, precision_of
 from cse.run.folder import RUN, RunFolder
 
 if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once

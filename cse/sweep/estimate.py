@@ -21,7 +21,8 @@ def show(title: str, folder: Path, planned: Sequence[jobs.Job], trials: int) -> 
             table.add_row(job.name, "only scored", "")
             continue
         config = composed("train", job.arguments)
-        scale.fit(config)
+        if not scale.is_smoke(config):
+            scale.fit(config)
         found = estimate(config)
         estimates.append(found)
         steps = f"{found.steps:,}" if found.steps else "?"

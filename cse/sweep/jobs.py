@@ -25,7 +25,7 @@ from typing import Annotated, Literal
 from omegaconf import DictConfig, OmegaConf
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 
-from cse.config.compose import SWITCH, composed, nearest, without_hydra
+from cse.config.compose import SWITCH, composed, nearest, resolved, without_hydra
 from cse.config.groups import file_of
 from cse.config.keys import changes_a_table, identity, is_science, key_of, names_a_job
 from cse.dotted import Config
@@ -243,6 +243,4 @@ def root_of(override: str) -> str:
 
 def settings(config: DictConfig) -> Config:
     """The settings, by dotted key, that a finished run must share with the job; the machine may be another."""
-    from cse.run.build import resolved
-
     return {key: value for key, value in identity(resolved(without_hydra(config))).items() if is_science(key)}

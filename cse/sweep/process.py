@@ -130,9 +130,9 @@ def differences(job: jobs.Job, results: Json) -> list[str]:
     if job.program != "cse-train":
         return []
     config = composed("train", job.arguments)
-    scale.fit(config)
-    if config.smoke:  # its settings were shrunk
+    if scale.is_smoke(config):  # its settings were shrunk
         return []
+    scale.fit(config)
     now = jobs.settings(config)
     before = jobs.settings(DictConfig(results["config"]))
     return [f"{key}={before[key]} (now {now[key]})" for key in now if key in before and before[key] != now[key]]

@@ -15,7 +15,7 @@ def test_every_setting_of_a_run_is_there():
     config = OmegaConf.to_container(without_hydra(composed("train", arguments)), resolve=False)
     ours = {one.key for one in settings("train")}
     missing = {key for key in flattened(config) if "._" not in key and key.rpartition(".")[0] not in ours} - ours
-    assert missing == {"sources", "scale.name"}  # a run fills these in
+    assert missing == {"scale.name"}
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,9 @@ import pytest
 from hydra.utils import instantiate
 
 from cse.config.compose import composed
-from cse.config.smoke import ROWS, shrink
+from cse.config.scale import fit
 from cse.errors import UserError
+from cse.sources.made_up import ROWS
 
 CASES = {
     "wiki1m": (["data=wiki1m"], 1),
@@ -22,7 +23,7 @@ def test_each_corpus_is_read_with_its_columns_from_one_cache(case, tmp_path_fact
     arguments, columns = CASES[case]
     config = composed("train", [*arguments, f"paths.cache={cache}", "smoke=true"])
     target = config.data.get("rows", {}).get("_target_", "")
-    shrink(config)
+    fit(config)
     if case != "openwebtext":  # its reader streams from the hub
         assert config.data.rows._target_ == target
     text = instantiate(config.data)
@@ -31,14 +32,23 @@ def test_each_corpus_is_read_with_its_columns_from_one_cache(case, tmp_path_fact
 
 
 def test_a_column_that_the_corpus_lacks_fails_in_a_smoke_run_too(tmp_path):
-    config = composed("train", ["data=nli", "data.columns=[sent0,hypothesis]", f"paths.cache={tmp_path}"])
-    shrink(config)
+    config = composed("train", ["smoke=true", "data=nli", "data.columns=[sent0,hypothesis]", f"paths.cache={tmp_path}"])
+    fit(config)
     with pytest.raises(UserError, match="no column hypothesis"):
         instantiate(config.data).prepare()
 
 
 def test_an_encoder_that_records_its_pooling_has_one_in_cse_eval_too(tmp_path):
-    config = composed("evaluate", ["model=minilm", "eval=[stsb]", f"paths.cache={tmp_path}"])
+    config = composed("evaluate", ["scale=smoke", "model=minilm", "eval=[stsb]", f"paths.cache={tmp_path}"])
     assert config.model.pooling is None
-    shrink(config)
+    fit(config)
     assert instantiate(config.model).pooling == "mean"
+
+
+def test_the_scale_and_its_short_name_are_one_and_say_what_they_stand_for(tmp_path):
+    configs = [composed("train", [word, f"paths.cache={tmp_path}"]) for word in ("smoke=true", "scale=smoke")]
+    for config in configs:
+        fit(config)
+    assert len({str({key: value for key, value in config.items() if key != "hydra"}) for config in configs}) == 1
+    assert configs[0].scale.replaced["model.name"] == "bert-base-uncased"
+    assert configs[0].scale.replaced["trainer.max_steps"] is None

@@ -140,16 +140,16 @@ def test_every_line_of_one_run_composes(monkeypatch):
 @pytest.fixture(scope="session")
 def world(tmp_path_factory, tiny_bert) -> Path:
     """A folder in which the documents' file names are files: a run in FOLDER, text, SentEval, word vectors."""
-    from cse.config import smoke
+    from cse.sources import made_up
 
     place = tmp_path_factory.mktemp("world")
     for name in ("SENTEVAL/downstream", "outputs/DATE", "sentence-transformers"):
         (place / name).mkdir(parents=True)
-    smoke.write_senteval(place / "SENTEVAL" / "downstream")
-    smoke.write_text(place, ())
+    made_up.write_senteval(place / "SENTEVAL" / "downstream")
+    made_up.write_text(place, ())
     (place / "text.txt").rename(place / "sentences.txt")
     (place / "documents.txt").symlink_to("sentences.txt")
-    smoke.write_text(place, ("sent0", "sent1", "hard_neg"))
+    made_up.write_text(place, ("sent0", "sent1", "hard_neg"))
     (place / "text.csv").rename(place / "nli.csv")
     before = Path.cwd()
     os.chdir(place)

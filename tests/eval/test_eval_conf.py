@@ -10,9 +10,9 @@ from hydra.utils import get_class, instantiate
 from omegaconf import OmegaConf
 
 from cse.config.groups import CONF_DIR, choices
-from cse.config.smoke import write_senteval
 from cse.errors import UserError
 from cse.run.build import build_evaluators
+from cse.sources.made_up import write_senteval
 
 CONF = Path(CONF_DIR)
 NAMES = choices("eval")

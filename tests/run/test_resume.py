@@ -9,9 +9,8 @@ import yaml
 import cse
 from cse.api import _resumed
 from cse.config import groups
-from cse.config.compose import without_hydra
+from cse.config.compose import resolved, without_hydra
 from cse.errors import UserError
-from cse.run.build import resolved
 from cse.run.resume import folder_to_resume
 
 SETTINGS = resolved(cse.compose("objective=barlow", "smoke=true", "tracker=tensorboard", "trainer.lr=3e-5"))

@@ -1,94 +1,24 @@
-"""smoke=true: any run in seconds, on a CPU and without a network, to see that all its parts fit together.
+"""A small made-up world, for scale=smoke: an encoder, text, pictures, speech and score sets, each written once."""
 
-The encoder keeps its family and its width, so that heads, group numbers and patches are the real run's; it has one
-layer with new weights. Text, pictures, speech and score sets are made up, once, in the cache folder. A score means
-nothing here. Evaluators other than stsb and sts are left out.
-"""
-
-import logging
 import random
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from omegaconf import DictConfig, OmegaConf, open_dict
 
 from cse.files import written_once
-from cse.sources.catalogue import DATASETS
-
-log = logging.getLogger("cse")
 
 ROWS, WORDS_A_ROW = 320, 70  # a tenth of the rows still fills a batch; a row holds two anchors' spans of 16 words
-BATCH = 32  # more rows than the largest of WhitenedCSE's groups has channels (768 / 32 = 24)
 PAIRS = 12
+STS = {
+    "STS12": ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),
+    "STS13": ("FNWN", "headlines", "OnWN"),
+    "STS14": ("deft-forum", "deft-news", "headlines", "images", "OnWN", "tweet-news"),
+    "STS15": ("answers-forums", "answers-students", "belief", "headlines", "images"),
+    "STS16": ("answer-answer", "headlines", "plagiarism", "postediting", "question-question"),
+}
+"""The score sets of each year, as SentEval names them."""
 WORDS = [a + b for a in ("ka", "lo", "mi", "nu", "per", "sta") for b in ("dan", "fel", "gor", "ler", "mon", "zu")]
-
-
-def shrink(cfg: DictConfig) -> None:
-    """Change a composed config of cse-train or cse-eval in place; see above."""
-    world = Path(cfg.paths.cache) / "smoke"
-    with open_dict(cfg):
-        if "name" in cfg.model:
-            # its tokens see all others as they are, whatever a decoder's would
-            pooling = cfg.model.pooling or "mean"  # what the real one records, this one does not
-            cfg.model.update(name=encoder(world, cfg.model.name), num_layers=None, bidirectional=False, pooling=pooling)
-        left_out = sorted(set(cfg.eval) - {"stsb", "sts"})
-        if left_out:
-            log.info("smoke      eval=%s left out", ",".join(left_out))
-        score_sets = written_once(world / "senteval2", write_senteval)
-        known = {"senteval": str(score_sets), "allow_partial": True}
-        sts = {"sts": {"_target_": "cse.eval.sts.Sts", **known}} if "sts" in cfg.eval else {}
-        stsb = {"stsb": {"_target_": "cse.eval.sts.Stsb", "with_sickr": False, **known}} if cfg.eval else {}
-        cfg.eval = {**stsb, **sts}
-        if "whitening" in cfg and cfg.whitening.kind:
-            cfg.whitening.update(fit=str(text_file(world, ())), components=8)
-        if "trainer" in cfg:
-            shrink_training(cfg, world)
-
-
-def shrink_training(cfg: DictConfig, world: Path) -> None:
-    """What only cse-train has: its text, its second modality, its trainer, its projector."""
-    shrink_text(cfg, world)
-    cfg.trainer.update(
-        batch_size=min(cfg.trainer.batch_size, BATCH),
-        max_length=min(cfg.trainer.max_length, 16),
-        epochs=1,
-        max_steps=2,
-        schedule_steps=None,
-        eval_every=2,
-        save_every=None,
-        log_every=1,
-        precision="fp32",
-        workers=0,
-        devices=1,
-        stop_on_collapse=False,
-        watch=[],
-        select=cfg.trainer.select and "dev/stsb/spearman",
-    )
-    if "min_length" in cfg.augmentation:  # DeCLUTR's spans
-        cfg.augmentation.update(min_length=4, max_length=16)
-    if OmegaConf.select(cfg, "objective.head.hidden"):
-        cfg.objective.head.update(hidden=64, out=64)
-    if "data" in cfg.aux_modality:
-        cfg.aux_modality.update(init="random", weights=None)
-        cfg.aux_modality.data.update(batch_size=8, workers=0)
-        if "size" in cfg.aux_modality.data:
-            cfg.aux_modality.data.update(folder=str(written_once(world / "images", write_images)), size=32, files=None)
-        else:
-            cfg.aux_modality.data.update(folder=str(written_once(world / "audio", write_audio)))
-
-
-def shrink_text(cfg: DictConfig, world: Path) -> None:
-    """A made-up corpus. One that is a single file keeps its reader and its columns: the file alone is made up."""
-    corpus = DATASETS.get(cfg.data.name)
-    if corpus and "file" in (cfg.data.get("rows") or ()):
-        file = text_file(world, corpus.columns)
-        cfg.data.update(name="smoke", identity=f"smoke/{cfg.data.name}")
-        cfg.data.rows.update(file=str(file), allow_partial=True)
-        return
-    others = {key: cfg.data.get(key) for key in ("columns", "limit", "limit_seed", "noise", "cache_dir", "preview")}
-    path = str(text_file(world, cfg.data.get("columns") or ()))
-    cfg.data = {"_target_": "cse.data.text.Text", "name": "smoke", "path": path, **others}
 
 
 def text_file(world: Path, columns: Sequence[str]) -> Path:
@@ -149,8 +79,6 @@ def write_text(folder: Path, columns: Sequence[str]) -> None:
 
 def write_senteval(folder: Path) -> None:
     """STS12..16, STS-B and SICK-R in SentEval's layout, a few pairs each, scored by the words they share."""
-    from cse.eval.senteval.pairs import SICK_FILES, STSB_ROWS, SUBSETS
-
     rng = random.Random(0)
 
     def pairs() -> list[tuple[str, str, float]]:
@@ -161,14 +89,14 @@ def write_senteval(folder: Path) -> None:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("\n".join(lines) + "\n")
 
-    for year, subsets in SUBSETS.items():
+    for year, subsets in STS.items():
         for subset in subsets:
             rows = pairs()
             write(f"STS/{year}-en-test/STS.input.{subset}.txt", [f"{a}\t{b}" for a, b, _ in rows])
             write(f"STS/{year}-en-test/STS.gs.{subset}.txt", [f"{gold:.2f}" for *_, gold in rows])
-    for split in STSB_ROWS:
+    for split in ("train", "dev", "test"):
         write(f"STS/STSBenchmark/sts-{split}.csv", [f"-\t-\t-\t-\t{gold:.2f}\t{a}\t{b}" for a, b, gold in pairs()])
-    for stem, _ in SICK_FILES.values():
+    for stem in ("SICK_train", "SICK_trial", "SICK_test_annotated"):
         write(f"SICK/{stem}.txt", ["header", *(f"-\t{a}\t{b}\t{gold:.2f}" for a, b, gold in pairs())])
 
 
