@@ -70,13 +70,6 @@ def test_only_architectures_that_are_not_known_are_tried(tiny, monkeypatch):
     assert tried == [albert]
 
 
-def test_the_probe_draws_nothing_of_the_run():
-    backbone = backbone_of("bert")
-    state = torch.get_rng_state()
-    check_forward("lab/bert", backbone)
-    assert torch.equal(torch.get_rng_state(), state)
-
-
 @pytest.mark.parametrize("kind", POSITIONS_AFTER_PADDING)
 def test_every_position_of_these_can_be_read_and_no_more(kind):
     more = {"attention_window": 8} if kind == "longformer" else {"languages": ["en"], "default_language": "en"}
