@@ -1,10 +1,6 @@
-"""What Hydra is told of cse: choices of one's own, and the names hydra/sweeper=smac and hydra/launcher=submitit_*.
+"""What Hydra is told of cse: choices of one's own, and the values of hydra/sweeper=smac (cse.sweep.search)."""
 
-Hydra itself starts no job of a sweep: cse.sweep reads these values and does.
-"""
-
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.config_store import ConfigStore
@@ -36,44 +32,4 @@ class Smac:
     params: dict[str, str] | None = None
 
 
-@dataclass
-class Queue:
-    """What submitit asks of any cluster. submitit_folder: of its files; None: .submitit in the jobs' folder."""
-
-    submitit_folder: str | None = None
-    timeout_min: int = 60
-    cpus_per_task: int | None = None
-    gpus_per_node: int | None = None
-    tasks_per_node: int = 1
-    mem_gb: int | None = None
-    nodes: int = 1
-    name: str = "cse"
-    stderr_to_stdout: bool = False
-
-
-@dataclass
-class Slurm(Queue):
-    """What it asks of SLURM besides: sbatch's own options, and submitit's last five."""
-
-    partition: str | None = None
-    qos: str | None = None
-    comment: str | None = None
-    constraint: str | None = None
-    exclude: str | None = None
-    gres: str | None = None
-    cpus_per_gpu: int | None = None
-    gpus_per_task: int | None = None
-    mem_per_gpu: str | None = None
-    mem_per_cpu: str | None = None
-    account: str | None = None
-    signal_delay_s: int = 120
-    max_num_timeout: int = 0
-    additional_parameters: dict[str, Any] = field(default_factory=dict)
-    array_parallelism: int = 256
-    setup: list[str] | None = None
-
-
-STORE = ConfigStore.instance()
-STORE.store("smac", Smac, group="hydra/sweeper", provider="cse")
-STORE.store("submitit_slurm", Slurm, group="hydra/launcher", provider="cse")
-STORE.store("submitit_local", Queue, group="hydra/launcher", provider="cse")
+ConfigStore.instance().store("smac", Smac, group="hydra/sweeper", provider="cse")

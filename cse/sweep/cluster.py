@@ -5,13 +5,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from omegaconf import OmegaConf
 from submitit import AutoExecutor
 from submitit import Job as Handed
 from submitit.core.utils import FailedJobError, UncompletedJobError
 from submitit.helpers import Checkpointable
 
-from cse.dotted import Config
+from cse.errors import UserError
 from cse.record.runs import read_run
 from cse.record.status import RUNNING, status_of
 from cse.run import slurm
@@ -23,6 +22,10 @@ from cse.sweep.start import Start
 from cse.training.signals import SignalForwarder
 
 POLL = 1.0  # seconds between two looks at the jobs' results
+DEFAULTS: dict[str, dict[str, object]] = {
+    "local": {"timeout_min": 60, "name": "cse"},
+    "slurm": {"timeout_min": 60, "name": "cse", "signal_delay_s": 120, "max_num_timeout": 0},
+}
 ANY_CLUSTER = {"timeout_min", "cpus_per_task", "gpus_per_node", "tasks_per_node", "mem_gb", "nodes", "name",
                "stderr_to_stdout"}  # fmt: skip
 """submitit's parameters of any cluster; before the others stands the cluster's name."""
@@ -44,20 +47,16 @@ class OnNode(Checkpointable):
         return outcome
 
 
-def run_on_cluster(planned: Sequence[Job], line: Line, start: Start) -> list[Outcome]:
+def run_on_cluster(planned: Sequence[Job], folder: Path, start: Start, executor: AutoExecutor) -> list[Outcome]:
     """Hand over the jobs that are not done, and wait for them. A signal ends the waiting: the cluster keeps the jobs.
 
     With jobs.fail_fast those that have not started are cancelled once one has failed.
     """
-    left = []
-    for job in planned:
-        known = process.known_outcome(job, line.folder / job.name)
-        if known is None:
-            left.append(job)
-        else:
-            start.end(known)
-    folders = [line.folder / job.name for job in left]
-    handed = executor_of(line).map_array(OnNode(), left, folders) if left else []
+    known = {job.name: process.known_outcome(job, folder / job.name) for job in planned}
+    for outcome in filter(None, known.values()):
+        start.end(outcome)
+    left = [job for job in planned if known[job.name] is None]
+    handed = executor.map_array(OnNode(), left, [folder / job.name for job in left]) if left else []
     waiting = dict(zip([job.name for job in left], handed, strict=True))
     while waiting and start.signals.requested is None:
         for name in [name for name, one in waiting.items() if one.done()]:
@@ -68,7 +67,7 @@ def run_on_cluster(planned: Sequence[Job], line: Line, start: Start) -> list[Out
                 start.end(Outcome(name, NOT_RUN, detail=f"jobs.fail_fast=true, and {start.failure.job} failed"))
         time.sleep(POLL)
     for name, one in waiting.items():
-        state = RUNNING if status_of(read_run(line.folder / name)).state == RUNNING else NOT_RUN
+        state = RUNNING if status_of(read_run(folder / name)).state == RUNNING else NOT_RUN
         start.end(Outcome(name, state, detail=f"the cluster has it, as job {one.job_id}"))
     return [start.ended[job.name] for job in planned]
 
@@ -83,13 +82,18 @@ def outcome_of(name: str, handed: Handed) -> Outcome:
 
 
 def executor_of(line: Line) -> AutoExecutor:
-    """submitit's, with the values of hydra.launcher."""
+    """submitit's, with the line's hydra.launcher.*. Raises UserError for one that it lacks, or where SLURM is not."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
     cluster = line.launcher.removeprefix("submitit_")
-    values: Config = OmegaConf.to_container(line.hydra.launcher, resolve=True)  # type: ignore[assignment]
-    values.pop("_target_", None)  # of hydra-submitit-launcher, where an earlier version of cse left it installed
-    folder = line.given.get("hydra.launcher.submitit_folder", line.folder / ".submitit" / "%j")
-    values.pop("submitit_folder")
-    first = {"slurm_max_num_timeout": values.pop("max_num_timeout")} if cluster == "slurm" else {}
-    executor = AutoExecutor(folder=folder, cluster=cluster, **first)
-    executor.update_parameters(**{k if k in ANY_CLUSTER else f"{cluster}_{k}": value for k, value in values.items()})
+    words = [f"{key}={value}" for key, value in line.given.items() if key.startswith("hydra.launcher.")]
+    typed = {o.key_or_group.split(".", 2)[2]: o.value() for o in OverridesParser.create().parse_overrides(words)}
+    values = (DEFAULTS[cluster] | typed).items()
+    parameters = {key if key in ANY_CLUSTER else f"{cluster}_{key}": value for key, value in values}
+    first = {key: parameters.pop(key) for key in ("slurm_max_num_timeout",) if key in parameters}
+    try:
+        executor = AutoExecutor(folder=line.folder / ".submitit" / "%j", cluster=cluster, **first)
+        executor.update_parameters(**parameters)
+    except (RuntimeError, NameError, AssertionError) as error:
+        raise UserError(f"hydra/launcher={line.launcher}: {' '.join(str(error).split())}") from error
     return executor

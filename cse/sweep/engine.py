@@ -5,15 +5,16 @@ Each job is a process of its own in a folder named by what it runs: on this mach
 cse.sweep.search).
 """
 
-from collections.abc import Sequence
-from shutil import which
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
 from cse.config import compose as composition
 from cse.config.keys import key_of
-from cse.errors import MissingResource, UserError
+from cse.errors import UserError
 from cse.files import make_folder
 from cse.record.results import command_line
 from cse.sweep.jobs import CONFIGS, Job
@@ -22,6 +23,9 @@ from cse.sweep.pool import run_here
 from cse.sweep.process import Outcome
 from cse.sweep.start import Start
 from cse.training.signals import SignalForwarder
+
+Runner = Callable[[Sequence[Job], Path, Start], list[Outcome]]
+"""Runs jobs in folders below the path. Returns their outcomes in the same order."""
 
 
 def main(arguments: list[str], program: str = "cse-train") -> int:
@@ -37,75 +41,63 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
 
         estimate.show(line.title, line.folder, planned, line.trials)
         return 0
-    if line.launcher == "submitit_slurm" and which("sbatch") is None:
-        raise MissingResource("hydra/launcher=submitit_slurm needs a machine of the cluster: sbatch is not on this one")
-    is_grid = line.sweeper == "basic"
+    is_grid, run, again = line.sweeper == "basic", runner_of(line), command_line()
     make_folder(line.folder, "hydra.sweep.dir")
     count = f"jobs: {len(planned)}" if is_grid else f"searches: {len(planned)} of {line.trials} trials"
     print(f"{line.title}  {count}  folder: {line.folder}")
-    again = command_line()
     with SignalForwarder(lambda: f"this goes on: {again}") as signals, signals.waiting(True):
         start = Start(signals, fail_fast=line.fail_fast)
         if is_grid:
-            run_grid(line, planned, start)
+            run_grid(planned, line.folder, start, run)
         else:
-            run_searches(line, start)
+            from cse.sweep.search import search
+
+            for row in line.rows():
+                search(line, row, start, lambda jobs: run(jobs, line.folder, start))
         start.print_table(line.title, [job.name for job in planned] if is_grid else [], line.report)
     return 1 if start.failure else 0
 
 
-def run_grid(line: Line, planned: Sequence[Job], start: Start) -> None:
-    """Run the jobs; those that score a run which the line makes come after the others."""
-    made = {(line.folder / job.name).absolute() for job in planned}
-    later = [job for job in planned if job.scores and job.scores[0] in made]
-    launch([job for job in planned if job not in later], line, start)
-    launch(later, line, start)
-
-
-def run_searches(line: Line, start: Start) -> None:
-    """Run each search in turn."""
-    from cse.sweep.search import search
-
-    for row in line.rows():
-        search(line, row, start, lambda jobs: launch(jobs, line, start))
-
-
-def launch(planned: Sequence[Job], line: Line, start: Start) -> list[Outcome]:
-    """Run jobs where the line says. Returns their outcomes in the same order."""
+def runner_of(line: Line) -> Runner:
+    """What runs the line's jobs where it says. Raises UserError for a value of hydra.launcher.* that is none."""
     if line.launcher == "basic":
-        return run_here(planned, line.folder, start, line.parallel)
-    from cse.sweep.cluster import run_on_cluster
+        return partial(run_here, parallel=line.parallel)
+    from cse.sweep.cluster import executor_of, run_on_cluster
 
-    return run_on_cluster(planned, line, start)
+    return partial(run_on_cluster, executor=executor_of(line))
+
+
+def run_grid(planned: Sequence[Job], folder: Path, start: Start, run: Runner) -> None:
+    """Run the jobs; those that score a run which is among them come after the others."""
+    made = {(folder / job.name).absolute() for job in planned}
+    later = [job for job in planned if job.scores and job.scores[0] in made]
+    run([job for job in planned if job not in later], folder, start)
+    run(later, folder, start)
 
 
 def check_settings(planned: Sequence[Job]) -> None:
-    """Check jobs of every kind, and every value in one of them, before a job starts: settings, and what selects.
+    """Check every value and every combination of choices in one job before any starts: settings, and what selects.
 
     Raises UserError for a key or a choice that a job does not have, or where no job has settings that it can have. A
     value that only some jobs cannot have fails in those, and leaves the others running.
     """
-    kinds = set()
+    seen: set[object] = set()
     refusals: list[UserError] = []
     accepted = 0
-    seen: set[str] = set()
-    for one in planned:
-        keys = {key_of(argument) for argument in one.arguments}
-        choices = {argument for argument in one.arguments if composition.is_group(key_of(argument))}
-        kind = (one.program, frozenset(keys), frozenset(choices))
-        if kind in kinds and seen.issuperset(one.arguments):
+    for job in planned:
+        choices = frozenset(word for word in job.arguments if composition.is_group(key_of(word)))
+        if seen.issuperset([choices, *job.arguments]):
             continue
-        kinds.add(kind)
-        seen |= set(one.arguments)
+        seen |= {choices, *job.arguments}
         try:
-            check(one)
+            check(job)
             accepted += 1
         except UserError as error:
             refusals.append(error)
         except (HydraException, OmegaConfBaseException) as error:
-            why = composition.explain(error, one.arguments, CONFIGS[one.program])
-            raise UserError(f"{why} (in the job {one.name})" if len(planned) > 1 else why) from error
-    if refusals and not accepted:
+            why = composition.explain(error, job.arguments, CONFIGS[job.program])
+            raise UserError(f"{why} (in the job {job.name})" if len(planned) > 1 else why) from error
+    if refusals and accepted == 0:
         raise refusals[0]
 
 

@@ -28,9 +28,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, mo
 from cse.config.compose import SWITCH, composed, nearest, resolved, without_hydra
 from cse.config.groups import file_of
 from cse.config.keys import changes_a_table, identity, is_science, key_of, names_a_job
+from cse.config.spelling import spell_value
 from cse.dotted import Config
 from cse.errors import UserError
-from cse.sweep.overrides import digest, expanded, merged, quoted, value_of
+from cse.sweep.overrides import digest, expanded, merged, value_of
 
 CONFIGS = {"cse-train": "train", "cse-eval": "evaluate"}
 """The config that each program composes."""
@@ -172,7 +173,7 @@ class Sweep(BaseModel):
             [*case.set, *(override for override in mine if root_of(override) not in ("model", "checkpoint"))]
         )
         slug = self.slug(overrides, [f"checkpoint=run:{trained.name}", *arguments])
-        return Job(slug, "cse-eval", [f"checkpoint={quoted(folder)}", *arguments], (folder, trained))
+        return Job(slug, "cse-eval", [f"checkpoint={spell_value(str(folder))}", *arguments], (folder, trained))
 
     def departures(self, overrides: Sequence[str]) -> list[str]:
         """Those of a run's overrides that decide what it runs and that neither the axes nor the cases hold."""

@@ -16,7 +16,7 @@ from cse.sweep.overrides import expanded, first_values, is_axis, merged, value_o
 
 MULTI = ("-m", "--multirun")
 INFORM = ("--cfg", "-c", "--info", "-i", "--shell-completion", "-sc", "--hydra-help", "--version")  # nothing is run
-LAUNCHERS, SWEEPERS = ("basic", "submitit_slurm", "submitit_local"), ("basic", "smac")
+CHOICES = {"hydra/launcher": ("basic", "submitit_slurm", "submitit_local"), "hydra/sweeper": ("basic", "smac")}
 SUBMITIT = ("submitit", "launchers")
 PACKAGES = {"submitit_slurm": SUBMITIT, "submitit_local": SUBMITIT, "smac": ("smac", "smac")}
 """The package of each choice, and the extra that brings it."""
@@ -26,29 +26,29 @@ PACKAGES = {"submitit_slurm": SUBMITIT, "submitit_local": SUBMITIT, "smac": ("sm
 class Line:
     """given: the line's values by key; the last of a key counts. own: the overrides that are the jobs'.
 
-    table: what names the jobs and gives their arguments. hydra: the values of hydra.launcher and hydra.sweeper.
+    table: what names the jobs and gives their arguments. search: the values of hydra.sweeper.
     """
 
     program: str
     given: dict[str, str]
     own: list[str]
     table: jobs.Sweep | multirun.Multirun
-    hydra: DictConfig
+    search: DictConfig
 
     @property
     def launcher(self) -> str:
         """basic: this machine; else submitit_slurm or submitit_local."""
-        return self.hydra.runtime.choices["hydra/launcher"]
+        return self.given.get("hydra/launcher", "basic")
 
     @property
     def sweeper(self) -> str:
         """basic: a grid; smac: a search."""
-        return self.hydra.runtime.choices["hydra/sweeper"]
+        return self.given.get("hydra/sweeper", self.table.sweeper)
 
     @property
     def trials(self) -> int:
         """The jobs of each search; 1 in a grid."""
-        return self.hydra.sweeper.get("n_trials", 1)
+        return self.search.get("n_trials", 1)
 
     @property
     def parallel(self) -> int:
@@ -147,18 +147,19 @@ def read(arguments: Sequence[str], program: str) -> Line:
     """The line of these arguments. Raises UserError for an unknown sweep, and what Line.check raises."""
     arguments = [argument for argument in arguments if argument not in MULTI]
     given = {key_of(argument): value_of(argument) for argument in arguments}
-    for key, known in (("hydra/launcher", LAUNCHERS), ("hydra/sweeper", SWEEPERS)):
-        if given.get(key, "basic") not in known:
+    for key, choices in CHOICES.items():
+        if given.get(key, "basic") not in choices:
             hint = "; jobs.parallel=N is N jobs at a time on this machine" if key == "hydra/launcher" else ""
-            raise UserError(f"{key}={given[key]} is not a choice; the choices: {', '.join(known)}{hint}")
+            raise UserError(f"{key}={given[key]} is not a choice; the choices: {', '.join(choices)}{hint}")
     own = [argument for argument in arguments if not entry(key_of(argument)).of_line]
     named = given["sweep"] if is_named(given.get("sweep")) else None
     table = jobs.read(named) if named else multirun.of_line(program, own)
-    words = [a for a in arguments if key_of(a).startswith(("hydra/", "hydra.launcher.", "hydra.sweeper."))]
-    config_name = jobs.CONFIGS[program]
-    with composition.explaining(words, config_name):
-        hydra = composition.composed(config_name, [*([f"sweep={named}"] if named else []), *words]).hydra
-    line = Line(program, given, own, table, hydra)
+    words = [word for word in arguments if key_of(word).startswith(("hydra/sweeper", "hydra.sweeper."))]
+    if named:
+        words.append(f"sweep={named}")
+    with composition.explaining(words, jobs.CONFIGS[program]):
+        hydra = composition.composed(jobs.CONFIGS[program], words).hydra
+    line = Line(program, given, own, table, hydra.sweeper)
     line.check()
     return line
 

@@ -11,11 +11,6 @@ def value_of(override: str) -> str:
     return override.partition("=")[2].strip("'\"")
 
 
-def quoted(value: object) -> str:
-    """A value as Hydra's grammar takes it whole, whatever is in it."""
-    return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
 def merged(overrides: Sequence[str]) -> list[str]:
     """Each key once; the last wins, so that the command line beats a case."""
     return list({key_of(override): override for override in overrides}.values())

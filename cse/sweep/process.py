@@ -16,13 +16,13 @@ from omegaconf import DictConfig
 from cse.config import scale
 from cse.config.compose import composed
 from cse.config.keys import key_of
+from cse.config.spelling import spell_value
 from cse.dotted import Json
 from cse.errors import RunError, UserError
 from cse.files import read_json
 from cse.record.runs import read_run
 from cse.record.status import DONE, FAILED, RUNNING, status_of
 from cse.sweep import jobs
-from cse.sweep.overrides import quoted
 from cse.training.signals import SIGNALS, SignalForwarder
 
 DONE_BEFORE, KILLED, INTERRUPTED, NOT_RUN = "done before", "killed", "interrupted", "not run"
@@ -120,9 +120,9 @@ def command_of(job: jobs.Job, folder: Path) -> list[str]:
     config = composed(jobs.CONFIGS[job.program], job.arguments)
     if "wandb" in config.tracker:
         group = config.hydra.runtime.choices.get("sweep") or folder.parent.name
-        names = [f"tracker.wandb.group={quoted(group)}", f"tracker.wandb.name={quoted(job.name)}"]
+        names = [f"tracker.wandb.group={spell_value(group)}", f"tracker.wandb.name={spell_value(job.name)}"]
         names = [name for name in names if key_of(name) not in map(key_of, job.arguments)]
-    return [sys.executable, "-c", start, *job.arguments, *names, f"hydra.run.dir={quoted(folder)}"]
+    return [sys.executable, "-c", start, *job.arguments, *names, f"hydra.run.dir={spell_value(str(folder))}"]
 
 
 def differences(job: jobs.Job, results: Json) -> list[str]:

@@ -36,7 +36,7 @@ def search(line: Line, row: Sequence[str], start: Start, launch: Launch) -> None
 
     `key=interval(a,b)` (uniform) and `key=choice(...)` are searched; what the job's score says is maximised.
     """
-    settings = line.hydra.sweeper
+    settings = line.search
     axes = {o.key_or_group: o for o in OverridesParser.create().parse_overrides(list(row)) if o.is_sweep_override()}
     memory = line.folder / ".smac" / f"{digest(filter(decides, row))}-{settings.seed}.jsonl"
     memory.parent.mkdir(parents=True, exist_ok=True)

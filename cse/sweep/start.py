@@ -42,15 +42,10 @@ class Start:
         from rich.table import Table
 
         outcomes = [self.ended.get(name, Outcome(name, NOT_RUN)) for name in dict.fromkeys([*planned, *self.ended])]
-        names = {outcome.score[0] for outcome in outcomes if outcome.score}
-        heading = names.pop() if len(names) == 1 else "score"
-        table = Table(box=None, header_style="bold")
-        for column in ("job", "state", heading, "time", ""):  # in a narrow terminal names and reasons are folded
-            table.add_column(column, overflow="fold", no_wrap=column in ("state", heading, "time"))
+        table = Table("job", "state", "score", "time", "", box=None, header_style="bold")
         for one in outcomes:
-            score = "" if one.score is None else "{} {:.2f}".format(*one.score).removeprefix(f"{heading} ")
-            seconds = "" if one.state == NOT_RUN else f"{one.seconds:.0f} s"
-            table.add_row(one.job, one.state, score, seconds, one.detail)
+            score = "" if one.score is None else "{} {:.2f}".format(*one.score)
+            table.add_row(one.job, one.state, score, f"{one.seconds:.0f} s" if one.seconds else "", one.detail)
         on_terminal = sys.stdout.isatty()
         Console(width=None if on_terminal else 200, soft_wrap=not on_terminal, markup=False).print(table)
         states = Counter(outcome.state for outcome in outcomes)

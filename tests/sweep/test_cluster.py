@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from cse.errors import Interrupted, MissingResource
+from cse.errors import Interrupted, UserError
 
 cluster = pytest.importorskip("cse.sweep.cluster", reason="needs cse-lab[launchers]", exc_type=ImportError)
 from submitit.core.utils import UncompletedJobError  # noqa: E402
@@ -55,7 +55,6 @@ def handed(monkeypatch) -> list[Handed]:
 
     monkeypatch.setattr(cluster, "executor_of", lambda line: SimpleNamespace(map_array=map_array))
     monkeypatch.setattr(cluster, "POLL", 0)
-    monkeypatch.setattr("cse.sweep.engine.which", lambda program: program)
     return jobs
 
 
@@ -89,8 +88,8 @@ def test_after_a_failure_those_that_have_not_started_are_cancelled(many, handed,
 
 
 def test_slurm_is_asked_on_its_own_machines(many, tmp_path, monkeypatch):
-    monkeypatch.setattr("cse.sweep.engine.which", lambda program: None)
-    with pytest.raises(MissingResource, match="sbatch"):
+    monkeypatch.setattr("shutil.which", lambda program: None)
+    with pytest.raises(UserError, match="srun"):
         many(LINE)
     assert not list(tmp_path.iterdir())
 
@@ -112,6 +111,8 @@ def test_what_is_typed_reaches_submitit(tmp_path, monkeypatch):
     assert {"partition": "gpu", "gpus_per_node": 2, "time": 60}.items() <= executor._executor.parameters.items()
     assert executor._executor.max_num_timeout == 3
     assert str(executor.folder).endswith(".submitit/%j")
+    with pytest.raises(UserError, match="partitoin"):
+        cluster.executor_of(line.read([*LINE.split(), "hydra.launcher.partitoin=gpu"], "cse-train"))
     cluster.executor_of(line.read(["-m", "seed=1,2", "hydra/launcher=submitit_local"], "cse-train"))
 
 
