@@ -85,7 +85,7 @@ def executor_of(line: Line) -> AutoExecutor:
     """submitit's, with the line's hydra.launcher.*. Raises UserError for one that it lacks, or where SLURM is not."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
-    cluster = line.launcher.removeprefix("submitit_")
+    cluster = line.settings.launcher.removeprefix("submitit_")
     words = [f"{key}={value}" for key, value in line.given.items() if key.startswith("hydra.launcher.")]
     typed = {o.key_or_group.split(".", 2)[2]: o.value() for o in OverridesParser.create().parse_overrides(words)}
     values = (DEFAULTS[cluster] | typed).items()
@@ -95,5 +95,5 @@ def executor_of(line: Line) -> AutoExecutor:
         executor = AutoExecutor(folder=line.folder / ".submitit" / "%j", cluster=cluster, **first)
         executor.update_parameters(**parameters)
     except (RuntimeError, NameError, AssertionError) as error:
-        raise UserError(f"hydra/launcher={line.launcher}: {' '.join(str(error).split())}") from error
+        raise UserError(f"hydra/launcher={line.settings.launcher}: {' '.join(str(error).split())}") from error
     return executor

@@ -36,17 +36,17 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
     line = read(arguments, program)
     planned = line.jobs()
     check_settings(planned)
-    if line.switch("dry_run"):
+    if line.settings.dry_run:
         from cse.sweep import estimate
 
         estimate.show(line.title, line.folder, planned, line.trials)
         return 0
-    is_grid, run, again = line.sweeper == "basic", runner_of(line), command_line()
+    is_grid, run, again = line.settings.sweeper == "basic", runner_of(line), command_line()
     make_folder(line.folder, "hydra.sweep.dir")
     count = f"jobs: {len(planned)}" if is_grid else f"searches: {len(planned)} of {line.trials} trials"
     print(f"{line.title}  {count}  folder: {line.folder}")
     with SignalForwarder(lambda: f"this goes on: {again}") as signals, signals.waiting(True):
-        start = Start(signals, fail_fast=line.fail_fast)
+        start = Start(signals, fail_fast=line.settings.fail_fast)
         if is_grid:
             run_grid(planned, line.folder, start, run)
         else:
@@ -60,8 +60,8 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
 
 def runner_of(line: Line) -> Runner:
     """What runs the line's jobs where it says. Raises UserError for a value of hydra.launcher.* that is none."""
-    if line.launcher == "basic":
-        return partial(run_here, parallel=line.parallel)
+    if line.settings.launcher == "basic":
+        return partial(run_here, parallel=line.settings.parallel)
     from cse.sweep.cluster import executor_of, run_on_cluster
 
     return partial(run_on_cluster, executor=executor_of(line))

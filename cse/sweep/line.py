@@ -5,8 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Literal
 
 from omegaconf import DictConfig
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 
 from cse.config import compose as composition
 from cse.config.keys import entry, key_of
@@ -16,49 +18,43 @@ from cse.sweep.overrides import expanded, first_values, is_axis, merged, value_o
 
 MULTI = ("-m", "--multirun")
 INFORM = ("--cfg", "-c", "--info", "-i", "--shell-completion", "-sc", "--hydra-help", "--version")  # nothing is run
-CHOICES = {"hydra/launcher": ("basic", "submitit_slurm", "submitit_local"), "hydra/sweeper": ("basic", "smac")}
 SUBMITIT = ("submitit", "launchers")
 PACKAGES = {"submitit_slurm": SUBMITIT, "submitit_local": SUBMITIT, "smac": ("smac", "smac")}
 """The package of each choice, and the extra that brings it."""
+
+
+class Settings(BaseModel):
+    """How a line's jobs are started, by its own words. parallel: jobs at the same time. trials: of each search."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    parallel: PositiveInt = Field(1, alias="jobs.parallel")
+    fail_fast: bool = Field(False, alias="jobs.fail_fast")
+    dry_run: bool = False
+    resume: Literal["auto", "null", ""] = "null"  # FOLDER is one run's: many go on when the same line is given again
+    launcher: Literal["basic", "submitit_slurm", "submitit_local"] = Field("basic", alias="hydra/launcher")
+    sweeper: Literal["basic", "smac"] = Field(alias="hydra/sweeper")  # basic: a grid
+    trials: PositiveInt = Field(alias="hydra.sweeper.n_trials")
 
 
 @dataclass(frozen=True)
 class Line:
     """given: the line's values by key; the last of a key counts. own: the overrides that are the jobs'.
 
-    table: what names the jobs and gives their arguments. search: the values of hydra.sweeper.
+    table: what names the jobs and gives their arguments. settings: how they are started. search: all of hydra.sweeper.
     """
 
     program: str
     given: dict[str, str]
     own: list[str]
     table: jobs.Sweep | multirun.Multirun
+    settings: Settings
     search: DictConfig
-
-    @property
-    def launcher(self) -> str:
-        """basic: this machine; else submitit_slurm or submitit_local."""
-        return self.given.get("hydra/launcher", "basic")
-
-    @property
-    def sweeper(self) -> str:
-        """basic: a grid; smac: a search."""
-        return self.given.get("hydra/sweeper", self.table.sweeper)
 
     @property
     def trials(self) -> int:
         """The jobs of each search; 1 in a grid."""
-        return self.search.get("n_trials", 1)
-
-    @property
-    def parallel(self) -> int:
-        """Jobs at the same time."""
-        return int(self.given.get("jobs.parallel", "1"))
-
-    @property
-    def fail_fast(self) -> bool:
-        """Whether no job is started after one that failed."""
-        return self.switch("jobs.fail_fast")
+        return 1 if self.settings.sweeper == "basic" else self.settings.trials
 
     @property
     def folder(self) -> Path:
@@ -84,7 +80,7 @@ class Line:
         Raises UserError for no job, and for a search without a range.
         """
         overrides = merged([*self.table.axes(self.own), *self.own])
-        if self.sweeper == "basic":
+        if self.settings.sweeper == "basic":
             rows = expanded(overrides)
             if not rows:
                 raise UserError(f"{' '.join(filter(is_axis, self.own))}: no job is left; is a range empty?")
@@ -92,7 +88,7 @@ class Line:
         searches = [with_fixed(overrides, fixed) for fixed in self.table.searches(self.own)]
         if not all(any(map(is_axis, search)) for search in searches):
             raise UserError(
-                f"hydra/sweeper={self.sweeper} has nothing to search: give a key a range, as in "
+                f"hydra/sweeper={self.settings.sweeper} has nothing to search: give a key a range, as in "
                 "'trainer.lr=tag(log,interval(1e-6,1e-4))'"
             )
         return searches
@@ -100,35 +96,19 @@ class Line:
     def jobs(self) -> list[jobs.Job]:
         """The jobs of a grid, equal ones (a cse-eval that no axis changes) once; of each search, one for example."""
         planned = [self.table.job(first_values(row)) for row in self.rows()]
-        return list({job.name: job for job in planned}.values()) if self.sweeper == "basic" else planned
-
-    def switch(self, key: str) -> bool:
-        """The value of a switch, False without one. Raises UserError for anything but a word for truth."""
-        value = self.given.get(key, "false")
-        if value.lower() not in composition.SWITCH:
-            raise UserError(f"{key}={value}: must be yes or no")
-        return composition.SWITCH[value.lower()]
+        return list({job.name: job for job in planned}.values()) if self.settings.sweeper == "basic" else planned
 
     def check(self) -> None:
         """Raise UserError for a line that cannot start jobs, MissingResource for a package that is not installed."""
         composition.refuse_sizes(self.own)
         if "RANK" in os.environ:
             raise UserError("-m and sweep= start processes of their own: run them without torchrun, accelerate or srun")
-        if (resume := self.given.get("resume", "null")) not in ("auto", "null", ""):
-            raise UserError(f"resume={resume} goes on with one run; many go on when the same line is given again")
-        for key, value in (
-            ("jobs.parallel", self.given.get("jobs.parallel", "1")),
-            ("hydra.sweeper.n_trials", str(self.trials)),
-        ):
-            if not value.isdecimal() or int(value) < 1:
-                raise UserError(f"{key}={value}: must be a whole number of at least 1")
-        if self.parallel > 1 and self.launcher != "basic":
+        if self.settings.parallel > 1 and self.settings.launcher != "basic":
             raise UserError(
-                f"jobs.parallel={self.parallel} is for this machine, not for hydra/launcher={self.launcher}: "
-                "hydra.launcher.array_parallelism=N bounds a cluster's jobs"
+                f"jobs.parallel={self.settings.parallel} is for this machine, not for hydra/launcher="
+                f"{self.settings.launcher}: hydra.launcher.array_parallelism=N bounds a cluster's jobs"
             )
-        self.switch("jobs.fail_fast")
-        for choice in (self.launcher, self.sweeper):
+        for choice in (self.settings.launcher, self.settings.sweeper):
             package, extra = PACKAGES.get(choice, (None, None))
             if package is not None and find_spec(package) is None:
                 raise MissingResource(f"{choice} needs the package {package}: pip install -e '.[{extra}]'")
@@ -147,19 +127,22 @@ def read(arguments: Sequence[str], program: str) -> Line:
     """The line of these arguments. Raises UserError for an unknown sweep, and what Line.check raises."""
     arguments = [argument for argument in arguments if argument not in MULTI]
     given = {key_of(argument): value_of(argument) for argument in arguments}
-    for key, choices in CHOICES.items():
-        if given.get(key, "basic") not in choices:
-            hint = "; jobs.parallel=N is N jobs at a time on this machine" if key == "hydra/launcher" else ""
-            raise UserError(f"{key}={given[key]} is not a choice; the choices: {', '.join(choices)}{hint}")
     own = [argument for argument in arguments if not entry(key_of(argument)).of_line]
     named = given["sweep"] if is_named(given.get("sweep")) else None
     table = jobs.read(named) if named else multirun.of_line(program, own)
+    try:
+        settings = Settings.model_validate(
+            {"hydra/sweeper": table.sweeper, "hydra.sweeper.n_trials": table.trials} | given
+        )
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        raise UserError(f"{wrong['loc'][0]}={wrong['input']}: {wrong['msg']}") from None
     words = [word for word in arguments if key_of(word).startswith(("hydra/sweeper", "hydra.sweeper."))]
     if named:
         words.append(f"sweep={named}")
     with composition.explaining(words, jobs.CONFIGS[program]):
         hydra = composition.composed(jobs.CONFIGS[program], words).hydra
-    line = Line(program, given, own, table, hydra.sweeper)
+    line = Line(program, given, own, table, settings, hydra.sweeper)
     line.check()
     return line
 

@@ -22,6 +22,7 @@ class Multirun:
     keys: tuple[str, ...]
     name: str = ""
     sweeper: str = "basic"
+    trials: int = 50  # of a search, where hydra.sweeper.n_trials says nothing
 
     def place(self, arguments: Sequence[str]) -> Path:
         """The folder of its jobs, relative to where it is started."""

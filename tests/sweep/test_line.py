@@ -37,7 +37,7 @@ def test_lines_that_start_many_jobs(words, is_many):
         ("-m seed=1,2 jobs.parallel=many", "jobs.parallel=many"),
         ("-m seed=1,2 jobs.parallel=2 hydra/launcher=submitit_slurm", "array_parallelism"),
         ("-m seed=1,2 jobs.fail_fast=maybe", "jobs.fail_fast=maybe"),
-        ("-m seed=1,2 hydra/launcher=joblib", "hydra/launcher=joblib.*jobs.parallel=N"),
+        ("-m seed=1,2 hydra/launcher=joblib", "hydra/launcher=joblib: .*submitit_slurm"),
         ("-m seed=1,2 hydra/sweeper=optuna", "hydra/sweeper=optuna"),
         ("-m seed=1,2 hydra/launcher=submitit_local hydra.launcher.partitoin=gpu", "partitoin"),
         ("-m seed=1 hydra/sweeper=smac", "nothing to search"),
