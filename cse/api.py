@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import logging
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,10 +29,14 @@ if TYPE_CHECKING:  # numpy and torch are imported when there is work
 
     from cse.model.encoder import Encoder
     from cse.model.pooling import AnyPooling
+    from cse.run.folder import RunFolder
     from cse.types import Json
 
 SEVERAL = ("-m", "--multirun", "sweep")
 """What starts many jobs, which is the command line's."""
+
+ONE_OF_MANY = "hydra.mode=RUN"
+"""The word of a job that a sweep starts: it has its sweep's words, too."""
 
 
 @dataclass(frozen=True)
@@ -109,24 +112,11 @@ def train(*words: str, folder: str | Path | None = None, **settings: object) -> 
     any work and before a file is written, or RunError where the run cannot go on. Several jobs (-m, sweep=) are the
     command line's.
     """
-    from cse.config.compose import explaining, without_hydra
-    from cse.run import fit, resume
-    from cse.run.folder import RunFolder, check_place, records
     from cse.run.launch import launch
 
-    spelled = _spelled("train", words, settings)
-    before = resume.folder_to_resume(spelled)
-    with explaining(spelled, "train"):
-        config = _composed("train", spelled) if before is None else _resumed(before, spelled)
-        place = Path(folder or before or config.hydra.run.dir)
-        check_place(place)
-        cfg = without_hydra(config)
-        if before is None:
-            fit.fit(cfg, "train", composed=config, words=spelled)
-        fit.check_training(cfg, place)
-        with _logging_to(place, config, ["cse-train", *spelled]):
-            launch(cfg, RunFolder(place, records(config, cfg, spelled)))
-    return TrainingRun(place)
+    with _job("train", words, settings, folder) as (cfg, place):
+        launch(cfg, place)
+    return TrainingRun(place.path)
 
 
 def evaluate_into(*words: str, folder: str | Path | None = None, **settings: object) -> Path:
@@ -134,21 +124,11 @@ def evaluate_into(*words: str, folder: str | Path | None = None, **settings: obj
 
     folder: None is hydra.run.dir. Raises UserError, before a file is written.
     """
-    from cse.config.compose import explaining, without_hydra
-    from cse.run import evaluation, fit
-    from cse.run.folder import RunFolder, check_place, records
+    from cse.run import evaluation
 
-    spelled = _spelled("evaluate", words, settings)
-    with explaining(spelled, "evaluate"):
-        config = _composed("evaluate", spelled)
-        place = Path(folder or config.hydra.run.dir)
-        check_place(place)
-        cfg = without_hydra(config)
-        fit.fit(cfg, "evaluate", composed=config, words=spelled)
-        fit.check_evaluation(cfg, place)
-        with _logging_to(place, config, ["cse-eval", *spelled]):
-            evaluation.evaluate(cfg, RunFolder(place, records(config, cfg, spelled)))
-    return place
+    with _job("evaluate", words, settings, folder) as (cfg, place):
+        evaluation.evaluate(cfg, place)
+    return place.path
 
 
 def load(name: str | Path, pooling: AnyPooling | None = None) -> Encoder:
@@ -190,15 +170,40 @@ def evaluate(
     return score(evaluators, asked, MemoizedEncode(encode), logging.DEBUG)
 
 
+@contextmanager
+def _job(
+    command: str, words: Sequence[str], settings: dict[str, object], folder: str | Path | None
+) -> Iterator[tuple[DictConfig, RunFolder]]:
+    """One job's config, checked and fitted, and its folder, which is not made yet; in the block it logs as it says."""
+    from cse.config.compose import explaining, without_hydra
+    from cse.run import fit
+    from cse.run.folder import RunFolder, check_place, records
+    from cse.run.logs import logging_by
+    from cse.run.resume import folder_to_resume
+
+    spelled = _spelled(command, words, settings)
+    resumed = folder_to_resume(spelled)
+    with explaining(spelled, command):
+        config = _composed(command, spelled)
+        place = Path(folder or resumed or config.hydra.run.dir)
+        check_place(place)
+        cfg = without_hydra(config)
+        if resumed is None:
+            fit.fit(cfg, command, composed=config, words=spelled)
+        fit.check(cfg, command, place)
+        program = "cse-train" if command == "train" else "cse-eval"
+        with logging_by(config, place, [program, *spelled]):
+            yield cfg, RunFolder(place, records(config, cfg, spelled))
+
+
 def _spelled(command: str, words: Sequence[str], settings: dict[str, object]) -> list[str]:
     """Words and keywords as Hydra wants them. Raises UserError for many jobs."""
     from cse.config.keys import key_of
     from cse.config.spelling import spell, spell_settings
 
     given = [*words, *spell_settings(settings)]
-    one_of_a_sweep = "hydra.mode=RUN" in given  # a job, with the words of its sweep
-    several = next((word for word in given if key_of(word) in SEVERAL and not one_of_a_sweep), None)
-    if several is not None:
+    several = next((word for word in given if key_of(word) in SEVERAL), None)
+    if several is not None and ONE_OF_MANY not in given:
         raise UserError(f"{several} is for many jobs, which are the command line's: cse-train {several}")
     return spell(given, command)
 
@@ -206,49 +211,15 @@ def _spelled(command: str, words: Sequence[str], settings: dict[str, object]) ->
 def _composed(command: str, words: Sequence[str]) -> DictConfig:
     """The configuration, checked, with Hydra's own node in it. Raises UserError for what cannot be."""
     from cse.config.compose import composed, explaining, refuse_sizes, refuse_words
+    from cse.run import resume, startup
 
-    _start_libraries()
+    startup.settle_hub()  # the parts, whose signatures are read, import the hub's libraries
+    startup.quiet()
     from cse.config.check import validate
 
+    run = resume.folder_to_resume(words) if command == "train" else None
     with explaining(words, command):
         refuse_words(words, command)
-        if "hydra.mode=RUN" not in words:
+        if ONE_OF_MANY not in words:
             refuse_sizes(words)
-        return validate(composed(command, words), command)
-
-
-def _resumed(folder: Path, words: Sequence[str]) -> DictConfig:
-    """The configuration of the run in that folder with the words laid over it, checked, with Hydra's node in it."""
-    from cse.config.compose import refuse_words
-    from cse.run.resume import resumed
-
-    _start_libraries()
-    from cse.config.check import validate
-
-    refuse_words(words, "train")
-    return validate(resumed(folder, words), "train")
-
-
-def _start_libraries() -> None:
-    """Before a config is checked: the parts, whose signatures are read, import the hub's libraries."""
-    from cse.run import startup
-
-    startup.settle_hub()
-    startup.quiet()
-
-
-@contextmanager
-def _logging_to(folder: Path, config: DictConfig, command: list[str]) -> Iterator[None]:
-    """In the block a run logs as its config says, and records the command that is equivalent to it."""
-    from omegaconf import open_dict, read_write
-
-    from cse.run.logs import logging_by
-
-    with read_write(config), open_dict(config):
-        config.hydra.runtime.output_dir = str(folder.absolute())
-    arguments, sys.argv = sys.argv, command
-    try:
-        with logging_by(config.hydra.job_logging, config.hydra.verbose):
-            yield
-    finally:
-        sys.argv = arguments
+        return validate(composed(command, words) if run is None else resume.resumed(run, words), command)

@@ -23,19 +23,21 @@ def fit(cfg: DictConfig, command: str, *, composed: DictConfig, words: Sequence[
     scale.fit(cfg)
 
 
-def check_training(cfg: DictConfig, folder: Path) -> None:
-    """Raise UserError for a folder that holds a run, and for a score to select by that nothing gives."""
+def check(cfg: DictConfig, command: str, folder: Path) -> None:
+    """Raise UserError for a folder that holds another run, and for settings that do not go together."""
     from cse.run import build
 
-    if (folder / "last").exists() and cfg.resume is None:
+    if command == "evaluate":
+        check_evaluation(cfg, folder)
+    elif (folder / "last").exists() and cfg.resume is None:
         raise UserError(f"{folder} holds a run: resume=auto goes on with it, hydra.run.dir=ANOTHER starts a new one")
     make_folder(Path(cfg.paths.cache), "paths.cache")
-    if not cfg.data.preview:  # which scores nothing
+    if command == "train" and not cfg.data.preview:  # which scores nothing
         build.check_selection(cfg)
 
 
 def check_evaluation(cfg: DictConfig, folder: Path) -> None:
-    """Raise UserError for a folder that holds a run or scores, and for settings that contradict each other."""
+    """Raise UserError for a folder that holds a run or scores, and for settings of cse-eval that contradict."""
     if any((folder / name).exists() for name in ("best", "last", "scores.csv")):
         raise UserError(f"{folder} holds a run or its scores: hydra.run.dir=ANOTHER keeps them")
     if ("_target_" in cfg.model) == (cfg.checkpoint is not None):
@@ -45,4 +47,3 @@ def check_evaluation(cfg: DictConfig, folder: Path) -> None:
     whitening = cfg.whitening
     if (whitening.kind is None) != (whitening.fit is None) or (whitening.kind is None and whitening.components):
         raise UserError("whitening needs both: whitening.kind=pca (or zca) and whitening.fit=FILE, a file of sentences")
-    make_folder(Path(cfg.paths.cache), "paths.cache")

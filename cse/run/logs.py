@@ -4,8 +4,9 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, open_dict, read_write
 
 
 class Console(logging.StreamHandler):
@@ -49,16 +50,23 @@ def begin_log_files() -> None:
 
 
 @contextmanager
-def logging_by(job_logging: DictConfig, verbose: bool | str | list[str] = False) -> Iterator[None]:
-    """Log in the block as Hydra's keys job_logging and verbose say, and afterwards as before."""
+def logging_by(config: DictConfig, folder: Path, command: list[str]) -> Iterator[None]:
+    """Log in the block as hydra.job_logging and hydra.verbose say, and record this command; then all is as before.
+
+    config: with Hydra's own node.
+    """
     from hydra.core.utils import configure_log
 
-    root = logging.getLogger()
+    with read_write(config), open_dict(config):
+        config.hydra.runtime.output_dir = str(folder.absolute())
+    root, arguments = logging.getLogger(), sys.argv
     handlers, level = list(root.handlers), root.level
     try:
-        configure_log(job_logging, verbose)
+        sys.argv = command
+        configure_log(config.hydra.job_logging, config.hydra.verbose)
         yield
     finally:
+        sys.argv = arguments
         for handler in root.handlers:
             if handler not in handlers:
                 handler.close()

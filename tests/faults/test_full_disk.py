@@ -14,7 +14,7 @@ from killed import assert_same_run
 pytestmark = [pytest.mark.nightly, pytest.mark.pictures]
 
 MOMENTS = {  # the audit event and the end of the path that fill the disk
-    "Hydra's files": ("open", ".hydra/config.yaml"),
+    "the settings": ("open", "run.yaml"),
     "the text's cache": ("open", "text_text.flat"),
     "the tokens' cache": ("open", "ids_text.flat"),
     "cosines before": ("open", "cosines_before.json"),

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from omegaconf import DictConfig
 
 import cse
-from cse.api import _resumed
+from cse.api import _composed
 from cse.config import groups
 from cse.config.compose import resolved, without_hydra
 from cse.errors import UserError
@@ -28,6 +29,10 @@ def written(folder: Path, settings: dict, name: str = "run.yaml") -> Path:
     return folder
 
 
+def resumed(run: Path, words: list[str]) -> DictConfig:
+    return _composed("train", [f"resume={run}", *words])
+
+
 def changed(key: str, value: object) -> dict:
     """The settings with another value at a dotted key."""
     settings = json.loads(json.dumps(SETTINGS))
@@ -41,26 +46,26 @@ def changed(key: str, value: object) -> dict:
 
 @pytest.mark.parametrize("name", ["run.yaml", "results.json"])
 def test_the_settings_are_those_of_the_run(tmp_path, name):
-    config = _resumed(written(tmp_path / "run", SETTINGS, name), [])
+    config = resumed(written(tmp_path / "run", SETTINGS, name), [])
     assert resolved(without_hydra(config)) == SETTINGS | {"resume": "auto"}
 
 
 def test_typed_words_are_laid_over_and_a_line_alone_says_some(tmp_path):
     run = written(tmp_path / "run", changed("dry_run", True) | {"resume": "elsewhere"})
     words = [f"resume={run}", "trainer.max_steps=8", "tracker=none", "paths.cache=/c", "model.pooling=mean"]
-    config = _resumed(run, words)
+    config = resumed(run, words)
     assert (config.trainer.max_steps, config.tracker, config.paths.cache) == (8, {}, "/c")
     assert (config.dry_run, config.resume) == (False, "auto")
     assert config.objective._target_ == "cse.objective.barlow.Barlow"
-    assert _resumed(run, [*words, "dry_run=yes"]).dry_run is True
+    assert resumed(run, [*words, "dry_run=yes"]).dry_run is True
 
 
 def test_what_refers_to_a_typed_key_follows_it(tmp_path):
     settings = resolved(cse.compose("eval=[stsb,mteb]", "eval.stsb.allow_partial=true", "paths.senteval=/old"))
     settings |= {"choices": {"objective": "simcse", "eval": "stsb,mteb", "recipe": "../../x", "model": "nowhere"}}
-    config = _resumed(written(tmp_path / "run", settings), ["paths.senteval=/new", "paths.cache=/c"])
+    config = resumed(written(tmp_path / "run", settings), ["paths.senteval=/new", "paths.cache=/c"])
     assert (config.eval.stsb.senteval, config.data.cache_dir, config.eval.mteb.cache) == ("/new", "/c", "/c/mteb")
-    config = _resumed(tmp_path / "run", ["allow_partial=false", "eval.stsb.senteval=/own", "paths.senteval=/new"])
+    config = resumed(tmp_path / "run", ["allow_partial=false", "eval.stsb.senteval=/own", "paths.senteval=/new"])
     assert (config.eval.stsb.allow_partial, config.eval.stsb.senteval) == (True, "/own")
 
 
@@ -89,7 +94,7 @@ def test_nothing_of_hydras_record_is_read(run, tmp_path):
     (hydra / "overrides.yaml").write_text("- +hydra.callbacks.x._target_=os.getcwd\n- trainer.lr=1\n")
     (hydra / "hydra.yaml").write_text(f"hydra: {{run: {{dir: {tmp_path}/elsewhere}}, job: {{name: ../../x}}}}\n")
     (hydra / "config.yaml").write_text("trainer: {lr: 1}\n")
-    config = _resumed(run, [])
+    config = resumed(run, [])
     assert config.trainer.lr == 3e-5
     assert config.hydra.callbacks is None or not config.hydra.callbacks
     assert config.hydra.job.name == "train"
@@ -114,13 +119,13 @@ def test_own_parts_need_their_folder_on_the_line(tmp_path, monkeypatch):
     (tmp_path / "nearby_part.py").write_text("class Nearby:\n    def __init__(self, dim: int):\n        pass\n")
     run = written(tmp_path / "run", SETTINGS | {"objective": {"_target_": "nearby_part.Nearby"}})
     with pytest.raises(UserError, match="--config-dir"):
-        _resumed(run, [])
+        resumed(run, [])
     (tmp_path / "conf" / "objective").mkdir(parents=True)
     (tmp_path / "conf" / "objective" / "nearby.yaml").write_text("_target_: nearby_part.Nearby\n")
     monkeypatch.setenv(groups.OWN, str(tmp_path / "conf"))
-    assert _resumed(run, []).objective._target_ == "nearby_part.Nearby"
+    assert resumed(run, []).objective._target_ == "nearby_part.Nearby"
     monkeypatch.setenv(groups.OWN, "")
-    assert _resumed(run, ["objective._target_=nearby_part.Nearby"]).objective._target_ == "nearby_part.Nearby"
+    assert resumed(run, ["objective._target_=nearby_part.Nearby"]).objective._target_ == "nearby_part.Nearby"
 
 
 @pytest.mark.parametrize(("words", "folder"), [
