@@ -102,12 +102,15 @@ def refuse_sizes(words: Sequence[str]) -> None:
     sizes = OmegaConf.load(Path(CONF_DIR) / "scale" / "laptop.yaml")
     own = {f"trainer.{key}": f"scale.trainer.{key}" for key in sizes.trainer}
     own |= {"model.name": "scale.model", "aux_modality.data.batch_size": "scale.aux_batch"}
+    wrong = []
     for word in words:
-        key, value = key_of(word).lstrip("+"), value_of(word)
+        key, value = key_of(word), value_of(word)
         if key in own:
-            raise UserError(f"{key}={value}: scale=laptop has a size of its own for it; give {own[key]}={value}")
+            wrong.append(f"{key}={value}: scale=laptop has a size of its own for it; give {own[key]}={value}")
         if key in LAPTOP_TEXT and value != "null" and not Path(value).is_file():
-            raise UserError(f"{key}={value}: there is no such file")
+            wrong.append(f"{key}={value}: there is no such file")
+    if wrong:
+        raise UserError("; ".join(wrong))
 
 
 def no_key(key: str, keys: list[str], command: str) -> str:
@@ -145,6 +148,14 @@ def explain(error: Exception, words: Sequence[str], command: str) -> str:
         return no_key(match[1], valid_keys(command, words), command)
     if match := re.search(r"Could not find '(?!hydra/)([^'/]+)/([^']+)'", text):
         return no_choice(match[1], match[2])
+    if match := re.search(r"Could not find '(hydra/[^']+)/([^']+)'", text):
+        text = text.replace(f"{match[1]}/{match[2]}", f"{match[1]}={match[2]}")
+    if match := re.search(r"missing \d+ required [\w -]*arguments?: (.*?)[\"\\].*full_key: ([\w.]+)", text, re.DOTALL):
+        keys = ", ".join(f"{match[2]}.{name}" for name in re.findall(r"'(\w+)'", match[1]))
+        return f"{keys} is taken away, or not given: leave it as it is, or give it a value"
+    if "does not support sweep type" in text:
+        ranges = [word for word in words if "interval(" in word]
+        return f"{' '.join(ranges)}: a range to search in needs a search: hydra/sweeper=smac"
     if isinstance(error, OverrideParseException):
         word = next(word for word in words if not word.startswith("-") and not is_readable(word))
         bare = "" if "=" in word else nearest(word, [*valid_keys(command, []), *_choosing_words(command)])

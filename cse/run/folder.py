@@ -52,6 +52,8 @@ def records(composed: DictConfig, cfg: DictConfig, words: Sequence[str]) -> dict
 
 def check_place(folder: Path) -> None:
     """Raise UserError where the folder could not be made, or not be written, without making it."""
+    if folder == Path():
+        raise UserError("hydra.run.dir=: must be a folder; without it, a run makes its own below outputs/")
     try:
         there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     except OSError as error:  # a name that is too long, links in a circle

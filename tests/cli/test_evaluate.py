@@ -3,7 +3,6 @@
 import csv
 import json
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,7 +11,6 @@ import pytest
 from made_up import Rows, pairs
 from scipy.stats import spearmanr
 
-from cse.cli.evaluate import main
 from cse.eval.items import read_items
 
 
@@ -223,7 +221,7 @@ class Mine(AbsTaskSTS):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_an_mteb_task_of_ones_own(cse_eval, shared, tmp_path, monkeypatch):
     """Offline, over the shared data, from the command line: STS-B test of all-MiniLM-L6-v2, as published."""
     pytest.importorskip("mteb", reason="needs mteb (pip install .[mteb])")
@@ -269,13 +267,7 @@ def test_a_failure_is_recorded(cse_eval, tmp_path, monkeypatch, word_vectors):
     assert "no more memory" in results(tmp_path / "eval")["error"]
 
 
-def test_help(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["cse-eval", "--help"])
-    assert not main()
-    assert "cse-eval checkpoint=" in capsys.readouterr().out
-
-
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_minilm_has_the_published_figures(cse_eval, minilm, shared, tmp_path):
     """all-MiniLM-L6-v2 by its own mean pooling, from the model's own folder: the public leaderboard's 82.03."""
     real = [f"paths.senteval={shared}/data/senteval", "allow_partial=false"]

@@ -1,87 +1,65 @@
-"""cse-eval where something is wrong: one sentence, before anything is written."""
+"""cse-eval where something is wrong: it is named before anything is written."""
 
 import pytest
 
-
-@pytest.mark.parametrize(
-    ("bad", "told"),
-    [
-        ([], ["either checkpoint=FOLDER_OR_NAME or model=NAME"]),
-        (["checkpoint=x", "model=minilm"], ["either checkpoint=FOLDER_OR_NAME or model=NAME"]),
-        (["checkpoint=TINY"], ["checkpoint=TINY records no pooling: say pooling=cls|mean|last|avg_top2"]),
-        (["checkpoint=TINY", "pooling=max"], ["pooling=max", "cls, mean, last, avg_top2"]),
-        (["checkpoint=/no/such/folder"], ["checkpoint=/no/such/folder: there is no such folder", "model=minilm"]),
-        (["checkpoint=no-such-model-anywhere", "pooling=cls"], ["checkpoint=no-such-model-anywhere"]),
-        (["checkpoint=/no/such/vectors.txt"], ["/no/such/vectors.txt: there is no such file"]),
-        (["checkpoint=EMPTY"], ["is no encoder's folder (no config.json)"]),
-        (["checkpoint=RUN"], ["is a run that has no best/ yet"]),
-        (["checkpoint=BINARY"], ["is a file", ".vec"]),
-        (["checkpoint=VECTORS", "pooling=cls"], ["pooling=cls does not apply to word vectors"]),
-        (["checkpoint=VECTORS", "dtype=bf16"], ["dtype=bf16 does not apply to word vectors"]),
-        (["checkpoint=TINY", "pooling=cls", "lowercase=true"], ["lowercase=true is for word vectors"]),
-        (["checkpoint=TINY", "pooling=cls", "dtype=int8"], ["dtype=int8:"]),
-        (["checkpoint=TINY", "pooling=cls", "max_length=65"], ["max_length=65: this encoder has positions for 64"]),
-        (["checkpoint=VECTORS", "splits=[train]"], ["splits=[train]: must be", "one of dev, test"]),
-        (["checkpoint=VECTORS", "splits=[]"], ["splits=[]:"]),
-        (["checkpoint=VECTORS", "splits=test", "eval=demo"], ["splits=[test] leaves nothing to score"]),
-        (["checkpoint=VECTORS", "eval=[]"], ["nothing is to be scored"]),
-        (["checkpoint=VECTORS", "batch_size=0"], ["batch_size=0:"]),
-        (["checkpoint=VECTORS", "max_length=-1"], ["max_length=-1:"]),
-        (["checkpoint=VECTORS", "whitening.kind=pca"], ["whitening.fit=FILE"]),
-        (["checkpoint=VECTORS", "whitening.fit=/x"], ["whitening.kind=pca"]),
-        (["checkpoint=VECTORS", "whitening.kind=pca", "whitening.fit=/no/file.txt"], ["whitening.fit=/no/file.txt"]),
-        (["checkpoint=VECTORS", "whitening.kind=pca", "whitening.fit=BINARY"], ["whitening.fit=BINARY"]),
-        (["checkpoint=VECTORS", "whitening.kind=pca", "whitening.fit=TABLE"], ["must be a text file (.txt"]),
-        (["checkpoint=VECTORS", "whitening.kind=ica", "whitening.fit=TEXT"], ["kind=ica:"]),
-        (["checkpoint=VECTORS", "whitening.kind=pca", "whitening.fit=TEXT", "whitening.components=9"], ["have 8"]),
-        (["checkpoint=VECTORS", "whitening.components=9"], ["whitening.kind=pca"]),
-        (["checkpoint=VECTORS", "whitening=pca"], ["whitening=pca:"]),
-        (["checkpoint=VECTORS", "whitening.kind=pca", "whitening.fit=TEXT", "whitening.components=x"], ["nts=x: must"]),
-        (["checkpoint=VECTORS", "eval=transfer", "eval.tasks=TREK"], ["tasks=TREK: must", "one of MR"]),
-        (["chekpoint=x"], ["there is no key chekpoint; did you mean checkpoint?"]),
-        (["checkpoint=VECTORS", "eval.with_sicr=true"], ["no key eval.stsb.with_sicr; did you mean eval.stsb"]),
-        (["checkpoint=VECTORS", "eval=[sts,stsb]", "eval.with_sickr=true"], ["no key eval.with_sickr; did you mean"]),
-        (["checkpoint=VECTORS", "eval=mteb", "eval.benchmark=MTEB(eng, v0)"], ["eval.mteb.benchmark=MTEB(eng, v0)"]),
-        (["model=minilmm"], ["minilmm", "did you mean minilm?"]),
-        (["checkpoint=VECTORS", "eval=stbs"], ["stbs", "did you mean sts"]),
-        (["checkpoint=VECTORS", "paths.senteval=/no/such/folder"], ["/no/such/folder"]),
-    ],
-)  # fmt: skip
-def test_a_mistake_is_one_sentence(cse_eval, capsys, tmp_path, tiny_bert, word_vectors, sentences, bad, told):
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "half" / ".hydra").mkdir(parents=True)
-    (tmp_path / "file.bin").write_bytes(b"x")
-    (tmp_path / "tab.csv").write_text("a,b\n1,2\n")
-    places = {"TINY": tiny_bert, "VECTORS": str(word_vectors), "TEXT": str(sentences), "EMPTY": f"{tmp_path}/folder",
-              "RUN": f"{tmp_path}/half", "BINARY": f"{tmp_path}/file.bin", "TABLE": f"{tmp_path}/tab.csv"}  # fmt: skip
-
-    def filled(text: str) -> str:
-        for name, place in places.items():
-            text = text.replace(f"={name}", f"={place}")
-        return text
-
-    assert cse_eval(*map(filled, bad)) == 2
-    err = capsys.readouterr().err.strip()
-    assert len(err.splitlines()) == 1, err
-    for words in told:
-        assert filled(words) in err
-    assert not (tmp_path / "eval" / "scores.csv").exists()
+from cse.api import evaluate_into
+from cse.errors import UserError
 
 
-def test_all_that_is_missing_is_said_at_once(cse_eval, capsys):
-    assert (
-        cse_eval("checkpoint=/no/model", "paths.senteval=/no/data", "whitening.kind=pca", "whitening.fit=/no.txt") == 2
-    )
-    err = capsys.readouterr().err.strip()
-    assert len(err.splitlines()) == 1
-    for missing in ("/no/model", "/no/data", "/no.txt"):
-        assert missing in err
+@pytest.fixture
+def refused(tmp_path, senteval, tiny_bert, word_vectors, sentences):
+    """refused(line) -> the sentence; TINY, VECTORS, ... stand for places, and no folder of scores is made."""
+    places = {"TINY": tiny_bert, "VECTORS": word_vectors, "TEXT": sentences, "EMPTY": tmp_path / "empty",
+              "RUN": tmp_path / "half", "BINARY": tmp_path / "file.bin", "TABLE": tmp_path / "tab.csv"}  # fmt: skip
+    places["EMPTY"].mkdir()
+    (places["RUN"] / ".hydra").mkdir(parents=True)
+    places["BINARY"].write_bytes(b"x")
+    places["TABLE"].write_text("a,b\n1,2\n")
+
+    def sentence(line: str) -> str:
+        words = [
+            f"{key}={places.get(value, value)}" for key, _, value in (word.partition("=") for word in line.split())
+        ]
+        usual = ["eval=stsb", "allow_partial=true", f"paths.senteval={senteval}", f"paths.cache={tmp_path}/cache"]
+        given = {word.partition("=")[0] for word in words}
+        usual = [word for word in usual if word.partition("=")[0] not in given]
+        with pytest.raises(UserError) as error:
+            evaluate_into(*usual, *words, folder=tmp_path / "eval")
+        assert not (tmp_path / "eval").exists()
+        assert len(str(error.value).splitlines()) == 1
+        return str(error.value)
+
+    return sentence
 
 
-def test_altered_data_is_an_error_unless_allowed(cse_eval, word_vectors, capsys):
-    assert cse_eval(f"checkpoint={word_vectors}", "allow_partial=false") == 2
-    err = capsys.readouterr().err
-    assert "sts-dev.csv holds 40 usable rows, not the official 1500" in err
+@pytest.mark.parametrize(("line", "named"), [
+    ("", "checkpoint=FOLDER_OR_NAME"), ("checkpoint=x model=minilm", "checkpoint=FOLDER_OR_NAME"),
+    ("checkpoint=TINY", "pooling=cls"), ("checkpoint=/no/such/folder", "checkpoint=/no/such/folder"),
+    ("checkpoint=no-such-model-anywhere pooling=cls", "checkpoint=no-such-model-anywhere"),
+    ("checkpoint=/no/such/vectors.txt", "/no/such/vectors.txt"), ("checkpoint=EMPTY", "no config.json"),
+    ("checkpoint=RUN", "has no best/ yet"), ("checkpoint=BINARY", "is a file"),
+    ("checkpoint=VECTORS pooling=cls", "pooling=cls"), ("checkpoint=VECTORS dtype=bf16", "dtype=bf16"),
+    ("checkpoint=TINY pooling=cls lowercase=true", "lowercase=true"),
+    ("checkpoint=TINY pooling=cls max_length=65", "max_length=65"),
+    ("checkpoint=VECTORS splits=test eval=demo", "splits=[test]"), ("checkpoint=VECTORS eval=[]", "nothing is to be"),
+    ("checkpoint=VECTORS whitening.kind=pca", "whitening.fit"),
+    ("checkpoint=VECTORS whitening.fit=/x", "whitening.kind"),
+    ("checkpoint=VECTORS whitening.components=9", "whitening.kind"),
+    ("checkpoint=VECTORS whitening.kind=pca whitening.fit=/no/file.txt", "whitening.fit=/no/file.txt"),
+    ("checkpoint=VECTORS whitening.kind=pca whitening.fit=BINARY", "whitening.fit="),
+    ("checkpoint=VECTORS whitening.kind=pca whitening.fit=TABLE", "whitening.fit="),
+    ("checkpoint=VECTORS whitening.kind=pca whitening.fit=TEXT whitening.components=9", "components"),
+    ("checkpoint=VECTORS eval=[sts,stsb] eval.with_sickr=true", "eval.with_sickr"),
+    ("checkpoint=VECTORS paths.senteval=/no/such/folder", "/no/such/folder"),
+    ("checkpoint=VECTORS allow_partial=false", "1500"),
+])  # fmt: skip
+def test_a_mistake_is_named_and_nothing_is_written(refused, line, named):
+    assert named in refused(line)
+
+
+def test_all_that_is_missing_is_said_at_once(refused):
+    said = refused("checkpoint=/no/model paths.senteval=/no/data whitening.kind=pca whitening.fit=/no.txt")
+    assert all(missing in said for missing in ("/no/model", "/no/data", "/no.txt"))
 
 
 def test_a_run_is_not_written_over(cse_eval, word_vectors, capsys, tmp_path):

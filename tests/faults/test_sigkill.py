@@ -12,7 +12,7 @@ import time
 import pytest
 from killed import arguments, assert_same_run
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 KILLS = int(os.environ.get("CSE_FAULTS_KILLS", 1))
 KINDS = {
     "one process": [],
