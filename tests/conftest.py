@@ -15,15 +15,14 @@ for name in [name for name in os.environ if name.startswith("CSE_") and not name
 
 import numpy as np  # noqa: E402 (the environment comes first)
 import pytest  # noqa: E402
-import soundfile  # noqa: E402
 import torch  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 from hypothesis.configuration import set_hypothesis_home_dir  # noqa: E402
 from made_up import WORDS, made_up_sentences  # noqa: E402
 from made_up_wordnet import wordnet_folder  # noqa: E402, F401 (a fixture)
-from PIL import Image  # noqa: E402
 from typed import exit_code  # noqa: E402
 
+from cse.config.smoke import write_audio, write_images  # noqa: E402
 from cse.training.signals import SIGNALS  # noqa: E402
 
 torch.set_num_threads(1)  # two cores, several tests at once
@@ -252,24 +251,17 @@ def cse_train() -> Callable[[list[str]], int]:
 
 @pytest.fixture(scope="session")
 def images(tmp_path_factory) -> list[str]:
-    """Arguments for 24 small pictures of 4 classes."""
-    root, rng = tmp_path_factory.mktemp("images"), np.random.default_rng(0)
-    for label in range(4):
-        (root / str(label)).mkdir()
-        for number in range(6):
-            pixels = rng.integers(60 * label, 60 * label + 60, (40, 50, 3), dtype=np.uint8)
-            Image.fromarray(pixels).save(root / str(label) / f"{number}.png")
+    """Arguments for the 16 pictures of 4 classes that smoke=true trains on."""
+    root = tmp_path_factory.mktemp("images")
+    write_images(root)
     return ["aux_modality=visual", "aux_modality.init=random", f"paths.images={root}", "aux_modality.data.size=32",
             "aux_modality.data.batch_size=8", "aux_modality.data.workers=1"]  # fmt: skip
 
 
 @pytest.fixture(scope="session")
 def sounds(tmp_path_factory) -> list[str]:
-    """Arguments for 12 short clips of 3 speakers."""
-    root, rng = tmp_path_factory.mktemp("sounds"), np.random.default_rng(0)
-    for speaker in range(3):
-        (root / str(speaker)).mkdir()
-        for number in range(4):
-            soundfile.write(root / str(speaker) / f"{number}.wav", 0.1 * rng.standard_normal(4000), 16_000)
+    """Arguments for its 16 clips of 4 speakers."""
+    root = tmp_path_factory.mktemp("sounds")
+    write_audio(root)
     return ["aux_modality=audio", f"paths.audio={root}", "aux_modality.data.batch_size=4",
             "aux_modality.data.workers=0"]  # fmt: skip

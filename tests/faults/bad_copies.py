@@ -134,7 +134,7 @@ CHECKPOINTS: dict[str, Callable[[Path], object]] = {
     "st_length_text": modules(*TWO, **{"1_Pooling__config": CLS, "sentence_bert_config": {"max_seq_length": "long"}}),
     "st_prompts_list": modules(*TWO, **{"1_Pooling__config": CLS, "config_sentence_transformers": {"prompts": ["a"]}}),
 }  # fmt: skip
-STATE, OVERRIDES = "last/state.safetensors", ".hydra/overrides.yaml"
+STATE, SETTINGS, OVERRIDES = "last/state.safetensors", "run.yaml", ".hydra/overrides.yaml"
 RESUMED: dict[str, Callable[[Path], object]] = {
     "state_cut": cut(STATE), "state_text": written(STATE, TEXT), "state_empty": written(STATE, ""),
     "state_about": about(lambda _: []), "state_fields": about(lambda told: {"step": told["step"]}),
@@ -142,10 +142,8 @@ RESUMED: dict[str, Callable[[Path], object]] = {
     "state_less": tensors(lambda held: held.pop(part(held, "encoder/")[0]), STATE),
     "state_moments": tensors(lambda held: held.update({part(held, "exp_avg")[0]: torch.zeros(1)}), STATE),
     "state_random": tensors(lambda held: held.update({"random/0/torch": torch.zeros(3, dtype=torch.uint8)}), STATE),
-    "overrides_text": written(OVERRIDES, "model bert"), "overrides_cut": cut(OVERRIDES, 0.37),
-    "overrides_numbers": written(OVERRIDES, "[1, 2, {a: 3}]"),
-    "overrides_binary": written(OVERRIDES, bytes(range(256))),
-    "best_gone": lambda folder: shutil.rmtree(folder / "best"), "best_cut": cut("best/model.safetensors"),
+    "settings_text": written(SETTINGS, TEXT), "settings_cut": cut(SETTINGS),
+    "settings_binary": written(SETTINGS, bytes(range(256))),
 }  # fmt: skip
 
 

@@ -3,18 +3,15 @@
 import ast
 from pathlib import Path
 
-import pytest
-
 import cse
 
 SECRETS = {"HF_TOKEN": "hf_planted0123456789", "WANDB_API_KEY": "planted" * 6, "AWS_SECRET_ACCESS_KEY": "planted-aws"}
 
 
-@pytest.mark.parametrize("tracker", ["tensorboard", "offline"])
-def test_a_planted_secret_is_found_nowhere(tracker, small_run, cse_train, tmp_path, monkeypatch, capfd):
+def test_a_planted_secret_is_found_nowhere(small_run, cse_train, tmp_path, monkeypatch, capfd):
     for name, secret in SECRETS.items():
         monkeypatch.setenv(name, secret)
-    assert cse_train([*small_run, f"tracker={tracker}"]) == 0
+    assert cse_train([*small_run, "tracker=[tensorboard,offline]"]) == 0
     told = "".join(capfd.readouterr())
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert len(files) > 10
@@ -23,10 +20,9 @@ def test_a_planted_secret_is_found_nowhere(tracker, small_run, cse_train, tmp_pa
         assert not [path for path in files if secret.encode() in path.read_bytes()]
 
 
-@pytest.mark.parametrize("bad", ["$(touch ran)", "`touch ran`", "; touch ran", "| touch ran"])
-def test_no_setting_reaches_a_shell(small_run, cse_train, tmp_path, monkeypatch, bad):
+def test_no_setting_reaches_a_shell(small_run, cse_train, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    cse_train([*small_run, f"note='{bad}'", "dry_run=true"])
+    assert cse_train([*small_run, "note='$(touch ran) `touch ran` ; touch ran | touch ran'", "dry_run=true"]) == 0
     assert not (tmp_path / "ran").exists()
 
 
