@@ -1,6 +1,7 @@
 """Jobs on a cluster, handed over by submitit: each is one of SLURM's, which runs cse.sweep.process.run on its node."""
 
 import signal
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -91,9 +92,15 @@ def executor_of(line: Line) -> AutoExecutor:
     values = (DEFAULTS[cluster] | typed).items()
     parameters = {key if key in ANY_CLUSTER else f"{cluster}_{key}": value for key, value in values}
     first = {key: parameters.pop(key) for key in ("slurm_max_num_timeout",) if key in parameters}
-    try:
-        executor = AutoExecutor(folder=line.folder / ".submitit" / "%j", cluster=cluster, **first)
+
+    def made(folder: Path) -> AutoExecutor:
+        executor = AutoExecutor(folder=folder / ".submitit" / "%j", cluster=cluster, **first)
         executor.update_parameters(**parameters)
+        return executor
+
+    try:
+        with tempfile.TemporaryDirectory() as elsewhere:  # submitit makes its folder before it checks the values
+            made(Path(elsewhere))
+        return made(line.folder)
     except (RuntimeError, NameError, AssertionError) as error:
         raise UserError(f"hydra/launcher={line.settings.launcher}: {' '.join(str(error).split())}") from error
-    return executor
