@@ -5,10 +5,7 @@ import os
 import platform
 import shutil
 import sys
-import tempfile
-import time
 from dataclasses import asdict
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,9 +19,7 @@ from cse.errors import UserError
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
-    from torch.multiprocessing import ProcessContext
 
-WAIT = 60  # seconds for the two processes to find each other, on a busy machine
 FOR_DEVELOPERS = ("dev", "docs")
 SCARCE = 5e9  # bytes: one run of BERT base keeps 2.2 GB (best/ and last/), and for a moment the new ones beside the old
 
@@ -55,16 +50,9 @@ def examine(overrides: list[str]) -> list[Diagnosis]:
 
     online = startup.settle_hub()
     startup.quiet()
-    import torch.multiprocessing
-
-    with tempfile.TemporaryDirectory() as folder:
-        method = "fork" if sys.platform == "linux" else "spawn"  # forked, they need not import torch again
-        store = (f"{folder}/store",)
-        pair = torch.multiprocessing.start_processes(all_reduce, store, nprocs=2, join=False, start_method=method)
-        cfg = composed(overrides)
-        of_choices = choices(cfg, online)
-        together = two_processes(pair)
-    return [*machine(cfg, online), together, *packages(), *paths(cfg, of_choices), *of_choices]
+    cfg = composed(overrides)
+    of_choices = choices(cfg, online)
+    return [*machine(cfg, online), *packages(), *paths(cfg, of_choices), *of_choices]
 
 
 def machine(cfg: DictConfig, online: bool) -> list[Diagnosis]:
@@ -105,26 +93,7 @@ def gpus() -> list[Diagnosis]:
             precision = "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "no bf16: fp16 or fp32"
         note = f"{properties.name}, {properties.total_memory / 2**30:.0f} GiB, {precision}"
         findings.append(Diagnosis("machine", f"gpu {index}", "ok", note))
-    if len(findings) > 1:
-        return [*findings, several(len(findings))]
-    if not findings and torch.backends.mps.is_available():
-        note = "Apple's GPU is there, and cse does not use it: everything runs on the CPU, in fp32"
-        return [Diagnosis("machine", "gpu", "none", note)]
     return findings or [Diagnosis("machine", "gpu", "none", "everything runs on the CPU, in fp32")]
-
-
-def several(count: int) -> Diagnosis:
-    """Whether several GPUs of this machine can work on one run."""
-    from torch import cuda, distributed
-
-    if not distributed.is_nccl_available():
-        return Diagnosis("machine", f"{count} gpus", "missing", "this torch has no NCCL: one run uses one of them")
-    direct = all(cuda.can_device_access_peer(0, other) for other in range(1, count))
-    version = ".".join(map(str, cuda.nccl.version()))
-    note = (
-        f"NCCL {version}, {'direct' if direct else 'no direct'} access to each other: trainer.devices={count} for one "
-    )
-    return Diagnosis("machine", f"{count} gpus", "ok", f"{note}run, jobs.parallel={count} for one job on each")
 
 
 def disk(name: str, place: Path) -> Diagnosis:
@@ -137,36 +106,6 @@ def disk(name: str, place: Path) -> Diagnosis:
 def num_cached(cache: Path) -> int:
     """Models and data sets in the hub's cache."""
     return sum(1 for kind in ("models", "datasets") for _ in cache.glob(f"{kind}--*"))
-
-
-def all_reduce(rank: int, store: str) -> None:
-    """One of two processes, as trainer.devices=2 starts them on a CPU: 1 + 2 must be 3 in both."""
-    import torch
-    from torch import distributed
-
-    wait = timedelta(seconds=WAIT)
-    distributed.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2, timeout=wait)
-    total = torch.tensor([rank + 1.0])
-    distributed.all_reduce(total)
-    if total.item() != 3:
-        raise RuntimeError(f"1 + 2 came back as {total.item():g}")
-    distributed.destroy_process_group()
-
-
-def two_processes(pair: "ProcessContext") -> Diagnosis:
-    """Wait for both. pair: torch.multiprocessing's context."""
-    deadline = time.monotonic() + WAIT
-    try:
-        while not pair.join(timeout=max(0.0, deadline - time.monotonic())):
-            if time.monotonic() >= deadline:
-                raise TimeoutError(f"no answer in {WAIT} s")
-    except Exception as error:  # the child's own error, or that it was killed
-        reason = str(error).strip().splitlines()[-1]
-        return Diagnosis("machine", "2 processes", "missing", f"gloo all_reduce fails: {reason}")
-    finally:
-        for process in pair.processes:
-            process.kill()
-    return Diagnosis("machine", "2 processes", "ok", "gloo all_reduce works, so trainer.devices may be above 1")
 
 
 def packages() -> list[Diagnosis]:

@@ -23,12 +23,6 @@ SHOWN = 4
 NO_SETTINGS = ("experiment", "variant", "scale", "sweep")
 """Groups whose choices set the keys of others."""
 
-GENERAL = ("size", "type", "name", "path", "file", "train", "eval", "model", "none", "load", "mode")
-"""Parts of compound names that say nothing of which setting is meant."""
-
-FEW = 12
-"""A part of a name that more settings have tells nothing either."""
-
 
 @dataclass(frozen=True)
 class Setting:
@@ -47,14 +41,11 @@ class Setting:
 def found(config_name: str, word: str, width: int) -> str:
     """Lines for the choices and settings that a word names or, where it names none, that speak of it.
 
-    Of a name of several words that nothing has (`span_anchors`), the part that names the fewest counts. Raises
-    UserError where there are none.
+    Raises UserError where there are none.
     """
     known = [*offers(config_name), *settings(config_name)]
     if several := named(known, word) or about(known, word):
         return "\n".join(told(together(several), width))
-    if part := telling(known, word):
-        return "\n".join([f"nothing is called {word}; by the word {part}:", *told(together(named(known, part)), width)])
     ends = sorted({one.key.rpartition(".")[2] for one in known} | {*groups(config_name)})
     close = difflib.get_close_matches(word.rpartition(".")[2], ends, 3, 0.6)
     hint = f"; did you mean {' or '.join(close)}?" if close else "; --help alone shows what can be chosen"
@@ -74,14 +65,6 @@ def about(known: list[Setting], word: str) -> list[Setting]:
     """Those whose comment has a word that begins so."""
     spoken = re.compile(rf"\b{re.escape(word)}", re.IGNORECASE)
     return [one for one in known if spoken.search(one.comment)]
-
-
-def telling(known: list[Setting], word: str) -> str | None:
-    """The part of a compound name that names the fewest, and no more than FEW; None where no part does."""
-    parts = [part.removesuffix("s").lower() for part in re.split(r"[\W_]+|(?<=[a-z])(?=[A-Z])", word)]
-    counts = {part: len(named(known, part)) for part in parts if len(part) > 3 and part not in GENERAL}
-    fitting = [part for part, count in counts.items() if 0 < count <= FEW]
-    return min(fitting, key=counts.__getitem__, default=None) if len(parts) > 1 else None
 
 
 def together(several: list[Setting]) -> list[Setting]:

@@ -43,13 +43,6 @@ def elsewhere(key: str, config_name: str) -> str:
     return f"; {named} to {', '.join(having)}" if having else ""
 
 
-def explained(key: str, config_name: str) -> str:
-    """What a setting of every run is, in brackets: the first words of its comment, as its unit; or nothing."""
-    comment = next((one.comment for one in settings(config_name) if one.key == key and not one.choice), "")
-    first = re.sub(r" ?\[C\]", "", re.split(r"[;.(]( |$)", comment)[0]).strip()
-    return f" ({first})" if first else ""
-
-
 def newest_run(folder: Path) -> str:
     """The words that name the newest run in a folder of runs, as outputs/ or outputs/DATE, or nothing."""
     runs = [*folder.glob("*/.hydra"), *folder.glob("*/*/.hydra")]

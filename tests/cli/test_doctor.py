@@ -1,21 +1,18 @@
 """cse-doctor: what it says is so, for each state that a choice can be in, and it ends well whatever it finds."""
 
-import contextlib
 import json
 import os
 import subprocess
 import sys
-import time
 from importlib.metadata import version
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
 from typed import seconds_of_children
 
 from cse.cli import choices, doctor
-from cse.errors import MissingResource, UserError
+from cse.errors import MissingResource
 from cse.sources.hub import size_of
 
 CSE_DOCTOR = str(Path(sys.executable).parent / "cse-doctor")
@@ -54,7 +51,6 @@ def test_it_answers_soon(machine):
 def test_the_machine(machine):
     found = machine[0]["machine"]
     assert found["python"]["note"].startswith(".".join(map(str, sys.version_info[:3])))
-    assert found["2 processes"]["state"] == "ok"
     assert found["disk, runs"]["note"].partition(" GB free")[0].isdigit()
     assert found["hub"]["state"] == "missing"
     assert "1 models" in found["hub"]["note"]
@@ -70,26 +66,6 @@ def test_the_packages(machine):
     assert "pytest" not in found
     for name, extra in (("mteb", "mteb"), ("gensim", "demo")):
         assert f"extra {extra}" in found[name]["note"] or f".[{extra}]" in found[name]["note"]
-
-
-def test_several_gpus_and_apples(monkeypatch):
-    gpu = SimpleNamespace(name="A GPU", total_memory=2**34)
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: gpu)
-    monkeypatch.setattr(torch.cuda, "device", lambda _: contextlib.nullcontext())
-    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda **_: True)
-    monkeypatch.setattr(torch.cuda, "can_device_access_peer", lambda *_: False)
-    monkeypatch.setattr(torch.cuda.nccl, "version", lambda: (2, 28, 9))
-    monkeypatch.setattr(torch.distributed, "is_nccl_available", lambda: True)
-    *each, together = doctor.gpus()
-    assert [one.note for one in each] == ["A GPU, 16 GiB, bf16"] * 2
-    assert "NCCL 2.28.9, no direct access to each other: trainer.devices=2" in together.note
-    monkeypatch.setattr(torch.distributed, "is_nccl_available", lambda: False)
-    assert doctor.gpus()[-1].state == "missing"
-    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
-    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
-    (none,) = doctor.gpus()
-    assert none.note.startswith("Apple's GPU is there, and cse does not use it")
 
 
 def test_the_paths(machine):
@@ -191,40 +167,6 @@ def test_a_check_that_breaks_is_a_line_of_its_own():
 
 
 @pytest.mark.parametrize(
-    ("answers", "state", "told"),
-    [
-        ([False, True], "ok", "gloo all_reduce works"),
-        ([False, RuntimeError("trace\nno route to host")], "missing", "no route to host"),
-        ([False] * 10_000, "missing", "no answer in 0.05 s"),
-    ],
-)
-def test_two_processes_that_find_each_other_or_not(monkeypatch, answers, state, told):
-    class Process:
-        killed = False
-
-        def kill(self) -> None:
-            self.killed = True
-
-    class Pair:
-        processes = [Process(), Process()]
-        left = iter(answers)
-
-        def join(self, timeout: float) -> bool:
-            answer = next(self.left)
-            time.sleep(0.001)
-            if isinstance(answer, Exception):
-                raise answer
-            return answer
-
-    if told.startswith("no answer"):
-        monkeypatch.setattr(doctor, "WAIT", 0.05)
-    found = doctor.two_processes(Pair())
-    assert found.state == state
-    assert told in found.note
-    assert all(process.killed for process in Pair.processes)
-
-
-@pytest.mark.parametrize(
     ("bad", "told"),
     [
         ("paths.sentevall=x", "there is no key paths.sentevall; did you mean paths.senteval?"),
@@ -240,11 +182,6 @@ def test_a_mistake_is_one_sentence(monkeypatch, capsys, bad, told):
         doctor.main()
     assert ended.value.code == 2
     assert told in capsys.readouterr().err
-
-
-def test_composed_refuses_what_is_no_key():
-    with pytest.raises(UserError, match="did you mean paths"):
-        choices.composed(["paths.sentevall=x"])
 
 
 def test_the_table_has_every_line(capsys, monkeypatch):

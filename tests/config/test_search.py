@@ -33,9 +33,7 @@ def test_every_setting_of_a_run_is_there():
         ("images", "paths.images=", "for aux_modality=visual"),
         ("uniformity", "eval=geometry", "Alignment, uniformity"),  # a word of a choice's comment
         ("report_to", "tracker=auto", "tracker=wandb W&B online"),  # another trainer's name for a group: its choices
-        ("projector", "objective.head.", "objective.head.out=8192"),  # and for a part: its keys
         ("output_dir", "hydra.run.dir=", "a run's folder"),
-        ("anchor_count", "nothing is called anchor_count; by the word anchor:", "augmentation.anchors=2"),
     ],
 )
 def test_a_word_finds_its_settings(word, first, about):
