@@ -14,7 +14,6 @@ from cse.config.groups import CONF_DIR, adopted
 from cse.config.spelling import spell, strip_dashes
 from cse.errors import UserError
 from cse.run import slurm
-from cse.sweep.line import INFORM, MULTI, is_many
 
 PROGRAMS = {"train": "cse-train", "evaluate": "cse-eval"}
 
@@ -32,6 +31,8 @@ def words_of_one_job(command: str, text: str) -> list[str]:
         if answered(command, text):
             sys.exit(0)
         refuse_flags(words, command)
+    from cse.sweep.line import INFORM, is_many  # after the help, which answers at once
+
     if is_many(words):
         run_many(command, words)
     if set(INFORM) & set(words):
@@ -71,6 +72,7 @@ def refuse_flags(words: list[str], command: str) -> None:
     from hydra._internal.utils import get_args_parser
 
     from cse.config.compose import nearest, valid_keys
+    from cse.sweep.line import INFORM, MULTI
 
     looks = [word for word in words if word in INFORM]
     if looks and set(MULTI) & set(words):

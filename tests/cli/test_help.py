@@ -18,7 +18,7 @@ README = Path(__file__).resolve().parents[2] / "README.md"
 
 @pytest.mark.parametrize("command", ["train", "evaluate", "report", "data", "doctor", "export"])
 def test_a_command_begins_without_anything_heavy(command):
-    heavy = "('torch', 'transformers', 'numpy', 'pydantic')"
+    heavy = "('torch', 'transformers', 'numpy')"
     code = f"import sys, cse.cli.{command}; sys.exit(','.join(name for name in {heavy} if name in sys.modules))"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert ended.stderr.strip() == ""
@@ -35,7 +35,7 @@ def test_help_names_every_choice(command, text):
 
 def test_a_question_mark_says_what_each_choice_of_a_group_is():
     lines = answer("train", TRAIN, ["objective=?"])
-    assert [line.split()[0] for line in lines.splitlines()] == choices("objective")
+    assert [line.split()[0] for line in lines.splitlines() if line[0] != " "] == choices("objective")
     assert "DeCLUTR (arXiv:2006.03659v1): spans of one document are alike" in lines
     assert "whitenedcse/table4" in answer("train", TRAIN, ["sweep=?"])
     assert answer("train", TRAIN, ["scale=?"]).startswith("laptop  Any table in minutes, on two cores")
