@@ -83,7 +83,7 @@ def _as_if_alone():
 @pytest.fixture(autouse=True)
 def _no_pictures(request, monkeypatch):
     """A run's pictures take longer than its six steps: they are drawn at night, and where a test is marked so."""
-    if not any(map(request.node.get_closest_marker, ("slow", "nightly", "pictures"))):
+    if not any(map(request.node.get_closest_marker, ("nightly", "pictures"))):
         monkeypatch.setattr("cse.run.summary.draw", lambda *_: {})
 
 

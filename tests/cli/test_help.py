@@ -137,7 +137,7 @@ def test_help_imports_nothing_slow():
     assert not {"torch", "hydra", "omegaconf", "yaml", "numpy"} & set(loaded)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_help_is_quick():
     times = []
     for _ in range(3):
