@@ -23,6 +23,11 @@ def test_list(cse_data, senteval, capsys, monkeypatch):
     shown = capsys.readouterr().out
     assert f"here: {senteval}" in shown.replace("\n             ", "")
     assert "gated: only you can" in shown
+
+
+@pytest.mark.nightly
+def test_the_sweeps_that_need_a_dataset(cse_data, capsys):
+    """Every sweep is composed for it."""
     assert cse_data("list", "wordnet") == 0
     assert "noncontrastive/table1" in capsys.readouterr().out
 
