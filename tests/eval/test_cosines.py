@@ -1,11 +1,11 @@
-"""Cosines beside gold scores: whose are stored and when, and how they are cut into buckets."""
+"""Cosines beside gold scores: whose are stored, and when."""
 
 import json
 
 import numpy as np
 import pytest
 
-from cse.eval.cosines import by_gold, keep_cosines
+from cse.eval.cosines import keep_cosines
 from cse.types import Evaluator
 
 
@@ -25,8 +25,3 @@ def test_only_pairs_are_stored_and_before_training_only_those_of_the_first_split
     keep_cosines(tmp_path, when, {"pairs": Paired(), "other": Unpaired()}, encode=lambda texts: None)
     stored = json.loads((tmp_path / "plots" / f"cosines_{when}.json").read_text())
     assert stored == {"pairs": {split: [[pytest.approx(0.1), pytest.approx(0.9)], [0.0, 5.0]] for split in splits}}
-
-
-def test_the_last_bucket_holds_the_highest_score():
-    buckets = by_gold([0.1, 0.2, 0.3, 0.8, 0.9], [0.0, 0.9, 1.0, 4.9, 5.0], [0, 1, 4, 5])
-    assert [bucket.tolist() for bucket in buckets] == [[0.1, 0.2], [0.3], [0.8, 0.9]]

@@ -112,16 +112,11 @@ def test_rank_isotropy_and_mean_cosine_are_their_definitions_whatever_the_chunk(
 
 
 def test_histograms_count_every_pair_in_its_bucket():
-    cosines = np.array([-1.0, 0.1, 0.2, 0.9, 1.0, 1.0])
-    gold = np.array([0.0, 0.5, 1.0, 4.0, 4.99, 5.0])
-    counts = cosine_histograms(cosines, gold, [0, 1, 2, 3, 4, 5], bins=4)
-    assert counts == {
-        "0-1": [1, 0, 1, 0],
-        "1-2": [0, 0, 1, 0],
-        "2-3": [0, 0, 0, 0],
-        "3-4": [0, 0, 0, 0],
-        "4-5": [0, 0, 0, 3],
-    }
+    """The last bucket holds the highest score; scores outside the edges are in none."""
+    cosines = np.array([0.3, -1.0, 0.1, 0.2, 0.9, 1.0, 1.0, -0.3])
+    gold = np.array([0.9, 1.0, 1.5, 2.0, 4.0, 4.99, 5.0, 5.1])
+    counts = cosine_histograms(cosines, gold, [1, 2, 3, 4, 5], bins=4)
+    assert counts == {"1-2": [1, 0, 1, 0], "2-3": [0, 0, 1, 0], "3-4": [0, 0, 0, 0], "4-5": [0, 0, 0, 3]}
 
 
 def test_half_precision_is_lifted(views):
@@ -168,16 +163,6 @@ def test_the_evaluator_measures_positives_and_distinct_sentences(stsb, bag_of_le
     assert len(cosines) == len(gold) == 12
 
 
-def test_gold_scores_outside_the_buckets_are_in_none():
-    found = cosine_histograms(np.zeros(5), np.array([0.0, 2.0, 3.0, 4.0, 5.0]), [2, 3, 4], bins=2)
-    assert {name: sum(counts) for name, counts in found.items()} == {"2-3": 1, "3-4": 2}
-
-
-def test_a_threshold_above_all_scores_is_refused(stsb):
-    with pytest.raises(UserError, match="threshold"):
-        evaluator(stsb, threshold=6.0).prepare()
-
-
 def test_a_split_without_data_is_left_out_where_that_is_allowed(stsb, bag_of_letters):
     (stsb / "STS" / "STSBenchmark" / "sts-dev.csv").unlink()
     with pytest.raises(MissingResource, match=r"sts-dev\.csv is missing"):
@@ -202,6 +187,8 @@ def test_the_switches_of_the_evaluator(stsb, bag_of_letters):
         found(bag_of_letters, "dev")
         counts[inclusive] = found.positives["dev"]
     assert counts == {False: 1, True: 2}
+    with pytest.raises(UserError, match=r"geometry\.threshold"):  # above all scores
+        evaluator(stsb, threshold=6.0).prepare()
     whole = evaluator(stsb, parts={"test": ["train", "dev", "test"]})
     assert whole.splits == ("test",)
     whole.prepare()

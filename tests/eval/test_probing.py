@@ -78,11 +78,8 @@ def test_missing_and_damaged_files_are_named(senteval):
         path.write_text(damaged)
         with pytest.raises(UserError, match=r"tree_depth\.txt"):
             evaluator(senteval, ["Depth"]).prepare()
+    with pytest.raises(MissingResource, match=r"eval\.probing\.folder is not set"):
+        evaluator(None).prepare()
     path.unlink()
     with pytest.raises(MissingResource, match=r"tree_depth\.txt is missing: eval\.probing\.folder must be"):
         evaluator(senteval, ["Depth"]).prepare()
-
-
-def test_no_folder_is_an_error_that_names_the_key():
-    with pytest.raises(MissingResource, match=r"eval\.probing\.folder is not set: it must be"):
-        evaluator(None).prepare()

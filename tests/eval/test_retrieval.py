@@ -89,12 +89,6 @@ def test_recall_of_each_split_and_the_table_of_the_search(folder, bag_of_letters
     assert [len(hits) for hits in provenance["top"].values()] == [2, 2]
 
 
-def test_without_a_search_nothing_more_is_encoded(folder, bag_of_letters):
-    found = evaluator(folder, search=[])
-    assert "recall@1" in found(bag_of_letters, "test")
-    assert found.provenance()["top"] == {}
-
-
 def test_missing_and_damaged_captions_are_named(folder):
     with pytest.raises(MissingResource, match=r"paths\.captions is not set: it must be a folder of image captions"):
         evaluator(None).prepare()
@@ -121,6 +115,9 @@ def test_any_file_of_captions_and_what_is_missing_left_out(folder, bag_of_letter
     assert rest.splits == ("test",)
     assert "recall@1" in rest(bag_of_letters, "test")
     assert rest.provenance()["problems"][0]["split"] == "dev"
+    unsearched = evaluator(folder, search=[], parts={"test": ["test.tsv.gz"]})
+    assert "recall@1" in unsearched(bag_of_letters, "test")
+    assert unsearched.provenance()["top"] == {}
 
 
 @pytest.mark.nightly

@@ -85,45 +85,6 @@ def evaluator(folder: Path, tasks: list[str], mode: str = "fast", **options) -> 
     return Transfer(str(folder), tasks, mode, classifiers, regression, **options)
 
 
-def test_rows_come_in_the_order_in_which_sentevals_folds_are_cut(folder):
-    read = SentEvalFolder(str(folder))
-    for parts in (TASKS["CR"].read(read), TASKS["SST2"].read(read), TASKS["TREC"].read(read)):
-        for examples in parts.values():
-            keys = [(len(text.split()), y) for text, y in zip(examples.sentences[0], examples.labels_N, strict=True)]
-            assert keys == sorted(keys)
-    rows = [(" ".join(line.split()), label) for name, label in (("custrev.pos", 1), ("custrev.neg", 0))
-            for line in (folder / "CR" / name).read_text("latin-1").splitlines()]  # fmt: skip
-    rows.sort(key=lambda row: (len(row[0].split()), row[1]))  # stable: equal ones stay as the files have them
-    assert TASKS["CR"].read(read)["all"].sentences[0] == [text for text, _ in rows]
-    for examples in TASKS["MRPC"].read(read).values():
-        first, second = examples.sentences
-        keys = [(len(a.split()), len(b.split()), y) for a, b, y in zip(first, second, examples.labels_N, strict=True)]
-        assert keys == sorted(keys)
-    # SNLI: by the second sentence first, and by the label's name: contradiction (2) < entailment (0) < neutral (1)
-    for examples in TASKS["SNLI"].read(read).values():
-        first, second = examples.sentences
-        rank = {2: 0, 0: 1, 1: 2}
-        keys = [
-            (len(b.split()), len(a.split()), rank[y]) for a, b, y in zip(first, second, examples.labels_N, strict=True)
-        ]
-        assert keys == sorted(keys)
-
-
-def test_text_and_labels_are_read_as_senteval_reads_them(folder):
-    read = SentEvalFolder(str(folder))
-    binary = TASKS["MR"].read(read)["all"]
-    assert binary.sentences[0][0] == ""  # empty sentences stay
-    assert sum(text.endswith(" caf\xe9") for text in binary.sentences[0]) == 25 == binary.labels_N.sum()
-    trec = TASKS["TREC"].read(read)["train"]
-    assert set(trec.labels_N) == set(range(6))
-    assert not any("fine " in text[:5] and ":" in text for text in trec.sentences[0])
-    assert len(TASKS["MRPC"].read(read)["train"].labels_N) == 60  # the header is no row
-    assert set(TASKS["SICK-E"].read(read)["test"].labels_N) == {0, 1, 2}
-    assert TASKS["SICKRelatedness"].read(read)["dev"].labels_N.max() == 4.5
-    assert TASKS["STSBenchmark"].read(read)["dev"].labels_N.min() == 0.25
-    assert set(TASKS["SST5"].read(read)["train"].labels_N) == set(range(5))
-
-
 def test_features_of_a_sentence_a_pair_and_snli():
     u, v = np.array([[1.0, -2.0]]), np.array([[3.0, 4.0]])
     assert features([u], "nested").tolist() == [[1, -2]]

@@ -2,70 +2,65 @@
 
 import pytest
 
-from cse.eval.senteval import transfer_data
 from cse.eval.senteval.folder import SentEvalFolder
-from cse.eval.senteval.pairs import read_sickr
+from cse.eval.senteval.pairs import SICK_FILES
+from cse.eval.senteval.transfer_data import SNLI_ROWS, TREC_FILES
+from cse.eval.transfer import TASKS
+
+CLASSES = (("MR", "rt-polarity.pos", "rt-polarity.neg"), ("CR", "custrev.pos", "custrev.neg"),
+           ("SUBJ", "subj.objective", "subj.subjective"), ("MPQA", "mpqa.pos", "mpqa.neg"))  # fmt: skip
+MRPC = "\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t11\t12\tone two three\tfour five\n0\t13\t14\tsix\tseven\n"
+SICK = """pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment
+1\ta\tb\t4.5\tENTAILMENT
+2\ta b\tc\t1.5\tCONTRADICTION
+3\ta b c\td\t3.0\tNEUTRAL
+"""
+SNLI = {"s1": "a\nb c\nd\ne\n", "s2": "l m n\no\np q\nr s\n", "labels": "entailment\nneutral\nneutral\ncontradiction\n"}
+SICK_TEXTS = (["a", "a b", "a b c"], ["b", "c", "d"])
 
 
-@pytest.fixture
-def read(tmp_path):
-    """read(reader, {file: text}) -> (sentences of each side, labels) of a split of the made-up files."""
-
-    def parts(reader, files, split, **more):
-        for name, text in files.items():
-            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-            (tmp_path / name).write_text(text)
-        examples = reader(SentEvalFolder(str(tmp_path), allow_partial=True), **more)[split]
-        return examples.sentences, examples.labels_N.tolist()
-
-    return parts
+def everywhere(name: str, parts, text: str) -> dict[str, str]:
+    """The same text as every part of a data set."""
+    return {name.format(part): text for part in parts}
 
 
-def test_trec_reads_the_coarse_label_and_leaves_out_the_fine_one(read):
-    text = "NUM:dist How far is it ?\nABBR:exp What is UN ?\nHUM:ind Who  sang ?\n"
-    files = {f"TREC/{name}": text for name, _ in transfer_data.TREC_FILES.values()}
-    assert read(transfer_data.read_trec, files, "test") == (
-        (["Who sang ?", "What is UN ?", "How far is it ?"],),
-        [3, 0, 5],
-    )
+# task: files, split, (sentences of each side), labels
+READ = {
+    # the first file is class 1; by the number of words, then the label, and equal ones as the files have them;
+    # empty sentences stay
+    **{
+        task: ({f"{task}/{first}": "e d\nd e\ncaf\xe9\n", f"{task}/{second}": "c b\nlonger than  others\n\n"}, "all",
+               (["", "caf\xe9", "c b", "e d", "d e", "longer than others"],), [0, 1, 0, 1, 1, 0])
+        for task, first, second in CLASSES
+    },
+    "SST2": (everywhere("SST/binary/sentiment-{}", ("train", "dev", "test"), "c  d \t0\na\t1\nb\t0\n"), "dev",
+             (["b", "a", "c d"],), [0, 1, 0]),
+    "SST5": (everywhere("SST/fine/sentiment-{}", ("train", "dev", "test"), "4 c  d\n3 a\n2 b\n"), "dev",
+             (["b", "a", "c d"],), [2, 3, 4]),
+    # the fine label is left out
+    "TREC": (everywhere("TREC/{}", [name for name, _ in TREC_FILES.values()],
+                        "NUM:dist How far is it ?\nABBR:exp What is UN ?\nHUM:ind Who  sang ?\n"), "test",
+             (["Who sang ?", "What is UN ?", "How far is it ?"],), [3, 0, 5]),
+    "MRPC": (everywhere("MRPC/msr_paraphrase_{}.txt", ("train", "test"), MRPC), "train",
+             (["six", "one two three"], ["seven", "four five"]), [0, 1]),
+    "SICK-E": (everywhere("SICK/{}.txt", [stem for stem, _ in SICK_FILES.values()], SICK), "dev",
+               SICK_TEXTS, [2, 0, 1]),
+    "SICKRelatedness": (everywhere("SICK/{}.txt", [stem for stem, _ in SICK_FILES.values()], SICK), "dev",
+                        SICK_TEXTS, [4.5, 1.5, 3.0]),
+    "STSBenchmark": (everywhere("STS/STSBenchmark/sts-{}.csv", ("train", "dev", "test"),
+                                "g\tf\ty\t1\t4.25\ta  b\tc\ng\tf\ty\t2\t0.5\td\te\n"), "train",
+                     (["d", "a b"], ["e", "c"]), [0.5, 4.25]),
+    # by the second sentence first, then by the first, then by the label's name: contradiction, entailment, neutral
+    "SNLI": ({f"SNLI/{side}.{split}": text for side, text in SNLI.items() for split in SNLI_ROWS}, "dev",
+             (["b c", "e", "d", "a"], ["o", "r s", "p q", "l m n"]), [1, 2, 1, 0]),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize("task", transfer_data.BINARY)
-def test_the_first_file_of_two_is_class_1(read, task):
-    """Positive, or objective; rows by their number of words, then by label."""
-    first = {"MR": "rt-polarity.pos", "CR": "custrev.pos", "SUBJ": "subj.objective", "MPQA": "mpqa.pos"}[task]
-    second = {"MR": "rt-polarity.neg", "CR": "custrev.neg", "SUBJ": "subj.subjective", "MPQA": "mpqa.neg"}[task]
-    files = {f"{task}/{first}": "d e\na\n", f"{task}/{second}": "c b\nlonger than  others\n"}
-    read_task = read(transfer_data.read_binary, files, "all", task=task)
-    assert read_task == ((["a", "c b", "d e", "longer than others"],), [1, 0, 1, 0])
-
-
-def test_mrpc_reads_its_last_two_cells(read):
-    header = "\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\n"
-    text = header + "1\t11\t12\tone two three\tfour five\n0\t13\t14\tsix\tseven\n"
-    files = {f"MRPC/msr_paraphrase_{split}.txt": text for split in ("train", "test")}
-    assert read(transfer_data.read_mrpc, files, "train") == ((["six", "one two three"], ["seven", "four five"]), [0, 1])
-
-
-def test_sick_numbers_contradiction_neutral_entailment(read):
-    header = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
-    rows = ["1\ta\tb\t4.5\tENTAILMENT", "2\ta b\tc\t1.5\tCONTRADICTION", "3\ta b c\td\t3.0\tNEUTRAL"]
-    files = {f"SICK/{stem}.txt": header + "\n".join(rows) + "\n" for stem, _ in transfer_data.SICK_FILES.values()}
-    sentences = ["a", "a b", "a b c"], ["b", "c", "d"]
-    assert read(transfer_data.read_sick_entailment, files, "dev") == (sentences, [2, 0, 1])
-    assert read(transfer_data.read_scored, files, "dev", read=read_sickr) == (sentences, [4.5, 1.5, 3.0])
-
-
-def test_snli_is_sorted_by_the_second_sentence_first(read):
-    """Then by the first, then by the label's name: contradiction, entailment, neutral."""
-    sides = {"s1": ["a", "b c", "d", "e"], "s2": ["l m n", "o", "p q", "r s"]}
-    sides["labels"] = ["entailment", "neutral", "neutral", "contradiction"]
-    files = {
-        f"SNLI/{side}.{split}": "\n".join(lines) + "\n"
-        for side, lines in sides.items()
-        for split in transfer_data.SNLI_ROWS
-    }
-    assert read(transfer_data.read_snli, files, "dev") == (
-        (["b c", "e", "d", "a"], ["o", "r s", "p q", "l m n"]),
-        [1, 2, 1, 0],
-    )
+@pytest.mark.parametrize("task", TASKS)
+def test_texts_labels_and_order_are_sentevals(tmp_path, task):
+    files, split, sentences, labels = READ[task]
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(text.encode("utf-8" if task == "MRPC" else "latin-1"))
+    examples = TASKS[task].read(SentEvalFolder(str(tmp_path), allow_partial=True))[split]
+    assert (examples.sentences, examples.labels_N.tolist()) == (sentences, labels)
