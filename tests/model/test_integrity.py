@@ -62,7 +62,7 @@ def test_tensors_that_are_not_the_models(checkpoint, change, told, mlm):
 
 
 def test_layers_left_out_on_purpose_and_a_head_that_is_not_used(checkpoint):
-    load_encoder(str(checkpoint), "cls", num_layers=1)
+    assert len(load_encoder(str(checkpoint), "cls", num_layers=1).backbone.encoder.layer) == 1
     load_encoder(str(checkpoint), "cls")  # its language-model head is not read
 
 

@@ -39,10 +39,6 @@ def test_authors_cosines(kind, components):
     assert np.linalg.norm(y_ND, axis=1) == pytest.approx(np.ones(200))
 
 
-def test_none_keeps_all_components():
-    assert cosines(Whitening("pca", None).fit(sample())(sample())) == pytest.approx(REFERENCE[48], rel=1e-6)
-
-
 @pytest.mark.parametrize("kind", ["pca", "zca"])
 def test_what_it_was_fitted_on_becomes_white(kind):
     x_ND = sample()
