@@ -8,7 +8,7 @@ STS-B and SICK-R are scored on their test split. The average is over the seven S
 to two decimals (SimCSE's print_table).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar
@@ -108,40 +108,68 @@ def pair_items(scored: Scored) -> ItemScores:
     return items
 
 
-def texts_of(tasks: Tasks) -> Iterator[str]:
-    """Every sentence of every task."""
-    for subsets in tasks.values():
-        for pairs in subsets:
-            yield from pairs.first
-            yield from pairs.second
-
-
-class ScoredBySplit(Evaluator):
-    """Base of Stsb and StsbMulti, whose tasks are one set of pairs on each split. protocol: how they are scored."""
+class ScoredPairs(Evaluator):
+    """Base of Sts, Stsb and StsbMulti: tasks of sentence pairs on each split. protocol: how they are scored."""
 
     splits: tuple[str, ...] = ("dev", "test")
     natures: ClassVar[Mapping[str, Nature]] = NATURES
     protocol: str
 
-    def __init__(self, folder: DataFolder):
-        self.folder = folder
+    def __init__(self, folder: DataFolder, averaged: Iterable[str]):
+        self.folder, self.averaged = folder, list(averaged)  # the tasks of the average, which needs all of them
         self.tasks: dict[str, Tasks] = {}
         self.scored: dict[str, Scored] = {}
 
+    def read(self, split: str) -> Tasks:
+        """The tasks of the split that have data, {} to leave it out. Raises MissingResource or UserError."""
+        raise NotImplementedError
+
+    def prepare(self) -> None:
+        """Read the pairs of every split. Raises MissingResource or UserError."""
+        if not self.tasks:
+            self.tasks = {split: tasks for split in self.splits if (tasks := self.read(split))}
+            self.folder.need(self.tasks)
+            self.splits = tuple(self.tasks)
+
+    def __call__(self, encode: Encode, split: str) -> dict[str, float]:
+        """`<task>/spearman`, `/pearson` and their means over subsets; `average` if every task of it has data."""
+        self.prepare()
+        self.scored[split] = scored_pairs(encode, self.tasks[split])
+        scores = task_correlations(self.scored[split])
+        if self._whole(split):
+            scores["average"] = self.average([scores[f"{task}/spearman"] for task in self.averaged])
+        return scores
+
+    def average(self, spearmans: list[float]) -> float:
+        """The mean of the tasks' Spearman scores."""
+        return float(np.mean(spearmans))
+
+    def items(self, split: str) -> ItemScores:
+        """The pairs of every task."""
+        items = pair_items(self.scored[split])
+        return items | ({"average": [f"{task}/spearman" for task in self.averaged]} if self._whole(split) else {})
+
     def texts(self) -> Iterator[str]:
-        """The sentences of every split."""
+        """The sentences of every split and task."""
         for tasks in self.tasks.values():
-            yield from texts_of(tasks)
+            for subsets in tasks.values():
+                for pairs in subsets:
+                    yield from pairs.first
+                    yield from pairs.second
 
     def provenance(self) -> Provenance:
         """Pairs of each split and task, and the files."""
         rows: RowCounts = {
-            split: {task: len(pairs.gold_N) for task, (pairs,) in tasks.items()} for split, tasks in self.tasks.items()
+            split: {task: sum(len(pairs.gold_N) for pairs in subsets) for task, subsets in tasks.items()}
+            for split, tasks in self.tasks.items()
         }
         return {"protocol": self.protocol, "rows": rows, **self.folder.provenance()}
 
+    def _whole(self, split: str) -> bool:
+        return bool(self.averaged) and self.tasks[split].keys() >= set(self.averaged)
 
-class Stsb(ScoredBySplit):
+
+class Stsb(ScoredPairs):
     """STS-B dev (selects the checkpoint in every paper but DeCLUTR's) or test.
 
     with_sickr adds SICK-R's trial or test split and their mean, which SimCSE logs in training and never selects by.
@@ -150,41 +178,27 @@ class Stsb(ScoredBySplit):
     protocol = "Spearman and Pearson x100 of cosines with gold scores"
 
     def __init__(self, senteval: Name | None, with_sickr: bool = False, allow_partial: bool = False):
-        super().__init__(SentEvalFolder(senteval, allow_partial))
-        self.with_sickr = with_sickr
+        super().__init__(SentEvalFolder(senteval, allow_partial), ("STS-B", "SICK-R") if with_sickr else ())
 
-    def prepare(self) -> None:
-        """Read the pairs of every split. Raises MissingResource or UserError."""
-        if self.tasks:
-            return
-        for split in self.splits:
-            reads = {"STS-B": partial(read_stsb, split=split)}
-            if self.with_sickr:
-                reads["SICK-R"] = partial(read_sickr, split=split)
-            data = self.folder.present(reads, split)
-            if "STS-B" in data:
-                self.tasks[split] = {task: [pairs] for task, pairs in data.items()}
-        self.folder.need(self.tasks)
-        self.splits = tuple(self.tasks)
+    def read(self, split: str) -> Tasks:
+        """STS-B and, with_sickr, SICK-R; a split without STS-B is left out."""
+        readers = {"STS-B": read_stsb, "SICK-R": read_sickr}
+        reads = {task: partial(readers[task], split=split) for task in self.averaged or ["STS-B"]}
+        data = self.folder.present(reads, split)
+        return {task: [pairs] for task, pairs in data.items()} if "STS-B" in data else {}
 
     def scores(self, split: str) -> tuple[str, ...]:
         """Those of STS-B; with_sickr those of SICK-R and the average too."""
-        more = ("SICK-R/spearman", "SICK-R/pearson", "average") if self.with_sickr else ()
-        return ("spearman", "pearson", *more)
+        return ("spearman", "pearson", *(("SICK-R/spearman", "SICK-R/pearson", "average") if self.averaged else ()))
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         """`spearman` and `pearson` of STS-B; with_sickr adds `SICK-R/...` and the `average` Spearman."""
-        self.prepare()
-        self.scored[split] = scored_pairs(encode, self.tasks[split])
-        scores = task_correlations(self.scored[split])
-        if self.with_sickr and "SICK-R/spearman" in scores and "STS-B/spearman" in scores:
-            scores["average"] = (scores["STS-B/spearman"] + scores["SICK-R/spearman"]) / 2
-        return {key.removeprefix("STS-B/"): value for key, value in scores.items()}
+        return {key.removeprefix("STS-B/"): value for key, value in super().__call__(encode, split).items()}
 
     def items(self, split: str) -> ItemScores:
         """The pairs of STS-B, and of SICK-R."""
-        items = {key.removeprefix("STS-B/"): one for key, one in pair_items(self.scored[split]).items()}
-        return items | ({"average": ["spearman", "SICK-R/spearman"]} if self.with_sickr else {})
+        items = {key.removeprefix("STS-B/"): one for key, one in super().items(split).items()}
+        return items | ({"average": ["spearman", "SICK-R/spearman"]} if "average" in items else {})
 
     def cosines(self, encode: Encode, split: str) -> tuple[np.ndarray, np.ndarray]:
         """(cosines_N, gold_N) of STS-B's pairs, for pictures."""
@@ -193,49 +207,28 @@ class Stsb(ScoredBySplit):
         return pair_cosines(encode, pairs), pairs.gold_N
 
 
-class Sts(Evaluator):
+class Sts(ScoredPairs):
     """The seven tasks of SimCSE's tables: STS12..16 (all, mean, wmean), STS-B and SICK-R test, and their average."""
 
     splits = ("test",)
-    natures: ClassVar[Mapping[str, Nature]] = NATURES
+    protocol = "Spearman and Pearson x100 of cosines; headline `all`; average of 7 rounded to 2 decimals"
 
     def __init__(self, senteval: Name | None, allow_partial: bool = False):
-        self.folder = SentEvalFolder(senteval, allow_partial)
-        self.tasks: Tasks = {}
-        self.scored: Scored = {}
+        super().__init__(SentEvalFolder(senteval, allow_partial), (*SUBSETS, "STS-B", "SICK-R"))
 
-    def prepare(self) -> None:
-        """Read all subsets. Raises MissingResource or UserError."""
-        if self.tasks:
-            return
+    def read(self, split: str) -> Tasks:
+        """All subsets that have data."""
         readers = {year: [partial(read_subset, year=year, subset=name) for name in SUBSETS[year]] for year in SUBSETS}
-        readers |= {"STS-B": [partial(read_stsb, split="test")], "SICK-R": [partial(read_sickr, split="test")]}
+        readers |= {"STS-B": [partial(read_stsb, split=split)], "SICK-R": [partial(read_sickr, split=split)]}
         data = {task: [self.folder.attempt(read, task=task) for read in reads] for task, reads in readers.items()}
         present = {task: [pairs for pairs in subsets if pairs is not None] for task, subsets in data.items()}
-        self.tasks = {task: subsets for task, subsets in present.items() if subsets}
-        self.folder.need(self.tasks)
+        return {task: subsets for task, subsets in present.items() if subsets}
 
-    def __call__(self, encode: Encode, split: str) -> dict[str, float]:
-        """`<task>/spearman`, `/pearson` and, per year, their means; `average` if all seven tasks have data."""
-        self.prepare()
-        self.scored = scored_pairs(encode, self.tasks)
-        scores = task_correlations(self.scored)
-        if len(self.tasks) == len(SUBSETS) + 2:
-            scores["average"] = float(np.mean([round(scores[f"{task}/spearman"], 2) for task in self.tasks]))
-        return scores
-
-    def items(self, split: str) -> ItemScores:
-        """The pairs of every task."""
-        return {**pair_items(self.scored), "average": [f"{task}/spearman" for task in self.tasks]}
-
-    def texts(self) -> Iterator[str]:
-        """The sentences of every task."""
-        return texts_of(self.tasks)
+    def average(self, spearmans: list[float]) -> float:
+        """Of scores that are rounded to two decimals first, as in SimCSE's tables."""
+        return float(np.mean([round(one, 2) for one in spearmans]))
 
     def provenance(self) -> Provenance:
         """Pairs of each task, and the files."""
-        return {
-            "protocol": "Spearman and Pearson x100 of cosines; headline `all`; average of 7 rounded to 2 decimals",
-            "rows": {task: sum(len(pairs.gold_N) for pairs in subsets) for task, subsets in self.tasks.items()},
-            **self.folder.provenance(),
-        }
+        tasks = self.tasks["test"].items()
+        return {**super().provenance(), "rows": {task: sum(len(one.gold_N) for one in sets) for task, sets in tasks}}

@@ -6,24 +6,21 @@ from operator import methodcaller
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 from annotated_types import MinLen
 
 from cse.errors import UserError
 from cse.eval.senteval.files import DataFolder
 from cse.eval.senteval.pairs import STSB_ROWS, Pairs, golds
-from cse.eval.sts import ScoredBySplit, pair_items, scored_pairs, task_correlations
-from cse.provenance import ItemScores
+from cse.eval.sts import ScoredPairs, Tasks
 from cse.ranges import Name, OneOf
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS
-from cse.types import Encode
 
 ABOUT = DATASETS["stsb_multi"]
 LANGUAGES = ABOUT.languages
 
 
-class StsbMulti(ScoredBySplit):
+class StsbMulti(ScoredPairs):
     """Spearman and Pearson x100, `<language>/spearman`, and the Spearman average over the languages.
 
     stsb_multi: the folder of stsb-<language>-<split>.csv (sentence, sentence, score; no header), or None: the hub's.
@@ -37,41 +34,19 @@ class StsbMulti(ScoredBySplit):
         languages: Annotated[list[Annotated[str, OneOf(LANGUAGES)]], MinLen(1)],
         allow_partial: bool = False,
     ):
-        self.languages = list(languages)
         what = "the folder of stsb-<language>-<split>.csv"
         source = HubFiles if stsb_multi is None else LocalFiles
-        super().__init__(
-            source(stsb_multi or f"{ABOUT.repo}@{ABOUT.revision}", "paths.stsb_multi", what, allow_partial)
-        )
+        path = stsb_multi or f"{ABOUT.repo}@{ABOUT.revision}"
+        super().__init__(source(path, "paths.stsb_multi", what, allow_partial), languages)
 
-    def prepare(self) -> None:
-        """Read the pairs of every split and language. Raises MissingResource or UserError."""
-        if self.tasks:
-            return
-        for split in self.splits:
-            reads = {language: methodcaller("pairs", language, split) for language in self.languages}
-            if data := self.folder.present(reads, split):
-                self.tasks[split] = {language: [pairs] for language, pairs in data.items()}
-        self.folder.need(self.tasks)
-        self.splits = tuple(self.tasks)
+    def read(self, split: str) -> Tasks:
+        """The languages that have data."""
+        reads = {language: methodcaller("pairs", language, split) for language in self.averaged}
+        return {language: [pairs] for language, pairs in self.folder.present(reads, split).items()}
 
     def scores(self, split: str) -> tuple[str, ...]:
         """Two of each language, and the average."""
-        return (*(f"{one}/{kind}" for one in self.languages for kind in ("spearman", "pearson")), "average")
-
-    def __call__(self, encode: Encode, split: str) -> dict[str, float]:
-        """`<language>/spearman` and `/pearson`; `average` if every language has data."""
-        self.prepare()
-        self.scored[split] = scored_pairs(encode, self.tasks[split])
-        scores = task_correlations(self.scored[split])
-        if len(self.tasks[split]) == len(self.languages):
-            scores["average"] = float(np.mean([scores[f"{language}/spearman"] for language in self.languages]))
-        return scores
-
-    def items(self, split: str) -> ItemScores:
-        """The pairs of every language."""
-        items = pair_items(self.scored[split])
-        return items | {"average": list(items)}
+        return (*(f"{one}/{kind}" for one in self.averaged for kind in ("spearman", "pearson")), "average")
 
 
 class LocalFiles(DataFolder):
