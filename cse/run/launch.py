@@ -16,6 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from cse.errors import Interrupted, MissingResource, RunError, UserError
 from cse.run import slurm
 from cse.run.folder import RunFolder
+from cse.run.logs import Handed, begin_log_files, hand_over_log_files, take_over_log_files
 from cse.run.run import resume_hint
 
 if TYPE_CHECKING:
@@ -67,11 +68,14 @@ def spawn(cfg: DictConfig, folder: RunFolder) -> None:
         start_method="spawn",
     )
     try:
-        elastic_launch(config, worker)(OmegaConf.to_yaml(cfg), folder)
+        elastic_launch(config, worker)(OmegaConf.to_yaml(cfg), folder, hand_over_log_files())
     except SignalException as error:  # it was handed to the processes, which saved
         raise interruption(error.sigval, cfg, folder.path) from error
     except ChildFailedError as error:
         raise explain_failure(error, cfg, folder.path) from error
+    finally:
+        if folder.path.is_dir():
+            begin_log_files()  # with what only this process can say, such as another's traceback
 
 
 def explain_failure(error: "ChildFailedError", cfg: DictConfig, folder: Path) -> Interrupted | UserError | RunError:
@@ -106,13 +110,15 @@ def mention_idle_gpus() -> None:
         log.info("%d GPUs are visible and one is used; trainer.devices=%d uses them all", visible, visible)
 
 
-def worker(config: str, folder: RunFolder) -> None:
+def worker(config: str, folder: RunFolder, log_files: Handed) -> None:
     """One spawned process. An error ends the others too: they may be waiting for this one."""
     from cse.run import startup
     from cse.run.run import run
 
     startup.quiet()
     logging.basicConfig(level=logging.INFO if os.environ["RANK"] == "0" else logging.ERROR, format="%(message)s")
+    if os.environ["RANK"] == "0":
+        take_over_log_files(log_files)
     try:
         run(OmegaConf.create(config), folder)  # type: ignore[arg-type]
     except Interrupted as error:  # which torch would take for the parent's own end; the parent says it

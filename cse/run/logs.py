@@ -33,6 +33,7 @@ class LogFile(logging.FileHandler):
         if self.kept is None:
             super().emit(record)
         else:
+            record.msg, record.args = record.getMessage(), None  # text alone, which another process can be handed
             self.kept.append(record)
 
     def begin(self) -> None:
@@ -42,11 +43,36 @@ class LogFile(logging.FileHandler):
             super().emit(record)
 
 
+def log_files() -> list[LogFile]:
+    """The log files of this process."""
+    return [handler for handler in logging.getLogger().handlers if isinstance(handler, LogFile)]
+
+
 def begin_log_files() -> None:
     """The run's folder is there: let its log begin."""
-    for handler in logging.getLogger().handlers:
-        if isinstance(handler, LogFile):
-            handler.begin()
+    for file in log_files():
+        file.begin()
+
+
+Handed = list[tuple[str, logging.Formatter | None, list[logging.LogRecord]]]
+"""Of each log file its name, how its lines are written, and those that are kept so far."""
+
+
+def hand_over_log_files() -> Handed:
+    """What the process that will make the run's folder needs, to begin the log with this one's lines."""
+    handed = [(file.baseFilename, file.formatter, file.kept or []) for file in log_files()]
+    for file in log_files():
+        file.kept = []
+    return handed
+
+
+def take_over_log_files(handed: Handed) -> None:
+    """Log into the files that another process handed over."""
+    for filename, formatter, kept in handed:
+        file = LogFile(filename)
+        file.setFormatter(formatter)
+        file.kept = kept
+        logging.getLogger().addHandler(file)
 
 
 @contextmanager

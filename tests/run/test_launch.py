@@ -3,6 +3,7 @@
 import json
 import logging
 import os
+import pickle
 import socket
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from omegaconf import OmegaConf
 from safetensors.torch import load_file
 
 from cse.run import launch
+from cse.run.logs import LogFile, begin_log_files, hand_over_log_files, take_over_log_files
 
 BIN = Path(sys.executable).parent
 
@@ -76,6 +78,7 @@ def test_two_processes_are_one(small_run, cse_train, tmp_path):
     assert not state["random/0/torch"].equal(state["random/1/torch"])  # dropout's, where there is any
     results = [json.loads((tmp_path / name / "results.json").read_text()) for name in ("run", "two")]
     assert results[1]["status"] == "done"
+    assert "step 6/6" in (tmp_path / "two/train.log").read_text()
     assert results[0]["best_step"] == results[1]["best_step"]
     for name, value in results[0]["metrics"].items():
         assert results[1]["metrics"][name] == pytest.approx(value, abs=0.05)
@@ -83,6 +86,20 @@ def test_two_processes_are_one(small_run, cse_train, tmp_path):
     joined = [*still, f"hydra.run.dir={tmp_path}/joined"]
     succeed([BIN / "torchrun", "--standalone", "--nproc-per-node=2", "-m", "cse.cli.train", *joined])
     np.testing.assert_allclose(losses(tmp_path / "joined"), losses(tmp_path / "two"), rtol=1e-6)
+
+
+def test_a_log_file_goes_on_in_another_process(tmp_path, monkeypatch):
+    """With the lines from before there was a folder, once and in their order; what comes later here is added."""
+    monkeypatch.setattr(logging.getLogger(), "handlers", [LogFile(str(tmp_path / "train.log"))])
+    logging.getLogger().error("from %s", tmp_path)
+    handed = pickle.loads(pickle.dumps(hand_over_log_files()))
+    logging.getLogger().error("after it")
+    parents, logging.getLogger().handlers = logging.getLogger().handlers, []
+    take_over_log_files(handed)
+    logging.getLogger().error("step 1")
+    begin_log_files()
+    parents[0].begin()
+    assert (tmp_path / "train.log").read_text().splitlines() == [f"from {tmp_path}", "step 1", "after it"]
 
 
 @pytest.mark.nightly
