@@ -1,11 +1,11 @@
-"""What a few seeds can tell: intervals, tests between two groups of runs, and a verdict against a printed number.
+"""What a few seeds can tell: intervals, and a verdict against a printed number.
 
 Samples are scores of independent runs; sd is the sample's (n - 1). With two to five seeds all of this is rough, and the
 t interval says so by its width; the bootstrap's is too narrow there (it never leaves the range of the values seen).
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -54,76 +54,6 @@ def bootstrap_interval(values: Sequence[float], confidence: float, statistic: Ca
         (np.asarray(values),), statistic, confidence_level=confidence, method="percentile", rng=np.random.default_rng(0)
     )
     return float(resampled.confidence_interval.low), float(resampled.confidence_interval.high)
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """A difference or a rank correlation: its size, its interval (None: one run a side), what of, how tested, p.
-
-    over_items: the interval over test items, where the runs kept them.
-    """
-
-    effect: float
-    interval: Interval | None
-    n: str
-    test: str
-    p: float
-    over_items: Interval | None = None
-
-
-def compare_seeds(
-    ours: Mapping[str, float], theirs: Mapping[str, float], confidence: float, shift: float = 0.0
-) -> Comparison:
-    """Mean of `ours` minus that of `theirs`, each by seed, tested two-sided against a difference of `shift`.
-
-    Paired over the seeds that both have, if these are two or more; else Welch's test; against one value without a seed
-    ("None": an encoder that is only scored) a one-sample test. One run a side, or values that do not vary: no test.
-    """
-    shared = [seed for seed in ours if seed in theirs]
-    a, b = np.array(list(ours.values())), np.array(list(theirs.values()))
-    against_one = ["None"] in (list(ours), list(theirs)) and max(len(a), len(b)) > 1
-    if len(shared) > 1:
-        differences = np.array([ours[seed] - theirs[seed] for seed in shared])
-        n, test = f"{len(shared)} seeds", "paired t"
-    elif against_one:
-        differences = a - b
-        n, test = f"{len(differences)} seeds against one score", "one-sample t"
-    else:
-        effect, n = float(a.mean() - b.mean()), f"{len(a)} and {len(b)}"
-        if min(len(a), len(b)) < 2 or not (np.ptp(a) or np.ptp(b)):
-            return Comparison(effect, None, n, "none: too few seeds", math.nan)
-        interval = stats.ttest_ind(a, b, equal_var=False).confidence_interval(confidence)
-        p = float(stats.ttest_ind(a - shift, b, equal_var=False).pvalue)
-        return Comparison(effect, (float(interval.low), float(interval.high)), f"{n} seeds", "Welch", p)
-    if not np.ptp(differences):
-        return Comparison(float(differences.mean()), None, n, test, math.nan)
-    p = float(stats.ttest_1samp(differences, shift).pvalue)
-    return Comparison(float(differences.mean()), t_interval(differences.tolist(), confidence), n, test, p)
-
-
-def rank_correlation(points: Sequence[tuple[float, float]], confidence: float) -> Comparison:
-    """Spearman's, tested by permutations: all of up to seven points, else 9,999 (the t approximation gives three points
-    in order a p of 0, though one order in six is theirs). From five points on with the interval of Pearson's of the
-    ranks (Fisher's z)."""
-    x, y = (stats.rankdata(axis) for axis in zip(*points, strict=True))
-    if len(points) < 3 or not np.ptp(x) or not np.ptp(y):
-        return Comparison(0.0, None, f"{len(points)} points", "none: too few points", math.nan)
-    correlation = stats.pearsonr(x, y, method=stats.PermutationMethod(rng=np.random.default_rng(0)))
-    interval = correlation.confidence_interval(confidence) if len(points) > 4 else None
-    bounds = (float(interval.low), float(interval.high)) if interval else None
-    return Comparison(
-        float(correlation.statistic), bounds, f"{len(points)} points", "Spearman", float(correlation.pvalue)
-    )
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down correction, in the order given; NaN stays NaN and counts as no test."""
-    tested = sorted((p, place) for place, p in enumerate(p_values) if not math.isnan(p))
-    corrected, least = [math.nan] * len(p_values), 0.0
-    for rank, (p, place) in enumerate(tested):
-        least = max(least, min(1.0, p * (len(tested) - rank)))
-        corrected[place] = least
-    return corrected
 
 
 def pooled_sd(groups: Sequence[Sequence[float]]) -> float:

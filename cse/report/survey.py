@@ -3,10 +3,10 @@
 from fnmatch import fnmatch
 
 from cse.record.runs import Run, Where
-from cse.report import ties
 from cse.report.cells import Cell
 from cse.report.frame import brief, differing, short_names
 from cse.report.notes import deviations, missing_jobs, retrieved
+from cse.report.sides import mark_ties
 from cse.report.table import Table
 
 
@@ -36,7 +36,7 @@ def survey(runs: list[Run], patterns: list[str], seed: str, expected: list[Where
             absent=missing_jobs(runs, expected),
             notes=retrieved({row: group[-1] for row, group in rows.items()}) if split == "test" else [],
         )
-        ties.mark(table, seed, confidence)
+        mark_ties(table, seed, confidence)
         tables.append(table)
     return tables
 

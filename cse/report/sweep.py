@@ -15,10 +15,11 @@ from cse.errors import UserError
 from cse.files import replaced_file
 from cse.record.runs import Run, read_runs, same
 from cse.record.status import DONE, RUNNING, status_of
-from cse.report import figures, published, ties
+from cse.report import figures, published
 from cse.report.claims import parse as parse_claims
 from cse.report.page import Picture, Report
 from cse.report.plot import Plot
+from cse.report.sides import mark_ties
 from cse.report.spec import Spec, parse, scored_by
 from cse.report.statistics import Intervals
 from cse.report.survey import survey
@@ -45,7 +46,7 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
         runs = [replace(run, departures=(*run.departures, f"score={config['score']}")) for run in runs]
     if printed:
         tables = [build(spec, printed, runs, expected, Intervals(config["confidence"], config["interval"]))]
-        ties.mark(tables[0], spec.seed, config["confidence"])
+        mark_ties(tables[0], spec.seed, config["confidence"])
     else:
         metrics = [metric for plot in plots for metric in plot.metrics]
         tables = survey(runs, metrics, spec.seed, expected, config["confidence"])

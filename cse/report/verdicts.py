@@ -7,16 +7,24 @@ import numpy as np
 
 from cse.errors import UserError
 from cse.record.runs import Run, Where, grouped, plain
-from cse.report import statistics
 from cse.report.cells import finished_runs, scores
 from cse.report.claims import Claim, Place, names
-from cse.report.sides import Side, compare_sides, like_with_like, of_cell
+from cse.report.sides import Comparison, Side, compare_sides, holm, like_with_like, of_cell, rank_correlation
 from cse.report.spec import Spec
 from cse.report.statistics import Interval
 from cse.report.table import Table
 
 HOLDS, NOT_SEEN, CONTRADICTED, NOT_RUN = "HOLDS", "NOT SEEN", "CONTRADICTED", "NOT RUN"
 MANY = 4  # more than so many rows or scores that are missing are only counted
+
+
+@dataclass(frozen=True)
+class Test:
+    """One part of a comparison, tested: its name, whether it points as claimed, and the comparison."""
+
+    part: str
+    as_claimed: bool
+    comparison: Comparison
 
 
 @dataclass(frozen=True)
@@ -44,76 +52,48 @@ class Finding:
 
 def judged(claims: list[Claim], spec: Spec, table: Table | None, runs: list[Run], confidence: float) -> list[Finding]:
     """Every claim's finding, p corrected over all of them. table: None where the sweep draws figures only."""
-    raw = [
-        _trend(claim, spec, table, runs, confidence)
-        if claim.is_trend
-        else _difference(claim, spec, table, runs, confidence)
-        for claim in claims
+    raw = [(_trend if claim.is_trend else _difference)(claim, spec, table, runs, confidence) for claim in claims]
+    return [
+        finding
+        if finding.effect is None
+        else replace(finding, p=p, verdict=finding.verdict if p < 1 - confidence else NOT_SEEN)
+        for finding, p in zip(raw, holm([finding.p for finding in raw]), strict=True)
     ]
-    corrected = statistics.holm([finding.p for finding in raw])
-    return [_verdict(finding, p, 1 - confidence) for finding, p in zip(raw, corrected, strict=True)]
-
-
-def _verdict(finding: Finding, p: float, level: float) -> Finding:
-    if finding.effect is None or finding.verdict == NOT_RUN:
-        return finding
-    seen = not math.isnan(p) and p < level
-    return replace(finding, p=p, verdict=finding.verdict if seen else NOT_SEEN)
-
-
-@dataclass(frozen=True)
-class Test:
-    """One part of a comparison, tested: its name, the comparison, whether it points as claimed, and its p."""
-
-    part: str
-    comparison: statistics.Comparison
-    as_claimed: bool
-    p: float
 
 
 def _difference(claim: Claim, spec: Spec, table: Table | None, runs: list[Run], confidence: float) -> Finding:
     """A comparison of two places, part by part. Its verdict is still the direction alone."""
     pairs = _pairs(claim, spec, table, runs)
-    measured = [(a, b) for a, b in pairs if a.ours and b.ours]
     printed = _printed(claim, pairs)
+    tests = [_test(claim, a, b, confidence) for a, b in pairs if a.ours and b.ours]
     finding = Finding(
         claim,
         NOT_RUN,
-        parts=(len(measured), len(pairs)),
+        parts=(len(tests), len(pairs)),
         missing=_missing(pairs),
         printed=printed,
         supported=None if printed is None else _is_as_claimed(claim, printed),
     )
-    if not measured:
+    if not tests:
         return finding
-    test = _alike if claim.form == "alike" else _greater
-    tests = [Test(a.label or b.label, *test(claim, a, b, confidence)) for a, b in measured]
-    decisive, p = _decisive(tests)
-    return replace(
-        finding,
-        verdict=HOLDS if decisive.as_claimed else CONTRADICTED,
-        effect=decisive.comparison.effect,
-        interval=decisive.comparison.interval,
-        over_items=decisive.comparison.over_items,
-        n=decisive.comparison.n,
-        test=decisive.comparison.test,
-        p=p,
-        part=decisive.part if len(pairs) > 1 else "",
-    )
+    decisive = _decisive(tests)
+    part = decisive.part if len(pairs) > 1 else ""
+    verdict = HOLDS if decisive.as_claimed else CONTRADICTED
+    return replace(finding, verdict=verdict, part=part, **vars(decisive.comparison))
 
 
 def _missing(pairs: list[tuple[Side, Side]]) -> str:
     """The rows or settings without a finished run, and the scores that the runs there are lack."""
     sides = [side for pair in pairs for side in pair if not side.ours]
     lacking = {
-        "runs of": dict.fromkeys(side.source for side in sides if not side.unscored),
-        "scores:": dict.fromkeys(side.unscored for side in sides if side.unscored),
+        "runs of": list(dict.fromkeys(side.source for side in sides if not side.unscored)),
+        "scores:": list(dict.fromkeys(side.unscored for side in sides if side.unscored)),
     }
-    said = {
-        what: [*list(which)[:MANY], *([f"{len(which) - MANY} more"] if len(which) > MANY else [])]
+    return "; ".join(
+        f"{what} {', '.join(which[:MANY])}" + (f", {len(which) - MANY} more" if len(which) > MANY else "")
         for what, which in lacking.items()
-    }
-    return "; ".join(f"{what} {', '.join(which)}" for what, which in said.items() if which)
+        if which
+    )
 
 
 def _printed(claim: Claim, pairs: list[tuple[Side, Side]]) -> float | None:
@@ -127,34 +107,32 @@ def _is_as_claimed(claim: Claim, difference: float) -> bool:
     return abs(difference) <= claim.within if claim.form == "alike" else difference > 1e-9
 
 
-def _decisive(tests: list[Test]) -> tuple[Test, float]:
-    """The test that decides, and its p: of parts against the claim the surest (Bonferroni), else the least sure."""
+def _decisive(tests: list[Test]) -> Test:
+    """The test that decides: of parts against the claim the surest (Bonferroni), else the least sure."""
+
+    def p(test: Test) -> float:
+        return 1.0 if math.isnan(test.comparison.p) else test.comparison.p
+
     against = [test for test in tests if not test.as_claimed]
     if not against:
-        surest = max(tests, key=lambda test: _or_one(test.p))
-        return surest, surest.p
-    surest = min(against, key=lambda test: _or_one(test.p))
-    return surest, surest.p if math.isnan(surest.p) else min(1.0, surest.p * len(tests))
+        return max(tests, key=p)
+    surest = min(against, key=p)
+    of_all = float(np.minimum(1.0, surest.comparison.p * len(tests)))  # NaN stays
+    return replace(surest, comparison=replace(surest.comparison, p=of_all))
 
 
-def _or_one(p: float) -> float:
-    return 1.0 if math.isnan(p) else p
-
-
-def _greater(claim: Claim, left: Side, right: Side, confidence: float):
-    """(comparison, whether it points as claimed, p)."""
-    high, low = (right, left) if claim.form == "less" else (left, right)
-    comparison = compare_sides(high, low, confidence)
-    return comparison, comparison.effect > 0, comparison.p
-
-
-def _alike(claim: Claim, left: Side, right: Side, confidence: float):
-    """Two one-sided tests (Schuirmann): that the difference is above -within, and that it is below within."""
+def _test(claim: Claim, left: Side, right: Side, confidence: float) -> Test:
+    """One part's comparison; of `alike` by two one-sided tests (Schuirmann): above -within, and below within."""
+    part = left.label or right.label
+    if claim.form == "less":
+        left, right = right, left
     comparison = compare_sides(left, right, confidence)
+    if claim.form != "alike":
+        return Test(part, comparison.effect > 0, comparison)
     above, below = (compare_sides(left, right, confidence, shift).p / 2 for shift in (-claim.within, claim.within))
-    if abs(comparison.effect) <= claim.within:
-        return comparison, True, max(above, below)
-    return comparison, False, below if comparison.effect > 0 else above
+    is_alike = abs(comparison.effect) <= claim.within
+    p = max(above, below) if is_alike else below if comparison.effect > 0 else above
+    return Test(part, is_alike, replace(comparison, p=p))
 
 
 def _pairs(claim: Claim, spec: Spec, table: Table | None, runs: list[Run]) -> list[tuple[Side, Side]]:
@@ -204,44 +182,44 @@ def _matched(label: str, claim: Claim, at: Where, spec: Spec, runs: list[Run]) -
     metrics = [place["metric"] for place in claim.places]
     finished = [finished_runs(where, spec, runs) for where in wheres]
     scored = [[run for run in of if metric in run.metrics] for metric, of in zip(metrics, finished, strict=True)]
-    matched = like_with_like(scored[0], scored[1], axes) if all(scored) else scored
+    same = ""
+    if all(scored):
+        scored = list(like_with_like(scored[0], scored[1], axes))
+        same = "" if all(scored) else f" with the same {', '.join(axes)}"
     left, right = (
-        _side(label, where, metric, spec, ours, ran=bool(of))
-        for where, metric, ours, of in zip(wheres, metrics, matched, finished, strict=True)
+        _side(label, where, metric, spec, ours, unscored=metric if of and not same else "", same=same)
+        for where, metric, ours, of in zip(wheres, metrics, scored, finished, strict=True)
     )
-    if all(scored) and not all(matched):
-        same = f" with the same {', '.join(axes)}"
-        left, right = (replace(side, source=side.source + same, unscored="") for side in (left, right))
     return left, right
 
 
-def _side(label: str, where: Where, metric: str, spec: Spec, scored: list[Run], ran: bool) -> Side:
-    """The mean score of each seed's runs."""
+def _side(label: str, where: Where, metric: str, spec: Spec, scored: list[Run], *, unscored: str, same: str) -> Side:
+    """The mean score of each seed's runs. same: what the other side has to share, where it does not."""
     groups = grouped(scored, spec.seed)
     ours = {seed: float(np.mean(scores(group, metric))) for seed, group in groups.items()}
     source = ", ".join(f"{key}={' or '.join(names(value)) or value}" for key, value in where.items())
-    return Side(label, ours, runs=groups, metric=metric, source=source, unscored=metric if ran else "")
+    return Side(label, ours, runs=groups, metric=metric, source=source + same, unscored=unscored)
 
 
 def _trend(claim: Claim, spec: Spec, table: Table | None, runs: list[Run], confidence: float) -> Finding:
     """A rank correlation, of runs with a config key or of a table's rows with another column."""
     sign = 1 if claim.form == "rises" else -1
     points, pairs = _points(claim, spec, table, runs)
-    printed = sign * statistics.rank_correlation(pairs, confidence).effect if len(pairs) > 2 else None
+    printed = sign * rank_correlation(pairs, confidence).effect if len(pairs) > 2 else None
     finding = Finding(claim, NOT_RUN, parts=(0, 1), printed=printed, supported=None if printed is None else printed > 0)
     if len(points) < 3 or len({x for x, _ in points}) < 2:
         return replace(finding, missing="three points, at two values or more")
-    correlation = statistics.rank_correlation(points, confidence)
+    correlation = rank_correlation(points, confidence)
     interval = correlation.interval
     return replace(
         finding,
         verdict=HOLDS if sign * correlation.effect > 0 else CONTRADICTED,
-        effect=sign * correlation.effect,
-        interval=(-interval[1], -interval[0]) if interval and sign < 0 else interval,
-        n=correlation.n,
-        test=correlation.test,
-        p=correlation.p,
         parts=(1, 1),
+        **vars(correlation)
+        | {
+            "effect": sign * correlation.effect,
+            "interval": (-interval[1], -interval[0]) if interval and sign < 0 else interval,
+        },
     )
 
 

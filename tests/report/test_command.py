@@ -1,10 +1,7 @@
 """cse-report as a person uses it: what it prints, writes and refuses."""
 
 import json
-import subprocess
-import sys
 from functools import partial
-from pathlib import Path
 from textwrap import indent
 
 import pytest
@@ -99,16 +96,6 @@ def test_a_sweep_that_never_ran_is_the_papers_table(cse_report, capsys):
     assert out.count("not started") == 8
 
 
-def test_folders_with_equals_signs_are_fine(cse_report, three_of_eight, capsys):
-    assert cse_report("sweep=whitenedcse/table4", "runs=runs/objective.num_groups=384,seed=0", "out=o") == 0
-    assert "1 of 1 runs" in capsys.readouterr().out
-
-
-def test_a_score_that_no_run_has_is_refused(cse_report, three_of_eight, capsys):
-    assert cse_report("sweep=whitenedcse/table4", "runs=runs", "score=test/sts/averag") == 2
-    assert "did you mean test/sts/average?" in capsys.readouterr().err
-
-
 def test_runs_of_no_sweep(cse_report, three_of_eight, tmp_path, capsys):
     assert cse_report("runs=runs", "metrics=[test/*]") == 0
     out = capsys.readouterr().out
@@ -117,8 +104,10 @@ def test_runs_of_no_sweep(cse_report, three_of_eight, tmp_path, capsys):
     assert sorted(p.name for p in folder.iterdir()) == ["report.html", "report.md", "report.tex", "runs.csv"]
 
 
-def test_the_table_goes_to_a_tracker(cse_report, three_of_eight, tmp_path):
-    assert cse_report("sweep=whitenedcse/table4", "runs=runs", "out=o", "tracker=tensorboard") == 0
+def test_the_table_goes_to_a_tracker_and_runs_may_lie_behind_equals_signs(cse_report, three_of_eight, tmp_path, capsys):
+    folder = "runs/objective.num_groups=384,seed=0"
+    assert cse_report("sweep=whitenedcse/table4", f"runs={folder}", "out=o", "tracker=tensorboard") == 0
+    assert "1 of 1 runs" in capsys.readouterr().out
     events = [json.loads(line) for line in (tmp_path / "o" / "metrics.jsonl").read_text().splitlines()]
     table = next(event for event in events if event["event"] == "table")
     assert "published" in table["columns"]
@@ -134,17 +123,14 @@ def test_the_table_goes_to_a_tracker(cse_report, three_of_eight, tmp_path):
         (["seep=whitenedcse/table4"], "there is no key seep; did you mean sweep?"),
         (["runs=nowhere"], "no such folder"),
         (["runs=[a"], "cannot be read"),
-        (["runs"], "say runs=VALUE"),
         (["runs=runs", "confidence=95"], "confidence=95:"),
-        (["runs=runs", "tolerance=small"], "tolerance=small:"),
-        (["runs=runs", "metrics=[]", "seed_sd=-1", "seed="], "seed_sd=-1:"),
         (["runs=${nowhere}"], "nowhere"),
-        (["runs=runs", "interval=z"], "interval=z:"),
         (["sweep=whitenedcse/table4", "tracker=w"], "tracker=w is not a choice"),
+        (["sweep=whitenedcse/table4", "runs=runs", "score=test/sts/averag"], "did you mean test/sts/average?"),
         (["runs=runs", "score=test/sts/average"], "metrics=[test/sts/average] shows it of runs"),
     ],
 )
-def test_a_mistake_is_one_line_and_exit_code_2(cse_report, tmp_path, capsys, words, message):
+def test_a_mistake_is_one_line_and_exit_code_2(cse_report, three_of_eight, capsys, words, message):
     assert cse_report(*words) == 2
     error = capsys.readouterr().err
     assert message in error
@@ -191,9 +177,3 @@ def test_runs_of_laptop_size_are_held_to_the_grid_of_that_size(leave, tmp_path):
     assert compared.scale_of(runs) == "laptop"
     leave("whole", {"trainer.max_steps": None}, choices={"scale": "paper"})
     assert compared.scale_of(read_runs([tmp_path / "runs"])) == compared.scale_of([]) == "paper"
-
-
-def test_help_is_quick_and_the_script_is_there():
-    script = str(Path(sys.executable).parent / "cse-report")
-    done = subprocess.run([script, "--help"], capture_output=True, text=True, check=True)
-    assert "sweep=whitenedcse/table4" in done.stdout

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from cse.record.runs import read_runs
 from cse.report import terminal
-from cse.report.comparison import averages, compare_runs
+from cse.report.comparison import compare_runs
 
 TASKS = ("STS12", "STS13", "STS14", "STS15", "STS16", "STSBenchmark", "SICKRelatedness")
 
@@ -66,34 +66,21 @@ def test_the_least_wins_where_less_is_better(score, leave, tmp_path):
     assert comparison.label(comparison.best) == "lr=3e-05"
 
 
-def test_of_many_scores_the_averages_are_shown():
-    assert averages(["test/sts/average", "test/sts/STS12/a"]) == ["test/sts/average"]
+def test_the_winners_line_is_quoted_once_and_has_new_seeds(grid_of_runs, tmp_path):
+    def last_words(folder):
+        found = compare_runs(read_runs([folder]), [folder], [], "seed")
+        return shlex.split(found.more_seeds(found.best))
+
+    folder, one = tmp_path / "runs", "lr=3e-05,t=0.1,seed=1"
+    assert last_words(folder) == ["cse-train", "-m", "trainer.lr=3e-05", "objective.temperature=0.1",
+                                  "data.path='my file'", "seed=3,4,5", f"hydra.sweep.dir={folder}"]  # fmt: skip
+    assert last_words(folder / one)[-1] == f"hydra.sweep.dir={folder}"  # beside a run that stands alone
+    odd = folder.rename(tmp_path / "a=b")
+    assert last_words(odd)[-1] == f"hydra.sweep.dir='{odd}'"  # as Hydra reads it
 
 
-def test_the_winners_line_is_quoted_once_and_has_new_seeds(comparison):
-    line = comparison.more_seeds(comparison.best)
-    place = comparison.folders[0]
-    assert shlex.split(line) == ["cse-train", "-m", "trainer.lr=3e-05", "objective.temperature=0.1",
-                                 "data.path='my file'", "seed=3,4,5", f"hydra.sweep.dir={place}"]  # fmt: skip
-
-
-def test_a_folder_that_hydra_would_not_take_is_quoted_for_it(grid_of_runs, tmp_path):
-    folder = tmp_path / "a=b"
-    (tmp_path / "runs").rename(folder)
-    runs = compare_runs(read_runs([folder]), [folder], [], "seed")
-    assert shlex.split(runs.more_seeds(runs.best))[-1] == f"hydra.sweep.dir='{folder}'"
-
-
-def test_more_seeds_of_one_run_lie_beside_it(grid_of_runs, tmp_path):
-    folder = tmp_path / "runs" / "lr=3e-05,t=0.1,seed=1"
-    one = compare_runs(read_runs([folder]), [folder], [], "seed")
-    assert one.counted == "1 run: 1 done"
-    assert shlex.split(one.more_seeds(one.best))[-1] == f"hydra.sweep.dir={tmp_path / 'runs'}"
-
-
-def test_patterns_choose_the_scores_and_what_ranks(comparison, grid_of_runs, tmp_path):
-    folder = tmp_path / "runs"
-    chosen = compare_runs(read_runs([folder]), [folder], ["test/sts/STS12/*"], "seed")
+def test_patterns_choose_the_scores_and_what_ranks(comparison):
+    chosen = compare_runs(comparison.runs, comparison.folders, ["test/sts/STS12/*"], "seed")
     assert chosen.chosen == [f"test/sts/STS12/{kind}" for kind in "abcd"]
     assert chosen.best_by == "test/sts/STS12/a"
 

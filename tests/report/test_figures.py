@@ -103,31 +103,23 @@ def test_a_map_has_a_panel_a_model_and_a_cell_a_pair(grid):
 
 
 def test_alignment_and_uniformity_of_rows(leave, tmp_path):
+    """Our point and the paper's of one name have one number and colour."""
     for seed, (x, y) in enumerate([(-2.0, 0.2), (-3.0, 0.4)]):
         metrics = {"test/geometry/uniformity": x, "test/geometry/alignment": y}
         leave(f"a{seed}", {"seed": seed}, metrics, choices={"objective": "simcse"})
     text = """{kind: scatter, name: figure3, x: test/geometry/uniformity, y: test/geometry/alignment,
-               series: {SimCSE: {objective: simcse}, Barlow: {objective: barlow}}}"""
+               series: {BERT SimCSE: {objective: simcse}, Barlow: {objective: barlow}}}"""
     figure = draw(text, read_runs([tmp_path / "runs"]))
     axes = figure.axes[0]
-    assert points(axes.lines[0]) == [(-2.5, pytest.approx(0.3))]
-    (legend,) = figure.legends  # beside the axes: 15 names
-    names = [text.get_text() for text in legend.get_texts()]
-    assert names[:2] == ["1  SimCSE", "2  BERT avg."]  # Barlow has no run
-    assert [note.get_text() for note in axes.texts] == [str(number) for number in range(1, 16)]
-    assert legend.get_title().get_text() == "dots: ours, stars: the paper's"
-
-
-def test_our_point_and_the_papers_have_one_number_and_colour(leave, tmp_path):
-    metrics = {"test/geometry/uniformity": -2.5, "test/geometry/alignment": 0.3}
-    leave("a", {"seed": 1}, metrics, choices={"objective": "simcse"})
-    text = """{kind: scatter, name: figure3, x: test/geometry/uniformity, y: test/geometry/alignment,
-               series: {BERT SimCSE: {objective: simcse}}}"""
-    axes = draw(text, read_runs([tmp_path / "runs"])).axes[0]
-    dot = axes.lines[0]
-    (star,) = (line for line in axes.lines if line.get_marker() == "*" and points(line) == [(-2.62, 0.21)])
-    assert dot.get_color() == star.get_color()
-    assert [note.get_text() for note in axes.texts].count("1") == 2
+    dot, *stars = axes.lines
+    assert points(dot) == [(-2.5, pytest.approx(0.3))]
+    (star,) = (line for line in stars if points(line) == [(-2.62, 0.21)])
+    assert (star.get_marker(), star.get_color()) == ("*", dot.get_color())
+    (legend,) = figure.legends  # beside the axes: 14 names
+    assert [text.get_text() for text in legend.get_texts()][:2] == ["1  BERT SimCSE", "2  BERT avg."]
+    numbers = [note.get_text() for note in axes.texts]
+    assert sorted(numbers, key=int) == ["1", *(str(number) for number in range(1, 15))]
+    assert plot.parse(yaml.safe_load(text), "it").metrics == ["test/geometry/uniformity", "test/geometry/alignment"]
 
 
 def test_a_path_follows_the_steps_of_training(leave, tmp_path):
@@ -167,20 +159,6 @@ def test_nothing_finished_draws_nothing(kind, leave, tmp_path):
     it = plot.parse(raw, "sweeps/it.yaml")
     assert figures.draw(it, spec(), read_runs([tmp_path / "runs"])) is None
     assert figures.draw(it, spec(), []) is None
-
-
-@pytest.mark.parametrize(
-    ("axes", "scores"),
-    [
-        ("kind: curve, x: objective.lambd, y: dev/a", ["dev/a"]),
-        ("kind: heat, x: objective.lambd, y: trainer.lr, z: dev/a", ["dev/a"]),
-        ("kind: scatter, x: test/a, y: test/b", ["test/a", "test/b"]),
-        ("kind: cosines, evaluator: stsb, split: test, edges: [0, 5]", []),
-    ],
-)
-def test_the_scores_of_a_figure_are_on_its_axes(axes, scores):
-    """Of these the table beside it is made."""
-    assert plot.parse(yaml.safe_load(f"{{name: it, {axes}}}"), "sweeps/it.yaml").metrics == scores
 
 
 def test_a_mistake_in_a_figure_is_named():

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from cse.record.runs import read_runs
-from cse.report.frame import brief, differing, short_names, varying
+from cse.report.frame import brief, differing, short_names
 
 
 @pytest.fixture
@@ -73,13 +73,3 @@ def test_names_are_as_short_as_they_can_be():
                                              ("a/b/c", "c"), ([1, 2], "[1, 2]"), (64, "64")])  # fmt: skip
 def test_values_are_short_too(value, text):
     assert brief(value) == text
-
-
-def test_varying_names_the_axes_but_not_the_seed(leave, tmp_path):
-    leave(
-        "a",
-        {"seed": 1, "objective.t": 0.05, "objective.head": "x", "trainer.lr": 1e-5},
-        choices={"objective": "simcse"},
-    )
-    leave("b", {"seed": 2, "objective.lambd": 0.01, "trainer.lr": 2e-5}, choices={"objective": "barlow"})
-    assert varying(read_runs([tmp_path / "runs"]), "seed") == ["trainer.lr", "objective"]

@@ -5,7 +5,6 @@ import yaml
 from made_up_tables import TABLE3, spec_of
 
 from cse.errors import UserError
-from cse.eval.score import nature
 from cse.report import published
 from cse.report.spec import parse
 from cse.sweep import jobs
@@ -40,18 +39,3 @@ def test_geometry_is_judged_in_its_own_unit():
     columns = parse(block, printed, "sweeps/it.yaml", tolerance=0.1, seed_sd=0.9).columns
     assert (columns["alignment"].tolerance, columns["uniformity"].tolerance) == (0.01, 0.05)
     assert printed.column_decimals == {"alignment": 2, "uniformity": 2}
-
-
-@pytest.mark.parametrize(
-    ("metric", "sts"),
-    [
-        ("test/sts/average", True),
-        ("dev/stsb/spearman", True),
-        ("test/transfer/average", False),
-        ("test/mteb/STS/average", False),
-        ("test/declutr/probing", False),
-        ("test/geometry/uniformity", False),
-    ],
-)
-def test_seeds_of_an_sts_score_stand_in_for_no_other(metric, sts):
-    assert (nature(metric).kind == "sts") == sts

@@ -4,7 +4,7 @@ import pytest
 from scipy import stats
 
 from cse.record.runs import read_runs
-from cse.report import ties
+from cse.report import sides
 from cse.report.cells import Cell
 from cse.report.layout import cells_frame, remarks, text_table
 from cse.report.table import Table
@@ -22,7 +22,7 @@ def table_of(leave, tmp_path):
             runs = read_runs([tmp_path / "runs" / row])
             cells[row] = {"Avg.": Cell(row, "Avg.", None, values=list(values), runs=runs, metric=metric)}
         table = Table("A table", "test", ["Avg."], cells, decimals=2)
-        ties.mark(table, "seed", 0.95)
+        sides.mark_ties(table, "seed", 0.95)
         return table
 
     return make

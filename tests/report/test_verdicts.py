@@ -1,10 +1,11 @@
 """What a verdict leaves out: parts of a claim that were not run or not scored."""
 
 import yaml
+from made_up_tables import spec_of
 
 from cse.record.runs import read_runs
-from cse.report import claims, findings, published, verdicts
-from cse.report.spec import parse, scored_by
+from cse.report import claims, findings, verdicts
+from cse.report.spec import scored_by
 from cse.report.statistics import Intervals
 from cse.report.table import build
 from cse.report.verdicts import NOT_RUN
@@ -40,8 +41,7 @@ def test_a_verdict_says_what_it_does_not_rest_on(leave, tmp_path):
             config = {"case": case, "seed": seed, "trainer.lr": lr}
             leave(f"{case}-{lr}-{seed}", config, {"test/sts/average": score + seed * score / 1000})
     block = yaml.safe_load(PARTIAL)
-    printed = published.table(block["paper"], block["table"])
-    spec = parse(block, printed, "it", tolerance=0.1, seed_sd=0.9)
+    spec, printed = spec_of(PARTIAL)
     runs = read_runs([tmp_path / "runs"])
     table = build(spec, printed, runs, [], Intervals(0.95, "t"))
     found = verdicts.judged(claims.parse(block["claims"], spec, "it"), spec, table, runs, 0.95)
