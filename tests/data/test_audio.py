@@ -90,17 +90,10 @@ def test_filter_banks_equal_kaldis_recipe_by_hand():
     assert np.allclose(found.numpy(), slow_fbank(wave - wave.mean()), atol=2e-3)
 
 
-def test_fixed_length_cuts_and_pads_with_zeros():
-    clip = torch.randn(1500, 128)
-    assert torch.equal(fixed_length(clip), clip[:1024])
-    short = fixed_length(clip[:98])
-    assert torch.equal(short[:98], clip[:98])
-    assert (short[98:] == 0).all()
-    assert short.shape == (1024, 128)
-
-
-def test_nothing_past_1024_frames_matters():
+def test_clips_are_padded_or_cut_and_nothing_past_1024_frames_matters():
     """So the cache may keep 164,080 samples: 1024 frames of 25 ms every 10 ms."""
+    short = torch.randn(98, 128)
+    assert torch.equal(fixed_length(short), torch.cat([short, torch.zeros(926, 128)]))
     wave = torch.randn(SAMPLES + 5000) * 0.1
     wave = wave - wave.mean()
     assert fbank(wave[:SAMPLES]).shape == (1024, 128)
@@ -113,7 +106,7 @@ def test_mixing_cuts_or_pads_the_second():
     assert torch.allclose(mix(short, long, 0.4), 0.4 * short + 0.6 * long[:300])
 
 
-@pytest.mark.parametrize(("rate", "channels", "kind"), [(16_000, 1, "flac"), (44_100, 2, "wav"), (8_000, 1, "wav")])
+@pytest.mark.parametrize(("rate", "channels", "kind"), [(44_100, 2, "wav"), (8_000, 1, "flac")])
 def test_any_rate_and_channels_become_16_khz_mono(tmp_path, rate, channels, kind):
     path = tmp_path / f"clip.{kind}"
     soundfile.write(path, np.stack([tone(440, 0.5, rate)] * channels, 1), rate)
@@ -122,12 +115,9 @@ def test_any_rate_and_channels_become_16_khz_mono(tmp_path, rate, channels, kind
     assert len(wave) == pytest.approx(8000, abs=2)
     inside = slice(1000, 7000)  # resampling rings at the ends
     assert np.abs(wave / 2**15 - tone(440, 0.5)[: len(wave)])[inside].max() < 2e-3
-
-
-def test_sixteen_bits_survive_the_cache_exactly(tmp_path):
     samples = np.random.default_rng(0).integers(-(2**15), 2**15, 3000).astype(np.int16)
-    soundfile.write(tmp_path / "clip.flac", samples, 16_000, subtype="PCM_16")
-    assert np.array_equal(read_wave(tmp_path / "clip.flac"), samples)
+    soundfile.write(path, samples, 16_000, subtype="PCM_16")
+    assert np.array_equal(read_wave(path), samples)  # LibriSpeech's 16 bits are kept as they are
 
 
 def test_the_speakers_with_most_files_are_kept(folder):
@@ -152,11 +142,10 @@ def test_batches_hold_each_clips_own_filter_banks(folder, cache):
     assert torch.equal(stream[0].fbank_BTF[0], expected)
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-def test_restart_at_any_batch_is_bit_identical(folder, cache, workers):
+def test_restart_at_any_batch_is_bit_identical(folder, cache):
     straight = list(islice(speech(folder, cache).batches(0), 7))
     for first in (1, 4):
-        again = list(islice(speech(folder, cache, workers=workers).batches(first), 2))
+        again = list(islice(speech(folder, cache, workers=2).batches(first), 2))
         for a, b in zip(straight[first : first + 2], again, strict=True):
             assert torch.equal(a.fbank_BTF, b.fbank_BTF)
             assert torch.equal(a.labels_B, b.labels_B)
@@ -195,8 +184,6 @@ def test_mixup(folder, cache):
             mixed += int((share > 0.1).sum() > 1)
     # of the mixed half, 1 - (6/14)^2 - 2 (4/14)^2 = 65 % are of two speakers
     assert mixed / total == pytest.approx(0.5 * 0.653, abs=0.1)
-    everything = speech(folder, cache, **PLAIN | {"mixup": 1.0})
-    assert not torch.equal(everything[0].fbank_BTF, speech(folder, cache, **PLAIN)[0].fbank_BTF)
 
 
 def test_specaugment_zeroes_one_band_and_one_stretch(folder, cache):
@@ -222,48 +209,27 @@ def test_normalisation_is_ssasts(folder, cache):
     assert torch.allclose(normal.fbank_BTF, (plain.fbank_BTF + 4.2677393) / (2 * 4.5689974))
 
 
-@pytest.fixture
-def flawed(tmp_path):
-    """flawed(n): 110 clips of one speaker of which n cannot be used; flawed(0): the folder made before."""
-
-    def make(broken: int) -> Path:
-        root = tmp_path / "flawed"
-        if broken == 0:  # as it was made before
-            return root
-        (root / "one").mkdir(parents=True)
-        for number in range(110):
-            soundfile.write(root / "one" / f"{number:03}.wav", tone(200 + number, 0.05), 16_000)
-        (root / "one" / "000.wav").write_bytes(b"no sound at all")
-        if broken > 1:
-            soundfile.write(root / "one" / "001.wav", np.zeros(8000), 16_000)
-            soundfile.write(root / "one" / "002.wav", tone(300, 0.01), 16_000)
-        return root
-
-    return make
-
-
-def test_a_broken_clip_is_left_out_by_name(flawed, tmp_path, caplog):
-    with caplog.at_level(logging.WARNING):
-        stream = speech(flawed(1), tmp_path / "cache", **PLAIN)
+def test_a_few_broken_clips_are_left_out_by_name_and_more_are_refused(tmp_path, caplog):
+    root = tmp_path / "one"
+    root.mkdir()
+    for number in range(110):
+        soundfile.write(root / f"{number:03}.wav", tone(200 + number, 0.05), 16_000)
+    (root / "000.wav").write_bytes(b"no sound at all")
+    for _ in range(2):  # computed, and from the cache
+        caplog.clear()
+        stream = speech(tmp_path, tmp_path / "cache", **PLAIN)
+        named, counted = [record.message for record in caplog.records if record.levelno == logging.WARNING][:2]
+        assert "000.wav" in named
+        assert "1 of 110 clips skipped" in counted
+    assert 0 not in stream.rows_in_store
     assert len(stream) == 109
-    named, counted = [record.message for record in caplog.records if "skipped" in record.message]
-    assert "skipped" in named
-    assert "000.wav" in named
-    assert "1 of 110 clips skipped" in counted
-    caplog.clear()
-    speech(flawed(0), tmp_path / "cache", **PLAIN)  # from the cache, and told again
-    assert [record.message for record in caplog.records if "skipped" in record.message] == [named, counted]
-    one_pass = {row for number in range(27) for row in stream.rows(number)}
-    assert 0 not in stream.rows_in_store[sorted(one_pass)]
-
-
-def test_more_than_one_percent_is_an_error_and_leaves_no_cache(flawed, tmp_path, caplog):
+    soundfile.write(root / "001.wav", np.zeros(8000), 16_000)
+    soundfile.write(root / "002.wav", tone(300, 0.01), 16_000)
     with pytest.raises(UserError, match=r"3 of the 110 clips of .*more than 1%.*000\.wav"):
-        speech(flawed(3), tmp_path / "cache", **PLAIN)
-    reasons = " ".join(record.message for record in caplog.records)
-    assert "001.wav (silent)" in reasons
-    assert "002.wav (160 samples are less than one frame)" in reasons
-    assert not list((tmp_path / "cache" / "fbank").iterdir())
+        speech(tmp_path, tmp_path / "other", **PLAIN)
+    assert "001.wav (silent)" in caplog.text
+    assert "002.wav (160 samples are less than one frame)" in caplog.text
+    assert not list((tmp_path / "other" / "fbank").iterdir())
 
 
 def test_folders_that_will_not_do(folder, cache, tmp_path, monkeypatch):
@@ -276,13 +242,3 @@ def test_folders_that_will_not_do(folder, cache, tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(0, 0, 1000))
     with pytest.raises(UserError, match=r"filter banks of 14 clips need 0.0 GB in .*paths.cache"):
         speech(folder, tmp_path / "full")
-
-
-def test_real_speech(shared, tmp_path):
-    stream = speech(shared / "data" / "audio" / "speech_small", tmp_path, batch_size=26, **PLAIN)
-    assert len(stream) == 130
-    assert np.bincount(stream.labels).tolist() == [10] * 13
-    batch = stream[0]
-    assert batch.fbank_BTF.isfinite().all()
-    spoken = batch.fbank_BTF[:, :150].mean((1, 2))
-    assert ((spoken > -12) & (spoken < 2)).all()

@@ -27,7 +27,7 @@ def flip(path, place):
     lambda f: flip(f / "ids.flat", 5), lambda f: flip(f / "ids.offsets", 8),
     lambda f: (f / "ids.flat").write_bytes(b""),
     lambda f: (f / "ids.offsets").unlink(), lambda f: (f / "about.json").write_text("{"),
-    lambda f: (f / "about.json").write_text("[]"), lambda f: (f / "about.json").write_text('{"rows": 3}'),
+    lambda f: (f / "about.json").write_text("[]"),
     lambda f: (f / "about.json").write_text(json.dumps(json.loads((f / "about.json").read_text()) | {"dtype": "no"})),
     lambda f: (f / "about.json").write_bytes(b"\xff\xfe"),
 ])  # fmt: skip

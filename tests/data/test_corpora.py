@@ -84,7 +84,6 @@ def test_the_hubs_file_then_its_cache_then_a_copy(name, hub, tmp_path, monkeypat
     ("name", "columns", "expected"),
     [
         ("nli", ["sent0", "sent1"], [("A dog, it runs.", 'It "moves".'), ("a", "b")]),
-        ("nli", ["hard_neg", "sent0"], [("It sleeps.", "A dog, it runs."), ("c", "a")]),
         ("wikiauto", ["target", "source"], [("One.", "Normal one."), ("Two.", "Normal two.")]),
     ],
 )
@@ -155,16 +154,14 @@ def test_files_after_the_last_document_are_not_fetched(openwebtext):
     assert len(openwebtext.downloads()) == 1
 
 
-@pytest.mark.parametrize("place", ["hub", "folder"])
-def test_units_can_be_a_tokenizers_pieces(toy_hub, tiny_bert, place):
+def test_units_can_be_a_tokenizers_pieces(toy_hub, tiny_bert):
     """A word of the made-up tokenizer's vocabulary is one piece, another is one a letter."""
     toy_hub.add("models/lab/letters", Path(tiny_bert))
     toy_hub.add("datasets/Skylion007/openwebtext", {"plain_text/train.parquet": parquet(["kadan lofel", "abcde"])})
-    tokenizer = "lab/letters" if place == "hub" else tiny_bert
-    assert list(corpora.openwebtext(5, tokenizer, None)) == [("abcde",)]
+    assert list(corpora.openwebtext(5, "lab/letters", None)) == [("abcde",)]
 
 
-@pytest.mark.parametrize("name", ["wiki1m", "nli", "wikiauto", "openwebtext", "wikipedia"])
+@pytest.mark.parametrize("name", ["nli", "openwebtext", "wikipedia"])
 def test_without_a_hub_one_sentence_says_what_to_use(name, toy_hub, tmp_path, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
     with pytest.raises(

@@ -1,7 +1,6 @@
 """Damaged files: whatever a library raises is one sentence with the file, the line or row, and what to do."""
 
 import gzip
-import json
 import random
 
 import pyarrow as pa
@@ -13,29 +12,14 @@ from cse.data.text import Text, text_encoding
 from cse.errors import MissingResource, UserError
 
 HEADER = "first,second\n"
+GZIPPED = gzip.compress("\n".join(random.Random(0).randbytes(500).hex() for _ in range(2)).encode(), mtime=0)
+FLIPPED = GZIPPED[:500] + bytes([GZIPPED[500] ^ 0xFF]) + GZIPPED[501:]
 
 
 def prepared(tmp_path, path, columns=("first", "second"), **more) -> Text:
     text = Text("text", str(tmp_path / "cache"), str(path), columns and list(columns), **more)
     text.prepare()
     return text
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "told"),
-    [
-        ("a.txt", "one\n".encode("utf-16"), "a.txt, line 1: byte 0xff is not utf-8"),
-        ("a.txt", gzip.compress(b"one\n", mtime=0), r"line 1: .*\.gz"),
-        ("a.txt.gz", b"one\n", "a.txt.gz, after line 0"),
-        ("a.csv", b"PK\x03\x04\x14\xff", "a.csv, line 1"),
-        ("a.txt", "one\nGrüße\n".encode("latin-1"), "line 2: byte 0xfc is not utf-8.*data.encoding"),
-        ("a.csv", b"first\tsecond\none\ttwo\n", r"no column first, second; it has 'first\\tsecond'"),
-    ],
-)
-def test_a_file_of_another_kind_than_its_name_says(tmp_path, name, content, told):
-    (tmp_path / name).write_bytes(content)
-    with pytest.raises(UserError, match=told):
-        prepared(tmp_path, tmp_path / name, None if ".txt" in name else ("first", "second"))
 
 
 def test_the_columns_to_choose_from_are_named(tmp_path):
@@ -56,18 +40,26 @@ def test_the_columns_to_choose_from_are_named(tmp_path):
         ("a.jsonl", '{"first": "a", "second": "b"}\n{"first": "c"}\n', "a.jsonl, line 2: the object has no second"),
         ("a.jsonl", '["a"]\n', "a.jsonl, line 1: not a JSON object"),
         ("a.jsonl", '{"first": "a", "second": 5}\n', "a.jsonl, line 1: second holds 5, not text"),
-        ("a.jsonl", '{"first": "a", "second": ["b"]}\n', r"line 1: second holds \['b'\], not text"),
         ("a.jsonl", '{"first": "a", "second": "\\ud800b"}\n', r"line 1: second holds half a character \(\\ud800\)"),
         ("a.jsonl", '{"first": ' + "[" * 100_000 + "\n", "line 1: not JSON that can be read"),
         ("a.jsonl", '{"first": ' + "1" * 5000 + "}\n", "line 1: not JSON that can be read"),
         ("a.parquet", "no parquet at all", "a.parquet is not a whole Parquet file .its header"),
+        ("a.txt", "one\n".encode("utf-16"), "a.txt, line 1: byte 0xff is not utf-8"),
+        ("a.txt", "one\nGrüße\n".encode("latin-1"), "line 2: byte 0xfc is not utf-8.*data.encoding"),
+        ("a.txt", GZIPPED, r"line 1: .*\.gz"),
+        ("a.txt.gz", b"one\n", "a.txt.gz, after line 0"),
+        ("a.txt.gz", GZIPPED[:40], r"a.txt.gz, after line \d: the gzip file is damaged"),
+        ("a.txt.gz", GZIPPED[:-5], r"a.txt.gz, after line \d: the gzip file is damaged"),
+        ("a.txt.gz", FLIPPED, r"a.txt.gz.* (the gzip file is damaged|is not utf-8)"),
+        ("a.csv.gz", gzip.compress(b""), r"a\.csv\.gz is empty"),
+        ("a.csv", b"first\tsecond\none\ttwo\n", r"no column first, second; it has 'first\\tsecond'"),
     ],
 )
-def test_broken_rows_are_named(tmp_path, name, content, told):
+def test_broken_files_and_rows_are_named(tmp_path, name, content, told):
     path = tmp_path / name
-    path.write_text(content)
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(UserError, match=told):
-        prepared(tmp_path, path)
+        prepared(tmp_path, path, None if ".txt" in name else ("first", "second"))
     assert not list((tmp_path / "cache").rglob("*.flat"))
 
 
@@ -80,28 +72,7 @@ def test_a_long_cell_is_read_and_one_without_end_is_not(tmp_path, monkeypatch):
         list(read_rows(path, ["first", "second"], "utf-8"))
 
 
-@pytest.mark.parametrize("cut", [40, 400, -5])
-def test_a_gzip_file_cut_short_or_flipped(tmp_path, cut):
-    whole = gzip.compress(random.randbytes(500).hex().encode() + b"\n" + random.randbytes(500).hex().encode(), mtime=0)
-    path = tmp_path / "a.txt.gz"
-    path.write_bytes(whole[:cut])
-    with pytest.raises(UserError, match=r"a.txt.gz, after line \d: the gzip file is damaged"):
-        prepared(tmp_path, path, columns=None)
-    flipped = bytearray(whole)
-    flipped[len(whole) // 2] ^= 0xFF
-    path.write_bytes(flipped)
-    with pytest.raises(UserError, match=r"a.txt.gz.* (the gzip file is damaged|is not utf-8)"):
-        prepared(tmp_path, path, columns=None)
-
-
-def test_an_empty_gzip_file(tmp_path):
-    path = tmp_path / "a.csv.gz"
-    path.write_bytes(gzip.compress(b""))
-    with pytest.raises(UserError, match=r"a\.csv\.gz is empty"):
-        prepared(tmp_path, path)
-
-
-@pytest.mark.parametrize("encoding", ["utf-9", "base64", "utf-16", "idna", "unicode_escape"])
+@pytest.mark.parametrize("encoding", ["utf-9", "base64", "utf-16", "idna"])
 def test_encodings_that_will_not_do(encoding):
     assert text_encoding("latin-1") == "latin-1"
     with pytest.raises(ValueError, match="utf-8"):
@@ -135,10 +106,3 @@ def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
     (tmp_path / "dangling.txt").symlink_to(tmp_path / "nowhere")
     with pytest.raises(MissingResource, match="no such file"):
         prepared(tmp_path, tmp_path / "dangling.txt", columns=None)
-
-
-def test_a_folder_named_like_a_file_is_looked_into(tmp_path):
-    (tmp_path / "all" / "inner.txt").mkdir(parents=True)
-    (tmp_path / "all" / "inner.txt" / "a.jsonl").write_text("".join(json.dumps({"t": t}) + "\n" for t in "ab"))
-    text = prepared(tmp_path, tmp_path / "all", columns=["t"])
-    assert [text.text(i) for i in range(2)] == ["a", "b"]
