@@ -42,15 +42,13 @@ def make_folder(path: Path, key: str) -> None:
         raise UserError(f"{key}={path}: {reason}; name a folder of yours")
 
 
-@contextmanager
-def replaced_file(path: Path, advice: str = ADVICE) -> Iterator[Path]:
+def replaced_file(path: Path, advice: str = ADVICE) -> contextlib.AbstractContextManager[Path]:
     """A temporary path with the suffix of `path`: what the block writes there replaces `path` when the block ends.
 
     After an error the old file is as it was and the temporary one is gone. Raises RunError, which ends with `advice`,
     where the disk refuses.
     """
-    with _renamed(_own_name(path), path, advice, os.replace) as temporary:
-        yield temporary
+    return _renamed(_own_name(path), path, advice, os.replace)
 
 
 def remove_leftovers(path: Path) -> None:

@@ -13,8 +13,6 @@ from cse.cli import exits, streams
 from cse.errors import MissingResource, UserError
 from cse.sources.catalogue import ANY_LANGUAGE, DATASETS
 
-log = logging.getLogger("cse")
-
 EXAMPLES = """\
   cse-data list                              every dataset: size, licence, what reads it, and whether it is here
   cse-data list nli imagenet                 these alone, with the sweeps that need them
@@ -99,13 +97,16 @@ def place_of(name: str, paths: dict[str, str | None]) -> Path | str | None:
 
 def list_datasets(arguments: argparse.Namespace) -> int:
     """Print the datasets, or those that are named with their sweeps."""
+    from cse.sources.hub import size_of
+
     asked = [parse(name)[0] for name in arguments.names]
     sweeps, paths = sweeps_by_dataset(asked), config_paths()
     for name in asked or DATASETS:
         about, place = DATASETS[name], place_of(name, paths)
+        size = "size told when it is fetched" if about.bytes is None else f"about {size_of(about.bytes)}"
         lines = [
             f"{about.about}",
-            f"{size_of(about.bytes)}; {about.licence}",
+            f"{size}; {about.licence}",
             f"needed by {' '.join(about.reads)}" + (f"; {' '.join(sweeps[name]) or 'no sweep'}" if asked else ""),
             f"here: {place}" if place else f"not here: {how_to_get(name)}",
         ]
@@ -131,13 +132,6 @@ def how_to_get(name: str) -> str:
     if about.package and not about.files:
         return f"pip install '{about.package}'"
     return f"cse-data fetch {name}" + (f"; gated: only you can {about.person}" if about.person else "")
-
-
-def size_of(size: int | None) -> str:
-    """About how much is fetched."""
-    from cse.sources.hub import size_of as in_words
-
-    return "size told when it is fetched" if size is None else f"about {in_words(size)}"
 
 
 def print_beside(head: str, lines: Sequence[str]) -> None:

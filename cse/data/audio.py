@@ -20,8 +20,8 @@ from torch.nn.functional import pad
 
 from cse.data.cache import cached_folder
 from cse.data.librispeech import librispeech
-from cse.data.stream import Stream, check_size
-from cse.data.usable import check_classes, check_share
+from cse.data.stream import Stream
+from cse.data.usable import check_labels, check_share
 from cse.errors import MissingResource, UserError
 from cse.files import sha256
 from cse.progress import showing, track
@@ -72,8 +72,7 @@ class Speech(Stream[AudioBatch]):
         self.rows_in_store, self.samples = np.array(index["rows"], dtype=np.int64), index["samples"]
         self.labels = np.array(index["labels"], dtype=np.int64)
         log.info("audio      %d clips of %d speakers, from %s", len(self), len(set(index["labels"])), root)
-        check_size(len(self), batch_size, str(root))
-        check_classes(self.labels, "clips", str(root))
+        check_labels(self.labels, batch_size, "clips", str(root))
         self.mixup, self.mixup_beta, self.normalize = mixup, mixup_beta, normalize
         self.frequency_mask, self.time_mask = frequency_mask, time_mask
 

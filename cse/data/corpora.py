@@ -82,23 +82,16 @@ def openwebtext(min_units: Natural, tokenizer: Name | None, limit: Count | None,
     that come after the last one are not fetched. folder: a local copy of the parquet files; None: the hub's.
     """
     (column,) = DATASETS["openwebtext"].columns
-    local = files_of_openwebtext() if folder is None else parquet_files(folder)
-    texts = (text for path in local for (text,) in read_rows(path, [column], "utf-8"))
+    files: Iterable[Path]
+    if folder is None:
+        repo, (inside,) = repo_of("openwebtext"), DATASETS["openwebtext"].files
+        files = (hub.file(repo, path) for path in hub.paths(repo, inside))  # each is downloaded when it is asked for
+    else:
+        files = sorted(Path(folder).expanduser().glob("*.parquet"))
+        if not files:
+            raise UserError(f"data.rows.folder={folder} holds no parquet file: cse-data fetch openwebtext --to FOLDER")
+    texts = (text for path in files for (text,) in read_rows(path, [column], "utf-8"))
     return ((text,) for text in long_documents(texts, min_units, _counter(tokenizer), limit))
-
-
-def files_of_openwebtext() -> Iterator[Path]:
-    """OpenWebText's files of the hub, each downloaded when it is asked for. Raises MissingResource."""
-    repo, (folder,) = repo_of("openwebtext"), DATASETS["openwebtext"].files
-    return (hub.file(repo, path) for path in hub.paths(repo, folder))
-
-
-def parquet_files(folder: str) -> Iterator[Path]:
-    """The parquet files in a folder, in order. Raises UserError where there are none."""
-    files = sorted(Path(folder).expanduser().glob("*.parquet"))
-    if not files:
-        raise UserError(f"data.rows.folder={folder} holds no parquet file: cse-data fetch openwebtext --to FOLDER")
-    yield from files
 
 
 def long_documents(

@@ -16,8 +16,8 @@ from PIL import Image
 from torch import Tensor
 
 from cse.data import hub_images
-from cse.data.stream import Stream, check_size
-from cse.data.usable import check_classes, check_share
+from cse.data.stream import Stream
+from cse.data.usable import check_labels, check_share
 from cse.errors import MissingResource, UserError
 from cse.ranges import Ascending, Count, Name, Natural, NonNegative, OneOf, PositiveShare, Seed, Share
 from cse.sources import hub
@@ -89,8 +89,7 @@ class Images(Stream[ImageBatch]):
         self.source_rows, self.labels = subset(labels, classes, per_class, subset_seed)
         self.names = [names[row] for row in self.source_rows]
         log.info("images     %d of %d classes, from %s", len(self), self.labels.max() + 1, self.where)
-        check_size(len(self), batch_size, self.where)
-        check_classes(self.labels, "images", self.where)
+        check_labels(self.labels, batch_size, "images", self.where)
         self.size, self.resize, self.normalize = size, resize, normalize
         self.crop = v2.RandomResizedCrop(size, scale=tuple(crop_scale))
         self.jitter = v2.ColorJitter(*jitter)
@@ -241,7 +240,10 @@ def _from_folder(folder: str, files: str | None) -> tuple[Callable[[int], hub_im
             f"paths.images={folder} holds no folders; it should hold one folder of images per class"
         ) from error
     if files is not None:
-        listed = {tuple(Path(line).parts[-2:]) for line in _lines(files)}
+        try:
+            listed = {tuple(Path(line).parts[-2:]) for line in Path(files).read_text().split()}
+        except OSError as error:
+            raise UserError(f"aux_modality.data.files={files} cannot be read: {error.strerror}") from error
         samples = [sample for sample in samples if Path(sample[0]).parts[-2:] in listed]
         if len(samples) < len(listed):
             raise UserError(f"{len(listed) - len(samples)} of the images listed in {files} are not in {folder}")
@@ -249,10 +251,3 @@ def _from_folder(folder: str, files: str | None) -> tuple[Callable[[int], hub_im
         raise UserError(f"paths.images={folder} holds no image (jpg, png, ...) in its folders")
     paths = [path for path, _ in samples]
     return paths.__getitem__, paths, np.array([label for _, label in samples])
-
-
-def _lines(files: str) -> list[str]:
-    try:
-        return Path(files).read_text().split()
-    except OSError as error:
-        raise UserError(f"aux_modality.data.files={files} cannot be read: {error.strerror}") from error

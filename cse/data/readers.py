@@ -113,42 +113,35 @@ def columns_of(file: Path, encoding: str) -> list[str]:
         raise UserError(f"{file} is empty")
     if kind(file) == ".jsonl":
         return list(_json_object(file, 1, first))
-    return next(_Table(file, encoding))
+    return next(_table(file, encoding))[1]
 
 
-class _Table:
-    """The rows of a .csv or .tsv file, its header first.
+def _table(file: Path, encoding: str) -> Iterator[tuple[int, list[str]]]:
+    """(the line that it begins on, cells) of each row of a .csv or .tsv file, its header first.
 
     Quotes are parsed strictly: a quote that is opened and not closed would otherwise swallow all rows after it.
     """
-
-    def __init__(self, file: Path, encoding: str):
-        self.file, self.line = file, 0
-        csv.field_size_limit(MAX_CELL_CHARACTERS)
-        lines = (line + "\n" for _, line in lines_of(file, encoding))
-        self.reader = csv.reader(lines, delimiter=DELIMITERS[kind(file)], strict=True)
-
-    def __iter__(self) -> Iterator[list[str]]:
-        return self
-
-    def __next__(self) -> list[str]:
-        """The next row; `line` is then the line that it begins on. Raises UserError for a row that is not CSV."""
-        self.line = self.reader.line_num + 1
-        try:
-            return next(self.reader)
-        except csv.Error as error:
-            raise UserError(
-                f"{self.file}, line {self.line}: {error}: a quoted cell must be closed, and a quote inside it doubled"
-            ) from error
+    csv.field_size_limit(MAX_CELL_CHARACTERS)
+    lines = (line + "\n" for _, line in lines_of(file, encoding))
+    reader = csv.reader(lines, delimiter=DELIMITERS[kind(file)], strict=True)
+    begin = 1
+    try:
+        for row in reader:
+            yield begin, row
+            begin = reader.line_num + 1
+    except csv.Error as error:
+        raise UserError(
+            f"{file}, line {begin}: {error}: a quoted cell must be closed, and a quote inside it doubled"
+        ) from error
 
 
 def _csv(file: Path, columns: list[str], encoding: str) -> Rows:
-    table = _Table(file, encoding)
-    header = next(table)
+    table = _table(file, encoding)
+    _, header = next(table)
     places = [header.index(name) for name in columns]
-    for row in table:
+    for line, row in table:
         if len(row) != len(header):
-            raise UserError(f"{file}, line {table.line}: {len(row)} fields, but the header has {len(header)}")
+            raise UserError(f"{file}, line {line}: {len(row)} fields, but the header has {len(header)}")
         yield tuple(row[place] or EMPTY for place in places)
 
 

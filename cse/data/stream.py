@@ -1,6 +1,5 @@
 """Endless batches of images or sound: batch `number` is a function of (seed, number) alone, and is prefetched."""
 
-import logging
 import os
 import time
 from collections.abc import Iterator
@@ -12,12 +11,9 @@ import torch
 from torch.utils.data import Dataset
 
 from cse.data.prefetch import prefetch
-from cse.errors import UserError
 from cse.generators import seeded
 from cse.ranges import Count, Natural, Seed
 from cse.types import Settings
-
-log = logging.getLogger(__name__)
 
 MAX_WORKERS = 8
 
@@ -71,11 +67,3 @@ class Stream(Dataset[B], Generic[B]):
             batch = next(made)
             self.seconds_waited += time.perf_counter() - started
             yield batch
-
-
-def check_size(items: int, batch_size: int, where: str) -> None:
-    """Raise UserError where the items do not fill one batch."""
-    if items < batch_size:
-        raise UserError(
-            f"{where} has {items} items, fewer than aux_modality.data.batch_size={batch_size}: lower it, or add data"
-        )

@@ -194,9 +194,11 @@ class Text:
             return self._hub()
         files = files_of(local)
         iterators = [read_rows(file, self.columns, self.encoding) for file in files]
-        contents = [_sha256(file) for file in files]
-        self.checksums = dict(zip(map(str, files), contents, strict=True))
-        return (row for rows in iterators for row in rows), _digest(*contents, self.columns, self.encoding)
+        for file in files:
+            with reading(file):
+                self.checksums[str(file)] = sha256(file)
+        digest = _digest(*self.checksums.values(), self.columns, self.encoding)
+        return (row for rows in iterators for row in rows), digest
 
     def _of_corpus(self, rows: Rows) -> Iterator[tuple[str, ...]]:
         """The rows of a published corpus, asked for only when one is read."""
@@ -239,8 +241,3 @@ def _with_noise(rows: Iterable[tuple[str, ...]], noise: Noise) -> Iterator[tuple
 
 def _digest(*parts: object) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
-
-
-def _sha256(file: Path) -> str:
-    with reading(file):
-        return sha256(file)

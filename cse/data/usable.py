@@ -73,7 +73,15 @@ def check_share(unusable: int, total: int, items: str, where: str, first: str) -
         )
 
 
-def check_classes(labels: np.ndarray, items: str, where: str) -> None:
-    """Warn where all items are of one class: a loss by labels then has no negatives."""
+def check_labels(labels: np.ndarray, batch_size: int, items: str, where: str) -> None:
+    """Raise UserError where there is less than one batch; warn of one class, where a loss by labels has no negatives.
+
+    items: what they are called; where: what holds them.
+    """
+    if len(labels) < batch_size:
+        raise UserError(
+            f"{where} has {len(labels)} items, fewer than aux_modality.data.batch_size={batch_size}: lower it, or add "
+            "data"
+        )
     if len(np.unique(labels)) == 1:
         log.warning("%s: all %d %s are of one class, so a loss by labels has no negatives", where, len(labels), items)

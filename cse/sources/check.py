@@ -8,6 +8,7 @@ import gzip
 import hashlib
 import os
 import re
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,7 +86,7 @@ def state_of(file: Path, expected: str, unpacked: bool = False) -> Literal["whol
     try:
         with gzip.open(file) as content:
             return "whole" if hashlib.file_digest(content, "sha256").hexdigest() == expected else "altered"
-    except (OSError, EOFError):
+    except (OSError, EOFError, zlib.error):
         return "altered"
 
 

@@ -7,12 +7,12 @@ the rest goes into a folder. What is there is not fetched again, and an interrup
 import csv
 import gzip
 import hashlib
-import logging
 import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -22,8 +22,6 @@ from cse.sources import hub
 from cse.sources.catalogue import DATASETS, Dataset
 from cse.sources.check import KNOWN, hub_sha256, read_sums, write_sums
 from cse.sources.web import download
-
-log = logging.getLogger("cse")
 
 SPLITS = ("dev", "test")  # of translated STS-B
 
@@ -133,7 +131,7 @@ def write_captions(url: str, target: Path) -> None:
         try:
             columns = [gzip.decompress(file.read_bytes()).decode().splitlines() for file in packed]
             rows = list(zip(listed.read_text(encoding="utf-8").split(), *columns, strict=True))
-        except (ValueError, OSError, EOFError) as error:
+        except (ValueError, OSError, EOFError, zlib.error) as error:
             raise MissingResource(f"flickr: what {url} sends is damaged ({error}): run it again") from error
     lines = [f"{image}\t{n}\t{caption.strip()}\n" for image, *five in rows for n, caption in enumerate(five)]
     content = "".join(lines).encode()

@@ -24,7 +24,7 @@ CONFIG = "config.json"
 WEIGHTS = (".safetensors", ".bin")
 LOADED = re.compile(r"(model|pytorch_model)(-\d+-of-\d+)?\.(safetensors|bin)")  # weights by these names alone
 SETTINGS = (".json", ".txt", ".model", ".vocab", ".bpe", ".codes", ".jinja")  # and tokenizers
-ROOTS = ("", "1_", "2_", "3_")  # folders of a sentence-transformers model: 1_Pooling, 2_Dense, ...
+LOADED_FROM = re.compile(r"([123]_[^/]*/)?[^/]+")  # the root, and a sentence-transformers model's 1_Pooling, 2_Dense
 
 
 @dataclass(frozen=True)
@@ -144,12 +144,7 @@ def model(repo: Repo) -> Path:
 
 def files_of_model(files: Sequence["RepoSibling"]) -> list["RepoSibling"]:
     """Those that loading needs: settings, tokenizer, and weights in one format, safetensors where they exist."""
-    mine = [
-        one
-        for one in files
-        if (folder := one.rfilename.rpartition("/")[0]) in ROOTS
-        or (one.rfilename.count("/") == 1 and folder[:2] in ROOTS)
-    ]
+    mine = [one for one in files if LOADED_FROM.fullmatch(one.rfilename)]
     weights = [one for one in mine if LOADED.fullmatch(one.rfilename.rpartition("/")[2])]
     safe = [one for one in weights if one.rfilename.endswith(".safetensors")]
     has_safe = any("/" not in one.rfilename for one in safe)

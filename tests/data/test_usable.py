@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cse.data.text import Text
-from cse.data.usable import check_classes, usable
+from cse.data.usable import check_labels, usable
 from cse.errors import UserError
 
 
@@ -47,8 +47,8 @@ def test_more_than_one_percent_is_refused_and_leaves_no_cache(tmp_path):
 
 
 def test_one_class_is_said(caplog):
-    check_classes(np.zeros(12), "clips", "folder")
+    check_labels(np.zeros(12), 4, "clips", "folder")
     assert "folder: all 12 clips are of one class" in caplog.text
     caplog.clear()
-    check_classes(np.array([0, 1]), "clips", "folder")
+    check_labels(np.array([0, 1]), 2, "clips", "folder")
     assert not caplog.text

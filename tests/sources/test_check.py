@@ -1,5 +1,7 @@
 """`cse-data check`: whole, altered and missing files of made-up and of real copies."""
 
+import gzip
+import random
 import shutil
 from pathlib import Path
 
@@ -35,6 +37,14 @@ def test_large_files_of_the_hubs_cache_by_their_names(tmp_path):
     assert states(tmp_path) == {"aaa.bin": "whole", "other.bin": "altered"}
     (tmp_path / ("0" * 64)).unlink()
     assert states(tmp_path)["other.bin"] == "missing"
+
+
+def test_a_damaged_gzip_file_is_altered(tmp_path):
+    content = bytearray(gzip.compress(random.Random(0).randbytes(2000)))
+    for place in (0, 12, 1000):
+        content[place] ^= 0xFF
+        (tmp_path / "val.tsv.gz").write_bytes(content)
+        assert states(tmp_path) == {"val.tsv.gz": "altered", "train.tsv.gz": "missing", "test_2016.tsv.gz": "missing"}
 
 
 def test_a_folder_of_which_nothing_is_known_is_refused(tmp_path):
