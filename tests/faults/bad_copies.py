@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from bad_files import TEXT, Runs, torch_file
+from bad_files import TEXT
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
@@ -37,11 +37,6 @@ def cut(name: str, share: float = 0.5) -> Callable[[Path], None]:
 
 def gone(*names: str) -> Callable[[Path], None]:
     return lambda folder: [(folder / name).unlink() for name in names]
-
-
-def instead(name: str, content: str | bytes) -> Callable[[Path], object]:
-    """Another file in place of the weights."""
-    return lambda folder: (gone("model.safetensors")(folder), written(name, content)(folder))
 
 
 def tensors(change: Callable[[dict[str, torch.Tensor]], object], name: str = "model.safetensors") -> Callable:
@@ -103,26 +98,13 @@ TWO = (("Transformer", ""), ("Pooling", "1_Pooling"))
 CLS = {"pooling_mode_cls_token": True}
 DENSE = {"in_features": 32, "out_features": 8, "bias": False, "activation_function": "torch.nn.modules.activation.Tanh"}
 WEIGHT = {"linear.weight": torch.zeros(8, 32)}
-INDEX = {"metadata": {}, "weight_map": {"a": "model-00001-of-00002.safetensors"}}
-LAYER = "bert.encoder.layer.1.output.dense.weight"
-CHECKPOINTS: dict[str, Callable[[Path], object]] = {
-    "no_config": gone("config.json"), "config_list": written("config.json", "[]"), "config_cut": cut("config.json"),
-    "config_empty": written("config.json", ""), "config_unknown": config(model_type="nothing", architectures=["No"]),
-    "config_t5": config(model_type="t5", architectures=["T5Model"]), "config_vit": config(model_type="vit"),
-    "config_remote": config(model_type="own", auto_map={"AutoConfig": "own.Own", "AutoModel": "own.Model"}),
-    "hidden_size": config(hidden_size=48), "heads": config(num_attention_heads=5), "vocabulary": config(vocab_size=9),
-    "layers_text": config(num_hidden_layers="two"), "no_weights": gone("model.safetensors"),
-    "weights_cut": cut("model.safetensors"), "weights_text": written("model.safetensors", TEXT),
-    "weights_empty": written("model.safetensors", ""), "weights_none": tensors(dict.clear),
-    "weights_nan": tensors(lambda held: held[LAYER].fill_(torch.nan)),
-    "weights_less": tensors(lambda held: held.pop(LAYER)),
-    "weights_shape": tensors(lambda held: held.update({LAYER: torch.zeros(2, 3)})),
-    "weights_int": tensors(lambda held: held.update({LAYER: torch.zeros(32, 64, dtype=torch.int8)})),
-    "pickle": instead("pytorch_model.bin", torch_file(Runs())),
-    "no_tokenizer": gone("tokenizer.json"), "tokenizer_cut": cut("tokenizer.json"),
-    "tokenizer_list": written("tokenizer.json", "[]"),
-    "tokenizer_special": gone("tokenizer.json", "tokenizer_config.json"),
-    "index_missing": instead("model.safetensors.index.json", json.dumps(INDEX)),
+INDEX = json.dumps({"metadata": {}, "weight_map": {"a": "model-00001-of-00002.safetensors"}})
+CHECKPOINTS: dict[str, Callable[[Path], object]] = {  # more in tests/model/test_integrity.py
+    "no_config": gone("config.json"), "config_unknown": config(model_type="nothing", architectures=["No"]),
+    "config_vit": config(model_type="vit"), "heads": config(num_attention_heads=5), "vocabulary": config(vocab_size=9),
+    "no_weights": gone("model.safetensors"), "weights_none": tensors(dict.clear),
+    "index_missing": lambda folder: (gone("model.safetensors")(folder),
+                                     written("model.safetensors.index.json", INDEX)(folder)),
     "st_modules_text": written("modules.json", TEXT), "st_modules_dict": written("modules.json", "{}"),
     "st_modules_none": written("modules.json", "[]"), "st_unknown": modules(*TWO, ("CNN", "2_CNN"),
     **{"1_Pooling__config": CLS}),
@@ -180,11 +162,9 @@ def set_cell(place: int, value: str, every: bool = False) -> Callable[[list[list
 DEV = "STS/STSBenchmark/sts-dev.csv"
 SCORED: dict[str, Callable[[Path], object]] = {
     "gold_text": scored(set_cell(4, "five")), "gold_nan": scored(set_cell(4, "nan")),
-    "gold_scale": scored(set_cell(4, "9")),
-    "gold_equal": scored(set_cell(4, "3", every=True)), "columns": written(DEV, TEXT), "empty": written(DEV, ""),
+    "gold_scale": scored(set_cell(4, "9")), "gold_equal": scored(set_cell(4, "3", every=True)),
+    "empty": written(DEV, ""), "one": scored(lambda rows: rows.__delitem__(slice(1, None))),
     "latin": lambda folder: (folder / DEV).write_bytes((folder / DEV).read_bytes().replace(b"ka", b"\xe4")),
-    "folder": lambda folder: ((folder / DEV).unlink(), (folder / DEV).mkdir()),
-    "one": scored(lambda rows: rows.__delitem__(slice(1, None))), "blank": scored(set_cell(5, " ", every=True)),
 }  # fmt: skip
 
 

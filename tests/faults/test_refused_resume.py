@@ -2,10 +2,16 @@
 
 import hashlib
 import json
+import os
+import re
 import shutil
 from pathlib import Path
 
+import bad_copies
 import pytest
+
+import cse
+from cse.errors import UserError
 
 
 @pytest.fixture(scope="module")
@@ -26,21 +32,32 @@ def content(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-@pytest.mark.parametrize("bad", [["trainer.lr=1e-5"], ["seed=7"], ["trainer.batch_size=16"], ["model.pooling=mean"],
-                                 ["paths.senteval=/no/such/folder"], ["trainer.lr=-1"]])  # fmt: skip
-def test_a_refused_resume_can_be_resumed(run, cse_train, capsys, bad):
-    before = content(run)
-    assert cse_train([f"resume={run}", "trainer.max_steps=8", *bad]) == 2
-    assert len(capsys.readouterr().err.strip().splitlines()) == 1
-    assert content(run) == before
+@pytest.mark.parametrize("bad", ["trainer.lr=1e-5", "seed=7", "trainer.batch_size=16", "model.pooling=mean", "nokey=1",
+                                 "objective=barlow", "data.limit=50", "paths.senteval=/no/such/folder"])  # fmt: skip
+def test_a_resume_that_would_be_another_run_is_refused(finished, bad):
+    before = content(finished)
+    with pytest.raises(UserError, match=rf"(?<![\w.]){re.escape(bad.partition('=')[0])}|/no/such") as refused:
+        cse.train(f"resume={finished}", "trainer.max_steps=8", bad)
+    assert len(str(refused.value).splitlines()) == 1
+    assert content(finished) == before
+
+
+def test_a_refused_resume_can_be_resumed(run, cse_train):
+    assert cse_train([f"resume={run}", "trainer.max_steps=8", "trainer.lr=1e-5"]) == 2
     assert cse_train([f"resume={run}", "trainer.max_steps=8"]) == 0
     assert json.loads((run / "results.json").read_text())["steps"] == 8
 
 
-def test_a_folder_that_holds_a_run_is_left_alone(run, small_run, cse_train):
-    before = content(run)
-    assert cse_train([*small_run, "trainer.lr=1e-5"]) == 2
-    assert content(run) == before
+@pytest.mark.parametrize("change", bad_copies.RESUMED)
+def test_a_damaged_run_is_not_gone_on_with(finished, tmp_path, change):
+    bad_copies.write_copies(tmp_path, finished, {change: bad_copies.RESUMED[change]})
+    before = content(tmp_path)
+    named = "random states" if change == "state_random" else str(tmp_path / change)
+    with pytest.raises(UserError, match=re.escape(named)) as refused:
+        cse.train(f"resume={tmp_path / change}")
+    assert len(str(refused.value).splitlines()) == 1
+    assert content(tmp_path) == before
+    assert os.listdir(tmp_path) == [change]
 
 
 @pytest.mark.parametrize("damage", [
