@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from made_up import WORDS
 from safetensors.torch import load_file
 from tiny_encoders import ARCHITECTURES, BIDIRECTIONAL, DECODERS
 
@@ -31,13 +30,6 @@ CASES = [
     pytest.param(*case, marks=[] if case in EVERY_DAY else pytest.mark.nightly)
     for case in [*product(ARCHITECTURES, RUNS), *product(DECODERS, BOTH_WAYS)]
 ]
-
-
-@pytest.fixture(scope="module")
-def documents(tmp_path_factory) -> Path:
-    path = tmp_path_factory.mktemp("documents") / "documents.txt"
-    path.write_text("\n".join(" ".join(WORDS[(i + 3 * j) % len(WORDS)] for j in range(80)) for i in range(60)) + "\n")
-    return path
 
 
 def arguments(small_run: list[str], folder: str, kind: str, steps: int, out: Path) -> list[str]:
@@ -113,18 +105,6 @@ def test_a_head_that_no_loss_reads_cannot_be_untied(tiny_bert, small_run, cse_tr
     run = [*arguments(small_run, tiny_bert, "bert", 4, tmp_path / "run"), "model.lm_head=copy"]
     assert cse_train(run) == 2
     assert "has no masked-language-model loss here (objective.mlm_weight=0.1 gives" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("kind", ["modernbert", "qwen3"])
-def test_equal_views_are_refused(tiny, small_run, cse_train, tmp_path, capsys, kind):
-    """ModernBERT, Nomic, EuroBERT and decoders come without dropout, and SimCSE's views differ by nothing else."""
-    run = arguments(small_run, tiny(kind), kind, 4, tmp_path / "run")
-    capsys.readouterr()  # what making the encoder said
-    assert cse_train(run) == 2
-    err = capsys.readouterr().err
-    assert "trains without dropout, so 2 views of a sentence would be equal" in err
-    assert "augmentation.p=0.1" in err
-    assert len(err.strip().splitlines()) == 1
 
 
 def test_images_beside_an_architecture_that_cannot_take_them(tiny, small_run, cse_train, images, tmp_path, capsys):

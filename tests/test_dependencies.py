@@ -1,7 +1,6 @@
-"""What is imported is declared, what cse reads of a library's inside is still there, and text needs text only."""
+"""What is imported is declared, and text needs text only."""
 
 import ast
-import importlib
 import subprocess
 import sys
 import tomllib
@@ -22,16 +21,6 @@ NOT_IMPORTED = {
     "sentence-transformers": "a run's last words say to load best/ with it",
     "sentencepiece": "transformers imports it for model=deberta_v3, whose tokenizer is an spm.model",
     "tensorboard": "torch.utils.tensorboard imports it",
-}
-INTERNALS = {  # name -> where it is read
-    "torchvision.transforms.v2.functional._color:_hsv_to_rgb": "cse.data.images",
-    "torchvision.transforms.v2.functional._color:_rgb_to_hsv": "cse.data.images",
-    "transformers.masking_utils:create_bidirectional_mask": "cse.model.architecture",
-    "transformers:MODEL_MAPPING": "cse.model.architecture",
-    "huggingface_hub.errors:GatedRepoError": "cse.sources.hub",
-    "huggingface_hub.errors:OfflineModeIsEnabled": "cse.sources.hub",
-    "httpx2:TransportError": "cse.sources.hub",
-    "itables.javascript:generate_init_offline_itables_html": "cse.report.page",
 }
 
 
@@ -70,12 +59,6 @@ def test_what_is_pinned_is_what_is_allowed():
     for one in map(Requirement, PROJECT["dependencies"] + EXTRAS):
         if version := pins.get(canonicalize_name(one.name)):
             assert one.specifier.contains(version), f"{one} but {version} is pinned"
-
-
-@pytest.mark.parametrize("name", INTERNALS)
-def test_what_libraries_keep_to_themselves_is_still_there(name):
-    module, _, attribute = name.partition(":")
-    assert hasattr(importlib.import_module(module), attribute), f"{name} moved: mend {INTERNALS[name]}"
 
 
 @pytest.mark.nightly

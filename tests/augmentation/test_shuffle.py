@@ -65,17 +65,3 @@ def test_every_place_and_every_order_is_equally_likely():
     assert counts == pytest.approx([1000] * 6, abs=120)
     places = np.array([shuffle(0.5).tokens(np.arange(8), rng) != np.arange(8) for _ in range(6000)])[:, 1:-1]
     assert places.mean(0) == pytest.approx([2 / 6] * 6, abs=0.03)
-
-
-def test_branches_differ_and_a_seed_repeats():
-    ids = np.arange(30)
-    rng = np.random.default_rng(5)
-    first, second = (shuffle(0.5).tokens(ids, rng) for _ in range(2))
-    assert (first != second).any()
-    assert (first == shuffle(0.5).tokens(ids, np.random.default_rng(5))).all()
-
-
-@pytest.mark.parametrize("tokens", [[], [7]])
-def test_nothing_to_permute(tokens):
-    ids = np.array([101, *tokens, 102])
-    assert shuffle(0.5).tokens(ids, np.random.default_rng(0)).tolist() == ids.tolist()

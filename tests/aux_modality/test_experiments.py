@@ -78,15 +78,6 @@ def test_cifar_changes_only_the_images(model):
     assert values(cfg) == VALUES["visual", "simcse", model]
 
 
-def test_the_command_line_has_the_last_word():
-    cfg = composed("experiment=visualcse", "model=roberta", "aux_modality.loss=simclr", "trainer.lr=1e-4")
-    assert (cfg.model.name, cfg.aux_modality.loss, cfg.trainer.lr) == ("roberta-base", "simclr", 1e-4)
-
-
-def test_none_is_empty():
-    assert not composed().aux_modality
-
-
 def test_a_variant_without_what_it_varies_is_refused(small_run, cse_train, capsys):
     assert cse_train([*small_run, "variant=released"]) == 2
     err = capsys.readouterr().err.strip().splitlines()

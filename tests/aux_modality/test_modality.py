@@ -36,39 +36,30 @@ def expected(rows: torch.Tensor) -> torch.Tensor:
     return contrast(*rows.chunk(2), LABELS, 0.07)
 
 
-def test_own_head():
-    aux = modality()
-    aux.bind(text_head=MLPHead(8))
-    rows = pooled()
-    assert torch.equal(aux.loss(rows, LABELS).total, expected(aux.head(rows)))
-    assert sorted(dict(aux.named_parameters())) == ["head.linear.bias", "head.linear.weight"]
-
-
-def test_text_then_own_head_is_as_wide_as_the_text_head_gives():
+@pytest.mark.parametrize(
+    ("mode", "through", "trained"),
+    [
+        ("own", lambda aux, text, rows: aux.head(rows), "aux"),
+        ("text_then_own", lambda aux, text, rows: aux.head(text(rows)), "both"),
+        ("shared", lambda aux, text, rows: text(rows), "text"),
+        ("none", lambda aux, text, rows: rows, ""),
+    ],
+)
+def test_heads(mode, through, trained):
+    """What the rows go through, and what the aux update trains; an own head is as wide as the text's gives."""
     text = WideHead(8)
-    aux = modality(head_mode="text_then_own")
-    aux.bind(text_head=text)
-    assert aux.head.linear.in_features == 12
-    rows = pooled()
-    assert torch.equal(aux.loss(rows, LABELS).total, expected(aux.head(text(rows))))
-    assert {id(p) for p in text.parameters()} < {id(p) for p in aux.parameters()}  # so the aux update trains it too
-
-
-def test_shared_head():
-    text = MLPHead(8)
-    aux = modality(head_mode="shared", head=None)
+    aux = modality(head_mode=mode, head=None if mode == "shared" else MLPHead)
     aux.bind(text_head=text)
     rows = pooled()
-    assert torch.equal(aux.loss(rows, LABELS).total, expected(text(rows)))
-    aux.loss(rows, LABELS).total.backward()
-    assert text.linear.weight.grad.norm() > 0
-
-
-def test_no_head_is_the_papers_text():
-    aux = modality(head_mode="none")
-    rows = pooled()
-    assert torch.equal(aux.loss(rows, LABELS).total, expected(rows))
-    assert not list(aux.parameters())
+    loss = aux.loss(rows, LABELS).total
+    assert torch.equal(loss, expected(through(aux, text, rows)))
+    ours = {id(parameter) for parameter in aux.parameters()}
+    theirs = {id(parameter) for parameter in text.parameters()}
+    assert bool(ours - theirs) == (trained in ("aux", "both"))
+    assert (theirs <= ours) == (trained in ("text", "both"))
+    if trained in ("text", "both"):
+        loss.backward()
+        assert text.weight.grad.norm() > 0
 
 
 @pytest.mark.parametrize("mode", ["text_then_own", "shared"])
@@ -83,12 +74,6 @@ def test_an_objective_without_head(mode):
 def test_own_head_needs_one():
     with pytest.raises(UserError, match=r"head_mode=own needs aux_modality.head"):
         modality(head=None)
-
-
-def test_the_loop_finds_the_settings():
-    aux = modality(weight=0.2, order="text_first", optimizer="joint", lr=3e-6, schedule="linear", clip=None)
-    found = (aux.weight, aux.order, aux.optimizer, aux.lr, aux.weight_decay, aux.schedule, aux.clip)
-    assert found == (0.2, "text_first", "joint", 3e-6, 0.0, "linear", None)
 
 
 def test_a_projection_only_where_widths_differ(caplog):

@@ -283,7 +283,6 @@ def test_pooler_decides_what_is_scored():
     [
         ({"weights": [1.0]}, "objective.weights has 1 values for the 2 positives of objective.m=3"),
         ({"pooler": "mlp_whitening", "kind": "none"}, "pooler=mlp_whitening needs a whitening"),
-        ({"num_groups": 5}, "num_groups=5 does not divide the width 12; valid: 1, 2, 3, 4, 6, 12"),
         ({"source": "shared_backbone", "shuffle": False}, "makes each positive equal to its anchor"),
         ({"source": "shared_backbone", "kind": "none"}, "makes each positive equal to its anchor"),
         ({"source": "shared_backbone", "layout": "chunked"}, "makes each positive equal to its anchor"),
