@@ -101,7 +101,7 @@ def published_sts(batcher: Encode, files: Files) -> tuple[float, float, float]:
 def bench_sts(given: argparse.Namespace, config: DictConfig, tasks: list[str], command: str) -> None:
     evaluator = instantiate(config.eval.sts)
     files = {task: files_of(evaluator.folder, task, given.kept) for task in tasks}
-    evaluator.tasks = {task: found.scored for task, found in files.items()}
+    evaluator.tasks = {"test": {task: found.scored for task, found in files.items()}}
     theirs: list[dict[str, tuple[float, float, float]]] = []
     ours: list[float] = []
     for _ in range(given.rounds):
@@ -201,7 +201,7 @@ def published_transfer(batcher: Encode, parts: Parts, scheme: str, outer: int) -
 
 def our_transfer(encode: Encode, suite: transfer.Transfer) -> Way:
     """encode remembers, so that the suite's own call to it, after the first, is a look-up."""
-    (task,) = suite.tasks
+    (task,) = suite.data
     started = synchronized()
     encode([text for e in suite.data[task].values() for texts in e.sentences for text in texts])
     between = synchronized()

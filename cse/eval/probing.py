@@ -4,10 +4,7 @@ Ten tasks of 100k / 10k / 10k sentences, one file each: `tr|va|te TAB label TAB 
 its scheme are those of SST (a given dev set). N rows.
 """
 
-import logging
-import time
 from functools import partial
-from operator import itemgetter
 from pathlib import Path
 from typing import Annotated
 
@@ -20,12 +17,9 @@ from cse.eval.senteval.folder import words
 from cse.eval.senteval.suite import Suite, embedded
 from cse.eval.senteval.transfer_data import Parts, in_sentevals_order
 from cse.eval.senteval.validation import Mode, Procedure, given_split
-from cse.progress import track
 from cse.provenance import Items, Provenance
 from cse.ranges import Name, OneOf
 from cse.types import Encode
-
-log = logging.getLogger(__name__)
 
 FILES = {  # in the order of DeCLUTR's Table S4
     "Length": "sentence_length",
@@ -60,36 +54,20 @@ class Probing(Suite):
         classifiers: dict[Mode, Procedure],
         allow_partial: bool = False,
     ):
-        super().__init__(mode, classifiers)
-        self.tasks = list(tasks)
         if folder is None and senteval is not None:
             folder = str(Path(senteval).parent / "probing")
         what = "the folder data/probing of facebookresearch/SentEval"
-        self.folder = DataFolder(folder, "eval.probing.folder", what, allow_partial)
+        data = DataFolder(folder, "eval.probing.folder", what, allow_partial)
+        super().__init__(data, {task: partial(read, task=task) for task in tasks}, mode, classifiers)
 
-    def prepare(self) -> None:
-        """Read the files of all tasks. Raises MissingResource or UserError."""
-        if self.data:
-            return
-        self.data = self.folder.present({task: partial(read, task=task) for task in self.tasks})
-        self.folder.need(self.data)
-
-    def __call__(self, encode: Encode, split: str) -> dict[str, float]:
-        """Accuracy and dev accuracy of each task, one task in memory at a time."""
-        self.prepare()
-        scores: dict[str, float] = {}
-        for task, parts in track(list(self.data.items()), itemgetter(0)):
-            # one task at a time: each holds 120k sentences of its own
-            start = time.perf_counter()
-            vectors = embedded(encode, parts.values())
-            x = {part: np.asarray(vectors(examples.sentences[0]), np.float32) for part, examples in parts.items()}
-            y = {part: examples.labels_N for part, examples in parts.items()}
-            accuracies = given_split(x, y, self.settings["fit"])
-            self.scored[f"{task}/accuracy"] = Items("accuracy", accuracies.predicted_N, y["test"])
-            scores[f"{task}/accuracy"] = accuracies.test
-            scores[f"{task}/dev_accuracy"] = accuracies.dev
-            log.info("%s %.2f (%.0f s)", task, accuracies.test, time.perf_counter() - start)
-        return scores | self.averages(scores)
+    def score_task(self, task: str, parts: Parts, encode: Encode) -> dict[str, float]:
+        """Accuracy and dev accuracy; only this task's 120k sentences are in memory."""
+        vectors = embedded(encode, parts.values())
+        x = {part: np.asarray(vectors(examples.sentences[0]), np.float32) for part, examples in parts.items()}
+        y = {part: examples.labels_N for part, examples in parts.items()}
+        accuracies = given_split(x, y, self.settings["fit"])
+        self.scored[f"{task}/accuracy"] = Items("accuracy", accuracies.predicted_N, y["test"])
+        return {"accuracy": accuracies.test, "dev_accuracy": accuracies.dev}
 
     def provenance(self) -> Provenance:
         """The classifier, the rows of each task, and the files."""

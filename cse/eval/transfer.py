@@ -4,11 +4,8 @@ u, v are the embeddings of a sentence, or of a pair's sentences. D embedding wid
 """
 
 import dataclasses
-import logging
-import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from operator import itemgetter
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -20,12 +17,9 @@ from cse.eval.senteval.pairs import read_sickr, read_stsb
 from cse.eval.senteval.suite import Suite, embedded
 from cse.eval.senteval.transfer_data import Parts
 from cse.eval.senteval.validation import Mode, Procedure, cross_validation, given_split, nested_cross_validation
-from cse.progress import track
 from cse.provenance import Items, Provenance
 from cse.ranges import Name, OneOf
 from cse.types import Encode, Nature
-
-log = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,58 +79,47 @@ class Transfer(Suite):
         regression: Any,
         allow_partial: bool = False,
     ):
-        super().__init__(mode, classifiers)
-        self.tasks = list(tasks)
-        self.folder, self.regression = SentEvalFolder(senteval, allow_partial), regression
+        reads = {task: TASKS[task].read for task in tasks}
+        super().__init__(SentEvalFolder(senteval, allow_partial), reads, mode, classifiers)
+        self.regression = regression
         self.folds: dict[str, list[float]] = {}  # accuracy of each outer fold, of the encoder scored last
-
-    def prepare(self) -> None:
-        """Read all tasks. Raises MissingResource or UserError."""
-        if not self.data:
-            self.data = self.folder.present({task: TASKS[task].read for task in self.tasks})
-            self.folder.need(self.data)
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         """Scores of every task that has data; all their sentences go to `encode` in one call."""
         self.prepare()
-        vectors = embedded(encode, [examples for parts in self.data.values() for examples in parts.values()])
-        scores: dict[str, float] = {}
-        for task, parts in track(list(self.data.items()), itemgetter(0)):
-            start = time.perf_counter()
-            statistics = self._score(task, parts, vectors)
-            log.info("%s %s (%.0f s)", task, statistics, time.perf_counter() - start)
-            scores |= {f"{task}/{statistic}": value for statistic, value in statistics.items()}
-        return scores | self.averages(scores)
+        examples = [examples for parts in self.data.values() for examples in parts.values()]
+        return super().__call__(embedded(encode, examples), split)
 
-    def _score(self, name: str, parts: Parts, vectors: Encode) -> dict[str, float]:
-        task = TASKS[name]
+    def score_task(self, task: str, parts: Parts, encode: Encode) -> dict[str, float]:
+        """Accuracies, with F1 where the task reports it, or the regression's statistics."""
+        about = TASKS[task]
         x = {
-            part: features([np.asarray(vectors(texts), np.float32) for texts in e.sentences], task.scheme)
+            part: features([np.asarray(encode(texts), np.float32) for texts in e.sentences], about.scheme)
             for part, e in parts.items()
         }
         y = {part: examples.labels_N for part, examples in parts.items()}
-        if task.scheme == "regression":
+        if about.scheme == "regression":
             scores, predicted_N = self.regression.run(x, y)
-            self.scored[f"{name}/spearman"] = Items("spearman", predicted_N, y["test"])
+            self.scored[f"{task}/spearman"] = Items("spearman", predicted_N, y["test"])
             return scores
         classifier, k = self.settings["fit"], self.settings["kfold"]
-        if task.scheme == "nested":
+        if about.scheme == "nested":
             accuracies = nested_cross_validation(x["all"], y["all"], classifier, k)
-            self.folds[name] = accuracies.folds
-        elif task.scheme == "cross":
+            self.folds[task] = accuracies.folds
+        elif about.scheme == "cross":
             accuracies = cross_validation(x, y, classifier, k)
-        elif task.scheme == "snli":
+        elif about.scheme == "snli":
             accuracies = given_split(x, y, dataclasses.replace(classifier, **self.settings["snli"]))
         else:
             accuracies = given_split(x, y, classifier)
-        gold_N = y["all"] if task.scheme == "nested" else y["test"]
-        self.scored[f"{name}/accuracy"] = Items("accuracy", accuracies.predicted_N, gold_N)
+        gold_N = y["all"] if about.scheme == "nested" else y["test"]
+        self.scored[f"{task}/accuracy"] = Items("accuracy", accuracies.predicted_N, gold_N)
         scores = {"accuracy": accuracies.test, "dev_accuracy": accuracies.dev}
-        if task.f1:
+        if about.f1:
             from sklearn.metrics import f1_score
 
             scores["f1"] = round(100 * float(f1_score(gold_N, accuracies.predicted_N)), 2)
-            self.scored[f"{name}/f1"] = Items("f1", accuracies.predicted_N, gold_N)
+            self.scored[f"{task}/f1"] = Items("f1", accuracies.predicted_N, gold_N)
         return scores
 
     def provenance(self) -> TransferProvenance:

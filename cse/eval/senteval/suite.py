@@ -1,16 +1,23 @@
 """What SentEval's two suites of linear classifiers share: modes, rows, averages, and one pass through the encoder."""
 
-from collections.abc import Iterable, Iterator, Mapping
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import ClassVar
+from operator import itemgetter
+from typing import Any, ClassVar
 
 import numpy as np
 
 from cse.eval.score import ACCURACY, AVERAGE, DEV_ACCURACY, MemoizedEncode
+from cse.eval.senteval.files import DataFolder
 from cse.eval.senteval.transfer_data import Examples, Parts
 from cse.eval.senteval.validation import Mode, Procedure
+from cse.progress import track
 from cse.provenance import ItemScores, RowCounts
 from cse.types import Encode, Evaluator, Nature
+
+log = logging.getLogger(__name__)
 
 
 class Suite(Evaluator):
@@ -27,10 +34,38 @@ class Suite(Evaluator):
     averaged: tuple[str, ...]
     """The tasks of the average, which appears when all of them were scored."""
 
-    def __init__(self, mode: Mode, classifiers: dict[Mode, Procedure]):
+    def __init__(
+        self,
+        folder: DataFolder,
+        reads: Mapping[str, Callable[[Any], Parts]],
+        mode: Mode,
+        classifiers: dict[Mode, Procedure],
+    ):
+        self.folder, self.reads = folder, reads
         self.mode, self.settings = mode, classifiers[mode]
         self.data: dict[str, Parts] = {}
         self.scored: ItemScores = {}
+
+    def score_task(self, task: str, parts: Parts, encode: Encode) -> dict[str, float]:
+        """The statistics of one task; what they are computed from goes to `scored`."""
+        raise NotImplementedError
+
+    def prepare(self) -> None:
+        """Read all tasks. Raises MissingResource or UserError."""
+        if not self.data:
+            self.data = self.folder.present(self.reads)
+            self.folder.need(self.data)
+
+    def __call__(self, encode: Encode, split: str) -> dict[str, float]:
+        """Scores of every task that has data, one after the other."""
+        self.prepare()
+        scores: dict[str, float] = {}
+        for task, parts in track(list(self.data.items()), itemgetter(0)):
+            start = time.perf_counter()
+            statistics = self.score_task(task, parts, encode)
+            log.info("%s %s (%.0f s)", task, statistics, time.perf_counter() - start)
+            scores |= {f"{task}/{statistic}": value for statistic, value in statistics.items()}
+        return scores | self.averages(scores)
 
     def averages(self, scores: dict[str, float]) -> dict[str, float]:
         """`average` and `dev_average` of the accuracies of `averaged`; {} if one of these tasks has no data."""
