@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import io
 import json
 import re
 import threading
@@ -178,3 +179,12 @@ def serve(hub: ToyHub) -> ThreadingHTTPServer:
     hub.url = f"http://127.0.0.1:{server.server_address[1]}"
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server
+
+
+def parquet(**columns: list) -> bytes:
+    """A Parquet file of these columns."""
+    import pyarrow.parquet
+
+    file = io.BytesIO()
+    pyarrow.parquet.write_table(pyarrow.table(columns), file)
+    return file.getvalue()

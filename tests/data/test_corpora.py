@@ -1,14 +1,12 @@
 import csv
 import hashlib
-import io
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow
-import pyarrow.parquet
 import pytest
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
+from toy_hub import parquet
 
 from cse.data import corpora
 from cse.errors import MissingResource, UserError
@@ -35,7 +33,7 @@ def write(folder, name):
             )
     else:
         rows = {"gem_id": ["0", "1"], "source": ["Normal one.", "Normal two."], "target": ["One.", "Two."]}
-        pyarrow.parquet.write_table(pyarrow.table(rows), path)
+        path.write_bytes(parquet(**rows))
     return str(path)
 
 
@@ -121,18 +119,13 @@ def test_published_counts():
     assert 1_000_000 in DATASETS["wiki1m"].rows
 
 
-def parquet(texts: list[str]) -> bytes:
-    file = io.BytesIO()
-    pyarrow.parquet.write_table(pyarrow.table({"text": texts}), file)
-    return file.getvalue()
-
-
 @pytest.fixture
 def openwebtext(toy_hub):
     """Its parquet files and, as in the repository, a script that is of no use."""
     words = {"train-00000-of-00002": (3, 5, 4), "train-00001-of-00002": (9, 2, 8, 7)}
     files = {
-        f"plain_text/{name}.parquet": parquet(["  word \n\n" * n for n in counts]) for name, counts in words.items()
+        f"plain_text/{name}.parquet": parquet(text=["  word \n\n" * n for n in counts])
+        for name, counts in words.items()
     }
     toy_hub.add("datasets/Skylion007/openwebtext", {"openwebtext.py": b"x = 1\n", **files})
     return toy_hub
@@ -157,7 +150,7 @@ def test_files_after_the_last_document_are_not_fetched(openwebtext):
 def test_units_can_be_a_tokenizers_pieces(toy_hub, tiny_bert):
     """A word of the made-up tokenizer's vocabulary is one piece, another is one a letter."""
     toy_hub.add("models/lab/letters", Path(tiny_bert))
-    toy_hub.add("datasets/Skylion007/openwebtext", {"plain_text/train.parquet": parquet(["kadan lofel", "abcde"])})
+    toy_hub.add("datasets/Skylion007/openwebtext", {"plain_text/train.parquet": parquet(text=["kadan lofel", "abcde"])})
     assert list(corpora.openwebtext(5, "lab/letters", None)) == [("abcde",)]
 
 

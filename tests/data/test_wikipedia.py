@@ -1,13 +1,11 @@
 import hashlib
-import io
 from collections import Counter
 from pathlib import Path
 
-import pyarrow
-import pyarrow.parquet
 import pytest
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
+from toy_hub import parquet
 
 from cse.data.wikipedia import sample, sentence_splitter, wikipedia
 from cse.errors import UserError
@@ -78,11 +76,12 @@ def test_full_stops_without_blanks():
 @pytest.fixture
 def dump(toy_hub):
     """A hub whose German Wikipedia is ARTICLES."""
-    file = io.BytesIO()
-    pyarrow.parquet.write_table(pyarrow.table({"id": [str(i) for i in range(300)], "text": ARTICLES}), file)
     part = "- config_name: 20231101.de\n  data_files:\n  - split: train\n    path: 20231101.de/train-*\n"
     card = f"---\nconfigs:\n{part}---\n"
-    files = {"README.md": card.encode(), "20231101.de/train-00000-of-00001.parquet": file.getvalue()}
+    files = {
+        "README.md": card.encode(),
+        "20231101.de/train-00000-of-00001.parquet": parquet(id=[str(i) for i in range(300)], text=ARTICLES),
+    }
     toy_hub.add("datasets/wikimedia/wikipedia", files)
     return toy_hub
 

@@ -8,9 +8,8 @@ import tarfile
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow
 import pytest
-from pyarrow import parquet
+from toy_hub import parquet
 from toy_web import serving
 
 from cse.config import groups
@@ -87,12 +86,10 @@ def test_a_tar_of_the_hub_is_unpacked(toy_hub, tmp_path):
 
 
 def test_translations_become_the_files_that_the_evaluator_reads(toy_hub, tmp_path):
-    table = pyarrow.table({"sentence1": ["a,b"], "sentence2": ["c"], "similarity_score": [2.5]})
-    file = io.BytesIO()
-    parquet.write_table(table, file)
+    file = parquet(sentence1=["a,b"], sentence2=["c"], similarity_score=[2.5])
     parts = "".join(f"  - split: {split}\n    path: de/{split}.parquet\n" for split in ("dev", "test"))
     yaml = f"---\nconfigs:\n- config_name: de\n  data_files:\n{parts}---\n"
-    files = {f"de/{split}.parquet": file.getvalue() for split in ("dev", "test")}
+    files = {f"de/{split}.parquet": file for split in ("dev", "test")}
     toy_hub.add("datasets/mteb/stsb_multi_mt", files | {"README.md": yaml.encode()})
     folder = fetch("stsb_multi", tmp_path / "mine", tmp_path, ["de"])
     assert (folder / "stsb-de-dev.csv").read_bytes() == b'"a,b",c,2.5\r\n'

@@ -1,16 +1,14 @@
 """The hub, asked by the real clients: first time, from the cache, broken off, refused."""
 
-import io
 import json
 import logging
 from pathlib import Path
 
 import numpy as np
-import pyarrow
-import pyarrow.parquet
 import pytest
 import torch
 from safetensors.torch import load_file, save
+from toy_hub import parquet
 
 from cse.errors import MissingResource, UserError
 from cse.model.load import load_encoder
@@ -21,12 +19,6 @@ TEXTS = {"lines.txt": b"a line\n" * 1000, "README.md": b"# about\n"}
 
 def corpus(name: str = "lab/corpus", **more) -> hub.Repo:
     return hub.Repo(name, "dataset", "data=corpus", "use data=text", **more)
-
-
-def parquet(**columns) -> bytes:
-    file = io.BytesIO()
-    pyarrow.parquet.write_table(pyarrow.table(columns), file)
-    return file.getvalue()
 
 
 def test_first_time_then_from_the_cache_then_offline(toy_hub, monkeypatch, caplog):
