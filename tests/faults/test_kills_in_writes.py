@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from cse.data.ragged import cached
-from cse.files import recover_folder, replaced_folder, write_text, written_once
+from cse.files import recover_folder, replaced_folder, write_text
 from cse.record.events import Jsonl, read_events
 from cse.training import checkpoint
 
@@ -120,20 +120,6 @@ def test_a_cache(tmp_path):
             folder.rmdir()
 
     at_every_step(write, reset, check)
-
-
-def test_a_folder_written_once(tmp_path):
-    folder = tmp_path / "cache"
-
-    def check() -> None:
-        if folder.exists():
-            assert whole(folder) == "new"
-
-    def reset() -> None:
-        written_once(folder, lambda temporary: fill(temporary, "new"))
-        folder.rename(tmp_path / f"old{len(names(tmp_path))}")
-
-    at_every_step(lambda: written_once(folder, lambda temporary: fill(temporary, "new")), reset, check)
 
 
 def test_a_checkpoint(tmp_path):

@@ -2,7 +2,6 @@
 
 import json
 import os
-import socket
 
 import pytest
 
@@ -38,14 +37,6 @@ def test_a_run_without_a_beat_for_long_was_killed_and_says_how_it_goes_on(beatin
     found = status_of(read_run(folder), NOW)
     assert found.state == "stopped"
     assert found.detail.endswith(f": cse-train resume={folder} goes on")
-
-
-def test_on_this_machine_a_process_that_is_gone_is_dead_at_once(beating):
-    pid = os.fork()
-    if pid == 0:
-        os._exit(0)
-    os.waitpid(pid, 0)
-    assert status_of(read_run(beating(socket.gethostname(), pid, 1.0)), NOW).state == "stopped"
 
 
 def test_a_run_that_ends_after_it_was_read_was_not_killed(leave):

@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 from cse.tracking.about import About
-from cse.tracking.tensorboard import Tensorboard, hparams_of
+from cse.tracking.tensorboard import Tensorboard
 
 
 @pytest.fixture
@@ -45,7 +45,3 @@ def test_a_resumed_run_hides_what_came_after_its_checkpoint(tmp_path, read):
     run.log({"train/loss": 30.0}, 3)
     run.writer.close()
     assert [e.value for e in read(tmp_path).Scalars("train/loss")] == [0.0, 1.0, 2.0, 30.0]
-
-
-def test_hparams_are_flat_and_of_types_that_tensorboard_holds():
-    assert hparams_of({"a": {"b": 1, "c": [1, 2]}, "d": True}) == {"a.b": 1, "a.c": "[1, 2]", "d": True}

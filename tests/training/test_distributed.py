@@ -96,17 +96,15 @@ GONE = (
 )
 
 
-@pytest.mark.parametrize(("world", "which"), [(2, "process 0 of 2"), (8, "another process of 8")])
-def test_a_process_that_is_gone_is_one_sentence(monkeypatch, world, which):
+@pytest.mark.parametrize(("world", "said", "told"), [
+    (2, GONE, (RunError, "^process 0 of 2 has ended .*; go on so$")),
+    (8, GONE, (RunError, "^another process of 8 has ended")),
+    (1, GONE, (RuntimeError, re.escape(GONE))),
+    (2, "size mismatch", (RuntimeError, "^size mismatch$")),
+])  # fmt: skip
+def test_a_process_that_is_gone_is_one_sentence_and_other_failures_stay(monkeypatch, world, said, told):
+    kind, words = told
     monkeypatch.setattr(distributed, "world_size", lambda: world)
     monkeypatch.setattr(distributed.dist, "get_rank", lambda: 1)
-    words = f"^{which} has ended .*; go on so$"
-    with pytest.raises(RunError, match=words), distributed.explain_lost_process(lambda: "go on so"):
-        raise RuntimeError(GONE)
-
-
-@pytest.mark.parametrize(("world", "words"), [(1, GONE), (2, "size mismatch")])
-def test_other_failures_stay_as_they_are(monkeypatch, world, words):
-    monkeypatch.setattr(distributed, "world_size", lambda: world)
-    with pytest.raises(RuntimeError, match=re.escape(words)), distributed.explain_lost_process(str):
-        raise RuntimeError(words)
+    with pytest.raises(kind, match=words), distributed.explain_lost_process(lambda: "go on so"):
+        raise RuntimeError(said)

@@ -40,12 +40,6 @@ def test_adamw_variants(correction, eps):
     assert module.weight.item() == pytest.approx(expected, rel=1e-9)
 
 
-def test_names_without_decay():
-    module = nn.Sequential(nn.Linear(2, 2), nn.LayerNorm(2))
-    optimizer = adamw([module], 1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.1, no_decay=["bias", "1.weight"])
-    assert [(len(g["params"]), g["weight_decay"]) for g in optimizer.param_groups] == [(1, 0.1), (3, 0.0)]
-
-
 def test_shared_parameters_are_updated_once():
     module = nn.Linear(2, 2)
     optimizer = adamw(

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from test_resume import CSE_TRAIN, arguments, assert_same_run, logged
+from killed import CSE_TRAIN, arguments, assert_same_run, logged
 
 from cse.errors import Interrupted
 from cse.objective.simcse import Simcse

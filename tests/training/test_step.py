@@ -4,7 +4,7 @@ import json
 
 import pytest
 import torch
-from objectives import OBJECTIVES, ToyEncoder, batch_for, make
+from objectives import DIM, OBJECTIVES, ToyEncoder, batch_for, make
 
 from cse.model.load import load_encoder
 from cse.training.step import Chunks, chunked_step, plain_step
@@ -18,21 +18,22 @@ def gradients(*modules):
 WAYS = [Chunks(rows=1), Chunks(rows=5), Chunks(rows=64), Chunks(tokens=1), Chunks(tokens=17), Chunks(tokens=4096)]
 
 
+def both_ways(name, chunks, encoder, dim=DIM, dtype=torch.float64):
+    """(loss, gradients) of the plain step, and of the chunked one."""
+    for step, more in ((plain_step, {}), (chunked_step, {"chunks": chunks})):
+        objective = make(name, dim).to(dtype)
+        encoder.zero_grad()
+        loss, _ = step(encoder, objective, batch_for(objective, 16), torch.Tensor.backward, "exact", **more)
+        yield loss.total.item(), gradients(encoder, objective)
+
+
 @pytest.mark.parametrize("chunks", WAYS, ids=str)
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_chunked_equals_plain(name, chunks):
     torch.manual_seed(0)
-    encoder = ToyEncoder().double()
-    results = []
-    for step in (plain_step, chunked_step):
-        objective = make(name)
-        encoder.zero_grad()
-        more = {"chunks": chunks} if step is chunked_step else {}
-        loss, _ = step(encoder, objective, batch_for(objective, 16), torch.Tensor.backward, "exact", **more)
-        results.append((loss.total.item(), gradients(encoder, objective)))
-    assert results[0][0] == pytest.approx(results[1][0], rel=1e-9)
-    for plain, chunked in zip(results[0][1], results[1][1], strict=True):
-        torch.testing.assert_close(plain, chunked, rtol=1e-8, atol=1e-10)
+    (loss, plain), (other, chunked) = both_ways(name, chunks, ToyEncoder().double())
+    assert other == pytest.approx(loss, rel=1e-9)
+    torch.testing.assert_close(chunked, plain, rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
@@ -75,38 +76,19 @@ def test_chunks_replay_their_dropout(name):
 @pytest.mark.parametrize("chunks", [Chunks(rows=5), Chunks(tokens=17)], ids=str)
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_chunked_equals_plain_through_the_packed_encoder(name, chunks, tiny_bert):
-    """Chunks are padded to lengths of their own, and the real encoder leaves padding out."""
-    objective = make(name, 32)
-    encoder = load_encoder(tiny_bert, "cls", dropout=0.0, mlm=objective.masking != "none").double()
-    batch, results = batch_for(objective, 16), []
-    for step in (plain_step, chunked_step):
-        objective = make(name, 32)
-        encoder.zero_grad()
-        more = {"chunks": chunks} if step is chunked_step else {}
-        loss, _ = step(encoder, objective, batch, torch.Tensor.backward, "exact", **more)
-        results.append((loss.total.item(), gradients(encoder, objective)))
-    assert results[0][0] == pytest.approx(results[1][0], rel=1e-9)
-    for plain, chunked in zip(results[0][1], results[1][1], strict=True):
-        torch.testing.assert_close(plain, chunked, rtol=1e-7, atol=1e-9)
+    """Chunks are padded to lengths of their own, and the real encoder leaves padding out.
 
-
-@pytest.mark.parametrize("chunks", [Chunks(rows=5), Chunks(tokens=17)], ids=str)
-@pytest.mark.parametrize("name", OBJECTIVES)
-def test_chunked_equals_plain_under_bf16(name, chunks, tiny_bert):
-    """The loss and each gradient to what bfloat16's eight bits leave, in every direction of every weight."""
-    objective = make(name, 32)
-    encoder = load_encoder(tiny_bert, "cls", dropout=0.0, mlm=objective.masking != "none")
-    batch, results = batch_for(objective, 16), []
-    for step in (plain_step, chunked_step):
-        objective = make(name, 32).float()
-        encoder.zero_grad()
-        more = {"chunks": chunks} if step is chunked_step else {}
-        with torch.autocast("cpu", torch.bfloat16):
-            loss, _ = step(encoder, objective, batch, torch.Tensor.backward, "exact", **more)
-        results.append((loss.total.item(), torch.cat([g.flatten() for g in gradients(encoder, objective)])))
-    (plain, plain_gradient), (chunked, chunked_gradient) = results
-    assert chunked == pytest.approx(plain, rel=1e-3)
-    assert (chunked_gradient - plain_gradient).norm() < 0.02 * plain_gradient.norm()
+    Under bf16 the loss and each gradient to what eight bits leave, in every direction of every weight.
+    """
+    encoder = load_encoder(tiny_bert, "cls", dropout=0.0, mlm=make(name, 32).masking != "none")
+    with torch.autocast("cpu", torch.bfloat16):
+        (loss, plain), (other, chunked) = both_ways(name, chunks, encoder, 32, torch.float32)
+    assert other == pytest.approx(loss, rel=1e-3)
+    first, second = (torch.cat([grad.flatten() for grad in grads]) for grads in (plain, chunked))
+    assert (second - first).norm() < 0.02 * first.norm()
+    (loss, plain), (other, chunked) = both_ways(name, chunks, encoder.double(), 32)
+    assert other == pytest.approx(loss, rel=1e-9)
+    torch.testing.assert_close(chunked, plain, rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.parametrize("tokens", [1, 7, 30, 1000])
@@ -119,7 +101,7 @@ def test_chunks_of_tokens_hold_every_row_once_within_their_size(tokens):
 
 
 def test_a_run_in_chunks_of_tokens_is_the_run_in_one(small_run, cse_train, tmp_path, monkeypatch):
-    """The same losses, without dropout; and one sentence for both ways of cutting at once."""
+    """The same losses, without dropout."""
     common = [*small_run, "augmentation=shuffle", "augmentation.model_dropout=0.0", "trainer.select=null"]
     losses = []
     for more in ("trainer.chunk_tokens=null", "trainer.chunk_tokens=40"):
@@ -129,4 +111,3 @@ def test_a_run_in_chunks_of_tokens_is_the_run_in_one(small_run, cse_train, tmp_p
         losses.append([event["train/loss"] for event in events if "train/loss" in event])
     assert len(losses[0]) == 6
     assert losses[0] == pytest.approx(losses[1], rel=1e-4)
-    assert cse_train([*small_run, "trainer.chunk=4", "trainer.chunk_tokens=40"]) == 2

