@@ -26,40 +26,67 @@ the runs cannot tell. "HOLDS (1 of 3 parts)": the other two could not be judged,
 The printed numbers are held to the same claim, by their means alone.
 """
 
-from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from pydantic import BaseModel, model_validator, with_config
+from typing_extensions import TypedDict
 
 from cse.dotted import Config
-from cse.errors import UserError
-from cse.report.spec import Spec, is_geometry
+from cse.eval.score import nature
+from cse.report.plot import CLOSED
 
 FORMS = {"more": "than", "less": "than", "alike": "to", "rises": "along", "falls": "along"}
-PLACE = {"row", "column", "where", "metric"}
-
-Place = Config
-"""Cells of the table (row, column), or the metric of runs (where, metric)."""
 
 
-@dataclass(frozen=True)
-class Claim:
+@with_config(CLOSED)
+class Place(TypedDict, total=False):
+    """Cells of the table (row, column), or the metric of runs (where, metric)."""
+
+    row: str | list[str]
+    column: str | list[str]
+    where: Config
+    metric: str
+
+
+class Claim(BaseModel):
     """One statement. left, right: places (right of a trend: a config key's name, or a column); within: of `alike`."""
+
+    model_config = CLOSED
 
     says: str
     source: str
-    form: str
+    form: Literal["more", "less", "alike", "rises", "falls"]
     left: Place
     right: Place | str
     within: float = 0.0
     at: str | None = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def from_yaml(cls, entry: Any) -> Any:
+        """The form, its left and its right from the two keys that name it."""
+        if not isinstance(entry, dict):
+            return entry
+        forms = [form for form in FORMS if form in entry]
+        if len(forms) != 1 or FORMS[forms[0]] not in entry:
+            pairs = ", ".join(f"{form} and {other}" for form, other in FORMS.items())
+            raise ValueError(f"a claim needs one of: {pairs}")
+        form = forms[0]
+        if (form == "alike") != ("within" in entry):
+            raise ValueError("`within` belongs to `alike`, and `alike` needs it")
+        rest = {key: value for key, value in entry.items() if key not in (form, FORMS[form])}
+        return {**rest, "form": form, "left": entry[form], "right": entry[FORMS[form]]}
+
     def scored_by(self, score: str) -> "Claim":
         """The claim of another score than the paper's, where it names runs and not a cell of the table; one of
         geometry stays as it is."""
-        places = (self.left, self.right if isinstance(self.right, dict) else {})
-        left, right = (
-            {**place, "metric": score} if "metric" in place and not is_geometry(place["metric"]) else place
-            for place in places
-        )
-        return replace(self, left=left, right=right if isinstance(self.right, dict) else self.right)
+
+        def scored(place: Place | str) -> Place | str:
+            if isinstance(place, str) or "metric" not in place or nature(place["metric"]).kind == "geometry":
+                return place
+            return {**place, "metric": score}
+
+        return self.model_copy(update={"left": scored(self.left), "right": scored(self.right)})
 
     @property
     def places(self) -> tuple[Place, Place]:
@@ -71,44 +98,6 @@ class Claim:
     def is_trend(self) -> bool:
         """Whether it claims a rank correlation and not a difference."""
         return FORMS[self.form] == "along"
-
-
-def parse(raw: list[Config], spec: Spec, where: str) -> list[Claim]:
-    """The claims of a report block. Raises UserError naming the file, the claim and what is wrong with it."""
-    claims = [_claim(entry, f"{where}: claim {number}") for number, entry in enumerate(raw, 1)]
-    for number, claim in enumerate(claims, 1):
-        for place in (claim.left, claim.right):
-            for kind, known in (("row", spec.rows), ("column", spec.columns)):
-                named = names(place.get(kind)) if isinstance(place, dict) else []
-                if unknown := [name for name in named if name not in known]:
-                    raise UserError(
-                        f"{where}: claim {number} names the {kind} {unknown[0]!r}; the report's are {', '.join(known)}"
-                    )
-    return claims
-
-
-def _claim(entry: Config, name: str) -> Claim:
-    forms = [form for form in FORMS if form in entry]
-    if len(forms) != 1 or not {"says", "source", FORMS[forms[0]]} <= set(entry):
-        pairs = ", ".join(f"{form} and {other}" for form, other in FORMS.items())
-        raise UserError(f"{name} needs says, source and one of: {pairs}")
-    form = forms[0]
-    if unknown := set(entry) - {"says", "source", "within", "at", form, FORMS[form]}:
-        raise UserError(f"{name} has no key {sorted(unknown)[0]!r}")
-    if (form == "alike") != ("within" in entry):
-        raise UserError(f"{name}: within belongs to alike, and alike needs it")
-    for place in (entry[form], entry[FORMS[form]]):
-        if isinstance(place, dict) and (unknown := set(place) - PLACE):
-            raise UserError(f"{name}: a place has no key {sorted(unknown)[0]!r}; it has {', '.join(sorted(PLACE))}")
-    return Claim(
-        says=entry["says"],
-        source=entry["source"],
-        form=form,
-        left=entry[form],
-        right=entry[FORMS[form]],
-        within=entry.get("within", 0.0),
-        at=entry.get("at"),
-    )
 
 
 def names(value: object) -> list[str]:

@@ -15,14 +15,13 @@ rows). Metrics are named in full, so each axis says its split.
     distribution  {x: config key, y: metric}     every run's score at each x, with quartiles
 """
 
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from cse.errors import UserError
 from cse.record.runs import Where
 
-COMMON = {"kind", "name", "title", "published", "where", "series"}
 REQUIRED = {
     "curve": {"x", "y"},
     "heat": {"x", "y", "z"},
@@ -33,22 +32,27 @@ REQUIRED = {
 }
 OPTIONAL = {"curve": {"statistics", "log", "bins", "level"}, "heat": {"statistic", "log", "bins"}}
 
+Statistic = Literal["mean", "max", "q75", "q50"]
+CLOSED = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
+"""How a block of a sweep's YAML is read: it has no other keys, and a name may look like a number."""
 
-@dataclass(frozen=True)
-class Plot:
+
+class Plot(BaseModel):
     """One figure's block; a kind uses only its own fields. replaced: the paper's metric, if another one is shown."""
 
-    kind: str
-    name: str
+    model_config = CLOSED
+
+    kind: Literal["curve", "heat", "scatter", "path", "cosines", "distribution"]
+    name: Annotated[str, Field(pattern=r"^[\w.-]+$")]  # a file's
     title: str | None = None
     published: str | None = None
-    where: Where = field(default_factory=dict)
+    where: Where = {}
     series: str | dict[str, Where] | None = None
     x: str = ""
     y: str = ""
     z: str = ""
-    statistics: tuple[str, ...] = ("mean",)
-    statistic: str = "max"
+    statistics: tuple[Statistic, ...] = ("mean",)
+    statistic: Statistic = "max"
     log: bool = False
     bins: int | None = None
     level: tuple[str, ...] = ()
@@ -57,13 +61,27 @@ class Plot:
     edges: tuple[float, ...] = ()
     replaced: str | None = None
 
+    @model_validator(mode="after")
+    def check_keys(self) -> "Plot":
+        """The kind's own keys and no others; every level is a series."""
+        said = self.model_fields_set - {"kind", "name", "title", "published", "where", "series"}
+        if unknown := said - REQUIRED[self.kind] - OPTIONAL.get(self.kind, set()):
+            raise ValueError(f"{self.name}: a {self.kind} has no key {sorted(unknown)[0]!r}")
+        if missing := REQUIRED[self.kind] - said:
+            raise ValueError(f"{self.name}: a {self.kind} needs {sorted(missing)[0]}")
+        if lost := set(self.level) - set(self.series or ()):
+            raise ValueError(f"{self.name}: the level {sorted(lost)[0]!r} is not one of its series")
+        return self
+
     def showing(self, score: str | None) -> "Plot":
         """The same figure with another score, e.g. dev/stsb/spearman; kinds without a score axis stay as they are."""
         if score is None:
             return self
         if self.kind == "heat":
-            return replace(self, replaced=self.z, z=score)
-        return replace(self, replaced=self.y, y=score) if self.kind in ("curve", "distribution") else self
+            return self.model_copy(update={"replaced": self.z, "z": score})
+        if self.kind in ("curve", "distribution"):
+            return self.model_copy(update={"replaced": self.y, "y": score})
+        return self
 
     @property
     def metrics(self) -> list[str]:
@@ -81,21 +99,3 @@ class Plot:
         wrong = [name for name in splits if name in ("dev", "test") and name != split]
         if wrong:
             raise UserError(f"figure {self.name}: it shows {wrong[0]} scores, the paper's shows {split}")
-
-
-def parse(raw: Mapping[str, object], where: str) -> Plot:
-    """A figure's block. `where` names the file in messages. Raises UserError for anything but the keys of its kind."""
-    kind, name = raw.get("kind"), raw.get("name")
-    if kind not in REQUIRED or not name:
-        raise UserError(f"{where}: a figure needs a name and a kind ({', '.join(REQUIRED)}), not {dict(raw)}")
-    if not re.fullmatch(r"[\w.-]+", str(name)):
-        raise UserError(f"{where}: a figure's name becomes a file's: letters, digits, _ - and . only, not {name!r}")
-    own = REQUIRED[str(kind)] | OPTIONAL.get(str(kind), set())
-    if unknown := set(raw) - COMMON - own:
-        raise UserError(f"{where}: figure {name} has no key {sorted(unknown)[0]!r}: {', '.join(sorted(own))}")
-    if missing := REQUIRED[str(kind)] - set(raw):
-        raise UserError(f"{where}: figure {name} does not say {sorted(missing)[0]}")
-    if lost := set(raw.get("level", ())) - set(raw.get("series", ())):  # type: ignore[call-overload]
-        raise UserError(f"{where}: figure {name} has a level {sorted(lost)[0]!r}, which is not one of its series")
-    values = {key: tuple(value) if isinstance(value, list) else value for key, value in raw.items()}
-    return Plot(**values)  # type: ignore[arg-type]  # the keys are checked above

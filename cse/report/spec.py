@@ -30,120 +30,124 @@
 A metric's first word is its split; a column whose metric is of another split than the published table is refused.
 """
 
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ValidationError
+from typing_extensions import TypeAliasType  # typing's can be checked by pydantic from Python 3.12 on
 
 from cse.dotted import Config
 from cse.errors import UserError
 from cse.eval.score import nature
 from cse.record.runs import Where
-from cse.report import plot
-from cse.report.plot import Plot
+from cse.report.claims import Claim, names
+from cse.report.plot import CLOSED, Plot
 from cse.report.published import Published
 
-AGGREGATES = ("mean", "max", "q75", "q50", "best")
-KEYS = {"paper", "table", "rows", "columns", "metric", "aggregate", "select", "seed", "baseline", "setting",
-        "tolerance", "seed_sd", "figures", "claims"}  # fmt: skip
-
-Metric = str | list["Metric"]
+Aggregate = Literal["mean", "max", "q75", "q50", "best"]
+Metric = TypeAliasType("Metric", "str | list[Metric]")
 """A score's name, or a list whose mean is taken, in which an inner list counts once."""
 
 
-@dataclass(frozen=True)
-class Selection:
+class Selection(BaseModel):
     """What a row or a column asks of a run. `metric` or `config` fills the cell; None leaves it to the other side."""
 
-    where: Where = field(default_factory=dict)
+    model_config = CLOSED
+
+    where: Where = {}
     metric: Metric | None = None
     config: str | None = None
-    aggregate: str | None = None
+    aggregate: Aggregate | None = None
     tolerance: float | None = None
     seed_sd: float | None = None
 
 
-@dataclass(frozen=True)
-class Spec:
-    """A validated `report:` block. rows and columns are by published name, in the published order."""
+def _row(value: object) -> object:
+    """A row's conditions may be written short."""
+    is_short = isinstance(value, dict) and not set(value) & {"where", "metric", "aggregate"}
+    return {"where": value} if is_short else value
+
+
+def _column(value: object) -> object:
+    """A column's metric may stand alone."""
+    return value if isinstance(value, dict) else {"metric": value}
+
+
+class Spec(BaseModel):
+    """A `report:` block, see above. rows and columns are by published name, in the published order.
+
+    axes: the config keys that tell the sweep's settings apart, but for the seed; stands_in: the score that is shown in
+    place of the paper's. Neither is written in the YAML.
+    """
+
+    model_config = CLOSED
 
     paper: str
-    table: str | None
-    rows: dict[str, Selection]
-    columns: dict[str, Selection]
-    metric: Metric | None
-    aggregate: str
-    select: str | None
-    seed: str
-    baselines: dict[str, str]
-    setting: Where
+    table: str | None = None
+    rows: dict[str, Annotated[Selection, BeforeValidator(_row)]] = {}
+    columns: dict[str, Annotated[Selection, BeforeValidator(_column)]]
+    metric: Metric | None = None
+    aggregate: Aggregate = "mean"
+    select: str | None = None
+    seed: str = "seed"
+    baseline: str | dict[str, str] = {}
+    setting: Where = {}
     tolerance: float
     seed_sd: float
-    figures: list[Plot]
-    axes: tuple[str, ...] = ()  # the config keys that tell the sweep's settings apart, but for the seed
-    stands_in: str | None = None  # the score that is shown in place of the paper's
+    figures: list[Plot] = []
+    claims: list[Claim] = []
+    axes: tuple[str, ...] = ()
+    stands_in: str | None = None
+
+    @property
+    def baselines(self) -> dict[str, str]:
+        """{row: the row that it is tested against}."""
+        base = self.baseline
+        return base if isinstance(base, dict) else {row: base for row in self.rows if row != base}
 
 
 def parse(raw: Config, published: Published | None, where: str, tolerance: float, seed_sd: float) -> Spec:
     """Check a block against its published table. `where` names the file in messages."""
-    if unknown := set(raw) - KEYS:
-        raise UserError(f"{where}: report has no key {sorted(unknown)[0]!r}; the keys are {', '.join(sorted(KEYS))}")
-    names = list(published.cells) if published else []
-    columns = published.columns if published else []
-    rows = raw.get("rows", {})
-    if isinstance(rows, str):
-        rows = {name: {"where": {rows: name}} for name in names if published and name not in published.others}
-    spec = Spec(
-        paper=raw["paper"],
-        table=raw.get("table"),
-        rows=_lines(rows, names, "rows", where),
-        columns=_lines(raw.get("columns", dict.fromkeys(columns)), columns, "columns", where),
-        metric=raw.get("metric"),
-        aggregate=raw.get("aggregate", "mean"),
-        select=raw.get("select"),
-        seed=raw.get("seed", "seed"),
-        baselines=_baselines(raw.get("baseline"), list(rows)),
-        setting=raw.get("setting") or {},
-        tolerance=raw.get("tolerance", tolerance),
-        seed_sd=raw.get("seed_sd", seed_sd),
-        figures=[plot.parse(figure, where) for figure in raw.get("figures") or []],
-    )
-    for row, base in spec.baselines.items():
-        if missing := [name for name in (row, base) if name not in spec.rows]:
-            raise UserError(f"{where}: report.baseline names {missing[0]!r}, which is not a row of report.rows")
+    cells, columns = (list(published.cells), published.columns) if published else ([], [])
+    block = {"columns": dict.fromkeys(columns), "tolerance": tolerance, "seed_sd": seed_sd}
+    block |= {key: value for key, value in raw.items() if value is not None}
+    if isinstance(rows := raw.get("rows"), str):
+        own = [name for name in cells if published and name not in published.others]
+        block["rows"] = {name: {"where": {rows: name}} for name in own}
+    try:
+        spec = Spec.model_validate(block)
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        place = ".".join(str(part) for part in ("report", *wrong["loc"]))
+        raise UserError(f"{where}: {place}: {wrong['msg']}") from None
+    for key, found, known in _names_in(spec, cells, columns):
+        if unknown := [name for name in found if name not in known]:
+            raise UserError(f"{where}: report.{key}: {unknown[0]!r} is not one of {', '.join(known)}")
     if published:
         _check_cells(spec, published, where)
-    return spec
+    in_order = {
+        "rows": {name: spec.rows[name] for name in cells if name in spec.rows},
+        "columns": {name: spec.columns[name] for name in columns if name in spec.columns},
+    }
+    return spec.model_copy(update=in_order)
 
 
-def _lines(raw: Config, names: list[str], kind: str, where: str) -> dict[str, Selection]:
-    """The lines in the published order; a name that was not published is refused."""
-    if unknown := [name for name in raw if str(name) not in names]:
-        raise UserError(f"{where}: report.{kind} names {unknown[0]!r}; the paper's are {', '.join(names)}")
-    try:
-        by_name = {str(name): _line(value, kind) for name, value in raw.items()}
-    except TypeError as error:
-        raise UserError(f"{where}: in report.{kind}, {str(error).partition(') ')[2]}") from error
-    return {name: by_name[name] for name in names if name in by_name}
-
-
-def _line(value: Metric | Config, kind: str) -> Selection:
-    if not isinstance(value, dict):  # a column's metric
-        return Selection(metric=value)
-    if kind == "rows" and not set(value) & {"where", "metric", "aggregate"}:  # a row's conditions, written short
-        return Selection(where=value)
-    return Selection(**value)
-
-
-def _baselines(raw: str | dict[str, str] | None, rows: list[str]) -> dict[str, str]:
-    if isinstance(raw, str):
-        return {str(row): raw for row in rows if row != raw}
-    return {str(row): str(base) for row, base in (raw or {}).items()}
+def _names_in(spec: Spec, rows: list[str], columns: list[str]) -> Iterator[tuple[str, Iterable[str], Iterable[str]]]:
+    """Every key that names rows or columns: (the key, its names, those that there are)."""
+    yield "rows", spec.rows, rows
+    yield "columns", spec.columns, columns
+    yield "baseline", [name for pair in spec.baselines.items() for name in pair], spec.rows
+    for number, claim in enumerate(spec.claims):
+        for place in (claim.left, claim.right):
+            if isinstance(place, dict):
+                yield f"claims.{number}.row", names(place.get("row")), spec.rows
+                yield f"claims.{number}.column", names(place.get("column")), spec.columns
 
 
 def _check_cells(spec: Spec, published: Published, where: str) -> None:
     for row, line in spec.rows.items():
         for column, other in spec.columns.items():
             aggregate = other.aggregate or line.aggregate or spec.aggregate
-            if aggregate not in AGGREGATES:
-                raise UserError(f"{where}: report.aggregate {aggregate!r} is not one of {', '.join(AGGREGATES)}")
             if (aggregate == "best" or other.config) and not spec.select:
                 raise UserError(f"{where}: report.select is missing, by which {row}, {column} picks its best run")
             metric = metric_of(spec, row, column)
@@ -179,10 +183,12 @@ def scored_by(spec: Spec, score: str) -> Spec:
     """The report of another score than the paper's, in the columns that tell runs apart or, if none does, the last but
     for those of geometry."""
     replaced = {
-        name: replace(line, metric=score, config=None)
+        name: line.model_copy(update={"metric": score, "config": None})
         for name, line in spec.columns.items()
         if not is_geometry(line.metric)
     }
     columns = {name: line for name, line in replaced.items() if line.where} or dict(list(replaced.items())[-1:])
-    rows = {name: replace(line, metric=None) for name, line in spec.rows.items()}
-    return replace(spec, rows=rows, columns=columns, metric=score, stands_in=score)
+    rows = {name: line.model_copy(update={"metric": None}) for name, line in spec.rows.items()}
+    claims = [claim.scored_by(score) for claim in spec.claims]
+    update = {"rows": rows, "columns": columns, "metric": score, "claims": claims, "stands_in": score}
+    return spec.model_copy(update=update)

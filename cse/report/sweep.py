@@ -16,7 +16,6 @@ from cse.files import replaced_file
 from cse.record.runs import Run, read_runs, same
 from cse.record.status import DONE, RUNNING, status_of
 from cse.report import figures, published
-from cse.report.claims import parse as parse_claims
 from cse.report.page import Picture, Report
 from cse.report.plot import Plot
 from cse.report.sides import mark_ties
@@ -34,15 +33,13 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
     sweep, block, where = read_sweep(config["sweep"])
     printed = published.table(block["paper"], block["table"]) if block.get("table") else None
     spec = parse(block, printed, where, tolerance=config["tolerance"], seed_sd=config["seed_sd"])
-    spec = replace(spec, axes=tuple(key for key in sweep.settings if key != spec.seed))
-    claims = parse_claims(block.get("claims", []), spec, where)
+    spec = spec.model_copy(update={"axes": tuple(key for key in sweep.settings if key != spec.seed)})
     plots = [plot.showing(config["score"]) for plot in spec.figures]
     folders = folders or [sweep.place([])]  # where `cse-train sweep=...` puts them
     runs = departing(runs_of_sweep(config, folders), config["sweep"], spec.seed)
     expected = planned(sweep, scale_of(runs))
     if config["score"]:
         spec = scored_by(spec, config["score"])
-        claims = [claim.scored_by(config["score"]) for claim in claims]
         runs = [replace(run, departures=(*run.departures, f"score={config['score']}")) for run in runs]
     if printed:
         tables = [build(spec, printed, runs, expected, Intervals(config["confidence"], config["interval"]))]
@@ -57,7 +54,7 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
         tables=tables,
         pictures=[draw(plot, spec, runs, out) for plot in plots],
         runs=runs,
-        findings=judged(claims, spec, tables[0] if printed else None, runs, config["confidence"]),
+        findings=judged(spec.claims, spec, tables[0] if printed else None, runs, config["confidence"]),
     )
 
 

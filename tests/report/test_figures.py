@@ -15,7 +15,7 @@ def spec(paper="noncontrastive", **more):
 
 
 def draw(text, runs, paper="noncontrastive", **more):
-    return figures.draw(plot.parse(yaml.safe_load(text), "sweeps/it.yaml"), spec(paper, **more), runs)
+    return figures.draw(plot.Plot(**yaml.safe_load(text)), spec(paper, **more), runs)
 
 
 def points(line):
@@ -90,8 +90,6 @@ def test_a_series_without_an_x_is_a_line_across(leave, tmp_path):
     across, relu = draw(HEADS, read_runs([tmp_path / "runs"]), "declutr").axes[0].lines
     assert (across.get_label(), points(across)) == ("none", [(0.0, 54.0), (1.0, 54.0)])  # of the axes' width
     assert points(relu) == [(128, 55.0), (256, 56.0)]
-    with pytest.raises(UserError, match="level 'head'"):
-        draw(HEADS.replace("[none]", "[head]"), [], "declutr")
 
 
 def test_a_map_has_a_panel_a_model_and_a_cell_a_pair(grid):
@@ -119,7 +117,7 @@ def test_alignment_and_uniformity_of_rows(leave, tmp_path):
     assert [text.get_text() for text in legend.get_texts()][:2] == ["1  BERT SimCSE", "2  BERT avg."]
     numbers = [note.get_text() for note in axes.texts]
     assert sorted(numbers, key=int) == ["1", *(str(number) for number in range(1, 15))]
-    assert plot.parse(yaml.safe_load(text), "it").metrics == ["test/geometry/uniformity", "test/geometry/alignment"]
+    assert plot.Plot(**yaml.safe_load(text)).metrics == ["test/geometry/uniformity", "test/geometry/alignment"]
 
 
 def test_a_path_follows_the_steps_of_training(leave, tmp_path):
@@ -156,19 +154,27 @@ def test_nothing_finished_draws_nothing(kind, leave, tmp_path):
     leave("a", {"l": 1.0}, {}, choices={"objective": "simcse"})
     needs = {"x": "l", "y": "dev/a", "z": "dev/a", "evaluator": "stsb", "split": "dev", "edges": [0, 1]}
     raw = {"kind": kind, "name": "it", **{key: needs[key] for key in plot.REQUIRED[kind]}}
-    it = plot.parse(raw, "sweeps/it.yaml")
+    it = plot.Plot(**raw)
     assert figures.draw(it, spec(), read_runs([tmp_path / "runs"])) is None
     assert figures.draw(it, spec(), []) is None
 
 
-def test_a_mistake_in_a_figure_is_named():
-    for raw, message in [
-        ({"kind": "pie", "name": "a"}, "a kind"),
-        ({"kind": "curve", "name": "a b", "x": "l", "y": "m"}, "becomes a file's"),
-        ({"kind": "curve", "name": "a", "x": "l"}, "figure a does not say y"),
-        ({"kind": "path", "name": "a", "x": "l", "y": "b", "bins": 3}, "figure a has no key 'bins'"),
-    ]:
-        with pytest.raises(UserError, match=message):
-            plot.parse(raw, "sweeps/it.yaml")
-    with pytest.raises(UserError, match="it shows test scores, the paper's shows dev"):
+@pytest.mark.parametrize(
+    ("raw", "told"),
+    [
+        ("{kind: pie, name: a}", "figures.0.kind"),
+        ("{kind: curve, name: a b, x: l, y: m}", "figures.0.name"),
+        ("{kind: curve, name: a, x: l}", "figures.0: .*y"),
+        ("{kind: path, name: a, x: l, y: b, bins: 3}", "figures.0: .*bins"),
+        ("{kind: curve, name: a, x: l, y: b, statistics: [mode]}", "figures.0.statistics.0"),
+        (HEADS.replace("[none]", "[head]"), "figures.0: .*head"),
+    ],
+)
+def test_a_mistake_in_a_figure_is_named(raw, told):
+    with pytest.raises(UserError, match=f"^sweeps/it.yaml: report.{told}"):
+        spec(figures=[yaml.safe_load(raw)])
+
+
+def test_scores_of_another_split_than_the_papers_figure_are_refused():
+    with pytest.raises(UserError, match="dev"):
         draw("{kind: curve, name: figure1, x: l, y: test/sts/average}", [])

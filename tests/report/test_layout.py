@@ -95,7 +95,7 @@ def test_latex_escapes_and_keeps_its_columns(narrow):
 def test_html_shows_every_cell_and_reads_nothing_of_a_run_as_html(narrow, wide, tmp_path):
     (tmp_path / "f.png").write_bytes(b"\x89PNG")
     pictures = [page.Picture("f", tmp_path / "f.png", ["x < y"]), page.Picture("g", None, [], "Not drawn: no run.")]
-    claim = Claim("a claim", "its source", "more", {}, {})
+    claim = Claim(**{"says": "a claim", "source": "its source", "more": {}, "than": {}})
     found = [Finding(claim, "HOLDS", effect=1.0, parts=(1, 2))]
     text = page.sweep_page(page.Report("A & B", "sub", [narrow, wide], pictures, [run(tmp_path)], found))
     assert not re.findall(r'(?:src|href)="(?!data:)', text)

@@ -9,7 +9,7 @@ from cse.eval.items import keep_items
 from cse.provenance import Items
 from cse.record.runs import read_runs
 from cse.report import resampling
-from cse.report.claims import Claim
+from cse.report.claims import FORMS, Claim
 from cse.report.spec import parse
 from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_SEEN, judged
 from cse.types import Evaluator
@@ -117,7 +117,10 @@ def finding(tmp_path, left, right, form="more"):
     runs = read_runs([tmp_path / "runs"])
     spec = parse({"paper": "nonling"}, None, "test", tolerance=0.1, seed_sd=0.9)
     places = ({"where": {"case": case}, "metric": METRIC} for case in (left, right))
-    claim = Claim("a claim", "its source", form, *places, within=5.0)
+    within = {"within": 5.0} if form == "alike" else {}
+    claim = Claim(
+        **{"says": "a claim", "source": "its source", **dict(zip((form, FORMS[form]), places, strict=True)), **within}
+    )
     (one,) = judged([claim], spec, None, runs, 0.95)
     return one
 

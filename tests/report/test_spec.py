@@ -14,14 +14,14 @@ from cse.sweep import jobs
     ("change", "message"),
     [
         ({"metric": "dev/stsb/spearman"}, "is of the test split, and the two are never read as one"),
-        ({"rows": {"SimCSE-BERT": {}}}, "report.rows names 'SimCSE-BERT'"),
-        ({"columns": {"Average": "test/x"}}, "report.columns names 'Average'; the paper's are Avg."),
-        ({"tabel": 1}, "report has no key 'tabel'"),
-        ({"aggregate": "median"}, "'median' is not one of mean, max, q75, q50, best"),
+        ({"rows": {"SimCSE-BERT": {}}}, "report.rows: 'SimCSE-BERT'"),
+        ({"columns": {"Average": "test/x"}}, "report.columns: 'Average' is not one of Avg."),
+        ({"tabel": 1}, "report.tabel"),
+        ({"aggregate": "median"}, "report.aggregate"),
         ({"aggregate": "best"}, "report.select is missing"),
         ({"metric": None}, "has no metric"),
-        ({"baseline": "SimCSE"}, "report.baseline names 'SimCSE'"),
-        ({"columns": {"Avg.": {"metrik": "test/x"}}}, "metrik"),
+        ({"baseline": "SimCSE"}, "report.baseline: 'SimCSE'"),
+        ({"columns": {"Avg.": {"metrik": "test/x"}}}, "report.columns.Avg..metrik"),
     ],
 )
 def test_a_mistake_in_the_block_is_one_sentence(change, message):

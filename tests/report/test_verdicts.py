@@ -1,10 +1,9 @@
 """What a verdict leaves out: parts of a claim that were not run or not scored."""
 
-import yaml
 from made_up_tables import spec_of
 
 from cse.record.runs import read_runs
-from cse.report import claims, findings, verdicts
+from cse.report import findings, verdicts
 from cse.report.spec import scored_by
 from cse.report.statistics import Intervals
 from cse.report.table import build
@@ -40,11 +39,10 @@ def test_a_verdict_says_what_it_does_not_rest_on(leave, tmp_path):
         for case, lr, score in (("simcse_bert", 1e-5, 70), ("visual_bert", 1e-5, 75), ("visual_bert", 3e-5, 76)):
             config = {"case": case, "seed": seed, "trainer.lr": lr}
             leave(f"{case}-{lr}-{seed}", config, {"test/sts/average": score + seed * score / 1000})
-    block = yaml.safe_load(PARTIAL)
     spec, printed = spec_of(PARTIAL)
     runs = read_runs([tmp_path / "runs"])
     table = build(spec, printed, runs, [], Intervals(0.95, "t"))
-    found = verdicts.judged(claims.parse(block["claims"], spec, "it"), spec, table, runs, 0.95)
+    found = verdicts.judged(spec.claims, spec, table, runs, 0.95)
     both, sts12, rates, rises = found
     assert findings.verdict_text(both) == "HOLDS (1 of 2 parts)"
     assert both.missing == "runs of VisualCSE-RoBERTa-base, SimCSE-RoBERTa-base"
@@ -56,6 +54,6 @@ def test_a_verdict_says_what_it_does_not_rest_on(leave, tmp_path):
     assert rises.missing == "three points, at two values or more"
     other = scored_by(spec, "test/sts/average")  # has no STS12 at all
     table = build(other, printed, runs, [], Intervals(0.95, "t"))
-    assert verdicts.judged(claims.parse(block["claims"], spec, "it"), other, table, runs, 0.95)[1] == sts12
+    assert verdicts.judged(spec.claims, other, table, runs, 0.95)[1] == sts12
     for text in (findings.findings_frame(found).to_csv(), findings.section(found)):
         assert "HOLDS (1 of 2 parts)" in text and "runs of case=simcse_bert" in text  # noqa: PT018
