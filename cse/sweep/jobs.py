@@ -31,7 +31,7 @@ from cse.config.keys import changes_a_table, identity, is_science, key_of, names
 from cse.config.spelling import spell_value
 from cse.dotted import Config
 from cse.errors import UserError
-from cse.sweep.overrides import digest, expanded, merged, value_of
+from cse.sweep.overrides import as_first_named, digest, expanded, merged, value_of
 
 CONFIGS = {"cse-train": "train", "cse-eval": "evaluate"}
 """The config that each program composes."""
@@ -222,6 +222,7 @@ def scale_of(arguments: Sequence[str]) -> str:
 
 def short_name(shown: Sequence[str], decisive: Iterable[str], first: str = "") -> str:
     """A folder's name: `first`, the overrides `shown` in few words, and a hash of all that decides what is run."""
+    shown = as_first_named(shown)
     lasts = [key_of(override).split(".")[-1] for override in shown]
     words = [first] if first else []
     for last, override in zip(lasts, shown, strict=True):
@@ -229,7 +230,7 @@ def short_name(shown: Sequence[str], decisive: Iterable[str], first: str = "") -
         key = last if lasts.count(last) == 1 else key_of(override)
         words.append(value if last == "case" else f"{key}_{value}")
     text = re.sub(r"[^\w.+-]+", "_", "-".join(words)) or "run"
-    return f"{text[:SLUG]}-{digest(decisive)}"
+    return f"{text[:SLUG]}-{digest(as_first_named(list(decisive)))}"
 
 
 def decides(override: str) -> bool:

@@ -50,3 +50,15 @@ def first_values(overrides: Sequence[str]) -> list[str]:
 def digest(overrides: Iterable[str]) -> str:
     """Eight hexadecimal digits of overrides, whatever their order."""
     return hashlib.sha1(" ".join(sorted(overrides)).encode()).hexdigest()[:8]
+
+
+def as_first_named(words: Sequence[str]) -> list[str]:
+    """`experiment=X variant=V` as `experiment=[X,V]`: so it was written before the group variant was.
+
+    Names of folders are made of these words, so that what was run before is found.
+    """
+    values = {key_of(word): value_of(word) for word in words}
+    if not {"experiment", "variant"} <= set(values):
+        return list(words)
+    both = ",".join(values[key].strip("[]") for key in ("experiment", "variant"))
+    return [word for word in merged([*words, f"experiment=[{both}]"]) if key_of(word) != "variant"]

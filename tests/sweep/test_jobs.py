@@ -22,6 +22,8 @@ from cse.sweep.needs import datasets_of
          "bert_whitening-test__STS12_-78983e25"),
         ("nonling/table_d1", "case=visual_bert seed=3 model=minilm", "visual_bert-seed_3-model_minilm-38c592b7"),
         ("noncontrastive/table2", "scale=laptop", "bert_avg-scale_laptop-739648c9"),
+        ("nonling/table4", "case=visual_simclr_bert", "visual_simclr_bert-97342ab0"),
+        ("nonling/table_f1", "case=visual_cifar_bert", "visual_cifar_bert-da19ade0"),
         ("declutr/figure2", "smoke=true trainer.chunk=8",
          "small_p1-anchors_1-strategy_all-temperature_0.0005-smoke_True-chunk_8-b5fc5ee4"),
     ],

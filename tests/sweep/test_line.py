@@ -92,6 +92,7 @@ def place(words: str, program: str = "cse-train") -> Path:
 def test_the_folder_stays_when_an_axis_grows_and_changes_with_every_other_setting():
     name = "multirun/seed-objective_barlow-senteval_x-lr_1e-5-f7983ace"  # as the second edition gave it
     assert place("seed=1,2 paths.senteval=x objective=barlow trainer.lr=1e-5") == Path(name)
+    assert place("seed=1,2 experiment=visualcse variant=cifar") == place("seed=1,2 experiment=[visualcse,cifar]")
     assert place("seed=1,2 model=minilm") == place("model=minilm seed=1,2,3")
     assert place("seed=1,2 model=minilm") != place("seed=1,2 model=bert")
     assert place("seed=1,2") != place("seed=1,2", "cse-eval")
