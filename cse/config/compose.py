@@ -146,7 +146,7 @@ def explain(error: Exception, words: Sequence[str], command: str) -> str:
     text = str(error)
     if match := re.search(r"Could not override '([^']+)'", text) or re.search(r"Key '([^']+)' is not in struct", text):
         return no_key(match[1], valid_keys(command, words), command)
-    if match := re.search(r"Could not find '(?!hydra/)([^'/]+)/([^']+)'", text):
+    if match := re.search(r"Could not (?:find|load) '(?!hydra/)([^'/]+)/([^']+)'", text):
         return no_choice(match[1], match[2])
     if match := re.search(r"Could not find '(hydra/[^']+)/([^']+)'", text):
         text = text.replace(f"{match[1]}/{match[2]}", f"{match[1]}={match[2]}")
