@@ -135,6 +135,8 @@ def differences(job: jobs.Job, results: Json) -> list[str]:
     scale.fit(config)
     now = jobs.settings(config)
     before = jobs.settings(DictConfig(results["config"]))
+    if before.get("trainer.compile") == "auto":  # of an older version, which compiled where it could: the same loss
+        before.pop("trainer.compile")
     return [f"{key}={before[key]} (now {now[key]})" for key in now if key in before and before[key] != now[key]]
 
 
