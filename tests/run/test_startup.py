@@ -60,4 +60,4 @@ def test_the_clients_are_quiet(toy_hub, caplog):
     startup.quiet()
     toy_hub.add("datasets/lab/corpus", {"lines.txt": b"a line\n"})
     hub.file(hub.Repo("lab/corpus", "dataset", "data=corpus", "use data=text"), "lines.txt")
-    assert {record.name for record in caplog.records} == {"cse.sources.hub", "cse.sources.download"}
+    assert {record.name for record in caplog.records} == {"cse.sources.hub"}
