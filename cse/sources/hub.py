@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote
@@ -15,7 +15,7 @@ from cse.errors import MissingResource, UserError
 
 if TYPE_CHECKING:  # importing datasets takes seconds
     from datasets import Dataset, IterableDataset
-    from huggingface_hub.hf_api import RepoSibling
+    from huggingface_hub.hf_api import DatasetInfo, ModelInfo, RepoSibling
 
 log = logging.getLogger(__name__)
 
@@ -68,8 +68,8 @@ def file(repo: Repo, path: str) -> Path:
     if known is not None:
         return known
     with refusals(repo):
-        about = hf_hub_download(repo.name, path, repo_type=repo.kind, revision=repo.revision, dry_run=True)
-        log.info("hub        %s: fetching %s, %s", repo.name, path, size_of(about.file_size or 0))
+        planned = hf_hub_download(repo.name, path, repo_type=repo.kind, revision=repo.revision, dry_run=True)
+        log.info("hub        %s: fetching %s, %s", repo.name, path, size_of(planned.file_size or 0))
         return Path(hf_hub_download(repo.name, path, repo_type=repo.kind, revision=repo.revision))
 
 
@@ -102,8 +102,8 @@ def cache_only() -> Iterator[None]:
         constants.HF_HUB_OFFLINE = before
 
 
-def listing(repo: Repo) -> list["RepoSibling"]:
-    """The files of a repository: `rfilename` is a path, `size` may be None. Raises MissingResource."""
+def about(repo: Repo) -> "ModelInfo | DatasetInfo":
+    """What the hub says of a repository: its newest commit, its files. Raises MissingResource."""
     from huggingface_hub import HfApi
 
     with refusals(repo):
@@ -112,7 +112,12 @@ def listing(repo: Repo) -> list["RepoSibling"]:
         info = ask(repo.name, revision=repo.revision, files_metadata=True, timeout=PATIENCE)
         if info.gated:  # its list is open to all, its files are not
             api.auth_check(repo.name, repo_type=repo.kind)
-    return info.siblings or []
+    return info
+
+
+def listing(repo: Repo) -> list["RepoSibling"]:
+    """The files of a repository: `rfilename` is a path, `size` may be None. Raises MissingResource."""
+    return about(repo).siblings or []
 
 
 def paths(repo: Repo, folder: str) -> list[str]:
@@ -126,18 +131,22 @@ def model(repo: Repo) -> Path:
     from huggingface_hub import snapshot_download
 
     try:
-        files = files_of_model(listing(repo))
+        info = about(repo)
     except MissingResource:
         config = cached(repo, CONFIG)
         if config is None or not any(path.suffix in WEIGHTS for path in config.parent.iterdir()):
             raise
         return config.parent
+    files, newest = files_of_model(info.siblings or []), replace(repo, revision=info.sha)
     names = [one.rfilename for one in files]
     if CONFIG not in names:
         raise NotHere(f"{repo.asked}: the {repo.kind} {repo.name} has no file {CONFIG}; {repo.instead}", repo)
-    if missing := [one for one in files if cached(repo, one.rfilename) is None]:
-        size = size_of(sum(one.size or 0 for one in missing))
-        log.info("hub        %s: fetching %d files, %s", repo.name, len(missing), size)
+    missing = [one for one in files if cached(newest, one.rfilename) is None]
+    config = cached(newest, CONFIG)
+    if config is not None and not missing:  # the hub has answered already, and need not be asked again
+        return config.parent
+    size = size_of(sum(one.size or 0 for one in missing))
+    log.info("hub        %s: fetching %d files, %s", repo.name, len(missing), size)
     with refusals(repo):
         return Path(snapshot_download(repo.name, revision=repo.revision, allow_patterns=names))
 
