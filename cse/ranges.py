@@ -22,6 +22,9 @@ PositiveShare = Annotated[float, Gt(0), Le(1)]
 BelowOne = Annotated[float, Ge(0), Lt(1)]  # a dropout, a momentum: 1 would leave nothing
 Name = Annotated[str, MinLen(1)]
 Split = Literal["dev", "test"]
+Pooling = Literal["cls", "mean", "last", "avg_top2", "avg_first_last", "avg_first_last_0"]
+AnyPooling = Literal[Pooling, "pooler"]  # CLS through the checkpoint's own pooler, where it is only scored
+WhiteningKind = Literal["pca", "zca"]  # of finished embeddings
 
 STRICT = ConfigDict(extra="forbid", allow_inf_nan=False, arbitrary_types_allowed=True)
 """How every set of settings is checked."""

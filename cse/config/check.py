@@ -24,6 +24,7 @@ from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, SchemaError
 from typing_extensions import TypedDict
 
+from cse.config.commands import COMMANDS
 from cse.config.compose import SWITCH, resolved, without_hydra
 from cse.dotted import Config
 from cse.errors import UserError
@@ -44,8 +45,6 @@ A_PART = ("callable_type", "needs_python_object")  # pydantic's errors where a n
 
 def validate(cfg: DictConfig, command: str) -> DictConfig:
     """`validate_keys` for the keys of a command: "train" or "evaluate"."""
-    from cse.config.commands import COMMANDS  # whose types come from the parts, which import torch
-
     return validate_keys(cfg, TypeAdapter(COMMANDS[command]))
 
 

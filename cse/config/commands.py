@@ -4,14 +4,10 @@ from collections.abc import Callable
 from typing import Annotated, Literal
 
 from annotated_types import MinLen
-from hydra.utils import get_object
 from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
-from cse.ranges import STRICT, Count, Name, Seed, Split
-
-AnyPooling = get_object("cse.model.pooling.AnyPooling")  # by name: no part is imported from here
-Kind = get_object("cse.model.whitening.Kind")
+from cse.ranges import STRICT, AnyPooling, Count, Name, Seed, Split, WhiteningKind
 
 Part = Callable[..., object]
 """A node with a `_target_`: it is checked against its own signature."""
@@ -51,7 +47,7 @@ class Train(TypedDict):
 class Afterwards(TypedDict):
     """BERT-whitening of the finished embeddings."""
 
-    kind: Kind | None  # type: ignore[valid-type]
+    kind: WhiteningKind | None
     components: Count | None
     fit: Name | None
 
@@ -61,7 +57,7 @@ class Evaluate(TypedDict):
     """The keys of conf/evaluate.yaml that no part takes."""
 
     checkpoint: Name | None
-    pooling: AnyPooling | None  # type: ignore[valid-type]
+    pooling: AnyPooling | None
     lowercase: bool
     max_length: Count | None
     batch_size: Count

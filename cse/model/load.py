@@ -17,10 +17,10 @@ from cse.model import architecture
 from cse.model.encoder import Encoder
 from cse.model.lora import add_adapter, lora_settings
 from cse.model.packing import ARCHITECTURES
-from cse.model.pooling import POOLERS, AnyPooling
+from cse.model.pooling import POOLERS
 from cse.model.recorded import Ending, recorded_modules
 from cse.model.tokenizer import Tokenizer
-from cse.ranges import BelowOne, Count, Name
+from cse.ranges import AnyPooling, BelowOne, Count, Name
 from cse.sources import hub
 
 if TYPE_CHECKING:  # importing transformers takes seconds

@@ -1,13 +1,13 @@
 """From hidden states to one vector a row. mask_BT is 1 for real tokens, special tokens included."""
 
-from typing import Literal, get_args
+from typing import get_args
 
 import torch
 from torch import Tensor
 
+from cse.ranges import Pooling
+
 TRAINABLE = ("cls", "mean", "last")  # what the sentence-transformers layout can carry
-Pooling = Literal["cls", "mean", "last", "avg_top2", "avg_first_last", "avg_first_last_0"]
-AnyPooling = Literal[Pooling, "pooler"]  # CLS through the checkpoint's own pooler, where it is only scored
 POOLERS: tuple[Pooling, ...] = get_args(Pooling)
 
 

@@ -7,14 +7,10 @@ U^T): a rotation, which changes no cosine. Fit on sentences of another source (N
 setting fits on all splits of the scored task, the test pairs included.
 """
 
-from typing import Literal
-
 import numpy as np
 
 from cse.errors import UserError
-from cse.ranges import Count
-
-Kind = Literal["pca", "zca"]
+from cse.ranges import Count, WhiteningKind
 
 CHUNK = 65536  # rows converted to float64 at a time
 MIN_SHARE = 1e-8  # of the largest eigenvalue (ours; the authors have none); also the smallest norm (theirs)
@@ -27,7 +23,7 @@ class Whitening:
     authors show 256 of 768.
     """
 
-    def __init__(self, kind: Kind, components: Count | None):
+    def __init__(self, kind: WhiteningKind, components: Count | None):
         self.kind = kind
         self.components = components
         self.mean_D: np.ndarray  # set by fit(), as is the matrix
