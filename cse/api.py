@@ -28,15 +28,9 @@ if TYPE_CHECKING:  # numpy and torch are imported when there is work
     import numpy as np
 
     from cse.model.encoder import Encoder
-    from cse.model.pooling import AnyPooling
+    from cse.ranges import AnyPooling
     from cse.run.folder import RunFolder
     from cse.types import Json
-
-SEVERAL = ("-m", "--multirun", "sweep")
-"""What starts many jobs, which is the command line's."""
-
-ONE_OF_MANY = "hydra.mode=RUN"
-"""The word of a job that a sweep starts: it has its sweep's words, too."""
 
 
 @dataclass(frozen=True)
@@ -68,13 +62,10 @@ class TrainingRun:
     @cached_property
     def curve(self) -> list[tuple[int, dict[str, float]]]:
         """(step, dev scores) during training."""
-        from cse.record.events import read_events
+        from cse.record.events import metric_events
 
-        events = read_events(self.folder / "metrics.jsonl") if self.results else []
-        steps = [(event["step"], event) for event in events if event["event"] == "metrics"]
-        curve = [
-            (step, {key: value for key, value in event.items() if key.startswith("dev/")}) for step, event in steps
-        ]
+        events = metric_events(self.folder) if self.results else []
+        curve = [(event["step"], {k: value for k, value in event.items() if k.startswith("dev/")}) for event in events]
         return [(step, scores) for step, scores in curve if scores]
 
     @property
@@ -176,6 +167,7 @@ def _job(
 ) -> Iterator[tuple[DictConfig, RunFolder]]:
     """One job's config, checked and fitted, and its folder, which is not made yet; in the block it logs as it says."""
     from cse.config.compose import explaining, without_hydra
+    from cse.config.groups import PROGRAMS
     from cse.run import fit
     from cse.run.folder import RunFolder, check_place, records
     from cse.run.logs import logging_by
@@ -191,18 +183,17 @@ def _job(
         if resumed is None:
             fit.fit(cfg, command, composed=config, words=spelled)
         fit.check(cfg, command, place)
-        program = "cse-train" if command == "train" else "cse-eval"
-        with logging_by(config, place, [program, *spelled]):
+        with logging_by(config, place, [PROGRAMS[command], *spelled]):
             yield cfg, RunFolder(place, records(config, cfg, spelled))
 
 
 def _spelled(command: str, words: Sequence[str], settings: dict[str, object]) -> list[str]:
     """Words and keywords as Hydra wants them. Raises UserError for many jobs."""
     from cse.config.keys import key_of
-    from cse.config.spelling import spell, spell_settings
+    from cse.config.spelling import MULTIRUN, ONE_OF_MANY, spell, spell_settings
 
     given = [*words, *spell_settings(settings)]
-    several = next((word for word in given if key_of(word) in SEVERAL), None)
+    several = next((word for word in given if key_of(word) in (*MULTIRUN, "sweep")), None)
     if several is not None and ONE_OF_MANY not in given:
         raise UserError(f"{several} is for many jobs, which are the command line's: cse-train {several}")
     return spell(given, command)
@@ -210,13 +201,13 @@ def _spelled(command: str, words: Sequence[str], settings: dict[str, object]) ->
 
 def _composed(command: str, words: Sequence[str]) -> DictConfig:
     """The configuration, checked, with Hydra's own node in it. Raises UserError for what cannot be."""
+    from cse.config.check import validate
     from cse.config.compose import composed, explaining, refuse_sizes, refuse_words
+    from cse.config.spelling import ONE_OF_MANY
     from cse.run import resume, startup
 
     startup.settle_hub()  # the parts, whose signatures are read, import the hub's libraries
     startup.quiet()
-    from cse.config.check import validate
-
     run = resume.folder_to_resume(words) if command == "train" else None
     with explaining(words, command):
         refuse_words(words, command)

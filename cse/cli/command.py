@@ -10,12 +10,10 @@ from typing import NoReturn
 
 from cse.cli import streams
 from cse.cli.exits import exit_on_error, exit_on_user_error
-from cse.config.groups import CONF_DIR, adopted
-from cse.config.spelling import spell, strip_dashes
+from cse.config.groups import CONF_DIR, PROGRAMS, adopted
+from cse.config.spelling import MULTIRUN, spell, strip_dashes
 from cse.errors import UserError
 from cse.run import slurm
-
-PROGRAMS = {"train": "cse-train", "evaluate": "cse-eval"}
 
 
 def words_of_one_job(command: str, text: str) -> list[str]:
@@ -72,10 +70,10 @@ def refuse_flags(words: list[str], command: str) -> None:
     from hydra._internal.utils import get_args_parser
 
     from cse.config.compose import nearest, valid_keys
-    from cse.sweep.line import INFORM, MULTI
+    from cse.sweep.line import INFORM
 
     looks = [word for word in words if word in INFORM]
-    if looks and set(MULTI) & set(words):
+    if looks and set(MULTIRUN) & set(words):
         raise UserError(f"{looks[0]} shows one run: leave out -m, and give each key one value")
     printed = io.StringIO()
     try:

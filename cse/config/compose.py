@@ -79,7 +79,7 @@ def refuse_words(words: Sequence[str], command: str) -> None:
     passes over any choice.
     """
     for word in words:
-        key, value = key_of(word).lstrip("+~"), value_of(word)
+        key, value = key_of(word), value_of(word)
         group = key.partition("@")[0]
         if word.startswith("-"):
             continue

@@ -14,6 +14,9 @@ CONF_DIR = str(PACKAGE_DIR / "conf" if (PACKAGE_DIR / "conf").is_dir() else PACK
 SWEEPS_DIR = str(Path(CONF_DIR).parent / "sweeps")
 """conf/ and sweeps/ beside cse/ in a checkout, inside it in an installed wheel."""
 
+PROGRAMS = {"train": "cse-train", "evaluate": "cse-eval"}
+"""The program of each config."""
+
 OWN = "CSE_CONF"
 """The variable that names folders laid out as conf/ is, joined as in PATH; the processes of jobs find them there."""
 PROVIDER = "own"

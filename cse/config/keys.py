@@ -86,11 +86,6 @@ def entry(key: str) -> Key:
     return next((KEYS[parent] for parent in parents if parent in KEYS), OTHERS)
 
 
-def role(key: str) -> Role:
-    """What a key is for."""
-    return entry(key).role
-
-
 def is_science(key: str) -> bool:
     """Whether a key decides what is learned or scored: a report compares it."""
     return entry(key).role == "science"

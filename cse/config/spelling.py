@@ -13,6 +13,11 @@ HYDRA_FLAGS = (
 )
 """Those of Hydra's flags that take a value."""
 
+MULTIRUN = ("-m", "--multirun")
+"""Hydra's flags for many jobs."""
+ONE_OF_MANY = "hydra.mode=RUN"
+"""The word of a job that a sweep starts: it has its sweep's words, too."""
+
 TEXT = re.compile(r"(?!.*\s[\w.]+=)[^'\"\[\]{}(),$\\]+", re.DOTALL)
 """A value that can be nothing but text where Hydra cannot read it: no list, no mapping, no second KEY= in it."""
 
@@ -115,3 +120,8 @@ def spell_value(value: object) -> str:
 def value_of(word: str) -> str:
     """`1e-5` of `trainer.lr=1e-5`."""
     return word.partition("=")[2]
+
+
+def unquoted(word: str) -> str:
+    """The value of a word, without quotes around it."""
+    return value_of(word).strip("'\"")

@@ -14,27 +14,6 @@ OWN = {
 """What a group takes beside its choices."""
 
 
-def unread(word: str, config_name: str) -> str:
-    """The sentence for a word that Hydra's grammar cannot read."""
-    if "=" in word and (word.count("[") != word.count("]") or word.count("{") != word.count("}")):
-        return f"{word}: a bracket is left open; where a list has blanks, quote the word: 'KEY=[A, B]'"
-    if re.search(r"=.*\s[\w.]+=", word):
-        return f"{word}: several settings in one word; each is a word of its own, without quotes around them all"
-    if "=" in word:
-        key, _, value = word.partition("=")
-        return f"{word}: the value cannot be read; a list is KEY=[A,B], text is '{key}=\"{value}\"'"
-    hints = [f"{group}={word}" for group in groups(config_name) if word in choices(group)]
-    if Path(word).exists():
-        hints.append(f"data=text data.path={word}" if config_name == "train" else f"checkpoint={word}")
-    if not hints:
-        known = sorted(settings(config_name), key=lambda one: bool(one.choice))  # those of every run first
-        keys = [*groups(config_name), *(one.key for one in known)]
-        same = (key for key in keys if word.lower() in (key, key.rpartition(".")[2]))
-        hints = [f"{key}=..." for key in [meant(word, keys) or next(same, None)] if key]
-    hint = f"; did you mean {' or '.join(hints)}?" if hints else ""
-    return f"{word}: a setting is KEY=VALUE, without blanks{hint}"
-
-
 def elsewhere(key: str, config_name: str) -> str:
     """The words `it belongs to GROUP=CHOICE` for a key that only other choices have, or nothing."""
     ours = meant(key, [one.key for one in settings(config_name)]) or key

@@ -10,6 +10,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from cse.config.compose import composed, nearest
 from cse.config.groups import choices
+from cse.config.keys import key_of
+from cse.config.spelling import unquoted
 from cse.dotted import Config
 from cse.errors import UserError
 from cse.files import replaced_file
@@ -25,7 +27,7 @@ from cse.report.survey import survey
 from cse.report.table import build
 from cse.report.verdicts import judged
 from cse.sweep import jobs
-from cse.sweep.overrides import expanded, key_of, value_of
+from cse.sweep.overrides import expanded
 
 
 def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
@@ -103,7 +105,7 @@ def planned(sweep: jobs.Sweep, scale: str) -> list[Config]:
     combinations = []
     for job in expanded(sweep.axes([f"scale={scale}"])):
         own = sorted((axis for axis in job if not is_idle(axis, job, sweep)), key=lambda axis: key_of(axis) == "seed")
-        values = {key_of(axis): yaml.safe_load(value_of(axis)) for axis in own}
+        values = {key_of(axis): yaml.safe_load(unquoted(axis)) for axis in own}
         if values and values not in combinations:
             combinations.append(values)
     return combinations
@@ -111,7 +113,7 @@ def planned(sweep: jobs.Sweep, scale: str) -> list[Config]:
 
 def is_idle(axis: str, job: list[str], sweep: jobs.Sweep) -> bool:
     """Whether it is the seed of an encoder that is only scored: there is one job for all of them."""
-    cases = [sweep.cases[value_of(one)] for one in job if key_of(one) == "case"]
+    cases = [sweep.cases[unquoted(one)] for one in job if key_of(one) == "case"]
     return key_of(axis) == "seed" and any(case.is_untrained for case in cases)
 
 
@@ -120,7 +122,7 @@ def departing(runs: list[Run], sweep: str, seed: str) -> list[Run]:
     read, own, known = cache(jobs.read), cache(configuration), choices("sweep")
 
     def departures(run: Run) -> tuple[str, ...]:
-        name = next((value_of(o) for o in run.overrides if o.startswith("sweep=")), sweep)
+        name = next((unquoted(o) for o in run.overrides if o.startswith("sweep=")), sweep)
         if name not in known:
             return (f"sweep={name}",)
         overrides = [o for o in read(name).departures(run.overrides) if key_of(o) != seed]

@@ -26,14 +26,14 @@ from omegaconf import DictConfig, OmegaConf
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 
 from cse.config.compose import SWITCH, composed, nearest, resolved, without_hydra
-from cse.config.groups import file_of
+from cse.config.groups import PROGRAMS, file_of
 from cse.config.keys import changes_a_table, identity, is_science, key_of, names_a_job
-from cse.config.spelling import spell_value
+from cse.config.spelling import ONE_OF_MANY, spell_value, unquoted
 from cse.dotted import Config
 from cse.errors import UserError
-from cse.sweep.overrides import as_first_named, digest, expanded, merged, value_of
+from cse.sweep.overrides import as_first_named, digest, expanded, merged
 
-CONFIGS = {"cse-train": "train", "cse-eval": "evaluate"}
+CONFIGS = {program: config for config, program in PROGRAMS.items()}
 """The config that each program composes."""
 
 OWN_KEYS = ("cases", "report", "same_runs_as", "search_each", "laptop")
@@ -119,7 +119,7 @@ class Sweep(BaseModel):
 
     def place(self, arguments: Sequence[str]) -> Path:
         """Where its jobs go, relative to where it is started. A smoke test's scores never lie among real ones."""
-        smoke = any(key_of(a) == "smoke" and SWITCH.get(value_of(a).lower()) for a in arguments)
+        smoke = any(key_of(a) == "smoke" and SWITCH.get(unquoted(a).lower()) for a in arguments)
         scale = scale_of(arguments)
         return Path("runs", "smoke" if smoke else "", "" if scale == "paper" else scale, self.folder)
 
@@ -145,7 +145,7 @@ class Sweep(BaseModel):
     def job(self, overrides: Sequence[str]) -> Job:
         """The job of one combination. Raises UserError for a case that the sweep does not have."""
         overrides = [override.lstrip("+") for override in overrides if key_of(override) != "sweep"]
-        name = next((value_of(override) for override in overrides if key_of(override) == "case"), None)
+        name = next((unquoted(override) for override in overrides if key_of(override) == "case"), None)
         if name is not None and name not in self.cases:
             near = nearest(name, list(self.cases))
             raise UserError(f"case={name} is not a case of sweep={self.name}{near}; it has {', '.join(self.cases)}")
@@ -154,7 +154,7 @@ class Sweep(BaseModel):
             return self.evaluation(case, overrides)
         arguments = merged([*case.set, *overrides])
         without = [f"~{key}" for key in OWN_KEYS if key in self.model_fields_set]
-        own = [f"sweep={self.name}", *arguments, *without, "hydra.mode=RUN", "resume=auto"]
+        own = [f"sweep={self.name}", *arguments, *without, ONE_OF_MANY, "resume=auto"]
         return Job(self.slug(overrides, arguments), "cse-train", own)
 
     def evaluation(self, case: Case, overrides: list[str]) -> Job:
@@ -217,7 +217,7 @@ def keys_of_evaluation() -> frozenset[str]:
 
 def scale_of(arguments: Sequence[str]) -> str:
     """The value of scale=; paper where the arguments name none."""
-    return next((value_of(argument) for argument in arguments if key_of(argument) == "scale"), "paper")
+    return next((unquoted(argument) for argument in arguments if key_of(argument) == "scale"), "paper")
 
 
 def short_name(shown: Sequence[str], decisive: Iterable[str], first: str = "") -> str:
@@ -226,7 +226,7 @@ def short_name(shown: Sequence[str], decisive: Iterable[str], first: str = "") -
     lasts = [key_of(override).split(".")[-1] for override in shown]
     words = [first] if first else []
     for last, override in zip(lasts, shown, strict=True):
-        value = value_of(override).rpartition("/")[2]  # of a path its end says enough
+        value = unquoted(override).rpartition("/")[2]  # of a path its end says enough
         key = last if lasts.count(last) == 1 else key_of(override)
         words.append(value if last == "case" else f"{key}_{value}")
     text = re.sub(r"[^\w.+-]+", "_", "-".join(words)) or "run"

@@ -12,11 +12,11 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 
 from cse.config import compose as composition
 from cse.config.keys import entry, key_of
+from cse.config.spelling import MULTIRUN, unquoted
 from cse.errors import MissingResource, UserError
 from cse.sweep import jobs, multirun
-from cse.sweep.overrides import expanded, first_values, is_axis, merged, value_of
+from cse.sweep.overrides import expanded, first_values, is_axis, merged
 
-MULTI = ("-m", "--multirun")
 INFORM = ("--cfg", "-c", "--info", "-i", "--shell-completion", "-sc", "--hydra-help", "--version")  # nothing is run
 SUBMITIT = ("submitit", "launchers")
 PACKAGES = {"submitit_slurm": SUBMITIT, "submitit_local": SUBMITIT, "smac": ("smac", "smac")}
@@ -116,17 +116,17 @@ class Line:
 
 def is_many(arguments: Sequence[str]) -> bool:
     """Whether these are the arguments of many jobs, and not of one of them or of a look at the config."""
-    given = {key_of(argument): value_of(argument) for argument in arguments}
+    given = {key_of(argument): unquoted(argument) for argument in arguments}
     if given.get("hydra.mode") == "RUN" or any(argument in INFORM for argument in arguments):
         return False
     starts = [given.get(key) not in (None, "basic") for key in ("hydra/launcher", "hydra/sweeper")]
-    return any(argument in MULTI for argument in arguments) or is_named(given.get("sweep")) or any(starts)
+    return any(argument in MULTIRUN for argument in arguments) or is_named(given.get("sweep")) or any(starts)
 
 
 def read(arguments: Sequence[str], program: str) -> Line:
     """The line of these arguments. Raises UserError for an unknown sweep, and what Line.check raises."""
-    arguments = [argument for argument in arguments if argument not in MULTI]
-    given = {key_of(argument): value_of(argument) for argument in arguments}
+    arguments = [argument for argument in arguments if argument not in MULTIRUN]
+    given = {key_of(argument): unquoted(argument) for argument in arguments}
     own = [argument for argument in arguments if not entry(key_of(argument)).of_line]
     named = given["sweep"] if is_named(given.get("sweep")) else None
     table = jobs.read(named) if named else multirun.of_line(program, own)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cse.config.keys import key_of
+from cse.config.spelling import ONE_OF_MANY
 from cse.sweep.jobs import Job, decides, short_name
 from cse.sweep.overrides import is_axis, merged
 
@@ -44,7 +45,7 @@ class Multirun:
         arguments = merged([re.sub(r"^\++", "", override) for override in overrides])
         values = {key_of(argument): argument for argument in arguments}
         shown = [values[key] for key in self.keys if key in values] or list(filter(decides, arguments))
-        own = [*arguments, "hydra.mode=RUN", *(["resume=auto"] if self.program == "cse-train" else [])]
+        own = [*arguments, ONE_OF_MANY, *(["resume=auto"] if self.program == "cse-train" else [])]
         return Job(short_name(shown, [self.program, *filter(decides, arguments)]), self.program, own)
 
 

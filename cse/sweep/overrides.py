@@ -4,11 +4,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 
 from cse.config.keys import key_of
-
-
-def value_of(override: str) -> str:
-    """`1e-5` of `trainer.lr=1e-5`, without quotes around it."""
-    return override.partition("=")[2].strip("'\"")
+from cse.config.spelling import unquoted
 
 
 def merged(overrides: Sequence[str]) -> list[str]:
@@ -57,7 +53,7 @@ def as_first_named(words: Sequence[str]) -> list[str]:
 
     Names of folders are made of these words, so that what was run before is found.
     """
-    values = {key_of(word): value_of(word) for word in words}
+    values = {key_of(word): unquoted(word) for word in words}
     if not {"experiment", "variant"} <= set(values):
         return list(words)
     both = ",".join(values[key].strip("[]") for key in ("experiment", "variant"))

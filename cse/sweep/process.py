@@ -26,7 +26,6 @@ from cse.sweep import jobs
 from cse.training.signals import SIGNALS, SignalForwarder
 
 DONE_BEFORE, KILLED, INTERRUPTED, NOT_RUN = "done before", "killed", "interrupted", "not run"
-MODULES = {"cse-train": "cse.cli.train", "cse-eval": "cse.cli.evaluate"}
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,7 @@ def ended(job: jobs.Job, folder: Path, code: int, seconds: float, *, stopped: bo
 
 def command_of(job: jobs.Job, folder: Path) -> list[str]:
     """The process's command: its results and its model card show the program's name, W&B the job's group and name."""
-    start = f"import sys; sys.argv[0] = {job.program!r}; from {MODULES[job.program]} import main; main()"
+    start = f"import sys; sys.argv[0] = {job.program!r}; from cse.cli.{jobs.CONFIGS[job.program]} import main; main()"
     names = []
     config = composed(jobs.CONFIGS[job.program], job.arguments)
     if "wandb" in config.tracker:
