@@ -55,16 +55,13 @@ def composed(overrides: list[str]) -> DictConfig:
 
     Raises UserError for overrides that cse-train would refuse.
     """
-    import hydra
-
     from cse.config.check import validate
 
     beside = [f"+{group}@doctor.{group}.{path.stem}={path.stem}" for group in CHECKS for path in files(group)]
     with composition.explaining(overrides, "train"):
         composition.refuse_words(overrides, "train")
         validate(composition.composed("train", overrides), "train")
-        with hydra.initialize_config_dir(groups.CONF_DIR, version_base="1.3"):
-            return hydra.compose("train", [*beside, *overrides])
+        return composition.without_hydra(composition.composed("train", [*beside, *overrides]))
 
 
 def files(group: str) -> list[Path]:

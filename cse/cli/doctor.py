@@ -66,6 +66,7 @@ def machine(cfg: DictConfig, online: bool) -> list[Diagnosis]:
     def of(name: str, good: bool, note: str) -> Diagnosis:
         return Diagnosis("machine", name, "ok" if good else "missing", note)
 
+    key = has_key()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return [
         of("python", sys.version_info >= (3, 11), f"{platform.python_version()} on {platform.platform()}"),
@@ -78,7 +79,7 @@ def machine(cfg: DictConfig, online: bool) -> list[Diagnosis]:
             f"{'answers' if online else 'does not answer'}; {'with' if get_token() else 'no'} token; "
             f"cache {HF_HUB_CACHE} ({num_cached(Path(HF_HUB_CACHE))} models and data sets)",
         ),
-        of("W&B", has_key(), "a key" if has_key() else "no API key: `wandb login` stores one"),
+        of("W&B", key, "a key" if key else "no API key: `wandb login` stores one"),
     ]
 
 

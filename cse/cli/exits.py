@@ -9,6 +9,7 @@ from pathlib import Path
 from cse.cli import launched
 from cse.errors import Interrupted, RunError, UserError
 from cse.files import NO_PLACE
+from cse.run import slurm
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a disk, a quota, a file's limit
 
@@ -39,7 +40,7 @@ def exit_on_error() -> Iterator[None]:
         where = error.filename or "the run's folder or the cache"
         sys.exit(complain(f"cannot write {where}: {error.strerror}; free space and run again with resume=auto", 1))
     except Interrupted as error:
-        if launched.is_follower():  # the first says it; srun --kill-on-bad-exit would end it for our code
+        if slurm.is_follower():  # the first says it; srun --kill-on-bad-exit would end it for our code
             sys.exit(0)
         sys.exit(complain(str(error), error.code))
     except KeyboardInterrupt:

@@ -15,14 +15,9 @@ from cse.run import slurm
 FIRST = 10.0  # seconds in which a launcher ends the others, once the first process has failed
 
 
-def is_follower() -> bool:
-    """Whether this is one of several processes, and not the first."""
-    return os.environ.get("RANK", "0") != "0"
-
-
 def quiet_followers() -> None:
     """Let all processes but the first say only errors."""
-    if is_follower():
+    if slurm.is_follower():
         logging.disable(logging.WARNING)
 
 
@@ -48,7 +43,7 @@ def in_turn() -> Iterator[None]:
     try:
         yield
     except (Exception, KeyboardInterrupt):
-        if is_follower():
+        if slurm.is_follower():
             signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
             slurm.release()
             time.sleep(FIRST + int(os.environ.get("LOCAL_RANK", "0")))

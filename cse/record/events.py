@@ -64,6 +64,11 @@ def is_final(event: Event) -> bool:
     return event["event"] != "metrics" or any(key.startswith("test/") for key in event)
 
 
+def metric_events(folder: Path) -> list[Event]:
+    """The metric events of a run's metrics.jsonl, in order."""
+    return [event for event in read_events(folder / "metrics.jsonl") if event["event"] == "metrics"]
+
+
 def read_events(path: Path) -> list[Event]:
     """The file's events in order, [] where the file does not exist.
 

@@ -65,7 +65,7 @@ class Heartbeat:
     def _beat(self) -> None:
         beating = True
         while beating:
-            if self.path.parent.is_dir():  # a run that is refused leaves no folder
+            if self.path.parent.is_dir():  # one that is removed meanwhile is not made again
                 with contextlib.suppress(RunError, UserError):
                     write_json(self.path, {"host": socket.gethostname(), "pid": os.getpid(), "steps": self.steps})
             beating = not self.ended.wait(INTERVAL)

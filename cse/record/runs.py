@@ -15,7 +15,7 @@ import yaml
 
 from cse.dotted import Config, Json
 from cse.errors import UserError
-from cse.record.events import Event, read_events
+from cse.record.events import Event, metric_events
 
 log = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ class Run:
 
     def events(self) -> list[Event]:
         """The metric events of metrics.jsonl, in order."""
-        return [e for e in read_events(self.folder / "metrics.jsonl") if e.get("event") == "metrics"]
+        return metric_events(self.folder)
 
 
 def same(value: object, other: object) -> bool:

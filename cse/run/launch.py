@@ -116,8 +116,8 @@ def worker(config: str, folder: RunFolder, log_files: Handed) -> None:
     from cse.run.run import run
 
     startup.quiet()
-    logging.basicConfig(level=logging.INFO if os.environ["RANK"] == "0" else logging.ERROR, format="%(message)s")
-    if os.environ["RANK"] == "0":
+    logging.basicConfig(level=logging.ERROR if slurm.is_follower() else logging.INFO, format="%(message)s")
+    if not slurm.is_follower():
         take_over_log_files(log_files)
     try:
         run(OmegaConf.create(config), folder)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from cse.eval.cosines import by_gold
 from cse.files import replaced_file
-from cse.record.events import Event, read_events
+from cse.record.events import Event, metric_events
 
 BUCKETS = 5  # of the gold score
 
@@ -23,7 +23,7 @@ def draw(folder: Path, select: str | None, best_step: int) -> dict[str, Path]:
     select: the selection metric, drawn first; best_step: the step that was kept. Raises RunError where the disk
     refuses.
     """
-    events = [event for event in read_events(folder / "metrics.jsonl") if event["event"] == "metrics"]
+    events = metric_events(folder)
     figures = {
         "loss": loss(events),
         "scores": scores(events, select, best_step),

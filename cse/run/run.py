@@ -1,7 +1,6 @@
 """One training job in one process (or one of several): build, train, score the best step, leave a complete folder."""
 
 import logging
-import os
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -74,8 +73,7 @@ def receiving_signals(cfg: DictConfig, folder: Path) -> "Iterator[Signals]":
             slurm.release()
             yield signals
         except Interrupted as error:
-            first = os.environ.get("RANK", "0") == "0"
-            if first and cfg.resume is not None and slurm.requeue(error.code - 128):
+            if not slurm.is_follower() and cfg.resume is not None and slurm.requeue(error.code - 128):
                 log.info("SLURM starts this job again")
             raise
 

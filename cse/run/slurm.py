@@ -30,6 +30,11 @@ def join() -> None:
     os.environ.setdefault("MASTER_PORT", str(20000 + int(os.environ["SLURM_JOB_ID"]) % 12000))
 
 
+def is_follower() -> bool:
+    """Whether this is one of the processes that a launcher started, and not the first."""
+    return os.environ.get("RANK", "0") != "0"
+
+
 def hold() -> None:
     """Let a signal of SLURM's wait while this process starts, until `release`: its job may be preempted at any moment.
 
