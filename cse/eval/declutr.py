@@ -17,10 +17,10 @@ from cse.eval.coco import Coco
 from cse.eval.items import under
 from cse.eval.probing import FILES, Probing
 from cse.eval.score import AVERAGE
-from cse.eval.senteval.pairs import SUBSETS
 from cse.eval.sts import Sts
 from cse.eval.transfer import Transfer
 from cse.provenance import Average, ItemScores, Provenance
+from cse.sources.senteval import SUBSETS
 from cse.types import Encode, Evaluator, Nature
 
 Counted = tuple[Average, Average]

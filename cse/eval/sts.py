@@ -19,9 +19,10 @@ from scipy.stats import pearsonr, spearmanr
 from cse.eval.score import AVERAGE
 from cse.eval.senteval.files import DataFolder
 from cse.eval.senteval.folder import SentEvalFolder
-from cse.eval.senteval.pairs import SUBSETS, Pairs, read_sickr, read_stsb, read_subset
+from cse.eval.senteval.pairs import Pairs, read_sickr, read_stsb, read_subset
 from cse.provenance import Items, ItemScores, Provenance, RowCounts
 from cse.ranges import Name
+from cse.sources.senteval import SUBSETS
 from cse.types import Encode, Evaluator, Nature
 
 SPEARMAN = Nature("Spearman's correlation x 100", kind="sts")

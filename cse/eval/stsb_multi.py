@@ -10,11 +10,12 @@ from annotated_types import MinLen
 
 from cse.errors import UserError
 from cse.eval.senteval.files import DataFolder
-from cse.eval.senteval.pairs import STSB_ROWS, Pairs, golds
+from cse.eval.senteval.pairs import Pairs, golds
 from cse.eval.sts import ScoredPairs, Tasks
 from cse.ranges import Name, OneOf
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS
+from cse.sources.senteval import STSB_ROWS
 
 ABOUT = DATASETS["stsb_multi"]
 LANGUAGES = ABOUT.languages

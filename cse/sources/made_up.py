@@ -7,17 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from cse.files import written_once
+from cse.sources.senteval import SICK_FILES, STSB_ROWS, SUBSETS
 
 ROWS, WORDS_A_ROW = 320, 70  # a tenth of the rows still fills a batch; a row holds two anchors' spans of 16 words
 PAIRS = 12
-STS = {
-    "STS12": ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),
-    "STS13": ("FNWN", "headlines", "OnWN"),
-    "STS14": ("deft-forum", "deft-news", "headlines", "images", "OnWN", "tweet-news"),
-    "STS15": ("answers-forums", "answers-students", "belief", "headlines", "images"),
-    "STS16": ("answer-answer", "headlines", "plagiarism", "postediting", "question-question"),
-}
-"""The score sets of each year, as SentEval names them."""
 WORDS = [a + b for a in ("ka", "lo", "mi", "nu", "per", "sta") for b in ("dan", "fel", "gor", "ler", "mon", "zu")]
 
 
@@ -89,14 +82,14 @@ def write_senteval(folder: Path) -> None:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("\n".join(lines) + "\n")
 
-    for year, subsets in STS.items():
+    for year, subsets in SUBSETS.items():
         for subset in subsets:
             rows = pairs()
             write(f"STS/{year}-en-test/STS.input.{subset}.txt", [f"{a}\t{b}" for a, b, _ in rows])
             write(f"STS/{year}-en-test/STS.gs.{subset}.txt", [f"{gold:.2f}" for *_, gold in rows])
-    for split in ("train", "dev", "test"):
+    for split in STSB_ROWS:
         write(f"STS/STSBenchmark/sts-{split}.csv", [f"-\t-\t-\t-\t{gold:.2f}\t{a}\t{b}" for a, b, gold in pairs()])
-    for stem in ("SICK_train", "SICK_trial", "SICK_test_annotated"):
+    for stem, _ in SICK_FILES.values():
         write(f"SICK/{stem}.txt", ["header", *(f"-\t{a}\t{b}\t{gold:.2f}" for a, b, gold in pairs())])
 
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from cse.errors import UserError
 from cse.eval.senteval.folder import SentEvalFolder, words
-from cse.eval.senteval.pairs import SICK_FILES, Pairs
+from cse.eval.senteval.pairs import Pairs
+from cse.sources.senteval import SICK_FILES
 
 BINARY = {  # folder: positive file, negative file, rows of both together
     "MR": ("rt-polarity.pos", "rt-polarity.neg", 10662),
