@@ -14,7 +14,7 @@ from cse.config.keys import makes_again
 from cse.eval.score import nature
 from cse.record.runs import Run
 from cse.record.status import DONE, STATES, Status, status_of
-from cse.report.frame import brief, differing, short_names
+from cse.report.frame import brief, differing, label, short_names
 from cse.report.notes import mixed, retrieved
 
 FEW = 8  # scores that are all shown where nobody says which
@@ -69,9 +69,8 @@ class Comparison:
         return [run for run, number in zip(self.runs, self.setting, strict=True) if number == setting]
 
     def label(self, setting: int) -> str:
-        """`lr=3e-05, model=bert`; `all` where nothing differs."""
-        run = self.runs_of(setting)[0]
-        return ", ".join(f"{name}={brief(run.get(key))}" for key, name in self.keys.items()) or "all"
+        """The setting in words."""
+        return label(self.runs_of(setting)[0], self.keys)
 
     def score_text(self, setting: int, metric: str) -> str:
         """mean ± sd; "" without a run."""

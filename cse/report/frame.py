@@ -1,10 +1,10 @@
 """Runs as one pandas table, a row a run and a column a dotted key, and which of the keys tell them apart."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
 
-from cse.config.keys import is_science
+from cse.config.keys import is_science, key_of
 from cse.dotted import flattened
 from cse.record.runs import Run, plain
 
@@ -56,8 +56,8 @@ def is_setting(key: str, seed: str) -> bool:
 
 def typed_keys(runs: Iterable[Run]) -> list[str]:
     """Every key on the runs' command lines, without Hydra's signs (+key, ~key)."""
-    words = (override.partition("=")[0] for run in runs for override in run.overrides)
-    return list(dict.fromkeys(word.lstrip("+") for word in words if not word.startswith("~")))
+    words = (override for run in runs for override in run.overrides if not override.startswith("~"))
+    return list(dict.fromkeys(map(key_of, words)))
 
 
 def follows(frame: pd.DataFrame, keys: Sequence[str], key: str) -> bool:
@@ -73,6 +73,11 @@ def short_names(keys: Sequence[str]) -> dict[str, str]:
         ends = (".".join(words[-count:]) for count in range(1, len(words) + 1))
         names[key] = next((end for end in ends if sum(f".{one}".endswith(f".{end}") for one in keys) == 1), key)
     return names
+
+
+def label(run: Run, keys: Mapping[str, str]) -> str:
+    """`lr=3e-05, model=bert`: a run's setting, by {dotted key: its short name}; `all` where nothing differs."""
+    return ", ".join(f"{name}={brief(run.get(key))}" for key, name in keys.items()) or "all"
 
 
 def brief(value: object) -> str:

@@ -4,7 +4,7 @@ from fnmatch import fnmatch
 
 from cse.record.runs import Run, Where
 from cse.report.cells import Cell
-from cse.report.frame import brief, differing, short_names
+from cse.report.frame import differing, label, short_names
 from cse.report.notes import deviations, missing_jobs, retrieved
 from cse.report.sides import mark_ties
 from cse.report.table import Table
@@ -16,8 +16,7 @@ def survey(runs: list[Run], patterns: list[str], seed: str, expected: list[Where
     keys = short_names(differing(runs, seed))
     rows: dict[str, list[Run]] = {}
     for run in done:
-        label = ", ".join(f"{name}={brief(run.get(key))}" for key, name in keys.items())
-        rows.setdefault(label or "all", []).append(run)
+        rows.setdefault(label(run, keys), []).append(run)
     names = dict.fromkeys(name for run in done for name in run.metrics)
     metrics = [name for name in names if not patterns or any(fnmatch(name, pattern) for pattern in patterns)]
     tables = []
