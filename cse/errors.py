@@ -33,6 +33,11 @@ def combine(missing: Sequence[MissingResource], advice: str = "") -> MissingReso
     return MissingResource("; and ".join(sentences) + (advice if len(parts) > 1 else ""), parts=parts)
 
 
+def first_line(error: BaseException) -> str:
+    """The first words of a library's error; its name where it has none."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
 class RunError(Exception):
     """A run that started well and cannot go on (NaN, collapse, a full disk). Exit code 1."""
 

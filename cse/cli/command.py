@@ -11,7 +11,7 @@ from typing import NoReturn
 from cse.cli import streams
 from cse.cli.exits import exit_on_error, exit_on_user_error
 from cse.config.groups import CONF_DIR, PROGRAMS, adopted
-from cse.config.spelling import MULTIRUN, spell, strip_dashes
+from cse.config.spelling import MULTIRUN, spell, split_flags, strip_dashes
 from cse.errors import UserError
 from cse.run import slurm
 
@@ -78,7 +78,8 @@ def refuse_flags(words: list[str], command: str) -> None:
     printed = io.StringIO()
     try:
         with redirect_stderr(printed), redirect_stdout(io.StringIO()):
-            get_args_parser().parse_args(spell(words, command))
+            settings, flags = split_flags(words)
+            get_args_parser().parse_args([*settings, *flags])
     except SystemExit as ended:
         unknown = printed.getvalue().strip().rpartition("error: ")[2]
         if flag := re.fullmatch(r"unrecognized arguments: --?([\w.-]+).*", unknown):

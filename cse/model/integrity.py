@@ -16,7 +16,7 @@ from safetensors import safe_open
 from torch.nn.functional import pad
 from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-from cse.errors import MissingResource, RunError, UserError
+from cse.errors import MissingResource, RunError, UserError, first_line
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ def loading(name: str, advice: str) -> Iterator[None]:
     except (UserError, RunError):
         raise
     except Exception as error:  # transformers, tokenizers, safetensors and json each raise their own for a bad file
-        reason = f"could not be loaded ({_first_line(error)}); copy or download it again"
+        reason = f"could not be loaded ({first_line(error)}); copy or download it again"
         raise MissingResource(f"model.name={name} {reason}; {advice}") from error
 
 
@@ -133,7 +133,7 @@ def check_forward(name: str, backbone: PreTrainedModel) -> None:
             among_1PD = backbone(input_ids=padded_1P, attention_mask=mask_1P).last_hidden_state
     except Exception as error:  # an architecture raises whatever it likes
         raise UserError(
-            f"model.name={name}: {config.model_type} does not encode {TOKENS} tokens ({_first_line(error)}): use "
+            f"model.name={name}: {config.model_type} does not encode {TOKENS} tokens ({first_line(error)}): use "
             "another encoder"
         ) from error
     expected = (1, TOKENS, config.hidden_size)
@@ -154,7 +154,3 @@ def some(names: list[str]) -> str:
     """The first names, and how many more there are."""
     more = len(names) - MAX_NAMES
     return ", ".join(names[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), "") or type(error).__name__

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote
 
-from cse.errors import MissingResource, UserError
+from cse.errors import MissingResource, UserError, first_line
 
 if TYPE_CHECKING:  # importing datasets takes seconds
     from datasets import Dataset, IterableDataset
@@ -189,7 +189,7 @@ def refusals(repo: Repo, config: str | None = None) -> Iterator[None]:
         raise
     except Exception as error:  # the hub's client, its HTTP library and `datasets` share no base class
         if isinstance(error, ValueError) and "BuilderConfig" in str(error):
-            raise UserError(f"{repo.asked}: {repo.name} has no {config} ({_first_line(error)})") from error
+            raise UserError(f"{repo.asked}: {repo.name} has no {config} ({first_line(error)})") from error
         said = refusal(repo, error)
         raise NotHere(f"{repo.asked}: the {repo.kind} {repo.name} {said}; {repo.instead}", repo, said) from error
 
@@ -214,7 +214,7 @@ def refusal(repo: Repo, error: BaseException) -> str:
         if isinstance(one, OSError) and one.errno == errno.ENOSPC:
             return f"does not fit on the disk of {constants.HF_HUB_CACHE}: free space, or set HF_HOME=FOLDER"
         if "Dataset scripts are no longer supported" in str(one):
-            return f"needs a script, which no client runs any more ({_first_line(one)}): use its parquet files"
+            return f"needs a script, which no client runs any more ({first_line(one)}): use its parquet files"
     if any(isinstance(one, errors.OfflineModeIsEnabled) for one in chain) or is_offline(os.environ):
         return (
             f"is not in the cache {constants.HF_HUB_CACHE}, and {constants.ENDPOINT} is not asked: it did not answer, "
@@ -222,7 +222,7 @@ def refusal(repo: Repo, error: BaseException) -> str:
         )
     if any(isinstance(one, ConnectionError | TransportError | errors.LocalEntryNotFoundError) for one in chain):
         return f"is not in the cache {constants.HF_HUB_CACHE}, and {constants.ENDPOINT} cannot be reached"
-    return f"cannot be had ({type(error).__name__}: {_first_line(error)})"
+    return f"cannot be had ({type(error).__name__}: {first_line(error)})"
 
 
 def _status(code: int) -> str | None:
@@ -251,10 +251,6 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         seen.add(id(error))
         yield error
         error = error.__cause__ or error.__context__
-
-
-def _first_line(error: BaseException) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
 def size_of(size: float) -> str:

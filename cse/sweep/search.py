@@ -5,7 +5,6 @@ after a Sobol design of a quarter of the trials. Every score is kept in .smac/ i
 is started again continues; a job that failed or was killed is proposed anew.
 """
 
-import json
 import logging
 import math
 from collections.abc import Callable, Sequence
@@ -20,7 +19,7 @@ from smac import Scenario
 from smac.runhistory.dataclasses import TrialInfo, TrialValue
 from smac.runhistory.enumerations import StatusType
 
-from cse.files import read_lines
+from cse.files import json_line, read_lines
 from cse.sweep.jobs import Job, decides
 from cse.sweep.line import Line
 from cse.sweep.overrides import digest, merged
@@ -49,7 +48,7 @@ def search(line: Line, row: Sequence[str], start: Start, launch: Launch) -> None
             optimiser.tell(trial, trial_value(outcome.score))
             if outcome.score is not None:
                 with open(memory, "a", encoding="utf-8") as lines:
-                    lines.write(json.dumps({"config": dict(trial.config), "score": outcome.score[1]}) + "\n")
+                    lines.write(json_line({"config": dict(trial.config), "score": outcome.score[1]}))
         count += len(trials)
 
 

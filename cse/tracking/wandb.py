@@ -65,13 +65,11 @@ class Wandb:
         self.wandb, self.folder, self.about, self.artifact = wandb, Path(folder), about, artifact
         self.patience = finish_timeout + 5  # seconds; W&B's own limit comes first, with its own message
         self.best: dict[str, float] = {}
-        kept = self.folder / "wandb" / "run.json"  # which W&B run this folder's is
+        self.kept = self.folder / "wandb" / "run.json"  # which W&B run this folder's is
         own = {"id": id or secrets.token_hex(4), "project": project, "entity": entity}
         self.identity: Json = own | {"sweep_id": os.environ.get("WANDB_SWEEP_ID")}
         if resume_step is not None:
-            self.identity = read_json(kept) or self.identity
-            for event in read_events(self.folder / "metrics.jsonl"):
-                self._keep_best(event)
+            self._go_on()
         set_cache_folders(self.folder)  # before W&B's service starts, which reads it once
         wandb.setup(wandb.Settings(silent=True))
         self.start: Config = dict(
@@ -88,17 +86,27 @@ class Wandb:
             silent=True, console="wrap", symlink=False, init_timeout=init_timeout, finish_timeout=finish_timeout
         )
         try:
-            self.run = self._start_online() if mode == "online" else self._start(mode)
-            self.run.define_metric("train/step")
-            for split in ("train", "test"):  # patterns that never overlap: which of two wins is left to chance
-                self.run.define_metric(f"{split}/*", step_metric="train/step")
-            self.run.define_metric("dev/*", step_metric="train/step", summary="none")  # which is `best`
+            self._begin(mode)
         except Exception:
             self.abandon()
             raise
-        write_json(kept, self.identity)
+        write_json(self.kept, self.identity)
         if mode != "disabled":
             log.info("%-10s %s", "W&B", self.where)
+
+    def _begin(self, mode: Literal["online", "offline", "disabled"]) -> None:
+        """Start the run, with our step as the x axis of everything."""
+        self.run = self._start_online() if mode == "online" else self._start(mode)
+        self.run.define_metric("train/step")
+        for split in ("train", "test"):  # patterns that never overlap: which of two wins is left to chance
+            self.run.define_metric(f"{split}/*", step_metric="train/step")
+        self.run.define_metric("dev/*", step_metric="train/step", summary="none")  # which is `best`
+
+    def _go_on(self) -> None:
+        """Take up the W&B run of this folder, and the best of its dev scores."""
+        self.identity = read_json(self.kept) or self.identity
+        for event in read_events(self.folder / "metrics.jsonl"):
+            self._keep_best(event)
 
     def _start_online(self) -> Any:
         """The run, offline where it cannot be online, with a warning that says why."""
