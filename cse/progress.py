@@ -1,4 +1,4 @@
-"""How far something long has come: bars on a terminal, elsewhere a line now and then; both with the time left.
+"""How far something long has come: a bar on a terminal, elsewhere a line now and then; both with the time left.
 
 Who does the work tracks it, however deep: for task in track(tasks, "task"). Who wants it seen shows it: with
 showing("transfer test"). Without the second the first is silent, and what is over in a moment shows nothing.
@@ -21,48 +21,57 @@ log = logging.getLogger("cse")
 
 EVERY = 20.0  # seconds between two lines
 MOMENT = 1.5  # seconds after which a bar is worth a look
-LOOK = 0.1  # seconds between two looks at a bar
+LOOK = 0.1  # seconds between two looks at a loop
 
 T = TypeVar("T")
+
+_bars: "ContextVar[Bars | None]" = ContextVar("bars", default=None)
 
 
 @dataclass
 class Display:
-    """Where the loops of a block are shown: a bar each, or, where bars is None, together in a line of the log.
+    """What is shown of a block: a bar, or without `bars` lines of the log.
 
-    loops: how far those under way are, the outermost first, whose time left a line gives.
+    loops: how far those under way are, the outermost first, which has `done` of `total` items behind it.
     """
 
     title: str
     bars: "Bars | None"
     loops: list[str] = field(default_factory=list)
-    left: str = ""
+    done: int = 0
+    total: int | None = None
+    started: float = field(default_factory=lambda: time.monotonic())
     told: float = field(default_factory=lambda: time.monotonic())
 
-    def tell(self) -> None:
-        """Write a line where the last one is EVERY seconds old."""
-        if self.bars is None and time.monotonic() - self.told >= EVERY:
-            log.info("%s%s", ", ".join([self.title, *self.loops]), self.left)
-            self.told = time.monotonic()
+    def show(self, now: float) -> None:
+        """Bring the bar up to date, or write a line where the last one is EVERY seconds old."""
+        words = ", ".join([self.title, *self.loops])
+        if self.bars is not None:
+            late = now - self.started >= MOMENT
+            self.bars.update(
+                self.bars.task_ids[-1], description=words, completed=self.done, total=self.total, visible=late
+            )
+        elif now - self.told >= EVERY:
+            left = (now - self.started) * (self.total / self.done - 1) if self.done and self.total else None
+            log.info("%s%s", words, "" if left is None else f", about {left:.0f} s left")
+            self.told = now
 
 
 _display: ContextVar[Display | None] = ContextVar("display", default=None)
-_bars: "ContextVar[Bars | None]" = ContextVar("bars", default=None)
 
 
 @contextmanager
 def showing(title: str) -> Iterator[None]:
     """A block whose tracked loops are shown."""
     with live(transient=True) as bars:
+        task = bars.add_task(title, total=None, visible=False) if bars else None
         before = _display.set(Display(title, bars))
-        others = set(bars.task_ids) if bars else set()
         try:
             yield
         finally:
             _display.reset(before)
-            if bars:
-                for task in set(bars.task_ids) - others:  # of loops that were left
-                    bars.remove_task(task)
+            if bars and task is not None:
+                bars.remove_task(task)
 
 
 def track(items: Iterable[T], what: str | Callable[[T], str], total: int | None = None) -> Iterator[T]:
@@ -75,25 +84,20 @@ def track(items: Iterable[T], what: str | Callable[[T], str], total: int | None 
         yield from items
         return
     total = len(items) if isinstance(items, Sized) else total
-    depth, started = len(display.loops), time.monotonic()
-    looked = -LOOK
-    task = display.bars.add_task("", total=total) if display.bars else None
+    depth, looked = len(display.loops), -LOOK
+    if depth == 0:
+        display.started = time.monotonic()
     try:
         for number, item in enumerate(items):
             if (now := time.monotonic()) - looked >= LOOK:
                 looked, name = now, what if isinstance(what, str) else what(item)
-                words = f"{name} {number + 1:,}" if total is None else f"{name} {number + 1:,} of {total:,}"
-                display.loops[depth:] = [words]
-                if depth == 0 and number and total is not None:
-                    display.left = f", about {(now - started) * (total / number - 1):.0f} s left"
-                if display.bars and task is not None:
-                    display.bars.update(task, completed=number, description=", ".join([display.title, *display.loops]))
-                display.tell()
+                display.loops[depth:] = [f"{name} {number + 1:,}" + ("" if total is None else f" of {total:,}")]
+                if depth == 0:
+                    display.done, display.total = number, total
+                display.show(now)
             yield item
     finally:
         del display.loops[depth:]
-        if display.bars and task in display.bars.task_ids:
-            display.bars.remove_task(task)
 
 
 @contextmanager
@@ -106,25 +110,15 @@ def live(transient: bool) -> Iterator["Bars | None"]:
     if around is not None or not sys.stderr.isatty() or os.environ.get("RANK", "0") != "0":
         yield around
         return
-    with _made(transient) as bars:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
+    with Progress(
+        *columns, console=Console(stderr=True), transient=transient, redirect_stdout=sys.stdout.isatty()
+    ) as bars:
         before = _bars.set(bars)
         try:
             yield bars
         finally:
             _bars.reset(before)
-
-
-def _made(transient: bool) -> "Bars":
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, Task, TaskProgressColumn, TextColumn, TimeRemainingColumn
-    from rich.table import Table
-
-    class Patient(Progress):
-        """Shows a task when it has taken a moment."""
-
-        def make_tasks_table(self, tasks: Iterable[Task]) -> Table:
-            return super().make_tasks_table([task for task in tasks if (task.elapsed or 0.0) >= MOMENT])
-
-    columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
-    console = Console(stderr=True)
-    return Patient(*columns, console=console, transient=transient, redirect_stdout=sys.stdout.isatty())
