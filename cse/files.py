@@ -1,16 +1,14 @@
 """Files and folders that a reader never sees half written: a temporary name beside the final one, then one rename."""
 
 import contextlib
-import csv
 import errno
 import hashlib
-import io
 import json
 import os
 import secrets
 import shutil
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,7 @@ from safetensors import SafetensorError
 
 from cse.errors import RunError, UserError
 
-ADVICE = "make room or name another folder, and run it again"
+ADVICE = "make room or name another folder, and run it again (a run that had begun: with resume=auto)"
 NO_PLACE = (
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.EISDIR),
     *(errno.ENAMETOOLONG, errno.ELOOP),
@@ -42,13 +40,16 @@ def make_folder(path: Path, key: str) -> None:
         raise UserError(f"{key}={path}: {reason}; name a folder of yours")
 
 
-def replaced_file(path: Path, advice: str = ADVICE) -> contextlib.AbstractContextManager[Path]:
+@contextmanager
+def replaced_file(path: Path) -> Iterator[Path]:
     """A temporary path with the suffix of `path`: what the block writes there replaces `path` when the block ends.
 
-    After an error the old file is as it was and the temporary one is gone. Raises RunError, which ends with `advice`,
-    where the disk refuses.
+    After an error the old file is as it was and the temporary one is gone. Raises RunError where the disk refuses.
     """
-    return _renamed(_own_name(path), path, advice, os.replace)
+    with _written(_own_name(path), path) as temporary:
+        yield temporary
+        _flush(temporary)
+        temporary.replace(path)
 
 
 def remove_leftovers(path: Path) -> None:
@@ -58,54 +59,51 @@ def remove_leftovers(path: Path) -> None:
 
 
 @contextmanager
-def replaced_folder(path: Path, advice: str = ADVICE) -> Iterator[Path]:
+def replaced_folder(path: Path) -> Iterator[Path]:
     """An empty temporary folder, which replaces the folder `path` when the block ends.
 
     The old folder is renamed to `path`.old first and removed last, so that one of the two is whole; see
-    `recover_folder` for a kill between the renames. For folders that one process writes. Raises RunError, which ends
-    with `advice`, where the disk refuses.
+    `recover_folder` for a kill between the renames. For folders that one process writes. Raises RunError where the disk
+    refuses.
     """
-    temporary, old = _beside(path)
-
-    def swap(temporary: Path, path: Path) -> None:
+    new, old = _beside(path)
+    with _written(new, path):
+        recover_folder(path)
+        new.mkdir()
+        yield new
+        _flush(new)
         if path.exists():
             path.rename(old)
-        temporary.rename(path)
-
-    with _renamed(temporary, path, advice, swap):
-        recover_folder(path)
-        temporary.mkdir()
-        yield temporary
+        new.rename(path)
     shutil.rmtree(old, ignore_errors=True)
 
 
 def recover_folder(path: Path) -> None:
     """Undo what a kill inside `replaced_folder` left: the old folder gets its name back, leftovers are removed."""
-    temporary, old = _beside(path)
+    new, old = _beside(path)
     if old.exists() and not path.exists():
         old.rename(path)
-    for leftover in (temporary, old):
+    for leftover in (new, old):
         shutil.rmtree(leftover, ignore_errors=True)
 
 
-def written_once(path: Path, write: Callable[[Path], object], advice: str = ADVICE) -> Path:
+def written_once(path: Path, write: Callable[[Path], object]) -> Path:
     """The folder `path`, filled by write(temporary folder) unless it exists; the first of several processes wins.
 
-    For caches, whose content depends on their name alone. Raises RunError, which ends with `advice`, where the disk
-    refuses, and whatever `write` raises.
+    For caches, whose content depends on their name alone. Raises RunError where the disk refuses, and whatever `write`
+    raises.
     """
-
-    def rename(temporary: Path, path: Path) -> None:
+    if path.exists():
+        return path
+    with _written(_own_name(path), path) as temporary:
+        temporary.mkdir()
+        write(temporary)
+        _flush(temporary)
         try:
             temporary.rename(path)
         except OSError:
             if not path.exists():  # else another process finished first, with the same content
                 raise
-
-    if not path.exists():
-        with _renamed(_own_name(path), path, advice, rename) as temporary:
-            temporary.mkdir()
-            write(temporary)
     return path
 
 
@@ -119,21 +117,16 @@ def discard(folder: Path) -> None:
 
 @contextmanager
 def file_lock(path: Path) -> Iterator[None]:
-    """A block that makes `path`, for one process at a time. Who had to wait looks first whether `path` is there.
-
-    Raises RunError or UserError (see cannot_write) where the lock file beside `path` cannot be made.
-    """
+    """A block that makes `path`, for one process at a time. Who had to wait looks first whether `path` is there."""
     from huggingface_hub.utils import WeakFileLock
 
     lock = path.with_name(f".{path.name}.lock")
-    with contextlib.ExitStack() as held:
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with WeakFileLock(lock):
         try:
-            lock.parent.mkdir(parents=True, exist_ok=True)
-            held.enter_context(WeakFileLock(lock))
-        except OSError as error:
-            raise cannot_write(lock.parent, error) from error
-        held.callback(lock.unlink, missing_ok=True)  # while it is held: who waits for it sees that, and makes a new one
-        yield
+            yield
+        finally:
+            lock.unlink(missing_ok=True)  # while it is held: who waits for it sees that, and makes a new one
 
 
 def checksum(path: Path) -> str:
@@ -185,59 +178,34 @@ def json_lines(path: Path) -> Iterator[Any]:
                 yield None
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The mappings in a file of JSON lines; what else stands there is left out without a word."""
-    return [one for one in json_lines(path) if isinstance(one, dict)]
-
-
 def json_line(value: Mapping[str, object]) -> str:
     """One line of JSON, newline included."""
     return json.dumps(plain(value), ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def csv_text(columns: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """CSV with a header. Numbers are unrounded; None, and what is no finite number, is an empty cell."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([plain(cell) for cell in row] for row in rows)
-    return out.getvalue()
-
-
 def plain(value: object) -> Any:
     """What JSON can hold: paths as text, tensor and numpy scalars as numbers, arrays and tuples as lists.
 
-    Raises TypeError for anything else.
+    Raises TypeError or AttributeError for anything else.
     """
-    return to_jsonable_python(value, inf_nan_mode="null", fallback=_numbers)
+    return to_jsonable_python(value, inf_nan_mode="null", fallback=lambda array: array.tolist())
 
 
-def cannot_write(path: Path, error: OSError | SafetensorError, advice: str = ADVICE) -> RunError | UserError:
+def cannot_write(path: Path, error: OSError | SafetensorError) -> RunError | UserError:
     """The one sentence for a full disk (RunError), or a place where nothing can be written (UserError)."""
     reason, number = (error.strerror, error.errno) if isinstance(error, OSError) else (error, None)
     kind = UserError if number in NO_PLACE else RunError
-    return kind(f"cannot write {path}: {reason or error}; {advice}")
-
-
-def _numbers(array: Any) -> object:
-    """The numbers in a tensor or a numpy array."""
-    try:
-        return array.tolist()
-    except AttributeError:
-        raise TypeError(f"{type(array).__name__} has no place in JSON: {array!r}") from None
+    return kind(f"cannot write {path}: {reason or error}; {ADVICE}")
 
 
 @contextmanager
-def _renamed(temporary: Path, path: Path, advice: str, rename: Callable[[Path, Path], None]) -> Iterator[Path]:
-    """A block that makes `temporary`: it is put on the disk, then renamed to `path`; after an error it is removed."""
+def _written(temporary: Path, path: Path) -> Iterator[Path]:
+    """A block that makes `temporary` and gives it the name `path`; what is left of it afterwards is removed."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
-        for file in (temporary, *temporary.rglob("*")):
-            _flush(file)
-        rename(temporary, path)
     except (OSError, SafetensorError) as error:
-        raise cannot_write(path, error, advice) from error
+        raise cannot_write(path, error) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         with contextlib.suppress(OSError):
@@ -259,10 +227,8 @@ def _beside(path: Path) -> tuple[Path, Path]:
 
 
 def _flush(path: Path) -> None:
-    """Put a file on the disk, so that the rename after it cannot outrun its content; folders need none."""
-    if path.is_file():
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    """Put a file, or those of a folder, on the disk, so that the rename after it cannot outrun the content."""
+    for file in (path, *path.rglob("*")):
+        if file.is_file():
+            with open(file, "rb") as written:
+                os.fsync(written.fileno())

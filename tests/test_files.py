@@ -9,12 +9,10 @@ import pytest
 import torch
 from safetensors import SafetensorError
 
-from cse.errors import RunError, UserError
+from cse.errors import RunError
 from cse.files import (
-    csv_text,
-    file_lock,
     json_line,
-    read_lines,
+    json_lines,
     recover_folder,
     remove_leftovers,
     replaced_file,
@@ -33,7 +31,7 @@ def test_json_comes_back_with_null_for_what_is_no_number(tmp_path):
         "a": 1, "2": [True, None], "np": 0.5, "t": [0, 1], "p": str(tmp_path), "é": "ü",
         "loss": None, "max": None, "low": None,
     }  # fmt: skip
-    with pytest.raises(TypeError, match="object"):
+    with pytest.raises((TypeError, AttributeError)):
         write_json(path, {"a": object()})
     assert json.loads(path.read_text())["a"] == 1
 
@@ -42,13 +40,8 @@ def test_lines_come_back_but_for_one_that_was_cut_short(tmp_path):
     values = [{"why": "a line end of other scripts: \u2028, \u0085"}, {"why": "two\nlines"}]
     text = "".join(map(json_line, values))
     (tmp_path / "x.jsonl").write_text(text + '{"why": "cut', encoding="utf-8")
-    assert read_lines(tmp_path / "x.jsonl") == values
-    assert read_lines(tmp_path / "none.jsonl") == []
-
-
-def test_csv_is_unrounded_and_empty_where_nothing_is_known():
-    row = ["a,b", 1 / 3, np.float64(1 / 3), None, float("nan"), True]
-    assert csv_text("abcdef", [row]) == f'a,b,c,d,e,f\n"a,b",{1 / 3},{1 / 3},,,True\n'
+    assert list(json_lines(tmp_path / "x.jsonl")) == [*values, None]
+    assert list(json_lines(tmp_path / "none.jsonl")) == []
 
 
 def test_a_write_that_dies_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
@@ -64,13 +57,13 @@ def test_a_write_that_dies_leaves_the_old_file_and_no_other(tmp_path, monkeypatc
     assert os.listdir(tmp_path) == ["r.json"]
 
 
-def test_a_replaced_file_keeps_its_suffix_and_names_the_advice(tmp_path):
+def test_a_replaced_file_keeps_its_suffix(tmp_path):
     with replaced_file(tmp_path / "deep" / "a.png") as temporary:
         assert temporary.suffix == ".png"
         temporary.write_bytes(b"new")
         assert not (tmp_path / "deep" / "a.png").exists()
     assert (tmp_path / "deep" / "a.png").read_bytes() == b"new"
-    with pytest.raises(RunError, match="no room; call home"), replaced_file(tmp_path / "b", "call home"):
+    with pytest.raises(RunError, match="no room"), replaced_file(tmp_path / "b"):
         raise SafetensorError("no room")
     assert os.listdir(tmp_path) == ["deep"]
 
@@ -141,10 +134,3 @@ def test_a_process_of_the_same_number_elsewhere_is_in_nobodys_way(tmp_path):
 
     assert (written_once(tmp_path / "cache", inside_another) / "whole").read_text() == "second"
     assert sorted(os.listdir(tmp_path)) == ["cache", "state"]
-
-
-def test_a_lock_where_nothing_can_be_written(tmp_path):
-    """That it lets in one process at a time is tested where LibriSpeech is fetched."""
-    (tmp_path / "a file").touch()
-    with pytest.raises(UserError, match=r"cannot write .*a file"), file_lock(tmp_path / "a file" / "inside"):
-        pass

@@ -65,7 +65,7 @@ def normalised(source: Path, cache_dir: Path) -> Path:
             path.chmod(0o644)  # NLTK refuses a file that another account could write
 
     digest = hashlib.sha256(version.encode()).hexdigest()[:12]
-    return written_once(cache_dir / f"wordnet-{digest}", write, "free space or set paths.cache")
+    return written_once(cache_dir / f"wordnet-{digest}", write)
 
 
 def wordnet_files(source: Path) -> dict[str, bytes]:

@@ -1,15 +1,13 @@
 """The words of cse-train and cse-eval. Help, a look at the config and many jobs are done here; one job is cse.api's."""
 
-import io
 import os
 import re
 import sys
-from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import NoReturn
 
 from cse.cli import streams
-from cse.cli.exits import exit_on_error, exit_on_user_error
+from cse.cli.exits import exit_on_error
 from cse.config.groups import CONF_DIR, PROGRAMS, adopted
 from cse.config.spelling import MULTIRUN, spell, split_flags, strip_dashes
 from cse.errors import UserError
@@ -24,7 +22,7 @@ def words_of_one_job(command: str, text: str) -> list[str]:
     streams.tolerate_broken_pipe()
     from cse.cli.help import answered
 
-    with exit_on_user_error():
+    with exit_on_error():
         words = sys.argv[1:] = adopted(strip_dashes(sys.argv[1:]))
         if answered(command, text):
             sys.exit(0)
@@ -56,7 +54,7 @@ def look(command: str, words: list[str]) -> NoReturn:
     from cse.run.resume import RUN, folder_to_resume
 
     os.environ["HYDRA_FULL_ERROR"] = "1"  # or Hydra would print errors and exit
-    with exit_on_user_error(), explaining(words, command):
+    with exit_on_error(), explaining(words, command):
         if folder := folder_to_resume(words):
             raise UserError(f"resume={folder}: {Path(folder) / RUN} is what the run goes on with, and a look at it")
         refuse_words(words, command)
@@ -75,15 +73,15 @@ def refuse_flags(words: list[str], command: str) -> None:
     looks = [word for word in words if word in INFORM]
     if looks and set(MULTIRUN) & set(words):
         raise UserError(f"{looks[0]} shows one run: leave out -m, and give each key one value")
-    printed = io.StringIO()
-    try:
-        with redirect_stderr(printed), redirect_stdout(io.StringIO()):
-            settings, flags = split_flags(words)
-            get_args_parser().parse_args([*settings, *flags])
-    except SystemExit as ended:
-        unknown = printed.getvalue().strip().rpartition("error: ")[2]
-        if flag := re.fullmatch(r"unrecognized arguments: --?([\w.-]+).*", unknown):
-            hint = nearest(flag[1].replace("-", "_"), valid_keys(command, [])).replace("?", "=...?")
-            raise UserError(f"{unknown}; a setting is KEY=VALUE{hint}") from None
-        if ended.code:
-            raise UserError(unknown) from None
+
+    def refuse(message: str) -> NoReturn:
+        hint = ""
+        if flag := re.fullmatch(r"unrecognized arguments: --?([\w.-]+).*", message):
+            close = nearest(flag[1].replace("-", "_"), valid_keys(command, []))
+            hint = f"; a setting is KEY=VALUE{close.replace('?', '=...?')}"
+        raise UserError(f"{message}{hint}")
+
+    parser = get_args_parser()
+    parser.error = refuse  # type: ignore[method-assign]
+    settings, flags = split_flags(words)
+    parser.parse_args([*settings, *flags])

@@ -30,11 +30,8 @@ def main() -> None:
     streams.tolerate_broken_pipe()
     arguments = parser().parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
-    try:
-        with exits.exit_on_user_error():
-            sys.exit(arguments.run(arguments))
-    except KeyboardInterrupt:
-        sys.exit(exits.complain("stopped; run it again to go on", 130))
+    with exits.exit_on_error():
+        sys.exit(arguments.run(arguments))
 
 
 def parser() -> argparse.ArgumentParser:

@@ -22,7 +22,7 @@ SCARCE = 5e9  # bytes: one run of BERT base keeps 2.2 GB (best/ and last/), and 
 def main() -> None:
     """The console script. Exit codes: 0 whatever was found, 2 the user's mistake."""
     streams.tolerate_broken_pipe()
-    with exits.exit_on_user_error():
+    with exits.exit_on_error():
         arguments = adopted(strip_dashes(sys.argv[1:]))
         if {"-h", "--help"} & set(arguments):
             from cse.cli.help import DOCTOR

@@ -1,55 +1,80 @@
-"""How a command of ours ends: an error is one sentence on standard error, and an exit code."""
+"""How a command of ours ends: an error is one sentence on standard error, and an exit code.
+
+Of the processes of torchrun, accelerate and srun the first one speaks for all.
+"""
 
 import errno
+import json
+import os
+import signal
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cse.cli import launched
 from cse.errors import Interrupted, RunError, UserError
 from cse.files import NO_PLACE
 from cse.run import slurm
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a disk, a quota, a file's limit
-
-
-@contextmanager
-def exit_on_user_error() -> Iterator[None]:
-    """End this process with one sentence where the block meets a mistake (exit code 2) or fails (1)."""
-    try:
-        yield
-    except UserError as error:
-        sys.exit(complain(str(error), 2))
-    except RunError as error:
-        sys.exit(complain(str(error), 1))
+FIRST = 10.0  # seconds in which a launcher ends the others, once the first process has failed
 
 
 @contextmanager
 def exit_on_error() -> Iterator[None]:
-    """The same for work that writes files and that signals end, in each of the processes of one run."""
+    """End this process as `ending` says where the block meets a mistake, fails or is stopped."""
     try:
-        with exit_on_user_error(), launched.in_turn():
-            yield
-    except OSError as error:
-        if error.errno in NO_PLACE:
-            place = f"cannot write {error.filename}: {error.strerror}"
-            sys.exit(complain(f"{place}; set hydra.run.dir to a folder of yours", 2))
-        if error.errno not in FULL:
+        yield
+    except (Exception, KeyboardInterrupt) as error:
+        if slurm.is_follower():
+            let_the_first_speak()
+            if isinstance(error, Interrupted):  # srun --kill-on-bad-exit would end the first for our code
+                sys.exit(0)
+        ended = ending(error)
+        if ended is None:
             raise
-        where = error.filename or "the run's folder or the cache"
-        sys.exit(complain(f"cannot write {where}: {error.strerror}; free space and run again with resume=auto", 1))
-    except Interrupted as error:
-        if slurm.is_follower():  # the first says it; srun --kill-on-bad-exit would end it for our code
-            sys.exit(0)
-        sys.exit(complain(str(error), error.code))
-    except KeyboardInterrupt:
-        sys.exit(complain("stopped", 130))  # as a shell says it of Ctrl-C
+        sys.exit(complain(*ended))
+
+
+def ending(error: BaseException) -> tuple[str, int] | None:
+    """The sentence for an error and its exit code; None where only the traceback tells what happened."""
+    match error:
+        case UserError():
+            return str(error), 2
+        case RunError():
+            return str(error), 1
+        case Interrupted():
+            return str(error), error.code
+        case KeyboardInterrupt():
+            return "stopped", 130  # as a shell says it of Ctrl-C
+        case OSError() if error.errno in NO_PLACE:
+            return f"{error.filename}: {error.strerror}; name a folder of yours", 2
+        case OSError() if error.errno in FULL:
+            where = error.filename or "the run's folder or the cache"
+            return f"cannot write {where}: {error.strerror}; free space and run again with resume=auto", 1
+    return None
+
+
+def let_the_first_speak() -> None:
+    """Wait until this process is ended, or until the first one would have said what is wrong.
+
+    What is wrong is mostly wrong in all of them, or follows from the first one's end. One that its launcher ends has no
+    code of its own: srun exits with the largest, which is then the first one's.
+    """
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    slurm.release()
+    time.sleep(FIRST + int(os.environ.get("LOCAL_RANK", "0")))
 
 
 def complain(message: str, code: int) -> int:
-    """Print one sentence on stderr, for a launcher too, and return the exit code that goes with it."""
+    """Print one sentence on stderr, and return the exit code that goes with it.
+
+    torchrun and accelerate read it in a file, for the last lines of their own report.
+    """
     sentence = f"{Path(sys.argv[0]).name}: {message}"
-    launched.report(sentence)
+    if file := os.environ.get("TORCHELASTIC_ERROR_FILE"):
+        failure = {"message": sentence, "extraInfo": {"timestamp": int(time.time())}}
+        Path(file).write_text(json.dumps({"message": failure}), encoding="utf-8")
     print(sentence, file=sys.stderr)
     return code

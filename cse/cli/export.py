@@ -23,7 +23,7 @@ def main() -> None:
     streams.tolerate_broken_pipe()
     arguments = parser().parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
-    with exits.exit_on_user_error():
+    with exits.exit_on_error():
         sys.exit(task(arguments))
 
 

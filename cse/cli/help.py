@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cse.cli.completion import completions
+from cse.cli.exits import exit_on_error
 from cse.config.groups import choices, file_of, first_comment, groups, included
 from cse.config.search import found
 from cse.errors import UserError
@@ -96,9 +97,7 @@ Exit codes: 0 done, whatever it found; 2 a mistake on the command line.
 
 def answered(config_name: str, text: str) -> bool:
     """Print what this process's line asks help with; False where it asks for none. Exits with 2 for an unknown word."""
-    from cse.cli.exits import exit_on_user_error
-
-    with exit_on_user_error():
+    with exit_on_error():
         said = answer(config_name, text, sys.argv[1:])
     if said is not None:
         print(said)

@@ -1,9 +1,13 @@
 """cse-train: one line, one experiment."""
 
+import logging
+import os
+
 from cse import api
-from cse.cli import command, launched
+from cse.cli import command
 from cse.cli.exits import exit_on_error
 from cse.cli.help import TRAIN
+from cse.errors import UserError
 from cse.run import slurm
 from cse.training.signals import Signals
 
@@ -13,10 +17,23 @@ def main() -> None:
     slurm.hold()
     words = command.words_of_one_job("train", TRAIN)
     slurm.join()
-    launched.quiet_followers()
+    if slurm.is_follower():
+        logging.disable(logging.WARNING)
     with exit_on_error(), Signals(lambda: "the same line starts again"):
-        launched.refuse_lone_process()
+        refuse_lone_process()
         api.train(*words)
+
+
+def refuse_lone_process() -> None:
+    """Raise UserError in the one process that accelerate starts for several on a machine without GPUs and MPI.
+
+    It sets a master's address for several processes, and for each that it does start its rank.
+    """
+    if {"ACCELERATE_MIXED_PRECISION", "MASTER_ADDR"} <= os.environ.keys() and "RANK" not in os.environ:
+        raise UserError(
+            "accelerate launch was asked for several processes and has started one, as it does without several GPUs: "
+            "give it --multi_gpu and no --cpu, which works on CPUs too, or say cse-train trainer.devices=N"
+        )
 
 
 if __name__ == "__main__":

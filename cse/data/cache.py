@@ -40,7 +40,7 @@ def cached_folder(folder: Path, write: Callable[[Path], Json], read: Callable[[P
                     if folder.exists():
                         log.warning("the cache %s is damaged (%s): writing it again", folder, error)
                         discard(folder)
-    written_once(folder, fill, "free space or set paths.cache")
+    written_once(folder, fill)
     return read(folder, json.loads((folder / ABOUT).read_text(encoding="utf-8")))
 
 

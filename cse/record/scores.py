@@ -1,10 +1,12 @@
 """Scores with what they rest on, as one list of rows: the terminal's table, scores.md and scores.csv show the same."""
 
+import csv
 import hashlib
+import io
 from collections.abc import Mapping
 from pathlib import Path
 
-from cse.files import csv_text, write_text
+from cse.files import write_text
 from cse.provenance import Provenance, RowCounts
 
 COLUMNS = ("score", "value", "rows", "data")  # columns of the terminal and of scores.md; scores.csv has all of them
@@ -131,7 +133,11 @@ def footnotes(rows: list[Row]) -> list[str]:
 
 def write(folder: Path, rows: list[Row], notes: list[str]) -> None:
     """scores.csv, and scores.md with the notes."""
-    write_text(folder / "scores.csv", csv_text(rows[0], [row.values() for row in rows]))
+    table = io.StringIO()
+    writer = csv.DictWriter(table, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(folder / "scores.csv", table.getvalue())
     lines = [f"| {' | '.join(COLUMNS)} |", "|---|---:|---:|---|"]
     lines += [f"| {' | '.join(row[column] for column in COLUMNS)} |" for row in rows]
     write_text(folder / "scores.md", "\n".join([*lines, "", *(f"- {note}" for note in notes)]) + "\n")

@@ -54,7 +54,7 @@ class Best:
     def keep(self, step: int, scores: dict[str, float]) -> None:
         """Replace best/ by the encoder as it is. Raises RunError where the disk refuses; the old one then stays."""
         card = model_card(self.record.results.content | {"best_step": step}, scores, str(self.folder))
-        with replaced_folder(self.folder, "free space and run again with resume=auto") as temporary:
+        with replaced_folder(self.folder) as temporary:
             save_encoder(self.parts.encoder, temporary, self.parts.objective.test_head(), card)
 
     def score(self, device: torch.device, known: Mapping[str, np.ndarray]) -> None:

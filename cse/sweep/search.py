@@ -19,7 +19,7 @@ from smac import Scenario
 from smac.runhistory.dataclasses import TrialInfo, TrialValue
 from smac.runhistory.enumerations import StatusType
 
-from cse.files import json_line, read_lines
+from cse.files import json_line, json_lines
 from cse.sweep.jobs import Job, decides
 from cse.sweep.line import Line
 from cse.sweep.overrides import digest, merged
@@ -78,7 +78,7 @@ def proposal(axes: dict[str, Override], config: Configuration) -> list[str]:
 
 def replay(optimiser: Facade, memory: Path) -> int:
     """Tell a new SMAC the trials of an earlier start. Returns their number."""
-    lines = read_lines(memory)
+    lines = [line for line in json_lines(memory) if line is not None]
     for line in lines:
         config = Configuration(optimiser.scenario.configspace, values=line["config"])
         optimiser.tell(TrialInfo(config, seed=0), trial_value(("", line["score"])), save=False)

@@ -61,7 +61,7 @@ def save(
     about = about | {"python_random": [state["python"] for state in random_states]}
     path = folder / FILE
     remove_leftovers(path)
-    with replaced_file(path, "free space and run again with resume=auto") as temporary:
+    with replaced_file(path) as temporary:
         save_file(tensors, temporary, metadata={"about": json.dumps(about)})
 
 
