@@ -68,13 +68,9 @@ def parse(word: str) -> tuple[str, str | None]:
 
 def config_paths() -> dict[str, str | None]:
     """The config's paths, from the environment's variables."""
-    from omegaconf import OmegaConf
+    from cse.config.compose import composed, resolved
 
-    from cse.config.compose import composed
-
-    paths = OmegaConf.to_container(composed("train", []).paths, resolve=True)
-    assert isinstance(paths, dict)
-    return {str(name): path for name, path in paths.items()}
+    return dict(resolved(composed("train", []).paths))
 
 
 def place_of(name: str, paths: dict[str, str | None]) -> Path | str | None:
@@ -98,16 +94,22 @@ def list_datasets(arguments: argparse.Namespace) -> int:
 
     asked = [parse(name)[0] for name in arguments.names]
     sweeps, paths = sweeps_by_dataset(asked), config_paths()
+    width = max(40, shutil.get_terminal_size((120, 24)).columns)
     for name in asked or DATASETS:
         about, place = DATASETS[name], place_of(name, paths)
         size = "size told when it is fetched" if about.bytes is None else f"about {size_of(about.bytes)}"
         lines = [
-            f"{about.about}",
+            about.about,
             f"{size}; {about.licence}",
             f"needed by {' '.join(about.reads)}" + (f"; {' '.join(sweeps[name]) or 'no sweep'}" if asked else ""),
             f"here: {place}" if place else f"not here: {how_to_get(name)}",
         ]
-        print_beside(f"{name:<13}", lines)
+        for head, line in zip([name, "", "", ""], lines, strict=True):
+            print(
+                textwrap.fill(
+                    line, width, initial_indent=f"{head:<13}", subsequent_indent=" " * 13, break_on_hyphens=False
+                )
+            )
     return 0
 
 
@@ -129,14 +131,6 @@ def how_to_get(name: str) -> str:
     if about.package and not about.files:
         return f"pip install '{about.package}'"
     return f"cse-data fetch {name}" + (f"; gated: only you can {about.person}" if about.person else "")
-
-
-def print_beside(head: str, lines: Sequence[str]) -> None:
-    """Print lines beside a name, as wide as the terminal is."""
-    width = max(40, shutil.get_terminal_size((120, 24)).columns)
-    text = [part for line in lines for part in textwrap.wrap(line, width - len(head), break_on_hyphens=False) or [""]]
-    for number, line in enumerate(text):
-        print(f"{head if number == 0 else ' ' * len(head)}{line}")
 
 
 def fetch_datasets(arguments: argparse.Namespace) -> int:
@@ -206,15 +200,9 @@ def fetch_images(cache: Path) -> Path:
     from cse.data import hub_images
 
     data = composed("train", ["aux_modality=visual"]).aux_modality.data
-    return hub_images.class_subset(
-        data.hub,
-        data.split,
-        hub_images.Columns(data.image_column, data.label_column),
-        classes=data.classes,
-        per_class=data.per_class,
-        seed=data.subset_seed,
-        cache=cache,
-    )
+    columns = hub_images.Columns(data.image_column, data.label_column)
+    part = {"classes": data.classes, "per_class": data.per_class, "seed": data.subset_seed}
+    return hub_images.class_subset(data.hub, data.split, columns, **part, cache=cache)
 
 
 def fetch_speech(cache: Path) -> Path:

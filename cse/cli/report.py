@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cse.cli import exits, streams
-from cse.config.groups import CONF_DIR, adopted
+from cse.config.groups import adopted
 from cse.config.spelling import strip_dashes
 from cse.dotted import Config, flattened
 from cse.errors import UserError
@@ -126,18 +126,16 @@ def log_to(tables: "list[DataFrame]", pictures: dict[str, Path], out: Path, conf
     choice = config["tracker"]
     if choice == "none":
         return
-    from hydra import compose as compose_config
-    from hydra import initialize_config_dir
     from hydra.utils import instantiate
 
+    from cse.config.compose import composed
     from cse.record.results import command_line, git_commit
     from cse.tracking.about import About
     from cse.tracking.trackers import Trackers
 
-    with initialize_config_dir(CONF_DIR, version_base="1.3"):
-        group = compose_config(f"tracker/{choice}")
     own = {"group": config["sweep"], "name": "report"}
-    builds = [instantiate(tracker, **(own if name == "wandb" else {})) for name, tracker in group.tracker.items()]
+    chosen = composed("train", [f"tracker={choice}"]).tracker
+    builds = [instantiate(tracker, **(own if name == "wandb" else {})) for name, tracker in chosen.items()]
     trackers = Trackers(out, About("report", config, command_line(), git_commit(), {}), builds)
     for number, table in enumerate(tables):
         header = [name or f"column {place}" for place, name in enumerate(table.columns)]

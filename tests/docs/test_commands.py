@@ -75,45 +75,30 @@ PYTHON = [
 ]
 
 
-def words_of(command: str) -> tuple[dict[str, str], list[str]]:
-    """The variables that a command sets before it, and its words, with what stands for others spelled out."""
+def understood(command: str) -> tuple[dict[str, str], str, list[str]]:
+    """The variables that a command sets before it, what runs it, and its words, those that stand for others replaced.
+
+    What runs it is one of our programs, python, make, pip, "" for nothing, or "?" where nothing here knows.
+    """
     without_options = re.sub(rf" \[--[^]]*\]|{UPLOADS}", "", command)  # in brackets: what may be left out
     words = [spelled for word in shlex.split(without_options) for spelled in STANDS_FOR.get(word, [word])]
     variables = {}
     while words and re.match(r"[A-Z_]+=", words[0]):
         name, _, value = words.pop(0).partition("=")
         variables[name] = value
-    return variables, words
-
-
-def program_of(words: list[str]) -> list[str]:
-    """The words from our own program on, where a launcher stands before it."""
-    if words[0] not in LAUNCHERS:
-        return words
-    words = [word for quoted in words for word in shlex.split(quoted)]  # sbatch --wrap "srun ..."
-    start = next(number for number, word in enumerate(words) if word in PROGRAMS or word == "cse.cli.train")
-    return ["cse-train" if words[start] == "cse.cli.train" else words[start], *words[start + 1 :]]
-
-
-def is_known(command: str) -> bool:
-    """Whether `run` below knows what to do with a command."""
-    _, words = words_of(command)
-    return (
-        any(command.startswith(start) for start in NOT_RUN)
-        or not words
-        or program_of(words)[0] in PROGRAMS
-        or words[0] in ("make", "pip")
-        or is_example(words)
-    )
-
-
-def is_example(words: list[str]) -> bool:
-    """Whether it is `python -m examples.NAME`."""
-    return words[:2] == ["python", "-m"] and words[2].startswith("examples.")
+    if not words or any(command.startswith(start) for start in NOT_RUN):
+        return variables, "", []
+    if words[0] in LAUNCHERS:
+        words = [word for quoted in words for word in shlex.split(quoted)]  # sbatch --wrap "srun ..."
+        start = next(number for number, word in enumerate(words) if word in PROGRAMS or word == "cse.cli.train")
+        words = ["cse-train" if words[start] == "cse.cli.train" else words[start], *words[start + 1 :]]
+    if words[:2] == ["python", "-m"] and words[2].startswith("examples."):
+        return variables, "python", words[2:]
+    return variables, words[0] if words[0] in (*PROGRAMS, "make", "pip") else "?", words[1:]
 
 
 def test_every_command_is_known():
-    unknown = [f"{place}: {command}" for command, place in SHOWN.items() if not is_known(command)]
+    unknown = [f"{place}: {command}" for command, place in SHOWN.items() if understood(command)[1] == "?"]
     assert unknown == [], f"no test runs these: teach {Path(__file__).name} to"
     assert len(SHOWN) > 20
 
@@ -123,8 +108,7 @@ def test_every_line_of_one_run_composes(monkeypatch):
     monkeypatch.chdir(ROOT)
     composed = 0
     for command, place in SHOWN.items():
-        _, words = words_of(command)
-        program, *words = program_of(words) if words else [""]
+        _, program, words = understood(command)
         many = line.is_many(words) or any(word.startswith("resume=") for word in words)
         looks = any(word.startswith("-") or word.endswith("?") for word in words)
         if program not in COMPOSED or many or looks:
@@ -173,21 +157,21 @@ def run(world, monkeypatch, tmp_path) -> Callable[[str], int]:
     """Runs a command in this process, in the world. Returns its exit code."""
 
     def call(command: str) -> int:
-        variables, words = words_of(command)
+        variables, program, words = understood(command)
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
-        if not words or any(command.startswith(start) for start in NOT_RUN):
-            return 0
-        if words[0] == "make":
-            return 0 if f"\n{words[1]}:" in (ROOT / "Makefile").read_text() else 2
-        if words[0] == "pip":
-            return extras_exist(words)
-        if is_example(words):
-            monkeypatch.setattr(sys, "argv", words[2:])
-            runpy.run_module(words[2], run_name="__main__")
-            return 0
-        program, *words = program_of(words)
-        return exit_code(program, *words, *smaller(program, words, tmp_path))
+        match program:
+            case "make":
+                return 0 if f"\n{words[0]}:" in (ROOT / "Makefile").read_text() else 2
+            case "pip":  # of the project, with extras that it has
+                asked = re.fullmatch(r"\.\[([\w,]+)\]", words[-1])
+                return 0 if asked and set(asked[1].split(",")) <= set(PROJECT["optional-dependencies"]) else 2
+            case "python":
+                monkeypatch.setattr(sys, "argv", words)
+                runpy.run_module(words[0], run_name="__main__")
+            case _ if program:
+                return exit_code(program, *words, *smaller(program, words, tmp_path))
+        return 0
 
     monkeypatch.chdir(world)
     monkeypatch.setenv("CSE_CACHE", str(world / "cache"))
@@ -208,13 +192,6 @@ def smaller(program: str, words: list[str], folder: Path) -> list[str]:
         *(["tracker=none"] if "tracker" not in keys else []),
         *([f"hydra.run.dir={folder}/run"] if "hydra.run.dir" not in keys else []),
     ]
-
-
-def extras_exist(words: list[str]) -> int:
-    """0 where `pip install` names the project, with extras that it has."""
-    extras = PROJECT["optional-dependencies"]
-    asked = re.fullmatch(r"\.\[([\w,]+)\]", words[-1])
-    return 0 if asked and set(asked[1].split(",")) <= set(extras) else 2
 
 
 @pytest.mark.nightly

@@ -3,7 +3,9 @@
 The disk is a tmpfs of 16 MB, filled at the moment when a run is about to write a certain file.
 """
 
+import contextlib
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -29,52 +31,36 @@ MOMENTS = {  # the audit event and the end of the path that fill the disk
 
 
 class Disk:
-    """folder: where it is mounted. when: the event that fills it, once."""
+    """A small file system. event, end: the audit event, and the end of its path, that fill it, once."""
 
     def __init__(self, folder: Path):
         self.folder, self.filler = folder, folder / "filler"
-        self.when: tuple[str, str] | None = None
+        self.event: str | None = None
+        self.end = ""
 
     def look(self, event: str, arguments: tuple) -> None:
-        if self.when and event == self.when[0]:
-            path = str(arguments[0])
-            if path.endswith(self.when[1]) and str(self.folder) in path:
-                self.when = None
-                self.fill()
-
-    def fill(self) -> None:
-        with open(self.filler, "wb", buffering=0) as file:
-            try:
+        if event != self.event:
+            return
+        path = str(arguments[0])
+        if path.startswith(str(self.folder)) and path.endswith(self.end):
+            self.event = None
+            with contextlib.suppress(OSError), open(self.filler, "wb", buffering=0) as file:
                 while True:
                     file.write(bytes(4096))
-            except OSError:
-                pass
-
-    def free(self) -> None:
-        self.when = None
-        self.filler.unlink()
 
 
 @pytest.fixture(scope="module")
-def hooked() -> list[Disk]:
-    """The disks that the audit hook, which cannot be taken back, hands every event to."""
-    disks: list[Disk] = []
-    sys.addaudithook(lambda event, arguments: [disk.look(event, arguments) for disk in disks] and None)
-    return disks
-
-
-@pytest.fixture
-def disk(tmp_path, hooked):
-    folder = tmp_path / "disk"
-    folder.mkdir()
+def disk(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("disk")
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", folder], capture_output=True, text=True
     )
     if mounted.returncode:
         pytest.skip(f"no small disk can be mounted here: {mounted.stderr.strip()}")
-    hooked.append(Disk(folder))
-    yield hooked[0]
-    hooked.clear()
+    one = Disk(folder)
+    sys.addaudithook(one.look)  # cannot be taken back
+    yield one
+    one.event = None
     subprocess.run(["umount", "-l", folder], check=True)
 
 
@@ -91,17 +77,19 @@ def straight(tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_full_disk(small_run, cse_train, disk, straight, capsys, moment):
-    disk.when = MOMENTS[moment]
+    disk.event, disk.end = MOMENTS[moment]
     assert cse_train(run_in(disk.folder, small_run)) == 1
     assert disk.filler.exists(), "the run never came to this write"
     said = capsys.readouterr().err.strip()
     assert len(said.splitlines()) == 1, said
     assert "No space left on device" in said
     assert str(disk.folder) in said or "the run's folder" in said  # Hydra does not say which file
-    disk.free()
+    disk.filler.unlink()
     assert cse_train(run_in(disk.folder, small_run)) == 0
     if not (straight / "run").exists():
         assert cse_train(run_in(straight, small_run)) == 0
     assert_same_run(straight / "run", disk.folder / "run")
     left = [path.name for path in disk.folder.rglob("*") if re.search(r"^\.\d|\.tmp$|\.old$", path.name)]
     assert left == []
+    for part in disk.folder.iterdir():
+        shutil.rmtree(part)

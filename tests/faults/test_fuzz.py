@@ -8,7 +8,9 @@ import gzip
 import io
 import json
 import os
+import pickle
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -44,15 +46,33 @@ def parquet() -> bytes:
     return buffer.getvalue()
 
 
-VALID = {
-    ".txt": b"one sentence\nanother one\n",
-    ".csv": b'a,b\none,"two, three"\nfour,five\n',
-    ".tsv": b"a\tb\none\ttwo\nthree\tfour\n",
-    ".jsonl": b'{"a": "one", "b": "two"}\n{"a": "three", "b": null}\n',
-    ".parquet": parquet(),
+def saved() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        checkpoint.save(Path(folder), {"encoder": nn.Linear(2, 2)}, {}, [checkpoint.random_state()], {"step": 1})
+        return (Path(folder) / checkpoint.FILE).read_bytes()
+
+
+def read_texts(path: Path) -> None:
+    for encoding in ("utf-8", "latin-1"):
+        for row in read_rows(path, None if path.suffix == ".txt" else ["b", "a"], encoding):
+            assert all(isinstance(cell, str) and cell.encode() for cell in row)
+
+
+CSV = b'a,b\none,"two, three"\nfour,five\n'
+READERS = {  # {file: (a valid one, what reads it)}
+    "a.txt": (b"one sentence\nanother one\n", read_texts),
+    "a.csv": (CSV, read_texts),
+    "a.tsv": (b"a\tb\none\ttwo\nthree\tfour\n", read_texts),
+    "a.jsonl": (b'{"a": "one", "b": "two"}\n{"a": "three", "b": null}\n', read_texts),
+    "a.parquet": (parquet(), read_texts),
+    "a.csv.gz": (gzip.compress(CSV * 20, mtime=0), read_texts),
+    "a.vec": (
+        b"3 2\none 0.5 1\ntwo 1 2\nthree 3 4\n",
+        lambda path: WordVectors(path, lowercase=False).encode(["one two", "three"]),
+    ),
+    checkpoint.FILE: (saved(), lambda path: checkpoint.read(path.parents[1])),
+    "a.pkl": (pickle.dumps({"a": [1]}), lambda path: read_pickle(path.read_bytes(), path)),
 }
-
-
 INSERTED = st.sampled_from([b'"', b"\0", b"\n", b"{", b"["])
 
 
@@ -69,71 +89,27 @@ def damaged(draw: st.DrawFn, whole: bytes) -> bytes:
     return bytes(content)
 
 
-def in_a_file(name: str, content: bytes, read) -> None:
-    """read(path): it may raise UserError, of one line that names the file."""
+@pytest.mark.parametrize("name", READERS)
+@often
+@given(data=st.data())
+def test_files(name, data):
+    """A reader may raise UserError, of one line that names the file."""
+    whole, read = READERS[name]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
-        path.write_bytes(content)
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(data.draw(damaged(whole)))
         told = refusal(lambda: read(path))
         assert told is None or (len(told.splitlines()) == 1 and folder in told)
 
 
-def refusal(work) -> str | None:
+def refusal(work: Callable[[], object]) -> str | None:
     """What a UserError says, None where there was none."""
     try:
         work()
     except UserError as error:
         return str(error)
     return None
-
-
-@pytest.mark.parametrize("kind", VALID)
-@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
-@often
-@given(data=st.data())
-def test_text(kind, encoding, data):
-    columns = None if kind == ".txt" else ["b", "a"]
-    content = data.draw(damaged(VALID[kind]))
-
-    def read(path: Path) -> None:
-        for row in read_rows(path, columns, encoding):
-            assert all(isinstance(cell, str) and cell.encode() for cell in row)
-
-    in_a_file(f"a{kind}", content, read)
-
-
-@often
-@given(content=damaged(gzip.compress(VALID[".csv"] * 20, mtime=0)))
-def test_gzipped_text(content):
-    in_a_file("a.csv.gz", content, lambda path: list(read_rows(path, ["a"], "utf-8")))
-
-
-@often
-@given(content=damaged(b"3 2\none 0.5 1\ntwo 1 2\nthree 3 4\n"))
-def test_word_vectors(content):
-    in_a_file("a.vec", content, lambda path: WordVectors(path, lowercase=False).encode(["one two", "three"]))
-
-
-def saved() -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
-        checkpoint.save(Path(folder), {"encoder": nn.Linear(2, 2)}, {}, [checkpoint.random_state()], {"step": 1})
-        return (Path(folder) / checkpoint.FILE).read_bytes()
-
-
-@often
-@given(content=damaged(saved()))
-def test_checkpoints(content):
-    with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "last").mkdir()
-        (Path(folder) / checkpoint.FILE).write_bytes(content)
-        told = refusal(lambda: checkpoint.read(Path(folder)))
-        assert told is None or len(told.splitlines()) == 1
-
-
-@often
-@given(content=st.binary(max_size=60))
-def test_pickles(content):
-    in_a_file("a.pkl", content, lambda path: read_pickle(content, path))
 
 
 RESULTS = json.dumps({"status": "done", "config": {"seed": 1}, "metrics": {"test/x": 1.0}}).encode()

@@ -4,14 +4,16 @@ More of them, with what each sentence says: tests/data/test_readers.py, tests/mo
 and the tests of each evaluator.
 """
 
+import json
 import re
 from pathlib import Path
 
-import bad_copies
-import bad_files
+import damaged
 import numpy as np
 import pytest
+import torch
 from made_up import WORDS
+from safetensors.torch import save
 
 import cse
 from cse.data.text import Text
@@ -24,16 +26,79 @@ TEXTS = {  # {columns: files, with the line that is named}
     "z": "a.csv a.jsonl a.parquet plain.txt",
     "a": "ragged.csv:3 header.csv bom16.csv nan.jsonl:2 array.jsonl twice.jsonl cut.parquet norows.parquet mixed",
 }
-SCORED = ["gold_text", "gold_nan", "gold_scale", "gold_equal", "latin", "one"]
 PICTURES = ["F/plain.txt", "F/few_images"]
 SSAST = ["F/plain.txt", "F/empty.txt", "F/code.pth", "F/list.pth", "F/shapes.pth", "F/text.pth"]
 
 
+def st(*modules: str, **files: object) -> dict:
+    """A sentence-transformers layout: its modules in order, and the JSON of each NUMBER_NAME/config.json."""
+    folders = ["" if kind == "Transformer" else f"{n}_{kind}" for n, kind in enumerate(modules)]
+    listed = [
+        {"idx": n, "name": str(n), "path": folder, "type": f"st.models.{kind}"}
+        for n, (kind, folder) in enumerate(zip(modules, folders, strict=True))
+    ]
+    return {"modules.json": json.dumps(listed)} | {f"{name}/config.json": what for name, what in files.items()}
+
+
+def dense(settings: dict, **weights: torch.Tensor) -> dict:
+    layout = st("Transformer", "Pooling", "Dense", **{"1_Pooling": CLS, "2_Dense": settings})
+    return layout | ({"2_Dense/model.safetensors": save({"linear.weight": weights["linear"]})} if weights else {})
+
+
+CLS = {"pooling_mode_cls_token": True}
+DENSE = {"in_features": 32, "out_features": 8, "bias": False, "activation_function": "torch.nn.modules.activation.Tanh"}
+POOLED = st("Transformer", "Pooling", **{"1_Pooling": CLS})
+INDEX = {"metadata": {}, "weight_map": {"a": "model-00001-of-00002.safetensors"}}
+CHECKPOINTS = {  # more in tests/model/test_integrity.py
+    "no_config": {"config.json": None},
+    "config_unknown": {"config.json": {"model_type": "nothing", "architectures": ["No"]}},
+    "config_vit": {"config.json": {"model_type": "vit"}},
+    "heads": {"config.json": {"num_attention_heads": 5}},
+    "vocabulary": {"config.json": {"vocab_size": 9}},
+    "no_weights": {"model.safetensors": None},
+    "weights_none": {"model.safetensors": lambda tensors, _: tensors.clear()},
+    "index_missing": {"model.safetensors": None, "model.safetensors.index.json": INDEX},
+    "st_modules_text": {"modules.json": damaged.TEXT},
+    "st_modules_dict": {"modules.json": "{}"},
+    "st_modules_none": {"modules.json": "[]"},
+    "st_unknown": st("Transformer", "Pooling", "CNN", **{"1_Pooling": CLS}),
+    "st_no_pooling": st("Transformer"),
+    "st_pooling_missing": st("Transformer", "Pooling"),
+    "st_pooling_max": st("Transformer", "Pooling", **{"1_Pooling": {"pooling_mode_max_tokens": True}}),
+    "st_pooling_text": st("Transformer", "Pooling", **{"1_Pooling": damaged.TEXT}),
+    "st_dense_missing": dense(DENSE),
+    "st_dense_shape": dense(DENSE, linear=torch.zeros(3, 3)),
+    "st_dense_config": dense({}, linear=torch.zeros(8, 32)),
+    "st_dense_activation": dense(DENSE | {"activation_function": "torch.nn.Nothing"}, linear=torch.zeros(8, 32)),
+    "st_length_text": POOLED | {"sentence_bert_config.json": {"max_seq_length": "long"}},
+    "st_prompts_list": POOLED | {"config_sentence_transformers.json": {"prompts": ["a"]}},
+}
+DEV = "STS/STSBenchmark/sts-dev.csv"
+
+
+def gold(value: str, every: bool = False) -> dict:
+    """The dev set of STS-B with another score of its fifth pair, or of every pair."""
+
+    def changed(text: str) -> str:
+        rows = [line.split("\t") for line in text.splitlines()]
+        for row in rows if every else rows[4:5]:
+            row[4] = value
+        return "".join("\t".join(row) + "\n" for row in rows)
+
+    return {DEV: changed}
+
+
+SCORED = {
+    "text": gold("five"), "nan": gold("nan"), "beyond the scale": gold("9"), "all equal": gold("3", every=True),
+    "one": {DEV: lambda text: text.splitlines()[0]}, "latin": {DEV: b"made\tup\tdev\t1\t2\ta \xe4\tb\n" * 9},
+}  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def files(tmp_path_factory) -> Path:
-    """F: what bad_files writes."""
+    """F: what `damaged` writes."""
     folder = tmp_path_factory.mktemp("refused") / "F"
-    bad_files.write_texts(folder)
+    damaged.write_files(folder)
     return folder
 
 
@@ -52,11 +117,11 @@ def test_a_text_file_is_named_with_its_line(files, tmp_path, file, columns):
     assert not list(tmp_path.rglob("*.npy"))
 
 
-@pytest.mark.parametrize("change", bad_copies.CHECKPOINTS)
+@pytest.mark.parametrize("change", CHECKPOINTS)
 def test_a_damaged_checkpoint_is_named(tiny_bert, tmp_path, change):
-    bad_copies.write_copies(tmp_path, Path(tiny_bert), {change: bad_copies.CHECKPOINTS[change]})
+    folder = damaged.copy(tiny_bert, tmp_path / change, CHECKPOINTS[change])
     with pytest.raises(UserError, match=change) as refused:
-        cse.load(tmp_path / change, None if change.startswith("st_") else "cls")
+        cse.load(folder, None if change.startswith("st_") else "cls")
     assert len(str(refused.value).splitlines()) == 1
 
 
@@ -76,9 +141,9 @@ def numbers(sentences: list[str]) -> np.ndarray:
 
 @pytest.mark.parametrize("change", SCORED)
 def test_a_damaged_score_set_is_named(senteval, tmp_path, change):
-    bad_copies.write_copies(tmp_path, senteval, {change: bad_copies.SCORED[change]})
+    folder = damaged.copy(senteval, tmp_path / "copy", SCORED[change])
     with pytest.raises(UserError, match=r"sts-dev\.csv"):
-        cse.evaluate(numbers, "stsb", f"paths.senteval={tmp_path}/{change}", "allow_partial=true")
+        cse.evaluate(numbers, "stsb", f"paths.senteval={folder}", "allow_partial=true")
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,37 @@ import re
 import shutil
 from pathlib import Path
 
-import bad_copies
+import damaged
 import pytest
+import torch
 
 import cse
 from cse.errors import UserError
+
+STATE = "last/state.safetensors"
+
+
+def tensor(word: str, value: torch.Tensor | None) -> dict:
+    """The checkpoint with another value in the first tensor whose name has the word, or without it."""
+
+    def changed(tensors: dict[str, torch.Tensor], _: dict) -> None:
+        name = next(name for name in tensors if word in name)
+        tensors.pop(name)
+        if value is not None:
+            tensors[name] = value
+
+    return {STATE: changed}
+
+
+DAMAGED = {
+    "state_cut": {STATE: 0.5}, "state_text": {STATE: damaged.TEXT},
+    "state_about": {STATE: lambda _, about: about.update(about="[]")},
+    "state_fields": {STATE: lambda _, about: about.update(about='{"step": 2}')},
+    "state_shape": tensor("encoder/", torch.zeros(1)), "state_less": tensor("encoder/", None),
+    "state_moments": tensor("exp_avg", torch.zeros(1)),
+    "state_random": tensor("random/0/torch", torch.zeros(3, dtype=torch.uint8)),
+    "settings_cut": {"run.yaml": 0.5}, "settings_binary": {"run.yaml": damaged.BINARY},
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -48,13 +74,13 @@ def test_a_refused_resume_can_be_resumed(run, cse_train):
     assert json.loads((run / "results.json").read_text())["steps"] == 8
 
 
-@pytest.mark.parametrize("change", bad_copies.RESUMED)
+@pytest.mark.parametrize("change", DAMAGED)
 def test_a_damaged_run_is_not_gone_on_with(finished, tmp_path, change):
-    bad_copies.write_copies(tmp_path, finished, {change: bad_copies.RESUMED[change]})
+    folder = damaged.copy(finished, tmp_path / change, DAMAGED[change])
     before = content(tmp_path)
-    named = "random states" if change == "state_random" else str(tmp_path / change)
+    named = "random states" if change == "state_random" else str(folder)
     with pytest.raises(UserError, match=re.escape(named)) as refused:
-        cse.train(f"resume={tmp_path / change}")
+        cse.train(f"resume={folder}")
     assert len(str(refused.value).splitlines()) == 1
     assert content(tmp_path) == before
     assert os.listdir(tmp_path) == [change]

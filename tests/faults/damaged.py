@@ -1,0 +1,122 @@
+"""Files, each right but for what its name says, and copies of whole checkpoints, runs and score sets with a change.
+
+A change is {file: what becomes of it}: None, gone; a number, cut to that share; text or bytes, its content; a dict,
+merged into its JSON; a function, of a safetensors file's tensors and metadata, which it edits, or from text to text.
+"""
+
+import gzip
+import io
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+from made_up import made_up_sentences
+from PIL import Image
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+
+LINES = made_up_sentences(40)
+TEXT = "\n".join(LINES) + "\n"
+ROWS = [f"{a},{b}" for a, b in zip(LINES[:20], LINES[20:], strict=True)]
+CSV = "\n".join(["a,b", *ROWS]) + "\n"
+JSONL = [json.dumps({"a": line, "b": line}) for line in LINES]
+BINARY = bytes(range(256)) * 9
+
+
+class Runs:
+    """Pickled, it is code: unpickled, it would run `touch ran`."""
+
+    def __reduce__(self):
+        return os.system, ("touch ran",)
+
+
+def parquet(**columns: list) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(pa.table(columns), buffer)
+    return buffer.getvalue()
+
+
+def torch_file(value: object) -> bytes:
+    buffer = io.BytesIO()
+    torch.save(value, buffer)
+    return buffer.getvalue()
+
+
+SSAST = {"module.v.patch_embed.proj.weight": torch.zeros(32, 5), "module.v.patch_embed.proj.bias": torch.zeros(7),
+         "module.v.cls_token": torch.zeros(1), "module.v.pos_embed": torch.zeros(3)}  # fmt: skip
+PARQUET = parquet(a=LINES * 200, b=LINES * 200)
+FILES: dict[str, bytes | str] = {
+    "plain.txt": TEXT, "empty.txt": "", "one.txt": "one sentence\n",
+    "latin.txt": f"a\nb\n{'ä'}\n{TEXT}".encode("latin-1"),
+    "binary.txt": BINARY, "data.doc": TEXT, "noending": TEXT, "text.zip": b"PK\x03\x04", "text.txt.bz2": b"BZh9",
+    "garbage_after.txt.gz": gzip.compress(TEXT.encode() * 50) + b"garbage", "folder.txt/inside": "x",
+    "a.csv": CSV, "ragged.csv": CSV.replace(ROWS[1], ROWS[1] + ",x"), "header.csv": "a,b\n",
+    "bom16.csv": CSV.encode("utf-16"), "mixed/1.csv": CSV, "mixed/2.csv": "c,d\n1,2\n",
+    "a.json": "[]", "a.jsonl": "\n".join(JSONL), "nan.jsonl": f'{JSONL[0]}\n{{"a": NaN}}\n',
+    "array.jsonl": json.dumps([{"a": line} for line in LINES], indent=1), "twice.jsonl": '{"a": "x", "a": "y"}\n',
+    "a.parquet": PARQUET, "cut.parquet": PARQUET[:-100], "norows.parquet": parquet(a=pa.array([], pa.string())),
+    "code.pth": torch_file(Runs()), "list.pth": torch_file([1, 2]), "shapes.pth": torch_file(SSAST),
+    "text.pth": torch_file({key: "x" for key in SSAST}), "binary.vec": BINARY, "plain.bin": TEXT,
+    **{f"broken_sounds/{speaker}/{n}.wav": b"RIFF" for speaker in "ab" for n in range(9)},
+}  # fmt: skip
+
+
+def write_files(folder: Path) -> None:
+    """FILES, a folder with nothing in it, one of few images, and links to what cannot be read."""
+    for name, content in FILES.items():
+        change(folder / name, content)
+    (folder / "empty").mkdir()
+    (folder / "unreadable.txt").symlink_to("/proc/self/mem")
+    (folder / "loop").symlink_to("loop")
+    for kind in ("one", "two"):  # fewer than a batch
+        (folder / "few_images" / kind).mkdir(parents=True)
+        for n in range(3):
+            Image.new("RGB", (40, 40)).save(folder / "few_images" / kind / f"{n}.png")
+
+
+def seal(folder: Path) -> bool:
+    """Make a folder in which nobody can write, not even root; whether that could be done."""
+    folder.mkdir(mode=0o555)
+    if os.geteuid():
+        return True
+    return subprocess.run(["chattr", "+i", str(folder)], capture_output=True).returncode == 0
+
+
+def unseal(folder: Path) -> None:
+    subprocess.run(["chattr", "-i", str(folder)], capture_output=True)
+
+
+def copy(whole: str | Path, target: Path, changes: dict[str, Any]) -> Path:
+    """A copy of a folder, with changes."""
+    shutil.copytree(whole, target)
+    for name, what in changes.items():
+        change(target / name, what)
+    return target
+
+
+def change(path: Path, what: Any) -> None:
+    """One change of one file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if what is None:
+        path.unlink()
+    elif isinstance(what, float):
+        path.write_bytes(path.read_bytes()[: int(what * path.stat().st_size)])
+    elif isinstance(what, dict):
+        before = json.loads(path.read_text()) if path.exists() else {}
+        path.write_text(json.dumps(before | what))
+    elif not callable(what):
+        path.write_bytes(what.encode() if isinstance(what, str) else what)
+    elif path.suffix == ".safetensors":
+        with safe_open(path, "pt") as file:
+            about = file.metadata()
+        tensors = load_file(path)
+        what(tensors, about)
+        save_file(tensors, path, metadata=about)
+    else:
+        path.write_text(what(path.read_text()))
