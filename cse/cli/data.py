@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cse.cli import exits, streams
 from cse.errors import MissingResource, UserError
-from cse.sources.catalogue import ANY_LANGUAGE, DATASETS
+from cse.sources.catalogue import ANY_LANGUAGE, DATASETS, where
 
 EXAMPLES = """\
   cse-data list                              every dataset: size, licence, what reads it, and whether it is here
@@ -75,8 +75,6 @@ def config_paths() -> dict[str, str | None]:
 
 def place_of(name: str, paths: dict[str, str | None]) -> Path | str | None:
     """Where a dataset is on this machine; None where it is not. WordNet also travels with Debian and with NLTK."""
-    from cse.sources.where import where
-
     place = where(name, paths)
     if place is None and name == "wordnet":
         from cse.augmentation.wordnet import find_wordnet

@@ -21,8 +21,8 @@ from torch.nn.functional import pad
 from cse.data.cache import cached_folder
 from cse.data.librispeech import librispeech
 from cse.data.stream import Stream
-from cse.data.usable import check_labels, check_share
-from cse.errors import MissingResource, UserError
+from cse.data.usable import check_share
+from cse.errors import MissingResource, UserError, first_line
 from cse.files import sha256
 from cse.progress import showing, track
 from cse.ranges import Count, Name, Natural, Positive, Seed, Share
@@ -64,15 +64,12 @@ class Speech(Stream[AudioBatch]):
         workers: Natural | None,
         seed: Seed,
     ):
-        super().__init__(batch_size, workers, seed)
         check_torchaudio()
         root = librispeech(Path(cache), split) if folder is None else Path(folder)
-        files = files_of_speakers(root, speakers)
-        self.store, index = filter_banks(root, files, Path(cache) / "fbank")
+        self.store, index = filter_banks(root, files_of_speakers(root, speakers), Path(cache) / "fbank")
+        super().__init__(np.array(index["labels"], dtype=np.int64), str(root), batch_size, workers, seed)
         self.rows_in_store, self.samples = np.array(index["rows"], dtype=np.int64), index["samples"]
-        self.labels = np.array(index["labels"], dtype=np.int64)
         log.info("audio      %d clips of %d speakers, from %s", len(self), len(set(index["labels"])), root)
-        check_labels(self.labels, batch_size, "clips", str(root))
         self.mixup, self.mixup_beta, self.normalize = mixup, mixup_beta, normalize
         self.frequency_mask, self.time_mask = frequency_mask, time_mask
 
@@ -88,9 +85,6 @@ class Speech(Stream[AudioBatch]):
         root = Path(settings["folder"] or downloaded)
         speakers = files_of_speakers(root, None)
         return f"{sum(map(len, speakers.values()))} clips of {len(speakers)} speakers in {root}"
-
-    def __len__(self) -> int:
-        return len(self.rows_in_store)
 
     def __getitem__(self, number: int) -> AudioBatch:
         fbanks = np.load(self.store / FBANK, mmap_mode="r")
@@ -190,8 +184,8 @@ def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> tuple
     """The folder with fbank.npy (n, 1024, 128) and wave.npy (n, S) of these files, and its index.
 
     Computed once for a given content, whatever the files are called or where they lie. What is corrupt, silent or
-    shorter than a frame is left out of the index (rows, labels, samples) and named in it (skipped) and, each time, in
-    the log; more than 1 % is a UserError.
+    shorter than a frame is left out of the index (rows, labels, samples), named in it (skipped), and counted in the log
+    each time; more than 1 % is a UserError.
     """
     paths = [path for group in files.values() for path in group]
     labels = [label for label, group in enumerate(files.values()) for _ in group]
@@ -199,9 +193,18 @@ def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> tuple
         digests = track(pool.map(_digest, paths), "checksum", len(paths))
         content = json.dumps(["folder", RATE, FRAMES, BANDS, list(zip(digests, labels, strict=True))])
     folder = cache / hashlib.sha256(content.encode()).hexdigest()[:16]
-    found = cached_folder(folder, lambda temporary: _compute(temporary, paths, labels, root), lambda *found: found)
-    _log_skipped(found[1]["skipped"], paths)
-    return found
+
+    def write(temporary: Path) -> Json:
+        samples, skipped = _compute(temporary, paths, root)
+        rows = [row for row in range(len(paths)) if str(row) not in skipped]
+        index = {"rows": rows, "labels": [labels[row] for row in rows], "samples": [samples[row] for row in rows]}
+        return index | {"skipped": skipped}
+
+    index = cached_folder(folder, write)
+    for first in list(index["skipped"])[:1]:
+        count, path = len(index["skipped"]), paths[int(first)]
+        log.warning("audio      %d of %d clips skipped, the first: %s", count, len(paths), path)
+    return folder, index
 
 
 def _digest(path: Path) -> str:
@@ -212,18 +215,12 @@ def _digest(path: Path) -> str:
         return str(path)
 
 
-def _log_skipped(skipped: dict[str, str], paths: list[Path]) -> None:
-    """Name the clips that cannot be used, with reasons by row, and their number."""
-    for row, reason in skipped.items():
-        log.warning("audio      skipped %s (%s)", paths[int(row)], reason)
-    if skipped:
-        log.warning("audio      %d of %d clips skipped", len(skipped), len(paths))
+def _compute(folder: Path, paths: list[Path], root: Path) -> tuple[list[int], dict[str, str]]:
+    """Write both arrays. Returns each clip's number of samples, and by row what is wrong with those left out.
 
-
-def _compute(folder: Path, paths: list[Path], labels: list[int], root: Path) -> Json:
-    """Write both arrays; returns the index. Raises UserError where the disk has no room, or many clips are unusable."""
+    Raises UserError where the disk has no room, or many clips are unusable.
+    """
     log.info("audio      computing filter banks of %d clips into %s", len(paths), folder.parent)
-    samples = [0] * len(paths)
     needed = len(paths) * (FRAMES * BANDS * 4 + SAMPLES * 2)
     if shutil.disk_usage(folder).free < needed:
         raise UserError(
@@ -232,27 +229,25 @@ def _compute(folder: Path, paths: list[Path], labels: list[int], root: Path) -> 
     fbanks = np.lib.format.open_memmap(folder / FBANK, "w+", np.float32, (len(paths), FRAMES, BANDS))
     waves = np.lib.format.open_memmap(folder / WAVE, "w+", np.int16, (len(paths), SAMPLES))
 
-    def compute(row: int) -> str | None:
-        """Fill the row; returns what is wrong with its file, if anything."""
+    def compute(row: int) -> int | str:
+        """Fill the row; returns its number of samples, or what is wrong with its file."""
         try:
             wave_S = read_wave(paths[row])
         except Exception as error:  # a broken file makes a decoder raise nearly anything
-            return str(error) or type(error).__name__
-        samples[row] = len(wave_S)
+            return first_line(error)
         waves[row, : len(wave_S)] = wave_S
         fbanks[row] = fixed_length(fbank(torch.from_numpy(wave_S.astype(np.float32) / 2**15))).numpy()
-        return None
+        return len(wave_S)
 
+    samples, skipped = [0] * len(paths), {}
     with ThreadPoolExecutor() as pool, showing("audio"):
-        reasons = track(pool.map(compute, range(len(paths))), "clip", len(paths))
-        wrong = {str(row): reason for row, reason in enumerate(reasons) if reason}
-    try:
-        check_share(len(wrong), len(paths), "clips", str(root), str(paths[int(min(wrong, key=int, default="0"))]))
-    except UserError:
-        _log_skipped(wrong, paths)
-        raise
+        for row, found in enumerate(track(pool.map(compute, range(len(paths))), "clip", len(paths))):
+            if isinstance(found, int):
+                samples[row] = found
+            else:
+                skipped[str(row)] = found
+                log.warning("audio      skipped %s (%s)", paths[row], found)
+    check_share(len(skipped), len(paths), "clips", str(root), str(paths[int(next(iter(skipped), "0"))]))
     fbanks.flush()
     waves.flush()
-    rows = [row for row in range(len(paths)) if str(row) not in wrong]
-    index = {"rows": rows, "labels": [labels[row] for row in rows], "samples": [samples[row] for row in rows]}
-    return index | {"skipped": wrong}
+    return samples, skipped

@@ -1,10 +1,13 @@
-"""A folder that is computed once and kept: its checksums are compared whenever it is opened."""
+"""What is computed once and kept: a folder whose checksums are compared whenever it is opened, and rows in one."""
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple
+
+import numpy as np
 
 from cse.files import checksum, discard, file_lock, written_once
 from cse.types import Json
@@ -12,16 +15,15 @@ from cse.types import Json
 log = logging.getLogger(__name__)
 
 ABOUT = "about.json"
+NO_NOTES: Mapping[str, int] = {}
 
-T = TypeVar("T")
 
+def cached_folder(folder: Path, write: Callable[[Path], Json]) -> Json:
+    """What write(temporary folder) returned when it made this cache; it is called where there is no whole one.
 
-def cached_folder(folder: Path, write: Callable[[Path], Json], read: Callable[[Path, Json], T]) -> T:
-    """read(folder, about) of a whole cache; where there is none, write(temporary folder) makes it.
-
-    write: returns `about`, JSON that is kept beside the checksums of the files it wrote. Written under a temporary name
-    and renamed when complete, so a killed run leaves no half cache; one whose checksums fail, or that cannot be read,
-    is written again. Raises RunError for a full disk, and whatever `write` raises.
+    Its answer, which must be JSON, is kept beside the checksums of the files it wrote. They are written under a
+    temporary name and renamed when complete, so a killed run leaves no half cache; one whose checksums fail is written
+    again. Raises RunError for a full disk, and whatever `write` raises.
     """
 
     def fill(temporary: Path) -> None:
@@ -29,32 +31,82 @@ def cached_folder(folder: Path, write: Callable[[Path], Json], read: Callable[[P
         checksums = {file.name: checksum(file) for file in sorted(temporary.iterdir())}
         (temporary / ABOUT).write_text(json.dumps(about | {"checksums": checksums}), encoding="utf-8")
 
-    if folder.exists():
-        try:
-            return _read_whole(folder, read)
-        except DamagedCache:
-            with file_lock(folder):  # another process may have found the same, and have written it again since
-                try:
-                    return _read_whole(folder, read)
-                except DamagedCache as error:
-                    if folder.exists():
-                        log.warning("the cache %s is damaged (%s): writing it again", folder, error)
-                        discard(folder)
+    if damage_of(folder):
+        with file_lock(folder):  # another process may have found the same, and have written it again since
+            if damage := damage_of(folder):
+                log.warning("the cache %s is damaged (%s): writing it again", folder, damage)
+                discard(folder)
     written_once(folder, fill)
-    return read(folder, json.loads((folder / ABOUT).read_text(encoding="utf-8")))
+    return json.loads((folder / ABOUT).read_text(encoding="utf-8"))
 
 
-class DamagedCache(Exception):
-    """What is wrong with a cache."""
-
-
-def _read_whole(folder: Path, read: Callable[[Path, Json], T]) -> T:
-    """read(folder, about), after every byte was read and compared: about a second for a gigabyte."""
+def damage_of(folder: Path) -> str:
+    """What is wrong with a cache, "" where nothing is or where there is none. Reads every byte: a second a gigabyte."""
+    if not folder.exists():
+        return ""
     try:
         about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
         changed = [name for name, value in about["checksums"].items() if checksum(folder / name) != value]
-        if changed:
-            raise DamagedCache(f"{', '.join(changed)} changed since it was written")
-        return read(folder, about)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DamagedCache(f"{type(error).__name__}: {error}") from error
+        return f"{type(error).__name__}: {error}"
+    return f"{', '.join(changed)} changed since it was written" if changed else ""
+
+
+class Ragged:
+    """Rows of unequal length in two flat files, memory-mapped: a million sentences cost address space, not memory.
+
+    Row i is flat[offsets[i]:offsets[i + 1]], a read-only view of the file.
+    """
+
+    def __init__(self, folder: Path, name: str, dtype: str):
+        path = folder / f"{name}.flat"
+        self.flat = np.memmap(path, dtype, "r") if path.stat().st_size else np.empty(0, dtype)
+        self.offsets = np.memmap(folder / f"{name}.offsets", np.int64, "r")
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, i: int) -> np.ndarray:
+        return self.flat[self.offsets[i] : self.offsets[i + 1]]
+
+
+class Cache(NamedTuple):
+    """One Ragged a column, and what was noted while the rows were read."""
+
+    columns: list[Ragged]
+    notes: dict[str, int]
+
+
+def cached(
+    folder: Path,
+    rows: Iterable[tuple[np.ndarray, ...]],
+    names: list[str],
+    dtype: str,
+    notes: Mapping[str, int] = NO_NOTES,
+) -> Cache:
+    """The columns kept in `folder`; `rows` is consumed only where no whole cache is there (see cached_folder).
+
+    notes: kept with the rows, as they are when the last one was read. Raises whatever reading `rows` raises.
+    """
+
+    def write(temporary: Path) -> Json:
+        write_columns(temporary, rows, names, dtype)
+        return {"dtype": dtype, "notes": dict(notes)}
+
+    about = cached_folder(folder, write)
+    return Cache([Ragged(folder, name, about["dtype"]) for name in names], about["notes"])
+
+
+def write_columns(folder: Path, rows: Iterable[tuple[np.ndarray, ...]], names: list[str], dtype: str) -> None:
+    """Fill an empty folder, row after row, so that memory holds one row."""
+    ends = np.zeros(len(names), np.int64)
+    with ExitStack() as stack:
+        flats = [stack.enter_context(open(folder / f"{name}.flat", "wb")) for name in names]
+        offsets = [stack.enter_context(open(folder / f"{name}.offsets", "wb")) for name in names]
+        for file in offsets:
+            file.write(ends[:1].tobytes())
+        for row in rows:
+            for column, value in enumerate(row):
+                flats[column].write(value.astype(dtype, copy=False).tobytes())
+                ends[column] += len(value)
+                offsets[column].write(ends[column].tobytes())

@@ -3,9 +3,9 @@
 import hashlib
 import io
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -14,9 +14,6 @@ from cse.files import written_once
 from cse.progress import showing, track
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS
-
-if TYPE_CHECKING:  # importing datasets takes seconds
-    from datasets import Features
 
 log = logging.getLogger(__name__)
 
@@ -77,16 +74,14 @@ def class_subset(
     def write(temporary: Path) -> None:
         rows = hub.stream(repo, None, split)
         check_columns(rows.features, name, columns)
-        classes_of = rows.features[columns.label]
-        if not isinstance(classes_of, datasets.ClassLabel):
+        label_type = rows.features[columns.label]
+        if not isinstance(label_type, datasets.ClassLabel):
             raise UserError(
                 f"aux_modality.data.label_column={columns.label}: {name} does not say how many classes it has"
             )
-        labels = np.arange(classes_of.num_classes)
-        chosen = np.random.default_rng(seed).permutation(labels)[:classes]
+        chosen = np.random.default_rng(seed).permutation(np.arange(label_type.num_classes))[:classes]
         counts = dict.fromkeys(sorted(chosen.tolist()), 0)
-        total = per_class * len(counts)
-        log.info("hub        %s: keeping %s images of %d classes in %s", name, f"{total:,}", len(counts), folder)
+        log.info("hub        %s: keeping %s images a class of %d in %s", name, f"{per_class:,}", len(counts), folder)
         for label in counts:
             (temporary / f"{label:04d}").mkdir()
         with hub.refusals(repo), showing(f"fetching {name}"):
@@ -97,17 +92,16 @@ def class_subset(
                 path = temporary / f"{label:04d}" / f"{counts[label]:05d}.jpg"  # PIL looks at the content
                 path.write_bytes(content_of(row[columns.image], repo))
                 counts[label] += 1
-                if sum(counts.values()) == total:
+                if set(counts.values()) == {per_class}:
                     break
 
     return written_once(folder, write)
 
 
 def content_of(image: dict[str, Any] | None, repo: hub.Repo) -> bytes:
-    """An image as it is encoded, out of its row or from a file of its own in the repository.
+    """An image as it is encoded, out of its row ({"bytes", "path"}) or from a file of its own in the repository.
 
-    image: {"bytes": ..., "path": ...}, each of which may be None, or None for a row without any. Raises UserError where
-    there are no bytes and the path leads to no file of the repository.
+    Raises UserError for a row that has neither.
     """
     from huggingface_hub import HfFileSystem
 
@@ -116,17 +110,15 @@ def content_of(image: dict[str, Any] | None, repo: hub.Repo) -> bytes:
         return content
     if path and path.startswith("hf://"):
         return HfFileSystem().read_bytes(path)
-    instead_of_it = f", only {path}, which cannot be streamed" if path else ""
-    raise UserError(f"{repo.asked}: a row has no image{instead_of_it}: {repo.instead}")
+    raise UserError(f"{repo.asked}: a row has no image (its path: {path}): {repo.instead}")
 
 
-def check_columns(features: "Features | None", name: str, columns: Columns) -> None:
-    """Raise UserError for a column that the dataset does not have, or where it does not say which it has."""
-    if features is None:
-        raise UserError(
-            f"aux_modality.data.hub={name} does not say which columns it has, so it cannot be streamed: "
-            "aux_modality.data.per_class=null downloads all of it"
-        )
+def check_columns(there: Iterable[str] | None, name: str, columns: Columns) -> None:
+    """Raise UserError for a column that a dataset does not have. there: its columns; None where it does not say."""
+    names = list(there or ())
     for key, column in (("image_column", columns.image), ("label_column", columns.label)):
-        if column not in features:
-            raise UserError(f"aux_modality.data.{key}={column}: {name} has {', '.join(features)}")
+        if column not in names:
+            has = (
+                ", ".join(names) or "does not say which columns it has: aux_modality.data.per_class=null downloads all"
+            )
+            raise UserError(f"aux_modality.data.{key}={column}: {name} has {has}")

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from cse.data import hub_images
 from cse.data.stream import Stream
-from cse.data.usable import check_labels, check_share
-from cse.errors import MissingResource, UserError
+from cse.data.usable import check_share
+from cse.errors import MissingResource, UserError, first_line
 from cse.ranges import Ascending, Count, Name, Natural, NonNegative, OneOf, PositiveShare, Seed, Share
 from cse.sources import hub
 from cse.types import Settings
@@ -74,8 +74,7 @@ class Images(Stream[ImageBatch]):
     ):
         from torchvision.transforms import v2
 
-        super().__init__(batch_size, workers, seed)
-        self.where = hub if folder is None else folder
+        where = hub if folder is None else folder
         columns = hub_images.Columns(image_column, label_column)
         if folder is None and per_class is not None:
             part = hub_images.class_subset(
@@ -86,10 +85,10 @@ class Images(Stream[ImageBatch]):
             self.source, names, labels = hub_images.whole_dataset(hub, split, columns)
         else:
             self.source, names, labels = _from_folder(folder, files)
-        self.source_rows, self.labels = subset(labels, classes, per_class, subset_seed)
+        self.source_rows, labels = subset(labels, classes, per_class, subset_seed)
         self.names = [names[row] for row in self.source_rows]
-        log.info("images     %d of %d classes, from %s", len(self), self.labels.max() + 1, self.where)
-        check_labels(self.labels, batch_size, "images", self.where)
+        super().__init__(labels, where, batch_size, workers, seed)
+        log.info("images     %d of %d classes, from %s", len(self), labels.max() + 1, where)
         self.size, self.resize, self.normalize = size, resize, normalize
         self.crop = v2.RandomResizedCrop(size, scale=tuple(crop_scale))
         self.jitter = v2.ColorJitter(*jitter)
@@ -107,13 +106,10 @@ class Images(Stream[ImageBatch]):
                 hub_images.repo_of(settings["hub"]),
             ) from LookupError(settings["hub"])
         folder = Path(settings["folder"])
-        classes = sum(path.is_dir() for path in folder.iterdir()) if folder.is_dir() else 0
+        classes = sum(path.is_dir() for path in folder.glob("*"))
         if not classes:
             raise MissingResource(f"paths.images={folder} holds no folders; it should hold one of images per class")
         return f"{classes} classes in {folder}"
-
-    def __len__(self) -> int:
-        return len(self.source_rows)
 
     def __getitem__(self, number: int) -> ImageBatch:
         skipped: dict[str, str] = {}
@@ -161,7 +157,7 @@ class Images(Stream[ImageBatch]):
             try:
                 return row, self._decoded(row)
             except Exception as error:  # a broken file makes a decoder raise nearly anything
-                skipped[self.names[row]] = str(error) or type(error).__name__
+                skipped[self.names[row]] = first_line(error)
                 check_share(len(skipped), len(self), "images", self.where, min(skipped))
                 row = (row + 1) % len(self)
 
@@ -169,7 +165,7 @@ class Images(Stream[ImageBatch]):
         """(3, h, w) uint8, as large as the file has it or upscaled to `resize`."""
         from torchvision.transforms.v2 import functional
 
-        with Image.open(self.source(int(self.source_rows[row]))) as image:
+        with Image.open(self.source(int(self.source_rows[row]))) as image:  # every picture is read here
             image_CHW = functional.pil_to_tensor(image.convert("RGB"))
         return image_CHW if self.resize is None else functional.resize(image_CHW, [self.resize])
 
@@ -235,19 +231,17 @@ def _from_folder(folder: str, files: str | None) -> tuple[Callable[[int], hub_im
         raise MissingResource(f"paths.images={folder}: there is no such folder; it should hold one folder per class")
     try:
         samples = ImageFolder(folder, allow_empty=True).samples
-    except FileNotFoundError as error:  # no folder in it
-        raise UserError(
-            f"paths.images={folder} holds no folders; it should hold one folder of images per class"
-        ) from error
+    except FileNotFoundError:  # no folder in it
+        samples = []
+    if not samples:
+        raise UserError(f"paths.images={folder} holds no folders of images (jpg, png, ...); it needs one per class")
     if files is not None:
         try:
             listed = {tuple(Path(line).parts[-2:]) for line in Path(files).read_text().split()}
         except OSError as error:
             raise UserError(f"aux_modality.data.files={files} cannot be read: {error.strerror}") from error
         samples = [sample for sample in samples if Path(sample[0]).parts[-2:] in listed]
-        if len(samples) < len(listed):
+        if len(samples) < max(1, len(listed)):
             raise UserError(f"{len(listed) - len(samples)} of the images listed in {files} are not in {folder}")
-    if not samples:
-        raise UserError(f"paths.images={folder} holds no image (jpg, png, ...) in its folders")
     paths = [path for path, _ in samples]
     return paths.__getitem__, paths, np.array([label for _, label in samples])

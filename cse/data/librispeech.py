@@ -33,7 +33,7 @@ def librispeech(cache: Path, split: str) -> Path:
         except MissingResource as error:
             raise MissingResource(f"LibriSpeech {split} is not in {cache}: {error}; {INSTEAD}") from error
         log.info("web        %s: unpacking into %s", archive.name, folder)
-        written_once(folder, lambda temporary: unpack(archive, temporary, f"LibriSpeech/{split}/"))
+        written_once(folder, lambda temporary: unpack(archive, temporary, f"LibriSpeech/{split}"))
         archive.unlink()
     return folder
 
@@ -46,12 +46,8 @@ def archives() -> dict[str, tuple[str, str]]:
 
 
 def unpack(archive: Path, folder: Path, inside: str) -> None:
-    """Write what the archive has under `inside` into the folder."""
-
-    def moved(member: tarfile.TarInfo, place: str) -> tarfile.TarInfo | None:
-        """The member under its new name, or None for one from elsewhere; refused where it would leave the folder."""
-        name = member.name.removeprefix(inside)
-        return None if name == member.name else tarfile.data_filter(member.replace(name=name), place)
-
+    """Write what the archive has in its folder `inside` into an empty folder."""
     with tarfile.open(archive) as files:
-        files.extractall(folder, filter=moved)
+        for member in files:
+            if member.name.startswith(f"{inside}/"):
+                files.extract(member.replace(name=member.name.removeprefix(f"{inside}/")), folder, filter="data")

@@ -7,17 +7,21 @@ one UserError with the file, the line (for Parquet the row) and what to do.
 import csv
 import gzip
 import json
-import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from cse.errors import MissingResource, UserError
+from cse.errors import MissingResource, UserError, first_line
 
 KINDS = (".txt", ".csv", ".tsv", ".jsonl", ".parquet")
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 MAX_CELL_CHARACTERS = 10_000_000  # characters: far more than a document, far less than a file behind a quote left open
 EMPTY = " "  # what SimCSE's code makes of an empty cell
+ADVICE: dict[type[Exception], str] = {
+    UnicodeDecodeError: "convert the file, set data.encoding, or let its name end as its kind does (.gz, .parquet)",
+    csv.Error: "a quoted cell must be closed, and a quote inside it doubled",
+    json.JSONDecodeError: "every line must be a JSON object",
+}
 
 Rows = Iterator[tuple[str, ...]]
 
@@ -61,44 +65,36 @@ def read_rows(file: Path, columns: list[str] | None, encoding: str) -> Rows:
         raise UserError(
             f"data.columns is not set: {file} has columns {there}; name one, two or three of them: data.columns=[A,B]"
         )
-    if missing := [name for name in columns if name not in header]:
-        raise UserError(f"data.columns={columns}: {file} has no column {', '.join(missing)}; it has {there}")
-    if repeated := [name for name in columns if header.count(name) > 1]:
-        raise UserError(f"data.columns={columns}: {file} has more than one column {', '.join(repeated)}")
-    return {".jsonl": _jsonl, ".parquet": _parquet}.get(kind(file), _csv)(file, columns, encoding)
-
-
-def lines_of(file: Path, encoding: str) -> Iterator[tuple[int, str]]:
-    """(line number, text without its end) of a plain or gzipped file. encoding: one that keeps ASCII as it is.
-
-    Raises UserError for a file that cannot be read, and at the first line that is not in the encoding.
-    """
-    number = 0
-    try:
-        with reading(file), gzip.open(file) if file.suffix == ".gz" else open(file, "rb") as lines:
-            for number, line in enumerate(lines, 1):
-                yield number, line.decode(encoding).strip("\r\n\ufeff" if number == 1 else "\r\n")
-    except UnicodeDecodeError as error:
-        byte = error.object[error.start]
-        raise UserError(
-            f"{file}, line {number}: byte 0x{byte:02x} is not {encoding}: convert the file, set data.encoding, or let "
-            "its name end as its kind does (.gz, .parquet)"
-        ) from error
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise UserError(
-            f"{file}, after line {number}: the gzip file is damaged ({error}); copy or compress it again"
-        ) from error
+    for name in columns:
+        if header.count(name) != 1:
+            raise UserError(f"data.columns={columns}: {file} has {header.count(name)} columns {name}; it has {there}")
+    return _cells(file, columns, encoding)
 
 
 @contextmanager
-def reading(file: Path) -> Iterator[None]:
-    """A block that reads the file. Raises UserError where the system refuses: no permission, a disk that fails."""
+def reading(file: Path, place: Callable[[], str] | None = None) -> Iterator[None]:
+    """A block that reads the file: whatever a library raises in it is a UserError. place: how far it has come."""
     try:
         yield
-    except gzip.BadGzipFile:
+    except UserError:
         raise
-    except OSError as error:
-        raise UserError(f"{file} cannot be read: {error.strerror or error}") from error
+    except Exception as error:  # the errors of gzip, zlib, csv, json and pyarrow have no base class in common
+        where = f"{file}, {place()}" if place else str(file)
+        advice = ADVICE.get(type(error), "copy or write the file again")
+        raise UserError(f"{where}: cannot be read ({first_line(error)}): {advice}") from error
+
+
+def lines_of(file: Path, encoding: str) -> Iterator[tuple[int, str]]:
+    """(line number, text without its end) of a plain or gzipped file: every line of text is read here.
+
+    encoding: one that keeps ASCII as it is. Raises UserError for a file that cannot be read (of a damaged .gz it names
+    the last line that came), and at the first line that is not in the encoding.
+    """
+    number = 0
+    opened = gzip.open if file.suffix == ".gz" else open
+    with reading(file, lambda: f"line {number}"), opened(file, "rb") as lines:
+        for number, line in enumerate(lines, 1):
+            yield number, line.decode(encoding).strip("\r\n\ufeff" if number == 1 else "\r\n")
 
 
 def columns_of(file: Path, encoding: str) -> list[str]:
@@ -106,14 +102,35 @@ def columns_of(file: Path, encoding: str) -> list[str]:
     if kind(file) == ".parquet":
         import pyarrow.parquet as pq
 
-        with _parquet_errors(file, "its header"):
+        with reading(file):
             return pq.read_schema(file).names
-    number, first = next(lines_of(file, encoding), (0, ""))
-    if not number:
+    first = next(_objects(file, encoding) if kind(file) == ".jsonl" else _table(file, encoding), None)
+    if first is None:
         raise UserError(f"{file} is empty")
-    if kind(file) == ".jsonl":
-        return list(_json_object(file, 1, first))
-    return next(_table(file, encoding))[1]
+    return list(first[1])
+
+
+def _cells(file: Path, columns: list[str], encoding: str) -> Rows:
+    """The cells of these columns, row by row."""
+    for place, row in _records(file, columns, encoding):
+        if missing := [name for name in columns if name not in row]:
+            raise UserError(f"{file}, {place}: the object has no {', '.join(missing)}")
+        yield tuple(text_of(row[name], f"{file}, {place}: {name}") for name in columns)
+
+
+def _records(file: Path, columns: list[str], encoding: str) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """(where it is in the file, its cells by column) of each row."""
+    if kind(file) == ".parquet":
+        yield from ((f"row {number}", row) for number, row in enumerate(_parquet(file, columns), 1))
+    elif kind(file) == ".jsonl":
+        yield from ((f"line {number}", row) for number, row in _objects(file, encoding))
+    else:
+        table = _table(file, encoding)
+        _, header = next(table)
+        for number, row in table:
+            if len(row) != len(header):
+                raise UserError(f"{file}, line {number}: {len(row)} fields, but the header has {len(header)}")
+            yield f"line {number}", dict(zip(header, row, strict=True))
 
 
 def _table(file: Path, encoding: str) -> Iterator[tuple[int, list[str]]]:
@@ -125,79 +142,37 @@ def _table(file: Path, encoding: str) -> Iterator[tuple[int, list[str]]]:
     lines = (line + "\n" for _, line in lines_of(file, encoding))
     reader = csv.reader(lines, delimiter=DELIMITERS[kind(file)], strict=True)
     begin = 1
-    try:
+    with reading(file, lambda: f"line {begin}"):
         for row in reader:
             yield begin, row
             begin = reader.line_num + 1
-    except csv.Error as error:
-        raise UserError(
-            f"{file}, line {begin}: {error}: a quoted cell must be closed, and a quote inside it doubled"
-        ) from error
 
 
-def _csv(file: Path, columns: list[str], encoding: str) -> Rows:
-    table = _table(file, encoding)
-    _, header = next(table)
-    places = [header.index(name) for name in columns]
-    for line, row in table:
-        if len(row) != len(header):
-            raise UserError(f"{file}, line {line}: {len(row)} fields, but the header has {len(header)}")
-        yield tuple(row[place] or EMPTY for place in places)
-
-
-def _jsonl(file: Path, columns: list[str], encoding: str) -> Rows:
+def _objects(file: Path, encoding: str) -> Iterator[tuple[int, dict[str, object]]]:
+    """(its line, its cells) of each object of a .jsonl file."""
     for number, line in lines_of(file, encoding):
         if line.strip():
-            row = _json_object(file, number, line)
-            if missing := [name for name in columns if name not in row]:
-                raise UserError(f"{file}, line {number}: the object has no {', '.join(missing)}")
-            yield tuple(text_of(row[name], f"{file}, line {number}: {name}") for name in columns)
+            with reading(file, lambda: f"line {number}"):  # noqa: B023 (called in the block)
+                row = json.loads(line)
+            if not isinstance(row, dict):
+                raise UserError(f"{file}, line {number}: not a JSON object; every line must be one")
+            yield number, row
 
 
-def _json_object(file: Path, number: int, line: str) -> dict[str, object]:
-    try:
-        row = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise UserError(f"{file}, line {number}: not JSON ({error.msg} at column {error.colno})") from error
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits, brackets thousands deep
-        raise UserError(f"{file}, line {number}: not JSON that can be read ({error})") from error
-    if not isinstance(row, dict):
-        raise UserError(f"{file}, line {number}: not a JSON object; every line must be one")
-    return row
-
-
-def _parquet(file: Path, columns: list[str], encoding: str) -> Rows:
+def _parquet(file: Path, columns: list[str]) -> Iterator[dict[str, object]]:
+    """Each row of a Parquet file."""
     import pyarrow.parquet as pq
 
     number = 0
-    with _parquet_errors(file, "its header"):
-        batches = pq.ParquetFile(file).iter_batches(columns=columns)
-    while True:
-        with _parquet_errors(file, f"after row {number}"):
-            batch = next(batches, None)
-            if batch is None:
-                return
-            cells = [batch.column(name).to_pylist() for name in columns]
-        for row in zip(*cells, strict=True):
-            number += 1
-            places = (f"{file}, row {number}: {name}" for name in columns)
-            yield tuple(text_of(cell, place) for cell, place in zip(row, places, strict=True))
-
-
-@contextmanager
-def _parquet_errors(file: Path, place: str) -> Iterator[None]:
-    """pyarrow's errors as one sentence."""
-    import pyarrow as pa
-
-    try:
-        yield
-    except (pa.ArrowException, OSError, ValueError, KeyError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise UserError(f"{file} is not a whole Parquet file ({place}: {reason}); copy or write it again") from error
+    with reading(file, lambda: f"after row {number}"), pq.ParquetFile(file) as table:
+        for batch in table.iter_batches(columns=columns):
+            rows = batch.to_pylist()
+            yield from rows
+            number += len(rows)
 
 
 def text_of(value: object, place: str) -> str:
-    """A cell of a typed format, " " for an empty one. place: the file, the row and the column, for messages.
+    """A cell as text, " " for an empty one. place: the file, the row and the column, for messages.
 
     Raises UserError for anything but text (a number, a list, an object), and for half a surrogate pair.
     """

@@ -1,5 +1,6 @@
 """Endless batches of images or sound: batch `number` is a function of (seed, number) alone, and is prefetched."""
 
+import logging
 import os
 import time
 from collections.abc import Iterator
@@ -7,13 +8,16 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Generic, TypeVar
 
+import numpy as np
 import torch
 from torch.utils.data import Dataset
 
 from cse.data.prefetch import prefetch
+from cse.errors import UserError
 from cse.generators import seeded
-from cse.ranges import Count, Natural, Seed
 from cse.types import Settings
+
+log = logging.getLogger(__name__)
 
 MAX_WORKERS = 8
 
@@ -24,14 +28,22 @@ B = TypeVar("B")
 class Stream(Dataset[B], Generic[B]):
     """A data set whose item is a whole batch: stream[number] is made by a subclass from rows(number).
 
+    labels: the class of each item. where: what holds the items, for messages. workers: None for one a core.
     `batches` iterates over it through worker processes, so that a training step finds its batch ready.
+    Raises UserError where there is less than one batch.
     """
 
-    def __init__(self, batch_size: Count, workers: Natural | None, seed: Seed):
-        self.batch_size = batch_size
+    def __init__(self, labels: np.ndarray, where: str, batch_size: int, workers: int | None, seed: int):
+        if len(labels) < batch_size:
+            raise UserError(
+                f"{where} has {len(labels)} items, fewer than aux_modality.data.batch_size={batch_size}: lower it, or "
+                "add data"
+            )
+        if len(np.unique(labels)) == 1:
+            log.warning("%s: all %d items are of one class, so a loss by labels has no negatives", where, len(labels))
+        self.labels, self.where, self.batch_size, self.seed = labels, where, batch_size, seed
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.workers = min(MAX_WORKERS, cores) if workers is None else workers
-        self.seed = seed
         self.seconds_waited = 0.0  # time that the consumer of `batches` has spent waiting
 
     @classmethod
@@ -44,7 +56,7 @@ class Stream(Dataset[B], Generic[B]):
 
     def __len__(self) -> int:
         """Items in one pass."""
-        raise NotImplementedError
+        return len(self.labels)
 
     def rows(self, number: int) -> list[int]:
         """Items of batch `number`: every pass in a new order, its last incomplete batch dropped (released loaders)."""

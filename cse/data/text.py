@@ -11,11 +11,11 @@ import numpy as np
 from annotated_types import MinLen
 from pydantic import AfterValidator
 
+from cse.data.cache import Ragged, cached
 from cse.data.corpora import check_available, is_published, provenance
 from cse.data.noise import Noise, add_noise
-from cse.data.ragged import Ragged, cached
 from cse.data.readers import files_of, read_rows, reading, text_of
-from cse.data.usable import TextRows, report
+from cse.data.usable import counted, report
 from cse.errors import UserError
 from cse.files import sha256
 from cse.progress import showing, track
@@ -80,6 +80,7 @@ class Text:
         self.column_names = self.columns or ["text"]
         self.path, self.split, self.subset, self.encoding = path, split, subset, encoding
         self.rows, self.identity, self.preview = rows, identity, preview
+        self.copy: str | None = rows.keywords.get("file") if isinstance(rows, partial) else None  # of a corpus
         self.limit, self.limit_seed = limit, limit_seed
         self.noise = noise if noise and (noise["delete"] or noise["insert"] or noise["swap"]) else None
         self.chosen = np.empty(0, np.int64)
@@ -98,8 +99,7 @@ class Text:
         if self.noise:
             source, self.digest = _with_noise(source, self.noise), _digest(self.digest, sorted(self.noise.items()))
         self.source = source
-        file = self.rows.keywords.get("file") if isinstance(self.rows, partial) else None
-        if is_published(self.name) and file is None and not (self.cache / self.digest).exists():
+        if is_published(self.name) and self.copy is None and not (self.cache / self.digest).exists():
             check_available(self.name)
 
     def prepare(self) -> None:
@@ -111,13 +111,13 @@ class Text:
         if self.source is None:
             self.find()
         source, self.source = self.source or (), None  # it can be read once, and does not travel to worker processes
-        rows = TextRows(self.name)
         published = DATASETS[self.name].rows if self.name in DATASETS else ()
-        tracked = track(rows.counted(source), "row", published[0] if published else None)
-        encoded = (tuple(np.frombuffer(cell.encode(), np.uint8) for cell in row) for row in tracked)
+        counts: dict[str, int] = {}
+        rows = track(counted(source, counts, self.name), "row", published[0] if published else None)
+        encoded = (tuple(np.frombuffer(cell.encode(), np.uint8) for cell in row) for row in rows)
         files = [f"text_{name}" for name in self.column_names]
         with showing(f"reading {self.name}"):
-            self.texts, notes = cached(self.cache / self.digest, encoded, files, "uint8", rows.notes)
+            self.texts, notes = cached(self.cache / self.digest, encoded, files, "uint8", counts)
         report(notes, self.name)
         self.chosen = chosen_rows(len(self.texts[0]), self.limit, self.limit_seed)
         if len(self) < 2:
@@ -131,22 +131,17 @@ class Text:
         folder = self.cache / f"{key}.ids"
         if not folder.exists():
             log.info("tokenising %s rows of %s, once (kept in %s)", f"{len(self.texts[0]):,}", self.name, folder)
-        rows = (
-            row
-            for block in track(self._blocks(TEXTS_PER_CALL), "thousand", -(-len(self.texts[0]) // TEXTS_PER_CALL))
-            for row in zip(*(tokenizer(c, max_length) for c in block), strict=True)
-        )
+        blocks = track(self._blocks(TEXTS_PER_CALL), "thousand", -(-len(self.texts[0]) // TEXTS_PER_CALL))
+        rows = (row for block in blocks for row in zip(*(tokenizer(texts, max_length) for texts in block), strict=True))
         with showing(f"tokenising {self.name}"):
             self.token_ids = cached(folder, rows, [f"ids_{name}" for name in self.column_names], dtype).columns
 
     def provenance(self) -> dict[str, object]:
         """What was trained on: source, rows used, sha256 of the published file or of each local one. JSON-ready."""
         about: dict[str, object] = {"name": self.name, "rows": len(self), "digest": self.digest}
-        if is_published(self.name) and isinstance(self.rows, partial):
-            return about | provenance(self.name, self.rows.keywords.get("file"))
-        if self.path is not None:
-            return about | {"source": self.path, "sha256": self.checksums or None}
-        return about | {"source": self.identity, "sha256": None}
+        if is_published(self.name) and self.rows is not None:
+            return about | provenance(self.name, self.copy)
+        return about | {"source": self.path or self.identity, "sha256": self.checksums or None}
 
     def __len__(self) -> int:
         return len(self.chosen)

@@ -12,8 +12,6 @@ import logging
 import re
 from collections.abc import Iterable, Iterator
 
-import numpy as np
-
 from cse.errors import UserError
 
 log = logging.getLogger(__name__)
@@ -25,26 +23,19 @@ VISIBLE = re.compile(
 )
 
 
-class TextRows:
-    """Counts unusable rows while they are read. where: names the data, for messages."""
+def counted(rows: Iterable[tuple[str, ...]], counts: dict[str, int], where: str) -> Iterator[tuple[str, ...]]:
+    """The same rows; `counts` becomes {rows, unusable, first}, `first` being the number of the first unusable one.
 
-    def __init__(self, where: str):
-        self.where = where
-        self.rows = self.unusable = self.first = 0
-
-    def counted(self, rows: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-        """The same rows. Raises UserError at their end where more than 1 % are unusable."""
-        for row in rows:
-            self.rows += 1
-            if not all(usable(cell) for cell in row):
-                self.unusable += 1
-                self.first = self.first or self.rows
-            yield row
-        check_share(self.unusable, self.rows, "rows", f"data={self.where}", f"row {self.first}")
-
-    def notes(self) -> dict[str, int]:
-        """What `report` needs, to be kept with the rows."""
-        return {"rows": self.rows, "unusable": self.unusable, "first": self.first}
+    Raises UserError at their end where more than 1 % are unusable. where: names the data.
+    """
+    counts |= {"rows": 0, "unusable": 0, "first": 0}
+    for row in rows:
+        counts["rows"] += 1
+        if not all(usable(cell) for cell in row):
+            counts["unusable"] += 1
+            counts["first"] = counts["first"] or counts["rows"]
+        yield row
+    check_share(counts["unusable"], counts["rows"], "rows", f"data={where}", f"row {counts['first']}")
 
 
 def usable(cell: str) -> bool:
@@ -52,12 +43,12 @@ def usable(cell: str) -> bool:
     return VISIBLE.search(cell) is not None and "\0" not in cell
 
 
-def report(notes: dict[str, int], where: str) -> None:
+def report(counts: dict[str, int], where: str) -> None:
     """Log how many rows are unusable, if any are."""
-    if notes["unusable"]:
+    if counts["unusable"]:
         log.warning(
             "data=%s: %d of %s rows are empty, invisible or hold NUL (the first: row %d); they are used as they are",
-            *(where, notes["unusable"], f"{notes['rows']:,}", notes["first"]),
+            *(where, counts["unusable"], f"{counts['rows']:,}", counts["first"]),
         )
 
 
@@ -71,17 +62,3 @@ def check_share(unusable: int, total: int, items: str, where: str, first: str) -
             f"{unusable} of the {total} {items} of {where} cannot be used, more than {UNUSABLE_SHARE:.0%} "
             f"(the first: {first}): repair or delete them"
         )
-
-
-def check_labels(labels: np.ndarray, batch_size: int, items: str, where: str) -> None:
-    """Raise UserError where there is less than one batch; warn of one class, where a loss by labels has no negatives.
-
-    items: what they are called; where: what holds them.
-    """
-    if len(labels) < batch_size:
-        raise UserError(
-            f"{where} has {len(labels)} items, fewer than aux_modality.data.batch_size={batch_size}: lower it, or add "
-            "data"
-        )
-    if len(np.unique(labels)) == 1:
-        log.warning("%s: all %d %s are of one class, so a loss by labels has no negatives", where, len(labels), items)

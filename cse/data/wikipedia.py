@@ -14,7 +14,6 @@ import itertools
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from annotated_types import Ge
@@ -35,19 +34,6 @@ LENGTH: dict[Unit, Callable[[str], int]] = {
 }
 
 
-@dataclass(frozen=True)
-class Sample:
-    """sentences in the order of their hashes; articles read; candidates among their sentences, repeats included.
-
-    sha256 is that of the sentences, one a line.
-    """
-
-    sentences: list[str]
-    articles: int
-    candidates: int
-    sha256: str
-
-
 def wikipedia(
     language: Name,
     dump: Name,
@@ -62,17 +48,16 @@ def wikipedia(
 
     share of the articles is used, chosen by hash: all of a large Wikipedia takes hours. See `sample` for the rest.
     """
-    articles = (row["text"] for row in stream("wikipedia", f"{dump}.{language}") if _fraction(row["id"], seed) < share)
-    drawn = sample(articles, n, seed, min_units=min_units, max_units=max_units, unit=unit)
-    log.info(
-        "wikipedia %s.%s: %d of %d sentences, from %d articles; sha256 %s",
-        *(dump, language, n, drawn.candidates, drawn.articles, drawn.sha256),
-    )
-    yield from ((sentence,) for sentence in drawn.sentences)
+    dumped = stream("wikipedia", f"{dump}.{language}")
+    articles = (row["text"] for row in dumped if _hash(row["id"], seed) / 2**64 < share)
+    for sentence in sample(articles, n, seed, min_units=min_units, max_units=max_units, unit=unit):
+        yield (sentence,)
 
 
-def sample(articles: Iterable[str], n: int, seed: int, min_units: int, max_units: int, unit: Unit) -> Sample:
+def sample(articles: Iterable[str], n: int, seed: int, min_units: int, max_units: int, unit: Unit) -> list[str]:
     """n distinct sentences of min_units..max_units units (words, or characters without blanks) that end as such.
+
+    In the order of their hashes. The log has the sha256 of all of them, one a line.
 
     Raises UserError if there are fewer.
     """
@@ -100,7 +85,11 @@ def sample(articles: Iterable[str], n: int, seed: int, min_units: int, max_units
             f"{unit}, fewer than the {n} asked for: lower data.rows.n or raise data.rows.share"
         )
     sentences = [sentence for _, sentence in sorted(smallest, reverse=True)]
-    return Sample(sentences, count, candidates, hashlib.sha256("\n".join(sentences).encode()).hexdigest())
+    log.info(
+        "wikipedia: %d of %d sentences, from %d articles; sha256 %s",
+        *(n, candidates, count, hashlib.sha256("\n".join(sentences).encode()).hexdigest()),
+    )
+    return sentences
 
 
 def sentence_splitter(texts: list[str]) -> Callable[[str], Iterator[str]]:
@@ -119,7 +108,3 @@ def sentence_splitter(texts: list[str]) -> Callable[[str], Iterator[str]]:
 
 def _hash(text: str, seed: int) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8, key=str(seed).encode()).digest())
-
-
-def _fraction(text: str, seed: int) -> float:
-    return _hash(text, seed) / 2**64

@@ -3,14 +3,16 @@
 Readers and `cse-data` take these facts from here, so that there is one place for them.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import ClassVar, Literal
 
 import yaml
 from pydantic import ConfigDict, TypeAdapter
 
-from cse.sources.hub import Repo
+from cse.sources import hub
 
 ANY_LANGUAGE = "any"
 
@@ -43,12 +45,37 @@ class Dataset:
         """The one file that is the dataset; None for one of several files or of a folder."""
         return self.files[0] if len(self.files) == 1 and not self.files[0].endswith("/") else None
 
-    def hub_repo(self, asked: str, instead: str) -> Repo:
-        """Its repository, for a dataset that has one. asked, instead: see Repo."""
+    def hub_repo(self, asked: str, instead: str) -> hub.Repo:
+        """Its repository, for a dataset that has one. asked, instead: see hub.Repo."""
         assert self.repo is not None
-        return Repo(self.repo, "dataset", asked, instead, self.revision)
+        return hub.Repo(self.repo, "dataset", asked, instead, self.revision)
 
 
 DATASETS = TypeAdapter(dict[str, Dataset]).validate_python(
     yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 )
+
+
+def where(name: str, paths: Mapping[str, str | None]) -> Path | str | None:
+    """The dataset's place, or the package that holds it; None where it is not here. paths: the config's.
+
+    It is looked for by names alone: nothing is read or asked of the hub.
+    """
+    about, cache = DATASETS[name], Path(str(paths["cache"]))
+    own = paths.get((about.setting or "").removeprefix("paths."))
+    kept = sorted(cache.glob(about.kept)) if about.kept else []
+    places = [*([Path(own)] if own else []), cache / "datasets" / name, *kept]
+    if found := next((place for place in places if place.exists()), None):
+        return found
+    package = (about.package or "").partition("==")[0]
+    if package and find_spec(package):
+        return f"in the package {package}"
+    return in_hub_cache(about.hub_repo(name, ""), about) if about.repo else None
+
+
+def in_hub_cache(repo: hub.Repo, about: Dataset) -> Path | None:
+    """The place in the hub's cache; of a dataset of several files, some may be missing there."""
+    if about.file:
+        return hub.cached(repo, about.file)
+    folder = hub.cache_of(repo) / "snapshots" / (about.revision or "") / "".join(about.files)
+    return folder if folder.exists() else None

@@ -9,20 +9,18 @@ import hashlib
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from cse.errors import UserError
 from cse.files import sha256, write_text
 
 SUMS = "SHA256SUMS"
-CONTENT_OF_GZIP = ("flickr",)  # the same captions can be compressed differently
+KNOWN = Path(__file__).with_name(SUMS)
 
 
-@dataclass(frozen=True)
-class CheckedFile:
+class CheckedFile(NamedTuple):
     """A file of a dataset, and what became of it."""
 
     path: Path
@@ -33,42 +31,32 @@ def check(place: Path) -> list[CheckedFile]:
     """Every file of which a checksum is known, in a folder and those below it. Raises UserError where there is none."""
     if not place.is_dir():
         raise UserError(f"{place}: there is no such folder")
-    folders = [Path(folder) for folder, _, _ in os.walk(place)]
-    checked = [one for folder in folders for look in (by_own_sums, by_known_sums, by_hub_names) for one in look(folder)]
-    if not checked:
+    sums = {file: digest for folder, _, _ in os.walk(place) for file, digest in sums_of(Path(folder)).items()}
+    if not sums:
         known = ", ".join(sorted({name.partition("/")[0] for name in read_sums(KNOWN)}))
         raise UserError(
             f"{place} holds nothing whose checksums are known: neither {SUMS}, which cse-data fetch NAME --to FOLDER "
             f"writes, nor files of the hub's cache, nor a copy of {known}"
         )
-    return sorted(set(checked), key=lambda one: one.path)
+    return sorted(CheckedFile(file, state_of(file, digest)) for file, digest in sums.items())
 
 
-def by_own_sums(folder: Path) -> Iterator[CheckedFile]:
-    """The files that the folder's SHA256SUMS names."""
-    for name, expected in read_sums(folder / SUMS).items():
-        yield CheckedFile(folder / name, state_of(folder / name, expected))
+def sums_of(folder: Path) -> dict[Path, str]:
+    """{file: its sha256} as SHA256SUMS says it, or as it is known, and as the hub named what lies in its cache."""
+    sums = read_sums(folder / SUMS) or known_sums(folder)
+    links = [file for file in folder.iterdir() if file.is_symlink()]
+    named = {file: digest for file in links if (digest := hub_sha256(file))}
+    return {folder / name: digest for name, digest in sums.items()} | named
 
 
-def by_known_sums(folder: Path) -> Iterator[CheckedFile]:
-    """The files of a copy that has no SHA256SUMS; where one file of a dataset is there, all others are expected."""
-    if (folder / SUMS).exists():
-        return
+def known_sums(folder: Path) -> dict[str, str]:
+    """Those of a copy without SHA256SUMS; where one file of a dataset is there, all others are expected."""
     datasets: dict[str, dict[str, str]] = {}
     for name, digest in read_sums(KNOWN).items():
         dataset, _, file = name.partition("/")
         datasets.setdefault(dataset, {})[file] = digest
-    for dataset, sums in datasets.items():
-        if any((folder / name).is_file() for name in sums):
-            for name, expected in sums.items():
-                yield CheckedFile(folder / name, state_of(folder / name, expected, dataset in CONTENT_OF_GZIP))
-
-
-def by_hub_names(folder: Path) -> Iterator[CheckedFile]:
-    """The files in the hub's cache that are named by their sha256 (all large ones are)."""
-    for file in folder.iterdir():
-        if file.is_symlink() and (expected := hub_sha256(file)):
-            yield CheckedFile(file, state_of(file, expected))
+    here = [sums for sums in datasets.values() if any((folder / name).is_file() for name in sums)]
+    return {name: digest for sums in here for name, digest in sums.items()}
 
 
 def hub_sha256(file: Path) -> str | None:
@@ -77,16 +65,16 @@ def hub_sha256(file: Path) -> str | None:
     return name if re.fullmatch("[0-9a-f]{64}", name) else None
 
 
-def state_of(file: Path, expected: str, unpacked: bool = False) -> Literal["whole", "altered", "missing"]:
-    """What became of a file, by its sha256, or by that of what it holds unpacked."""
+def state_of(file: Path, expected: str) -> Literal["whole", "altered", "missing"]:
+    """What became of a file, by its sha256 or, of a .gz, by that of what it holds: it can be compressed differently."""
     if not file.is_file():
         return "missing"
-    if not unpacked:
-        return "whole" if sha256(file) == expected else "altered"
+    if sha256(file) == expected:
+        return "whole"
     try:
         with gzip.open(file) as content:
             return "whole" if hashlib.file_digest(content, "sha256").hexdigest() == expected else "altered"
-    except (OSError, EOFError, zlib.error):
+    except (OSError, EOFError, zlib.error):  # gzip.BadGzipFile, for a file of another kind, is an OSError
         return "altered"
 
 
@@ -101,6 +89,3 @@ def write_sums(folder: Path, files: Iterable[Path]) -> None:
     """Leave SHA256SUMS of files of a folder, beside those that it has."""
     lines = read_sums(folder / SUMS) | {file.relative_to(folder).as_posix(): sha256(file) for file in files}
     write_text(folder / SUMS, "".join(f"{digest}  {name}\n" for name, digest in sorted(lines.items())))
-
-
-KNOWN = Path(__file__).with_name(SUMS)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # importing datasets takes seconds
 log = logging.getLogger(__name__)
 
 PATIENCE = 10  # seconds for the hub's answer to a question
+REFUSED = (401, 403, 429, *range(500, 600))  # HTTP: who asks, how often, and trouble of the hub's own
 CONFIG = "config.json"
 WEIGHTS = (".safetensors", ".bin")
 LOADED = re.compile(r"(model|pytorch_model)(-\d+-of-\d+)?\.(safetensors|bin)")  # weights by these names alone
@@ -138,17 +139,14 @@ def model(repo: Repo) -> Path:
             raise
         return config.parent
     files, newest = files_of_model(info.siblings or []), replace(repo, revision=info.sha)
-    names = [one.rfilename for one in files]
-    if CONFIG not in names:
-        raise NotHere(f"{repo.asked}: the {repo.kind} {repo.name} has no file {CONFIG}; {repo.instead}", repo)
     missing = [one for one in files if cached(newest, one.rfilename) is None]
     config = cached(newest, CONFIG)
     if config is not None and not missing:  # the hub has answered already, and need not be asked again
         return config.parent
-    size = size_of(sum(one.size or 0 for one in missing))
-    log.info("hub        %s: fetching %d files, %s", repo.name, len(missing), size)
+    log.info("hub        %s: fetching %s", repo.name, size_of(sum(one.size or 0 for one in missing)))
     with refusals(repo):
-        return Path(snapshot_download(repo.name, revision=repo.revision, allow_patterns=names))
+        snapshot_download(repo.name, revision=repo.revision, allow_patterns=[one.rfilename for one in files])
+    return file(repo, CONFIG).parent
 
 
 def files_of_model(files: Sequence["RepoSibling"]) -> list["RepoSibling"]:
@@ -199,8 +197,7 @@ def refusal(repo: Repo, error: BaseException) -> str:
     from httpx2 import TransportError  # of the library that the hub's client speaks through
     from huggingface_hub import constants, errors
 
-    chain = list(_chain(error))
-    for one in chain:
+    for one in _chain(error):
         if isinstance(one, errors.GatedRepoError) or "gated dataset" in str(one):
             return f"is gated: accept its terms at {repo.page} and log in (hf auth login, or HF_TOKEN)"
         if isinstance(one, errors.RevisionNotFoundError):
@@ -209,30 +206,17 @@ def refusal(repo: Repo, error: BaseException) -> str:
             return f"has no file {unquote(one.response.url.path).partition('/resolve/')[2].partition('/')[2]}"
         if isinstance(one, errors.RepositoryNotFoundError) or "doesn't exist on the Hub" in str(one):
             return "does not exist on the hub, or is private (then log in: hf auth login, or HF_TOKEN)"
-        if isinstance(one, errors.HfHubHTTPError) and (said := _status(one.response.status_code)):
-            return said
+        if isinstance(one, errors.HfHubHTTPError) and one.response.status_code in REFUSED:
+            return f"is refused now ({first_line(one)}): log in (hf auth login, or HF_TOKEN), or run again later"
         if isinstance(one, OSError) and one.errno == errno.ENOSPC:
             return f"does not fit on the disk of {constants.HF_HUB_CACHE}: free space, or set HF_HOME=FOLDER"
-        if "Dataset scripts are no longer supported" in str(one):
-            return f"needs a script, which no client runs any more ({first_line(one)}): use its parquet files"
-    if any(isinstance(one, errors.OfflineModeIsEnabled) for one in chain) or is_offline(os.environ):
-        return (
-            f"is not in the cache {constants.HF_HUB_CACHE}, and {constants.ENDPOINT} is not asked: it did not answer, "
-            "or HF_HUB_OFFLINE is set"
-        )
-    if any(isinstance(one, ConnectionError | TransportError | errors.LocalEntryNotFoundError) for one in chain):
-        return f"is not in the cache {constants.HF_HUB_CACHE}, and {constants.ENDPOINT} cannot be reached"
+    absent = f"is not in the cache {constants.HF_HUB_CACHE}, and {constants.ENDPOINT}"
+    if is_offline(os.environ) or any(isinstance(one, errors.OfflineModeIsEnabled) for one in _chain(error)):
+        return f"{absent} is not asked: it did not answer, or HF_HUB_OFFLINE is set"
+    unreachable = (ConnectionError, TransportError, errors.LocalEntryNotFoundError)
+    if any(isinstance(one, unreachable) for one in _chain(error)):
+        return f"{absent} cannot be reached"
     return f"cannot be had ({type(error).__name__}: {first_line(error)})"
-
-
-def _status(code: int) -> str | None:
-    if code == 429:
-        return "is refused for now: the hub's rate limit is reached; wait some minutes, or log in (hf auth login)"
-    if code in (401, 403):
-        return f"is refused ({code}): log in with a token that may read it (hf auth login, or HF_TOKEN)"
-    if code >= 500:
-        return f"cannot be had now: the hub has trouble of its own ({code}); run again later"
-    return None
 
 
 def is_offline(environment: Mapping[str, str]) -> bool:

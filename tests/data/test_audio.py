@@ -1,6 +1,5 @@
 """Filter banks and their batches: Kaldi's numbers, the cache, the released augmentations, broken files."""
 
-import logging
 import shutil
 from itertools import islice
 from pathlib import Path
@@ -13,7 +12,7 @@ from omegaconf import OmegaConf
 
 from cse.data import audio
 from cse.data.audio import SAMPLES, Speech, fbank, files_of_speakers, fixed_length, mix, read_wave
-from cse.errors import MissingResource, UserError
+from cse.errors import UserError
 
 CONF = Path(__file__).parents[2] / "conf"
 PLAIN = {"mixup": 0, "frequency_mask": 0, "time_mask": 0}
@@ -111,7 +110,6 @@ def test_any_rate_and_channels_become_16_khz_mono(tmp_path, rate, channels, kind
     path = tmp_path / f"clip.{kind}"
     soundfile.write(path, np.stack([tone(440, 0.5, rate)] * channels, 1), rate)
     wave = read_wave(path)
-    assert wave.dtype == np.int16
     assert len(wave) == pytest.approx(8000, abs=2)
     inside = slice(1000, 7000)  # resampling rings at the ends
     assert np.abs(wave / 2**15 - tone(440, 0.5)[: len(wave)])[inside].max() < 2e-3
@@ -123,46 +121,37 @@ def test_any_rate_and_channels_become_16_khz_mono(tmp_path, rate, channels, kind
 def test_the_speakers_with_most_files_are_kept(folder):
     assert list(files_of_speakers(folder, 1)) == ["alto"]
     assert list(files_of_speakers(folder, 2)) == ["alto", "bass"]  # a tie goes by name
-    assert {name: len(paths) for name, paths in files_of_speakers(folder, None).items()} == {
-        "alto": 6, "bass": 4, "cello": 4,
-    }  # fmt: skip
+    assert [len(paths) for paths in files_of_speakers(folder, None).values()] == [6, 4, 4]
 
 
 def test_batches_hold_each_clips_own_filter_banks(folder, cache):
     stream = speech(folder, cache, **PLAIN)
-    assert len(stream) == 14
-    heights = {loudest(fbank(torch.from_numpy(tone(hertz)))): label for label, hertz in enumerate((440, 990, 2800))}
-    assert len(heights) == 3
-    for batch in islice(stream.batches(0), 3):
-        assert batch.fbank_BTF.shape == (4, 1024, 128)
-        assert [heights[loudest(clip)] for clip in batch.fbank_BTF] == batch.labels_B.tolist()
-    row = stream.rows(0)[0]
-    path = [path for group in files_of_speakers(folder, None).values() for path in group][row]
-    expected = fixed_length(fbank(torch.from_numpy(soundfile.read(path, dtype="float32")[0])))
-    assert torch.equal(stream[0].fbank_BTF[0], expected)
+    files = [(path, label) for label, paths in enumerate(files_of_speakers(folder, None).values()) for path in paths]
+    for number in range(3):
+        batch = stream[number]
+        for row, clip, label in zip(stream.rows(number), batch.fbank_BTF, batch.labels_B.tolist(), strict=True):
+            path, speaker = files[row]
+            assert torch.equal(clip, fixed_length(fbank(torch.from_numpy(soundfile.read(path, dtype="float32")[0]))))
+            assert label == speaker
+    normal = speech(folder, cache, normalize=True, **PLAIN)[2]
+    assert torch.allclose(normal.fbank_BTF, (batch.fbank_BTF + 4.2677393) / (2 * 4.5689974))  # SSAST's
 
 
 def test_restart_at_any_batch_is_bit_identical(folder, cache):
-    straight = list(islice(speech(folder, cache).batches(0), 7))
-    for first in (1, 4):
-        again = list(islice(speech(folder, cache, workers=2).batches(first), 2))
-        for a, b in zip(straight[first : first + 2], again, strict=True):
-            assert torch.equal(a.fbank_BTF, b.fbank_BTF)
-            assert torch.equal(a.labels_B, b.labels_B)
-    other = next(speech(folder, cache, seed=8).batches(0))
-    assert not torch.equal(straight[0].fbank_BTF, other.fbank_BTF)
+    straight = list(islice(speech(folder, cache).batches(0), 5))
+    again = list(islice(speech(folder, cache, workers=2).batches(3), 2))
+    for a, b in zip(straight[3:], again, strict=True):
+        assert torch.equal(a.fbank_BTF, b.fbank_BTF)
+        assert torch.equal(a.labels_B, b.labels_B)
+    assert not torch.equal(straight[0].fbank_BTF, speech(folder, cache, seed=8)[0].fbank_BTF)
 
 
 def test_computed_once_and_found_again_wherever_the_files_lie(folder, tmp_path, monkeypatch):
     moved = tmp_path / "moved"
     shutil.copytree(folder, moved)
     first = speech(folder, tmp_path / "cache", **PLAIN)
-    calls = []
-    monkeypatch.setattr(audio, "fbank", lambda wave: calls.append(wave))
-    again = speech(moved, tmp_path / "cache", **PLAIN)
-    assert not calls
-    assert again.store == first.store
-    assert len(list((tmp_path / "cache" / "fbank").iterdir())) == 1
+    monkeypatch.setattr(audio, "fbank", None)
+    assert speech(moved, tmp_path / "cache", **PLAIN).store == first.store
     monkeypatch.undo()
     soundfile.write(moved / "alto" / "chapter" / "1.wav", tone(500), 16_000)
     assert speech(moved, tmp_path / "cache", **PLAIN).store != first.store
@@ -204,11 +193,6 @@ def test_specaugment_zeroes_one_band_and_one_stretch(folder, cache):
     assert np.mean(widths) == pytest.approx(23.5, abs=4)  # U[0, 48)
 
 
-def test_normalisation_is_ssasts(folder, cache):
-    plain, normal = speech(folder, cache, **PLAIN)[0], speech(folder, cache, normalize=True, **PLAIN)[0]
-    assert torch.allclose(normal.fbank_BTF, (plain.fbank_BTF + 4.2677393) / (2 * 4.5689974))
-
-
 def test_a_few_broken_clips_are_left_out_by_name_and_more_are_refused(tmp_path, caplog):
     root = tmp_path / "one"
     root.mkdir()
@@ -218,27 +202,25 @@ def test_a_few_broken_clips_are_left_out_by_name_and_more_are_refused(tmp_path, 
     for _ in range(2):  # computed, and from the cache
         caplog.clear()
         stream = speech(tmp_path, tmp_path / "cache", **PLAIN)
-        named, counted = [record.message for record in caplog.records if record.levelno == logging.WARNING][:2]
-        assert "000.wav" in named
-        assert "1 of 110 clips skipped" in counted
+        assert "000.wav" in caplog.text
+        assert "1 of 110 clips" in caplog.text
     assert 0 not in stream.rows_in_store
     assert len(stream) == 109
+    assert "of one class" in caplog.text
     soundfile.write(root / "001.wav", np.zeros(8000), 16_000)
     soundfile.write(root / "002.wav", tone(300, 0.01), 16_000)
-    with pytest.raises(UserError, match=r"3 of the 110 clips of .*more than 1%.*000\.wav"):
+    with pytest.raises(UserError, match=r"3 of the 110 clips .*000\.wav"):
         speech(tmp_path, tmp_path / "other", **PLAIN)
-    assert "001.wav (silent)" in caplog.text
-    assert "002.wav (160 samples are less than one frame)" in caplog.text
+    assert all(f"{name}.wav" in caplog.text for name in ("001", "002"))
     assert not list((tmp_path / "other" / "fbank").iterdir())
 
 
 def test_folders_that_will_not_do(folder, cache, tmp_path, monkeypatch):
-    with pytest.raises(MissingResource, match=r"paths.audio=.*nowhere: there is no such folder"):
-        speech(tmp_path / "nowhere", cache)
-    with pytest.raises(UserError, match="holds no wav or flac file"):
-        speech(tmp_path, cache)
-    with pytest.raises(UserError, match=r"has 14 items, fewer than aux_modality.data.batch_size=48"):
+    for place in (tmp_path / "nowhere", tmp_path):
+        with pytest.raises(UserError, match=rf"paths\.audio={place}"):
+            speech(place, cache)
+    with pytest.raises(UserError, match=r"aux_modality\.data\.batch_size=48"):
         speech(folder, cache, batch_size=48)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(0, 0, 1000))
-    with pytest.raises(UserError, match=r"filter banks of 14 clips need 0.0 GB in .*paths.cache"):
+    with pytest.raises(UserError, match=r"paths\.cache"):
         speech(folder, tmp_path / "full")

@@ -34,7 +34,7 @@ def test_a_few_broken_files_are_skipped_by_name_and_more_are_refused(tmp_path, c
         path = tmp_path / "b" / name
         path.write_bytes(path.read_bytes()[:60])
     for workers in (0, 1):
-        with pytest.raises(UserError, match=r"of the 120 images of .*cannot be used, more than 1%.*00\.png"):
+        with pytest.raises(UserError, match=r"of the 120 images .*00\.png"):
             list(islice(images(tmp_path, batch_size=24, workers=workers).batches(0), 5))
 
 
@@ -62,10 +62,9 @@ def test_a_list_of_files_picks_them(image_folder, tmp_path):
     ]  # fmt: skip
     assert stream.labels.tolist() == [0, 0, 1, 1]
     listed.write_text("bee/1.png\nbee/9.png\n")
-    with pytest.raises(UserError, match="1 of the images listed"):
-        images(image_folder, files=str(listed))
-    with pytest.raises(UserError, match=r"data.files=.*nowhere.txt cannot be read"):
-        images(image_folder, files=str(tmp_path / "nowhere.txt"))
+    for files in (listed, tmp_path / "nowhere.txt"):
+        with pytest.raises(UserError, match=str(files)):
+            images(image_folder, files=str(files))
 
 
 def test_small_images_are_enlarged_first(image_folder):
@@ -82,14 +81,11 @@ def test_gray_transparent_and_palette_files_become_rgb(tmp_path):
 
 
 def test_folders_that_will_not_do(image_folder, tmp_path):
-    with pytest.raises(MissingResource, match=r"paths.images=.*nowhere: there is no such folder"):
-        images(tmp_path / "nowhere")
-    with pytest.raises(UserError, match="holds no folders"):
-        images(tmp_path)
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(UserError, match="holds no image"):
-        images(tmp_path)
-    with pytest.raises(UserError, match=r"has 20 items, fewer than aux_modality.data.batch_size=48"):
+    (tmp_path / "hollow" / "empty").mkdir(parents=True)
+    for place in (tmp_path / "nowhere", tmp_path / "hollow" / "empty", tmp_path / "hollow"):
+        with pytest.raises(UserError, match=rf"paths\.images={place}"):
+            images(place)
+    with pytest.raises(UserError, match=r"aux_modality\.data\.batch_size=48"):
         images(image_folder, batch_size=48)
 
 
@@ -129,24 +125,22 @@ def test_a_dataset_of_the_hub(hub):
     batch = next(stream.batches(0))
     assert batch.pixels_NCHW.shape == (8, 3, 32, 32)
     assert set(batch.labels_B.tolist()) <= {0, 1, 2}
-    with pytest.raises(UserError, match=r"label_column=fine: .* has image, label"):
+    with pytest.raises(UserError, match="label_column=fine"):
         images(None, **WHOLE | {"label_column": "fine"})
 
 
-def test_a_subset_is_streamed_once_and_nothing_else_is_kept(hub, tmp_path, caplog):
-    caplog.set_level("INFO")
+def test_a_subset_is_streamed_once_and_nothing_else_is_kept(hub, tmp_path):
     asked = WHOLE | {"classes": 2, "per_class": 3, "cache": str(tmp_path)}
     stream = images(None, **asked)
     assert len(stream) == 6
     assert len(set(stream.labels.tolist())) == 2
-    assert "lab/pictures: keeping 6 images of 2 classes" in caplog.text
     kept = {path.read_bytes() for path in (tmp_path / "images").rglob("*.jpg")}
     assert len(kept & set(map(jpeg, range(12)))) == len(kept) == 6
     assert next(stream.batches(0)).pixels_NCHW.shape == (8, 3, 32, 32)
     requests = len(hub.requests)
     images(None, **asked)
     assert len(hub.requests) == requests
-    with pytest.raises(UserError, match=r"label_column=fine: .* has image, label"):
+    with pytest.raises(UserError, match="label_column=fine"):
         images(None, **asked | {"label_column": "fine"})
 
 
@@ -163,17 +157,16 @@ def test_images_that_are_files_of_the_repository_are_streamed_too(toy_hub, tmp_p
 
 def test_a_hub_that_refuses(hub, tmp_path):
     hub.gated.add("datasets/lab/pictures")
-    with pytest.raises(MissingResource, match=r"lab/pictures is gated: accept its terms at .*; give a folder"):
+    with pytest.raises(MissingResource, match=r"lab/pictures is gated.*paths\.images=FOLDER"):
         images(None, cache=str(tmp_path), **WHOLE)
-    with pytest.raises(MissingResource, match=r"hub=ILSVRC/imagenet-1k: .* does not exist .*paths.images=FOLDER"):
+    with pytest.raises(MissingResource, match=r"hub=ILSVRC/imagenet-1k: .*paths\.images=FOLDER"):
         images(None, cache=str(tmp_path))
 
 
-def test_rows_that_only_name_images_are_refused(toy_hub, tmp_path):
+def test_rows_without_images_are_refused(toy_hub, tmp_path):
     toy_hub.add("datasets/lab/names", {"data/train-0.parquet": shard(2, with_bytes=False)})
-    with pytest.raises(UserError, match=r"hub=lab/names: a row has no image, only 0.JPEG, .* paths.images=FOLDER"):
-        images(None, hub="lab/names", classes=None, per_class=3, cache=str(tmp_path / "cache"))
     rows = "".join(f'{{"image": "{i}.jpg", "label": {i % 2}}}\n' for i in range(12))
-    toy_hub.add("datasets/lab/lines", {"train.jsonl": rows.encode()})
-    with pytest.raises(UserError, match=r"aux_modality.data.*lab/lines does not say"):
-        images(None, hub="lab/lines", classes=None, per_class=3, cache=str(tmp_path / "cache"))
+    toy_hub.add("datasets/lab/lines", {"train.jsonl": rows.encode()})  # says of no column what it is
+    for name, told in (("lab/names", "0.JPEG"), ("lab/lines", "label_column")):
+        with pytest.raises(UserError, match=told):
+            images(None, hub=name, classes=None, per_class=3, cache=str(tmp_path / "cache"))

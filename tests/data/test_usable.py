@@ -2,11 +2,9 @@
 
 import logging
 
-import numpy as np
 import pytest
 
-from cse.data.text import Text
-from cse.data.usable import check_labels, usable
+from cse.data.usable import usable
 from cse.errors import UserError
 
 
@@ -18,37 +16,21 @@ def test_usable():
         assert usable(cell)
 
 
-def prepared(tmp_path, lines: list[str]) -> Text:
-    path = tmp_path / "a.csv"
-    path.write_text("one,two\n" + "".join(f"{line}\n" for line in lines))
-    text = Text("mine", str(tmp_path / "cache"), str(path), ["one", "two"])
-    text.prepare()
-    return text
-
-
-def test_a_few_are_said_at_every_start(tmp_path, caplog):
-    lines = [f"premise {i},hypothesis {i}" for i in range(300)]
-    lines[6], lines[200] = "premise,", "\u200b,hypothesis"
+def test_a_few_are_said_at_every_start_and_stay(prepared, caplog):
+    lines = [f"sentence {i}" for i in range(300)]
+    lines[6], lines[200] = " ", "\u200b"
     for _ in range(2):  # read, then from the cache
         caplog.clear()
         with caplog.at_level(logging.WARNING):
-            text = prepared(tmp_path, lines)
-        assert "data=mine: 2 of 300 rows are empty, invisible or hold NUL (the first: row 7)" in caplog.text
-    assert len(text) == 300
-    assert text.text(6, 1) == " "
+            text = prepared(lines)
+        assert "2 of 300 rows" in caplog.text
+        assert "row 7" in caplog.text
+    assert (len(text), text.text(6)) == (300, " ")
 
 
-def test_more_than_one_percent_is_refused_and_leaves_no_cache(tmp_path):
-    lines = [f"premise {i},hypothesis {i}" for i in range(100)]
-    lines[3:5] = ["premise,", "premise, "]
-    with pytest.raises(UserError, match=r"2 of the 100 rows of data=mine cannot be used, more than 1% .*row 4"):
-        prepared(tmp_path, lines)
+def test_more_than_one_percent_is_refused_and_leaves_no_cache(tmp_path, prepared):
+    lines = [f"sentence {i}" for i in range(100)]
+    lines[3:5] = [" ", " "]
+    with pytest.raises(UserError, match=r"2 of the 100 rows .*row 4"):
+        prepared(lines)
     assert not list((tmp_path / "cache" / "text").iterdir())
-
-
-def test_one_class_is_said(caplog):
-    check_labels(np.zeros(12), 4, "clips", "folder")
-    assert "folder: all 12 clips are of one class" in caplog.text
-    caplog.clear()
-    check_labels(np.array([0, 1]), 2, "clips", "folder")
-    assert not caplog.text

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from cse.data.ragged import cached
+from cse.data.cache import cached
 from cse.files import recover_folder, replaced_folder, write_text
 from cse.record.events import Jsonl, read_events
 from cse.training import checkpoint
