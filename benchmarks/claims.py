@@ -25,7 +25,7 @@ from cse.errors import UserError
 from cse.files import replaced_file, write_text
 from cse.record.results import git_commit
 from cse.record.runs import Run
-from cse.report.findings import FACTS, facts, verdict_text
+from cse.report.findings import FACTS, facts
 from cse.report.page import Report
 from cse.report.sweep import of_sweep
 from cse.sweep import jobs
@@ -61,7 +61,7 @@ def report(name: str, folder: Path, score: str, out: Path) -> Report | None:
         return None
     made = of_sweep(settings([f"sweep={name}", f"runs={place}"]), [place], out)
     scored = any(score in run.metrics for run in made.runs)
-    if not scored or any(finding.effect is not None for finding in made.findings):
+    if not scored or any(finding.found.effect is not None for finding in made.findings):
         return made
     return of_sweep(settings([f"sweep={name}", f"runs={place}", f"score={score}"]), [place], out)
 
@@ -78,7 +78,7 @@ def claim_rows(name: str, made: Report) -> list[Row]:
         "commit": (git_commit() or "")[:9],
     }
     rows = [
-        common | {"claim": finding.claim.says, **facts(finding), "verdict": verdict_text(finding)}
+        common | {"claim": finding.claim.says, **facts(finding), "verdict": finding.verdict_text}
         for finding in made.findings
     ]
     return rows or [common | {"claim": ""}]

@@ -19,6 +19,10 @@ def built(text, folder, expected=(), confidence=0.95, kind="t"):
     return build(*spec_of(text), read_runs([folder / "runs"]), list(expected), Intervals(confidence, kind))
 
 
+def values(cell):
+    return list(cell.values.values())
+
+
 TABLE4 = """
 paper: whitenedcse
 table: table4

@@ -80,7 +80,7 @@ def of_paper(result: "Report", out: Path, config: Config) -> None:
     markdown += [findings.section(result.findings)] if result.findings else []
     markdown += [f"![{picture.name}](figures/{picture.path.name})\n" for picture in result.pictures if picture.path]
     latex = [
-        markup.to_latex(text, table.title, layout.remarks(table), words=2)
+        markup.to_latex(text, table.printed.title, layout.remarks(table), words=2)
         for text, table in zip(texts, result.tables, strict=True)
     ]
     write_text(out / "report.html", page.sweep_page(result))

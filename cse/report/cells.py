@@ -1,22 +1,27 @@
-"""One number of the paper and ours: which runs fill it, what they make, how far apart, and what may be said of it."""
+"""One number of the paper and ours: which runs fill it, what they make, and how two of ours compare."""
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy import stats
 
-from cse.eval.score import nature
 from cse.record.runs import Run, Where, grouped, same
-from cse.report import resampling, statistics
-from cse.report.published import Value
+from cse.report import resampling
+from cse.report.resampling import Resampled
 from cse.report.spec import Metric, Spec, metric_of
-from cse.report.statistics import Interval, Intervals
-
-NOT_RUN, PUBLISHED_ONLY, OTHER_SETTING = "NOT RUN", "PUBLISHED ONLY", "OTHER SETTING"
+from cse.report.statistics import (
+    Comparison,
+    Interval,
+    Intervals,
+    Value,
+    bootstrap_interval,
+    compare_seeds,
+    summary,
+)
 
 QUARTILES: dict[str, Callable[..., Any]] = {"q75": partial(np.quantile, q=0.75), "q50": partial(np.quantile, q=0.5)}
 WITHIN_A_SEED: dict[str, Callable[..., Any]] = {"mean": np.mean, "max": max, **QUARTILES}
@@ -25,18 +30,18 @@ WITHIN_A_SEED: dict[str, Callable[..., Any]] = {"mean": np.mean, "max": max, **Q
 
 @dataclass
 class Cell:
-    """One number of the paper and ours. values: one for each seed. gain: over the baseline's row, in this column.
+    """One number of the paper and ours. seeds: the runs of each seed; values: what they make, one for each seed.
 
-    metric: what fills it; unscored: finished runs that did not measure it; tied: not
-    told apart from the best of its column, or that.
+    metric: what fills it; unscored: finished runs that did not measure it; gain: over the baseline's row, in this
+    column; tied: not told apart from the best of its column, or that.
     """
 
     row: str
     column: str
-    published: Value | None
-    verdict: str = NOT_RUN
-    values: list[float] = field(default_factory=list)
-    runs: list[Run] = field(default_factory=list)
+    published: Value | None = None
+    verdict: str = ""
+    seeds: dict[str, list[Run]] = field(default_factory=dict)
+    values: dict[str, float] = field(default_factory=dict)
     expected: int | None = None
     aggregate: str = "mean"
     metric: Metric | None = None
@@ -52,28 +57,36 @@ class Cell:
     p_published: str = ""
 
     @property
-    def ours(self) -> statistics.Summary | None:
+    def runs(self) -> list[Run]:
+        """All its runs, by the names of their folders."""
+        return sorted((run for of in self.seeds.values() for run in of), key=lambda run: run.folder)
+
+    @property
+    def ours(self) -> Value | None:
         """Mean, deviation and number of `values`; None without any."""
-        return statistics.summary(self.values) if self.values else None
+        return summary(self.values.values()) if self.values else None
+
+    def fill(self, seeds: dict[str, list[Run]], value_of: Callable[[list[Run]], float]) -> None:
+        """Give the cell its runs. value_of: what one seed's runs make."""
+        self.seeds, self.values = seeds, {seed: value_of(runs) for seed, runs in seeds.items()}
 
 
 def fill(cell: Cell, spec: Spec, runs: list[Run], expected: list[Where]) -> list[str]:
-    """Give the cell its runs and one value for each of their seeds. Returns a line if finished runs lack its metric."""
+    """Give a cell of the table its runs. Returns a line if finished runs lack its metric."""
     row, column = spec.rows[cell.row], spec.columns[cell.column]
     where = {**row.where, **column.where}
-    metric = metric_of(spec, cell.row, cell.column)
     finished = finished_runs(where, spec, runs)
     cell.expected = number_of_jobs(where, expected)
-    cell.runs = [run for run in finished if column.config or score(run, metric) is not None]
-    seeds = grouped(cell.runs, spec.seed).values()
     if column.config:
+        key = column.config
         cell.aggregate = "best"
-        cell.values = [float(best_run(group, spec).get(column.config)) for group in seeds]
-    else:
-        cell.metric, cell.aggregate = metric, column.aggregate or row.aggregate or spec.aggregate
-        cell.values = [value_of(group, metric, cell.aggregate, spec) for group in seeds]
-    cell.unscored = len(finished) - len(cell.runs)
-    line = f"{cell.row}, {cell.column}: {cell.unscored} finished run(s) did not measure {metric}"
+        cell.fill(grouped(finished, spec.seed), lambda group: float(best_run(group, spec).get(key)))
+        return []
+    cell.metric, cell.aggregate = metric_of(spec, cell.row, cell.column), spec.aggregate_of(cell.row, cell.column)
+    scored = [run for run in finished if score(run, cell.metric) is not None]
+    cell.fill(grouped(scored, spec.seed), lambda group: value_of(group, cell.metric, cell.aggregate, spec))
+    cell.unscored = len(finished) - len(scored)
+    line = f"{cell.row}, {cell.column}: {cell.unscored} finished run(s) did not measure {cell.metric}"
     return [line] if cell.unscored else []
 
 
@@ -110,62 +123,33 @@ def score(run: Run, metric: Metric | None) -> float | None:
     return run.metrics.get(metric or "")
 
 
-def scores(runs: list[Run], metric: Metric | None) -> list[float]:
+def scores(runs: Sequence[Run], metric: Metric | None) -> list[float]:
     """`score` of every run that has it."""
     return [value for run in runs if (value := score(run, metric)) is not None]
 
 
-def seed_sd_of(column: str, spec: Spec, filled: list[Cell]) -> float | None:
-    """How much seeds vary in a column, for cells with one: said by the sweep, else pooled over the column's cells with
-    several, else, of STS scores alone, `spec.seed_sd`; None where nothing tells."""
-    if spec.columns[column].seed_sd is not None:
-        return spec.columns[column].seed_sd
-    several = [cell.values for cell in filled if len(cell.values) > 1]
-    if several:
-        return statistics.pooled_sd(several)
-    metrics = {str(metric_of(spec, cell.row, column)) for cell in filled}
-    return spec.seed_sd if all(nature(metric).kind == "sts" for metric in metrics) else None
-
-
-def judge(cell: Cell, spec: Spec, seed_sd: float | None, intervals: Intervals) -> None:
-    """The difference from the printed number, its interval, and the verdict. seed_sd: see `seed_sd_of`."""
-    ours, column = cell.ours, spec.columns[cell.column]
-    if ours is None or cell.published is None:
-        cell.verdict = NOT_RUN if ours is None else ""
-        return
-    if spec.stands_in:  # another quantity: nothing to subtract
-        cell.verdict = OTHER_SETTING
-        return
-    cell.difference = ours.mean - cell.published.mean
-    if (interval := interval_of(cell, spec, intervals)) is not None:
-        cell.interval = interval[0] - cell.published.mean, interval[1] - cell.published.mean
-    if any(run.departures or not run.matches(spec.setting) for run in cell.runs):
-        cell.verdict = OTHER_SETTING
-    elif column.config:
-        cell.verdict = "PASS" if same(ours.mean, cell.published.mean) else "DIFFERS"
-    else:
-        cell.verdict = statistics.verdict(
-            ours,
-            published=cell.published.mean,
-            published_n=cell.published.n,
-            tolerance=spec.tolerance if column.tolerance is None else column.tolerance,
-            seed_sd=seed_sd,
-            confidence=intervals.confidence,
-        )
-
-
-def interval_of(cell: Cell, spec: Spec, intervals: Intervals) -> Interval | None:
+def interval_of(cell: Cell, intervals: Intervals) -> Interval | None:
     """Of our value: over seeds. With one seed, that of one run over its test items, where it kept them, and a
     quartile's over that seed's runs; a maximum's has no honest one."""
     if len(cell.values) > 1:
-        return intervals.of_mean(cell.values)
-    if len(cell.runs) == 1 and cell.metric:
+        return intervals.of_mean(list(cell.values.values()))
+    if len(cell.runs) == 1:
         over_items = resampling.of_run(cell.runs[0], cell.metric)
         return over_items.interval(intervals.confidence) if over_items else None
-    if cell.aggregate in QUARTILES and len(cell.runs) > 1:
-        values = scores(cell.runs, metric_of(spec, cell.row, cell.column))
-        return statistics.bootstrap_interval(values, intervals.confidence, QUARTILES[cell.aggregate])
+    if cell.aggregate in QUARTILES and cell.runs:
+        values = scores(cell.runs, cell.metric)
+        return bootstrap_interval(values, intervals.confidence, QUARTILES[cell.aggregate])
     return None
+
+
+def compare_with_printed(cell: Cell, intervals: Intervals) -> None:
+    """How far ours lies from the printed number, where both are there."""
+    if cell.ours is None or cell.published is None:
+        return
+    printed = cell.published.mean
+    cell.difference = cell.ours.mean - printed
+    if (interval := interval_of(cell, intervals)) is not None:
+        cell.interval = interval[0] - printed, interval[1] - printed
 
 
 def compare_with_baseline(cell: Cell, base: Cell, confidence: float) -> None:
@@ -177,10 +161,36 @@ def compare_with_baseline(cell: Cell, base: Cell, confidence: float) -> None:
         cell.gain_published = cell.published.mean - base.published.mean
     if not cell.values or not base.values:
         return
-    cell.gain = float(np.mean(cell.values) - np.mean(base.values))
-    several = len(cell.values) > 1 and len(base.values) > 1
-    if several and (np.ptp(cell.values) or np.ptp(base.values)):
-        student, welch = (stats.ttest_ind(cell.values, base.values, equal_var=equal) for equal in (True, False))
+    ours, theirs = list(cell.values.values()), list(base.values.values())
+    cell.gain = float(np.mean(ours) - np.mean(theirs))
+    if min(len(ours), len(theirs)) > 1 and (np.ptp(ours) or np.ptp(theirs)):
+        student, welch = (stats.ttest_ind(ours, theirs, equal_var=equal) for equal in (True, False))
         interval = welch.confidence_interval(confidence)
         cell.gain_interval = float(interval.low), float(interval.high)
         cell.p_student, cell.p_welch = float(student.pvalue), float(welch.pvalue)
+
+
+def compare(left: Cell, right: Cell, confidence: float, shift: float = 0.0) -> Comparison:
+    """Left minus right over seeds and, where the runs kept them, over test items; p is the larger of the two."""
+    over_seeds = compare_seeds(left.values, right.values, confidence, shift)
+    over_items = _item_difference(left, right)
+    if over_items is None:
+        return over_seeds
+    test, p = f"bootstrap over {over_items.items:,} items", over_items.p(shift)
+    if not math.isnan(over_seeds.p):
+        test, p = f"{over_seeds.test}; {test}", max(p, over_seeds.p)
+    return replace(over_seeds, over_items=over_items.interval(confidence), test=test, p=p)
+
+
+def _item_difference(left: Cell, right: Cell) -> Resampled | None:
+    """Of means over the seeds that both sides have, if these are two or more, else over all; None where items were not
+    kept."""
+    if not left.aggregate == right.aggregate == "mean":
+        return None
+    shared = left.seeds.keys() & right.seeds.keys()
+    chosen = shared if len(shared) > 1 else left.seeds.keys() | right.seeds.keys()
+    a, b = (
+        resampling.of_seeds([runs for seed, runs in cell.seeds.items() if seed in chosen], cell.metric)
+        for cell in (left, right)
+    )
+    return a - b if a and b else None

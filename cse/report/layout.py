@@ -10,12 +10,11 @@ import pandas as pd
 
 from cse.report.cells import Cell
 from cse.report.markup import PLUS_MINUS, TIED, bounds, number, probability, signed, to_markdown
-from cse.report.published import Value
-from cse.report.statistics import Summary
+from cse.report.statistics import Value
 from cse.report.table import Table
 
 
-def spread(value: Summary | Value, digits: int | None) -> str:
+def spread(value: Value, digits: int | None) -> str:
     """mean +- sd (n); only the mean if there is one value."""
     mean = number(value.mean, digits)
     return mean if value.sd is None else f"{mean} {PLUS_MINUS} {number(value.sd, digits)} ({value.n})"
@@ -54,11 +53,12 @@ FACTS: dict[str, Callable[[Cell, int | None], str]] = {
 
 def text_table(table: Table) -> pd.DataFrame:
     """The table's lines, without facts that no cell has."""
-    columns = {column: table.split_of(column) for column in table.columns}
+    printed, cells = table.printed, table.all_cells
+    columns = {column: printed.split_of(column) for column in printed.columns}
     names = {column: column if split == "none" else f"{column} ({split})" for column, split in columns.items()}
     texts = pd.DataFrame(
-        {name: [fact(cell, table.digits(cell.column)) for cell in table.all_cells] for name, fact in FACTS.items()},
-        index=pd.MultiIndex.from_tuples([(cell.row, names[cell.column]) for cell in table.all_cells]),
+        {name: [fact(cell, printed.digits(cell.column)) for cell in cells] for name, fact in FACTS.items()},
+        index=pd.MultiIndex.from_arrays([[cell.row for cell in cells], [names[cell.column] for cell in cells]]),
     )
     texts = texts.loc[:, (texts != "").any()]
     if table.score:
@@ -90,13 +90,13 @@ def remarks(table: Table) -> list[str]:
 def section(table: Table) -> str:
     """The table in Markdown under a heading, and its remarks as a list."""
     notes = "".join(f"- {line}\n" for line in remarks(table))
-    return f"### {table.title}\n\n{to_markdown(text_table(table))}\n\n{notes}"
+    return f"### {table.printed.title}\n\n{to_markdown(text_table(table))}\n\n{notes}"
 
 
 def cells_frame(tables: list[Table]) -> pd.DataFrame:
     """One line for each cell, numbers unrounded: report.csv."""
-    cells = [_cell_values(cell, table.split_of(cell.column)) for table in tables for cell in table.all_cells]
-    return pd.DataFrame(cells, columns=list(_cell_values(Cell("", "", None), "")), dtype=object)
+    cells = [_cell_values(cell, table.printed.split_of(cell.column)) for table in tables for cell in table.all_cells]
+    return pd.DataFrame(cells, columns=list(_cell_values(Cell("", ""), "")), dtype=object)
 
 
 def _cell_values(cell: Cell, split: str) -> dict[str, str | float | None]:
@@ -129,5 +129,5 @@ def _cell_values(cell: Cell, split: str) -> dict[str, str | float | None]:
         "tied_with_best": str(cell.tied) if cell.values else "",
         "verdict": cell.verdict,
         "published_note": printed.note if printed else "",
-        "values": " ".join(map(repr, cell.values)),
+        "values": " ".join(map(repr, cell.values.values())),
     }

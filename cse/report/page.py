@@ -18,13 +18,13 @@ from cse.eval.score import nature
 from cse.record.runs import Run
 from cse.record.status import clock, status_of
 from cse.report import findings, layout
-from cse.report.cells import OTHER_SETTING, PUBLISHED_ONLY
 from cse.report.comparison import Comparison, command_of
+from cse.report.findings import Finding
 from cse.report.frame import brief
 from cse.report.markup import PLUS_MINUS, TIED, block_starts
 from cse.report.table import Table
 from cse.report.terminal import COLOURS
-from cse.report.verdicts import Finding
+from cse.report.verdicts import OTHER_SETTING, PUBLISHED_ONLY
 
 MARKS = {  # what may stand in a table: what it means
     PLUS_MINUS: "the sample standard deviation over (n) seeds",
@@ -89,7 +89,12 @@ def sweep_page(report: Report) -> str:
             title=report.title,
             subtitle=report.subtitle,
             tables=[
-                {"title": table.title, "text": lines(text), "remarks": layout.remarks(table), "marks": marks(text)}
+                {
+                    "title": table.printed.title,
+                    "text": lines(text),
+                    "remarks": layout.remarks(table),
+                    "marks": marks(text),
+                }
                 for table in report.tables
                 for text in [layout.text_table(table)]
             ],

@@ -33,39 +33,38 @@ import yaml
 
 from cse.dotted import Json
 from cse.errors import UserError
+from cse.report.statistics import Value
 
 FOLDER = Path(__file__).parent / "published"
-
-
-@dataclass(frozen=True)
-class Value:
-    """A printed number. sd over n seeds where the paper gives it; note says how a garbled cell was read."""
-
-    mean: float
-    sd: float | None = None
-    n: int = 1
-    note: str = ""
 
 
 @dataclass(frozen=True)
 class Published:
     """One table: cells[row][column] is a Value, or None if the paper prints no number.
 
-    p_values: by (row, column), as printed, of the test against the row's baseline.
+    split: test, dev, or none; decimals: as printed (None: as many as it takes); counts: columns of no scores; others:
+    other groups' models; p_values: by (row, column), as printed, of the test against the row's baseline.
     """
 
-    paper: str
-    name: str
     title: str
     split: str
     columns: list[str]
-    cells: dict[str, dict[str, Value | None]]
-    others: frozenset[str]
-    decimals: int | None
+    name: str = ""
+    cells: dict[str, dict[str, Value | None]] = field(default_factory=dict)
+    others: frozenset[str] = frozenset()
+    decimals: int | None = 2
     column_decimals: dict[str, int] = field(default_factory=dict)
     counts: frozenset[str] = frozenset()
     p_values: dict[tuple[str, str], str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+
+    def digits(self, column: str) -> int | None:
+        """How many decimals the paper prints in a column."""
+        return 0 if column in self.counts else self.column_decimals.get(column, self.decimals)
+
+    def split_of(self, column: str) -> str:
+        """What a column was measured on: test, dev, or none."""
+        return "none" if column in self.counts else self.split
 
 
 @dataclass(frozen=True)
@@ -108,11 +107,10 @@ def table(paper: str, name: str) -> Published:
         for row, values in raw["rows"].items()
     }
     return Published(
-        paper=paper,
-        name=name,
         title=raw["title"],
         split=raw["split"],
         columns=raw["columns"],
+        name=name,
         cells=cells,
         others=frozenset(raw.get("others", [])),
         decimals=raw.get("decimals", 2),

@@ -105,6 +105,10 @@ class Spec(BaseModel):
         base = self.baseline
         return base if isinstance(base, dict) else {row: base for row in self.rows if row != base}
 
+    def aggregate_of(self, row: str, column: str) -> Aggregate:
+        """How a cell's runs of one seed become one value."""
+        return self.columns[column].aggregate or self.rows[row].aggregate or self.aggregate
+
 
 def parse(raw: Config, published: Published | None, where: str, tolerance: float, seed_sd: float) -> Spec:
     """Check a block against its published table. `where` names the file in messages."""
@@ -145,10 +149,9 @@ def _names_in(spec: Spec, rows: list[str], columns: list[str]) -> Iterator[tuple
 
 
 def _check_cells(spec: Spec, published: Published, where: str) -> None:
-    for row, line in spec.rows.items():
+    for row in spec.rows:
         for column, other in spec.columns.items():
-            aggregate = other.aggregate or line.aggregate or spec.aggregate
-            if (aggregate == "best" or other.config) and not spec.select:
+            if (spec.aggregate_of(row, column) == "best" or other.config) and not spec.select:
                 raise UserError(f"{where}: report.select is missing, by which {row}, {column} picks its best run")
             metric = metric_of(spec, row, column)
             if metric is None and other.config is None:

@@ -18,14 +18,12 @@ from cse.files import replaced_file
 from cse.record.runs import Run, read_runs, same
 from cse.record.status import DONE, RUNNING, status_of
 from cse.report import figures, published
+from cse.report.findings import judged
 from cse.report.page import Picture, Report
 from cse.report.plot import Plot
-from cse.report.sides import mark_ties
 from cse.report.spec import Spec, parse, scored_by
 from cse.report.statistics import Intervals
-from cse.report.survey import survey
-from cse.report.table import build
-from cse.report.verdicts import judged
+from cse.report.table import build, survey
 from cse.sweep import jobs
 from cse.sweep.overrides import expanded
 
@@ -45,7 +43,6 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
         runs = [replace(run, departures=(*run.departures, f"score={config['score']}")) for run in runs]
     if printed:
         tables = [build(spec, printed, runs, expected, Intervals(config["confidence"], config["interval"]))]
-        mark_ties(tables[0], spec.seed, config["confidence"])
     else:
         metrics = [metric for plot in plots for metric in plot.metrics]
         tables = survey(runs, metrics, spec.seed, expected, config["confidence"])

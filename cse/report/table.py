@@ -1,105 +1,84 @@
-"""The paper's table beside ours: every cell of it (cse.report.cells), and what a reader must know beside them."""
+"""A table of ours, beside the paper's or of runs alone: its cells, and what a reader must know beside them."""
 
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 
-from cse.record.runs import Run, Where
-from cse.report.cells import PUBLISHED_ONLY, QUARTILES, Cell, compare_with_baseline, fill, judge, seed_sd_of
+from cse.record.runs import Run, Where, grouped
+from cse.report.cells import QUARTILES, Cell, compare_with_baseline, compare_with_printed, fill
+from cse.report.frame import differing, label, short_names
 from cse.report.notes import deviations, missing_jobs, mixed, retrieved, scored_differently
 from cse.report.published import Published
 from cse.report.spec import Spec
 from cse.report.statistics import Intervals
+from cse.report.verdicts import NOT_RUN, PUBLISHED_ONLY, mark_ties, of_cell, seed_sd_of
 
 
 @dataclass
 class Table:
-    """cells[row][column]; deviations: how runs differ from the paper's setting; absent: what is missing and why.
+    """cells[row][column], beside what is printed; of runs without a paper nothing is.
 
-    score: what ours are in place of the paper's scores, where somebody asked for that.
+    deviations: how runs differ from the paper's setting; absent: what is missing and why; score: what ours are in place
+    of the paper's scores, where somebody asked for that.
     """
 
-    title: str
-    split: str
-    columns: list[str]
+    printed: Published
     cells: dict[str, dict[str, Cell]]
-    decimals: int | None
     baselines: dict[str, str] = field(default_factory=dict)
     deviations: list[str] = field(default_factory=list)
     absent: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    column_decimals: dict[str, int] = field(default_factory=dict)
-    counts: frozenset[str] = frozenset()
     score: str | None = None
-
-    def digits(self, column: str) -> int | None:
-        """How many decimals the paper prints in a column."""
-        return 0 if column in self.counts else self.column_decimals.get(column, self.decimals)
-
-    def split_of(self, column: str) -> str:
-        """What a column was measured on: test, dev, or none."""
-        return "none" if column in self.counts else self.split
 
     @property
     def all_cells(self) -> list[Cell]:
         """Every cell, row after row."""
         return [cell for row in self.cells.values() for cell in row.values()]
 
-    @property
-    def runs(self) -> list[Run]:
-        """The runs of every cell; a run that fills several is listed for each."""
-        return [run for cell in self.all_cells for run in cell.runs]
-
 
 def build(spec: Spec, published: Published, runs: list[Run], expected: list[Where], intervals: Intervals) -> Table:
     """Fill the published table from runs. expected: every job's axes, as the sweep plans them."""
-    table = blank(published, spec.baselines)
-    table.score = spec.stands_in
-    for cell in table.all_cells:
-        if cell.row in spec.rows and cell.column in spec.columns:
-            table.absent += fill(cell, spec, runs, expected)
-        elif cell.row in spec.rows:
-            cell.verdict = ""  # no run measures this column, e.g. a number of parameters
-        elif cell.row in published.others:
-            cell.verdict = PUBLISHED_ONLY
-    for column in spec.columns:
-        judge_column([row[column] for row in table.cells.values()], spec, intervals)
-    compare_rows(table, spec, intervals.confidence)
+    table = blank(published, spec)
+    for row in spec.rows:
+        for name in spec.columns:
+            table.absent += fill(table.cells[row][name], spec, runs, expected)
+    for name in spec.columns:
+        own = [table.cells[row][name] for row in spec.rows]
+        seed_sd = seed_sd_of(name, spec, [cell for cell in own if cell.values])
+        for cell in own:
+            if not spec.stands_in:  # another quantity: nothing to subtract
+                compare_with_printed(cell, intervals)
+            cell.verdict = of_cell(cell, spec, seed_sd, intervals.confidence)
+        mark_ties(own, intervals.confidence)
+    for row, base in spec.baselines.items():
+        for name in (name for name, line in spec.columns.items() if not line.config):
+            compare_with_baseline(table.cells[row][name], table.cells[base][name], intervals.confidence)
     table.absent += missing_jobs(runs, expected)
     table.notes = [*published.notes, *notes(table, spec, runs, intervals)]
     for cell in table.all_cells:
         table.notes += mixed(f"{cell.row}, {cell.column}", cell.runs, spec.seed, settings=cell.aggregate == "mean")
-    if differing := scored_differently(table.runs):
+    used = [run for cell in table.all_cells for run in cell.runs]
+    if differing := scored_differently(used):
         table.notes.append(f"Not all cells were scored alike: {'; '.join(differing)}.")
-    table.deviations = deviations(spec.setting, table.runs)
+    table.deviations = deviations(spec.setting, used)
     return table
 
 
-def blank(published: Published, baselines: dict[str, str]) -> Table:
-    """The table as printed, without runs. baselines: {row: the row that it is tested against}."""
+def blank(published: Published, spec: Spec) -> Table:
+    """The table as printed, without runs; a column that no run measures (a number of parameters) has no verdict."""
     cells = {
         row: {
-            column: Cell(row, column, printed[column], p_published=published.p_values.get((row, column), ""))
-            for column in published.columns
+            column: Cell(
+                row,
+                column,
+                printed,
+                "" if row in spec.rows else PUBLISHED_ONLY if row in published.others else NOT_RUN,
+                p_published=published.p_values.get((row, column), ""),
+            )
+            for column, printed in line.items()
         }
-        for row, printed in published.cells.items()
+        for row, line in published.cells.items()
     }
-    return Table(
-        title=published.title,
-        split=published.split,
-        columns=published.columns,
-        cells=cells,
-        decimals=published.decimals,
-        column_decimals=published.column_decimals,
-        counts=published.counts,
-        baselines=baselines,
-    )
-
-
-def judge_column(cells: list[Cell], spec: Spec, intervals: Intervals) -> None:
-    """Judge the cells of a column that runs may fill, by the spread of its own seeds."""
-    seed_sd = seed_sd_of(cells[0].column, spec, [cell for cell in cells if cell.values])
-    for cell in cells:
-        if cell.row in spec.rows:
-            judge(cell, spec, seed_sd, intervals)
+    return Table(published, cells, spec.baselines, score=spec.stands_in)
 
 
 def notes(table: Table, spec: Spec, runs: list[Run], intervals: Intervals) -> list[str]:
@@ -123,8 +102,44 @@ def notes(table: Table, spec: Spec, runs: list[Run], intervals: Intervals) -> li
     return lines
 
 
-def compare_rows(table: Table, spec: Spec, confidence: float) -> None:
-    """Compare each row with its baseline, but for columns of config values."""
-    for row, base in spec.baselines.items():
-        for column in (name for name, line in spec.columns.items() if not line.config):
-            compare_with_baseline(table.cells[row][column], table.cells[base][column], confidence)
+def survey(runs: list[Run], patterns: list[str], seed: str, expected: list[Where], confidence: float) -> list[Table]:
+    """Of runs of no table: a table for each split, a row for each setting that differs, a column for each score.
+
+    patterns: which scores (`test/sts/*`); all if it is empty.
+    """
+    done = [run for run in runs if run.status == "done"]
+    keys = short_names(differing(runs, seed))
+    rows: dict[str, list[Run]] = {}
+    for run in done:
+        rows.setdefault(label(run, keys), []).append(run)
+    metrics = dict.fromkeys(name for run in done for name in run.metrics)
+    tables = []
+    for split in dict.fromkeys(name.partition("/")[0] for name in metrics if wanted(name, patterns)):
+        names = {name.partition("/")[2]: name for name in metrics if name.startswith(f"{split}/")}
+        columns = {column: name for column, name in names.items() if wanted(name, patterns)}
+        cells = {
+            row: {name: measured(row, name, columns[name], of, seed) for name in columns} for row, of in rows.items()
+        }
+        table = Table(Published(f"Scores on {split}", split, list(columns)), cells)
+        table.deviations, table.absent = deviations({}, done), missing_jobs(runs, expected)
+        table.notes = retrieved({row: of[-1] for row, of in rows.items()}) if split == "test" else []
+        for name in columns:
+            mark_ties([row[name] for row in cells.values()], confidence)
+        tables.append(table)
+    return tables
+
+
+def wanted(metric: str, patterns: list[str]) -> bool:
+    """Whether a score is one of those that the patterns name."""
+    return not patterns or any(fnmatch(metric, pattern) for pattern in patterns)
+
+
+def measured(row: str, column: str, metric: str, runs: list[Run], seed: str) -> Cell:
+    """The metric of a row's runs; of a seed that has several runs each is a value."""
+    scored = [run for run in runs if metric in run.metrics]
+    seeds = grouped(scored, seed)
+    if len(seeds) < len(scored):
+        seeds = {str(run.folder): [run] for run in scored}
+    cell = Cell(row, column, metric=metric)
+    cell.fill(seeds, lambda group: group[0].metrics[metric])
+    return cell

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from cse.report import findings
-from cse.report.cells import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY
 from cse.report.comparison import Comparison
+from cse.report.findings import Finding
 from cse.report.layout import remarks, text_table
 from cse.report.markup import block_starts
 from cse.report.table import Table
-from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_SEEN, Finding
+from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_RUN, NOT_SEEN, OTHER_SETTING, PUBLISHED_ONLY
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,7 +47,7 @@ def show(tables: list[Table], console: "Console") -> None:
     from rich.text import Text
 
     for table in tables:
-        console.print(Text(table.title, style="italic"))
+        console.print(Text(table.printed.title, style="italic"))
         show_table(text_table(table), console)
         for remark in remarks(table):
             console.print(Text(remark, style="dim"))
@@ -101,7 +101,7 @@ def show_claims(results: list[Finding], console: "Console") -> None:
 
     for finding in results:
         facts = findings.facts(finding)
-        verdict = Text(f"{findings.verdict_text(finding):12}", style=COLOURS.get(finding.verdict, ""))
+        verdict = Text(f"{finding.verdict_text:12}", style=COLOURS.get(finding.verdict, ""))
         console.print(Text.assemble(verdict, " ", finding.claim.says, (f"  ({finding.claim.source})", "dim")))
         numbers = "; ".join(f"{name} {value}" for name, value in facts.items() if value)
         console.print(Text(f"             {numbers}", style="dim"))

@@ -10,7 +10,7 @@ from scipy import stats
 from cse.config.groups import choices
 from cse.errors import UserError
 from cse.record.runs import read_runs
-from cse.report import findings, published, sides, verdicts
+from cse.report import findings, published, statistics
 from cse.report.spec import parse, scored_by
 from cse.report.statistics import Intervals
 from cse.report.table import build
@@ -49,7 +49,7 @@ def test_the_printed_numbers_are_held_to_the_claims(name):
     """Every claim names rows and columns that there are; which of them the paper's own numbers contradict is known."""
     spec, printed = of_sweep(name)
     table = build(spec, printed, [], [], Intervals(0.95, "t")) if printed else None
-    judged = verdicts.judged(spec.claims, spec, table, [], 0.95)
+    judged = findings.judged(spec.claims, spec, table, [], 0.95)
     assert (len(spec.claims) >= 1) != (name in NONE)
     assert {finding.verdict for finding in judged} <= {NOT_RUN}
     assert {(name, f.claim.says) for f in judged if f.supported is False} == {
@@ -92,7 +92,7 @@ def judged(leave, tmp_path):
         spec, printed = spec_of(text)
         runs = read_runs([tmp_path / "runs"])
         table = build(spec, printed, runs, [], Intervals(0.95, "t"))
-        found = verdicts.judged(spec.claims, spec, table, runs, 0.95)
+        found = findings.judged(spec.claims, spec, table, runs, 0.95)
         return {finding.claim.says: finding for finding in found}
 
     return make
@@ -113,17 +113,17 @@ def test_each_claims_p_is_holms_over_all_of_the_table(judged):
         stats.ttest_rel(five, four).pvalue,
         alike,
         max(stats.ttest_rel(many, two).pvalue for many in (three, four, five)),
-        sides.rank_correlation(list(zip(axis, scores, strict=True)), 0.95).p,  # of permutations
+        statistics.rank_correlation(list(zip(axis, scores, strict=True)), 0.95).p,  # of permutations
     ]
     expected, least = {}, 0.0
     for rank, place in enumerate(sorted(range(6), key=raw.__getitem__)):
         least = expected[place] = max(least, min(1.0, raw[place] * (6 - rank)))
     found = list(judged().values())
-    assert [one.p for one in found] == pytest.approx([expected[place] for place in range(6)])
+    assert [one.found.p for one in found] == pytest.approx([expected[place] for place in range(6)])
     assert [one.verdict for one in found[:3]] == [HOLDS, CONTRADICTED, NOT_SEEN]
     interval = stats.ttest_rel(three, two).confidence_interval(0.95)
-    assert (found[0].effect, *found[0].interval) == pytest.approx((2.05, interval.low, interval.high))
-    assert (found[0].n, found[0].test) == ("4 seeds", "paired t")
+    assert (found[0].found.effect, *found[0].found.interval) == pytest.approx((2.05, interval.low, interval.high))
+    assert (found[0].found.n, found[0].found.test) == ("4 seeds", "paired t")
 
 
 def test_a_claim_of_several_parts_is_as_strong_as_its_weakest(judged):
@@ -132,7 +132,7 @@ def test_a_claim_of_several_parts_is_as_strong_as_its_weakest(judged):
     assert found.part == "5"  # 1.25 points above two, the least of the three
     assert found.parts == (3, 3)
     weakest = max(stats.ttest_rel(SCORES[m], SCORES[2]).pvalue for m in (3, 4, 5))
-    assert found.p >= weakest
+    assert found.found.p >= weakest
     assert found.supported  # Table 5: 77.81 is the least
 
 
@@ -143,16 +143,16 @@ def test_a_claim_is_contradicted_by_its_worst_part(judged):
     (found,) = judged(head + claim).values()
     surest = min(stats.ttest_rel(SCORES[m], SCORES[3]).pvalue for m in (2, 4, 5))
     assert found.verdict == CONTRADICTED
-    assert found.p == pytest.approx(3 * surest)
+    assert found.found.p == pytest.approx(3 * surest)
 
 
 def test_a_trend_is_a_rank_correlation_over_runs_and_a_falling_one_the_same_turned(judged):
     rises, falls = (judged(TABLE.replace("rises:", f"{form}:"))["it rises"] for form in ("rises", "falls"))
     rho, _ = stats.spearmanr([m for m in SCORES for _ in range(4)], [s for scores in SCORES.values() for s in scores])
-    assert (rises.effect, rises.test) == (pytest.approx(rho), "Spearman")
-    assert rises.interval[0] < rho < rises.interval[1]
-    assert (falls.effect, falls.p) == (-rises.effect, rises.p)
-    assert falls.interval == (-rises.interval[1], -rises.interval[0])
+    assert (rises.found.effect, rises.found.test) == (pytest.approx(rho), "Spearman")
+    assert rises.found.interval[0] < rho < rises.found.interval[1]
+    assert (falls.found.effect, falls.found.p) == (-rises.found.effect, rises.found.p)
+    assert falls.found.interval == (-rises.found.interval[1], -rises.found.interval[0])
 
 
 @pytest.mark.parametrize(
@@ -168,26 +168,26 @@ def test_alike_is_two_one_sided_tests(judged, left, right, within, verdict):
     rows = f'alike: {{row: "{left}"}}, to: {{row: "{right}"}}, within: {within}'
     found = judged(TABLE.replace('alike: {row: "5"}, to: {row: "4"}, within: 2.0', rows))["five is like four"]
     assert found.verdict == verdict
-    assert found.effect == pytest.approx(np.mean(SCORES[int(left)]) - np.mean(SCORES[int(right)]))
+    assert found.found.effect == pytest.approx(np.mean(SCORES[int(left)]) - np.mean(SCORES[int(right)]))
 
 
 @pytest.mark.parametrize(("points", "p"), [(3, 2 / 6), (4, 2 / 24), (5, 2 / 120)])
 def test_the_p_of_few_points_in_order_is_the_share_of_such_orders(points, p):
     """Either way round: two of n!."""
-    found = sides.rank_correlation([(x, x**2) for x in range(points)], 0.95)
+    found = statistics.rank_correlation([(x, x**2) for x in range(points)], 0.95)
     assert (found.effect, found.p) == (pytest.approx(1), pytest.approx(p))
 
 
 def test_one_run_a_side_has_an_effect_and_no_p(judged):
     found = judged(scores={2: [71.0], 3: [70.0]})["three beats two"]
-    assert (found.verdict, found.effect, found.interval) == (NOT_SEEN, -1.0, None)
-    assert math.isnan(found.p)
+    assert (found.verdict, found.found.effect, found.found.interval) == (NOT_SEEN, -1.0, None)
+    assert math.isnan(found.found.p)
     assert findings.facts(found)["p"] == ""
 
 
 def test_an_encoder_without_a_seed_is_one_number_on_either_side():
     seeds, one = {"0": 71.0, "1": 72.0, "2": 71.5}, {"None": 70.0}
-    above, below = sides.compare_seeds(seeds, one, 0.95), sides.compare_seeds(one, seeds, 0.95)
+    above, below = statistics.compare_seeds(seeds, one, 0.95), statistics.compare_seeds(one, seeds, 0.95)
     assert (above.effect, below.effect) == (1.5, -1.5)
     assert above.test == below.test == "one-sample t"
     assert above.p == below.p == pytest.approx(stats.ttest_1samp([71.0, 72.0, 71.5], 70.0).pvalue)

@@ -11,9 +11,10 @@ from cse.record.runs import Run
 from cse.report import layout, markup, page
 from cse.report.cells import Cell
 from cse.report.claims import Claim
-from cse.report.published import Value
+from cse.report.findings import Finding
+from cse.report.published import Published
+from cse.report.statistics import Comparison, Value
 from cse.report.table import Table
-from cse.report.verdicts import Finding
 
 
 def run(tmp_path):
@@ -24,20 +25,21 @@ def run(tmp_path):
 
 @pytest.fixture
 def narrow(tmp_path):
-    cell = Cell("A & B_1", "Avg.", Value(76.96, 0.38, 5), "PASS", [77.0, 76.5], [run(tmp_path)] * 2, 5)
+    seeds = {"1": [run(tmp_path)], "2": [run(tmp_path)]}
+    cell = Cell("A & B_1", "Avg.", Value(76.96, 0.38, 5), "PASS", seeds, {"1": 77.0, "2": 76.5}, 5)
     cell.difference, cell.interval = -0.21, (-3.387, 2.967)
     cell.gain, cell.gain_interval, cell.gain_published = 1.3, (0.1, 2.5), 1.22
     cell.p_student, cell.p_welch = 0.02347, 0.00001
     empty = Cell("<other>", "Avg.", Value(72.0, note="printed /2"), "PUBLISHED ONLY")
-    return Table("Two rows", "test", ["Avg."], {"A & B_1": {"Avg.": cell}, "<other>": {"Avg.": empty}}, 2,
+    return Table(Published("Two rows", "test", ["Avg."]), {"A & B_1": {"Avg.": cell}, "<other>": {"Avg.": empty}},
                  {"A & B_1": "<other>"}, ["model=minilm (paper: bert)"], ["seed=3: failed"], ["a note"])  # fmt: skip
 
 
 @pytest.fixture
 def wide():
     columns = ["STS12", "STS13", "Avg."]
-    cells = {c: Cell("row", c, Value(70.0 + i), "DIFFERS", [60.0 + i]) for i, c in enumerate(columns)}
-    return Table("Wide", "test", columns, {"row": cells}, 2)
+    cells = {c: Cell("row", c, Value(70.0 + i), "DIFFERS", values={"1": 60.0 + i}) for i, c in enumerate(columns)}
+    return Table(Published("Wide", "test", columns), {"row": cells})
 
 
 def test_up_to_two_columns_lie_side_by_side(narrow):
@@ -59,6 +61,13 @@ def test_more_columns_are_blocks_and_every_header_names_the_split(wide):
         ["", "ours", "60.00", "61.00", "62.00"],
         ["", "verdict", "DIFFERS", "DIFFERS", "DIFFERS"],
     ]
+
+
+def test_a_table_of_captions_has_no_column():
+    """NonLing-CSE's Table C.1: what its models retrieved stands in the notes."""
+    table = Table(Published("Captions", "none", []), {"a": {}, "b": {}})
+    assert layout.text_table(table).empty
+    assert layout.cells_frame([table]).empty
 
 
 def test_csv_is_unrounded_and_one_cell_a_line(narrow, wide):
@@ -96,7 +105,7 @@ def test_html_shows_every_cell_and_reads_nothing_of_a_run_as_html(narrow, wide, 
     (tmp_path / "f.png").write_bytes(b"\x89PNG")
     pictures = [page.Picture("f", tmp_path / "f.png", ["x < y"]), page.Picture("g", None, [], "Not drawn: no run.")]
     claim = Claim(**{"says": "a claim", "source": "its source", "more": {}, "than": {}})
-    found = [Finding(claim, "HOLDS", effect=1.0, parts=(1, 2))]
+    found = [Finding(claim, "HOLDS", found=Comparison(1.0), parts=(1, 2))]
     text = page.sweep_page(page.Report("A & B", "sub", [narrow, wide], pictures, [run(tmp_path)], found))
     assert not re.findall(r'(?:src|href)="(?!data:)', text)
     assert "76.96 ± 0.38 (5)" in text

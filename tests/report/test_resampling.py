@@ -10,8 +10,9 @@ from cse.provenance import Items
 from cse.record.runs import read_runs
 from cse.report import resampling
 from cse.report.claims import FORMS, Claim
+from cse.report.findings import judged
 from cse.report.spec import parse
-from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_SEEN, judged
+from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_SEEN
 from cse.types import Evaluator
 
 METRIC = "test/sts/average"
@@ -130,9 +131,9 @@ def test_one_run_against_one_run_is_judged_by_their_items(scored, tmp_path):
     scored("bad-1", 0.8, 1)
     scored("like-1", 0.3, 2)
     better = finding(tmp_path, "good", "bad")
-    assert (better.verdict, better.test, better.n) == (HOLDS, "bootstrap over 700 items", "1 and 1")
-    assert better.interval is None
-    assert 0 < better.over_items[0] < better.effect < better.over_items[1]
+    assert (better.verdict, better.found.test, better.found.n) == (HOLDS, "bootstrap over 700 items", "1 and 1")
+    assert better.found.interval is None
+    assert 0 < better.found.over_items[0] < better.found.effect < better.found.over_items[1]
     assert finding(tmp_path, "bad", "good").verdict == CONTRADICTED
     assert finding(tmp_path, "good", "like").verdict == NOT_SEEN
     assert finding(tmp_path, "good", "like", "alike").verdict == HOLDS
@@ -144,9 +145,9 @@ def test_seeds_and_items_both_have_to_tell(scored, tmp_path):
         scored(f"bad-{seed}", bad, seed)
         scored(f"odd-{seed}", (0.2, 0.8, 0.9)[seed - 1], seed)
     both = finding(tmp_path, "good", "bad")
-    assert (both.verdict, both.test) == (HOLDS, "paired t; bootstrap over 700 items")
+    assert (both.verdict, both.found.test) == (HOLDS, "paired t; bootstrap over 700 items")
     unsure = finding(tmp_path, "good", "odd")
-    assert unsure.over_items[0] > 0  # these runs differ, whatever the items
+    assert unsure.found.over_items[0] > 0  # these runs differ, whatever the items
     assert unsure.verdict == NOT_SEEN  # but others may not
 
 
@@ -154,7 +155,7 @@ def test_without_items_seeds_decide_as_before(scored, leave, tmp_path):
     scored("good-1", 0.3, 1)
     leave("bad-1", {"case": "bad", "seed": 1}, {METRIC: 10.0})
     one = finding(tmp_path, "good", "bad")
-    assert (one.verdict, one.over_items, one.test) == (NOT_SEEN, None, "none: too few seeds")
+    assert (one.verdict, one.found.over_items, one.found.test) == (NOT_SEEN, None, "none: too few seeds")
 
 
 def test_runs_draw_the_same_items(scored, tmp_path):

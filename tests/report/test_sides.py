@@ -3,7 +3,6 @@
 import pytest
 
 from cse.cli.reporting import settings
-from cse.report.findings import verdict_text
 from cse.report.sweep import of_sweep
 from cse.report.verdicts import NOT_RUN
 
@@ -28,10 +27,10 @@ def figure(leave, tmp_path):
 def test_what_was_tried_on_one_side_alone_does_not_speak_for_it(figure):
     """EDA, 20 points worse, ran at the middle rate only: the rates differ by a point, over dropout's runs."""
     smallest, _ = figure(("dropout_0.05", 1e-5, 79.0), ("dropout_0.05", 2e-5, 80.0), ("eda_0.1", 2e-5, 60.0))
-    assert smallest.effect == pytest.approx(1.0)
+    assert smallest.found.effect == pytest.approx(1.0)
 
 
 def test_sides_without_a_setting_in_common_are_not_compared(figure):
     smallest, _ = figure(("dropout_0.05", 1e-5, 79.0), ("eda_0.1", 2e-5, 60.0))
-    assert verdict_text(smallest) == NOT_RUN
+    assert smallest.verdict_text == NOT_RUN
     assert "the same case, model, objective.lambd" in smallest.missing

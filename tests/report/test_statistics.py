@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cse.report import sides, statistics
-from cse.report.statistics import Summary, summary
+from cse.report import statistics
+from cse.report.statistics import Value, summary
+from cse.report.verdicts import against_printed
 
 
 def test_summary_and_t_interval_by_hand():
-    assert summary([1.0, 2.0, 6.0]) == Summary(3.0, pytest.approx(math.sqrt((4 + 1 + 9) / 2)), 3)
-    assert summary([4.0]) == Summary(4.0, None, 1)
+    assert summary([1.0, 2.0, 6.0]) == Value(3.0, pytest.approx(math.sqrt((4 + 1 + 9) / 2)), 3)
+    assert summary([4.0]) == Value(4.0, None, 1)
     low, high = statistics.t_interval([1.0, 2.0, 6.0], 0.95)
     assert (low + high) / 2 == pytest.approx(3.0)
     assert (high - low) / 2 == pytest.approx(4.302653 * math.sqrt(7) / math.sqrt(3), rel=1e-6)  # t_2(.975)
@@ -32,7 +33,7 @@ def test_the_bootstrap_is_every_resample():
 
 
 def test_values_that_do_not_vary_are_not_tested():
-    found = sides.compare_seeds({"1": 1.0, "2": 1.0}, {"3": 2.0, "4": 2.0}, 0.95)
+    found = statistics.compare_seeds({"1": 1.0, "2": 1.0}, {"3": 2.0, "4": 2.0}, 0.95)
     assert (found.effect, found.interval, math.isnan(found.p)) == (-1.0, None, True)
 
 
@@ -52,34 +53,34 @@ def test_holm_is_the_closure_of_bonferronis(seed):
     p_values = (rng.uniform(size=7) ** 3).tolist()
     p_values[5] = p_values[2]  # a tie
     expected = holm_by_closed_testing(p_values)
-    assert sides.holm(p_values) == pytest.approx(expected)
+    assert statistics.holm(p_values) == pytest.approx(expected)
     with_gap = [*p_values[:4], math.nan, *p_values[4:]]
-    corrected = sides.holm(with_gap)
+    corrected = statistics.holm(with_gap)
     assert math.isnan(corrected.pop(4))
     assert corrected == pytest.approx(expected)
 
 
 def test_seeds_of_both_sides_are_paired_whatever_their_order():
     ours, theirs = {"1": 71.0, "2": 72.5, "3": 70.0, "9": 99.0}, {"3": 69.2, "2": 71.0, "1": 70.4}
-    found = sides.compare_seeds(ours, theirs, 0.9)
+    found = statistics.compare_seeds(ours, theirs, 0.9)
     paired = stats.ttest_rel([71.0, 72.5, 70.0], [70.4, 71.0, 69.2])
     low, high = paired.confidence_interval(0.9)
     assert (found.test, found.n, found.p) == ("paired t", "3 seeds", pytest.approx(paired.pvalue))
     assert (found.effect, *found.interval) == pytest.approx(((0.6 + 1.5 + 0.8) / 3, low, high))
-    assert sides.compare_seeds(ours, theirs, 0.9, shift=0.5).p == pytest.approx(
+    assert statistics.compare_seeds(ours, theirs, 0.9, shift=0.5).p == pytest.approx(
         stats.ttest_1samp([0.6, 1.5, 0.8], 0.5).pvalue
     )
 
 
 def test_seeds_that_are_not_shared_are_two_samples():
     ours, theirs = {"1": 71.0, "2": 72.5, "3": 70.0}, {"7": 69.2, "8": 71.0}
-    found = sides.compare_seeds(ours, theirs, 0.9)
+    found = statistics.compare_seeds(ours, theirs, 0.9)
     welch = stats.ttest_ind(list(ours.values()), list(theirs.values()), equal_var=False)
     low, high = welch.confidence_interval(0.9)
     assert (found.test, found.n, found.p) == ("Welch", "3 and 2 seeds", pytest.approx(welch.pvalue))
     assert (found.effect, *found.interval) == pytest.approx((213.5 / 3 - 70.1, low, high))
     shifted = stats.ttest_ind([score - 0.5 for score in ours.values()], list(theirs.values()), equal_var=False)
-    assert sides.compare_seeds(ours, theirs, 0.9, shift=0.5).p == pytest.approx(shifted.pvalue)
+    assert statistics.compare_seeds(ours, theirs, 0.9, shift=0.5).p == pytest.approx(shifted.pvalue)
 
 
 def test_the_pooled_deviation_weighs_groups_by_their_freedom():
@@ -88,7 +89,7 @@ def test_the_pooled_deviation_weighs_groups_by_their_freedom():
 
 
 def verdict(ours, published, n=1):
-    return statistics.verdict(summary(ours), published, n, tolerance=0.1, seed_sd=0.9, confidence=0.95)
+    return against_printed(summary(ours), Value(published, n=n), tolerance=0.1, seed_sd=0.9, confidence=0.95)
 
 
 def test_a_verdict_asks_the_tolerance_then_the_seeds():

@@ -3,7 +3,7 @@
 import json
 
 from cse.record.runs import read_runs
-from cse.report.survey import survey
+from cse.report.table import survey
 
 
 def test_a_survey_of_runs_of_no_table(leave, tmp_path):
@@ -17,13 +17,13 @@ def test_a_survey_of_runs_of_no_table(leave, tmp_path):
     leave("lost", {"seed": 3, "objective.k": 32}, status="failed")
     runs = read_runs([tmp_path / "runs"])
     test, dev = survey(runs, [], "seed", [], 0.95)
-    assert (test.split, dev.split) == ("test", "dev")
-    assert {row: cells["sts/average"].values for row, cells in test.cells.items()} == {
+    assert (test.printed.split, dev.printed.split) == ("test", "dev")
+    assert {row: list(cells["sts/average"].values.values()) for row, cells in test.cells.items()} == {
         "k=32": [33.0, 34.0],
         "k=64": [65.0, 66.0],
     }
     assert test.absent == ["lost: failed"]
-    assert [table.split for table in survey(runs, ["dev/*"], "seed", [], 0.95)] == ["dev"]
+    assert [table.printed.split for table in survey(runs, ["dev/*"], "seed", [], 0.95)] == ["dev"]
 
 
 def test_what_models_found_stands_side_by_side(leave, tmp_path):

@@ -3,10 +3,11 @@
 import pytest
 from scipy import stats
 
-from cse.record.runs import read_runs
-from cse.report import sides
+from cse.record.runs import grouped, read_runs
+from cse.report import verdicts
 from cse.report.cells import Cell
 from cse.report.layout import cells_frame, remarks, text_table
+from cse.report.published import Published
 from cse.report.table import Table
 
 
@@ -20,9 +21,18 @@ def table_of(leave, tmp_path):
             for seed, value in enumerate(values):
                 leave(f"{row}/{seed}", {"seed": seed}, {metric: value})
             runs = read_runs([tmp_path / "runs" / row])
-            cells[row] = {"Avg.": Cell(row, "Avg.", None, values=list(values), runs=runs, metric=metric)}
-        table = Table("A table", "test", ["Avg."], cells, decimals=2)
-        sides.mark_ties(table, "seed", 0.95)
+            cells[row] = {
+                "Avg.": Cell(
+                    row,
+                    "Avg.",
+                    None,
+                    seeds=grouped(runs, "seed"),
+                    metric=metric,
+                    values={str(n): one for n, one in enumerate(values)},
+                )
+            }
+        table = Table(Published("A table", "test", ["Avg."]), cells)
+        verdicts.mark_ties(table.all_cells, 0.95)
         return table
 
     return make

@@ -3,7 +3,7 @@
 from made_up_tables import spec_of
 
 from cse.record.runs import read_runs
-from cse.report import findings, verdicts
+from cse.report import findings
 from cse.report.spec import scored_by
 from cse.report.statistics import Intervals
 from cse.report.table import build
@@ -42,18 +42,18 @@ def test_a_verdict_says_what_it_does_not_rest_on(leave, tmp_path):
     spec, printed = spec_of(PARTIAL)
     runs = read_runs([tmp_path / "runs"])
     table = build(spec, printed, runs, [], Intervals(0.95, "t"))
-    found = verdicts.judged(spec.claims, spec, table, runs, 0.95)
+    found = findings.judged(spec.claims, spec, table, runs, 0.95)
     both, sts12, rates, rises = found
-    assert findings.verdict_text(both) == "HOLDS (1 of 2 parts)"
+    assert both.verdict_text == "HOLDS (1 of 2 parts)"
     assert both.missing == "runs of VisualCSE-RoBERTa-base, SimCSE-RoBERTa-base"
-    assert findings.verdict_text(sts12) == NOT_RUN
+    assert sts12.verdict_text == NOT_RUN
     assert sts12.missing == "runs of VisualCSE-RoBERTa-base, SimCSE-RoBERTa-base; scores: STS12"
     assert findings.facts(sts12)["n"] == ""
-    assert findings.verdict_text(rates) == "HOLDS (1 of 2 parts)"
+    assert rates.verdict_text == "HOLDS (1 of 2 parts)"
     assert rates.missing == "runs of case=simcse_bert, trainer.lr=3e-05"
     assert rises.missing == "three points, at two values or more"
     other = scored_by(spec, "test/sts/average")  # has no STS12 at all
     table = build(other, printed, runs, [], Intervals(0.95, "t"))
-    assert verdicts.judged(spec.claims, other, table, runs, 0.95)[1] == sts12
+    assert findings.judged(spec.claims, other, table, runs, 0.95)[1] == sts12
     for text in (findings.findings_frame(found).to_csv(), findings.section(found)):
         assert "HOLDS (1 of 2 parts)" in text and "runs of case=simcse_bert" in text  # noqa: PT018
