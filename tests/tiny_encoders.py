@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoModel, AutoModelForMaskedLM, PreTrainedTokenizerFast
 
+from cse.model.encoder import Encoder
 from cse.types import Tokens
 
 SMALL: dict[str, Any] = {
@@ -61,3 +62,7 @@ def random_tokens(vocabulary: int, lengths: list[int], masked: bool) -> Tokens:
         labels_BT = torch.where(torch.rand(ids_BT.shape, generator=generator) < 0.3, ids_BT, -100)
         labels_BT = torch.where(mask_BT.bool(), labels_BT, -100)
     return Tokens(ids_BT, mask_BT, labels_BT)
+
+
+def tokens_of(encoder: Encoder, texts: list[str], max_length: int = 32) -> Tokens:
+    return encoder.tokenizer.collate(encoder.tokenizer(texts, max_length))

@@ -7,8 +7,7 @@ language-model head is the one submodule beside the stack.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -33,21 +32,18 @@ MLM_HEADS = {  # submodules in the order in which they are applied, where there 
     "electra": ("generator_predictions", "generator_lm_head"),
     "modernbert": ("head", "decoder"),
 }
-Stack = Callable[["PreTrainedModel", Tensor, Tensor | None], Tensor]
+STACKS = {  # where the layers are a module of their own, behind the embeddings
+    **dict.fromkeys(
+        ("bert", "roberta", "xlm-roberta", "camembert", "mpnet", "electra", "deberta", "deberta-v2"), "encoder"
+    ),
+    "distilbert": "transformer",
+}
 
 
 def dropout_of(config: PretrainedConfig) -> dict[str, float]:
     """The dropout probabilities of the stack by the configuration's names. Empty where the architecture has none."""
     fields = config.to_dict()
     return {name: float(fields[name] or 0) for name in DROPOUTS if name in fields}
-
-
-def keep_layers(config: PretrainedConfig, layers: int) -> None:
-    """Shorten the configuration to the first layers, and with it the list that gives each layer its attention."""
-    config.num_hidden_layers = layers
-    kinds = config.to_dict().get("layer_types")
-    if kinds is not None:
-        config.layer_types = kinds[:layers]
 
 
 def first_position(config: PretrainedConfig) -> int:
@@ -66,11 +62,6 @@ def is_decoder(config: PretrainedConfig) -> bool:
     from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_MASKED_LM_MAPPING
 
     return type(config) in MODEL_FOR_CAUSAL_LM_MAPPING and type(config) not in MODEL_FOR_MASKED_LM_MAPPING
-
-
-def uses_flash(backbone: PreTrainedModel) -> bool:
-    """Whether its attention is one of the flash attention packages', which compute in bfloat16 and float16 alone."""
-    return "flash" in backbone.config._attn_implementation
 
 
 def has_optional_pooler(config: PretrainedConfig) -> bool:
@@ -121,40 +112,16 @@ def hidden_of_embeddings(backbone: PreTrainedModel, x_BTD: Tensor, mask_BT: Tens
     NonLing-CSE's BERT; elsewhere `inputs_embeds` passes through what follows the word embeddings (ModernBERT:
     LayerNorm and dropout; decoders: nothing).
     """
-    stack = STACKS.get(backbone.config.model_type)
-    if stack is not None:
-        return stack(backbone, x_BTD, mask_BT)
-    if mask_BT is None:
-        mask_BT = torch.ones(x_BTD.shape[:2], dtype=torch.long, device=x_BTD.device)
-    return backbone(inputs_embeds=x_BTD, attention_mask=mask_BT).last_hidden_state
-
-
-def _attention_mask(backbone: PreTrainedModel, x_BTD: Tensor, mask_BT: Tensor | None) -> Tensor | None:
     from transformers.masking_utils import create_bidirectional_mask
 
-    if mask_BT is None:
-        return None
-    mask = create_bidirectional_mask(config=backbone.config, inputs_embeds=x_BTD, attention_mask=mask_BT)
-    return cast("Tensor | None", mask)
-
-
-def _encoder(backbone: PreTrainedModel, x_BTD: Tensor, mask_BT: Tensor | None) -> Tensor:
-    mask = _attention_mask(backbone, x_BTD, mask_BT)
-    return backbone.get_submodule("encoder")(x_BTD, attention_mask=mask, return_dict=True).last_hidden_state
-
-
-def _deberta_encoder(backbone: PreTrainedModel, x_BTD: Tensor, mask_BT: Tensor | None) -> Tensor:
-    mask = torch.ones(x_BTD.shape[:2], dtype=torch.long, device=x_BTD.device) if mask_BT is None else mask_BT
-    return backbone.get_submodule("encoder")(x_BTD, mask, output_hidden_states=False).last_hidden_state
-
-
-def _transformer(backbone: PreTrainedModel, x_BTD: Tensor, mask_BT: Tensor | None) -> Tensor:
-    mask = _attention_mask(backbone, x_BTD, mask_BT)
-    return backbone.get_submodule("transformer")(x_BTD, attention_mask=mask).last_hidden_state
-
-
-STACKS: dict[str, Stack] = {
-    **dict.fromkeys(("bert", "roberta", "xlm-roberta", "camembert", "mpnet", "electra"), _encoder),
-    **dict.fromkeys(("deberta", "deberta-v2"), _deberta_encoder),
-    "distilbert": _transformer,
-}
+    config, ones_BT = backbone.config, torch.ones(x_BTD.shape[:2], dtype=torch.long, device=x_BTD.device)
+    if config.model_type not in STACKS:
+        return backbone(inputs_embeds=x_BTD, attention_mask=ones_BT if mask_BT is None else mask_BT).last_hidden_state
+    stack = backbone.get_submodule(STACKS[config.model_type])
+    if config.model_type.startswith("deberta"):  # which wants the mask as it is, and always
+        mask_BT = ones_BT if mask_BT is None else mask_BT
+        return stack(x_BTD, mask_BT, output_hidden_states=False).last_hidden_state
+    mask = None
+    if mask_BT is not None:
+        mask = create_bidirectional_mask(config=config, inputs_embeds=x_BTD, attention_mask=mask_BT)
+    return stack(x_BTD, attention_mask=mask, return_dict=True).last_hidden_state

@@ -14,7 +14,7 @@ from torch.nn.functional import cross_entropy, normalize
 
 from cse.errors import UserError
 from cse.model import packing
-from cse.model.architecture import hidden_of_embeddings, takes_embeddings, uses_flash
+from cse.model.architecture import hidden_of_embeddings, takes_embeddings
 from cse.model.pooling import pool
 from cse.model.tokenizer import Tokenizer
 from cse.progress import track
@@ -89,8 +89,8 @@ class Encoder(nn.Module):
 
     @property
     def needs_autocast(self) -> bool:
-        """Whether its attention computes in half precision alone, and its weights are wider."""
-        return uses_flash(self.backbone) and self.backbone.dtype == torch.float32
+        """Whether its attention (a flash package's) computes in half precision alone, and its weights are wider."""
+        return "flash" in self.backbone.config._attn_implementation and self.backbone.dtype == torch.float32
 
     def forward(
         self, tokens: Tokens | None = None, x_BTD: Tensor | None = None, mask_BT: Tensor | None = None

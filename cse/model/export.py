@@ -54,9 +54,8 @@ def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, 
         for i, kind in enumerate(kinds)
     ]
     write_json(folder / "modules.json", modules)
-    write_json(
-        folder / "sentence_bert_config.json", {"max_seq_length": encoder.tokenizer.longest, "do_lower_case": False}
-    )
+    lengths = {"max_seq_length": encoder.tokenizer.longest, "do_lower_case": False}
+    write_json(folder / "sentence_bert_config.json", lengths)
     prefix = encoder.tokenizer.prefix
     prompts = {
         "__version__": {},
@@ -70,25 +69,15 @@ def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, 
 
 def pooling_config(encoder: Encoder) -> Json:
     """What sentence-transformers records of a Pooling module, in the booleans that every version reads."""
-    return {
-        "word_embedding_dimension": encoder.dim,
-        "pooling_mode_cls_token": encoder.pooling == "cls",
-        "pooling_mode_mean_tokens": encoder.pooling == "mean",
-        "pooling_mode_max_tokens": False,
-        "pooling_mode_mean_sqrt_len_tokens": False,
-        "pooling_mode_weightedmean_tokens": False,
-        "pooling_mode_lasttoken": encoder.pooling == "last",
-    }
+    named = {"cls": "cls_token", "mean": "mean_tokens", "last": "lasttoken"}[encoder.pooling]
+    modes = ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens", "weightedmean_tokens", "lasttoken")
+    return {"word_embedding_dimension": encoder.dim} | {f"pooling_mode_{mode}": mode == named for mode in modes}
 
 
 def write_dense(head: nn.Module, folder: Path, dim: int) -> None:
     """A Dense module of sentence-transformers: the head's linear layer, dim -> dim, and tanh."""
-    config = {
-        "in_features": dim,
-        "out_features": dim,
-        "bias": True,
-        "activation_function": "torch.nn.modules.activation.Tanh",
-    }
+    activation = "torch.nn.modules.activation.Tanh"
+    config = {"in_features": dim, "out_features": dim, "bias": True, "activation_function": activation}
     write_json(folder / "config.json", config)
     dense = {f"linear.{name}": value for name, value in linear_of(head).items()}
     save_file(dense, folder / "model.safetensors", metadata={"format": "pt"})

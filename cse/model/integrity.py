@@ -14,22 +14,17 @@ from pathlib import Path
 import torch
 from safetensors import safe_open
 from torch.nn.functional import pad
-from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from cse.errors import MissingResource, RunError, UserError, first_line
+from cse.errors import MissingResource, RunError, UserError
 
 log = logging.getLogger(__name__)
 
-KNOWN = ("bert", "deberta-v2", "modernbert", "mpnet", "qwen3", "roberta")
-"""The architectures of conf/model, which need no trial; forwards of 0.6 billion weights take a second or more."""
 MAX_NAMES = 3  # in a message
+MAX_REASON = 300  # characters of a library's error
 TOKENS, PADDED = 5, 12  # of the text, and of the row that it is tried in: no library's chunk divides the first
 TOLERANCE = 1e-2  # of a vector's length; rounding is a thousandth of this in float32
 BUFFERS = re.compile(r"(position_ids|token_type_ids|inv_freq)$")  # computed values that older transformers saved
-HEADS = re.compile(
-    r"cls\.|lm_head\.|pooler\.|classifier\.|pre_classifier\.|score\.|qa_outputs\.|vocab_|predictions\.|sop_classifier\.|"
-    r"(generator|discriminator|lm|mask)_(predictions|lm_head)\.|generator_lm_head\.|head\.|decoder\.|pred_layer\."
-)
 
 
 @contextmanager
@@ -43,7 +38,7 @@ def loading(name: str, advice: str) -> Iterator[None]:
     except (UserError, RunError):
         raise
     except Exception as error:  # transformers, tokenizers, safetensors and json each raise their own for a bad file
-        reason = f"could not be loaded ({first_line(error)}); copy or download it again"
+        reason = f"could not be loaded ({in_short(error)}); copy or download it again"
         raise MissingResource(f"model.name={name} {reason}; {advice}") from error
 
 
@@ -57,27 +52,26 @@ def check_weights(name: str, folder: str, model: PreTrainedModel, keys: Mapping,
     not used, and accepted. Raises UserError with the names of tensors that are missing, have
     another shape, belong to layers that the configuration does not have, or hold whole numbers, NaN or infinity.
     """
-    prefix = f"{model.base_model_prefix}."
+    prefix, stack = f"{model.base_model_prefix}.", dict(model.base_model.named_children())
     own = [key for key in sorted(keys["missing_keys"]) if key.startswith(prefix) or model is model.base_model]
-    missing = [key for key in own if not key.removeprefix(prefix).startswith("pooler.")]
-    shapes = [f"{key} {tuple(stored)} for {tuple(wanted)}" for key, stored, wanted in keys["mismatched_keys"]]
-    others = [key for key in sorted(keys["unexpected_keys"]) if not BUFFERS.search(key)]
-    stack = dict(model.base_model.named_children())
-    beyond = [key for key in others if key.removeprefix(prefix).partition(".")[0] in stack and not fewer_layers]
-    broken = [key for key, value in model.named_parameters() if not math.isfinite(value.detach().float().sum().item())]
+    others = [key for key in sorted(keys["unexpected_keys"]) if not (fewer_layers or BUFFERS.search(key))]
     problems = {
-        "has no": missing,
-        "has another shape of": shapes,
-        "has, beyond its configuration,": beyond,
+        "has no": [key for key in own if not key.removeprefix(prefix).startswith("pooler.")],
+        "has another shape of": [
+            f"{key} {tuple(has)} for {tuple(asked)}" for key, has, asked in keys["mismatched_keys"]
+        ],
+        "has, beyond its configuration,": [
+            key for key in others if key.removeprefix(prefix).partition(".")[0] in stack
+        ],
         "has whole numbers (quantised weights, which are not read) in": whole_numbers(folder),
-        "has NaN or infinity in": broken,
+        "has NaN or infinity in": [
+            key for key, value in model.named_parameters() if not math.isfinite(value.detach().float().sum().item())
+        ],
     }
     if found := [f"{problem} {some(names)}" for problem, names in problems.items() if names]:
         raise UserError(
             f"model.name={name} {', and '.join(found)}: it is damaged, or its config.json is another model's"
         )
-    if unused := [key for key in others if key not in beyond and not HEADS.match(key.removeprefix(prefix))]:
-        log.warning("%s has %s, which nothing uses", name, some(unused))
 
 
 def whole_numbers(folder: str) -> list[str]:
@@ -106,15 +100,6 @@ def check_tokenizer(source: str, tokenizer: PreTrainedTokenizerBase, model: PreT
         )
 
 
-def check_kind(name: str, config: PretrainedConfig) -> None:
-    """Refuse what AutoModel loads and no objective can train: encoder-decoders. name: the model's, for messages."""
-    if config.is_encoder_decoder:
-        raise UserError(
-            f"model.name={name}: {config.model_type} is an encoder with a decoder, which cse does not train: use an "
-            "encoder (model=roberta) or a decoder (model=qwen3_embedding)"
-        )
-
-
 def check_forward(name: str, backbone: PreTrainedModel) -> None:
     """Refuse a model that does not make of 5 ids 5 hidden states; warn of one whose vectors padding changes.
 
@@ -126,28 +111,27 @@ def check_forward(name: str, backbone: PreTrainedModel) -> None:
     ids_1T = torch.tensor([[i for i in range(TOKENS + 1) if i != config.pad_token_id][:TOKENS]])
     padded_1P = pad(ids_1T, (0, PADDED - TOKENS), value=config.pad_token_id or 0)
     mask_1P = pad(torch.ones_like(ids_1T), (0, PADDED - TOKENS))
+    refused = f"model.name={name}: {config.model_type} does not encode {TOKENS} tokens (%s): use another encoder"
     try:
         with torch.no_grad():
             backbone.eval()
             alone_1TD = backbone(input_ids=ids_1T, attention_mask=torch.ones_like(ids_1T)).last_hidden_state
             among_1PD = backbone(input_ids=padded_1P, attention_mask=mask_1P).last_hidden_state
     except Exception as error:  # an architecture raises whatever it likes
-        raise UserError(
-            f"model.name={name}: {config.model_type} does not encode {TOKENS} tokens ({first_line(error)}): use "
-            "another encoder"
-        ) from error
-    expected = (1, TOKENS, config.hidden_size)
-    if alone_1TD.shape != expected:
-        raise UserError(
-            f"model.name={name}: {config.model_type} makes {tuple(alone_1TD.shape)} of {TOKENS} tokens, not "
-            f"{expected}: use another encoder"
-        )
+        raise UserError(refused % in_short(error)) from error
+    if alone_1TD.shape != (1, TOKENS, config.hidden_size):
+        raise UserError(refused % f"it makes {tuple(alone_1TD.shape)} of them, with a width of {config.hidden_size}")
     change = (among_1PD[:, :TOKENS] - alone_1TD).norm() / alone_1TD.norm()
     if change > TOLERANCE and alone_1TD.dtype == torch.float32:
         log.warning(
             "model.name=%s: padding changes the vectors of %s (here by %.0f %%): scores depend on the batches",
             *(name, config.model_type, 100 * change),
         )
+
+
+def in_short(error: BaseException) -> str:
+    """A library's error on one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:MAX_REASON]
 
 
 def some(names: list[str]) -> str:

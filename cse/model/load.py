@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -105,31 +104,27 @@ def read_checkpoint(
 
     from cse.model import integrity
 
-    folder = local_folder(name)
-    attention = weights["attn_implementation"]
+    folder, attention = local_folder(name), weights["attn_implementation"]
     advice = WORKS_HERE if attention is None else f"model.attention={attention} may be the cause; {WORKS_HERE}"
     with integrity.loading(name, advice):
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
-        integrity.check_kind(name, config)
         ending = Ending(pooling) if pooling is not None else recorded_modules(Path(folder))
         if ending is None:
             raise UserError(f"model.name={name} records no pooling: say model.pooling={'|'.join((*POOLERS, OWN))}")
         own_dropout = configure(config, name, dropout=dropout, num_layers=num_layers, bidirectional=bidirectional)
         hf_tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-        source = Source(name, folder, config, dict(weights), fewer_layers=num_layers is not None)
-        backbone, mlm_head = source.with_mlm_head() if mlm else (source.backbone(ending.pooling == OWN), None)
-        head = ending.head if mlm or ending.pooling != OWN else own_head(name, backbone)
+        head: Literal["mlm", "pooler"] | None = "mlm" if mlm else "pooler" if ending.pooling == OWN else None
+        backbone, read = read_weights(name, folder, config, weights, head=head, fewer_layers=num_layers is not None)
         integrity.check_tokenizer(name, hf_tokenizer, backbone)
-        if config.model_type not in integrity.KNOWN:
-            integrity.check_forward(name, backbone)
-    positions = architecture.longest_input(config)
-    longest = min(positions or LONGEST, ending.longest or LONGEST, LONGEST)
+        integrity.check_forward(name, backbone)
+        positions = architecture.longest_input(config)
+        longest = min(positions or LONGEST, ending.longest or LONGEST, LONGEST)
     return Encoder(
         backbone,
         Tokenizer(hf_tokenizer, longest, ending.prefix, positions),
         "cls" if ending.pooling == OWN else ending.pooling,
-        mlm_head=mlm_head,
-        head=head,
+        mlm_head=read if mlm else None,
+        head=read if head == "pooler" else ending.head,
         unit_length=ending.unit_length,
         dropout=max([*architecture.dropout_of(config).values(), 0.0]),
         own_dropout=own_dropout,
@@ -141,12 +136,20 @@ def configure(
 ) -> dict[str, float]:
     """Change the configuration as asked. Returns the dropout probabilities that it had.
 
-    Raises UserError for layers that the model does not have and for dropout that it has no place for.
+    Raises UserError for an encoder-decoder, for layers that the model does not have and for dropout that it has no
+    place for.
     """
+    if config.is_encoder_decoder:
+        raise UserError(
+            f"model.name={name}: {config.model_type} is an encoder with a decoder, which cse does not train: use an "
+            "encoder (model=roberta) or a decoder (model=qwen3_embedding)"
+        )
     if num_layers is not None:
         if not 1 <= num_layers <= config.num_hidden_layers:
             raise UserError(f"model.num_layers={num_layers}: {name} has 1 to {config.num_hidden_layers}")
-        architecture.keep_layers(config, num_layers)
+        config.num_hidden_layers = num_layers
+        if kinds := config.to_dict().get("layer_types"):  # the attention of each layer
+            config.layer_types = kinds[:num_layers]
     own = architecture.dropout_of(config)
     if dropout is not None:
         if dropout > 0 and not own:
@@ -162,71 +165,58 @@ def configure(
     return own
 
 
-@dataclass(frozen=True)
-class Source:
-    """Weights to be read. name: as it was asked for, for messages. weights: dtype and attn_implementation.
+def read_weights(
+    name: str,
+    folder: str,
+    config: PretrainedConfig,
+    weights: Mapping,
+    *,
+    head: Literal["mlm", "pooler"] | None,
+    fewer_layers: bool,
+) -> tuple[PreTrainedModel, nn.Module | None]:
+    """The transformer, and the head of the checkpoint that is asked for: its masked-language-model's, or its pooler.
 
-    fewer_layers: the configuration leaves out layers of the checkpoint. Its methods raise UserError for what the
-    architecture does not have, and for a checkpoint that is not whole (cse.model.integrity).
+    weights: as in read_checkpoint. fewer_layers: the configuration leaves out layers of the checkpoint.
+    Raises UserError for what the architecture does not have, and for a checkpoint that is not whole (integrity.py).
     """
+    from transformers import MODEL_FOR_MASKED_LM_MAPPING, AutoModel, AutoModelForMaskedLM
 
-    name: str
-    folder: str
-    config: PretrainedConfig
-    weights: dict
-    fewer_layers: bool
+    from cse.model import integrity
 
-    def backbone(self, pooler: bool) -> PreTrainedModel:
-        """The transformer, with its own pooler only if asked for."""
-        from transformers import AutoModel
-
-        optional = architecture.has_optional_pooler(self.config)
-        if pooler and not optional:
-            raise UserError(f"model.pooling={OWN}: {self.config.model_type} has no pooler")
-        backbone, missing = self._read(AutoModel, **({"add_pooling_layer": pooler} if optional else {}))
-        if pooler and any(key.startswith("pooler.") for key in missing):
-            raise UserError(f"model.pooling={OWN}: {self.name} has no pooler of its own")
-        return backbone
-
-    def with_mlm_head(self) -> tuple[PreTrainedModel, nn.Module]:
-        """The transformer without a pooler, and its masked-language-model head."""
-        from transformers import MODEL_FOR_MASKED_LM_MAPPING, AutoModelForMaskedLM
-
-        if type(self.config) not in MODEL_FOR_MASKED_LM_MAPPING:
-            raise UserError(
-                f"{self.name}: {self.config.model_type} has no masked-language-model head: set objective.mlm_weight=0"
-            )
-        whole, missing = self._read(AutoModelForMaskedLM)
-        backbone = whole.base_model
-        if architecture.has_optional_pooler(self.config):
-            backbone.pooler = None
-        if new := [key for key in missing if not key.startswith(f"{whole.base_model_prefix}.")]:
-            log.warning(
-                "%s has no weights for its language-model head (%s): they are initialised randomly", self.name, new[0]
-            )
-        return backbone, architecture.mlm_head(whole)
-
-    def _read(self, auto: Any, **more: object) -> tuple[Any, list[str]]:
-        """(model, names of weights that the checkpoint does not have)."""
-        from cse.model import integrity
-
-        whole, keys = auto.from_pretrained(
-            self.folder,
-            config=self.config,
-            output_loading_info=True,
-            ignore_mismatched_sizes=True,
-            trust_remote_code=False,
-            **self.weights,
-            **more,
-        )
-        integrity.check_weights(self.name, self.folder, whole, keys, fewer_layers=self.fewer_layers)
-        return whole, keys["missing_keys"]
+    has_pooler = architecture.has_optional_pooler(config)
+    if head == "pooler" and not has_pooler:
+        raise UserError(f"model.pooling={OWN}: {config.model_type} has no pooler")
+    if head == "mlm" and type(config) not in MODEL_FOR_MASKED_LM_MAPPING:
+        raise UserError(f"{name}: {config.model_type} has no masked-language-model head: set objective.mlm_weight=0")
+    kind: Any = AutoModelForMaskedLM if head == "mlm" else AutoModel
+    whole, keys = kind.from_pretrained(
+        folder,
+        config=config,
+        output_loading_info=True,
+        ignore_mismatched_sizes=True,
+        trust_remote_code=False,
+        **weights,
+        **({"add_pooling_layer": head == "pooler"} if has_pooler and head != "mlm" else {}),
+    )
+    integrity.check_weights(name, folder, whole, keys, fewer_layers=fewer_layers)
+    backbone, missing = whole.base_model, keys["missing_keys"]
+    if head != "mlm":
+        return backbone, own_pooler(name, backbone, missing) if head == "pooler" else None
+    if has_pooler:
+        backbone.pooler = None
+    if new := [key for key in missing if not key.startswith(f"{whole.base_model_prefix}.")]:
+        log.warning("%s has no weights for its language-model head (%s): they are initialised randomly", name, new[0])
+    return backbone, architecture.mlm_head(whole)
 
 
-def own_head(name: str, backbone: Any) -> nn.Module:
-    """The checkpoint's own pooler, taken off. Raises UserError for one that changes nothing (cse.model.export's)."""
+def own_pooler(name: str, backbone: Any, missing: Collection[str]) -> nn.Module:
+    """The checkpoint's own pooler, taken off. missing: names of weights that the checkpoint does not have.
+
+    Raises UserError where it has none, or one that changes nothing (cse.model.export's).
+    """
     (linear,) = [module for module in backbone.pooler.modules() if isinstance(module, nn.Linear)]
-    if torch.equal(linear.weight, torch.eye(len(linear.weight), dtype=linear.weight.dtype)):
+    is_idle = torch.equal(linear.weight, torch.eye(len(linear.weight), dtype=linear.weight.dtype))
+    if is_idle or any(key.startswith("pooler.") for key in missing):
         raise UserError(f"model.pooling={OWN}: {name} has no pooler of its own")
     backbone.pooler = None
     return nn.Sequential(linear, nn.Tanh())
@@ -272,9 +262,6 @@ def locate(name: str) -> str:
 def local_folder(name: str) -> str:
     """The folder of an encoder: as given, or the hub's, downloaded where the cache lacks it. Raises MissingResource."""
     source = locate(name)
-    return source if Path(source).is_dir() or name.startswith(PACKAGE) else str(hub.model(repo_of(name)))
-
-
-def repo_of(name: str) -> hub.Repo:
-    """The repository of an encoder."""
-    return hub.Repo(name, "model", f"model.name={name}", WORKS_HERE)
+    if Path(source).is_dir() or name.startswith(PACKAGE):
+        return source
+    return str(hub.model(hub.Repo(name, "model", f"model.name={name}", WORKS_HERE)))

@@ -1,20 +1,19 @@
-"""What a sentence-transformers folder records of what follows the transformer's layers, and of what precedes them."""
+"""What a sentence-transformers folder records of what follows the transformer's layers, and of what precedes them.
 
+A file that is damaged raises what its reader raises, of which `cse.model.integrity.loading` makes one sentence.
+"""
+
+import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
-from safetensors import SafetensorError
+from pydantic import TypeAdapter
 from torch import nn
 from typing_extensions import TypedDict
 
 from cse.errors import UserError
 from cse.model.pooling import POOLERS
 
-T = TypeVar("T")
-
-FAMILIES = ("bert", "roberta", "distilbert", "xlm-roberta", "albert", "camembert")  # as sentence-transformers asks
 MODES = {
     "cls": "cls",
     "mean": "mean",
@@ -38,31 +37,10 @@ class Ending:
     prefix: str = ""
 
 
-class Module(TypedDict):
-    """An entry of modules.json."""
-
-    type: str
-    path: str
-
-
-class Dense(TypedDict):
-    """config.json of a Dense module."""
-
-    in_features: int
-    out_features: int
-    bias: bool
-    activation_function: str
-
-
-class Lengths(TypedDict, total=False):
-    """sentence_bert_config.json."""
+class Settings(TypedDict, total=False):
+    """sentence_bert_config.json, whose name differs between families, and config_sentence_transformers.json."""
 
     max_seq_length: int | None
-
-
-class Prompts(TypedDict, total=False):
-    """config_sentence_transformers.json."""
-
     prompts: dict[str, str] | None
     default_prompt_name: str | None
 
@@ -70,12 +48,12 @@ class Prompts(TypedDict, total=False):
 def recorded_modules(folder: Path) -> Ending | None:
     """What a sentence-transformers layout says, None where there is no such layout.
 
-    Raises UserError for a module that cse cannot load, and for a file that is damaged.
+    Raises UserError for a module or a pooling that cse does not have.
     """
     if not (folder / "modules.json").is_file():
         return None
-    pooling, head, unit_length, longest = None, None, False, None
-    for module in _read(folder / "modules.json", list[Module]):
+    pooling, head, unit_length = None, None, False
+    for module in json.loads((folder / "modules.json").read_bytes()):
         kind, place = module["type"].rpartition(".")[2], folder / module["path"]
         if kind == "Pooling":
             pooling = pooling_kind(place / "config.json")
@@ -83,22 +61,16 @@ def recorded_modules(folder: Path) -> Ending | None:
             head = dense_head(place)
         elif kind == "Normalize":
             unit_length = True
-        elif kind == "Transformer":
-            longest = longest_text(folder)
-        else:
+        elif kind != "Transformer":
             raise UserError(f"{folder}/modules.json: a {kind} module is not one that cse can load")
     if pooling is None:
         raise UserError(f"{folder}/modules.json names no Pooling: say model.pooling={'|'.join(POOLERS)}")
-    about = folder / "config_sentence_transformers.json"
-    settings = _read(about, Prompts) if about.is_file() else Prompts()
+    settings = Settings()
+    for file in (*sorted(folder.glob("sentence_*_config.json")), folder / "config_sentence_transformers.json"):
+        if file.is_file():
+            settings |= TypeAdapter(Settings).validate_json(file.read_bytes())
     prefix = (settings.get("prompts") or {}).get(settings.get("default_prompt_name") or "", "")
-    return Ending(pooling, head, unit_length, longest, prefix)
-
-
-def longest_text(folder: Path) -> int | None:
-    """The most tokens that are read; None where no file says."""
-    files = [path for family in FAMILIES if (path := folder / f"sentence_{family}_config.json").is_file()]
-    return _read(files[0], Lengths).get("max_seq_length") if files else None
+    return Ending(pooling, head, unit_length, settings.get("max_seq_length"), prefix)
 
 
 def pooling_kind(file: Path) -> str:
@@ -106,7 +78,7 @@ def pooling_kind(file: Path) -> str:
 
     Raises UserError for another pooling.
     """
-    config = _read(file, dict[str, Any])
+    config = json.loads(file.read_bytes())
     chosen = [key for key, value in config.items() if key.startswith("pooling_mode_") and value is True]
     kind = config.get("pooling_mode", chosen[0] if len(chosen) == 1 else None)
     if kind not in MODES:
@@ -115,24 +87,11 @@ def pooling_kind(file: Path) -> str:
 
 
 def dense_head(folder: Path) -> nn.Module:
-    """A Dense module: linear, then its activation. Raises UserError where it is not whole."""
+    """A Dense module: linear, then its activation."""
     from safetensors.torch import load_file
 
-    config = _read(folder / "config.json", Dense)
-    try:
-        linear = nn.Linear(config["in_features"], config["out_features"], bias=config["bias"])
-        weights = load_file(folder / "model.safetensors")
-        linear.load_state_dict({name.removeprefix("linear."): value for name, value in weights.items()})
-        return nn.Sequential(linear, ACTIVATIONS[config["activation_function"].rpartition(".")[2]]())
-    except (OSError, KeyError, RuntimeError, SafetensorError) as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise UserError(f"{folder} is not a whole Dense module ({reason}): take another copy") from error
-
-
-def _read(file: Path, kind: type[T]) -> T:
-    """A JSON file's content. Raises UserError for a file that is missing, or holds something else."""
-    try:
-        return TypeAdapter(kind).validate_json(file.read_bytes())
-    except (OSError, ValidationError) as error:
-        reason = " ".join(str(error).split())
-        raise UserError(f"{file} cannot be read ({reason}): take another copy of the checkpoint") from error
+    config = json.loads((folder / "config.json").read_bytes())
+    linear = nn.Linear(config["in_features"], config["out_features"], bias=config["bias"])
+    weights = load_file(folder / "model.safetensors")
+    linear.load_state_dict({name.removeprefix("linear."): value for name, value in weights.items()})
+    return nn.Sequential(linear, ACTIVATIONS[config["activation_function"].rpartition(".")[2]]())

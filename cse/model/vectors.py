@@ -76,8 +76,7 @@ class WordVectors:
         return None, len(fields) - 1
 
     def _read(self, words: set[str]) -> dict[str, np.ndarray]:
-        """The vectors of those words that are in the file; of a repeated word the first. The form of every line is
-        checked, and the numbers of the words' own lines."""
+        """The vectors of those words that are in the file; of a repeated word the first. Their lines are checked."""
         by_bytes = {word.encode(): word for word in words}
         vectors: dict[str, np.ndarray] = {}
         count = 0
@@ -85,29 +84,21 @@ class WordVectors:
             if not line or (number == 1 and self.announced is not None):
                 continue
             count += 1
-            blanks = line.count(b" ")
-            if blanks != self.dim:
-                # Some of GloVe's words hold blanks (". . ."): never looked up. A number there, or nothing, is a fault.
-                last = line.rsplit(b" ", self.dim)[0].rpartition(b" ")[2]
-                if blanks < self.dim or not last or is_number(last):
-                    raise UserError(f"{self.path}, line {number}: {blanks} numbers, but line 1 promises {self.dim}")
+            word = by_bytes.get(line.partition(b" ")[0])
+            if word is None or word in vectors:
                 continue
-            name, _, numbers = line.partition(b" ")
-            word = by_bytes.get(name)
-            if word is not None and word not in vectors:
-                vectors[word] = self._vector(numbers, number)
+            name, *fields = line.rsplit(b" ", self.dim)
+            more = name.rpartition(b" ")[2]
+            if name != word.encode() and more and not is_number(more):
+                continue  # some of GloVe's words hold blanks (". . ."): never looked up
+            if name != word.encode() or not all(map(is_number, fields)) or len(fields) != self.dim:
+                raise UserError(f"{self.path}, line {number}: not a word and {self.dim} numbers, as line 1 has")
+            vectors[word] = np.array([*map(float, fields)], np.float32)
+            if not np.isfinite(vectors[word]).all():
+                raise UserError(f"{self.path}, line {number}: a vector that is not finite")
         if self.announced not in (None, count):
             raise UserError(f"{self.path}: {count:,} words, but line 1 promises {self.announced:,}; copy it again")
         return vectors
-
-    def _vector(self, numbers: bytes, line: int) -> np.ndarray:
-        try:
-            vector_D = np.array([float(field) for field in numbers.split(b" ")], np.float32)
-        except ValueError as error:
-            raise UserError(f"{self.path}, line {line}: {error}") from error
-        if not np.isfinite(vector_D).all():
-            raise UserError(f"{self.path}, line {line}: a vector that is not finite")
-        return vector_D
 
 
 def is_number(field: bytes) -> bool:

@@ -6,18 +6,13 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from tiny_encoders import ARCHITECTURES, BIDIRECTIONAL, DECODERS
+from tiny_encoders import ARCHITECTURES, BIDIRECTIONAL, DECODERS, tokens_of
 
 from cse.errors import UserError
 from cse.model.export import save_encoder
 from cse.model.load import load_encoder
-from cse.types import Tokens
 
 TEXTS = ["kadan lofel", "migor", "perzu stamon triler nudan kafel", "kadan"]
-
-
-def tokens_of(encoder, texts: list[str], max_length: int = 32) -> Tokens:
-    return encoder.tokenizer.collate(encoder.tokenizer(texts, max_length))
 
 
 def pooling_for(kind: str) -> str:
@@ -42,14 +37,12 @@ def test_dropout_is_found_set_and_exported_as_it_was(tiny, tmp_path, kind):
     assert own
 
 
-@pytest.mark.parametrize("pooling", ["own", "mean"])
 @pytest.mark.parametrize("kind", ARCHITECTURES)
-def test_three_libraries_give_the_same_vectors(tiny, tmp_path, kind, pooling):
+def test_three_libraries_give_the_same_vectors(tiny, tmp_path, kind):
     from sentence_transformers import SentenceTransformer
     from transformers import AutoModel
 
-    pooling = pooling_for(kind) if pooling == "own" else pooling
-    encoder = load_encoder(tiny(kind), pooling, num_layers=1)
+    encoder = load_encoder(tiny(kind), pooling_for(kind), num_layers=1)
     expected = encoder.encode(TEXTS)
     save_encoder(encoder, tmp_path / "best")
     np.testing.assert_allclose(load_encoder(str(tmp_path / "best"), None).encode(TEXTS), expected, atol=1e-5)
@@ -59,7 +52,7 @@ def test_three_libraries_give_the_same_vectors(tiny, tmp_path, kind, pooling):
     with torch.no_grad():
         model = AutoModel.from_pretrained(tmp_path / "best").eval()
         output = model(input_ids=tokens.ids_BT, attention_mask=tokens.mask_BT)
-    if pooling == "cls":
+    if kind in BIDIRECTIONAL:
         np.testing.assert_allclose(output.last_hidden_state[:, 0].numpy(), expected, atol=1e-5)
 
 
@@ -97,31 +90,18 @@ def test_images_and_sound_enter_where_the_layers_take_them(tiny, kind):
     torch.testing.assert_close(together, alone, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("kind", DECODERS)
-def test_the_last_token_is_found_on_either_side_of_padding(tiny, kind):
-    encoder = load_encoder(tiny(kind), "last").eval()
-    ids = torch.tensor([[2, 7, 9, 3]])
-    plain = encoder(Tokens(ids, torch.ones_like(ids))).pooled_BD
-    for before, after in ((0, 3), (3, 0), (1, 2)):
-        padded = torch.nn.functional.pad(ids, (before, after))
-        mask = torch.nn.functional.pad(torch.ones_like(ids), (before, after))
-        torch.testing.assert_close(encoder(Tokens(padded, mask)).pooled_BD, plain, atol=1e-5, rtol=1e-5)
-
-
-@pytest.mark.parametrize("side", ["left", "right"])
-@pytest.mark.parametrize("kind", DECODERS)
-def test_a_tokenizer_that_pads_on_either_side_exports_the_same_vectors(tiny, tmp_path, kind, side):
-    """Qwen3-Embedding's pads left; sentence-transformers follows it, cse pads right."""
+def test_a_tokenizer_that_pads_left_exports_the_same_vectors(tiny, tmp_path):
+    """Qwen3-Embedding's does; sentence-transformers follows it, cse pads right."""
     from sentence_transformers import SentenceTransformer
 
     folder = tmp_path / "given"
-    shutil.copytree(tiny(kind), folder)
+    shutil.copytree(tiny("qwen3"), folder)
     settings = json.loads((folder / "tokenizer_config.json").read_text())
-    (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"padding_side": side}))
+    (folder / "tokenizer_config.json").write_text(json.dumps(settings | {"padding_side": "left"}))
     encoder = load_encoder(str(folder), "last")
     save_encoder(encoder, tmp_path / "best")
     st = SentenceTransformer(str(tmp_path / "best"), device="cpu")
-    assert st.tokenizer.padding_side == side
+    assert st.tokenizer.padding_side == "left"
     np.testing.assert_allclose(st.encode(TEXTS), encoder.encode(TEXTS), atol=1e-5)
 
 
@@ -136,12 +116,14 @@ def test_bidirectional_attention_is_a_switch_that_is_exported(tiny, tmp_path, ki
             assert torch.equal(first[0], first[1]) != switched
 
 
-def test_a_decoder_has_no_first_token_to_read_and_no_masked_language_model(tiny):
-    with pytest.raises(UserError, match=r"model\.pooling=cls: .* use model\.pooling=last"):
-        load_encoder(tiny("qwen3"), "cls")
-    load_encoder(tiny("qwen3"), "cls", bidirectional=True)
-    with pytest.raises(UserError, match=r"objective\.mlm_weight=0"):
-        load_encoder(tiny("qwen3"), "last", mlm=True)
+@pytest.mark.parametrize(("kind", "pooling", "settings", "named"), [
+    ("qwen3", "cls", {}, r"model\.pooling"), ("qwen3", "last", {"mlm": True}, r"objective\.mlm_weight"),
+    ("bert", "cls", {"bidirectional": True}, r"model\.bidirectional"), ("bert", "cls", {"num_layers": 3}, "num_layers"),
+    ("qwen3", "pooler", {}, r"model\.pooling"), ("bert", "pooler", {}, r"model\.pooling"),
+])  # fmt: skip
+def test_what_an_architecture_does_not_have(tiny, kind, pooling, settings, named):
+    with pytest.raises(UserError, match=named):
+        load_encoder(tiny(kind), pooling, **settings)
 
 
 @pytest.mark.parametrize("kind", ["bert", "qwen3"])
@@ -158,20 +140,17 @@ def test_a_prefix_goes_before_every_text_and_into_the_export(tiny, tmp_path, kin
     np.testing.assert_allclose(st.encode(TEXTS), expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["bert", "qwen3"])
-def test_weights_in_bfloat16_give_float32_embeddings(tiny, kind):
-    encoder = load_encoder(tiny(kind), "mean", dtype="bf16")
+def test_weights_in_bfloat16_give_float32_embeddings(tiny):
+    encoder = load_encoder(tiny("bert"), "mean", dtype="bf16")
     assert {p.dtype for p in encoder.backbone.parameters()} == {torch.bfloat16}
     assert encoder(tokens_of(encoder, TEXTS)).pooled_BD.dtype == torch.float32
-    expected = load_encoder(tiny(kind), "mean").encode(TEXTS)
-    np.testing.assert_allclose(encoder.encode(TEXTS), expected, atol=0.1)
+    np.testing.assert_allclose(encoder.encode(TEXTS), load_encoder(tiny("bert"), "mean").encode(TEXTS), atol=0.1)
 
 
 def test_a_new_language_model_head_is_announced(tiny, tmp_path, caplog):
     """A checkpoint without one trains from new weights there: ELECTRA's discriminator, DeBERTa-v3."""
     save_encoder(load_encoder(tiny("electra"), "cls"), tmp_path / "plain")
-    load_encoder(str(tmp_path / "plain"), "cls", mlm=True)
-    assert "has no weights for its language-model head" in caplog.text
-    caplog.clear()
-    load_encoder(tiny("electra"), "cls", mlm=True)
-    assert not caplog.text
+    for folder in (tiny("electra"), str(tmp_path / "plain")):
+        load_encoder(folder, "cls", mlm=True)
+    (said,) = [record.getMessage() for record in caplog.records if record.name == "cse.model.load"]
+    assert str(tmp_path / "plain") in said

@@ -31,16 +31,6 @@ def test_elements_are_independent():
         assert parts.std().item() == pytest.approx(expected, rel=0.15)
 
 
-def test_the_same_state_gives_the_same_mask():
-    state = torch.get_rng_state()
-    first, _ = keep(torch.Size((7, 3)), 0.5, torch.float32)
-    second, _ = keep(torch.Size((7, 3)), 0.5, torch.float32)
-    torch.set_rng_state(state)
-    again, _ = keep(torch.Size((7, 3)), 0.5, torch.float32)
-    assert torch.equal(first, again)
-    assert not torch.equal(first, second)
-
-
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
 def test_add_dropped_is_residual_and_scaled_part(dtype):
     residual, x = torch.randn(5, 8), torch.randn(5, 8, dtype=dtype, requires_grad=True)

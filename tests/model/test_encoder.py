@@ -1,24 +1,18 @@
 """The encoder: what it encodes, how rows go in and out, and the same vectors through three libraries."""
 
-import shutil
-
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from tiny_encoders import tokens_of
 
 from cse.errors import MissingResource, UserError
+from cse.model.encoder import Encoder
 from cse.model.export import check_exportable, save_encoder
 from cse.model.heads import MLPHead
 from cse.model.load import load_encoder
-from cse.training import checkpoint
 from cse.types import Tokens
 
 TEXTS = ["kadan lofel", "migor", "kadan lofel", "perzu stamon triler nudan kafel", "kadan"]
-
-
-def tokens_of(encoder, texts: list[str], max_length: int = 32) -> Tokens:
-    return encoder.tokenizer.collate(encoder.tokenizer(texts, max_length))
 
 
 @pytest.fixture(params=["tiny_bert", "tiny_roberta"])
@@ -45,12 +39,6 @@ def test_encode_sees_each_distinct_sentence_once(tiny_bert, monkeypatch):
     monkeypatch.setattr(encoder, "forward", lambda tokens: rows.append(len(tokens.ids_BT)) or forward(tokens))
     encoder.encode([*TEXTS, "KADAN  lofel"])  # the tokenizer lower-cases and splits: the same ids
     assert sum(rows) == 4
-
-
-def test_long_text_is_cut_to_what_the_positions_hold(folder):
-    encoder = load_encoder(folder, "cls")
-    assert encoder.tokenizer.longest <= 64
-    assert np.isfinite(encoder.encode(["kadan " * 500])).all()
 
 
 def test_from_embeddings_is_the_rest_of_the_encoder(folder):
@@ -91,7 +79,7 @@ def decoder_of(encoder):
 
 
 @pytest.mark.parametrize("kind", ["tiny_bert", "tiny_roberta"])
-def test_an_untied_head_starts_alike_and_goes_its_own_way(kind, request, tmp_path):
+def test_an_untied_head_starts_alike_and_goes_its_own_way(kind, request):
     """SimCSE's authors: the head is a copy, so that its gradient does not reach the embeddings."""
     source = request.getfixturevalue(kind)
     tied, copy = (load_encoder(source, "cls", mlm=True, lm_head=head).eval() for head in (None, "copy"))
@@ -108,13 +96,6 @@ def test_an_untied_head_starts_alike_and_goes_its_own_way(kind, request, tmp_pat
     assert decoder_of(copy).grad[unseen].abs().sum() > 0
     assert words.grad[unseen].abs().sum() == 0
     assert tied.backbone.get_input_embeddings().weight.grad[unseen].abs().sum() > 0
-
-    torch.optim.SGD(copy.parameters(), lr=1.0).step()
-    checkpoint.save(tmp_path, {"encoder": copy}, {}, [checkpoint.random_state()], {"step": 1})
-    resumed = load_encoder(source, "cls", mlm=True, lm_head="copy").eval()
-    checkpoint.restore(checkpoint.read(tmp_path)[0], {"encoder": resumed}, {}, tmp_path)
-    torch.testing.assert_close(masked(resumed), masked(copy), rtol=0, atol=0)
-    assert not torch.equal(decoder_of(resumed), resumed.backbone.get_input_embeddings().weight)
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
@@ -158,47 +139,27 @@ def test_the_checkpoints_own_pooler(folder, tmp_path):
     np.testing.assert_allclose(encoder.encode(TEXTS), output.pooler_output.numpy(), atol=1e-6)
     assert np.abs(encoder.encode(TEXTS) - load_encoder(str(plain), "cls").encode(TEXTS)).max() > 0.1
     save_encoder(load_encoder(folder, "cls"), tmp_path / "without")
-    with pytest.raises(UserError, match=r"model\.pooling=pooler: .* has no pooler of its own"):
+    with pytest.raises(UserError, match=r"model\.pooling=pooler"):
         load_encoder(str(tmp_path / "without"), "pooler")
 
 
 def test_the_most_tokens_travel_with_the_checkpoint(folder, tmp_path):
     encoder = load_encoder(folder, "cls")
+    assert encoder.tokenizer.longest <= 64  # what the positions hold
+    assert np.isfinite(encoder.encode(["kadan " * 500])).all()
     encoder.tokenizer.longest = 7
     save_encoder(encoder, tmp_path / "best")
-    again = load_encoder(str(tmp_path / "best"), None)
-    assert again.tokenizer.longest == 7
-    np.testing.assert_array_equal(again.encode(["kadan " * 6]), again.encode(["kadan " * 5]))
-
-
-def test_hub_name_is_found_in_a_cache(tiny_bert, tmp_path, monkeypatch):
-    """A hub name loads from a local copy in the hub's cache layout, without the hub."""
-    from huggingface_hub import constants
-
-    snapshot = tmp_path / "models--some-lab--tiny-bert" / "snapshots" / ("0" * 40)
-    shutil.copytree(tiny_bert, snapshot)
-    (snapshot.parents[1] / "refs").mkdir()
-    (snapshot.parents[1] / "refs" / "main").write_text("0" * 40)
-    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
-    monkeypatch.setattr("transformers.utils.hub.constants.HF_HUB_CACHE", str(tmp_path), raising=False)
-    encoder = load_encoder("some-lab/tiny-bert", "cls")
-    np.testing.assert_allclose(encoder.encode(TEXTS), load_encoder(tiny_bert, "cls").encode(TEXTS), atol=1e-6)
-
-    weights = load_file(snapshot / "model.safetensors")
-    quantised = {name: value.to(torch.int8) if "query.weight" in name else value for name, value in weights.items()}
-    save_file(quantised, snapshot / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(UserError, match=r"model\.name=some-lab/tiny-bert has whole numbers .*query\.weight"):
-        load_encoder("some-lab/tiny-bert", "cls")
+    assert load_encoder(str(tmp_path / "best"), None).tokenizer.longest == 7
 
 
 def test_refusals(tiny_bert, tmp_path):
-    with pytest.raises(UserError, match=r"records no pooling.*model.pooling=cls"):
+    with pytest.raises(UserError, match=r"model\.pooling"):
         load_encoder(tiny_bert, None)
-    with pytest.raises(UserError, match="but not exported"):
+    with pytest.raises(UserError, match="avg_top2"):
         check_exportable("avg_top2")
     (tmp_path / "empty").mkdir()
-    for name, told in (("nothing", "no such folder"), ("empty", "could not be loaded")):
-        with pytest.raises(MissingResource, match=told):
+    for name in ("nothing", "empty"):
+        with pytest.raises(MissingResource, match=name):
             load_encoder(str(tmp_path / name), "cls")
 
 
@@ -217,7 +178,9 @@ def test_scores_in_float32_do_without_flash_attention(tiny, monkeypatch):
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
     from transformers.masking_utils import sdpa_mask
 
-    monkeypatch.setattr("cse.model.encoder.uses_flash", lambda backbone: backbone.config._attn_implementation == "mine")
+    monkeypatch.setattr(
+        Encoder, "needs_autocast", property(lambda self: self.backbone.config._attn_implementation == "mine")
+    )
     AttentionInterface.register("mine", sdpa_attention_forward)
     AttentionMaskInterface.register("mine", sdpa_mask)
     encoder, seen = load_encoder(tiny("modernbert"), "mean", attention="mine"), []

@@ -30,59 +30,35 @@ def configure(folder: Path, **settings: object) -> None:
     (folder / "config.json").write_text(json.dumps(config | settings))
 
 
-LAYER = "bert.encoder.layer.1.output.dense.weight"
+LAYER, BEYOND = "bert.encoder.layer.1.output.dense.weight", "bert.encoder.layer.2.output.dense.weight"
 
 
-@pytest.mark.parametrize(
-    ("change", "told"),
-    [
-        (
-            lambda t: [t.pop(key) for key in list(t) if ".layer.1." in key],
-            r"has no .*layer\.1\..* and 13 more",
-        ),
-        (lambda t: t.pop(LAYER), r"has no .*layer\.1\.output\.dense\.weight"),
-        (lambda t: t.update({LAYER: torch.zeros(2, 3)}), r"another shape of .*output\.dense\.weight \(2, 3\) for \(32"),
-        (lambda t: t[LAYER][0].fill_(torch.nan), r"NaN or infinity in .*layer\.1\.output\.dense\.weight"),
-        (
-            lambda t: t.update({LAYER: t[LAYER].to(torch.int8)}),
-            r"whole numbers .*layer\.1\.output\.dense\.weight",
-        ),
-        (lambda t: t[LAYER][0, 0].fill_(torch.inf), r"NaN or infinity in .*layer\.1\.output\.dense\.weight"),
-        (
-            lambda t: t.update({"bert.encoder.layer.2.output.dense.weight": torch.zeros(1)}),
-            r"beyond its configuration, bert\.encoder\.layer\.2",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("change", "named"), [
+    (lambda t: [t.pop(key) for key in list(t) if ".layer.1." in key], r"layer\.1\..* and 13 more"),
+    (lambda t: t.pop(LAYER), r"layer\.1\.output\.dense\.weight"),
+    (lambda t: t.update({LAYER: torch.zeros(2, 3)}), r"layer\.1\.output\.dense\.weight \(2, 3\) for \(32"),
+    (lambda t: t[LAYER][0].fill_(torch.nan), r"NaN .*layer\.1\.output\.dense\.weight"),
+    (lambda t: t[LAYER][0, 0].fill_(torch.inf), r"infinity .*layer\.1\.output\.dense\.weight"),
+    (lambda t: t.update({LAYER: t[LAYER].to(torch.int8)}), r"whole numbers .*layer\.1\.output\.dense\.weight"),
+    (lambda t: t.update({BEYOND: torch.zeros(1)}), r"layer\.2\.output"),
+])  # fmt: skip
 @pytest.mark.parametrize("mlm", [False, True])
-def test_tensors_that_are_not_the_models(checkpoint, change, told, mlm):
+def test_tensors_that_are_not_the_models(checkpoint, change, named, mlm):
     edit(checkpoint, change)
-    with pytest.raises(UserError, match=told):
+    with pytest.raises(UserError, match=named):
         load_encoder(str(checkpoint), "cls", mlm=mlm)
 
 
 def test_layers_left_out_on_purpose_and_a_head_that_is_not_used(checkpoint):
+    """Nor is the language-model head of this checkpoint read."""
     assert len(load_encoder(str(checkpoint), "cls", num_layers=1).backbone.encoder.layer) == 1
-    load_encoder(str(checkpoint), "cls")  # its language-model head is not read
-
-
-def test_what_nothing_uses_is_said(checkpoint, caplog):
-    edit(checkpoint, lambda tensors: tensors.update({"mlp.weight": torch.zeros(1)}))
-    load_encoder(str(checkpoint), "cls")
-    assert "has mlp.weight, which nothing uses" in caplog.text
-
-
-def test_a_configuration_of_another_model(checkpoint):
-    configure(checkpoint, hidden_size=48, num_attention_heads=3)
-    with pytest.raises(UserError, match=r"another shape of .* for .*48.* and \d+ more: .*config\.json is another"):
-        load_encoder(str(checkpoint), "cls")
 
 
 @pytest.mark.parametrize("files", [["tokenizer.json"], ["tokenizer.json", "tokenizer_config.json"]])
 def test_no_tokenizer(checkpoint, files):
     for name in files:
         (checkpoint / name).unlink()
-    with pytest.raises(UserError, match=r"has no tokenizer files|could not be loaded"):
+    with pytest.raises(UserError, match=re.escape(str(checkpoint))):
         load_encoder(str(checkpoint), "cls")
 
 
@@ -91,12 +67,12 @@ def test_another_models_tokenizer(checkpoint):
     vocabulary = tokenizer["model"]["vocab"]
     vocabulary |= {f"new{i}": len(vocabulary) + i for i in range(5)}
     (checkpoint / "tokenizer.json").write_text(json.dumps(tokenizer))
-    with pytest.raises(UserError, match=r"its tokenizer has \d+ tokens, but the model embeds \d+"):
+    with pytest.raises(UserError, match=r"tokenizer has \d+ tokens"):
         load_encoder(str(checkpoint), "cls")
 
 
 @pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors"])
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b"\xff\xfe\x00", b'{"hidden_size": "x"}'])
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"hidden_size": "x"}'])
 def test_a_file_that_is_damaged(checkpoint, name, content):
     (checkpoint / name).write_bytes(content)
     with pytest.raises(UserError, match=re.escape(f"model.name={checkpoint}")) as raised:
@@ -104,21 +80,27 @@ def test_a_file_that_is_damaged(checkpoint, name, content):
     assert len(str(raised.value).splitlines()) == 1
 
 
-def test_a_pickle_that_would_run_code(checkpoint, tmp_path):
-    class Evil:
-        def __reduce__(self):
-            return (Path.touch, (tmp_path / "ran",))
+class Evil:
+    def __init__(self, path: Path):
+        self.path = path
 
-    (checkpoint / "model.safetensors").unlink()
-    torch.save({"bert.embeddings.word_embeddings.weight": Evil()}, checkpoint / "pytorch_model.bin")
-    with pytest.raises(UserError, match=r"model\.name="):
-        load_encoder(str(checkpoint), "cls")
-    assert not (tmp_path / "ran").exists()
+    def __reduce__(self):
+        return (Path.touch, (self.path,))
 
 
-def test_code_in_the_checkpoint_does_not_run(checkpoint, tmp_path):
-    configure(checkpoint, auto_map={"AutoConfig": "own.Config", "AutoModel": "own.Model"}, model_type="own")
-    (checkpoint / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
+def pickled(folder: Path, ran: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    torch.save({"bert.embeddings.word_embeddings.weight": Evil(ran)}, folder / "pytorch_model.bin")
+
+
+def programmed(folder: Path, ran: Path) -> None:
+    configure(folder, auto_map={"AutoConfig": "own.Config", "AutoModel": "own.Model"}, model_type="own")
+    (folder / "own.py").write_text(f"open({str(ran)!r}, 'w')\n")
+
+
+@pytest.mark.parametrize("plant", [pickled, programmed])
+def test_code_in_a_checkpoint_does_not_run(checkpoint, tmp_path, plant):
+    plant(checkpoint, tmp_path / "ran")
     with pytest.raises(UserError, match=r"model\.name="):
         load_encoder(str(checkpoint), "cls")
     assert not (tmp_path / "ran").exists()

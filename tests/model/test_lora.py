@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from tiny_encoders import tokens_of
 
 from cse.errors import UserError
 from cse.model.export import save_encoder
@@ -27,17 +28,13 @@ def trained(folder: str, kind: str, **settings):
 
 @pytest.mark.parametrize("kind", ["bert", "modernbert", "qwen3", "gemma"])
 def test_only_the_adapter_is_trained_and_its_dropout_counts(tiny, kind):
-    encoder = load_encoder(tiny(kind), "mean", dropout=0.0, lora=LORA)
+    encoder = trained(tiny(kind), kind, dropout=0.0)
     assert encoder.dropout == 0.2
     names = {name for name, p in encoder.named_parameters() if p.requires_grad}
     assert names
     assert all("lora_" in name for name in names)
     assert not names & frozen_names(encoder)
-    tokens = encoder.tokenizer.collate(encoder.tokenizer(TEXTS, 32))
-    with torch.no_grad():
-        for name, parameter in encoder.named_parameters():
-            if "lora_B" in name:
-                parameter.fill_(0.1)
+    tokens = tokens_of(encoder, TEXTS)
     assert not torch.equal(encoder(tokens).pooled_BD, encoder(tokens).pooled_BD)
 
 
@@ -57,7 +54,7 @@ def test_merged_model_and_adapter_are_exported(tiny, tmp_path, kind):
     np.testing.assert_allclose(st.encode(TEXTS), expected, atol=1e-5)
     base = AutoModel.from_pretrained(tiny(kind)).eval()
     adapted = PeftModel.from_pretrained(base, str(tmp_path / "best" / "adapter")).eval()
-    tokens = encoder.tokenizer.collate(encoder.tokenizer(TEXTS, 32))
+    tokens = tokens_of(encoder, TEXTS)
     with torch.no_grad():
         hidden = adapted(input_ids=tokens.ids_BT, attention_mask=tokens.mask_BT).last_hidden_state
         ours = encoder.eval()(tokens).hidden_BTD
@@ -65,15 +62,11 @@ def test_merged_model_and_adapter_are_exported(tiny, tmp_path, kind):
     torch.testing.assert_close(ours[real], hidden[real], atol=1e-5, rtol=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("lora", "message"),
-    [
-        ({"rank": 4, "alpha": 8}, r"model\.lora\.r: Field required"),
-        ({"r": 0, "alpha": 8}, r"model\.lora\.r: Input should be greater than or equal to 1"),
-        ({"r": 4, "alpha": 8, "dropout": 1}, r"model\.lora\.dropout: Input should be less than 1"),
-        ({"r": 4, "alpha": 8, "targets": ["q_proj"]}, r"model\.lora\.targets=\['q_proj'\]"),
-    ],
-)
-def test_refusals(tiny, lora, message):
-    with pytest.raises(UserError, match=message):
+@pytest.mark.parametrize(("lora", "key"), [
+    ({"rank": 4, "alpha": 8}, r"model\.lora\.r\b"), ({"r": 0, "alpha": 8}, r"model\.lora\.r\b"),
+    ({"r": 4, "alpha": 8, "dropout": 1}, r"model\.lora\.dropout"),
+    ({"r": 4, "alpha": 8, "targets": ["q_proj"]}, r"model\.lora\.targets"),
+])  # fmt: skip
+def test_refusals(tiny, lora, key):
+    with pytest.raises(UserError, match=key):
         load_encoder(tiny("bert"), "cls", lora=lora)

@@ -3,27 +3,29 @@
 import inspect
 
 import pytest
-from hydra import compose, initialize_config_dir
+from toys import composed
 
-from cse.config.groups import CONF_DIR, choices
+from cse.config.groups import choices
 from cse.model.load import load_encoder
 
-CHOICES = choices("model")
 
-
-@pytest.mark.parametrize("model", CHOICES)
+@pytest.mark.parametrize("model", choices("model"))
 def test_every_key_is_an_argument(model):
-    with initialize_config_dir(CONF_DIR, version_base="1.3"):
-        node = compose("train", [f"model={model}", "data=text", "data.path=x"]).model
+    node = composed(f"model={model}", "data=text", "data.path=x").model
     taken = set(inspect.signature(load_encoder).parameters)
     assert {str(key) for key in node} - {"_target_"} == taken - {"dropout", "mlm"}
 
 
-def test_what_the_cards_say():
-    with initialize_config_dir(CONF_DIR, version_base="1.3"):
-        nodes = {name: compose("train", [f"model={name}", "data=text", "data.path=x"]).model for name in CHOICES}
-    assert (nodes["e5_base"].pooling, nodes["e5_base"].prefix) == ("mean", "query: ")
-    assert (nodes["bge_base"].pooling, nodes["bge_base"].prefix) == ("cls", None)
-    assert nodes["qwen3_embedding"].pooling == "last"
-    assert nodes["qwen3_embedding"].prefix.endswith("\nQuery:")
-    assert nodes["modernbert_large"].pooling == nodes["modernbert"].pooling == "mean"
+@pytest.mark.parametrize(("model", "pooling", "prefix"), [
+    ("e5_base", "mean", "query: "), ("bge_base", "cls", None), ("modernbert", "mean", None),
+    ("modernbert_large", "mean", None),
+])  # fmt: skip
+def test_what_the_cards_say(model, pooling, prefix):
+    node = composed(f"model={model}", "data=text", "data.path=x").model
+    assert (node.pooling, node.prefix) == (pooling, prefix)
+
+
+def test_qwens_card_ends_its_prefix_with_the_query():
+    node = composed("model=qwen3_embedding", "data=text", "data.path=x").model
+    assert node.pooling == "last"
+    assert node.prefix.endswith("\nQuery:")

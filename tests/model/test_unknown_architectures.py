@@ -1,15 +1,12 @@
 """What AutoModel loads and cannot be trained is refused in one sentence, before any work."""
 
-import logging
-
 import pytest
 import torch
 from transformers import AutoConfig, AutoModel
 
 from cse.errors import UserError
-from cse.model import integrity
 from cse.model.architecture import POSITIONS_AFTER_PADDING, longest_input
-from cse.model.integrity import KNOWN, check_forward
+from cse.model.integrity import check_forward
 from cse.model.load import load_encoder
 
 SIZES = {"vocab_size": 50, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64,
@@ -26,48 +23,27 @@ def test_an_encoder_with_a_decoder_is_refused(tmp_path, tiny_tokenizer):
     config = AutoConfig.for_model("bart", vocab_size=len(tiny_tokenizer), pad_token_id=0, **sizes)
     AutoModel.from_config(config).save_pretrained(tmp_path)
     tiny_tokenizer.save_pretrained(tmp_path)
-    with pytest.raises(UserError, match=r"model.name=.*: bart is an encoder with a decoder, which cse does not train"):
+    with pytest.raises(UserError, match=f"{tmp_path}: bart"):
         load_encoder(str(tmp_path), "cls")
 
 
-def test_one_that_raises_is_refused_with_its_reason():
-    """X-MOD wants a language for its adapters."""
-    backbone = backbone_of("xmod", languages=["en"])
-    with pytest.raises(UserError, match=r"model.name=lab/x: xmod does not encode 5 tokens \(Input language unknown"):
-        check_forward("lab/x", backbone)
+REFORMER = {"attention_head_size": 16, "feed_forward_size": 64, "attn_layers": ["local"], "axial_pos_embds": False,
+            "is_decoder": False}  # fmt: skip
 
 
-def test_one_with_another_width_than_it_says_is_refused():
-    """Reformer's hidden states are two, one beside the other."""
-    more = {"attention_head_size": 16, "feed_forward_size": 64, "attn_layers": ["local"], "axial_pos_embds": False}
-    with pytest.raises(UserError, match=r"reformer makes \(1, 5, 64\) of 5 tokens, not \(1, 5, 32\)"):
-        check_forward("lab/x", backbone_of("reformer", is_decoder=False, **more))
+@pytest.mark.parametrize(("kind", "more"), [("xmod", {"languages": ["en"]}), ("reformer", REFORMER)])
+def test_one_that_does_not_encode_is_refused(kind, more):
+    """X-MOD wants a language for its adapters; Reformer's hidden states are two, one beside the other."""
+    with pytest.raises(UserError, match=f"lab/x: {kind}"):
+        check_forward("lab/x", backbone_of(kind, **more))
 
 
 def test_one_whose_padding_is_read_is_named(caplog):
     """FNet mixes all positions and has no mask."""
-    with caplog.at_level(logging.WARNING):
-        check_forward("lab/bert", backbone_of("bert"))
-        assert not caplog.text
-        check_forward("lab/fnet", backbone_of("fnet"))
-    assert "model.name=lab/fnet: padding changes the vectors of fnet (here by " in caplog.text
-
-
-@pytest.mark.parametrize("kind", KNOWN)
-def test_one_that_is_loaded_without_a_trial_would_pass_it(caplog, kind):
-    more = {"qwen3": {"num_key_value_heads": 1, "head_dim": 16}, "modernbert": {"pad_token_id": 0}}
-    with caplog.at_level(logging.WARNING):
-        check_forward(kind, backbone_of(kind, **more.get(kind, {})))
-    assert "padding changes" not in caplog.text
-
-
-def test_only_architectures_that_are_not_known_are_tried(tiny, monkeypatch):
-    tried = []
-    monkeypatch.setattr(integrity, "check_forward", lambda name, backbone: tried.append(name))
-    bert, albert = tiny("bert"), tiny("albert")
-    load_encoder(bert, "cls")
-    load_encoder(albert, "cls")
-    assert tried == [albert]
+    check_forward("lab/bert", backbone_of("bert"))
+    assert not caplog.text
+    check_forward("lab/fnet", backbone_of("fnet"))
+    assert "lab/fnet" in caplog.text
 
 
 @pytest.mark.parametrize("kind", POSITIONS_AFTER_PADDING)

@@ -49,14 +49,6 @@ def test_what_it_was_fitted_on_becomes_white(kind):
         assert layer.matrix_Dn == pytest.approx(layer.matrix_Dn.T, abs=1e-9)
 
 
-def test_the_first_components_carry_the_most_variance():
-    x_ND = sample()
-    layer = Whitening("pca", 8).fit(x_ND)
-    scales_n = np.linalg.norm(layer.matrix_Dn, axis=0)  # 1 / standard deviation along the component
-    expected = sorted(np.linalg.eigvalsh(np.cov(x_ND.T)), reverse=True)[:8]
-    assert scales_n**-2 == pytest.approx(expected)
-
-
 def test_chunks_and_float32_change_nothing(monkeypatch):
     x_ND = sample()
     whole = Whitening("pca", 8).fit(x_ND)
@@ -74,13 +66,7 @@ def test_channels_without_variance_stay_finite():
     assert np.isfinite(Whitening("zca", None).fit(x_ND)(x_ND)).all()
 
 
-@pytest.mark.parametrize(
-    ("kind", "components", "rows", "message"),
-    [
-        ("pca", 49, 200, "whitening.components=49: the embeddings have 48; use 1 to 48, or null for all"),
-        ("pca", None, 48, "whitening to 48 components needs more than 48 sentences to fit on, not 48"),
-    ],
-)
-def test_what_cannot_be_fitted_is_refused(kind, components, rows, message):
-    with pytest.raises(UserError, match=message):
-        Whitening(kind, components).fit(sample()[:rows])
+@pytest.mark.parametrize(("components", "rows"), [(49, 200), (None, 48)])
+def test_what_cannot_be_fitted_is_refused(components, rows):
+    with pytest.raises(UserError, match="48"):
+        Whitening("pca", components).fit(sample()[:rows])
