@@ -11,7 +11,6 @@ serves all of them; what is given up is the overlap of that message with the bac
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -40,17 +39,16 @@ def world_size() -> int:
 def explain_lost_process(advice: Callable[[], str]) -> Iterator[None]:
     """Raise RunError where a collective of the block fails as another process of the run is gone.
 
-    advice: gives the end of the sentence. Which process it was is known between two; the launcher knows it of more.
+    advice: gives the end of the sentence.
     """
     try:
         yield
     except RuntimeError as error:
-        world = world_size()
-        if world == 1 or not any(sign in str(error) for sign in LOST):
+        if world_size() == 1 or not any(sign in str(error) for sign in LOST):
             raise
-        which = f"process {1 - dist.get_rank()}" if world == 2 else "another process"
         raise RunError(
-            f"{which} of {world} has ended (killed, as memory is short?), and none goes on without it; {advice()}"
+            f"another of the {world_size()} processes has ended (killed, as memory is short?), and none goes on "
+            f"without it; {advice()}"
         ) from error
 
 
@@ -85,16 +83,13 @@ def gather_views(views: list[Encoded], scale: str) -> list[Encoded]:
     def gather(x: T) -> T:
         return _Gather.apply(x, scale) if isinstance(x, Tensor) else x
 
-    return [
-        replace(
-            view,
-            pooled_BD=gather(view.pooled_BD),
-            hidden_BTD=None,
-            mlm_nll_B=gather(view.mlm_nll_B) if scale == "exact" else view.mlm_nll_B,
-            mlm_count_B=gather(view.mlm_count_B) if scale == "exact" else view.mlm_count_B,
-        )
-        for view in views
-    ]
+    gathered = []
+    for view in views:
+        nll_B, count_B = view.mlm_nll_B, view.mlm_count_B
+        if scale == "exact":
+            nll_B, count_B = gather(nll_B), gather(count_B)
+        gathered.append(Encoded(gather(view.pooled_BD), mlm_nll_B=nll_B, mlm_count_B=count_B))
+    return gathered
 
 
 def average_gradients(modules: Iterable[nn.Module], shrunk: Iterable[nn.Module] = ()) -> None:

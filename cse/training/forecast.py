@@ -52,28 +52,22 @@ def forecast(training: Training) -> Forecast:
             seconds.append(seconds_of(step))
     timed = seconds[1:] or seconds
     dev_score, last_scores = scoring_seconds(training)
-    return Forecast(
-        step=fmean(timed),
-        dev_score=dev_score,
-        last_scores=last_scores,
-        memory=peak(training.accelerator.device),
-        flop=counter.get_total_flops(),
-        steps=len(timed),
-    )
+    memory, flop = peak(training.accelerator.device), counter.get_total_flops()
+    return Forecast(fmean(timed), dev_score, last_scores, memory, flop, len(timed))
 
 
 def scoring_seconds(training: Training) -> tuple[float, float]:
     """Seconds to encode what one dev score asks for, and what is scored at the end beside it."""
     dev: set[str] = set()
-    rng = np.random.default_rng(0)
+    rng, evaluators = np.random.default_rng(0), training.parts.evaluators
 
     def ask(texts: list[str]) -> np.ndarray:
         dev.update(texts)
         return rng.standard_normal((len(texts), training.parts.encoder.dim), np.float32)
 
     for name in training.watched:
-        training.parts.evaluators[name](ask, "dev")
-    last = {text for evaluator in training.parts.evaluators.values() for text in evaluator.texts()} - dev
+        evaluators[name](ask, "dev")
+    last = {text for evaluator in evaluators.values() for text in evaluator.texts()} - dev
     return encoding_seconds(training, dev), encoding_seconds(training, last)
 
 

@@ -18,12 +18,12 @@ from torch import nn
 from cse.data.prefetch import WORKER_DIED, reset_worker_handler
 from cse.errors import Interrupted, RunError, UserError
 from cse.eval.score import MemoizedEncode, score
-from cse.training import checkpoint, compilation
+from cse.training import checkpoint
 from cse.training.distributed import Agreement, follow_encoding, gather_objects, lead_encoding, world_size
 from cse.training.progress import Progress
 from cse.training.settings import Outcome, Parts, no_such_score, watched
 from cse.training.signals import Signals
-from cse.training.update import Metrics, Update, geometry
+from cse.training.update import Metrics, Update, check_settings, geometry
 from cse.training.watch import Watch
 from cse.types import Batch
 
@@ -54,7 +54,7 @@ class Training:
             raise UserError(f"trainer.accumulate={trainer.accumulate}: an epoch has {batches.steps_per_epoch} batches")
         self.planned = max(1, round(trainer.epochs * self.epoch_steps))
         self.steps = min(trainer.max_steps or self.planned, self.planned)
-        compilation.check_settings(trainer, parts.encoder, accelerator.mixed_precision)
+        check_settings(trainer, parts.encoder, accelerator.mixed_precision)
         self.update = Update(parts, self.modules, accelerator, steps=trainer.schedule_steps or self.planned)
         self.watched = watched(trainer, parts.evaluators)
         self.dev_data = {name: parts.evaluators[name].provenance().get("files", {}) for name in self.watched}
@@ -109,7 +109,8 @@ class Training:
                 stop.ask()
                 values, views = self.update(self.step, batches, aux_batches)
                 # reading a number waits for the device, so nothing is read on steps that are not logged
-                metrics = self._read({**values, **geometry(views)}) if logged else {}
+                told: Metrics = {**values, **geometry(views)} if logged else {}
+                metrics = {f"train/{name}": float(value) for name, value in told.items()}
                 self.step += 1
                 self.watch.add(self.step, values)
                 self.seconds += time.perf_counter() - started
@@ -136,14 +137,7 @@ class Training:
     def outcome(self) -> Outcome:
         """What the run has come to at this step."""
         rate = self.tokens / self.seconds if self.seconds else 0.0
-        return Outcome(
-            steps=self.step,
-            best_step=self.best_step,
-            best_score=self.best_score,
-            seconds=self.seconds,
-            tokens_per_second=rate,
-            curve=self.curve,
-        )
+        return Outcome(self.step, self.best_step, self.best_score, self.seconds, rate, self.curve)
 
     @contextmanager
     def _explain_dead_worker(self) -> Iterator[None]:
@@ -163,12 +157,11 @@ class Training:
     def encode(self) -> MemoizedEncode:
         """The encoder as it is at this step, with the head that it is tested with; each text is encoded once."""
         if self.encoding is None or self.encoding[0] != self.step:
-            encode = partial(
-                self.parts.encoder.encode,
-                head=self.parts.objective.test_head(),
-                precision=self.trainer.eval_precision,
+            head, precision = self.parts.objective.test_head(), self.trainer.eval_precision
+            self.encoding = (
+                self.step,
+                MemoizedEncode(partial(self.parts.encoder.encode, head=head, precision=precision)),
             )
-            self.encoding = self.step, MemoizedEncode(encode)
         return self.encoding[1]
 
     def known(self, step: int) -> Mapping[str, np.ndarray]:
@@ -239,9 +232,6 @@ class Training:
             return False
         self.best_step, self.best_score = self.step, value
         return True
-
-    def _read(self, metrics: Metrics) -> Scores:
-        return {f"train/{name}": float(value) for name, value in metrics.items()}
 
     def _log(self, log: Callback, metrics: Scores) -> None:
         if self.accelerator.is_main_process:

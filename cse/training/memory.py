@@ -11,7 +11,7 @@ from omegaconf import DictConfig
 
 from cse.errors import RunError
 
-CPU_MESSAGES = ("DefaultCPUAllocator", "not enough memory")  # in a RuntimeError that torch raises on a CPU
+MESSAGES = ("out of memory", "DefaultCPUAllocator", "not enough memory")  # of torch, on a GPU and on a CPU
 
 
 def peak(device: torch.device) -> int:
@@ -33,8 +33,8 @@ def explain_out_of_memory(cfg: DictConfig) -> Iterator[None]:
     """Turn running out of memory in the block into a RunError with the settings that need less. cfg: the run's."""
     try:
         yield
-    except (RuntimeError, MemoryError) as error:
-        if not is_out_of_memory(error):
+    except (RuntimeError, MemoryError) as error:  # torch's are of the first, Python's and numpy's of the second
+        if isinstance(error, RuntimeError) and not any(words in str(error) for words in MESSAGES):
             raise
         trainer, checkpointing = cfg.trainer, str(cfg.model.gradient_checkpointing).lower()
         fewer = max(1, (trainer.chunk or trainer.batch_size) // 8)
@@ -43,10 +43,3 @@ def explain_out_of_memory(cfg: DictConfig) -> Iterator[None]:
             "the same loss and gradient in the memory of so many rows; model.gradient_checkpointing=true (now "
             f"{checkpointing}) and a smaller trainer.max_length (now {trainer.max_length}) save more"
         ) from error
-
-
-def is_out_of_memory(error: Exception) -> bool:
-    """Whether the error is torch's on a GPU, its RuntimeError on a CPU, or Python's or numpy's MemoryError."""
-    if isinstance(error, torch.OutOfMemoryError | MemoryError):
-        return True
-    return any(message in str(error) for message in CPU_MESSAGES)

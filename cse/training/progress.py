@@ -3,6 +3,7 @@
 import logging
 import time
 from contextlib import ExitStack
+from typing import Self
 
 from cse.progress import live
 
@@ -14,11 +15,10 @@ class Progress:
 
     def __init__(self, total: int, first: int, shown: bool):
         self.total, self.first, self.shown = total, first, shown
-        self.stack = ExitStack()
         self.latest: dict[str, float] = {}
 
-    def __enter__(self) -> "Progress":
-        self.started = time.monotonic()
+    def __enter__(self) -> Self:
+        self.started, self.stack = time.monotonic(), ExitStack()
         self.bars = self.stack.enter_context(live(transient=False)) if self.shown else None
         if self.bars is not None:
             self.task = self.bars.add_task(f"step {self.first}/{self.total}", total=self.total, completed=self.first)
@@ -33,18 +33,15 @@ class Progress:
         On a terminal the latest value of each is shown; elsewhere a line has those of its own step only.
         """
         self.latest |= numbers
+        where, done = f"step {step}/{self.total}  ", step - self.first
         if self.bars is not None:
-            words = f"step {step}/{self.total}  {format_numbers(self.latest)}"
-            self.bars.update(self.task, completed=step, description=words)
+            self.bars.update(self.task, completed=step, description=where + in_words(self.latest))
         elif self.shown:
-            done = step - self.first
             left = (time.monotonic() - self.started) / done * (self.total - step) if done else 0.0
-            log.info(
-                "step %d/%d  %s%s", step, self.total, format_numbers(numbers), f"  {left:.0f} s left" if done else ""
-            )
+            log.info("%s%s%s", where, in_words(numbers), f"  {left:.0f} s left" if done else "")
 
 
-def format_numbers(numbers: dict[str, float]) -> str:
+def in_words(numbers: dict[str, float]) -> str:
     """The numbers in one line, rounded."""
     forms = {"loss": "loss {:.4g}", "tokens/s": "{:,.0f} tokens/s"}
     return "  ".join(forms.get(name, f"{name} {{:.2f}}").format(value) for name, value in numbers.items())

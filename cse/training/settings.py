@@ -83,32 +83,25 @@ def watched(trainer: Trainer, evaluators: Mapping[str, Evaluator]) -> list[str]:
 
     Raises UserError for a score that none of them gives. They need not be prepared.
     """
-    select, watch = trainer.select, list(trainer.watch)
-    able = {name: one for name, one in evaluators.items() if "dev" in one.splits}
-    names = {f"dev/{name}/{score}" for name, one in able.items() for score in one.scores("dev")}
-    split, _, rest = (select or "").partition("/")
-    name = rest.partition("/")[0]
-    if select is not None and (split != "dev" or name not in able):
-        choices = (", ".join(f"dev/{key}/..." for key in able) or "none") + nearest(select, names)
-        raise UserError(
-            f"trainer.select={select}: no evaluator of this run gives it (dev scores: {choices}); "
-            "add one to eval=[...], or trainer.select=null to keep the last step"
-        )
-    own = [score for score in names if score.startswith(f"dev/{name}/")]
-    if select is not None and own and select not in own:
-        raise no_such_score(select, own)
-    if unable := [one for one in watch if one not in able]:
-        raise UserError(f"trainer.watch={watch}: {unable[0]} gives no dev score (those that do: {', '.join(able)})")
-    return list(dict.fromkeys([name, *watch] if select is not None else watch))
+    select = trainer.select
+    able = {name: one.scores("dev") for name, one in evaluators.items() if "dev" in one.splits}
+    scores = [f"dev/{name}/{score}" for name, names in able.items() for score in names or ("...",)]
+    if unable := [name for name in trainer.watch if name not in able]:
+        raise UserError(f"trainer.watch={unable}: gives no dev score (those that do: {', '.join(able)})")
+    if select is None:
+        return list(dict.fromkeys(trainer.watch))
+    split, _, rest = select.partition("/")
+    name, _, score = rest.partition("/")
+    if split != "dev" or name not in able or (able[name] and score not in able[name]):
+        raise no_such_score(select, scores)
+    return list(dict.fromkeys([name, *trainer.watch]))
 
 
 def no_such_score(select: str, scores: Collection[str]) -> UserError:
     """The one sentence for a selecting score that is not among these."""
-    there = ", ".join(sorted(scores))
-    return UserError(f"trainer.select={select}: there is no such score{nearest(select, scores)}; there are {there}")
-
-
-def nearest(select: str, scores: Collection[str]) -> str:
-    """The words `; did you mean SCORE?`, or nothing."""
     close = get_close_matches(select, sorted(scores), 1)
-    return f"; did you mean {close[0]}?" if close else ""
+    hint = f"; did you mean {close[0]}?" if close else ""
+    return UserError(
+        f"trainer.select={select}: no evaluator of this run gives it{hint}; there are {', '.join(scores) or 'none'}: "
+        "add one to eval=[...], or trainer.select=null to keep the last step"
+    )

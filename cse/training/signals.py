@@ -74,16 +74,14 @@ class Signals:
         """Handle a signal, as Python calls it."""
         if os.getpid() != self.process:  # a data worker, which goes with its parent
             return
-        if self.requested is not None:
-            if time.monotonic() - self.requested_at > REPEATED_WITHIN:
-                signal.signal(number, signal.SIG_DFL)
-                os.kill(self.process, number)
-            return
-        self.note(number)
-        if self.waits:
-            name = signal.Signals(number).name
-            log.info("%s: saving and stopping; a second one ends at once", name)
-        self.raise_if_due()
+        if self.requested is None:
+            self.note(number)
+            if self.waits:
+                log.info("%s: saving and stopping; a second one ends at once", signal.Signals(number).name)
+            self.raise_if_due()
+        elif time.monotonic() - self.requested_at > REPEATED_WITHIN:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(self.process, number)
 
 
 class SignalForwarder(Signals):

@@ -3,17 +3,19 @@
 import math
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import torch
 from accelerate import Accelerator
 from accelerate.optimizer import AcceleratedOptimizer
 from torch import Tensor, nn
 
+from cse.errors import UserError
 from cse.eval.geometry import alignment, effective_rank, uniformity
-from cse.training import compilation, optim
+from cse.model.encoder import Encoder
+from cse.training import optim
 from cse.training.distributed import average_gradients
-from cse.training.settings import Parts
+from cse.training.settings import Parts, Trainer
 from cse.training.step import Chunks, chunked_step, plain_step
 from cse.types import AuxModality, Batch, Encoded
 
@@ -32,7 +34,7 @@ class Update:
         self.trainer, self.aux = parts.trainer, parts.aux
         self.encoder, self.objective = parts.encoder, parts.objective
         self.modules, self.accelerator, self.steps = modules, accelerator, steps
-        self.text_encoder = compilation.compiled(self.encoder) if self.trainer.compile else self.encoder
+        self.text_encoder = compiled(self.encoder) if self.trainer.compile else self.encoder
         self.text_step = partial(plain_step, scale=self.trainer.gather_scale)
         if self.trainer.chunk is not None or self.trainer.chunk_tokens is not None:
             chunks = Chunks(self.trainer.chunk, self.trainer.chunk_tokens)
@@ -123,6 +125,26 @@ class Update:
                 no_decay=no_decay,
             )
         )
+
+
+def check_settings(trainer: Trainer, encoder: Encoder, precision: str) -> None:
+    """Raise UserError for a path through the encoder that would be wrong or cannot be had. precision: Accelerate's."""
+    if trainer.compile and (trainer.chunk is not None or trainer.chunk_tokens is not None):
+        raise UserError(
+            "trainer.compile=true with trainer.chunk or trainer.chunk_tokens: a chunk is encoded twice, and compiled "
+            "code need not draw the same dropout twice, so the gradient could be wrong; choose one"
+        )
+    if encoder.needs_autocast and precision == "no":
+        raise UserError(
+            f"model.attention={encoder.backbone.config._attn_implementation} computes in bf16 and fp16 alone, and this "
+            "run trains in fp32: set trainer.precision=bf16 (a GPU), or leave it out"
+        )
+
+
+def compiled(encoder: Encoder, backend: str = "inductor") -> nn.Module:
+    """The encoder as steps on text call it with trainer.compile; no card has run it yet. backend: torch.compile's."""
+    encoder.packed = False  # which makes shapes of its own for every batch
+    return cast(nn.Module, torch.compile(encoder, backend=backend))
 
 
 def geometry(views: list[Encoded]) -> dict[str, float]:

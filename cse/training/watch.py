@@ -67,17 +67,17 @@ class Watch:
             )
         if not metrics:
             return
-        step, rank = int(metrics["train/step"]), metrics["train/effective_rank"]
+        step, rank, loss = int(metrics["train/step"]), metrics["train/effective_rank"], metrics["train/loss"]
         if self.trainer.stop_on_collapse and rank < COLLAPSED_RANK:
-            shows = self._keep_rows(step, f"the embeddings collapsed to one direction, effective rank {rank:.3f}")
-            raise RunError(
-                f"the embeddings collapsed to one direction by step {step} (effective rank {rank:.3f}); {where}. Lower "
-                f"trainer.lr, or trainer.stop_on_collapse=false; {shows}"
+            what = f"the embeddings collapsed to one direction, effective rank {rank:.3f}"
+            shows = self._keep_rows(step, what)
+            advice = "Lower trainer.lr, or trainer.stop_on_collapse=false"
+            raise RunError(f"{what}, by step {step}; {where}. {advice}; {shows}")
+        if step > self.trainer.warmup and self._is_stuck(loss):
+            what = f"the loss has been {loss:.6g} for {CONSTANT} logged steps"
+            log.warning(
+                "step %d: %s; is trainer.lr too low, or all learnt? %s", step, what, self._keep_rows(step, what)
             )
-        if step > self.trainer.warmup and self._is_stuck(metrics["train/loss"]):
-            words = f"the loss has been {metrics['train/loss']:.6g} for {CONSTANT} logged steps"
-            shows = self._keep_rows(step, words)
-            log.warning("step %d: %s; is trainer.lr too low, or all learnt? %s", step, words, shows)
 
     def check_scores(self, curve: Curve) -> None:
         """Warn, once, where the selecting score has not risen for `trainer.patience` evaluations."""

@@ -58,18 +58,3 @@ def test_the_first_step_counts_work_and_the_others_time(monkeypatch, enough, ste
     monkeypatch.setattr(forecast.time, "perf_counter", lambda: now[0])
     found = forecast.forecast(Steps(now))
     assert (found.step, found.steps, found.flop) == (seconds, steps, 2 * 3 * 4 * 5)
-
-
-def test_a_sample_of_texts_stands_for_all_of_them(monkeypatch):
-    """A second for each character: every n-th text in order of length has their mean."""
-    now = [0.0]
-    monkeypatch.setattr(forecast, "SAMPLE", 10)
-    monkeypatch.setattr(forecast.time, "perf_counter", lambda: now[0])
-
-    def encode(texts):
-        now[0] += sum(map(len, texts))
-
-    training = SimpleNamespace(encode=lambda: SimpleNamespace(encode=encode))
-    texts = ["x" * length for length in range(1, 101)]
-    assert forecast.encoding_seconds(training, texts) == pytest.approx(sum(map(len, texts)), rel=0.1)
-    assert forecast.encoding_seconds(training, []) == 0.0

@@ -50,11 +50,3 @@ def test_each_process_encodes_its_share(tmp_path):
     assert found[0] == [*TEXTS[::2], TEXTS[0], *TEXTS[:4:2]]
     assert found[1] == [*TEXTS[1::2], *TEXTS[1:4:2]]
     assert (found["agreed by 0"], found["agreed by 1"]) == (10, 10)
-
-
-def test_one_process_encodes_alone():
-    def encode(texts: list[str]) -> np.ndarray:
-        return np.zeros((len(texts), 1), np.float32)
-
-    with lead_encoding(encode, nullcontext) as shared:
-        assert shared is encode

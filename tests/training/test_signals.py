@@ -33,39 +33,29 @@ def test_a_signal_outside_a_step_ends_the_work_at_once(number):
 
 
 def test_a_signal_inside_a_step_waits_for_its_end_and_for_no_scoring():
-    finished = []
-
-    def step() -> None:
-        with Signals(str) as listening, listening.waiting(True):
-            send(signal.SIGUSR1)
-            finished.append(listening.requested)
-            with pytest.raises(Interrupted), listening.waiting(False):
-                finished.append("scored")
-            with listening.waiting(True):
-                finished.append("saved")
-
-    with pytest.raises(Interrupted):
-        step()
-    assert finished == [signal.SIGUSR1, "saved"]
-
-
-def test_scoring_inside_a_step_is_ended_at_once():
     reached = []
 
     def score(listening: Signals) -> None:
         with listening.waiting(False):
-            send(signal.SIGTERM)
+            send(signal.SIGUSR1)
             reached.append("scored")
 
-    def step() -> None:
+    def step_that_scores() -> None:
         with Signals(str) as listening, listening.waiting(True):
             with pytest.raises(Interrupted):
                 score(listening)
-            reached.append("saved")
+            with listening.waiting(True):
+                reached.append("saved")
 
-    with pytest.raises(Interrupted):
-        step()
-    assert reached == ["saved"]
+    def step() -> None:
+        with Signals(str) as listening, listening.waiting(True):
+            send(signal.SIGTERM)
+            reached.append(listening.requested)
+
+    for work in (step_that_scores, step):
+        with pytest.raises(Interrupted):
+            work()
+    assert reached == ["saved", signal.SIGTERM]
 
 
 def test_the_same_signal_told_twice_is_one_and_a_later_one_ends_the_process(monkeypatch):

@@ -1,9 +1,8 @@
 """Chunked steps are plain steps: same loss, same gradient, for every objective."""
 
-import json
-
 import pytest
 import torch
+from killed import logged
 from objectives import DIM, OBJECTIVES, ToyEncoder, batch_for, make
 
 from cse.model.load import load_encoder
@@ -56,20 +55,14 @@ def test_chunks_replay_their_dropout(name):
         longest = int(tokens.mask_BT[i : i + 5].sum(1).max())
         cut = [None if x is None else x[i : i + 5, :longest] for x in (tokens.ids_BT, tokens.mask_BT, tokens.labels_BT)]
         pieces.append(encoder(Tokens(*cut)))
-    joined = [
-        None if getattr(pieces[0], field) is None else torch.cat([getattr(piece, field) for piece in pieces])
-        for field in ("pooled_BD", "mlm_nll_B", "mlm_count_B")
-    ]
-    starts = [sum(batch.sizes[:i]) for i in range(len(batch.sizes))]
-    views = [
-        Encoded(joined[0][a : a + n], None, *(None if x is None else x[a : a + n] for x in joined[1:]))
-        for a, n in zip(starts, batch.sizes, strict=True)
-    ]
+    columns = [[getattr(piece, name) for piece in pieces] for name in ("pooled_BD", "mlm_nll_B", "mlm_count_B")]
+    joined = [None if column[0] is None else torch.cat(column).split(batch.sizes) for column in columns]
+    pooled, nll, count = ([None] * len(batch.sizes) if parts is None else parts for parts in joined)
+    views = [Encoded(*row) for row in zip(pooled, [None] * len(batch.sizes), nll, count, strict=True)]
     whole = objective(views)
     whole.total.backward()
     assert loss.total.item() == pytest.approx(whole.total.item(), rel=1e-9)
-    for a, b in zip(chunked, gradients(encoder, objective), strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-8, atol=1e-10)
+    torch.testing.assert_close(chunked, gradients(encoder, objective), rtol=1e-8, atol=1e-10)
     assert torch.equal(state, torch.get_rng_state()), "the chunked step has to draw as often as the forward alone"
 
 
@@ -100,14 +93,12 @@ def test_chunks_of_tokens_hold_every_row_once_within_their_size(tokens):
     assert len(pieces) < len(lengths_B) or tokens < 8
 
 
-def test_a_run_in_chunks_of_tokens_is_the_run_in_one(small_run, cse_train, tmp_path, monkeypatch):
+def test_a_run_in_chunks_of_tokens_is_the_run_in_one(small_run, cse_train, tmp_path):
     """The same losses, without dropout."""
     common = [*small_run, "augmentation=shuffle", "augmentation.model_dropout=0.0", "trainer.select=null"]
     losses = []
     for more in ("trainer.chunk_tokens=null", "trainer.chunk_tokens=40"):
-        folder = tmp_path / more
-        assert cse_train([*common, more, f"hydra.run.dir='{folder}'"]) == 0
-        events = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
-        losses.append([event["train/loss"] for event in events if "train/loss" in event])
+        assert cse_train([*common, more, f"hydra.run.dir='{tmp_path}/{more}'"]) == 0
+        losses.append([event["train/loss"] for event in logged(tmp_path / more) if "train/loss" in event])
     assert len(losses[0]) == 6
     assert losses[0] == pytest.approx(losses[1], rel=1e-4)
