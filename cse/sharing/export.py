@@ -86,13 +86,11 @@ def export(
 
 def copy(source: Path, target: Path, left_out: set[str]) -> None:
     """Copy a folder's content into an existing folder, except its direct children with the names in left_out."""
-    for one in source.iterdir():
-        if one.name in left_out:
-            continue
-        if one.is_dir():
-            shutil.copytree(one, target / one.name, copy_function=shutil.copyfile)
-        else:
-            shutil.copyfile(one, target / one.name)
+
+    def ignored(folder: str, _: list[str]) -> set[str]:
+        return left_out if Path(folder) == source else set()
+
+    shutil.copytree(source, target, ignore=ignored, copy_function=shutil.copyfile, dirs_exist_ok=True)
 
 
 def set_base_model(file: Path, record: Json) -> None:

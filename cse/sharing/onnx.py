@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from cse.errors import MissingResource, RunError
+from cse.errors import MissingResource, RunError, first_line
 
 if TYPE_CHECKING:  # importing transformers takes seconds
     from transformers import PreTrainedModel
@@ -74,8 +74,9 @@ def write_onnx(source: Path, folder: Path) -> None:
         assert program is not None
         program.save(file)
     except (RuntimeError, torch.onnx.errors.OnnxExporterError) as error:  # an architecture that it cannot trace
-        reason = str(error).strip().splitlines()[0]
-        raise RunError(f"--onnx: torch cannot export {type(encoder.backbone).__name__} ({reason})") from error
+        raise RunError(
+            f"--onnx: torch cannot export {type(encoder.backbone).__name__} ({first_line(error)})"
+        ) from error
     difference = max(largest_difference(file, encoder, texts) for texts in (TEXTS, TEXTS[:1], [*TEXTS, "a " * 60]))
     if not difference <= TOLERANCE:
         raise RunError(f"--onnx: onnxruntime's numbers are off by {difference:.1e}, more than {TOLERANCE:g}")

@@ -28,24 +28,16 @@ def entries(record: Json) -> Iterator[tuple[str, EvalResultEntry]]:
         if (value := scores.get(f"test/sts/{task}/spearman")) is not None:
             notes = "cse, eval=sts: Spearman x100 of cosines over all pairs, SentEval's copy of the text"
             yield name, EvalResultEntry(repo, f"{name}_default_test", round(value, 5), notes=notes)
+    name, repo = "STSBenchmarkMultilingualSTS", str(stsb_multi.ABOUT.repo)
     for language in stsb_multi.LANGUAGES:
         if (value := scores.get(f"test/stsb_multi/{language}/spearman")) is not None:
-            name = "STSBenchmarkMultilingualSTS"
             notes = "cse, eval=stsb_multi: Spearman x100 of cosines"
-            yield (
-                name,
-                EvalResultEntry(str(stsb_multi.ABOUT.repo), f"{name}_{language}_test", round(value, 5), notes=notes),
-            )
+            yield name, EvalResultEntry(repo, f"{name}_{language}_test", round(value, 5), notes=notes)
     for task, about in sources.get("mteb", {}).get("tasks", {}).items():
-        value = scores.get(f"test/mteb/{task}/{about['metric']}")
-        if value is not None and about["dataset"]:
-            notes = f"cse through {sources['mteb']['protocol']}"
-            yield (
-                task,
-                EvalResultEntry(
-                    about["dataset"], task, round(value, 5), dataset_revision=about["revision"], notes=notes
-                ),
-            )
+        value, repo = scores.get(f"test/mteb/{task}/{about['metric']}"), about["dataset"]
+        if value is not None and repo:
+            notes, revision = f"cse through {sources['mteb']['protocol']}", about["revision"]
+            yield task, EvalResultEntry(repo, task, round(value, 5), dataset_revision=revision, notes=notes)
 
 
 def write_eval_results(folder: Path, records: list[Json]) -> None:

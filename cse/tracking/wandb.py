@@ -26,7 +26,6 @@ from cse.tracking.about import About
 
 log = logging.getLogger(__name__)
 
-OURS: dict[str, str] = {}  # the variables of the environment that a run in this process has set
 RESULTS = ("results.json", "metrics.jsonl", "train.log", "scores.csv", "plots")  # of a run's folder, where they are
 TEARDOWN_SECONDS = 2.0
 
@@ -69,8 +68,12 @@ class Wandb:
         own = {"id": id or secrets.token_hex(4), "project": project, "entity": entity}
         self.identity: Json = own | {"sweep_id": os.environ.get("WANDB_SWEEP_ID")}
         if resume_step is not None:
-            self._go_on()
-        set_cache_folders(self.folder)  # before W&B's service starts, which reads it once
+            self.identity = read_json(self.kept) or self.identity
+            for event in read_events(self.folder / "metrics.jsonl"):
+                self._keep_best(event)
+        # into the run's folder, not the user's home; W&B's service reads this once, when it starts
+        for variable, place in (("WANDB_CACHE_DIR", "cache"), ("WANDB_DATA_DIR", "staging")):
+            os.environ.setdefault(variable, str(self.folder.resolve() / "wandb" / place))
         wandb.setup(wandb.Settings(silent=True))
         self.start: Config = dict(
             group=group,
@@ -86,27 +89,13 @@ class Wandb:
             silent=True, console="wrap", symlink=False, init_timeout=init_timeout, finish_timeout=finish_timeout
         )
         try:
-            self._begin(mode)
+            self.run = self._start_online() if mode == "online" else self._start(mode)
         except Exception:
             self.abandon()
             raise
         write_json(self.kept, self.identity)
         if mode != "disabled":
             log.info("%-10s %s", "W&B", self.where)
-
-    def _begin(self, mode: Literal["online", "offline", "disabled"]) -> None:
-        """Start the run, with our step as the x axis of everything."""
-        self.run = self._start_online() if mode == "online" else self._start(mode)
-        self.run.define_metric("train/step")
-        for split in ("train", "test"):  # patterns that never overlap: which of two wins is left to chance
-            self.run.define_metric(f"{split}/*", step_metric="train/step")
-        self.run.define_metric("dev/*", step_metric="train/step", summary="none")  # which is `best`
-
-    def _go_on(self) -> None:
-        """Take up the W&B run of this folder, and the best of its dev scores."""
-        self.identity = read_json(self.kept) or self.identity
-        for event in read_events(self.folder / "metrics.jsonl"):
-            self._keep_best(event)
 
     def _start_online(self) -> Any:
         """The run, offline where it cannot be online, with a warning that says why."""
@@ -122,15 +111,21 @@ class Wandb:
         return self._start("offline")  # one id joins all pieces at `wandb sync`
 
     def _start(self, mode: Literal["online", "offline", "disabled"]) -> Any:
-        identity = {key: value for key, value in self.identity.items() if key != "sweep_id"}
-        sweep = {"sweep_id": self.identity["sweep_id"]} if self.identity["sweep_id"] else {}
-        return self.wandb.init(
+        """Start the run, with our step as the x axis of everything."""
+        identity = dict(self.identity)
+        sweep = {"sweep_id": sweep_id} if (sweep_id := identity.pop("sweep_id")) else {}
+        run = self.wandb.init(
             **self.start,
             **identity,
             mode=mode,
             resume="allow" if mode == "online" else None,
             settings=self.wandb.Settings(**self.settings, **sweep),
         )
+        run.define_metric("train/step")
+        for split in ("train", "test"):  # patterns that never overlap: which of two wins is left to chance
+            run.define_metric(f"{split}/*", step_metric="train/step")
+        run.define_metric("dev/*", step_metric="train/step", summary="none")  # which is `best`
+        return run
 
     @property
     def where(self) -> str:
@@ -212,10 +207,3 @@ def config_of(about: About) -> Config:
     settings = {key: value for key, value in about.config.items() if key not in ("choices", "seed")}
     known = {**about.choices, "seed": about.config.get("seed"), "commit": about.commit}
     return {**known, "versions": about.versions, "settings": settings}
-
-
-def set_cache_folders(folder: Path) -> None:
-    """Put W&B's cache and its staging area into the run's folder, unless the user has set them."""
-    for variable, name in (("WANDB_CACHE_DIR", "cache"), ("WANDB_DATA_DIR", "staging")):
-        if os.environ.get(variable) in (None, OURS.get(variable)):  # or an earlier run's of this process
-            os.environ[variable] = OURS[variable] = str(folder.resolve() / "wandb" / name)

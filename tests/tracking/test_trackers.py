@@ -1,6 +1,5 @@
 """All trackers of a run: each is told everything, and one that fails or hangs does not hold the run."""
 
-import logging
 import threading
 from functools import partial
 
@@ -41,10 +40,6 @@ class NeverStarts:
         raise PermissionError("no")
 
 
-def messages(caplog):
-    return [record.getMessage().split(";")[0] for record in caplog.records]
-
-
 def test_every_tracker_gets_every_event(tmp_path):
     events = []
     trackers = Trackers(tmp_path, ABOUT, [partial(Keeps, events=events)], resume_step=0)
@@ -62,25 +57,16 @@ def test_every_tracker_gets_every_event(tmp_path):
     assert [e["event"] for e in read_events(tmp_path / "metrics.jsonl")] == ["metrics", "image", "table", "finish"]
 
 
-@pytest.mark.parametrize(
-    ("kind", "warning"),
-    [
-        (Breaks, "Breaks stopped logging (ConnectionError: the server is gone)"),
-        (Hangs, "Hangs stopped logging (TimeoutError: no end within 0.1 s)"),
-    ],
-)
-def test_a_tracker_that_fails_is_abandoned_with_one_warning(tmp_path, caplog, kind, warning):
+@pytest.mark.parametrize(("kind", "why"), [(Breaks, "the server is gone"), (Hangs, "0.1 s")])
+def test_a_tracker_that_fails_is_abandoned_with_one_warning(tmp_path, caplog, kind, why):
     failing, whole = [], []
-    with caplog.at_level(logging.WARNING):
-        trackers = Trackers(
-            tmp_path,
-            ABOUT,
-            [partial(NeverStarts), partial(kind, events=failing), partial(Keeps, events=whole)],
-        )
-        for step in range(3):
-            trackers.log({"train/loss": 1.0}, step)
-        trackers.finish(0, {})
-    assert messages(caplog) == ["NeverStarts could not start (PermissionError: no)", warning]
+    builders = [partial(NeverStarts), partial(kind, events=failing), partial(Keeps, events=whole)]
+    trackers = Trackers(tmp_path, ABOUT, builders)
+    for step in range(3):
+        trackers.log({"train/loss": 1.0}, step)
+    trackers.finish(0, {})
+    assert [message.split()[0] for message in caplog.messages] == ["NeverStarts", kind.__name__]
+    assert why in caplog.messages[1]
     assert [event[0] for event in failing] == ["start", "abandon"]
     assert [event[0] for event in whole] == ["start", "log", "log", "log", "finish"]
     assert len(read_events(tmp_path / "metrics.jsonl")) == 4
@@ -93,4 +79,4 @@ def test_a_run_that_is_stopped_waits_less(tmp_path, caplog):
     trackers = Trackers(tmp_path, ABOUT, [partial(Slow, events=[])])
     trackers.log({}, 1)
     trackers.finish(1, {}, patience=0.1)
-    assert messages(caplog) == ["Slow stopped logging (TimeoutError: no end within 0.1 s)"]
+    assert [message.split()[0] for message in caplog.messages] == ["Slow"]

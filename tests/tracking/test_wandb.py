@@ -99,48 +99,43 @@ def test_an_offline_run_is_written_and_read_back(alone, tmp_path, caplog):
     assert summary["config"] == {**known, "settings": {"objective": {"temperature": 0.05}}}
     assert (summary["name"], summary["project"], summary["notes"]) == ("simcse-bert-s3", "cse", "cse-train seed=3")
     assert summary["tags"] == ["simcse", "bert", "wiki1m", "dropout", "mine"]
-    assert summary["summary"]["test/sts/average"] == 76.25
-    assert summary["summary"]["dev/stsb/spearman"] == 79.5
-    assert summary["summary"]["train/loss"] == 0.25
+    expected = {"test/sts/average": 76.25, "dev/stsb/spearman": 79.5, "train/loss": 0.25}
+    assert {name: summary["summary"][name] for name in expected} == expected
 
     records = inspect(path)
-    assert next(r["run"]["run_group"] for r in records if r["type"] == "run") == "whitenedcse/table4"
-    assert next(r["run"]["job_type"] for r in records if r["type"] == "run") == "train"
+    run = next(record["run"] for record in records if record["type"] == "run")
+    assert (run["run_group"], run["job_type"]) == ("whitenedcse/table4", "train")
     axes = {r["metric"].get("glob_name"): r["metric"].get("step_metric") for r in records if r["type"] == "metric"}
     assert axes == {None: None, **dict.fromkeys(("train/*", "dev/*", "test/*"), "train/step")}
     history = [r["history"]["item"] for r in records if r["type"] == "history"]
-    assert [(h["train/step"], h["train/loss"]) for h in history if "train/loss" in h] == [(125, 0.5), (250, 0.25)]
-    assert [(h["train/step"], h["test/sts/average"]) for h in history if "test/sts/average" in h] == [(250, 76.25)]
+    for name, points in (("train/loss", [(125, 0.5), (250, 0.25)]), ("test/sts/average", [(250, 76.25)])):
+        assert [(line["train/step"], line[name]) for line in history if name in line] == points
     for kept in ("output.log", "media/images/curves_*.png", "media/table/scores_*.json"):
         assert list(path.parent.glob(f"files/{kept}")), kept
 
 
 def test_a_resumed_run_keeps_its_id_and_a_fresh_one_draws_another(alone, tmp_path):
-    """And it knows the best of each dev score: JSON has null for NaN; of a distance the least is the best."""
+    """It knows the best of each dev score: JSON has null for NaN; of a distance the least is the best. And one line
+    uploads the pieces that are not uploaded yet."""
     dev = [{"dev/stsb/spearman": 79.5, "dev/geometry/alignment": 0.3}, {"dev/stsb/spearman": None},
            {"dev/stsb/spearman": 70.0, "dev/geometry/alignment": 0.2}]  # fmt: skip
     events = [{"event": "metrics", "step": step, **scores} for step, scores in enumerate(dev)]
     (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events))
-    ids, best = [], []
-    for resume_step in (None, 125, None):
+    ids, best, lines = [], [], []
+    for resume_step in (None, 125, 250, None):
         run = start(tmp_path, "offline", resume_step=resume_step)
         ids.append(run.run.id)
         best.append(run.best)
-        run.finish(0, {})
-    assert ids[0] == ids[1] != ids[2]
-    assert best == [{}, {"dev/stsb/spearman": 79.5, "dev/geometry/alignment": 0.2}, {}]
-
-
-def test_the_pieces_of_a_resumed_run_are_uploaded_by_one_line(alone, tmp_path):
-    for resume_step in (None, 125, 250):
-        run = start(tmp_path, "offline", resume_step=resume_step)
-        where = run.where
+        lines.append(run.where)
         run.finish(0, {})
         if resume_step == 125:
             first = offline_files(tmp_path)[0]
             first.with_name(f"{first.name}.synced").touch()  # as `wandb sync` leaves it
         time.sleep(1)  # a piece's folder is named by the second
-    assert where == " ".join(["wandb sync", *(str(path.parent) for path in offline_files(tmp_path)[1:])])
+    assert ids[0] == ids[1] == ids[2] != ids[3]
+    known = {"dev/stsb/spearman": 79.5, "dev/geometry/alignment": 0.2}
+    assert best == [{}, known, known, {}]
+    assert lines[2] == " ".join(["wandb sync", *(str(path.parent) for path in offline_files(tmp_path)[1:3])])
 
 
 def test_a_run_of_a_sweep_is_resumed_in_it(alone, tmp_path):
