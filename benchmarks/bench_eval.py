@@ -26,20 +26,20 @@ from benchmarks.results import SHARED, spread, table, write_section
 from cse.config.compose import CONF_DIR
 from cse.errors import MissingResource
 from cse.eval import transfer
+from cse.eval.files import DataFolder
 from cse.eval.score import MemoizedEncode, score
-from cse.eval.senteval import pairs as senteval
-from cse.eval.senteval.folder import SentEvalFolder
-from cse.eval.senteval.pairs import Pairs
-from cse.eval.senteval.transfer_data import Examples, Parts
+from cse.eval.senteval.data import Examples, Parts, read_subset, read_table
+from cse.eval.senteval.suite import combined
 from cse.model.encoder import Encoder
 from cse.model.pooling import mean
 from cse.run import startup
+from cse.sources.senteval import SUBSETS
 from cse.types import Encode
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 from eval.senteval import one_fit
 
-STS_TASKS = [*senteval.SUBSETS, "STS-B", "SICK-R"]
+STS_TASKS = [*SUBSETS, "STS-B", "SICK-R"]
 QUICK = ["TREC", "MRPC", "CR"]
 TRANSFER_TASKS = [*QUICK, "SICK-E", "SST5", "SST2", "MR", "SUBJ", "MPQA"]
 SENTEVAL = SHARED / "senteval"
@@ -69,26 +69,26 @@ def batcher_of(encoder: Encoder) -> Encode:
 class Files:
     """What SentEval encodes for a task: the files of its score, and train and dev of STS-B and SICK-R beside them."""
 
-    scored: list[Pairs]
-    beside: list[Pairs]
+    scored: list[Examples]
+    beside: list[Examples]
     by_length: bool  # SentEval sorts the pairs of STS12..16 and leaves the others as they come
 
 
-def files_of(folder: SentEvalFolder, task: str, rows: slice) -> Files:
-    def cut(pairs: Pairs) -> Pairs:
-        return Pairs(pairs.first[rows], pairs.second[rows], pairs.gold_N[rows])
+def files_of(folder: DataFolder, task: str, rows: slice) -> Files:
+    def cut(pairs: Examples) -> Examples:
+        return Examples(tuple(side[rows] for side in pairs.sentences), pairs.labels_N[rows])
 
-    if task in senteval.SUBSETS:
-        return Files([cut(senteval.read_subset(folder, task, name)) for name in senteval.SUBSETS[task]], [], True)
-    read = senteval.read_stsb if task == "STS-B" else senteval.read_sickr
-    return Files([cut(read(folder, "test"))], [cut(read(folder, split)) for split in ("train", "dev")], False)
+    if task in SUBSETS:
+        return Files([cut(read_subset(folder, task, name)) for name in SUBSETS[task]], [], True)
+    test, *beside = (cut(read_table(folder, task, split)) for split in ("test", "train", "dev"))
+    return Files([test], beside, False)
 
 
 def published_sts(batcher: Encode, files: Files) -> tuple[float, float, float]:
     """The score ("all" Spearman x100), the seconds of the pairs that are scored, and of those beside them."""
 
-    def cosines(pairs: Pairs) -> np.ndarray:
-        return one_fit.cosines(batcher, pairs.first, pairs.second, pairs.gold_N.tolist(), files.by_length)
+    def cosines(pairs: Examples) -> np.ndarray:
+        return one_fit.cosines(batcher, *pairs.sentences, pairs.labels_N.tolist(), files.by_length)
 
     started = synchronized()
     spearman = 100 * float(spearmanr(*np.concatenate([cosines(pairs) for pairs in files.scored], 1))[0])
@@ -115,7 +115,7 @@ def bench_sts(given: argparse.Namespace, config: DictConfig, tasks: list[str], c
     rows = []
     for task, found in files.items():
         spearman, own = theirs[-1][task][0], scores[f"test/sts/{task}/spearman"]
-        pairs = [sum(len(p.gold_N) for p in sets) for sets in (found.scored, found.beside)]
+        pairs = [sum(map(len, sets)) for sets in (found.scored, found.beside)]
         seconds = [[way[task][column] for way in theirs] for column in (1, 2)]
         rows.append([task, *map(str, pairs), *map(spread, seconds), f"{spearman:.4f}", f"{own:.4f}",
                      f"{abs(own - spearman):.4f}"])  # fmt: skip
@@ -191,7 +191,7 @@ def together(tasks: list[Beside]) -> list[str]:
 def published_transfer(batcher: Encode, parts: Parts, scheme: str, outer: int) -> Way:
     """Embeddings batch after batch, then one fit after the other, in `outer` outer folds where the scheme is nested."""
     started = synchronized()
-    x = {part: transfer.features([one_fit.embedded(batcher, texts) for texts in e.sentences], scheme)
+    x = {part: combined([one_fit.embedded(batcher, texts) for texts in e.sentences], scheme)
          for part, e in parts.items()}  # fmt: skip
     between = synchronized()
     y = {part: e.labels_N for part, e in parts.items()}
@@ -232,7 +232,7 @@ def bench_transfer(given: argparse.Namespace, config: DictConfig, tasks: list[st
         once = grid + 1 if scheme == "split" else FOLDS * grid + 1
         ran, total = (once * outer, once * FOLDS) if scheme == "nested" else (once, once)
         ways = published_transfer(batcher, parts, scheme, outer), our_transfer(encode, suite)
-        done.append(Beside(task, sum(len(e.labels_N) for e in parts.values()), ran, total, *ways))
+        done.append(Beside(task, sum(len(e) for e in parts.values()), ran, total, *ways))
         print(" | ".join(done[-1].row()), flush=True)
         stopped = f" Stopped after {task}, of {', '.join(suites)}." if len(done) < len(suites) else ""
         write_section(title, command, transfer_body(done, lacking + stopped))

@@ -113,7 +113,7 @@ class World:
         return min(official, 120) if self.tiny else official
 
     def _sts_files(self) -> dict[str, list[str]]:
-        from cse.eval.senteval.pairs import SICK_FILES, STSB_ROWS, SUBSETS
+        from cse.sources.senteval import SICK_FILES, STSB_ROWS, SUBSETS
 
         rng = np.random.default_rng(0)
 
@@ -140,7 +140,7 @@ class World:
         return files
 
     def _transfer_files(self) -> dict[str, list[str]]:
-        from cse.eval.senteval.transfer_data import BINARY, TREC_FILES, TREC_LABELS
+        from cse.eval.senteval.data import BINARY, TABLES, TREC_LABELS
 
         files: dict[str, list[str]] = {}
         for task in ("MR", "CR"):
@@ -148,9 +148,9 @@ class World:
             rows = self.sentences(self._count(official), 3)
             files[f"{task}/{positive}"], files[f"{task}/{negative}"] = rows[::2], rows[1::2]
         labels = list(TREC_LABELS)
-        for file, official in TREC_FILES.values():
+        for file, official in TABLES["TREC"].files.values():
             rows = self.sentences(self._count(official), 4)
-            files[f"TREC/{file}"] = [f"{labels[i % len(labels)]}:some {row} ?" for i, row in enumerate(rows)]
+            files[file] = [f"{labels[i % len(labels)]}:some {row} ?" for i, row in enumerate(rows)]
         return files
 
     def pictures(self) -> Path:

@@ -10,21 +10,21 @@ N captions (five an image, in the images' order), I images, F image features, D 
 B captions of a batch, C contrasts.
 """
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from cse.errors import MissingResource, UserError
+from cse.errors import UserError
+from cse.eval.files import DataFolder
 from cse.eval.senteval.pickles import read_pickle
+from cse.eval.senteval.stopping import train_until_worse
 from cse.progress import track
-from cse.provenance import DataFile, Provenance
+from cse.provenance import Provenance
 from cse.ranges import Count, Device, Name, Natural, Positive, Seed
 from cse.types import Encode, Evaluator, Nature
 
@@ -70,19 +70,18 @@ class Coco(Evaluator):
         seed: Seed,
         device: Device,
     ):
-        self.folder, self.width, self.margin, self.contrasts = folder, width, margin, contrasts
+        what = "SentEval's downstream/COCO (train.pkl, valid.pkl, test.pkl), which its get_transfer_data.bash fetches"
+        self.folder = DataFolder(folder, "eval.coco.folder", what, allow_partial=None)
+        self.width, self.margin, self.contrasts = width, margin, contrasts
         self.lr, self.batch_size, self.tenacity, self.max_epoch = lr, batch_size, tenacity, max_epoch
         self.fold_images, self.seed = fold_images, seed
         self.device = device if device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
         self.data: dict[str, CaptionedImages] = {}
-        self.files: dict[str, DataFile] = {}
 
     def prepare(self) -> None:
         """Read the three pickles. Raises MissingResource or UserError."""
         if not self.data:
-            for part, name in PARTS.items():
-                self.data[part], digest = read_images(self.folder, name)
-                self.files[name] = {"sha256": digest, "rows": len(self.data[part].captions)}
+            self.data = {part: read_images(self.folder, name) for part, name in PARTS.items()}
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         """Train the two maps on train, choose the pass on dev; recalls and ranks on test, and the dev average."""
@@ -93,44 +92,35 @@ class Coco(Evaluator):
             part: (torch.from_numpy(images.features_IF), torch.from_numpy(vectors_ND))
             for (part, images), vectors_ND in zip(self.data.items(), vectors, strict=True)
         }
-        maps, best = self._fit(rows)
+        maps, best = self._fit(rows["train"], rows["dev"])
         scores = self._recalls(maps, *rows["test"])
         recalls = [value for key, value in scores.items() if "recall" in key]
         return scores | {"average": float(np.mean(recalls)), "dev_average": best / len(recalls)}
 
-    def _fit(self, rows: dict[str, tuple[Tensor, Tensor]]) -> tuple[list[torch.nn.Linear], float]:
+    def _fit(self, train: tuple[Tensor, Tensor], dev: tuple[Tensor, Tensor]) -> tuple[nn.ModuleList, float]:
         """The maps of images and of sentences at the best dev sum of recalls, and that sum."""
-        images_IF, sentences_ND = rows["train"]
         stream = np.random.RandomState(self.seed)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
-            maps = [torch.nn.Linear(x.shape[1], self.width).to(self.device) for x in (images_IF, sentences_ND)]
-        optimizer = torch.optim.Adam([weight for one in maps for weight in one.parameters()], lr=self.lr)
-        best, best_states, misses = -1.0, [one.state_dict() for one in maps], 0
-        for _ in track(range(self.max_epoch + 1), "pass"):
-            order = stream.permutation(len(sentences_ND))
+            maps = nn.ModuleList([nn.Linear(x.shape[1], self.width).to(self.device) for x in train])
+        optimizer = torch.optim.Adam(maps.parameters(), lr=self.lr)
+
+        def one_pass() -> None:
+            order = stream.permutation(len(train[1]))
             for start in track(range(0, len(order), self.batch_size), "batch"):
                 rows_B = order[start : start + self.batch_size]
                 others = np.concatenate([order[:start], order[start + self.batch_size :]])
                 # SentEval draws the contrastive images first, each as a caption's row
                 image_BC, sentence_BC = (stream.choice(others, (len(rows_B), self.contrasts)) for _ in range(2))
                 optimizer.zero_grad()
-                loss = self._loss(
-                    maps, images_IF, sentences_ND, rows_B=rows_B, image_BC=image_BC, sentence_BC=sentence_BC
-                )
+                loss = self._loss(maps, *train, rows_B=rows_B, image_BC=image_BC, sentence_BC=sentence_BC)
                 loss.backward()
                 optimizer.step()
-            score = sum(value for key, value in self._recalls(maps, *rows["dev"]).items() if "recall" in key)
-            if score > best:
-                best = score
-                best_states = [{name: value.clone() for name, value in one.state_dict().items()} for one in maps]
-            else:
-                misses += 1  # never reset
-            if misses > self.tenacity:
-                break
-        for one, state in zip(maps, best_states, strict=True):
-            one.load_state_dict(state)
-        return maps, best
+
+        def dev_score() -> float:
+            return sum(value for key, value in self._recalls(maps, *dev).items() if "recall" in key)
+
+        return maps, train_until_worse(maps, one_pass, dev_score, range(self.max_epoch + 1), self.tenacity)
 
     def texts(self) -> list[str]:
         """The captions of every part."""
@@ -141,13 +131,12 @@ class Coco(Evaluator):
         return {
             "protocol": f"SentEval's COCO ranking, folds of {self.fold_images} images, captions in their images' order",
             "rows": {part: len(images.captions) for part, images in self.data.items()},
-            "source": self.folder,
-            "files": self.files,
+            **self.folder.provenance(),
         }
 
     def _loss(
         self,
-        maps: list[torch.nn.Linear],
+        maps: nn.ModuleList,
         images_IF: Tensor,
         sentences_ND: Tensor,
         rows_B: np.ndarray,
@@ -163,11 +152,11 @@ class Coco(Evaluator):
         image_cost_BC = slack_B1 + torch.einsum("bp,bcp->bc", sentence_BP, other_image_BCP)
         return sentence_cost_BC.clamp(min=0).sum() + image_cost_BC.clamp(min=0).sum()
 
-    def _project(self, layer: torch.nn.Linear, x: Tensor) -> Tensor:
+    def _project(self, layer: nn.Module, x: Tensor) -> Tensor:
         return normalize(layer(x.to(self.device)), dim=-1)
 
     @torch.no_grad()
-    def _recalls(self, maps: list[torch.nn.Linear], images_IF: Tensor, sentences_ND: Tensor) -> dict[str, float]:
+    def _recalls(self, maps: nn.ModuleList, images_IF: Tensor, sentences_ND: Tensor) -> dict[str, float]:
         """Mean over the folds."""
         folds = []
         for start in range(0, len(images_IF), self.fold_images):
@@ -194,15 +183,10 @@ def recalls(cosine_IN: Tensor) -> dict[str, float]:
     return scores
 
 
-def read_images(folder: str | None, name: str) -> tuple[CaptionedImages, str]:
-    """A part's image features and five captions an image, ended with " ." as SentEval does; the file's sha256."""
-    if folder is None or not (Path(folder) / name).is_file():
-        where = f"are not at eval.coco.folder={folder}" if folder else "are needed, and eval.coco.folder is not set"
-        raise MissingResource(
-            f"SentEval's COCO features ({name} of downstream/COCO) {where}: its get_transfer_data.bash fetches them."
-        )
-    data = (Path(folder) / name).read_bytes()
-    content: Any = read_pickle(data, Path(folder) / name)
+def read_images(folder: DataFolder, name: str) -> CaptionedImages:
+    """A part's image features and five captions an image, ended with " ." as SentEval does."""
+    path = folder.root / name
+    content: Any = read_pickle(folder.read_bytes(name), path)
     try:
         captions = [
             " ".join(f"{content['captions'][key]['cleaned_caption']} .".split())
@@ -211,9 +195,10 @@ def read_images(folder: str | None, name: str) -> tuple[CaptionedImages, str]:
         ]
         features_IF = np.asarray(content["features"], np.float32)
     except (LookupError, ValueError, TypeError, AttributeError) as error:  # other keys, or other things under them
-        raise UserError(f"{Path(folder) / name} is not SentEval's COCO pickle ({error!r}): fetch it again.") from error
+        raise UserError(f"{path} is not SentEval's COCO pickle ({error!r}): fetch it again.") from error
     if features_IF.ndim != 2 or not np.isfinite(features_IF).all():
-        raise UserError(f"{Path(folder) / name} has features that are not rows of finite numbers: fetch it again.")
+        raise UserError(f"{path} has features that are not rows of finite numbers: fetch it again.")
     if len(captions) != CAPTIONS * len(features_IF):
-        raise UserError(f"{Path(folder) / name} has images with fewer than {CAPTIONS} captions: fetch it again.")
-    return CaptionedImages(features_IF, captions), hashlib.sha256(data).hexdigest()
+        raise UserError(f"{path} has images with fewer than {CAPTIONS} captions: fetch it again.")
+    folder.expect(name, len(captions), None)
+    return CaptionedImages(features_IF, captions)

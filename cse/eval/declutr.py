@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from cse.errors import MissingResource, UserError
+from cse.errors import MissingResource, UserError, combine
 from cse.eval.coco import Coco
 from cse.eval.items import under
 from cse.eval.probing import FILES, Probing
@@ -58,27 +58,20 @@ class Declutr(Evaluator):
         self.last: tuple[Encode | None, dict[str, float]] = (None, {})
 
     def prepare(self) -> None:
-        """Prepare every part. Raises MissingResource or UserError with the part's own key."""
+        """Prepare every part. Raises UserError with the part's own key; what is missing of all of them, at once."""
+        missing: list[MissingResource] = []
         for name, part in self.parts.items():
             try:
                 part.prepare()
             except UserError as error:  # it names the part's own key, which is nested here
                 said = str(error).replace(f"eval.{name}.", f"eval.declutr.parts.{name}.")
-                raise type(error)(f"{said} (eval.declutr.parts.{name}=null leaves it out)") from error
-
-    def on_hand(self) -> str:
-        """What of each part's data is here; what is missing of all of them in one message."""
-        notes, failures = [], []
-        for part in self.parts.values():
-            try:
-                notes.append(part.on_hand())
-            except UserError as error:
-                failures.append(error)
-        if not failures:
-            return "; ".join(dict.fromkeys(notes))
-        only_network = all(error.__cause__ is not None for error in failures)
-        cause = failures[0] if only_network else None
-        raise MissingResource("; ".join(dict.fromkeys(map(str, failures)))) from cause
+                if not isinstance(error, MissingResource):
+                    raise UserError(said) from error
+                missing.append(MissingResource(f"{said} (eval.declutr.parts.{name}=null leaves it out)"))
+                missing[-1].__cause__ = error.__cause__
+        if missing:
+            only_network = all(one.__cause__ is not None for one in missing)
+            raise combine(missing) from (missing[0] if only_network else None)
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         """The parts' scores and their averages; the parts are scored once for both splits."""

@@ -8,7 +8,8 @@ and uniformity one (B, B) block at a time.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Annotated, ClassVar, Literal
@@ -20,9 +21,8 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from cse.errors import UserError
-from cse.eval.cosines import by_gold
-from cse.eval.senteval.folder import SentEvalFolder
-from cse.eval.senteval.pairs import Pairs, read_stsb
+from cse.eval.files import senteval_folder
+from cse.eval.senteval.data import Examples, read_table
 from cse.eval.sts import cosines, pair_cosines
 from cse.progress import track
 from cse.provenance import Provenance
@@ -31,6 +31,7 @@ from cse.types import Encode, Evaluator, Nature
 
 StsbFile = Literal["train", "dev", "test"]
 
+CLOUD = Nature("", decimals=3, kind="geometry")
 CHUNK = 4096  # rows a block; a (4096, 4096) float32 block takes 64 MiB
 
 
@@ -107,6 +108,17 @@ def mean_cosine(x_ND: Tensor | np.ndarray, chunk: int = CHUNK) -> float:
     return (float(total_D.square().sum()) - squares) / (len(x_ND) * (len(x_ND) - 1))
 
 
+def by_gold(
+    cosines_N: Sequence[float] | np.ndarray, gold_N: Sequence[float] | np.ndarray, edges: Sequence[float]
+) -> list[np.ndarray]:
+    """The cosines in each bucket of the gold score: low <= gold < high, in the last bucket also gold = high."""
+    cosines_N, gold_N = np.asarray(cosines_N), np.asarray(gold_N)
+    return [
+        cosines_N[(gold_N >= low) & ((gold_N < high) | ((gold_N == high) & (high == edges[-1])))]
+        for low, high in pairwise(edges)
+    ]
+
+
 def cosine_histograms(
     cosines_N: np.ndarray, gold_N: np.ndarray, gold_edges: list[float], bins: int = 50
 ) -> dict[str, list[int]]:
@@ -119,15 +131,6 @@ def cosine_histograms(
         f"{low:g}-{high:g}": np.histogram(bucket, bins=bins, range=(-1, 1))[0].tolist()
         for (low, high), bucket in zip(pairwise(gold_edges), buckets, strict=True)
     }
-
-
-def joined(sets: list[Pairs]) -> Pairs:
-    """The pairs of all sets as one set, in their order."""
-    return Pairs(
-        [text for pairs in sets for text in pairs.first],
-        [text for pairs in sets for text in pairs.second],
-        np.concatenate([pairs.gold_N for pairs in sets]),
-    )
 
 
 class GeometryProvenance(Provenance):
@@ -145,16 +148,14 @@ class Geometry(Evaluator):
     """
 
     natures: ClassVar[Mapping[str, Nature]] = {
-        "alignment": Nature("mean squared distance of positives", lower_is_better=True, decimals=3, kind="geometry"),
-        "uniformity": Nature(
-            "log of the mean of exp(-2 squared distance)", lower_is_better=True, decimals=3, kind="geometry"
+        "alignment": replace(CLOUD, unit="mean squared distance of positives", lower_is_better=True),
+        "uniformity": replace(CLOUD, unit="log of the mean of exp(-2 squared distance)", lower_is_better=True),
+        "uniformity_without_log": replace(
+            CLOUD, unit="mean of exp(-2 squared distance)", lower_is_better=True, decimals=4
         ),
-        "uniformity_without_log": Nature(
-            "mean of exp(-2 squared distance)", lower_is_better=True, decimals=4, kind="geometry"
-        ),
-        "effective_rank": Nature("effective rank, dimensions", decimals=1, kind="geometry"),
-        "isotropy": Nature("isotropy, of 1", decimals=3, kind="geometry"),
-        "mean_cosine": Nature("mean cosine of two sentences", lower_is_better=True, decimals=3, kind="geometry"),
+        "effective_rank": replace(CLOUD, unit="effective rank, dimensions", decimals=1),
+        "isotropy": replace(CLOUD, unit="isotropy, of 1"),
+        "mean_cosine": replace(CLOUD, unit="mean cosine of two sentences", lower_is_better=True),
     }
 
     def __init__(
@@ -168,25 +169,25 @@ class Geometry(Evaluator):
         bins: Count,
         allow_partial: bool = False,
     ):
-        self.folder = SentEvalFolder(senteval, allow_partial)
+        self.folder = senteval_folder(senteval, allow_partial)
         self.parts = {str(split): files for split, files in parts.items()}
         self.splits = tuple(self.parts)
         self.threshold, self.inclusive, self.duplicates = threshold, inclusive, duplicates
         self.gold_edges, self.bins = gold_edges, bins
-        self.pairs: dict[str, Pairs] = {}
-        # of each split, once scored: positive pairs, which alignment rests on, and sentences for the other scores
-        self.positives: dict[str, int] = {}
-        self.rows: dict[str, int] = {}
-        self.histograms: dict[str, dict[str, list[int]]] = {}
+        self.pairs: dict[str, Examples] = {}
+        self.histograms: dict[str, dict[str, list[int]]] = {}  # of each split that was scored
 
     def prepare(self) -> None:
         """Read the pairs of every split. Raises MissingResource or UserError."""
         if self.pairs:
             return
         for split in self.splits:
-            parts = [self.folder.attempt(partial(read_stsb, split=part), split) for part in self.parts[split]]
-            if present := [pairs for pairs in parts if pairs is not None]:
-                self.pairs[split] = joined(present)
+            files = [
+                self.folder.attempt(partial(read_table, task="STS-B", split=file), split) for file in self.parts[split]
+            ]
+            if present := [pairs for pairs in files if pairs is not None]:
+                sides = [[text for pairs in present for text in pairs.sentences[side]] for side in range(2)]
+                self.pairs[split] = Examples(tuple(sides), np.concatenate([pairs.labels_N for pairs in present]))
                 if not self._positive(self.pairs[split]).any():
                     raise UserError(f"eval.geometry.threshold={self.threshold}: no pair of {split} is scored so high")
         self.folder.need(self.pairs)
@@ -200,15 +201,14 @@ class Geometry(Evaluator):
         """Alignment, uniformity (with and without the log), effective rank, isotropy and mean cosine."""
         self.prepare()
         pairs = self.pairs[split]
-        sentences = pairs.first + pairs.second
+        sentences = pairs.texts()
         vectors_ND = torch.from_numpy(encode(sentences))
         first_ND, second_ND = vectors_ND.chunk(2)
         positive_N = torch.from_numpy(self._positive(pairs))
         cosines_N = cosines(first_ND.numpy(), second_ND.numpy())
-        self.histograms[split] = cosine_histograms(cosines_N, pairs.gold_N, self.gold_edges, self.bins)
+        self.histograms[split] = cosine_histograms(cosines_N, pairs.labels_N, self.gold_edges, self.bins)
         place = {text: row for row, text in enumerate(sentences)}
         cloud_ND = vectors_ND if self.duplicates else vectors_ND[list(place.values())]
-        self.positives[split], self.rows[split] = int(positive_N.sum()), len(cloud_ND)
         return {
             "alignment": float(alignment(first_ND[positive_N], second_ND[positive_N])),
             "uniformity": float(uniformity(cloud_ND)),
@@ -220,23 +220,25 @@ class Geometry(Evaluator):
 
     def texts(self) -> list[str]:
         """The sentences of every split."""
-        return [text for pairs in self.pairs.values() for text in (*pairs.first, *pairs.second)]
-
-    def _positive(self, pairs: Pairs) -> np.ndarray:
-        return pairs.gold_N >= self.threshold if self.inclusive else pairs.gold_N > self.threshold
+        return [text for pairs in self.pairs.values() for text in pairs.texts()]
 
     def cosines(self, encode: Encode, split: str) -> tuple[np.ndarray, np.ndarray]:
         """(cosines_N, gold_N) of the split's pairs, for pictures."""
         self.prepare()
-        return pair_cosines(encode, self.pairs[split]), self.pairs[split].gold_N
+        return pair_cosines(encode, self.pairs[split])
 
     def provenance(self) -> GeometryProvenance:
-        """Positive pairs and sentences of each scored split, histograms of cosines, and the files."""
-        sign = ">=" if self.inclusive else ">"
+        """Positive pairs, behind alignment, and sentences of each split, histograms of cosines, and the files."""
+        positives = {split: int(self._positive(pairs).sum()) for split, pairs in self.pairs.items()}
+        texts = {split: pairs.texts() for split, pairs in self.pairs.items()}
+        rows = {split: len(one if self.duplicates else set(one)) for split, one in texts.items()}
+        sign, times = ">=" if self.inclusive else ">", "with duplicates" if self.duplicates else "each once"
         return {
-            "protocol": f"positives: STS-B gold {sign} {self.threshold:g}; sentences "
-            + ("with duplicates" if self.duplicates else "each once"),
-            "rows": {"alignment": dict(self.positives), **self.rows},
+            "protocol": f"positives: STS-B gold {sign} {self.threshold:g}; sentences {times}",
+            "rows": {"alignment": {**positives}, **rows},
             "cosine_histograms": {"bins": self.bins, "range": [-1, 1], **self.histograms},
             **self.folder.provenance(),
         }
+
+    def _positive(self, pairs: Examples) -> np.ndarray:
+        return pairs.labels_N >= self.threshold if self.inclusive else pairs.labels_N > self.threshold

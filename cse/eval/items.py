@@ -1,20 +1,22 @@
-"""items.npz in a run's folder: the items that every score is computed from, for intervals over test items.
+"""What a run keeps of its evaluators: the items behind every score, and the cosines of pairs for its pictures.
 
-A zip of numpy arrays, never pickles: `<number>.values`, `.gold` and, where items share units, `.units` of each score
-with items, and `about`, JSON of {"version", "scores": {score: {"kind", "array"}}, "averages": {score: [score, ...]}}.
-Scores are named as in results.json, `<split>/<evaluator>/<score>`.
+items.npz is for intervals over test items: a zip of numpy arrays, never pickles: `<number>.values`, `.gold` and, where
+items share units, `.units` of each score with items, and `about`, JSON of {"version", "scores": {score: {"kind",
+"array"}}, "averages": {score: [score, ...]}}. Scores are named as in results.json, `<split>/<evaluator>/<score>`.
+plots/cosines_<when>.json: {evaluator: {split: [cosines, gold scores]}}, before and after training.
 """
 
 import json
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
-from cse.files import replaced_file
+from cse.files import replaced_file, write_text
 from cse.provenance import Average, Items, ItemScores
-from cse.types import Evaluator, Json
+from cse.types import Encode, Evaluator, Json
 
 FILE = "items.npz"
 VERSION = 1
@@ -70,11 +72,28 @@ def read_items(folder: Path) -> ItemScores:
 
 def under(prefix: str, items: ItemScores) -> ItemScores:
     """The items, with the prefix before every score's name."""
-    return {prefix + score: one if isinstance(one, Items) else _renamed(prefix, one) for score, one in items.items()}
+
+    def renamed(average: Average) -> Average:
+        return [prefix + one if isinstance(one, str) else renamed(one) for one in average]
+
+    return {prefix + score: one if isinstance(one, Items) else renamed(one) for score, one in items.items()}
 
 
-def _renamed(prefix: str, average: Average) -> Average:
-    return [prefix + one if isinstance(one, str) else _renamed(prefix, one) for one in average]
+def keep_cosines(
+    folder: Path, when: Literal["before", "after"], evaluators: Mapping[str, Evaluator], encode: Encode
+) -> None:
+    """Store the cosines and gold scores of every evaluator that has pairs.
+
+    Before training only of the first split: it is about to be scored anyway, the others would cost encoder passes.
+    Raises RunError where the disk refuses.
+    """
+    stored: dict[str, dict[str, list[list[float]]]] = {}
+    for name, evaluator in evaluators.items():
+        for split in evaluator.splits[:1] if when == "before" else evaluator.splits:
+            pairs = evaluator.cosines(encode, split)
+            if pairs is not None:
+                stored.setdefault(name, {})[split] = [values.astype(float).tolist() for values in pairs]
+    write_text(folder / "plots" / f"cosines_{when}.json", json.dumps(stored))
 
 
 def _small(values: np.ndarray) -> np.ndarray:

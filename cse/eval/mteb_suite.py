@@ -12,13 +12,13 @@ import hashlib
 import importlib.util
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 from annotated_types import MinLen
 
-from cse.errors import MissingResource, UserError
+from cse.errors import MissingResource, UserError, first_line
 from cse.eval.score import AVERAGE
 from cse.progress import track
 from cse.provenance import Problem, Provenance
@@ -82,22 +82,20 @@ class Mteb(Evaluator):
         self.problems: list[Problem] = []
 
     def prepare(self) -> None:
-        """Find the tasks. Their data is loaded by mteb when a task's turn comes."""
+        """Find the tasks. Their data is loaded by mteb when a task's turn comes; that of your own, now."""
         if self.tasks:
             return
-        if importlib.util.find_spec("mteb") is None:
-            raise MissingResource("eval=mteb needs the package mteb: pip install -e '.[mteb]'.")
+        self.on_hand()
         import mteb
 
+        key = f"tasks={self.chosen}" if self.chosen else f"benchmark={self.benchmark}"
         try:
             if self.benchmark is not None:
                 tasks = list(mteb.get_benchmark(self.benchmark).tasks)
             else:
                 tasks = [named(task, self.languages) if isinstance(task, str) else task for task in self.chosen]
         except (KeyError, ValueError) as error:  # no such name; no such language
-            if self.benchmark is not None:
-                raise UserError(f"eval.mteb.benchmark={self.benchmark}: {error}.") from error
-            raise UserError(f"eval.mteb.tasks={self.chosen}: {error} (languages {self.languages}).") from error
+            raise UserError(f"eval.mteb.{key}: {error} (languages {self.languages}).") from error
         for task in self.chosen:
             if not isinstance(task, str):
                 self.local[task.metadata.name] = content([loaded(part) for part in parts(task)])
@@ -106,7 +104,7 @@ class Mteb(Evaluator):
     def on_hand(self) -> str:
         """Whether mteb is installed; its many data sets are not looked for."""
         if importlib.util.find_spec("mteb") is None:
-            raise MissingResource("pip install -e '.[mteb]'")
+            raise MissingResource("eval=mteb needs the package mteb: pip install -e '.[mteb]'")
         return "mteb is installed; each task's data comes from the hub when first used"
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
@@ -124,18 +122,18 @@ class Mteb(Evaluator):
             except Exception as error:  # the loaders of data share no base class
                 if any(part.data_loaded for part in parts(task)):  # then it is the encoder or the score that failed
                     raise
-                reason = (str(error).splitlines() or [type(error).__name__])[0][:200]
-                self.problems.append({"split": None, "task": task.metadata.name, "problem": reason})
+                self.problems.append({"split": None, "task": task.metadata.name, "problem": first_line(error)[:200]})
         if self.problems and not (self.allow_partial and scores):
             first = "; ".join(f"{one['task']}: {one['problem']}" for one in self.problems[:3])
-            others = f"; the other {len(scores)} are kept in {self.cache} and will not run again" if scores else ""
-            partial = ", or with allow_partial=true" if scores else ""
             raise MissingResource(
-                f"{len(self.problems)} of {len(self.tasks)} MTEB tasks could not be scored ({first}){others}. "
-                f"Run again where the data can be reached{partial}"
+                f"{len(self.problems)} of {len(self.tasks)} MTEB tasks could not be scored ({first}). Run again "
+                f"where the data can be reached (the other {len(scores)} are kept in {self.cache} and will not run "
+                "again), or with allow_partial=true"
             )
-        metrics = {task.metadata.name: metric(task) for task in self.tasks if task.metadata.name in scores}
-        return {f"{name}/{metrics[name]}": scores[name] for name in metrics} | self._averages(scores)
+        metrics = {f"{task.metadata.name}/{metric(task)}": scores[task.metadata.name]
+                   for task in self.tasks if task.metadata.name in scores}  # fmt: skip
+        whole = {key: names for key, names in self.groups().items() if scores.keys() >= set(names)}
+        return metrics | {key: float(np.mean([scores[name] for name in names])) for key, names in whole.items()}
 
     def _score(self, task: AbsTask, encode: Encode) -> float:
         """100 x the metric's mean over splits and subsets; six decimals, as mteb files them for resuming."""
@@ -155,12 +153,8 @@ class Mteb(Evaluator):
         scored = results.task_results[0].validate_and_filter_scores(task).scores.values()
         return 100 * float(np.mean([round(subset[metric(task)], 6) for split in scored for subset in split]))
 
-    def _averages(self, scores: dict[str, float]) -> dict[str, float]:
-        """Of every category, and of the whole, of which no task is missing."""
-        whole = {key: names for key, names in self._groups().items() if scores.keys() >= set(names)}
-        return {key: float(np.mean([scores[name] for name in names])) for key, names in whole.items()}
-
-    def _groups(self) -> dict[str, list[str]]:
+    def groups(self) -> dict[str, list[str]]:
+        """The tasks of each average: of every category, and of the whole."""
         groups: dict[str, list[str]] = {}
         for task in self.tasks:
             groups.setdefault(f"{task.metadata.type}/average", []).append(task.metadata.name)
@@ -170,29 +164,27 @@ class Mteb(Evaluator):
         """Samples, data sets and metrics of each task, and the name under which mteb keeps the results."""
         import mteb
 
+        tasks = {task.metadata.name: self._about(task) for task in self.tasks}
         counts = {task.metadata.name: rows(task) for task in self.tasks}
-        sums = {key: sum(sum(counts[name].values()) for name in names) for key, names in self._groups().items()}
+        sums = {key: sum(sum(counts[name].values()) for name in names) for key, names in self.groups().items()}
         return {
             "protocol": f"mteb {mteb.__version__}, {self.benchmark or 'chosen tasks'}",
             "model": {"name": self.name, "revision": self.revision},
-            "tasks": {
-                task.metadata.name: {
-                    "dataset": task.metadata.dataset.get("path"),
-                    "revision": task.metadata.dataset.get("revision"),
-                    "splits": list(task.eval_splits),
-                    "subsets": list(task.hf_subsets),
-                    "metric": metric(task),
-                    "sha256": self.local.get(task.metadata.name),
-                }
-                for task in self.tasks
-            },
-            "rows": {**{name: {**samples} for name, samples in counts.items()}, **sums},
-            "revisions": {
-                task.metadata.name: self.local.get(task.metadata.name) or str(task.metadata.dataset.get("revision"))
-                for task in self.tasks
-            },
+            "tasks": tasks,
+            "rows": {**{name: {**splits} for name, splits in counts.items()}, **sums},
+            "revisions": {name: str(about["sha256"] or about["revision"]) for name, about in tasks.items()},
             "partial": bool(self.problems),
             "problems": self.problems,
+        }
+
+    def _about(self, task: AbsTask) -> dict[str, object]:
+        return {
+            "dataset": task.metadata.dataset.get("path"),
+            "revision": task.metadata.dataset.get("revision"),
+            "splits": list(task.eval_splits),
+            "subsets": list(task.hf_subsets),
+            "metric": metric(task),
+            "sha256": self.local.get(task.metadata.name),
         }
 
 
@@ -219,20 +211,21 @@ def parts(task: AbsTask) -> list[AbsTask]:
 
 
 def rows(task: AbsTask) -> dict[str, int]:
-    """Samples of each scored split: those that are loaded, or else what mteb counts at that revision."""
-    from datasets import Dataset
-
+    """Samples of each scored split."""
     counts: dict[str, int] = {}
     for part in parts(task):
         for split in part.eval_splits:
-            data: object = (part.dataset or {}).get(split)
-            samples = data.num_rows if isinstance(data, Dataset) else described_rows(part, split)
-            counts[split] = counts.get(split, 0) + samples
+            counts[split] = counts.get(split, 0) + samples(part, split)
     return counts
 
 
-def described_rows(task: AbsTask, split: str) -> int:
-    """Samples of a split in the chosen subsets, from mteb's own statistics; 0 where it has none."""
+def samples(task: AbsTask, split: str) -> int:
+    """Those loaded, or in the chosen subsets by mteb's own statistics; 0 where it has none."""
+    from datasets import Dataset
+
+    data: object = (task.dataset or {}).get(split)
+    if isinstance(data, Dataset):
+        return data.num_rows
     statistics: dict[str, Any] = dict((task.metadata.descriptive_stats or {}).get(split, {}))
     subsets = statistics.get("hf_subset_descriptive_stats") or {}
     counts = [subsets[name] for name in task.hf_subsets if name in subsets] or [statistics]
@@ -240,16 +233,15 @@ def described_rows(task: AbsTask, split: str) -> int:
 
 
 def loaded(task: AbsTask) -> object:
-    """The data of a user's own task, in memory. Raises MissingResource or UserError if there is none."""
-    name = task.metadata.name
+    """The data of a user's own task, in memory. Raises MissingResource if there is none."""
     if not task.data_loaded:
         try:
             task.load_data()
         except Exception as error:  # whatever its author's code raises
-            raise MissingResource(f"eval.mteb.tasks: the data of {name} cannot be loaded: {error!r}") from error
+            raise MissingResource(f"eval.mteb.tasks: load_data() of {task.metadata.name}: {error!r}") from error
         task.data_loaded = True
     if not task.dataset:
-        raise UserError(f"eval.mteb.tasks: load_data() of {name} leaves no data in self.dataset")
+        raise MissingResource(f"eval.mteb.tasks: load_data() of {task.metadata.name} leaves no data in self.dataset")
     return task.dataset
 
 
@@ -257,20 +249,20 @@ def content(data: object) -> str:
     """sha256 of tasks' data: lists and nested dicts of data sets (or of plain values), by their keys."""
     from datasets import Dataset
 
-    sha256 = hashlib.sha256()
-
-    def feed(node: object) -> None:
+    def lines(node: object) -> Iterator[str]:
         if isinstance(node, dict):
             for key in sorted(node, key=str):
-                sha256.update(f"{key}:".encode())
-                feed(node[key])
+                yield f"{key}:"
+                yield from lines(node[key])
         elif isinstance(node, list | Dataset):
             for item in node:
-                feed(item)
+                yield from lines(item)
         else:
-            sha256.update(f"{json.dumps(node, default=str)},".encode())
+            yield f"{json.dumps(node, default=str)},"
 
-    feed(data)
+    sha256 = hashlib.sha256()
+    for line in lines(data):
+        sha256.update(line.encode())
     return sha256.hexdigest()
 
 

@@ -8,16 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 from annotated_types import MinLen
 
 from cse.errors import UserError
-from cse.eval.senteval.files import DataFolder
-from cse.eval.senteval.folder import words
-from cse.eval.senteval.suite import Suite, embedded
-from cse.eval.senteval.transfer_data import Parts, in_sentevals_order
-from cse.eval.senteval.validation import Mode, Procedure, given_split
-from cse.provenance import Items, Provenance
+from cse.eval.files import DataFolder
+from cse.eval.senteval.data import Parts, Row, in_columns, in_sentevals_order, words
+from cse.eval.senteval.suite import Suite, Task, embedded
+from cse.eval.senteval.validation import Mode, Procedure
 from cse.ranges import Name, OneOf
 from cse.types import Encode
 
@@ -58,34 +55,29 @@ class Probing(Suite):
             folder = str(Path(senteval).parent / "probing")
         what = "the folder data/probing of facebookresearch/SentEval"
         data = DataFolder(folder, "eval.probing.folder", what, allow_partial)
-        super().__init__(data, {task: partial(read, task=task) for task in tasks}, mode, classifiers)
+        super().__init__(data, {task: Task(partial(read, task=task), "split") for task in tasks}, mode, classifiers)
 
     def score_task(self, task: str, parts: Parts, encode: Encode) -> dict[str, float]:
         """Accuracy and dev accuracy; only this task's 120k sentences are in memory."""
-        vectors = embedded(encode, parts.values())
-        x = {part: np.asarray(vectors(examples.sentences[0]), np.float32) for part, examples in parts.items()}
-        y = {part: examples.labels_N for part, examples in parts.items()}
-        accuracies = given_split(x, y, self.settings["fit"])
-        self.scored[f"{task}/accuracy"] = Items("accuracy", accuracies.predicted_N, y["test"])
-        return {"accuracy": accuracies.test, "dev_accuracy": accuracies.dev}
-
-    def provenance(self) -> Provenance:
-        """The classifier, the rows of each task, and the files."""
-        return {"protocol": self.protocol(), "rows": self.rows(), **self.folder.provenance()}
+        return super().score_task(task, parts, embedded(encode, parts.values()))
 
 
 def read(folder: DataFolder, task: str) -> Parts:
     """A task's three parts; labels are numbered in the alphabetical order of those in train."""
+
+    def convert(line: str) -> Row:
+        part, label, *_, text = line.rstrip().split("\t")
+        return PARTS[part], words(text), label
+
     name = f"{FILES[task]}.txt"
-    rows: dict[str, list[tuple[str, str]]] = {part: [] for part in ROWS}
-    for number, line in enumerate(folder.read(name, "utf-8").removesuffix("\n").split("\n"), 1):
-        cells = line.rstrip().split("\t")
-        if len(cells) < 3 or cells[0] not in PARTS:
-            raise UserError(f"{folder.root / name}, line {number}: not `tr|va|te TAB label TAB sentence`; restore it.")
-        rows[PARTS[cells[0]]].append((words(cells[-1]), cells[1]))
+    rows: dict[str, list[Row]] = {part: [] for part in ROWS}
+    for part, *row in folder.rows(name, "utf-8", convert, None):
+        rows[part].append(tuple(row))
     for part, official in ROWS.items():
         folder.expect(f"{name} ({part})", len(rows[part]), official)
     classes = {label: index for index, label in enumerate(sorted({label for _, label in rows["train"]}))}
     if unseen := {label for part in ("dev", "test") for _, label in rows[part]} - set(classes):
         raise UserError(f"{folder.root / name}: labels {sorted(unseen)} are not in its train part; restore the file.")
-    return {part: in_sentevals_order([(text, classes[label]) for text, label in rows[part]]) for part in ROWS}
+    return {
+        part: in_sentevals_order(in_columns([(text, classes[label]) for text, label in rows[part]])) for part in ROWS
+    }

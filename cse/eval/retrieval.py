@@ -17,15 +17,17 @@ import torch
 from annotated_types import MinLen
 from torch import Tensor
 
-from cse.errors import UserError
+from cse.eval.files import DataFolder
 from cse.eval.geometry import unit_rows
-from cse.eval.senteval.files import DataFolder
 from cse.progress import track
 from cse.provenance import Items, ItemScores, Provenance
 from cse.ranges import Count, Name, Split
 from cse.types import Encode, Evaluator, Nature
 
 log = logging.getLogger(__name__)
+
+Caption = tuple[str, str]
+"""(image's name, caption)."""
 
 MAX_COSINES = 2**26  # held at once: 256 MiB
 
@@ -66,7 +68,7 @@ class Retrieval(Evaluator):
         self.folder = DataFolder(captions, "paths.captions", what, allow_partial)
         self.parts = {str(split): names for split, names in parts.items()}
         self.rows, self.splits, self.top_k = rows, tuple(parts), top_k
-        self.files: dict[str, tuple[np.ndarray, list[str]]] = {}  # image of each caption, captions
+        self.files: dict[str, list[Caption]] = {}
         self.ranks: dict[str, np.ndarray] = {}  # of each split's captions that have another of their image
         self.hits: dict[str, list[tuple[float, str]]] = {}  # of each query, nearest first
 
@@ -75,14 +77,13 @@ class Retrieval(Evaluator):
         if self.files:
             return
         searched = self.search if "test" in self.splits else []
-        names = dict.fromkeys([*(name for split in self.splits for name in self.parts[split]), *searched])
-        for name in names:
+        for name in dict.fromkeys([*(name for split in self.splits for name in self.parts[split]), *searched]):
             users = [split for split, part in self.parts.items() if name in part] or ["search"]  # no score rests on it
             read = partial(read_captions, name=name, official=self.rows.get(name))
-            content = self.folder.attempt(read, users[0] if len(users) == 1 else None)
-            if content is not None:
-                self.files[name] = content
-        self.splits = tuple(split for split in self.splits if self._present(self.parts[split]))
+            captions = self.folder.attempt(read, users[0] if len(users) == 1 else None)
+            if captions is not None:
+                self.files[name] = captions
+        self.splits = tuple(split for split in self.splits if self._captions(self.parts[split]))
         self.folder.need(self.splits)
 
     def scores(self, split: str) -> tuple[str, ...]:
@@ -92,17 +93,18 @@ class Retrieval(Evaluator):
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         """Recalls and median rank of the split's captions; on test the queries are searched too."""
         self.prepare()
-        images, captions = self._joined(self.parts[split])
-        if split == "test" and self._present(self.search) and self.queries:
-            _, haystack = self._joined(self.search)
-            texts = list(dict.fromkeys(haystack))  # the same caption twice is one hit
-            vectors_ND = encode([*captions, *texts, *self.queries])
+        rows = self._captions(self.parts[split])
+        captions = [caption for _, caption in rows]
+        searched = list(dict.fromkeys(caption for _, caption in self._captions(self.search)))  # a caption is one hit
+        if split == "test" and searched and self.queries:
+            vectors_ND = encode([*captions, *searched, *self.queries])
             rest_ND = vectors_ND[len(captions) :]
-            self.hits = top_k(rest_ND[len(texts) :], rest_ND[: len(texts)], self.queries, texts, self.top_k)
+            self.hits = top_k(rest_ND[len(searched) :], rest_ND[: len(searched)], self.queries, searched, self.top_k)
             for query, hits in self.hits.items():
                 log.info("%s", "\n".join([query, *(f"  {value:.3f}  {caption}" for value, caption in hits)]))
         else:
             vectors_ND = encode(captions)
+        images = np.array([image for image, _ in rows])
         ranks = self.ranks[split] = ranks_of_same_image(vectors_ND[: len(captions)], images)
         scores = {f"recall@{k}": 100 * float((ranks <= k).mean()) for k in self.ks}
         return scores | {"median_rank": float(np.median(ranks))}
@@ -116,39 +118,32 @@ class Retrieval(Evaluator):
 
     def texts(self) -> Iterator[str]:
         """The captions of every file."""
-        for _, captions in self.files.values():
-            yield from captions
+        for _, caption in self._captions([*self.files]):
+            yield caption
 
     def provenance(self) -> RetrievalProvenance:
         """Captions of each split, and what the last search of the queries gave."""
         return {
             "protocol": "cosine; a caption's positives are the other captions of its image, ties count against it",
-            "rows": {split: self._count(names) for split, names in self.parts.items()},
-            "searched": self._count(self.search),
+            "rows": {split: len(self._captions(names)) for split, names in self.parts.items()},
+            "searched": len(self._captions(self.search)),
             "top": {query: [[score, caption] for score, caption in hits] for query, hits in self.hits.items()},
             **self.folder.provenance(),
         }
 
-    def _present(self, names: list[str]) -> list[str]:
-        return [name for name in names if name in self.files]
-
-    def _count(self, names: list[str]) -> int:
-        return sum(len(self.files[name][1]) for name in self._present(names))
-
-    def _joined(self, names: list[str]) -> tuple[np.ndarray, list[str]]:
-        names = self._present(names)
-        images = np.concatenate([self.files[name][0] for name in names])
-        return images, [caption for name in names for caption in self.files[name][1]]
+    def _captions(self, names: list[str]) -> list[Caption]:
+        """Those of the files that are there."""
+        return [caption for name in names for caption in self.files.get(name, [])]
 
 
-def read_captions(folder: DataFolder, name: str, official: int | None) -> tuple[np.ndarray, list[str]]:
-    """(image name of each caption, captions)."""
-    rows = [line.split("\t") for line in folder.read(name, "utf-8").removesuffix("\n").split("\n")]
-    for number, row in enumerate(rows, 1):
-        if len(row) != 3:
-            raise UserError(f"{folder.root / name}, line {number}: not `image TAB index TAB caption`.")
-    folder.expect(name, len(rows), official)
-    return np.array([row[0] for row in rows]), [row[2] for row in rows]
+def read_captions(folder: DataFolder, name: str, official: int | None) -> list[Caption]:
+    """`image TAB index TAB caption`."""
+
+    def convert(line: str) -> Caption:
+        image, _, caption = line.split("\t")
+        return image, caption
+
+    return folder.rows(name, "utf-8", convert, official)
 
 
 def top_k(

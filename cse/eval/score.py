@@ -95,18 +95,16 @@ def class_of(evaluator: object) -> str:
 
 def check_provenance(name: str, evaluator: Evaluator) -> None:
     """Raise UserError, before anything is scored, if a prepared evaluator's provenance is not as cse.types says."""
-    cls = class_of(evaluator)
-    provenance = evaluator.provenance()
+    cls, provenance = class_of(evaluator), evaluator.provenance()
     try:
         TypeAdapter(Provenance).validate_python(provenance)
+        wrong = "" if {"rows", "parts"} & set(provenance) else " names neither rows nor parts"
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        place = ".".join(["provenance()", *(str(key) for key in first["loc"] if key != "int" and "[" not in str(key))])
-        given = "" if first["type"] == "missing" else f"={first['input']!r}"
-        message = f"eval.{name}: {cls}: {place}{given}: {first['msg']}; see cse.types.Provenance"
-        raise UserError(message) from error
-    if not {"rows", "parts"} & set(provenance):
-        raise UserError(f"eval.{name}: {cls}: provenance() names neither rows nor parts; see cse.types.Provenance")
+        wrong = ".".join(["", *(str(key) for key in first["loc"] if key != "int" and "[" not in str(key))])
+        wrong += ("" if first["type"] == "missing" else f"={first['input']!r}") + f": {first['msg']}"
+    if wrong:
+        raise UserError(f"eval.{name}: {cls}: provenance(){wrong}; see cse.types.Provenance")
 
 
 def score(

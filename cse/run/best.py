@@ -9,8 +9,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from cse.errors import UserError
-from cse.eval.cosines import keep_cosines
-from cse.eval.items import keep_items
+from cse.eval.items import keep_cosines, keep_items
 from cse.eval.score import MemoizedEncode, score
 from cse.files import recover_folder, replaced_folder
 from cse.model.export import save_encoder

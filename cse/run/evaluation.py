@@ -47,8 +47,7 @@ def score_into(
     splits_by_name: dict[str, list[str]],
 ) -> None:
     """Score, and write results.json, scores.csv and scores.md."""
-    from cse.eval.cosines import keep_cosines
-    from cse.eval.items import keep_items
+    from cse.eval.items import keep_cosines, keep_items
     from cse.eval.score import MemoizedEncode, nature, score
     from cse.record import scores
     from cse.run.record import Record

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cse.eval.cosines import by_gold
+from cse.eval.geometry import by_gold
 from cse.files import replaced_file
 from cse.record.events import Event, metric_events
 

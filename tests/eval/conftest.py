@@ -1,6 +1,7 @@
-"""The genuine all-MiniLM-L6-v2 as the evaluators' `encode`, for the tests against published figures."""
+"""Encoders for the evaluators, the genuine all-MiniLM-L6-v2 among them for published figures, and score sets."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 import yaml
 
 from cse.config.groups import choices, file_of
+from cse.eval.senteval import data
+from cse.sources.made_up import PAIRS, write_senteval
 
 Encode = Callable[[list[str]], np.ndarray]
 
@@ -74,3 +77,14 @@ def transfer_settings() -> dict:
         node = compose("train", overrides=["eval=transfer"]).eval.transfer
     built = instantiate(node, _target_="builtins.dict")
     return {name: built[name] for name in ("classifiers", "regression")}
+
+
+@pytest.fixture
+def toy_senteval(tmp_path, monkeypatch) -> Path:
+    """The made-up STS12..16, STS-B and SICK-R of scale=smoke, with the official counts changed to match."""
+    write_senteval(tmp_path)
+    monkeypatch.setattr(data, "SUBSETS", {year: dict.fromkeys(sets, PAIRS) for year, sets in data.SUBSETS.items()})
+    for task in ("STS-B", "SICK-R"):
+        files = {split: (name, PAIRS) for split, (name, _) in data.TABLES[task].files.items()}
+        monkeypatch.setitem(data.TABLES, task, replace(data.TABLES[task], files=files))
+    return tmp_path

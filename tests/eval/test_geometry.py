@@ -17,7 +17,7 @@ from cse.eval.geometry import (
     mean_cosine,
     uniformity,
 )
-from cse.eval.senteval import pairs as files
+from cse.sources.made_up import PAIRS
 
 
 @pytest.fixture
@@ -125,74 +125,65 @@ def test_half_precision_is_lifted(views):
     assert float(uniformity(half)) == pytest.approx(loop_uniformity(half.double().numpy(), 2.0), rel=1e-5)
 
 
-@pytest.fixture
-def stsb(tmp_path, monkeypatch):
-    """STS-B with 12 made-up pairs a split, one sentence in two of them."""
-    monkeypatch.setattr(files, "STSB_ROWS", {"train": 12, "dev": 12, "test": 12})
-    (tmp_path / "STS" / "STSBenchmark").mkdir(parents=True)
-    for seed, split in enumerate(("train", "dev", "test")):
-        lines = [f"g\tf\ty\t{i}\t{i * 5 / 11:.3f}\t{'ab' * i} x{seed}\t{'ba' * i} {'q' * (11 - i)}" for i in range(11)]
-        lines.append(f"g\tf\ty\t11\t5.000\tab x{seed}\tab ba")
-        (tmp_path / "STS" / "STSBenchmark" / f"sts-{split}.csv").write_text("\n".join(lines) + "\n")
-    return tmp_path
-
-
 def evaluator(folder, **changes) -> Geometry:
     options = dict(
-        parts={"dev": ["dev"], "test": ["test"]}, threshold=4.0, inclusive=False, duplicates=False,
+        parts={"dev": ["dev"], "test": ["test"]}, threshold=1.0, inclusive=False, duplicates=False,
         gold_edges=[0, 1, 2, 3, 4, 5], bins=10,
     )  # fmt: skip
     return Geometry(str(folder), **(options | changes))
 
 
-def test_the_evaluator_measures_positives_and_distinct_sentences(stsb, bag_of_letters):
-    found = evaluator(stsb)
+def test_the_evaluator_measures_positives_and_distinct_sentences(toy_senteval, bag_of_letters):
+    found = evaluator(toy_senteval)
     scores = found(bag_of_letters, "dev")
     pairs = found.pairs["dev"]
-    positive = pairs.gold_N > 4
-    x, y = bag_of_letters(pairs.first), bag_of_letters(pairs.second)
-    distinct = bag_of_letters(sorted({*pairs.first, *pairs.second}))
+    positive = pairs.labels_N > 1
+    assert 0 < positive.sum() < PAIRS
+    x, y = map(bag_of_letters, pairs.sentences)
+    texts = sorted(set(pairs.texts()))
+    assert len(texts) < 2 * PAIRS
+    distinct = bag_of_letters(texts)
     assert scores["alignment"] == pytest.approx(float(alignment(x[positive], y[positive])))
     assert scores["uniformity"] == pytest.approx(loop_uniformity(distinct.astype(float), 2.0), rel=1e-5)
     assert scores["uniformity_without_log"] == pytest.approx(math.exp(scores["uniformity"]), rel=1e-5)
-    assert set(scores) >= {"effective_rank", "isotropy", "mean_cosine"}
     provenance = found.provenance()
-    assert provenance["rows"] == {"alignment": {"dev": positive.sum()}, "dev": len(distinct)}
-    assert sum(map(sum, provenance["cosine_histograms"]["dev"].values())) == 12
+    assert provenance["rows"]["alignment"]["dev"] == positive.sum()
+    assert provenance["rows"]["dev"] == len(distinct)
+    assert sum(map(sum, provenance["cosine_histograms"]["dev"].values())) == PAIRS
     cosines, gold = found.cosines(bag_of_letters, "dev")
-    assert len(cosines) == len(gold) == 12
+    assert len(cosines) == len(gold) == PAIRS
 
 
-def test_a_split_without_data_is_left_out_where_that_is_allowed(stsb, bag_of_letters):
-    (stsb / "STS" / "STSBenchmark" / "sts-dev.csv").unlink()
-    with pytest.raises(MissingResource, match=r"sts-dev\.csv is missing"):
-        evaluator(stsb).prepare()
-    found = evaluator(stsb, allow_partial=True)
+def test_a_split_without_data_is_left_out_where_that_is_allowed(toy_senteval):
+    (toy_senteval / "STS" / "STSBenchmark" / "sts-dev.csv").unlink()
+    with pytest.raises(MissingResource, match=r"sts-dev\.csv"):
+        evaluator(toy_senteval).prepare()
+    found = evaluator(toy_senteval, allow_partial=True)
     found.prepare()
     assert found.splits == ("test",)
-    assert "alignment" in found(bag_of_letters, "test")
     assert [problem["split"] for problem in found.provenance()["problems"]] == ["dev"]
 
 
-def test_the_switches_of_the_evaluator(stsb, bag_of_letters):
-    plain = evaluator(stsb)(bag_of_letters, "test")
-    all_of_it = evaluator(stsb, duplicates=True)(bag_of_letters, "test")
+def test_the_switches_of_the_evaluator(toy_senteval, bag_of_letters):
+    plain = evaluator(toy_senteval)(bag_of_letters, "test")
+    all_of_it = evaluator(toy_senteval, duplicates=True)(bag_of_letters, "test")
     assert all_of_it["uniformity"] != plain["uniformity"]
     assert all_of_it["alignment"] == plain["alignment"]
-    counts = {}
+    strict = evaluator(toy_senteval)
+    strict.prepare()
+    highest = float(np.sort(strict.pairs["dev"].labels_N)[-2])
+    counts = []
     for inclusive in (False, True):
-        found = evaluator(stsb, threshold=5.0 * 10 / 11, inclusive=inclusive)
+        found = evaluator(toy_senteval, threshold=highest, inclusive=inclusive)
         found.prepare()
-        found.pairs["dev"].gold_N[10] = found.threshold
-        found(bag_of_letters, "dev")
-        counts[inclusive] = found.positives["dev"]
-    assert counts == {False: 1, True: 2}
+        counts.append(found.provenance()["rows"]["alignment"]["dev"])
+    assert counts == [1, 2]
     with pytest.raises(UserError, match=r"geometry\.threshold"):  # above all scores
-        evaluator(stsb, threshold=6.0).prepare()
-    whole = evaluator(stsb, parts={"test": ["train", "dev", "test"]})
-    assert whole.splits == ("test",)
+        evaluator(toy_senteval, threshold=6.0).prepare()
+    whole = evaluator(toy_senteval, parts={"test": ["train", "dev", "test"]})
     whole.prepare()
-    assert len(whole.pairs["test"].gold_N) == 36
+    assert whole.splits == ("test",)
+    assert len(whole.pairs["test"]) == 3 * PAIRS
 
 
 # all-MiniLM-L6-v2 on STS-B dev: alignment of pairs >= 4 and > 4, uniformity over distinct and over all sentences
@@ -203,7 +194,7 @@ MINILM = {"mean": (0.2672, 0.2360, -3.8487, -3.8408), "cls": (0.1163, 0.1017, -1
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
 def test_minilm_lies_as_measured(shared, minilm_encode, pooling):
     senteval, encode = shared / "data" / "senteval", minilm_encode(pooling)
-    with_4 = evaluator(senteval, inclusive=True)(encode, "dev")
-    above_4 = evaluator(senteval, duplicates=True)(encode, "dev")
+    with_4 = evaluator(senteval, threshold=4.0, inclusive=True)(encode, "dev")
+    above_4 = evaluator(senteval, threshold=4.0, duplicates=True)(encode, "dev")
     found = (with_4["alignment"], above_4["alignment"], with_4["uniformity"], above_4["uniformity"])
     assert found == pytest.approx(MINILM[pooling], abs=1e-4)

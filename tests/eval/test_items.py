@@ -1,4 +1,6 @@
-"""items.npz: what every score rests on comes back as it was, and gives the score again."""
+"""items.npz: what every score rests on comes back as it was, and gives the score again; the cosines for pictures."""
+
+import json
 
 import numpy as np
 import pytest
@@ -6,13 +8,13 @@ from scipy.stats import spearmanr
 
 from cse.eval.declutr import Declutr
 from cse.eval.demo import Demo
-from cse.eval.items import FILE, keep_items, read_items, under
+from cse.eval.items import FILE, keep_cosines, keep_items, read_items, under
 from cse.provenance import Items
 from cse.types import Evaluator
 
 
 class Twofold(Evaluator):
-    """Scores by items that are given."""
+    """Scores by items that are given, and pairs for pictures."""
 
     splits = ("dev", "test")
 
@@ -21,6 +23,9 @@ class Twofold(Evaluator):
 
     def items(self, split):
         return self.given if split == "test" else {}
+
+    def cosines(self, encode, split):
+        return np.array([0.25, 0.5], np.float32), np.array([0.0, 5.0])
 
 
 def test_items_come_back_without_a_pickle(tmp_path):
@@ -75,3 +80,13 @@ def test_declutrs_averages_name_the_scores_they_are_the_means_of(bag_of_letters)
 
 def test_names_are_put_under_a_prefix_at_every_depth():
     assert under("dev/x/", {"average": ["a", ["b", ["c"]]]}) == {"dev/x/average": ["dev/x/a", ["dev/x/b", ["dev/x/c"]]]}
+
+
+@pytest.mark.parametrize(("when", "splits"), [("before", ["dev"]), ("after", ["dev", "test"])])
+def test_only_pairs_are_stored_and_before_training_only_those_of_the_first_split(tmp_path, when, splits):
+    class Unpaired(Evaluator):
+        splits = ("test",)
+
+    keep_cosines(tmp_path, when, {"pairs": Twofold({}), "other": Unpaired()}, encode=lambda texts: None)
+    stored = json.loads((tmp_path / "plots" / f"cosines_{when}.json").read_text())
+    assert stored == {"pairs": {split: [[0.25, 0.5], [0.0, 5.0]] for split in splits}}

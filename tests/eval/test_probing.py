@@ -9,8 +9,8 @@ from eval.senteval.one_fit import FAST, GRID, classifier
 
 from cse.errors import MissingResource, UserError
 from cse.eval import probing
+from cse.eval.files import DataFolder
 from cse.eval.probing import FILES, Probing, read
-from cse.eval.senteval.files import DataFolder
 
 
 @pytest.fixture
@@ -70,16 +70,12 @@ def test_a_part_of_the_tasks_has_no_average_of_ten(senteval, bag_of_letters):
 def test_missing_and_damaged_files_are_named(senteval):
     path = senteval.parent / "probing" / "tree_depth.txt"
     whole = path.read_text()
-    for damaged in (
-        whole.split("\n", 1)[1],
-        whole.replace("tr\t", "xx\t", 1),
-        whole.replace("te\tPAST", "te\tFUTURE", 1),
-    ):
-        path.write_text(damaged)
+    for old, new in (("tr\t", "xx\t"), ("te\tPAST", "te\tFUTURE"), ("te\tPAST\t", "te\tPAST "), ("va\t", "tr\t")):
+        path.write_text(whole.replace(old, new, 1))
         with pytest.raises(UserError, match=r"tree_depth\.txt"):
             evaluator(senteval, ["Depth"]).prepare()
     with pytest.raises(MissingResource, match=r"eval\.probing\.folder is not set"):
         evaluator(None).prepare()
     path.unlink()
-    with pytest.raises(MissingResource, match=r"tree_depth\.txt is missing: eval\.probing\.folder must be"):
+    with pytest.raises(MissingResource, match=r"tree_depth\.txt is missing: eval\.probing\.folder"):
         evaluator(senteval, ["Depth"]).prepare()

@@ -90,9 +90,9 @@ def test_recall_of_each_split_and_the_table_of_the_search(folder, bag_of_letters
 
 
 def test_missing_and_damaged_captions_are_named(folder):
-    with pytest.raises(MissingResource, match=r"paths\.captions is not set: it must be a folder of image captions"):
+    with pytest.raises(MissingResource, match=r"paths\.captions is not set"):
         evaluator(None).prepare()
-    with pytest.raises(UserError, match=r"val\.tsv holds 18 usable rows, not the official 20"):
+    with pytest.raises(UserError, match=r"val\.tsv .*20"):
         evaluator(folder, rows={"val.tsv": 20, "test.tsv.gz": 8}).prepare()
     packed = folder / "test.tsv.gz"
     packed.write_bytes(packed.read_bytes()[:20])

@@ -1,20 +1,18 @@
 """STS: the three ways of joining subsets, SentEval's files, damaged data, and the published scores of MiniLM."""
 
-import shutil
 import tarfile
-from pathlib import Path
 from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
 
 from cse.errors import MissingResource, UserError
-from cse.eval.senteval import pairs
-from cse.eval.senteval.folder import SentEvalFolder
-from cse.eval.senteval.pairs import SICK_FILES, STSB_ROWS, SUBSETS, read_stsb
 from cse.eval.sts import Sts, Stsb, correlations, cosines
+from cse.provenance import Items
+from cse.sources.made_up import PAIRS
+from cse.sources.senteval import SICK_FILES, STSB_ROWS, SUBSETS
 
+TASKS = [*SUBSETS, "STS-B", "SICK-R"]
 GOLD = [2.1, 2.1, 2.9, 0.6, 4.7, 3.4, 4.1, 4.5, 2.9, 0.2, 3.6, 2.8, 4.1, 2.7, 4.1, 5.0, 1.8, 0.9]
 
 
@@ -22,7 +20,8 @@ def test_all_mean_and_wmean_are_the_authors():
     rng = np.random.default_rng(0)
     first, second = (rng.standard_normal((18, 8)).astype(np.float32) for _ in range(2))
     cuts = np.cumsum([5, 7])
-    subsets = list(zip(np.split(cosines(first, second), cuts), np.split(np.array(GOLD), cuts), strict=True))
+    pairs = zip(np.split(cosines(first, second), cuts), np.split(np.array(GOLD), cuts), strict=True)
+    subsets = [Items("spearman", *pair) for pair in pairs]
     scores = correlations(subsets)
     assert scores == pytest.approx(
         {
@@ -35,7 +34,8 @@ def test_all_mean_and_wmean_are_the_authors():
         },
         rel=1e-6,
     )
-    assert [100 * spearmanr(*subset)[0] for subset in subsets] == pytest.approx([-5.1298918, 42.857143, -57.977104])
+    alone = [correlations([subset])["spearman"] for subset in subsets]
+    assert alone == pytest.approx([-5.1298918, 42.857143, -57.977104])
 
 
 def test_cosines_of_broken_vectors_are_0_and_of_equal_ones_exactly_1():
@@ -50,125 +50,94 @@ def test_cosines_of_broken_vectors_are_0_and_of_equal_ones_exactly_1():
     assert (cosines(many_ND, many_ND) == 1).all()
 
 
-def write_suite(folder: Path, rows: dict[str, int]) -> None:
-    """A SentEval folder of made-up sentences; pair i of n scores 5 i / n. Unscored rows stand between."""
-    for year, subsets in SUBSETS.items():
-        target = folder / "STS" / f"{year}-en-test"
-        target.mkdir(parents=True)
-        for subset in subsets:
-            n = rows[f"{year}/{subset}"]
-            texts = [f"{'ab' * i}  x\t{'ab' * i}{'q' * (n - i)} y" for i in range(n)]
-            golds = [f"{5 * i / n:.4f}" for i in range(n)]
-            texts.insert(1, "never\tscored")
-            golds.insert(1, "")
-            (target / f"STS.input.{subset}.txt").write_text("\n".join(texts) + "\n", encoding="utf-8")
-            (target / f"STS.gs.{subset}.txt").write_text("\n".join(golds) + "\n")
-    (folder / "STS" / "STSBenchmark").mkdir()
-    (folder / "SICK").mkdir()
-    for split in ("dev", "test"):
-        n = rows[f"STS-B/{split}"]
-        lines = [f"g\tf\ty\t{i}\t{5 * i / n:.3f}\t{'ab' * i} z\t{'ab' * i} {'q' * (n - i)}" for i in range(n)]
-        (folder / "STS" / "STSBenchmark" / f"sts-{split}.csv").write_text("\n".join(lines) + "\n")
-        n = rows[f"SICK-R/{split}"]
-        lines = [f"{i}\t{'ab' * i} z\t{'ab' * i} {'q' * (n - i)}\t{5 * i / n:.3f}\tNEUTRAL" for i in range(n)]
-        (folder / "SICK" / f"{SICK_FILES[split][0]}.txt").write_text("id\ta\tb\tscore\tlabel\n" + "\n".join(lines))
-
-
-@pytest.fixture
-def suite(tmp_path, monkeypatch) -> Path:
-    """The whole suite at 6 to 20 pairs a file, with the official counts changed to match."""
-    rows = {f"{year}/{subset}": 6 + i for year, sets in SUBSETS.items() for i, subset in enumerate(sets)}
-    rows |= {"STS-B/dev": 9, "STS-B/test": 12, "SICK-R/dev": 8, "SICK-R/test": 20}
-    monkeypatch.setattr(pairs, "SUBSETS", {y: {s: rows[f"{y}/{s}"] for s in sets} for y, sets in SUBSETS.items()})
-    monkeypatch.setattr(pairs, "STSB_ROWS", {"dev": 9, "test": 12})
-    monkeypatch.setattr(pairs, "SICK_FILES", {"dev": ("SICK_trial", 8), "test": ("SICK_test_annotated", 20)})
-    write_suite(tmp_path, rows)
-    return tmp_path
-
-
-def test_the_suite_reads_every_file_in_one_call_and_averages_rounded_scores(suite, bag_of_letters):
-    encode, evaluator = Mock(wraps=bag_of_letters), Sts(str(suite))
+def test_every_file_goes_to_the_encoder_in_one_call_and_rounded_scores_are_averaged(toy_senteval, bag_of_letters):
+    place = toy_senteval / "STS" / "STS12-en-test"
+    texts, golds = place / "STS.input.MSRpar.txt", place / "STS.gs.MSRpar.txt"
+    texts.write_text("never\tscored\na  b\tc\n" + texts.read_text().split("\n", 1)[1])
+    golds.write_text("\n1.0\n" + golds.read_text().split("\n", 1)[1])
+    encode, evaluator = Mock(wraps=bag_of_letters), Sts(str(toy_senteval))
     evaluator.prepare()
     scores = evaluator(encode, "test")
-    ((texts,),) = (call.args for call in encode.call_args_list)
-    assert not any("never" in text or "  " in text for text in texts)
-    tasks = [*SUBSETS, "STS-B", "SICK-R"]
-    assert scores["average"] == np.mean([round(scores[f"{task}/spearman"], 2) for task in tasks])
-    assert scores["STS-B/spearman"] == pytest.approx(100)  # cosine grows with the gold score by construction
+    ((given,),) = (call.args for call in encode.call_args_list)
+    assert "never" not in given
+    assert "a b" in given
+    assert scores["average"] == np.mean([round(scores[f"{task}/spearman"], 2) for task in TASKS])
     assert {key.split("/")[1] for key in scores if "/" in key} == {
         f"{kind}{suffix}" for kind in ("spearman", "pearson") for suffix in ("", "_mean", "_wmean")
     }
     found = evaluator.provenance()
-    assert found["rows"]["STS12"] == sum(range(6, 11))
+    assert found["rows"] == {**{year: PAIRS * len(sets) for year, sets in SUBSETS.items()}, "STS-B": 12, "SICK-R": 12}
     assert found["partial"] is False
     assert len(found["files"]["SICK/SICK_test_annotated.txt"]["sha256"]) == 64
 
 
-def test_dev_and_test_are_scored_apart_and_sick_is_logged_beside(suite, bag_of_letters):
-    evaluator = Stsb(str(suite), with_sickr=True)
+def test_dev_and_test_are_scored_apart_and_sick_is_logged_beside(toy_senteval, bag_of_letters):
+    evaluator = Stsb(str(toy_senteval), with_sickr=True)
     dev, test = evaluator(bag_of_letters, "dev"), evaluator(bag_of_letters, "test")
     assert dev["pearson"] != test["pearson"]
     assert dev["average"] == (dev["spearman"] + dev["SICK-R/spearman"]) / 2
-    assert evaluator.provenance()["rows"]["dev"] == {"STS-B": 9, "SICK-R": 8}
-
-
-def cut_last_line(path: Path) -> None:
-    path.write_text("\n".join(path.read_text().rstrip("\n").split("\n")[:-1]) + "\n")
+    assert evaluator.provenance()["rows"]["dev"] == {"STS-B": PAIRS, "SICK-R": PAIRS}
+    assert evaluator.items("dev")["average"] == ["spearman", "SICK-R/spearman"]
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["STS/STS14-en-test/STS.input.images.txt", "STS/STSBenchmark/sts-test.csv", "SICK/SICK_test_annotated.txt"],
+    ("name", "task"),
+    [
+        ("STS/STS14-en-test/STS.input.images.txt", "STS14"),
+        ("STS/STSBenchmark/sts-test.csv", "STS-B"),
+        ("SICK/SICK_test_annotated.txt", "SICK-R"),
+    ],
 )
-def test_altered_data_is_an_error_that_names_the_file_unless_partial_is_allowed(suite, bag_of_letters, name):
-    cut_last_line(suite / name)
-    with pytest.raises(UserError, match=Path(name).name):
-        Sts(str(suite)).prepare()
-    evaluator = Sts(str(suite), allow_partial=True)
+def test_altered_data_is_an_error_that_names_the_file_unless_partial_is_allowed(
+    toy_senteval, bag_of_letters, name, task
+):
+    path = toy_senteval / name
+    path.write_text(path.read_text().rstrip("\n").rsplit("\n", 1)[0] + "\n")
+    with pytest.raises(UserError, match=path.name):
+        Sts(str(toy_senteval)).prepare()
+    evaluator = Sts(str(toy_senteval), allow_partial=True)
     assert "average" in evaluator(bag_of_letters, "test")
-    assert evaluator.provenance()["partial"] is True
-    problems = evaluator.provenance()["problems"]
-    assert Path(name).name in " ".join(problem["problem"] for problem in problems)
-    task = {"STS14-en-test": "STS14", "STSBenchmark": "STS-B", "SICK": "SICK-R"}[Path(name).parent.name]
-    assert {problem["task"] for problem in problems} == {task}
+    found = evaluator.provenance()
+    assert found["partial"] is True
+    assert {problem["task"] for problem in found["problems"]} == {task}
 
 
-def test_a_missing_file_is_named_and_leaves_no_average_of_six(suite, bag_of_letters):
-    (suite / "STS/STSBenchmark/sts-test.csv").unlink()
+def test_a_missing_file_is_named_and_leaves_no_average_of_six(toy_senteval, bag_of_letters):
+    (toy_senteval / "STS/STSBenchmark/sts-test.csv").unlink()
     with pytest.raises(MissingResource, match=r"sts-test\.csv.*paths\.senteval"):
-        Sts(str(suite)).prepare()
-    scores = Sts(str(suite), allow_partial=True)(bag_of_letters, "test")
-    assert "average" not in scores
-    assert "STS-B/spearman" not in scores
+        Sts(str(toy_senteval)).prepare()
+    scores = Sts(str(toy_senteval), allow_partial=True)(bag_of_letters, "test")
+    assert {"average", "STS-B/spearman"}.isdisjoint(scores)
     assert "STS12/spearman" in scores
+    evaluator = Stsb(str(toy_senteval), with_sickr=True, allow_partial=True)
+    evaluator.prepare()
+    assert evaluator.splits == ("dev",)
 
 
-def test_a_row_without_its_columns_a_word_for_a_score_and_odd_bytes_are_errors(suite):
-    name = suite / "STS/STSBenchmark/sts-test.csv"
-    whole = name.read_text()
-    for damaged in (whole.replace("\tz", "z", 1).rsplit("\t", 1)[0], whole.replace("0.000", "high", 1)):
-        name.write_text(damaged)
-        with pytest.raises(UserError, match=r"sts-test\.csv"):
-            Sts(str(suite)).prepare()
-    name.write_bytes(b"\xff\xfe" + whole.encode())
-    with pytest.raises(UserError, match="utf-8"):
-        Sts(str(suite)).prepare()
+@pytest.mark.parametrize("score", ["5.1", "-0.2", "nan", "inf", "high", ""])
+def test_a_score_that_is_none_is_refused_even_where_data_may_be_partial(toy_senteval, score):
+    path = toy_senteval / "STS" / "STSBenchmark" / "sts-dev.csv"
+    rows = [line.split("\t") for line in path.read_text().splitlines()]
+    rows[6][4] = score
+    path.write_text("\n".join("\t".join(row) for row in rows))
+    with pytest.raises(UserError, match=r"sts-dev\.csv, line 7"):
+        Stsb(str(toy_senteval), allow_partial=True).prepare()
 
 
 def test_no_folder_and_an_empty_one_end_in_a_sentence(tmp_path, bag_of_letters):
-    with pytest.raises(MissingResource, match=r"paths\.senteval=.*is not a folder"):
+    with pytest.raises(MissingResource, match=r"paths\.senteval=.*/nowhere"):
         Stsb(str(tmp_path / "nowhere")).prepare()
-    with pytest.raises(UserError, match="none of the files"):
+    with pytest.raises(MissingResource, match=r"paths\.senteval="):
         Stsb(str(tmp_path), allow_partial=True)(bag_of_letters, "dev")
 
 
-def test_without_a_folder_the_hubs_copy_gives_the_same_scores(suite, tmp_path, toy_hub, bag_of_letters):
+def test_without_a_folder_the_hubs_copy_gives_the_same_scores(toy_senteval, tmp_path, toy_hub, bag_of_letters):
     tar = tmp_path / "senteval.tar"
     with tarfile.open(tar, "w") as archive:
         for part in ("STS", "SICK"):
-            archive.add(suite / part, part)
+            archive.add(toy_senteval / part, part)
     toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", {"senteval.tar": tar.read_bytes()})
-    assert Sts(None)(bag_of_letters, "test") == Sts(str(suite))(bag_of_letters, "test")
+    assert Sts(None)(bag_of_letters, "test") == Sts(str(toy_senteval))(bag_of_letters, "test")
     assert len(toy_hub.downloads()) == 1
 
 
@@ -212,7 +181,7 @@ def test_minilm_scores_as_published(shared, minilm_encode, pooling):
     encode, senteval = minilm_encode(pooling), str(shared / "data" / "senteval")
     scores = Sts(senteval)(encode, "test")
     expected = MINILM[pooling]
-    for task in [*SUBSETS, "STS-B", "SICK-R"]:
+    for task in TASKS:
         spearman, mean, wmean, pearson = expected[task]
         # 79 pairs of STS12 have identical tokens: their cosines are 1 up to rounding, in any order (.003, subsets .03)
         exact, joined = (0.01, 0.03) if task == "STS12" else (0.001, 0.001)
@@ -228,23 +197,6 @@ def test_minilm_scores_as_published(shared, minilm_encode, pooling):
 
 
 def test_the_official_counts():
-    assert {year: sum(sets.values()) for year, sets in SUBSETS.items()} == {
-        "STS12": 3108,
-        "STS13": 1500,
-        "STS14": 3750,
-        "STS15": 3000,
-        "STS16": 1186,
-    }
+    assert [sum(sets.values()) for sets in SUBSETS.values()] == [3108, 1500, 3750, 3000, 1186]  # STS12 to 16
     assert list(STSB_ROWS.values()) == [5749, 1500, 1379]
     assert [rows for _, rows in SICK_FILES.values()] == [4500, 500, 4927]
-
-
-@pytest.mark.parametrize("score", ["5.1", "-0.2", "nan", "inf"])
-def test_scores_outside_the_scale_are_counted_and_refused(tmp_path, senteval, score):
-    shutil.copytree(senteval, tmp_path / "copy")
-    path = tmp_path / "copy" / "STS" / "STSBenchmark" / "sts-dev.csv"
-    rows = [line.split("\t") for line in path.read_text().splitlines()]
-    rows[6][4] = score
-    path.write_text("\n".join("\t".join(row) for row in rows))
-    with pytest.raises(UserError, match=rf"sts-dev\.csv holds 1 of 40 scores outside 0 to 5 .*{score} in row 7"):
-        read_stsb(SentEvalFolder(str(tmp_path / "copy"), allow_partial=True), "dev")

@@ -11,9 +11,9 @@ from typing import Literal
 import numpy as np
 import torch
 from scipy.stats import pearsonr, spearmanr
-from torch.nn.functional import linear, mse_loss
+from torch.nn.functional import mse_loss
 
-from cse.progress import track
+from cse.eval.senteval.stopping import train_until_worse
 from cse.ranges import Count, Natural, Positive, Seed
 
 CLASSES = 5
@@ -37,43 +37,34 @@ class Relatedness:
     def run(self, x: dict[str, np.ndarray], y: dict[str, np.ndarray]) -> tuple[dict[str, float], np.ndarray]:
         """Of features x and gold scores y in train, dev and test: correlations x100 and mean squared error, and the
         predicted score (N,) of each row of test."""
-        weight, bias, best = self._fit(x, y)
-        predicted_N = _expected_score(torch.from_numpy(x["test"]), weight, bias)
-        return self._scores(predicted_N, y["test"], best), predicted_N
-
-    def _scores(self, predicted_N: np.ndarray, gold_N: np.ndarray, best: float) -> dict[str, float]:
-        return {
-            "pearson": 100 * _correlate("pearson", predicted_N, gold_N),
-            "spearman": 100 * _correlate("spearman", predicted_N, gold_N),
-            "mse": float(np.mean((predicted_N - gold_N) ** 2)),
-            f"dev_{self.stop_on}": 100 * best,
-        }
-
-    def _fit(self, x: dict[str, np.ndarray], y: dict[str, np.ndarray]) -> tuple[torch.Tensor, torch.Tensor, float]:
-        train_NF, dev_NF = torch.from_numpy(x["train"]), torch.from_numpy(x["dev"])
-        target_NC = torch.from_numpy(label_distribution(y["train"]))
+        train_NF, target_NC = torch.from_numpy(x["train"]), torch.from_numpy(label_distribution(y["train"]))
         order = np.random.RandomState(self.seed)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             layer = torch.nn.Linear(train_NF.shape[1], CLASSES)
         optimizer = torch.optim.Adam(layer.parameters(), lr=self.lr)
-        best, best_layer = -1.0, (layer.weight.detach().clone(), layer.bias.detach().clone())
-        misses = 0
-        for _ in track(range(0, self.max_epoch + 1, self.epoch_size), "check"):
+
+        def train() -> None:
             for _ in range(self.epoch_size):
                 rows_N = torch.from_numpy(order.permutation(len(train_NF)))
                 for rows_B in rows_N.split(self.batch_size):
                     optimizer.zero_grad()
                     mse_loss(layer(train_NF[rows_B]).softmax(1), target_NC[rows_B]).backward()
                     optimizer.step()
-            score = _correlate(self.stop_on, _expected_score(dev_NF, layer.weight, layer.bias), y["dev"])
-            if score > best:
-                best, best_layer = score, (layer.weight.detach().clone(), layer.bias.detach().clone())
-            else:
-                misses += 1  # never reset
-            if misses > self.tenacity:
-                break
-        return *best_layer, best
+
+        def dev_score() -> float:
+            return _correlate(self.stop_on, _expected_score(x["dev"], layer), y["dev"])
+
+        checks = range(0, self.max_epoch + 1, self.epoch_size)
+        best = train_until_worse(layer, train, dev_score, checks, self.tenacity)
+        predicted_N, gold_N = _expected_score(x["test"], layer), y["test"]
+        scores = {
+            "pearson": 100 * _correlate("pearson", predicted_N, gold_N),
+            "spearman": 100 * _correlate("spearman", predicted_N, gold_N),
+            "mse": float(np.mean((predicted_N - gold_N) ** 2)),
+            f"dev_{self.stop_on}": 100 * best,
+        }
+        return scores, predicted_N
 
 
 def label_distribution(y_N: np.ndarray) -> np.ndarray:
@@ -85,9 +76,9 @@ def label_distribution(y_N: np.ndarray) -> np.ndarray:
     return distribution_NC[:, 1 : CLASSES + 1]
 
 
-def _expected_score(x_NF: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> np.ndarray:
-    with torch.no_grad():
-        return linear(x_NF, weight, bias).softmax(1).numpy() @ np.arange(1, CLASSES + 1)
+@torch.no_grad()
+def _expected_score(x_NF: np.ndarray, layer: torch.nn.Linear) -> np.ndarray:
+    return layer(torch.from_numpy(x_NF)).softmax(1).numpy() @ np.arange(1, CLASSES + 1)
 
 
 def _correlate(kind: str, predicted_N: np.ndarray, gold_N: np.ndarray) -> float:

@@ -1,23 +1,42 @@
-"""What SentEval's two suites of linear classifiers share: modes, rows, averages, and one pass through the encoder."""
+"""What SentEval's two suites of linear classifiers share: modes, schemes, averages, one pass through the encoder.
+
+u, v are the embeddings of a sentence, or of a pair's sentences. D embedding width, N rows, F features.
+"""
 
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from operator import itemgetter
-from typing import Any, ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
+from cse.eval.files import DataFolder
 from cse.eval.score import ACCURACY, AVERAGE, DEV_ACCURACY, MemoizedEncode
-from cse.eval.senteval.files import DataFolder
-from cse.eval.senteval.transfer_data import Examples, Parts
-from cse.eval.senteval.validation import Mode, Procedure
+from cse.eval.senteval.data import Examples, Parts
+from cse.eval.senteval.validation import Mode, Procedure, cross_validation, given_split, nested_cross_validation
 from cse.progress import track
-from cse.provenance import ItemScores, RowCounts
+from cse.provenance import ItemScores, Provenance, RowCounts
 from cse.types import Encode, Evaluator, Nature
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Task:
+    """scheme: SentEval's way to train and choose; split and snli have a dev set. f1: report it too."""
+
+    read: Callable[[DataFolder], Parts]
+    scheme: Literal["nested", "cross", "split", "snli", "regression"]
+    f1: bool = False
+
+
+class SuiteProvenance(Provenance):
+    """classifier: its settings; folds: the accuracy of each outer fold, by task."""
+
+    classifier: dict[str, object]
+    folds: dict[str, list[float]]
 
 
 class Suite(Evaluator):
@@ -34,26 +53,18 @@ class Suite(Evaluator):
     averaged: tuple[str, ...]
     """The tasks of the average, which appears when all of them were scored."""
 
-    def __init__(
-        self,
-        folder: DataFolder,
-        reads: Mapping[str, Callable[[Any], Parts]],
-        mode: Mode,
-        classifiers: dict[Mode, Procedure],
-    ):
-        self.folder, self.reads = folder, reads
+    def __init__(self, folder: DataFolder, tasks: Mapping[str, Task], mode: Mode, classifiers: dict[Mode, Procedure]):
+        self.folder, self.tasks = folder, tasks
         self.mode, self.settings = mode, classifiers[mode]
         self.data: dict[str, Parts] = {}
         self.scored: ItemScores = {}
-
-    def score_task(self, task: str, parts: Parts, encode: Encode) -> dict[str, float]:
-        """The statistics of one task; what they are computed from goes to `scored`."""
-        raise NotImplementedError
+        self.folds: dict[str, list[float]] = {}  # accuracy of each outer fold, of the encoder scored last
 
     def prepare(self) -> None:
         """Read all tasks. Raises MissingResource or UserError."""
         if not self.data:
-            self.data = self.folder.present(self.reads)
+            found = {name: self.folder.attempt(task.read, task=name) for name, task in self.tasks.items()}
+            self.data = {name: parts for name, parts in found.items() if parts is not None}
             self.folder.need(self.data)
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
@@ -66,6 +77,26 @@ class Suite(Evaluator):
             log.info("%s %s (%.0f s)", task, statistics, time.perf_counter() - start)
             scores |= {f"{task}/{statistic}": value for statistic, value in statistics.items()}
         return scores | self.averages(scores)
+
+    def score_task(self, task: str, parts: Parts, encode: Encode) -> dict[str, float]:
+        """Accuracies, with F1 where the task reports it; what they are computed from goes to `scored`."""
+        scheme, classifier, k = self.tasks[task].scheme, self.settings["fit"], self.settings["kfold"]
+        x, y = features(parts, encode, scheme)
+        if scheme == "nested":
+            found = nested_cross_validation(x["all"], y["all"], classifier, k)
+            self.folds[task] = found.folds
+        elif scheme == "cross":
+            found = cross_validation(x, y, classifier, k)
+        else:
+            found = given_split(x, y, replace(classifier, **self.settings["snli"]) if scheme == "snli" else classifier)
+        self.scored[f"{task}/accuracy"] = found.items
+        scores = {"accuracy": found.test, "dev_accuracy": found.dev}
+        if self.tasks[task].f1:
+            from sklearn.metrics import f1_score
+
+            scores["f1"] = round(100 * float(f1_score(found.items.gold_N, found.items.values_N)), 2)
+            self.scored[f"{task}/f1"] = replace(found.items, kind="f1")
+        return scores
 
     def averages(self, scores: dict[str, float]) -> dict[str, float]:
         """`average` and `dev_average` of the accuracies of `averaged`; {} if one of these tasks has no data."""
@@ -86,23 +117,44 @@ class Suite(Evaluator):
         """The sentences of all parts of each task."""
         for parts in self.data.values():
             for examples in parts.values():
-                for texts in examples.sentences:
-                    yield from texts
+                yield from examples.texts()
 
-    def rows(self) -> RowCounts:
-        """Rows of each part of each task."""
+    def provenance(self) -> SuiteProvenance:
+        """The classifier, rows of each part of each task, the accuracy of each outer fold, and the files."""
+        rows: RowCounts = {task: {part: len(examples) for part, examples in parts.items()}
+                           for task, parts in self.data.items()}  # fmt: skip
+        if set(self.averaged) <= set(rows):
+            rows["average"] = {task: rows[task] for task in self.averaged}
         return {
-            task: {part: len(examples.labels_N) for part, examples in parts.items()}
-            for task, parts in self.data.items()
+            "protocol": f"SentEval's torch logistic regression, mode {self.mode}",
+            "classifier": asdict(self.settings["fit"]) | {"kfold": self.settings["kfold"]},
+            "folds": self.folds,
+            "rows": rows,
+            **self.folder.provenance(),
         }
-
-    def protocol(self) -> str:
-        """Whose classifier it is, in words."""
-        return f"SentEval's torch logistic regression, mode {self.mode}"
 
 
 def embedded(encode: Encode, examples: Iterable[Examples]) -> MemoizedEncode:
     """`encode` after one call for every distinct sentence of all the examples."""
     vectors = MemoizedEncode(encode, limit=None)
-    vectors.add(text for one in examples for texts in one.sentences for text in texts)
+    vectors.add(text for one in examples for text in one.texts())
     return vectors
+
+
+def features(parts: Parts, encode: Encode, scheme: str) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """(what the classifier sees, labels) of each part."""
+    x = {
+        part: combined([np.asarray(encode(texts), np.float32) for texts in examples.sentences], scheme)
+        for part, examples in parts.items()
+    }
+    return x, {part: examples.labels_N for part, examples in parts.items()}
+
+
+def combined(vectors: list[np.ndarray], scheme: str) -> np.ndarray:
+    """The features (N, F): u; for a pair [|u - v|; u * v]; for SNLI [u; v; u * v; |u - v|]."""
+    if len(vectors) == 1:
+        return vectors[0]
+    u_ND, v_ND = vectors
+    if scheme == "snli":
+        return np.concatenate([u_ND, v_ND, u_ND * v_ND, np.abs(u_ND - v_ND)], 1)
+    return np.concatenate([np.abs(u_ND - v_ND), u_ND * v_ND], 1)

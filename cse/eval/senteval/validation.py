@@ -14,6 +14,7 @@ from typing_extensions import TypedDict
 
 from cse.dotted import Config
 from cse.eval.senteval.logreg import LogisticRegression
+from cse.provenance import Items
 
 SEED = 1111  # SentEval's, for folds and fits
 
@@ -30,11 +31,11 @@ class Procedure(TypedDict):
 
 @dataclass(frozen=True)
 class Accuracies:
-    """Accuracies in percent; predicted_N of the test rows (nested cross-validation: of all, each held out once)."""
+    """Accuracies in percent; items: the test rows (nested cross-validation: all rows, each held out once)."""
 
     dev: float
     test: float
-    predicted_N: np.ndarray
+    items: Items
     folds: list[float] = field(default_factory=list)
 
 
@@ -60,8 +61,9 @@ def nested_cross_validation(x_NF: np.ndarray, y_N: np.ndarray, classifier: Logis
     predicted_N = np.empty_like(y_N)
     for fold, (_, test_N) in enumerate(outer):
         predicted_N[test_N] = refit.predict(x[test_N], fold, 0)
-    tests = [round(100 * _accuracy(predicted_N[test_N], y_N[test_N]), 2) for _, test_N in outer]
-    return Accuracies(float(round(np.mean(devs), 2)), float(round(np.mean(tests), 2)), predicted_N, folds=tests)
+    tests = [_percent(predicted_N[test_N], y_N[test_N]) for _, test_N in outer]
+    items = Items("accuracy", predicted_N, y_N)
+    return Accuracies(float(round(np.mean(devs), 2)), float(round(np.mean(tests), 2)), items, folds=tests)
 
 
 def cross_validation(
@@ -74,7 +76,7 @@ def cross_validation(
     strength = np.array([[grid[int(np.argmax(scores))]]])
     refit = classifier.fit(train, y["train"], [classifier.hold_out(np.arange(len(y["train"])))], strength)
     predicted_N = refit.predict(classifier.place(x["test"]), 0, 0)
-    return Accuracies(max(scores), round(100 * _accuracy(predicted_N, y["test"]), 2), predicted_N)
+    return _of_test(max(scores), predicted_N, y["test"])
 
 
 def given_split(x: dict[str, np.ndarray], y: dict[str, np.ndarray], classifier: LogisticRegression) -> Accuracies:
@@ -89,7 +91,7 @@ def given_split(x: dict[str, np.ndarray], y: dict[str, np.ndarray], classifier: 
     fitted = classifier.fit(rows, np.concatenate([y["train"], y["dev"]]), [split], np.array([grid]))
     scores = _mean_percent(fitted.accuracy_SL)
     predicted_N = fitted.predict(classifier.place(x["test"]), 0, int(np.argmax(scores)))
-    return Accuracies(max(scores), round(100 * _accuracy(predicted_N, y["test"]), 2), predicted_N)
+    return _of_test(max(scores), predicted_N, y["test"])
 
 
 def _mean_percent(accuracy_SL: np.ndarray) -> list[float]:
@@ -97,5 +99,9 @@ def _mean_percent(accuracy_SL: np.ndarray) -> list[float]:
     return [float(round(100 * np.mean(list(column)), 2)) for column in accuracy_SL.T]
 
 
-def _accuracy(predicted_N: np.ndarray, gold_N: np.ndarray) -> float:
-    return float((predicted_N == gold_N).sum()) / len(gold_N)
+def _percent(predicted_N: np.ndarray, gold_N: np.ndarray) -> float:
+    return round(100 * (float((predicted_N == gold_N).sum()) / len(gold_N)), 2)
+
+
+def _of_test(dev: float, predicted_N: np.ndarray, gold_N: np.ndarray) -> Accuracies:
+    return Accuracies(dev, _percent(predicted_N, gold_N), Items("accuracy", predicted_N, gold_N))

@@ -29,7 +29,8 @@ def test_cross_validation_is_the_authors_fit_by_fit(settings, k):
     x, y = parts(classes=6)
     found = cross_validation(x, y, classifier(**settings), k)
     assert (found.dev, found.test) == one_fit.cross(x, y, k, GRID, **settings)
-    assert found.test == round(100 * float(np.mean(found.predicted_N == y["test"])), 2)
+    assert found.test == round(100 * float(np.mean(found.items.values_N == y["test"])), 2)
+    assert (found.items.gold_N == y["test"]).all()
 
 
 @pytest.mark.parametrize("settings", [TEST, FAST], ids=["test", "fast"])

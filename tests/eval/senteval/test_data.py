@@ -2,10 +2,10 @@
 
 import pytest
 
-from cse.eval.senteval.folder import SentEvalFolder
-from cse.eval.senteval.pairs import SICK_FILES
-from cse.eval.senteval.transfer_data import SNLI_ROWS, TREC_FILES
+from cse.eval.files import senteval_folder
+from cse.eval.senteval.data import SNLI_ROWS, TABLES
 from cse.eval.transfer import TASKS
+from cse.sources.senteval import SICK_FILES
 
 CLASSES = (("MR", "rt-polarity.pos", "rt-polarity.neg"), ("CR", "custrev.pos", "custrev.neg"),
            ("SUBJ", "subj.objective", "subj.subjective"), ("MPQA", "mpqa.pos", "mpqa.neg"))  # fmt: skip
@@ -38,7 +38,7 @@ READ = {
     "SST5": (everywhere("SST/fine/sentiment-{}", ("train", "dev", "test"), "4 c  d\n3 a\n2 b\n"), "dev",
              (["b", "a", "c d"],), [2, 3, 4]),
     # the fine label is left out
-    "TREC": (everywhere("TREC/{}", [name for name, _ in TREC_FILES.values()],
+    "TREC": (everywhere("{}", [name for name, _ in TABLES["TREC"].files.values()],
                         "NUM:dist How far is it ?\nABBR:exp What is UN ?\nHUM:ind Who  sang ?\n"), "test",
              (["Who sang ?", "What is UN ?", "How far is it ?"],), [3, 0, 5]),
     "MRPC": (everywhere("MRPC/msr_paraphrase_{}.txt", ("train", "test"), MRPC), "train",
@@ -62,5 +62,5 @@ def test_texts_labels_and_order_are_sentevals(tmp_path, task):
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(text.encode("utf-8" if task == "MRPC" else "latin-1"))
-    examples = TASKS[task].read(SentEvalFolder(str(tmp_path), allow_partial=True))[split]
+    examples = TASKS[task].read(senteval_folder(str(tmp_path), allow_partial=True))[split]
     assert (examples.sentences, examples.labels_N.tolist()) == (sentences, labels)

@@ -1,0 +1,208 @@
+"""Readers of SentEval's files: sentence pairs with human scores, and the classification sets.
+
+The order of a set's rows is by length in words, then label (pairs: both lengths, then label): it decides folds and
+permutations, so it is part of the protocol. Duplicates and empty sentences stay.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cse.errors import UserError
+from cse.eval.files import DataFolder
+from cse.sources.senteval import SICK_FILES, STSB_ROWS, SUBSETS
+
+HIGHEST = 5  # of the human scores of STS, STS-B and SICK
+BINARY = {  # folder: positive file, negative file, rows of both together
+    "MR": ("rt-polarity.pos", "rt-polarity.neg", 10662),
+    "CR": ("custrev.pos", "custrev.neg", 3775),
+    "SUBJ": ("subj.objective", "subj.subjective", 10000),
+    "MPQA": ("mpqa.pos", "mpqa.neg", 10606),
+}
+SNLI_ROWS = {"train": 549367, "dev": 9842, "test": 9824}
+SNLI_NAMES = ["entailment", "neutral", "contradiction"]  # by label
+SICK_LABELS = {"CONTRADICTION": 0, "NEUTRAL": 1, "ENTAILMENT": 2}
+TREC_LABELS = {"ABBR": 0, "DESC": 1, "ENTY": 2, "HUM": 3, "LOC": 4, "NUM": 5}
+
+Row = tuple[Any, ...]
+"""(sentence, label) or (sentence, sentence, label)."""
+
+
+@dataclass(frozen=True)
+class Examples:
+    """N labelled sentences, or pairs of them; sentences[0][i] (and sentences[1][i]) belong to labels_N[i].
+
+    labels_N: classes, or human scores. units_UN: of pairs that share their texts, see cse.provenance.Items.
+    """
+
+    sentences: tuple[list[str], ...]
+    labels_N: np.ndarray
+    units_UN: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.labels_N)
+
+    def texts(self) -> list[str]:
+        """All first sentences, then all second ones."""
+        return [text for side in self.sentences for text in side]
+
+
+Parts = dict[str, Examples]
+"""By split; {"all": ...} of a set that has none."""
+
+
+def words(line: str) -> str:
+    """A sentence as every SentEval task passes it on: its words joined by one space."""
+    return " ".join(line.split())
+
+
+def in_columns(rows: list[Row]) -> Examples:
+    """The rows as examples, in their order."""
+    *sentences, labels = zip(*rows, strict=True)
+    return Examples(tuple(list(side) for side in sentences), np.array(labels))
+
+
+def labelled(folder: DataFolder, name: str, rows: list[Row]) -> Examples:
+    """The rows as examples. Raises UserError where all have one label: nothing to learn, nothing to correlate."""
+    if len({row[-1] for row in rows}) == 1:
+        raise UserError(f"{folder.root / name}: all {len(rows)} rows have the label {rows[0][-1]}; restore it.")
+    return in_columns(rows)
+
+
+def in_sentevals_order(examples: Examples) -> Examples:
+    """Sorted (stably) by lengths in words, then label."""
+    rows = zip(*examples.sentences, examples.labels_N.tolist(), strict=True)
+    return in_columns(sorted(rows, key=lambda row: (*(len(text.split()) for text in row[:-1]), row[-1])))
+
+
+def human_score(cell: str | float) -> float:
+    """A human score. Raises ValueError for what is no number from 0 to 5."""
+    score = float(cell)
+    if not 0 <= score <= HIGHEST:  # NaN neither
+        raise ValueError(f"{cell} is not from 0 to {HIGHEST}")
+    return score
+
+
+def cells(line: str) -> list[str]:
+    """Those of a line with tabs between them."""
+    return line.split("\t")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A data set with a file for each split: {split: (name, official rows)}.
+
+    texts, label: the cells of a line that are sentences, and the one from which `value` makes the label.
+    """
+
+    files: dict[str, tuple[str, int]]
+    texts: tuple[int, ...]
+    label: int
+    value: Callable[[str], float] = int
+    cut: Callable[[str], Sequence[str]] = cells
+    header: int = 0
+    encoding: str = "utf-8"
+
+
+SICK = {split: (f"SICK/{stem}.txt", rows) for split, (stem, rows) in SICK_FILES.items()}
+TABLES = {
+    "STS-B": Table(
+        {split: (f"STS/STSBenchmark/sts-{split}.csv", rows) for split, rows in STSB_ROWS.items()},
+        texts=(5, 6),
+        label=4,
+        value=human_score,
+    ),
+    "SICK-R": Table(SICK, texts=(1, 2), label=3, value=human_score, header=1),
+    "SICK-E": Table(SICK, texts=(1, 2), label=4, value=SICK_LABELS.__getitem__, header=1),
+    "MRPC": Table(
+        {split: (f"MRPC/msr_paraphrase_{split}.txt", rows) for split, rows in (("train", 4076), ("test", 1725))},
+        texts=(3, 4),
+        label=0,
+        header=1,
+    ),
+    "SST2": Table(
+        {split: (f"SST/binary/sentiment-{split}", n) for split, n in (("train", 67349), ("dev", 872), ("test", 1821))},
+        texts=(0,),
+        label=1,
+    ),
+    "SST5": Table(  # `label text`, 0 to 4
+        {split: (f"SST/fine/sentiment-{split}", n) for split, n in (("train", 8544), ("dev", 1101), ("test", 2210))},
+        texts=(1,),
+        label=0,
+        cut=lambda line: line.split(" ", 1),
+    ),
+    "TREC": Table(  # `COARSE:fine words`: the six coarse labels count
+        {"train": ("TREC/train_5500.label", 5452), "test": ("TREC/TREC_10.label", 500)},
+        texts=(2,),
+        label=0,
+        value=TREC_LABELS.__getitem__,
+        cut=lambda line: re.split("[: ]", line, maxsplit=2),
+        encoding="latin-1",
+    ),
+}
+
+
+def read_table(folder: DataFolder, task: str, split: str) -> Examples:
+    """One split of a task of TABLES, in the order of its file."""
+    table = TABLES[task]
+    name, official = table.files[split]
+
+    def convert(line: str) -> Row:
+        found = table.cut(line.strip())
+        return *(words(found[place]) for place in table.texts), table.value(found[table.label])
+
+    return labelled(folder, name, folder.rows(name, table.encoding, convert, official, table.header))
+
+
+def read_parts(folder: DataFolder, task: str) -> Parts:
+    """All splits of a task of TABLES, in SentEval's order."""
+    return {split: in_sentevals_order(read_table(folder, task, split)) for split in TABLES[task].files}
+
+
+def read_subset(folder: DataFolder, year: str, subset: str) -> Examples:
+    """One subset of STS12..16: two tab-separated sentences a line, scores in a second file; unscored pairs skipped."""
+    base = f"STS/{year}-en-test/STS"
+    text_file, gold_file = f"{base}.input.{subset}.txt", f"{base}.gs.{subset}.txt"
+    lines = folder.read(text_file, "utf-8").splitlines()
+    golds = folder.read(gold_file, "utf-8").splitlines()
+    folder.expect(text_file, len(lines), len(golds))
+
+    def convert(row: tuple[str, str]) -> Row:
+        first, second = cells(row[0])
+        return words(first), words(second), human_score(row[1])
+
+    scored = [(line, gold) for line, gold in zip(lines, golds, strict=False) if gold.strip()]
+    return labelled(folder, gold_file, folder.converted(gold_file, scored, convert, SUBSETS[year][subset]))
+
+
+def read_binary(folder: DataFolder, task: str) -> Parts:
+    """MR, CR, SUBJ, MPQA: a file a class; positive (SUBJ: objective) is 1."""
+    positive, negative, official = BINARY[task]
+    rows: list[Row] = []
+    for name, label in ((positive, 1), (negative, 0)):
+        rows += [(words(line), label) for line in folder.read(f"{task}/{name}", "latin-1").splitlines()]
+    both = f"{task}/{positive} + {negative}"
+    folder.expect(both, len(rows), official)
+    return {"all": in_sentevals_order(labelled(folder, both, rows))}
+
+
+def read_snli(folder: DataFolder) -> Parts:
+    """Three files a split. Sorted by the second sentence's length, then the first's, then the label's NAME."""
+    parts = {}
+    for split, official in SNLI_ROWS.items():
+        names = [f"SNLI/{side}.{split}" for side in ("s1", "s2", "labels")]
+        columns = [folder.read(name, "latin-1").splitlines() for name in names]
+        for name, column in zip(names, columns, strict=True):
+            folder.expect(name, len(column), official)
+        rows = folder.converted(names[2], zip(*columns, strict=False), _snli_row, None)
+        rows.sort(key=lambda row: (len(row[1].split()), len(row[0].split()), SNLI_NAMES[row[2]]))
+        parts[split] = in_columns(rows)
+    return parts
+
+
+def _snli_row(row: tuple[str, ...]) -> Row:
+    first, second, label = row
+    return words(first), words(second), SNLI_NAMES.index(label)

@@ -1,0 +1,52 @@
+"""Data files: what is wrong with them is said in a sentence, or noted where partial data is allowed."""
+
+from pathlib import Path
+
+import pytest
+
+from cse.errors import MissingResource, UserError
+from cse.eval.files import DataFolder
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+    return DataFolder(str(tmp_path), "paths.x", "a folder of x", allow_partial=True)
+
+
+def test_a_file_that_may_not_be_read(folder, monkeypatch):
+    def refuse(path):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(UserError, match=r"a\.txt"):
+        folder.read("a.txt", "utf-8")
+
+
+def test_lines_are_cut_at_newlines_alone_and_a_damaged_one_is_named(folder, tmp_path):
+    (tmp_path / "a.txt").write_bytes("#\n1\r\n\x85\n3".encode())
+    assert folder.rows("a.txt", "utf-8", str, 3, header=1) == ["1", "\x85", "3"]
+    with pytest.raises(UserError, match=r"a\.txt, line 3"):
+        folder.rows("a.txt", "utf-8", int, 3, header=1)
+    (tmp_path / "a.txt").write_bytes(b"\xff\xfe1")
+    with pytest.raises(UserError, match=r"a\.txt is not utf-8"):
+        folder.rows("a.txt", "utf-8", str, 1)
+
+
+def test_a_problem_says_which_scores_it_concerns(folder):
+    assert folder.attempt(lambda data: data.read("a.txt", "utf-8"), "dev", "A") == "one\ntwo\n"
+    assert folder.attempt(lambda data: data.read("b.txt", "utf-8"), "dev", "B") is None
+    folder.attempt(lambda data: data.expect("a.txt", 2, 3), task="C")
+    folder.expect("a.txt", 2, 3)  # outside of an attempt: of no split or task
+    folder.expect("a.txt", 2, None)
+    scopes = [(problem["split"], problem["task"]) for problem in folder.provenance()["problems"]]
+    assert scopes == [("dev", "B"), (None, "C"), (None, None)]
+
+
+def test_no_rows_are_missing_data_and_a_wrong_number_an_error(folder, tmp_path):
+    with pytest.raises(MissingResource, match=r"a\.txt"):
+        folder.expect("a.txt", 0, 3)
+    with pytest.raises(MissingResource, match=r"paths\.x="):
+        folder.need([])
+    with pytest.raises(UserError, match=r"a\.txt .*official 3"):
+        DataFolder(str(tmp_path), "paths.x", "a folder of x").expect("a.txt", 2, 3)
