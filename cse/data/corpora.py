@@ -24,14 +24,9 @@ def is_published(name: str) -> bool:
 
 def repo_of(corpus: str) -> hub.Repo:
     """The repository of a published corpus."""
-    return DATASETS[corpus].hub_repo(f"data={corpus}", instead_of(corpus))
-
-
-def instead_of(corpus: str) -> str:
-    """What needs no hub, for messages."""
     columns = DATASETS[corpus].columns
     own = f"FILE.csv data.columns=[{','.join(columns)}]" if len(columns) > 1 else "FILE.txt"
-    return f"use a file of your own, data=text data.path={own}"
+    return DATASETS[corpus].hub_repo(f"data={corpus}", f"use a file of your own, data=text data.path={own}")
 
 
 def check_available(corpus: str) -> None:
@@ -113,9 +108,8 @@ def long_documents(
 def stream(corpus: str, config: str | None = None) -> Iterator[Json]:
     """The rows of a hub dataset's train split, downloaded while they are read. Raises MissingResource."""
     repo = repo_of(corpus)
-    rows = hub.stream(repo, config)
     with hub.refusals(repo):  # a connection that breaks off is said as what it is
-        yield from rows
+        yield from hub.stream(repo, config)
 
 
 def _file(corpus: str, file: str | None) -> Path:

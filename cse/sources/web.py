@@ -5,8 +5,8 @@ from pathlib import Path
 
 import httpx2
 
-from cse.errors import MissingResource
-from cse.files import cannot_write, file_lock, sha256
+from cse.errors import MissingResource, first_line
+from cse.files import file_lock, sha256
 from cse.progress import showing, track
 
 log = logging.getLogger("cse")
@@ -30,11 +30,8 @@ def download(url: str, target: Path, checksum: str | None = None) -> Path:
         part = target.with_name(f"{target.name}.part")
         try:
             _receive(url, part)
-        except OSError as error:
-            raise cannot_write(part, error) from error
         except httpx2.HTTPError as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise MissingResource(f"{url} cannot be had ({reason}); run it again to go on") from error
+            raise MissingResource(f"{url} cannot be had ({first_line(error)}); run it again to go on") from error
         if checksum not in (None, sha256(part)):
             part.unlink()
             raise MissingResource(f"what came from {url} is damaged (another sha256 than published); run it again")

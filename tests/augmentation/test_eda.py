@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from cse.augmentation.eda import STOP_WORDS, Eda, clean, delete, insert, replace, swap
 
-SYNONYMS = {"dog": ("cad", "hound"), "house": ("family",), "runs": ("flows", "hunt down")}
+SYNONYMS = {"dog": ("cad", "hound"), "house": ("family",), "runs": ("flows", "hunt down"), "the": ("a",)}
 WORDS = [f"w{chr(97 + i)}" for i in range(20)]  # twenty distinct words without synonyms
 
 
@@ -34,44 +34,31 @@ def test_the_authors_stop_words():
 
 
 def test_replace_changes_n_words_wherever_they_occur():
-    words = ["the", "dog", "runs", "the", "dog", "house"]
+    """Neither a stop word nor one without synonyms."""
+    words = ["the", "dog", "wa", "runs", "the", "dog", "house"]
     seen = Counter()
     for seed in range(600):
         out = replace(words, 1, synonyms, rng(seed))
-        changed = {old for old, new in zip(words, out, strict=True) if old != new}
-        assert len(changed) == 1
-        word = changed.pop()
-        new = {new for old, new in zip(words, out, strict=True) if old == word}
-        assert len(new) == 1
-        assert new <= set(SYNONYMS[word])
-        seen[word, new.pop()] += 1
-    assert seen["dog", "cad"] + seen["dog", "hound"] == pytest.approx(200, abs=45)
-    assert seen["dog", "cad"] == pytest.approx(100, abs=35)
-    assert seen["runs", "hunt down"] == pytest.approx(100, abs=35)
-    assert seen["house", "family"] == pytest.approx(200, abs=45)
-
-
-def test_replace_passes_over_words_without_synonyms_and_stop_words():
-    every = SYNONYMS | {"the": ("a",)}
-    out = replace(["the", "wa", "dog", "wb", "house"], 5, lambda word: every.get(word, ()), rng())
-    assert out[0] == "the"
-    assert (out[1], out[3]) == ("wa", "wb")
-    assert out[2] in SYNONYMS["dog"]
-    assert out[4] == "family"
+        ((word, new),) = {(old, new) for old, new in zip(words, out, strict=True) if old != new}
+        assert out.count(new) == words.count(word)
+        seen[word, new] += 1
+    expected = {("dog", "cad"): 100, ("dog", "hound"): 100, ("runs", "flows"): 100, ("runs", "hunt down"): 100}
+    assert dict(seen) == pytest.approx(expected | {("house", "family"): 200}, abs=45)
+    every = replace(words, 5, synonyms, rng())
+    assert [every[i] == words[i] for i in range(7)] == [True, False, True, False, True, False, False]
 
 
 def test_insert_adds_n_synonyms_of_words_that_have_some():
-    words = ["the", "dog", "wa"]
+    words = ["wb", "dog", "wa"]
     places = Counter()
     for seed in range(900):
         out = insert(words, 1, synonyms, rng(seed))
         if len(out) == 3:  # nine draws without the dog
             assert out == words
             continue
-        new = set(out) - set(words)
-        assert len(new) == 1
-        assert new < set(SYNONYMS["dog"])
-        places[out.index(new.pop())] += 1
+        (new,) = set(out) - set(words)
+        assert new in SYNONYMS["dog"]
+        places[out.index(new)] += 1
     # Gives up with probability (2/3)^9 = .026; before a random word, never at the end.
     assert sum(places.values()) == pytest.approx(900 * (1 - (2 / 3) ** 9), abs=20)
     assert [places[i] for i in range(4)] == pytest.approx([292, 292, 292, 0], abs=60)
@@ -88,19 +75,16 @@ def test_swap_permutes(n, swaps, seed):
 
 
 def test_swap_rate():
-    # One swap of two words succeeds unless the second place is drawn like the first three times.
+    """One swap of two words succeeds unless the second place is drawn like the first three times."""
     changed = sum(swap(["a", "b"], 1, rng(seed)) == ["b", "a"] for seed in range(4000))
     assert changed / 4000 == pytest.approx(1 - 1 / 8, abs=0.02)
-    one = [sum(a != b for a, b in zip(WORDS, swap(WORDS, 1, rng(s)), strict=True)) for s in range(1000)]
-    assert set(one) == {2}
+    assert {sum(a != b for a, b in zip(WORDS, swap(WORDS, 1, rng(s)), strict=True)) for s in range(100)} == {2}
 
 
 def test_delete_rate():
     generator = rng()
-    kept = [len(delete(WORDS, 0.2, generator)) for _ in range(5000)]
-    assert np.mean(kept) == pytest.approx(20 * 0.8, abs=0.1)
+    assert np.mean([len(delete(WORDS, 0.2, generator)) for _ in range(5000)]) == pytest.approx(20 * 0.8, abs=0.1)
     assert Counter(delete(["a", "b"], 1.0, rng(s))[0] for s in range(400))["a"] == pytest.approx(200, abs=45)
-    assert delete(["a"], 1.0, generator) == ["a"]
     out = delete(WORDS, 0.5, generator)
     assert out == [word for word in WORDS if word in out]  # the order stays
 
@@ -119,13 +103,10 @@ def test_one_of_the_four_uniformly(eda):
             seen["delete"] += 1
         else:
             seen["insert" if "house" in words else "replace"] += 1
-    deleted_nothing = 0.25 * 0.9**21
-    inserted_nothing = 0.25 * (20 / 21) ** 18
-    assert seen["swap"] / 4000 == pytest.approx(0.25, abs=0.03)
-    assert seen["replace"] / 4000 == pytest.approx(0.25, abs=0.03)
-    assert seen["delete"] / 4000 == pytest.approx(0.25 - deleted_nothing, abs=0.03)
-    assert seen["insert"] / 4000 == pytest.approx(0.25 - inserted_nothing, abs=0.03)
-    assert seen["unchanged"] / 4000 == pytest.approx(deleted_nothing + inserted_nothing, abs=0.03)
+    deleted_nothing, inserted_nothing = 0.25 * 0.9**21, 0.25 * (20 / 21) ** 18
+    expected = {"swap": 0.25, "replace": 0.25, "delete": 0.25 - deleted_nothing, "insert": 0.25 - inserted_nothing}
+    expected["unchanged"] = deleted_nothing + inserted_nothing
+    assert {name: count / 4000 for name, count in seen.items()} == pytest.approx(expected, abs=0.03)
 
 
 @pytest.mark.parametrize("length", [4, 18])
@@ -145,26 +126,13 @@ def test_all_four_in_turn(eda):
     assert 1 <= len(words) < 25
 
 
-def test_cleaning():
+def test_cleaning(eda):
     words = clean("It's a “Well-known” dog’s U.S. day, 7\tCafé\n").split()
     assert words == ["its", "a", "well", "known", "dogs", "u", "s", "day", "caf"]
-
-
-def test_clean_none_keeps_case_and_punctuation(eda):
     texts = [eda(alpha=0.05, clean="none").views("The Dog, isn't a dog.", 1, rng(s))[0] for s in range(60)]
     assert "The Dog, isn't a dog." in texts
     assert all(set(text.split()) <= {"The", "Dog,", "isn't", "a", "dog."} for text in texts)
     assert any("hound" in text.split() for text in eda(clean="none").views("The Dog", 40, rng()))
-
-
-def test_views_are_edited_apart_and_repeat_with_the_seed(eda):
-    augmentation = eda(alpha=0.2)
-    views = augmentation.views(" ".join(WORDS), 2, rng(0))
-    assert len(views) == 2
-    assert views[0] != views[1]
-    assert views == augmentation.views(" ".join(WORDS), 2, rng(0))
-    assert augmentation.model_dropout == 0.0
-    assert augmentation.level == "text"
 
 
 @pytest.mark.parametrize("text", ["", " ", "1984.", "中文。"])

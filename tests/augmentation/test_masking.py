@@ -22,17 +22,15 @@ def masking(probability=0.15, mask_share=0.8, random_share=0.1):
 
 
 def test_rates():
-    # The authors' masking over 108,055 ordinary tokens: .1485 selected; of those .797 masked, .104 random, .099 kept.
     rng = np.random.default_rng(0)
     ids = np.concatenate([[0], rng.integers(5, 1000, 200_000), [2]])
     out, labels = masking().masked(ids, rng)
     selected = labels != -100
     error = 4 * np.sqrt(0.15 * 0.85 / 200_000)  # four standard errors
     assert selected.mean() == pytest.approx(0.15, abs=error)
-    assert selected.mean() == pytest.approx(0.1485, abs=error + 4 * np.sqrt(0.15 * 0.85 / 108_055))
     fates = [(out == 4)[selected].mean(), ((out != 4) & (out != ids))[selected].mean(), (out == ids)[selected].mean()]
     assert fates == pytest.approx([0.8, 0.1, 0.1], abs=0.01)
-    assert fates == pytest.approx([0.797, 0.104, 0.099], abs=0.015)
+    assert fates == pytest.approx([0.797, 0.104, 0.099], abs=0.015)  # the authors', over 108,055 ordinary tokens
     assert (labels[selected] == ids[selected]).all()
     assert (out[~selected] == ids[~selected]).all()
 
@@ -44,22 +42,12 @@ def test_random_ids_come_from_the_whole_vocabulary():
     assert len(np.unique(out)) == 1000
 
 
-def test_special_tokens_are_never_selected():
-    ids = np.tile([0, 1, 2, 3, 4, 7], 100)
+def test_special_tokens_are_never_selected_and_the_row_itself_stays():
+    ids = np.tile(np.array([0, 1, 2, 3, 4, 7], dtype=np.uint16), 100)
+    ids.flags.writeable = False  # as the cache's rows are
     out, labels = masking(probability=1.0, mask_share=1.0, random_share=0.0).masked(ids, np.random.default_rng(0))
-    assert set(out[ids == 7]) == {4}
-    assert (out[ids < 5] == ids[ids < 5]).all()
-    assert set(labels[ids < 5]) == {-100}
-    assert set(labels[ids == 7]) == {7}
-
-
-def test_small_and_read_only_ids_are_fine():
-    ids = np.array([0, 999, 2], dtype=np.uint16)
-    ids.flags.writeable = False
-    out, labels = masking(probability=1.0, mask_share=1.0, random_share=0.0).masked(ids, np.random.default_rng(0))
-    assert out.tolist() == [0, 4, 2]
-    assert labels.tolist() == [-100, 999, -100]
-    assert ids.tolist() == [0, 999, 2]
+    assert out.reshape(100, 6).tolist() == [[0, 1, 2, 3, 4, 4]] * 100
+    assert labels.reshape(100, 6).tolist() == [[-100] * 5 + [7]] * 100
 
 
 def test_a_seed_repeats_and_another_differs():
@@ -69,9 +57,9 @@ def test_a_seed_repeats_and_another_differs():
 
 
 def test_wrong_shares_and_a_tokenizer_without_a_mask_are_refused():
-    with pytest.raises(UserError, match="exceed 1 in sum"):
+    with pytest.raises(UserError):
         Masking(0.15, 0.8, 0.3)
     maskless = Vocabulary()
     maskless.mask_token_id = None
-    with pytest.raises(UserError, match="has no mask token"):
+    with pytest.raises(UserError):
         Masking(0.15, 0.8, 0.1).bind(maskless)

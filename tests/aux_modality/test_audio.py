@@ -1,6 +1,5 @@
 """Sound through the text encoder: the authors' numbers, SSAST weights, the gradient's way."""
 
-import logging
 from pathlib import Path
 
 import numpy as np
@@ -108,10 +107,8 @@ def test_ssasts_own_patches_are_taken_as_they_are(ssast):
     assert patches(torch.zeros(1, 1024, 128)).shape == (1, 513, 48)
 
 
-def test_ssasts_patches_resized_to_24(ssast, caplog):
-    with caplog.at_level(logging.INFO):
-        patches = ssast_patches(ssast, 24, position_embeddings=True)
-    assert "16x16 filters are resized to aux_modality.patch=24" in caplog.text
+def test_ssasts_patches_resized_to_24(ssast):
+    patches = ssast_patches(ssast, 24, position_embeddings=True)
     rows, columns = patches.positions[0, 1:, 0].view(5, 42), patches.positions[0, 1:, 1].view(5, 42)
     assert (rows.diff(dim=0) > 1).all()  # 8 rows spread over 5
     assert rows.std(dim=1).max() < 1e-5
@@ -129,8 +126,8 @@ def test_ssast_in_an_encoder_of_another_width(ssast, made_up_speech):
 
 
 def test_weights_that_will_not_do(tmp_path, made_up_speech):
-    with pytest.raises(MissingResource, match=r"aux_modality.weights=None is not a file.*aux_modality.init=random"):
+    with pytest.raises(MissingResource, match=r"aux_modality\.weights=None"):
         sound(made_up_speech, init="ssast")
     torch.save({"conv.weight": torch.ones(2)}, tmp_path / "other.pth")
-    with pytest.raises(UserError, match=r"is not a checkpoint of SSAST: it lacks a tensor v.patch_embed.proj.weight"):
+    with pytest.raises(UserError, match=r"v\.patch_embed\.proj\.weight"):
         sound(made_up_speech, init="ssast", weights=str(tmp_path / "other.pth"))
