@@ -2,7 +2,6 @@
 
 import json
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,8 +12,6 @@ from cse.errors import RunError
 from cse.files import (
     json_line,
     json_lines,
-    recover_folder,
-    remove_leftovers,
     replaced_file,
     replaced_folder,
     write_json,
@@ -86,16 +83,6 @@ def test_a_replaced_folder_is_the_old_one_until_the_block_ends(tmp_path):
     assert os.listdir(tmp_path) == ["best"]
 
 
-@pytest.mark.parametrize(("left", "kept"), [(("best.old", "best.tmp"), "best.old"), (("best", "best.old"), "best")])
-def test_a_kill_at_the_renames_is_recovered(tmp_path, left, kept):
-    for name in left:
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "weights").write_text(name)
-    recover_folder(tmp_path / "best")
-    assert (tmp_path / "best" / "weights").read_text() == kept
-    assert os.listdir(tmp_path) == ["best"]
-
-
 def test_a_cache_is_written_once_and_never_half(tmp_path):
     def fail(folder):
         (folder / "half").write_text("")
@@ -107,18 +94,6 @@ def test_a_cache_is_written_once_and_never_half(tmp_path):
     written_once(tmp_path / "cache" / "a", lambda folder: (folder / "whole").write_text("first"))
     written_once(tmp_path / "cache" / "a", fail)
     assert (tmp_path / "cache" / "a" / "whole").read_text() == "first"
-
-
-def test_the_temporary_file_of_a_killed_write_is_removed(tmp_path, monkeypatch):
-    monkeypatch.setattr("os.replace", lambda temporary, path: None)
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "unlink", lambda *_, **__: None)  # as if it were killed before both
-        write_text(tmp_path / "state", "half")
-    (tmp_path / "state").write_text("")
-    (tmp_path / ".123.other").write_text("")
-    assert len(os.listdir(tmp_path)) == 3
-    remove_leftovers(tmp_path / "state")
-    assert sorted(os.listdir(tmp_path)) == [".123.other", "state"]
 
 
 def test_a_process_of_the_same_number_elsewhere_is_in_nobodys_way(tmp_path):

@@ -8,6 +8,7 @@ from typing import NoReturn
 
 from cse.cli import streams
 from cse.cli.exits import exit_on_error
+from cse.cli.help import answer
 from cse.config.groups import CONF_DIR, PROGRAMS, adopted
 from cse.config.spelling import MULTIRUN, spell, split_flags, strip_dashes
 from cse.errors import UserError
@@ -20,11 +21,10 @@ def words_of_one_job(command: str, text: str) -> list[str]:
     command: "train" or "evaluate". text: its help.
     """
     streams.tolerate_broken_pipe()
-    from cse.cli.help import answered
-
     with exit_on_error():
         words = sys.argv[1:] = adopted(strip_dashes(sys.argv[1:]))
-        if answered(command, text):
+        if (said := answer(command, text, words)) is not None:
+            print(said)
             sys.exit(0)
         refuse_flags(words, command)
     from cse.sweep.line import INFORM, is_many  # after the help, which answers at once

@@ -10,8 +10,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cse.cli import exits, streams
+from cse.config.compose import composed, nearest, resolved
+from cse.config.groups import choices
 from cse.errors import MissingResource, UserError
+from cse.files import replaced_file
+from cse.run import startup
+from cse.run.build import make
 from cse.sources.catalogue import ANY_LANGUAGE, DATASETS, where
+from cse.sources.check import check, write_sums
+from cse.sources.hub import size_of
 
 EXAMPLES = """\
   cse-data list                              every dataset: size, licence, what reads it, and whether it is here
@@ -55,8 +62,6 @@ def parser() -> argparse.ArgumentParser:
 
 def parse(word: str) -> tuple[str, str | None]:
     """(name, language) of NAME or NAME:LANGUAGE. Raises UserError for one that the catalogue lacks."""
-    from cse.config.compose import nearest
-
     name, _, language = word.partition(":")
     if name not in DATASETS:
         raise UserError(f"there is no dataset {name}{nearest(name, list(DATASETS))}; cse-data list shows them all")
@@ -68,8 +73,6 @@ def parse(word: str) -> tuple[str, str | None]:
 
 def config_paths() -> dict[str, str | None]:
     """The config's paths, from the environment's variables."""
-    from cse.config.compose import composed, resolved
-
     return dict(resolved(composed("train", []).paths))
 
 
@@ -88,8 +91,6 @@ def place_of(name: str, paths: dict[str, str | None]) -> Path | str | None:
 
 def list_datasets(arguments: argparse.Namespace) -> int:
     """Print the datasets, or those that are named with their sweeps."""
-    from cse.sources.hub import size_of
-
     asked = [parse(name)[0] for name in arguments.names]
     sweeps, paths = sweeps_by_dataset(asked), config_paths()
     width = max(40, shutil.get_terminal_size((120, 24)).columns)
@@ -113,7 +114,6 @@ def list_datasets(arguments: argparse.Namespace) -> int:
 
 def sweeps_by_dataset(names: Sequence[str]) -> dict[str, list[str]]:
     """The sweeps that read each of the datasets. Every sweep is composed for it, which is said."""
-    from cse.config.groups import choices
     from cse.sweep.jobs import read
     from cse.sweep.needs import datasets_of
 
@@ -133,8 +133,6 @@ def how_to_get(name: str) -> str:
 
 def fetch_datasets(arguments: argparse.Namespace) -> int:
     """Fetch and check each dataset; one that cannot be had leaves the others to be fetched."""
-    from cse.run import startup
-
     startup.settle_hub()
     startup.quiet()
     requests = [parse(name) for name in arguments.names]  # all names are checked before any work
@@ -155,7 +153,6 @@ def fetch_datasets(arguments: argparse.Namespace) -> int:
 
 def fetch(name: str, language: str | None, folder: Path | None) -> Path:
     """Where the dataset is now: in FOLDER/NAME, or without a folder where runs look. Raises MissingResource."""
-    from cse.config.compose import composed
     from cse.sources import fetch as sources
 
     cache = Path(str(config_paths()["cache"]))
@@ -173,11 +170,6 @@ def fetch(name: str, language: str | None, folder: Path | None) -> Path:
 
 def fetch_wikipedia(language: str, folder: Path | None, cache: Path) -> Path:
     """The sentences of one language that data=wikipedia draws: as a file, or as it reads them from its cache."""
-    from cse.config.compose import composed
-    from cse.files import replaced_file
-    from cse.run.build import make
-    from cse.sources.check import write_sums
-
     words = [f"data.rows.language={language}", f"paths.cache={cache}"]
     if language in BY_CHARACTERS:
         words += ["data.rows.unit=characters", "data.rows.min_units=6", "data.rows.max_units=100"]
@@ -194,7 +186,6 @@ def fetch_wikipedia(language: str, folder: Path | None, cache: Path) -> Path:
 
 def fetch_images(cache: Path) -> Path:
     """The classes and images that aux_modality=visual uses, in a folder a class."""
-    from cse.config.compose import composed
     from cse.data import hub_images
 
     data = composed("train", ["aux_modality=visual"]).aux_modality.data
@@ -205,7 +196,6 @@ def fetch_images(cache: Path) -> Path:
 
 def fetch_speech(cache: Path) -> Path:
     """LibriSpeech's split that aux_modality=audio uses."""
-    from cse.config.compose import composed
     from cse.data.audio import check_torchaudio
     from cse.data.librispeech import librispeech
 
@@ -215,8 +205,6 @@ def fetch_speech(cache: Path) -> Path:
 
 def check_copy(arguments: argparse.Namespace) -> int:
     """Print what became of each file of a folder, or of a dataset where runs look."""
-    from cse.sources.check import check
-
     place = Path(arguments.place)
     if arguments.place in DATASETS and not place.exists():
         found = place_of(arguments.place, config_paths())

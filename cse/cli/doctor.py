@@ -11,9 +11,12 @@ from omegaconf import DictConfig
 
 from cse.cli import exits, streams
 from cse.cli.choices import Finding, choices, composed, paths
+from cse.cli.help import DOCTOR
 from cse.config.groups import adopted
 from cse.config.spelling import strip_dashes
 from cse.errors import UserError
+from cse.record.results import installed
+from cse.run import startup
 
 FOR_DEVELOPERS = ("dev", "docs")
 SCARCE = 5e9  # bytes: one run of BERT base keeps 2.2 GB (best/ and last/), and for a moment the new ones beside the old
@@ -25,8 +28,6 @@ def main() -> None:
     with exits.exit_on_error():
         arguments = adopted(strip_dashes(sys.argv[1:]))
         if {"-h", "--help"} & set(arguments):
-            from cse.cli.help import DOCTOR
-
             print(DOCTOR)
             return
         overrides = [argument for argument in arguments if argument != "--json"]
@@ -39,8 +40,6 @@ def main() -> None:
 
 def examine(overrides: list[str]) -> list[Finding]:
     """Everything. Asks the network for seconds only, downloads nothing."""
-    from cse.run import startup
-
     online = startup.settle_hub()
     startup.quiet()
     cfg = composed(overrides)
@@ -96,8 +95,6 @@ def packages() -> list[Finding]:
     from importlib.metadata import metadata, requires
 
     from packaging.requirements import Requirement
-
-    from cse.record.results import installed
 
     extras = [one for one in metadata("cse-lab").get_all("Provides-Extra") or [] if one not in FOR_DEVELOPERS]
     findings = []

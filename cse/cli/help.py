@@ -3,7 +3,6 @@
 `python -m cse.cli.help README.md` (make readme) writes the table of choices into README.md.
 """
 
-import difflib
 import re
 import sys
 import textwrap
@@ -11,7 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cse.cli.completion import completions
-from cse.cli.exits import exit_on_error
 from cse.config.groups import choices, file_of, first_comment, groups, included
 from cse.config.search import found
 from cse.errors import UserError
@@ -95,15 +93,6 @@ Exit codes: 0 done, whatever it found; 2 a mistake on the command line.
 """
 
 
-def answered(config_name: str, text: str) -> bool:
-    """Print what this process's line asks help with; False where it asks for none. Exits with 2 for an unknown word."""
-    with exit_on_error():
-        said = answer(config_name, text, sys.argv[1:])
-    if said is not None:
-        print(said)
-    return said is not None
-
-
 def answer(config_name: str, text: str, arguments: Sequence[str]) -> str | None:
     """What --help, --version or a question mark asks for; None where the arguments ask for none of them.
 
@@ -146,10 +135,11 @@ def explanation(config_name: str, offered: dict[str, list[str]], word: str) -> s
     if not choice:
         return described(group)
     names = choice.strip("[]").split(",")
-    if unknown := [name for name in names if name not in several]:
-        close = difflib.get_close_matches(unknown[0], several, 3)
-        hint = f"did you mean {' or '.join(close)}?" if close else f"--help {group} lists them"
-        raise UserError(f"--help {word}: {group} has no choice {unknown[0]}; {hint}")
+    for name in names:
+        if name not in several:
+            from cse.config.compose import no_choice
+
+            raise UserError(f"--help {word}: {no_choice(group, name)}")
     if group == "sweep":
         return "\n".join(f"{name}: {first_comment(group, name)}. Its jobs: sweep={name} dry_run=true" for name in names)
     return "\n\n".join(explained(group, name) for name in names)

@@ -9,8 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import cse
-from cse.errors import UserError
 from cse.eval.items import read_items
 from cse.model.export import save_encoder
 from cse.model.heads import MLPHead
@@ -92,21 +90,6 @@ def test_without_selection_nothing_is_scored_in_training(small_run, cse_train, t
     assert "dev/stsb/spearman" in results["metrics"]
 
 
-@pytest.mark.parametrize(("bad", "named"), [
-    ("trainer.batch_size=500", "trainer.batch_size=500"), ("trainer.select=dev/sts/spearman", "dev/stsb/"),
-    ("trainer.select=dev/stsb/spaerman", "dev/stsb/spearman"), ("trainer.watch=[sts]", "trainer.watch"),
-    ("model.num_layers=7", "model.num_layers=7"), ("model.name=/no/such/folder", "model.name=/no/such/folder"),
-    ("data.path=no/such_dataset", "no/such_dataset"), ("data.columns=[a]", "data.columns"),
-    ("paths.senteval=/no/such/folder", "/no/such/folder"), ("resume=/no/such/run", "resume=/no/such/run"),
-    ("eval=[stsb,transfer]", "paths.senteval="),
-])  # fmt: skip
-def test_what_only_building_finds_is_named_and_leaves_no_folder(small_run, tmp_path, bad, named):
-    with pytest.raises(UserError) as refused:
-        cse.train(*small_run, bad)
-    assert named in str(refused.value)
-    assert not (tmp_path / "run").exists()
-
-
 def test_everything_missing_is_said_at_once(cse_train, capsys, tmp_path):
     """The default run without a hub: one line that names the weights, the text and the scores, and what works."""
     assert cse_train([f"hydra.run.dir={tmp_path}/run", f"paths.cache={tmp_path}/cache"]) == 2
@@ -131,17 +114,6 @@ def test_a_head_that_would_not_be_trained_is_refused(small_run, cse_train, capsy
     assert cse_train([*small_run, *recorded]) == 2
     assert "ends in a trained head" in capsys.readouterr().err
     assert cse_train([*small_run, *recorded[:1]]) == 0
-
-
-def test_a_damaged_cache_is_written_again(small_run, cse_train, tmp_path):
-    assert cse_train(small_run) == 0
-    for flat in (tmp_path / "cache" / "text").rglob("*.flat"):
-        flat.write_bytes(flat.read_bytes()[:10])
-    assert cse_train([*small_run, f"hydra.run.dir={tmp_path}/again"]) == 0
-    log = (tmp_path / "again" / "train.log").read_text()
-    assert log.count("is damaged") == 2  # the text and its ids
-    first, again = (json.loads((tmp_path / name / "results.json").read_text()) for name in ("run", "again"))
-    assert first["metrics"] == again["metrics"]
 
 
 def test_text_is_tokenised_once(small_run, cse_train, tmp_path, sentences, caplog):

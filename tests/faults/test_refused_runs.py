@@ -1,20 +1,30 @@
-"""Settings that contradict each other, the text or the encoder are refused before a run has written anything."""
+"""Settings that contradict each other, the text, the encoder or the data are refused before anything is written."""
+
+from pathlib import Path
 
 import pytest
+from made_up import WORDS
 
 import cse
+from cse.api import evaluate_into
 from cse.errors import UserError
 
-CONTRADICTIONS = [  # (words, what its sentence names)
+TRAINING = [  # (words, what its sentence names)
     ("trainer.chunk=4 trainer.chunk_tokens=40", "trainer.chunk_tokens"),
     ("trainer.devices=3", "trainer.devices"),
     ("trainer.batch_size=1", "trainer.batch_size=1"),
+    ("trainer.batch_size=500", "trainer.batch_size=500"),
     ("trainer.max_length=1000000", "trainer.max_length"),
     ("trainer.accumulate=100", "trainer.accumulate=100"),
     ("trainer.precision=fp16", "trainer.precision=fp16"),
     ("trainer.select=test/stsb/spearman", "trainer.select=test/stsb/spearman"),
+    ("trainer.select=dev/sts/spearman", "dev/stsb/"),
+    ("trainer.select=dev/stsb/spaerman", "dev/stsb/spearman"),
+    ("trainer.watch=[sts]", "trainer.watch"),
     ("eval=null trainer.select=dev/stsb/spearman", "trainer.select"),
     ("eval=geometry", "trainer.select"),
+    ("eval=[stsb,transfer]", "paths.senteval="),
+    ("paths.senteval=/no/such/folder", "/no/such/folder"),
     ("augmentation.p=0", "augmentation"),
     ("augmentation=spans", "augmentation"),
     ("objective=simcse_sup", "column"),
@@ -25,8 +35,12 @@ CONTRADICTIONS = [  # (words, what its sentence names)
     ("model.pooling=avg_first_last_0", "model.pooling=avg_first_last_0"),
     ("model.bidirectional=true", "model.bidirectional=true"),
     ("model.attention=flesh", "model.attention"),
+    ("model.num_layers=7", "model.num_layers=7"),
+    ("model.name=/no/such/folder", "model.name=/no/such/folder"),
+    ("data.path=no/such_dataset", "no/such_dataset"),
+    ("data.columns=[a]", "data.columns"),
     ("data=nli data.rows.file=/no/file", "/no/file"),
-    ("data=wiki1m data.rows.file=SENTENCES", "data=wiki1m"),
+    ("data=wiki1m data.rows.file=TEXT", "data=wiki1m"),
     ("data=wikipedia data.rows.language=xx", "data=wikipedia"),
     ("data=wikipedia data.rows.min_units=9 data.rows.max_units=3", "data=wikipedia"),
     ("aux_modality=visual aux_modality.init=random", "imagenet"),
@@ -34,26 +48,72 @@ CONTRADICTIONS = [  # (words, what its sentence names)
     ("IMAGES aux_modality.data.size=33", "aux_modality.data.size=33"),
     ("IMAGES aux_modality.data.files=/no/list", "/no/list"),
     ("SOUNDS aux_modality.data.batch_size=99", "aux_modality.data.batch_size=99"),
+    ("resume=/no/such/run", "resume=/no/such/run"),
+]
+EVALUATION = [
+    ("", "checkpoint=FOLDER_OR_NAME"),
+    ("checkpoint=x model=minilm", "checkpoint=FOLDER_OR_NAME"),
+    ("checkpoint=TINY", "pooling=cls"),
+    ("checkpoint=/no/such/folder", "checkpoint=/no/such/folder"),
+    ("checkpoint=no-such-model-anywhere pooling=cls", "checkpoint=no-such-model-anywhere"),
+    ("checkpoint=/no/such/vectors.txt", "/no/such/vectors.txt"),
+    ("checkpoint=EMPTY", "no config.json"),
+    ("checkpoint=HALF", "has no best/ yet"),
+    ("checkpoint=BINARY", "is a file"),
+    ("checkpoint=VECTORS pooling=cls", "pooling=cls"),
+    ("checkpoint=VECTORS dtype=bf16", "dtype=bf16"),
+    ("checkpoint=TINY pooling=cls lowercase=true", "lowercase=true"),
+    ("checkpoint=TINY pooling=cls max_length=65", "max_length=65"),
+    ("checkpoint=VECTORS splits=test eval=demo", "splits=[test]"),
+    ("checkpoint=VECTORS eval=[]", "nothing is to be"),
+    ("checkpoint=VECTORS whitening.kind=pca", "whitening.fit"),
+    ("checkpoint=VECTORS whitening.fit=/x", "whitening.kind"),
+    ("checkpoint=VECTORS whitening.components=9", "whitening.kind"),
+    ("checkpoint=VECTORS whitening.kind=pca whitening.fit=/no/file.txt", "whitening.fit=/no/file.txt"),
+    ("checkpoint=VECTORS whitening.kind=pca whitening.fit=BINARY", "whitening.fit="),
+    ("checkpoint=VECTORS whitening.kind=pca whitening.fit=TABLE", "whitening.fit="),
+    ("checkpoint=VECTORS whitening.kind=pca whitening.fit=TEXT whitening.components=9", "components"),
+    ("checkpoint=VECTORS eval=[sts,stsb] eval.with_sickr=true", "eval.with_sickr"),
+    ("checkpoint=VECTORS paths.senteval=/no/such/folder", "/no/such/folder"),
+    ("checkpoint=VECTORS allow_partial=false", "1500"),
+    ("checkpoint=/no/model paths.senteval=/no/data whitening.kind=pca whitening.fit=/no.txt", "/no/model"),
+    ("checkpoint=/no/model paths.senteval=/no/data whitening.kind=pca whitening.fit=/no.txt", "/no/data"),
+    ("checkpoint=/no/model paths.senteval=/no/data whitening.kind=pca whitening.fit=/no.txt", "/no.txt"),
 ]
 
 
 @pytest.fixture(scope="module")
-def refused(small_run_in, tmp_path_factory, sentences, triplets, documents, images, sounds):
-    """refused(words) -> what a small run with these words says; a run that starts, or writes, fails the test."""
-    world = tmp_path_factory.mktemp("runs")
-    small = [word for word in small_run_in(world) if not word.startswith("hydra.run.dir")]
-    stands_for = {"TRIPLETS": triplets, "DOCUMENTS": documents, "SENTENCES": sentences}
-    lists = {"IMAGES": images, "SOUNDS": sounds}
+def world(tmp_path_factory) -> Path:
+    """What nothing can be scored with: an empty folder, half a run, a binary file, a table."""
+    place = tmp_path_factory.mktemp("world")
+    (place / "empty").mkdir()
+    (place / "half" / ".hydra").mkdir(parents=True)
+    (place / "file.bin").write_bytes(b"x")
+    (place / "table.csv").write_text("a,b\n1,2\n")
+    vectors = [f"{word} {0.1 * n} {(7 * n) % 5} 1" for n, word in enumerate(WORDS)]
+    (place / "whole.vec").write_text("\n".join([f"{len(WORDS)} 3", *vectors]) + "\n")
+    return place
 
-    def said(words: str) -> str:
-        for name, place in stands_for.items():
-            words = words.replace(name, str(place))
-        spelled = [one for word in words.split() for one in lists.get(word, [word])]
-        keys = {one.removeprefix("~").partition("=")[0] for one in spelled}
+
+@pytest.fixture(scope="module")
+def refused(world, small_run_in, tiny_bert, sentences, triplets, documents, images, sounds):
+    """refused(job, usual, words) -> its sentence; a job that starts, or writes, fails the test."""
+    places = {"TRIPLETS": triplets, "DOCUMENTS": documents, "TEXT": sentences, "TINY": tiny_bert,
+              "EMPTY": world / "empty", "HALF": world / "half", "BINARY": world / "file.bin",
+              "TABLE": world / "table.csv", "VECTORS": world / "whole.vec"}  # fmt: skip
+    lists = {"IMAGES": images, "SOUNDS": sounds}
+    small = [word for word in small_run_in(world) if not word.startswith("hydra.run.dir")]
+
+    def said(job, evaluates: bool, line: str) -> str:
+        words = [one for word in line.split() for one in lists.get(word, [word])]
+        words = [f"{key}={places.get(value, value)}" for key, _, value in (word.partition("=") for word in words)]
+        keys = {word.partition("=")[0] for word in words}
         keys |= {"data.path"} if "data" in keys else set()
         kept = [word for word in small if word.partition("=")[0] not in keys]
+        if evaluates:
+            kept = [word for word in kept if not word.startswith(("model", "data", "trainer"))]
         with pytest.raises(UserError) as error:
-            cse.train(*kept, *spelled, folder=world / "run")
+            job(*kept, *words, folder=world / "run")
         assert not (world / "run").exists()
         assert len(str(error.value).splitlines()) == 1
         return str(error.value)
@@ -61,6 +121,11 @@ def refused(small_run_in, tmp_path_factory, sentences, triplets, documents, imag
     return said
 
 
-@pytest.mark.parametrize(("words", "named"), CONTRADICTIONS)
-def test_settings_that_contradict_each_other_are_named(refused, words, named):
-    assert named in refused(words)
+@pytest.mark.parametrize(("words", "named"), TRAINING)
+def test_a_training_that_cannot_be_is_named(refused, words, named):
+    assert named in refused(cse.train, False, words)
+
+
+@pytest.mark.parametrize(("words", "named"), EVALUATION)
+def test_an_evaluation_that_cannot_be_is_named(refused, words, named):
+    assert named in refused(evaluate_into, True, words)
