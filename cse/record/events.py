@@ -22,7 +22,7 @@ Event = Json
 
 class Jsonl:
     """folder: the run's. resume_step: the checkpoint's step; later lines and those of an end are dropped. None starts a
-    new file."""
+    new file. The methods raise RunError where the disk refuses."""
 
     def __init__(self, folder: str | Path, resume_step: int | None = None):
         self.path = Path(folder) / "metrics.jsonl"
@@ -33,7 +33,7 @@ class Jsonl:
         self.file = open(self.path, "a", encoding="utf-8")  # noqa: SIM115 (open as long as the run)
 
     def log(self, metrics: dict[str, float], step: int) -> None:
-        """Metrics of one step, by name. This and the methods below raise RunError where the disk refuses."""
+        """Metrics of one step, by name."""
         self.step = step
         self._write("metrics", **metrics)
 

@@ -5,7 +5,6 @@ or a score may take longer than any limit on silence.
 """
 
 import contextlib
-import json
 import os
 import socket
 import threading
@@ -15,7 +14,7 @@ from pathlib import Path
 import psutil
 
 from cse.errors import RunError, UserError
-from cse.files import write_json
+from cse.files import read_json, write_json
 
 NAME = "heartbeat.json"
 INTERVAL = 15.0  # seconds between two beats
@@ -74,8 +73,8 @@ class Heartbeat:
 def read_beat(folder: Path) -> Beat | None:
     """The last beat of a run that has not ended by itself; None where there is none, or the file is not one."""
     path = folder / NAME
+    content = read_json(path)
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
         return Beat(str(content["host"]), int(content["pid"]), path.stat().st_mtime, content.get("steps"))
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -3,13 +3,11 @@
 import shlex
 import subprocess
 import sys
-import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from cse.config.groups import own_folders
 from cse.dotted import Config, Json
-from cse.files import write_json
 
 PACKAGES = (
     *("torch", "transformers", "datasets", "accelerate", "sentence-transformers"),
@@ -17,34 +15,19 @@ PACKAGES = (
 )
 
 
-class Results:
-    """results.json of one run. content: what stands in it, or will after the next `write`.
-
-    precision: of the arithmetic in training (fp32, bf16, fp16); weights and evaluation are fp32.
-    """
-
-    def __init__(self, folder: Path, config: Config, device: str, precision: str):
-        self.path, self.started = folder / "results.json", time.monotonic()
-        self.content: Json = {
-            "status": "running",
-            "config": config,
-            "seed": config.get("seed"),
-            "command": command_line(),
-            "git_commit": git_commit(),
-            "versions": {"python": sys.version.split()[0]} | {name: v for name in PACKAGES if (v := installed(name))},
-            "device": device,
-            "precision": precision,
-            "metrics": {},
-        }
-
-    def write(self, **more: object) -> None:
-        """Write the content and more. Raises RunError where the disk refuses; the old file then stays."""
-        self.content |= more
-        write_json(self.path, self.content)
-
-    def conclude(self, status: str, **more: object) -> None:
-        """Write the last status (done, interrupted, failed) and more."""
-        self.write(status=status, wall_seconds=round(time.monotonic() - self.started, 1), **more)
+def first_results(config: Config, device: str, precision: str) -> Json:
+    """What results.json holds when a run begins. precision: of training (fp32, bf16, fp16); scoring is fp32."""
+    return {
+        "status": "running",
+        "config": config,
+        "seed": config.get("seed"),
+        "command": command_line(),
+        "git_commit": git_commit(),
+        "versions": {"python": sys.version.split()[0]} | {name: v for name in PACKAGES if (v := installed(name))},
+        "device": device,
+        "precision": precision,
+        "metrics": {},
+    }
 
 
 def command_line() -> str:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
@@ -19,13 +19,15 @@ from cse.record.events import Event, metric_events
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T", dict, list)
+
 Where = Config
 """Dotted config keys (or groups) and the value, or list of values, that a run must have there."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run's folder. status: done, failed, running (or killed), or broken (results.json cannot be read)."""
+    """One run's folder. status: done, failed, interrupted, running (or killed), or broken (no results can be read)."""
 
     folder: Path
     status: str
@@ -39,7 +41,7 @@ class Run:
     @property
     def versions(self) -> Json:
         """The libraries that it ran with."""
-        return _dict(self.results.get("versions"))
+        return _of(dict, self.results.get("versions"))
 
     def get(self, key: str) -> Any:
         """The config's value at a dotted key; a group's key gives the YAML chosen there; None where neither is."""
@@ -73,12 +75,18 @@ def plain(value: object) -> Any:
         return [plain(one) for one in value]
     if isinstance(value, bool):
         return str(value).lower()
-    if not isinstance(value, (str, int, float)):
-        return value
     try:
-        return float(value)
+        return float(value) if isinstance(value, (str, int)) else value
     except ValueError:
         return value
+
+
+def grouped(runs: Iterable[Run], key: str) -> dict[str, list[Run]]:
+    """The runs by their value at a dotted config key, as text, in the order in which the values come up."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(str(run.get(key)), []).append(run)
+    return groups
 
 
 def read_runs(folders: Iterable[Path]) -> list[Run]:
@@ -102,58 +110,43 @@ def read_run(folder: Path) -> Run:
     Of files that are half, empty or another program's, what fits is taken: a run whose results.json does not is
     "broken", and so left out of every table. Each is named in a warning.
     """
-    results = {"status": "running"}
+    results: Json = {"status": "running"}
     if (folder / "results.json").exists():
-        results = _mapping(folder / "results.json", json.loads)
-        if not results:
+        results = _read(folder / "results.json", json.loads, dict) or {"status": "broken"}
+        if not isinstance(results.get("status"), str) or results["status"] == "broken":
             log.warning("%s: the run is left out, for its results.json holds no results", folder)
-            results = {"status": "broken"}
-    status, scores = results.get("status"), _dict(results.get("metrics"))
-    metrics = {key: float(value) for key, value in scores.items() if isinstance(value, int | float)}
-    config = _dict(results.get("config")) or _mapping(folder / ".hydra" / "config.yaml", yaml.safe_load)
+            results["status"] = "broken"
+    scores = _of(dict, results.get("metrics"))
+    config = _of(dict, results.get("config")) or _read(folder / ".hydra" / "config.yaml", yaml.safe_load, dict)
     if results.get("seed") is not None:  # cse-eval has no seed of its own: that of the run which it scored
         config = {"seed": results["seed"], **config}
-    hydra = _dict(_mapping(folder / ".hydra" / "hydra.yaml", yaml.safe_load).get("hydra"))
-    choices = _dict(results.get("choices")) or _dict(_dict(hydra.get("runtime")).get("choices"))
-    overrides = _read(folder / ".hydra" / "overrides.yaml", yaml.safe_load)
+    runtime = _of(dict, _read(folder / ".hydra" / "hydra.yaml", yaml.safe_load, dict).get("hydra")).get("runtime")
+    choices = _of(dict, results.get("choices")) or _of(dict, _of(dict, runtime).get("choices"))
     return Run(
         folder=folder,
-        status=status if isinstance(status, str) else "broken",
+        status=results["status"],
         config=config,
-        choices={str(group): choice if isinstance(choice, str) else str(choice) for group, choice in choices.items()},
-        metrics=metrics,
+        choices={str(group): str(choice) for group, choice in choices.items()},
+        metrics={key: float(value) for key, value in scores.items() if isinstance(value, int | float)},
         results=results,
-        overrides=tuple(map(str, overrides)) if isinstance(overrides, list) else (),
+        overrides=tuple(map(str, _read(folder / ".hydra" / "overrides.yaml", yaml.safe_load, list))),
     )
 
 
-def _mapping(path: Path, parse: Callable[[str], object]) -> Json:
-    """A file's mapping; empty, with a warning, for a file that holds anything else."""
-    content = _read(path, parse)
-    if content is not None and not isinstance(content, dict):
-        log.warning("%s holds a %s, not a mapping: it is left out", path, type(content).__name__)
-    return _dict(content)
-
-
-def _read(path: Path, parse: Callable[[str], object]) -> object:
-    """A file's content; None where the file does not exist, or, with a warning, cannot be read."""
+def _read(path: Path, parse: Callable[[str], object], kind: type[T]) -> T:
+    """A file's mapping or list; empty where the file does not exist and, with a warning, where it holds none."""
     try:
-        return parse(path.read_text(encoding="utf-8"))
+        content = parse(path.read_text(encoding="utf-8"))
+        if content is not None and not isinstance(content, kind):
+            raise ValueError(f"a {type(content).__name__}, not a {kind.__name__}")
+        return _of(kind, content)
     except FileNotFoundError:
-        return None
+        return kind()
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
         log.warning("%s cannot be read (%s): it is left out", path, " ".join(str(error).split()))
-        return None
+        return kind()
 
 
-def _dict(value: object) -> Json:
-    """The value, or an empty dict for anything else."""
-    return value if isinstance(value, dict) else {}
-
-
-def grouped(runs: Iterable[Run], key: str) -> dict[str, list[Run]]:
-    """The runs by their value at a dotted config key, as text, in the order in which the values come up."""
-    groups: dict[str, list[Run]] = {}
-    for run in runs:
-        groups.setdefault(str(run.get(key)), []).append(run)
-    return groups
+def _of(kind: type[T], value: object) -> T:
+    """The value, or an empty one for anything of another kind."""
+    return value if isinstance(value, kind) else kind()

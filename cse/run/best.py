@@ -52,7 +52,7 @@ class Best:
 
     def keep(self, step: int, scores: dict[str, float]) -> None:
         """Replace best/ by the encoder as it is. Raises RunError where the disk refuses; the old one then stays."""
-        card = model_card(self.record.results.content | {"best_step": step}, scores, str(self.folder))
+        card = model_card(self.record.results | {"best_step": step}, scores, str(self.folder))
         with replaced_folder(self.folder) as temporary:
             save_encoder(self.parts.encoder, temporary, self.parts.objective.test_head(), card)
 
@@ -68,7 +68,7 @@ class Best:
         evaluators = self.parts.evaluators
         splits = {name: list(evaluator.splits) for name, evaluator in evaluators.items()}
         score(evaluators, splits, encode, into=self.record.metrics)
-        self.record.results.content["items"] = keep_items(self.record.folder, evaluators, splits)
+        self.record.results["items"] = keep_items(self.record.folder, evaluators, splits)
         self.keep_cosines("after", encode)
 
     def keep_cosines(self, when: Literal["before", "after"], encode: Encode) -> None:

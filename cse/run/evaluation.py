@@ -60,16 +60,15 @@ def score_into(
         score(evaluators, splits_by_name, encode, into=record.metrics)
         keep_cosines(folder, "after", {name: evaluators[name] for name in splits_by_name}, encode)
         sources = {name: scores.source(evaluators[name].provenance(), cfg.dtype) for name in splits_by_name}
-        record.results.conclude(
+        record.conclude(
             "done",
-            metrics=record.metrics,
             data=sources,
             items=keep_items(folder, evaluators, splits_by_name),
             encoder=subject.described,
             seed=trained_seed(Path(cfg.checkpoint).expanduser()) if cfg.checkpoint else None,
             dtype=cfg.dtype,
         )
-        rows = scores.rows_of(record.metrics, sources, subject.described, record.results.content["versions"])
+        rows = scores.rows_of(record.metrics, sources, subject.described, record.results["versions"])
         notes, problems = scores.footnotes(rows), scores.problems(sources)
         scores.write(folder, rows, [*notes, *problems])
         record.trackers.log(record.metrics, 0)

@@ -1,12 +1,14 @@
 """What a run tells while it goes on: its results.json, metrics.jsonl, and the trackers that show its numbers."""
 
 import math
+import time
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from cse.record.results import Results
+from cse.files import write_json
+from cse.record.results import first_results
 from cse.tracking.about import About
 from cse.tracking.trackers import Tracker, Trackers
 from cse.types import Config
@@ -17,9 +19,9 @@ GRACE = 15.0  # seconds for trackers after a signal: who stops a run waits about
 class Record:
     """results.json and the trackers of one run, as a context: a failure is in all of them when it leaves.
 
-    kind: the command. precision: see Results. trackers: what builds each of them. resumed_at: the step of the
-    checkpoint that the run goes on from; None for a new run. writes: False on all processes but the first, where every
-    method does nothing.
+    kind: the command. precision: of training. trackers: what builds each of them. resumed_at: the step of the
+    checkpoint that the run goes on from; None for a new run. writes: False on all processes but the first, where
+    nothing is written. results: what results.json holds, or will after the next `write`.
     """
 
     def __init__(
@@ -36,25 +38,34 @@ class Record:
     ):
         self.folder, self.kind, self.writes = folder, kind, writes
         self.resumed_at, self.builders = resumed_at, trackers
-        self.step = resumed_at or 0
+        self.step, self.started = resumed_at or 0, time.monotonic()
         self.metrics: dict[str, float] = {}
-        self.results = Results(folder, config, device, precision)
+        self.results = first_results(config, device, precision)
 
     def __enter__(self) -> "Record":
         if self.writes:
-            what = self.results.content
-            about = About(self.kind, what["config"], what["command"], what["git_commit"], what["versions"])
+            keys = ("config", "command", "git_commit", "versions")
+            about = About(self.kind, *(self.results[key] for key in keys))
             self.trackers = Trackers(self.folder, about, self.builders, self.resumed_at)
-            self.results.write()
+            self.write()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
         if self.writes and error is not None:
             interrupted = isinstance(error, KeyboardInterrupt)
             reason = str(error) if interrupted else f"{type(error).__name__}: {error}"
-            status = "interrupted" if interrupted else "failed"
-            self.results.conclude(status, error=reason, steps=self.step, metrics=self.metrics)
+            self.conclude("interrupted" if interrupted else "failed", error=reason, steps=self.step)
             self.trackers.finish(1, {}, patience=GRACE if interrupted else math.inf)
+
+    def write(self, **more: object) -> None:
+        """Write results.json, with more in it. Raises RunError where the disk refuses; the old file then stays."""
+        self.results |= more
+        write_json(self.folder / "results.json", self.results)
+
+    def conclude(self, status: Literal["done", "interrupted", "failed"], **more: object) -> None:
+        """Write the last status, what was scored, and more."""
+        seconds = round(time.monotonic() - self.started, 1)
+        self.write(status=status, wall_seconds=seconds, metrics=self.metrics, **more)
 
     def log(self, step: int, metrics: dict[str, float]) -> None:
         """Hand a step's numbers to every tracker."""

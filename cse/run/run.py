@@ -125,7 +125,7 @@ def begin(cfg: DictConfig, folder: RunFolder, accelerator: "Accelerator") -> "tu
         recover_best(folder.path, training.best_step)
         folder.make()
     record = recorded(cfg, config, training)
-    record.results.content["overlap"] = found
+    record.results["overlap"] = found
     return training, record
 
 

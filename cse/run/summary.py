@@ -72,9 +72,8 @@ def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
     """Everything a finished run leaves but its encoder: results.json, the model card, plots, the last words."""
     folder, metrics, trackers = record.folder, record.metrics, record.trackers
     best_step = outcome.best_step or outcome.steps
-    record.results.conclude(
+    record.conclude(
         "done",
-        metrics=metrics,
         steps=outcome.steps,
         best_step=best_step,
         seconds=round(outcome.seconds, 1),
@@ -83,7 +82,7 @@ def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
         data={name: evaluator.provenance() for name, evaluator in parts.evaluators.items()},
         training_data=parts.batches.text.provenance(),
     )
-    write_text(folder / "best" / "README.md", model_card(record.results.content, metrics, str(folder / "best")))
+    write_text(folder / "best" / "README.md", model_card(record.results, metrics, str(folder / "best")))
     if test := {name: score for name, score in metrics.items() if name.startswith("test/")}:
         trackers.log(test, outcome.steps)  # as a curve's only point, which dashboards draw
     for name, path in draw(folder, parts.trainer.select, best_step).items():
@@ -91,7 +90,7 @@ def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
     before = outcome.curve[0][1] if outcome.curve else {}
     rows = [(name, before.get(name, math.nan), value) for name, value in metrics.items()]
     trackers.table("scores", ["score", "step 0", f"step {best_step}"], rows)
-    print_scores(rows, record.results.content["config"]["note"])
+    print_scores(rows, record.results["config"]["note"])
     if outcome.best_score is not None and outcome.best_score <= before.get(str(parts.trainer.select), -math.inf):
         log.warning("no step was better than the untrained encoder")
     log.info(
