@@ -37,6 +37,7 @@ Path = tuple[str | int, ...]
 """Keys and places in lists, from the top of a config down."""
 
 NESTED = "\0"  # stands for a nested part among the values of the part around it
+NOT_SET = "is not set"
 MISSING = "???"  # Hydra's mark of a value that has to be given
 REFERENCE = re.compile(r"\$\{([\w.]+)\}")  # a value that is wholly another key's
 HYDRAS_OWN = ("_target_", "_partial_", "_convert_", "_recursive_", "_args_")
@@ -56,22 +57,20 @@ def validate_keys(cfg: DictConfig, keys: TypeAdapter) -> DictConfig:
     """
     ours = without_hydra(cfg)
     content, written = resolved(ours), OmegaConf.to_container(ours)
-    wrong: dict[str, list[str]] = {}  # {KEY=VALUE: what it should be, a line for each type that it may have}
+    wrong: dict[str, dict[str, None]] = {key: {NOT_SET: None} for key in sorted(OmegaConf.missing_keys(ours))}
     for place, node in [((), content), *parts(content, ())]:
         try:
             types = types_of(str(node["_target_"])) if place else keys
         except (ImportError, ValueError, TypeError) as error:
-            wrong[f"{dotted((*place, '_target_'))}={node['_target_']}"] = [why_not_imported(error)]
+            wrong[f"{dotted((*place, '_target_'))}={node['_target_']}"] = {why_not_imported(error): None}
             continue
         values = {key: mask_parts(value) for key, value in node.items() if key not in HYDRAS_OWN}
-        for path in coerce_all(values, types):
+        changed, refused = read(values, types)
+        for path in changed:
             OmegaConf.update(cfg, dotted(source_key(written, (*place, *path))), get_at(values, path))
-        for path, details in errors(values, types):
-            setting = keys_only(path)
-            key, value = dotted(source_key(written, (*place, *setting))), get_at(node, setting)
-            reason = "is not set" if value == MISSING else in_words(details)
-            said = wrong.setdefault(key if value == MISSING else f"{key}={shown(value)}", [])
-            said.extend([reason] * (reason not in said))
+        for path, error in refused:
+            key, value = dotted(source_key(written, (*place, *path))), get_at(node, path)
+            wrong.setdefault(key if value == MISSING else f"{key}={shown(value)}", {})[in_words(error)] = None
     if wrong:
         raise UserError("; ".join(f"{key}: {' or '.join(reasons)}" for key, reasons in wrong.items()))
     return cfg
@@ -84,10 +83,10 @@ def why_not_imported(error: Exception) -> str:
     return f"cannot be imported ({type(cause).__name__}: {' '.join(str(cause).split())}){hint}"
 
 
-def in_words(error: ErrorDetails | None) -> str:
+def in_words(error: ErrorDetails) -> str:
     """pydantic's text for an error, or a validator's own."""
-    if error is None or error["type"] == "missing":
-        return "is not set"
+    if error["type"] == "missing":
+        return NOT_SET
     if error["type"] in A_PART:
         return "should be a mapping with a _target_"
     if error["type"] == "extra_forbidden":
@@ -151,44 +150,37 @@ def checkable(hint: "TypeForm[object]") -> "TypeForm[object]":
     return hint
 
 
-def errors(values: Config, types: TypeAdapter) -> list[tuple[Path, ErrorDetails | None]]:
-    """Where each error is, and pydantic's details (None: a value that has to be given is not); nested parts have none.
+def read(values: Config, types: TypeAdapter) -> tuple[set[Path], list[tuple[Path, ErrorDetails]]]:
+    """Read, in place, what is not exact but clear. Returns the settings that it changed, and those that are refused."""
+    changed: set[Path] = set()
+    while True:  # a single word may first become a list, and then what the list holds
+        refused = []
+        before = len(changed)
+        for path, error in errors(values, types):
+            value = get_at(values, path)
+            meant = coerce(error["type"], value)
+            if meant is not value:
+                get_at(values, path[:-1])[path[-1]] = meant
+                changed.add(path)
+            refused.append((keys_only(path), error))
+        if len(changed) == before:
+            return {keys_only(path) for path in changed}, refused
+
+
+def errors(values: Config, types: TypeAdapter) -> Iterator[tuple[Path, ErrorDetails]]:
+    """Where each error is, and pydantic's details; nested parts, and values that have to be given, have none.
 
     As strict JSON: no text for a number, no number for a switch, but a list where a tuple is taken.
     """
-    found: list[tuple[Path, ErrorDetails | None]] = [(path, None) for path in missing(values, ())]
     try:
         types.validate_json(json.dumps(values, default=str), strict=True)
     except ValidationError as error:
         for one in error.errors():
             path = nearest_place(values, one["loc"])
             if one["type"] == "missing" and isinstance(get_at(values, path), dict):
-                path = (*path, one["loc"][-1])
-            found.append((path, one))
-    return [(path, one) for path, one in found if get_at(values, path) != NESTED]
-
-
-def missing(node: object, place: Path) -> Iterator[Path]:
-    """Where a value that has to be given is not."""
-    if node == MISSING:
-        yield place
-    for key, child in children(node):
-        yield from missing(child, (*place, key))
-
-
-def coerce_all(values: Config, types: TypeAdapter) -> set[Path]:
-    """Read, in place, what is not exact but clear. Returns the settings that it changed."""
-    changed: set[Path] = set()
-    before = -1
-    while before < len(changed):  # a single word may first become a list, and then what the list holds
-        before = len(changed)
-        for path, error in errors(values, types):
-            value = get_at(values, path)
-            meant = coerce(error["type"] if error else "missing", value)
-            if meant is not value:
-                get_at(values, path[:-1])[path[-1]] = meant
-                changed.add(path)
-    return {keys_only(path) for path in changed}
+                yield (*path, one["loc"][-1]), one
+            elif get_at(values, path) not in (NESTED, MISSING):
+                yield path, one
 
 
 def coerce(kind: str, value: object) -> object:

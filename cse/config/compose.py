@@ -9,9 +9,9 @@ from typing import cast
 
 from omegaconf import DictConfig, OmegaConf
 
-from cse.config import words as hints
-from cse.config.groups import CONF_DIR, choices
+from cse.config.groups import CONF_DIR, choices, groups
 from cse.config.keys import key_of
+from cse.config.search import settings
 from cse.config.spelling import is_readable, value_of
 from cse.config.synonyms import meant
 from cse.dotted import Config, flattened
@@ -19,6 +19,12 @@ from cse.errors import UserError
 
 LISTED = 20
 """So many choices are listed in a message."""
+
+OWN = {
+    "model": "any encoder of the hub, or a folder, is model.name={}",
+    "data": "a file of yours, or a hub dataset, is data=text data.path={}",
+}
+"""What a group takes beside its choices."""
 
 LAPTOP_TEXT = ("scale.sentences", "scale.pairs", "scale.documents")
 """The text files of scale=laptop."""
@@ -61,15 +67,15 @@ def is_group(key: str) -> bool:
 
 def valid_keys(command: str, words: Sequence[str]) -> list[str]:
     """Every dotted key of the composed config, and the groups; the words that choose from groups are followed."""
-    groups = {"sweep", *(path.name for path in Path(CONF_DIR).iterdir() if path.is_dir())}
-    chosen = [word for word in words if key_of(word) in groups and "," not in word.partition("[")[0]]
+    known = {"sweep", *(path.name for path in Path(CONF_DIR).iterdir() if path.is_dir())}
+    chosen = [word for word in words if key_of(word) in known and "," not in word.partition("[")[0]]
     try:
         config = without_hydra(composed(command, chosen))
     except Exception:  # a choice that is itself mistyped
         config = without_hydra(composed(command, []))
     leaves = [key.split(".") for key in flattened(OmegaConf.to_container(config, resolve=False))]  # type: ignore[arg-type]
     nodes = {".".join(parts[:depth]) for parts in leaves for depth in range(1, len(parts) + 1)}
-    return sorted({*nodes, *map(str, config), *groups})
+    return sorted({*nodes, *map(str, config), *known})
 
 
 def refuse_words(words: Sequence[str], command: str) -> None:
@@ -113,20 +119,6 @@ def refuse_sizes(words: Sequence[str]) -> None:
         raise UserError("; ".join(wrong))
 
 
-def no_key(key: str, keys: list[str], command: str) -> str:
-    """The message for a key that the line's choices do not have: whose it is, or what may have been meant."""
-    return f"there is no key {key}{hints.elsewhere(key, command) or nearest(key, keys)}"
-
-
-def no_choice(group: str, choice: str) -> str:
-    """The message for a choice that the group does not have, with the choices that it has."""
-    options = choices(group)
-    listed = f"; the choices: {', '.join(options)}" if options else ""
-    if len(options) > LISTED:
-        listed = f"; --help {group} says the {len(options)} choices"
-    return f"{group}={choice} is not a choice{hints.of_ones_own(group, choice) or nearest(choice, options)}{listed}"
-
-
 @contextmanager
 def explaining(words: Sequence[str], command: str) -> Iterator[None]:
     """A block that composes or resolves a config: an error of Hydra or OmegaConf leaves it as a UserError."""
@@ -148,27 +140,38 @@ def explain(error: Exception, words: Sequence[str], command: str) -> str:
         return no_key(match[1], valid_keys(command, words), command)
     if match := re.search(r"Could not (?:find|load) '(?!hydra/)([^'/]+)/([^']+)'", text):
         return no_choice(match[1], match[2])
-    if match := re.search(r"Could not find '(hydra/[^']+)/([^']+)'", text):
-        text = text.replace(f"{match[1]}/{match[2]}", f"{match[1]}={match[2]}")
-    if match := re.search(r"missing \d+ required [\w -]*arguments?: (.*?)[\"\\].*full_key: ([\w.]+)", text, re.DOTALL):
-        keys = ", ".join(f"{match[2]}.{name}" for name in re.findall(r"'(\w+)'", match[1]))
-        return f"{keys} is taken away, or not given: leave it as it is, or give it a value"
     if "does not support sweep type" in text:
         ranges = [word for word in words if "interval(" in word]
         return f"{' '.join(ranges)}: a range to search in needs a search: hydra/sweeper=smac"
     if isinstance(error, OverrideParseException):
         word = next(word for word in words if not word.startswith("-") and not is_readable(word))
-        bare = "" if "=" in word else nearest(word, [*valid_keys(command, []), *_choosing_words(command)])
+        choosing = [f"{group}={one}" for group in groups(command) if group != "sweep" for one in choices(group)]
+        bare = "" if "=" in word else nearest(word, [*valid_keys(command, []), *choosing])
         return f"{word} cannot be read; a setting is KEY=VALUE, a list KEY=[A,B], other text KEY='\"A, B\"'{bare}"
     own = re.split(r"Config search path|See https", text)[0]
     return "; ".join(line.strip() for line in own.splitlines() if line.strip() and "object_type=" not in line)
 
 
-def _choosing_words(command: str) -> list[str]:
-    """GROUP=CHOICE of every choice."""
-    from cse.config.groups import groups
+def no_key(key: str, keys: list[str], command: str) -> str:
+    """The message for a key that the line's choices do not have: whose it is, or what may have been meant."""
+    every = list(settings(command))
+    ours = meant(key, [one.key for one in every]) or key
+    having = dict.fromkeys(one.choice for one in every if one.key == ours and one.choice)
+    return f"there is no key {key}" + (f"; {ours} belongs to {', '.join(having)}" if having else nearest(key, keys))
 
-    return [f"{group}={choice}" for group in groups(command) for choice in choices(group) if group != "sweep"]
+
+def no_choice(group: str, choice: str) -> str:
+    """The message for a choice that the group does not have: what may have been meant, and the choices that it has."""
+    options = choices(group)
+    others = [other for other in groups("train") if choice in choices(other)]
+    if group in OWN and re.search(r"[-/.]", choice):  # as a file, a folder or a name on the hub has
+        hint = f"; {OWN[group].format(choice)}"
+    else:
+        hint = f"; did you mean {others[0]}={choice}?" if others else nearest(choice, options)
+    listed = (
+        f"--help {group} says the {len(options)} choices" if len(options) > LISTED else f"it has {', '.join(options)}"
+    )
+    return f"{group}={choice} is not a choice{hint}; {listed}"
 
 
 def nearest(key: str, keys: list[str]) -> str:

@@ -89,6 +89,12 @@ def grouped(runs: Iterable[Run], key: str) -> dict[str, list[Run]]:
     return groups
 
 
+def newest_run(folder: Path) -> str:
+    """The words that name the newest run in a folder of runs, as outputs/ or outputs/DATE, or nothing."""
+    runs = [*folder.glob("*/.hydra"), *folder.glob("*/*/.hydra")]
+    return f"; the newest run in it is {max(runs, key=lambda run: run.stat().st_mtime).parent}" if runs else ""
+
+
 def read_runs(folders: Iterable[Path]) -> list[Run]:
     """Every run at or below the folders, in the order of their names; what cannot be read is named in a warning.
 

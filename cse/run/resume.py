@@ -18,9 +18,9 @@ from cse.config.compose import composed, is_group, without_hydra
 from cse.config.groups import CONF_DIR, choices, own_folders
 from cse.config.keys import KEYS, entry, key_of
 from cse.config.spelling import unquoted
-from cse.config.words import newest_run
 from cse.dotted import Config
 from cse.errors import UserError
+from cse.record.runs import newest_run
 from cse.run.folder import RUN
 
 LISTS = ("eval", "tracker", "experiment", "variant")

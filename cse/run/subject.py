@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
-from cse.config.words import newest_run
 from cse.errors import UserError
 from cse.files import read_json
+from cse.record.runs import newest_run
 from cse.types import Encode
 
 if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
