@@ -184,7 +184,8 @@ def _job(
             fit.fit(cfg, command, composed=config, words=spelled)
         fit.check(cfg, command, place)
         with logging_by(config, place, [PROGRAMS[command], *spelled]):
-            yield cfg, RunFolder(place, records(config, cfg, spelled))
+            is_look = command == "train" and bool(cfg.dry_run or cfg.data.preview)
+            yield cfg, RunFolder(place, records(config, cfg, spelled), is_made=not is_look)
 
 
 def _spelled(command: str, words: Sequence[str], settings: dict[str, object]) -> list[str]:

@@ -68,9 +68,9 @@ def validate_keys(cfg: DictConfig, keys: TypeAdapter) -> DictConfig:
         changed, refused = read(values, types)
         for path in changed:
             OmegaConf.update(cfg, dotted(source_key(written, (*place, *path))), get_at(values, path))
-        for path, error in refused:
+        for path, details in refused:
             key, value = dotted(source_key(written, (*place, *path))), get_at(node, path)
-            wrong.setdefault(key if value == MISSING else f"{key}={shown(value)}", {})[in_words(error)] = None
+            wrong.setdefault(key if value == MISSING else f"{key}={shown(value)}", {})[in_words(details)] = None
     if wrong:
         raise UserError("; ".join(f"{key}: {' or '.join(reasons)}" for key, reasons in wrong.items()))
     return cfg

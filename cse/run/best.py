@@ -1,8 +1,10 @@
-"""best/: the encoder of the best step, exported as the run goes on, read back at its end and scored."""
+"""best/: the encoder of the best step, exported as the run goes on, read back at its end and scored.
+
+Only the process that writes the record calls these.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import torch
@@ -17,7 +19,7 @@ from cse.model.load import load_encoder
 from cse.run.record import Record
 from cse.sharing.card import model_card
 from cse.training.settings import Parts
-from cse.types import Encode
+from cse.types import Evaluator
 
 SAMPLE, ALIKE = 32, 1e-4  # texts that are encoded again, and how far a number may be off: rounding of other batches
 
@@ -43,34 +45,26 @@ def recover_best(folder: Path, best_step: int) -> None:
         ) from error
 
 
-class Best:
-    """The encoder that a run leaves. Only the process that writes the record uses it."""
+def keep(record: Record, parts: Parts, step: int, scores: dict[str, float]) -> None:
+    """Replace best/ by the encoder as it is. Raises RunError where the disk refuses; the old one then stays."""
+    folder = record.folder / "best"
+    card = model_card(record.results | {"best_step": step}, scores, str(folder))
+    with replaced_folder(folder) as temporary:
+        save_encoder(parts.encoder, temporary, parts.objective.test_head(), card)
 
-    def __init__(self, record: Record, parts: Parts):
-        self.record, self.parts = record, parts
-        self.folder = record.folder / "best"
 
-    def keep(self, step: int, scores: dict[str, float]) -> None:
-        """Replace best/ by the encoder as it is. Raises RunError where the disk refuses; the old one then stays."""
-        card = model_card(self.record.results | {"best_step": step}, scores, str(self.folder))
-        with replaced_folder(self.folder) as temporary:
-            save_encoder(self.parts.encoder, temporary, self.parts.objective.test_head(), card)
+def score_best(
+    record: Record, evaluators: Mapping[str, Evaluator], device: torch.device, known: Mapping[str, np.ndarray]
+) -> None:
+    """Score what a user will load, every evaluator on all its splits, into the record's metrics.
 
-    def score(self, device: torch.device, known: Mapping[str, np.ndarray]) -> None:
-        """Score what a user will load, every evaluator on all its splits, into the record's metrics.
-
-        known: vectors of texts by the encoder that was exported; where some of them come out alike, none is made again.
-        """
-        encode = MemoizedEncode(load_encoder(str(self.folder), pooling=None).to(device).encode)
-        sample = list(known)[:SAMPLE]
-        if sample and np.allclose(encode(sample), [known[text] for text in sample], rtol=0, atol=ALIKE):
-            encode.rows.update(known)
-        evaluators = self.parts.evaluators
-        splits = {name: list(evaluator.splits) for name, evaluator in evaluators.items()}
-        score(evaluators, splits, encode, into=self.record.metrics)
-        self.record.results["items"] = keep_items(self.record.folder, evaluators, splits)
-        self.keep_cosines("after", encode)
-
-    def keep_cosines(self, when: Literal["before", "after"], encode: Encode) -> None:
-        """Keep the cosines of scored pairs "before" or "after" training, for the run's pictures."""
-        keep_cosines(self.record.folder, when, self.parts.evaluators, encode)
+    known: vectors of texts by the encoder that was exported; where some of them come out alike, none is made again.
+    """
+    encode = MemoizedEncode(load_encoder(str(record.folder / "best"), pooling=None).to(device).encode)
+    sample = list(known)[:SAMPLE]
+    if sample and np.allclose(encode(sample), [known[text] for text in sample], rtol=0, atol=ALIKE):
+        encode.rows.update(known)
+    splits = {name: list(evaluator.splits) for name, evaluator in evaluators.items()}
+    score(evaluators, splits, encode, into=record.metrics)
+    record.results["items"] = keep_items(record.folder, evaluators, splits)
+    keep_cosines(record.folder, "after", evaluators, encode)

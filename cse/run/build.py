@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -26,25 +26,40 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
+class Attempts:
+    """Tries one part after the other, so that all that cannot be had is said at once."""
+
+    def __init__(self) -> None:
+        self.missing: list[MissingResource] = []
+
+    def __call__(self, part: Callable[[], T]) -> T:
+        """What `part()` gives; None stands in for what cannot be had, until `check`."""
+        try:
+            return part()
+        except MissingResource as error:
+            self.missing.append(error)
+            return cast(T, None)
+
+    def check(self, advice: str = "") -> None:
+        """Raise one MissingResource for all that could not be had. advice: see combine."""
+        if self.missing:
+            raise combine(self.missing, advice)
+
+
 def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
     """Instantiate and prepare everything. Raises UserError, or one MissingResource for all that cannot be had."""
-    from accelerate.utils import set_seed
     from hydra.utils import get_class
 
     from cse.model.export import check_exportable
     from cse.training.settings import Parts
 
-    mention_accumulation(cfg.trainer.accumulate)
     if cfg.trainer.chunk is not None and cfg.trainer.chunk_tokens is not None:
-        raise UserError(
-            "trainer.chunk and trainer.chunk_tokens: a batch is cut by one of the two, leave the other null"
-        )
+        raise UserError("trainer.chunk and trainer.chunk_tokens both cut a batch: leave one of them null")
     if cfg.model.pooling is not None:
         check_exportable(cfg.model.pooling)
-    missing: list[MissingResource] = []
-    attempt = partial(attempted, missing)
-
-    set_seed(cfg.seed)  # new weights (heads, projectors, patch embeddings) are the same in every process
+    if cfg.trainer.accumulate > 1:
+        log.warning("trainer.accumulate averages batches: it adds no negatives or statistics; trainer.chunk does")
+    attempt = Attempts()
     trainer = make(cfg.trainer)
     augmentation: Augmentation = attempt(lambda: make(cfg.augmentation))
     text: Text = make(cfg.data)
@@ -52,20 +67,22 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
     check_rows(trainer.batch_size, kind)
     if augmentation is not None:  # before anything is downloaded or read
         check_views(augmentation, text, kind, cfg.objective)
-    pair = attempt(lambda: encoder_and_objective(cfg, augmentation))
-    if pair is not None:
-        pair[0].tokenizer.check_length("trainer.max_length", cfg.trainer.max_length)
-    if pair is not None and augmentation is not None:
-        check_dropout(cfg.model.name, pair[0], augmentation, text, pair[1])
-    nothing_else = bool(cfg.data.preview)  # rows are shown, and neither scored nor trained on
-    evaluators = {} if nothing_else else attempt(lambda: build_evaluators(cfg.get("eval")))  # eval=[] leaves no key
+    encoder, objective = attempt(lambda: encoder_and_objective(cfg, augmentation)) or (None, None)
+    evaluators, aux = {}, None
+    if not cfg.data.preview:  # whose rows are shown, and neither scored nor trained on
+        evaluators = attempt(lambda: build_evaluators(cfg.get("eval")))  # eval=[] leaves no key
+    if encoder is not None and objective is not None:
+        encoder.tokenizer.check_length("trainer.max_length", cfg.trainer.max_length)
+        if augmentation is not None:
+            check_dropout(cfg.model.name, encoder, augmentation, text, objective)
+        if not cfg.data.preview:
+            aux = attempt(lambda: build_aux(cfg, encoder, objective))
     attempt(text.find)
-    aux = attempt(lambda: build_aux(cfg, *pair)) if pair is not None and not nothing_else else None
-    if not missing:  # a corpus may be many gigabytes
+    if not attempt.missing:  # a corpus may be many gigabytes
         attempt(text.prepare)
-    if missing:
-        raise combine(missing, " (what works without a hub: cse-train experiment=demo)")
-    encoder, objective = pair
+    attempt.check(" (what works without a hub: cse-train experiment=demo)")
+    assert encoder is not None
+    assert objective is not None
     batches = make_batches(cfg, encoder, objective, augmentation, text=text, accelerator=accelerator)
     return Parts(
         trainer=trainer,
@@ -121,28 +138,24 @@ def encoder_and_objective(cfg: DictConfig, augmentation: Augmentation | None) ->
     from accelerate.utils import set_seed
 
     dropout = None if augmentation is None else augmentation.model_dropout
-    encoder = trainable(make(cfg.model, dropout=dropout, mlm=False), cfg.model.name)
-    objective = make(cfg.objective, dim=encoder.dim)
-    if objective.masking == "none":
-        if cfg.model.get("lm_head"):
+    for masks in (False, True):
+        set_seed(cfg.seed)  # new weights (heads, projectors, patch embeddings) are the same in every process
+        encoder = make(cfg.model, dropout=dropout, mlm=masks)
+        if encoder.head is not None:
             raise UserError(
-                f"model.lm_head={cfg.model.lm_head}: {type(objective).__name__} has no masked-language-model loss here "
-                "(objective.mlm_weight=0.1 gives SimCSE one)"
+                f"model.name={cfg.model.name} ends in a trained head that training would leave as it is: "
+                f"model.pooling={encoder.pooling} starts without it"
             )
-        return encoder, objective
-    set_seed(cfg.seed)
-    encoder = trainable(make(cfg.model, dropout=dropout, mlm=True), cfg.model.name)
-    return encoder, make(cfg.objective, dim=encoder.dim)
-
-
-def attempted(missing: list[MissingResource], part: Callable[[], T]) -> T:
-    """What `part()` gives. Where it cannot be had the error is added to `missing`, and None stands in for it until
-    the caller, having tried everything, raises."""
-    try:
-        return part()
-    except MissingResource as error:
-        missing.append(error)
-        return cast(T, None)
+        encoder.unit_length = False  # best/ is what was trained
+        objective = make(cfg.objective, dim=encoder.dim)
+        if objective.masking == "none":
+            break
+    if objective.masking == "none" and cfg.model.get("lm_head"):
+        raise UserError(
+            f"model.lm_head={cfg.model.lm_head}: {type(objective).__name__} has no masked-language-model loss here "
+            "(objective.mlm_weight=0.1 gives SimCSE one)"
+        )
+    return encoder, objective
 
 
 def make(node: DictConfig, **more: object) -> Any:
@@ -188,26 +201,24 @@ def check_selection(cfg: DictConfig) -> None:
     watched(make(cfg.trainer), made_evaluators(cfg.get("eval")))
 
 
-def build_evaluators(cfg: DictConfig | None, splits: tuple[str, ...] | None = None) -> dict[str, Evaluator]:
+def build_evaluators(cfg: DictConfig | None, splits: Sequence[str] | None = None) -> dict[str, Evaluator]:
     """The evaluators by config key, data found and checked; what is missing of all of them in one message.
 
-    splits: those to score. An evaluator that has none of them is left as it is, without its data.
+    splits: those to score (None: all). An evaluator that has none of them is left as it is, without its data.
     """
     from cse.eval.score import check_provenance
 
-    def ready(name: str, part: Evaluator) -> Evaluator:
+    def prepare(name: str, part: Evaluator) -> None:
         chosen = tuple(split for split in part.splits if splits is None or split in splits)
         if chosen:
             part.splits = chosen
             part.prepare()
             check_provenance(name, part)
-        return part
 
-    missing: list[MissingResource] = []
-    made = made_evaluators(cfg)
-    evaluators = {name: attempted(missing, partial(ready, name, part)) for name, part in made.items()}
-    if missing:
-        raise combine(missing)
+    evaluators, attempt = made_evaluators(cfg), Attempts()
+    for name, part in evaluators.items():
+        attempt(partial(prepare, name, part))
+    attempt.check()
     return evaluators
 
 
@@ -226,15 +237,6 @@ def build_aux(cfg: DictConfig, encoder: Encoder, objective: Objective) -> AuxMod
     aux = make(cfg.aux_modality, dim=encoder.dim)
     aux.bind(text_head=objective.head)
     return aux
-
-
-def mention_accumulation(batches: int) -> None:
-    """One line of advice where a larger batch may be what was meant."""
-    if batches > 1:
-        log.warning(
-            "trainer.accumulate=%d averages %d batches: it adds no negatives or batch statistics; trainer.chunk does",
-            *(batches, batches),
-        )
 
 
 def precision_of(name: str) -> str:

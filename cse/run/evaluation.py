@@ -1,14 +1,13 @@
 """One evaluation: what checkpoint= or model= names is scored, into results.json, scores.csv and scores.md."""
 
 import logging
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
 from cse.config.compose import resolved
-from cse.errors import MissingResource, UserError, combine
+from cse.errors import UserError
 from cse.run import build
 from cse.run.folder import RunFolder
 
@@ -24,13 +23,11 @@ def evaluate(cfg: DictConfig, folder: RunFolder) -> None:
     from cse.record.heartbeat import Heartbeat
     from cse.run.subject import load, sentences, whitened
 
-    missing: list[MissingResource] = []
-    attempt = partial(build.attempted, missing)
+    attempt = build.Attempts()
     subject = attempt(lambda: load(cfg))
     evaluators = attempt(lambda: build.build_evaluators(cfg.eval, tuple(cfg.splits))) or {}
     sample = attempt(lambda: sentences(cfg.whitening.fit)) if cfg.whitening.kind else None
-    if missing:
-        raise combine(missing)
+    attempt.check()
     splits_by_name = chosen_splits(cfg, evaluators)
     if sample is not None:
         subject = whitened(subject, cfg.whitening, sample)

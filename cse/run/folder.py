@@ -1,6 +1,7 @@
 """A run's folder: made once nothing can be refused any more, with a record of how the run was started."""
 
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +23,14 @@ ABOUT = f"# {RUN}: this run's settings as data. cse-train resume=FOLDER reads th
 
 @dataclass(frozen=True)
 class RunFolder:
-    """Where a run will be. files: the text of each record that is written as the folder is made, by name."""
+    """Where a run will be. files: the text of each record that is written as the folder is made, by name.
+
+    is_made: False for a run that is only looked at (dry_run, data.preview), which leaves nothing.
+    """
 
     path: Path
     files: dict[str, str]
+    is_made: bool = True
 
     def make(self) -> None:
         """Make the folder, its records and its log. Raises UserError where it cannot be made."""
@@ -33,6 +38,17 @@ class RunFolder:
         for name, text in self.files.items():
             write_text(self.path / name, text)
         begin_log_files()
+
+    def resume_hint(self) -> str:
+        """The words to a person whose run ended before it was done."""
+        if not self.is_made:
+            return "nothing was trained"
+        again = shlex.join(["cse-train", f"resume={self.path}"])
+        if (self.path / "last").is_dir():
+            return f"this goes on: {again}"
+        if (self.path / RUN).is_file():
+            return f"nothing is saved yet, this starts again: {again}"
+        return "nothing is saved yet"
 
 
 def records(composed: DictConfig, cfg: DictConfig, words: Sequence[str]) -> dict[str, str]:

@@ -17,7 +17,6 @@ from cse.errors import Interrupted, MissingResource, RunError, UserError
 from cse.run import slurm
 from cse.run.folder import RunFolder
 from cse.run.logs import Handed, begin_log_files, hand_over_log_files, take_over_log_files
-from cse.run.run import resume_hint
 
 if TYPE_CHECKING:
     from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
@@ -37,11 +36,14 @@ def launch(cfg: DictConfig, folder: RunFolder) -> None:
         leave_group()  # not after a failure: the other processes may be inside a collective
         return
     check_even_split(cfg.trainer.batch_size, cfg.trainer.devices)  # here, before there are processes to say it
-    if cfg.trainer.devices == 1:
-        mention_idle_gpus()
-        run(cfg, folder)
-    else:
+    if cfg.trainer.devices > 1:
         spawn(cfg, folder)
+        return
+    import torch
+
+    if (visible := torch.cuda.device_count()) > 1:
+        log.info("%d GPUs are visible and one is used; trainer.devices=%d uses them all", visible, visible)
+    run(cfg, folder)
 
 
 def spawn(cfg: DictConfig, folder: RunFolder) -> None:
@@ -70,23 +72,22 @@ def spawn(cfg: DictConfig, folder: RunFolder) -> None:
     try:
         elastic_launch(config, worker)(OmegaConf.to_yaml(cfg), folder, hand_over_log_files())
     except SignalException as error:  # it was handed to the processes, which saved
-        raise interruption(error.sigval, cfg, folder.path) from error
+        raise interruption(error.sigval, folder) from error
     except ChildFailedError as error:
-        raise explain_failure(error, cfg, folder.path) from error
+        raise explain_failure(error, cfg.trainer.devices, folder) from error
     finally:
         if folder.path.is_dir():
             begin_log_files()  # with what only this process can say, such as another's traceback
 
 
-def explain_failure(error: "ChildFailedError", cfg: DictConfig, folder: Path) -> Interrupted | UserError | RunError:
+def explain_failure(error: "ChildFailedError", devices: int, folder: RunFolder) -> Interrupted | UserError | RunError:
     """The error that says why the run's processes ended: one was killed, stopped by a signal, or failed by itself."""
-    devices = cfg.trainer.devices
     for rank, failure in error.failures.items():
         if failure.exitcode == -signal.SIGKILL:  # the others failed for want of it
-            return RunError(f"process {rank} of {devices} was killed (is memory short?); {resume_hint(cfg, folder)}")
+            return RunError(f"process {rank} of {devices} was killed (is memory short?); {folder.resume_hint()}")
     rank, failure = error.get_first_failure()
     if failure.exitcode > 128:
-        return interruption(failure.exitcode - 128, cfg, folder)
+        return interruption(failure.exitcode - 128, folder)
     report: dict = failure.message if isinstance(failure.message, dict) else {"message": failure.message}
     name, _, sentence = str(report["message"]).partition(": ")
     for kind in (UserError, MissingResource, RunError):
@@ -96,18 +97,9 @@ def explain_failure(error: "ChildFailedError", cfg: DictConfig, folder: Path) ->
     return RunError(f"process {rank} of {devices} failed: {report['message']}")
 
 
-def interruption(number: int, cfg: DictConfig, folder: Path) -> Interrupted:
+def interruption(number: int, folder: RunFolder) -> Interrupted:
     """What the first process says, in the words of the one that started it."""
-    return Interrupted(f"stopped by {signal.Signals(number).name}; {resume_hint(cfg, folder)}", 128 + number)
-
-
-def mention_idle_gpus() -> None:
-    """One line of advice where a run on one device leaves others without work."""
-    import torch
-
-    visible = torch.cuda.device_count()
-    if visible > 1:
-        log.info("%d GPUs are visible and one is used; trainer.devices=%d uses them all", visible, visible)
+    return Interrupted(f"stopped by {signal.Signals(number).name}; {folder.resume_hint()}", 128 + number)
 
 
 def worker(config: str, folder: RunFolder, log_files: Handed) -> None:

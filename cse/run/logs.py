@@ -4,6 +4,7 @@ import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from logging.handlers import MemoryHandler
 from pathlib import Path
 
 from omegaconf import DictConfig, open_dict, read_write
@@ -18,29 +19,29 @@ class Console(logging.StreamHandler):
         super().emit(record)
 
 
-class LogFile(logging.FileHandler):
+class LogFile(MemoryHandler):
     """A file that begins with the run's folder: what is logged before is kept until then, or lost with what is refused.
 
     filename: in the run's folder.
     """
 
     def __init__(self, filename: str):
-        super().__init__(filename, encoding="utf-8", delay=True)
-        self.kept: list[logging.LogRecord] | None = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Write one line, or keep it until `begin`."""
-        if self.kept is None:
-            super().emit(record)
-        else:
-            record.msg, record.args = record.getMessage(), None  # text alone, which another process can be handed
-            self.kept.append(record)
+        super().__init__(capacity=1)
+        self.filename = filename
 
     def begin(self) -> None:
         """Write what was kept, and from here on each line as it comes."""
-        kept, self.kept = self.kept or [], None
-        for record in kept:
-            super().emit(record)
+        if self.target is None:
+            self.target = logging.FileHandler(self.filename, encoding="utf-8")
+            self.target.setFormatter(self.formatter)
+        self.flush()
+
+    def close(self) -> None:
+        """Close the file, if it has begun."""
+        file = self.target
+        super().close()
+        if file is not None:
+            file.close()
 
 
 def log_files() -> list[LogFile]:
@@ -60,9 +61,12 @@ Handed = list[tuple[str, logging.Formatter | None, list[logging.LogRecord]]]
 
 def hand_over_log_files() -> Handed:
     """What the process that will make the run's folder needs, to begin the log with this one's lines."""
-    handed = [(file.baseFilename, file.formatter, file.kept or []) for file in log_files()]
+    handed: Handed = []
     for file in log_files():
-        file.kept = []
+        for record in file.buffer:
+            record.msg, record.args = record.getMessage(), None  # text alone, which can be sent
+        handed.append((file.filename, file.formatter, file.buffer))
+        file.buffer = []
     return handed
 
 
@@ -71,7 +75,7 @@ def take_over_log_files(handed: Handed) -> None:
     for filename, formatter, kept in handed:
         file = LogFile(filename)
         file.setFormatter(formatter)
-        file.kept = kept
+        file.buffer = kept
         logging.getLogger().addHandler(file)
 
 
@@ -93,8 +97,7 @@ def logging_by(config: DictConfig, folder: Path, command: list[str]) -> Iterator
         yield
     finally:
         sys.argv = arguments
-        for handler in root.handlers:
-            if handler not in handlers:
-                handler.close()
+        for handler in set(root.handlers) - set(handlers):
+            handler.close()
         root.handlers[:] = handlers
         root.setLevel(level)

@@ -1,22 +1,19 @@
 """One training job in one process (or one of several): build, train, score the best step, leave a complete folder."""
 
 import logging
-import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
 
 from cse.config.compose import resolved
-from cse.dotted import Config
 from cse.errors import Interrupted, MissingResource
 from cse.run import slurm
 from cse.run.build import build, make, precision_name, precision_of
-from cse.run.folder import RUN, RunFolder
+from cse.run.folder import RunFolder
 
 if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
     from accelerate import Accelerator
@@ -35,14 +32,15 @@ def run(cfg: DictConfig, folder: RunFolder) -> None:
 
     Raises Interrupted after a signal, whatever was going on; with resume=auto SLURM then starts the job again.
     """
+    from cse.eval.cosines import keep_cosines
     from cse.record.heartbeat import Heartbeat
-    from cse.run.best import Best
+    from cse.run.best import keep, score_best
     from cse.run.summary import conclude
     from cse.training.distributed import explain_lost_process
     from cse.training.memory import explain_out_of_memory
 
-    explain_lost = partial(explain_lost_process, partial(resume_hint, cfg, folder.path))
-    with receiving_signals(cfg, folder.path) as signals, explain_out_of_memory(cfg), explain_lost():
+    explain_lost = partial(explain_lost_process, folder.resume_hint)
+    with receiving_signals(folder, cfg.resume is not None) as signals, explain_out_of_memory(cfg), explain_lost():
         accelerator = start_processes(cfg)
         begun = begin(cfg, folder, accelerator)
         if begun is None:
@@ -52,40 +50,31 @@ def run(cfg: DictConfig, folder: RunFolder) -> None:
         # inside the record, which keeps the sentence
         with Heartbeat(folder.path, is_first) as heartbeat, record, explain_out_of_memory(cfg), explain_lost():
             heartbeat.steps = training.steps
-            best = Best(record, training.parts)
             if is_first and training.step == 0:
-                best.keep_cosines("before", training.encode())
-            outcome = training.run(on_best=best.keep, log=record.log, signals=signals)
+                keep_cosines(folder.path, "before", training.parts.evaluators, training.encode())
+            keep_best = partial(keep, record, training.parts)
+            outcome = training.run(on_best=keep_best, log=record.log, signals=signals)
             if is_first:
                 if outcome.best_step == 0:  # nothing was selected: what was trained is the last step
-                    best.keep(outcome.steps, outcome.curve[-1][1] if outcome.curve else {})
-                best.score(accelerator.device, training.known(outcome.best_step or outcome.steps))
+                    keep_best(outcome.steps, outcome.curve[-1][1] if outcome.curve else {})
+                known = training.known(outcome.best_step or outcome.steps)
+                score_best(record, training.parts.evaluators, accelerator.device, known)
                 conclude(record, training.parts, outcome)
 
 
 @contextmanager
-def receiving_signals(cfg: DictConfig, folder: Path) -> "Iterator[Signals]":
-    """Receive signals in the block; one that SLURM sent to end a job with resume=auto lets SLURM start it again."""
+def receiving_signals(folder: RunFolder, goes_on: bool) -> "Iterator[Signals]":
+    """Receive signals in the block; one that SLURM sent to end a job that goes on lets SLURM start it again."""
     from cse.training.signals import Signals
 
-    with Signals(partial(resume_hint, cfg, folder)) as signals:
+    with Signals(folder.resume_hint) as signals:
         try:
             slurm.release()
             yield signals
         except Interrupted as error:
-            if not slurm.is_follower() and cfg.resume is not None and slurm.requeue(error.code - 128):
+            if not slurm.is_follower() and goes_on and slurm.requeue(error.code - 128):
                 log.info("SLURM starts this job again")
             raise
-
-
-def resume_hint(cfg: DictConfig, folder: Path) -> str:
-    """The words to a person whose run in `folder` ended before it was done."""
-    if cfg.dry_run or cfg.data.preview:
-        return "nothing was trained"
-    again = shlex.join(["cse-train", f"resume={folder}"])
-    if (folder / "last").is_dir():
-        return f"this goes on: {again}"
-    return f"nothing is saved yet, this starts again: {again}" if (folder / RUN).is_file() else "nothing is saved yet"
 
 
 def begin(cfg: DictConfig, folder: RunFolder, accelerator: "Accelerator") -> "tuple[Training, Record] | None":
@@ -96,9 +85,9 @@ def begin(cfg: DictConfig, folder: RunFolder, accelerator: "Accelerator") -> "tu
     from cse.config.keys import identity
     from cse.data.overlap import overlap
     from cse.run.best import recover_best
-    from cse.run.dry_run import print_estimate, print_forecast
     from cse.run.preview import preview
-    from cse.run.summary import announce
+    from cse.run.record import Record
+    from cse.run.summary import announce, print_estimate, print_forecast
     from cse.training.loop import Training
 
     is_first = accelerator.is_main_process
@@ -124,26 +113,18 @@ def begin(cfg: DictConfig, folder: RunFolder, accelerator: "Accelerator") -> "tu
     if is_first:
         recover_best(folder.path, training.best_step)
         folder.make()
-    record = recorded(cfg, config, training)
-    record.results["overlap"] = found
-    return training, record
-
-
-def recorded(cfg: DictConfig, config: Config, training: "Training") -> "Record":
-    """The record of the run. config: `cfg` as plain values."""
-    from cse.run.record import Record
-
-    accelerator = training.accelerator
-    return Record(
-        training.folder,
+    record = Record(
+        folder.path,
         config,
         kind="train",
         device=str(accelerator.device),
         precision=precision_name(accelerator.mixed_precision),
         trackers=[make(node) for node in cfg.tracker.values()],
         resumed_at=training.step or None,
-        writes=accelerator.is_main_process,
+        writes=is_first,
     )
+    record.results["overlap"] = found
+    return training, record
 
 
 def start_processes(cfg: DictConfig) -> "Accelerator":

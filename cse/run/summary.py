@@ -1,21 +1,29 @@
-"""What a run says before it starts and when it is done."""
+"""What a run says before it starts, instead of starting (dry_run), and when it is done."""
 
 import logging
 import math
+import platform
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 
+import torch
 from accelerate import Accelerator
+from omegaconf import DictConfig
 
+from cse.config.compose import resolved
 from cse.data.overlap import Overlap, in_words
 from cse.eval.score import nature
 from cse.files import write_text
-from cse.run.build import precision_name
+from cse.record.status import duration
+from cse.run.build import make, precision_name
+from cse.run.estimate import estimate, rows_of
 from cse.run.plots import draw
 from cse.run.record import Record
 from cse.sharing.card import model_card
+from cse.training.forecast import forecast
 from cse.training.loop import Training
-from cse.training.memory import peak
+from cse.training.memory import peak, total
 from cse.training.settings import Outcome, Parts, Trainer
 from cse.types import Config
 
@@ -26,16 +34,57 @@ def announce(config: Config, parts: Parts, training: Training, found: Overlap) -
     """The run in a few lines: what, on what, how long, where."""
     encoder = parts.encoder
     millions = sum(p.numel() for p in encoder.parameters()) / 1e6
-    steps, planned, rows = f"{training.steps:,}", f"{training.planned:,}", f"{len(parts.batches.rows):,}"
     print_fields(
-        objective=choices_in_words(config["choices"]),
-        recipe=recipe_lines(config),
+        **method_in_words(config),
         encoder=f"{config['model']['name']}, {encoder.pooling} pooling, {millions:.1f}M parameters",
-        data=f"{config['data']['name']}, {rows} rows",
+        data=f"{config['data']['name']}, {len(parts.batches.rows):,} rows",
         overlap=in_words(found) if parts.evaluators else "",
-        schedule=f"{steps} of {planned} steps, {schedule_in_words(parts.trainer)}",
+        schedule=f"{training.steps:,} of {training.planned:,} steps, {schedule_in_words(parts.trainer)}",
         device=device_in_words(training.accelerator),
         folder=training.folder,
+    )
+
+
+def print_forecast(training: Training) -> None:
+    """Print negatives, time, memory and work, measured on this machine. The Training cannot be used afterwards."""
+    trainer, parts = training.trainer, training.parts
+    if training.accelerator.num_processes > 1:
+        print_fields(time="not measured for several processes; trainer.devices=1 measures one")
+        return
+    about = forecast(training)
+    dev_scores = len({*range(0, training.steps, trainer.eval_every), training.steps}) if about.dev_score else 0
+    seconds = training.steps * about.step + dev_scores * about.dev_score + about.last_scores
+    scored = f", {dev_scores} dev scores of {about.dev_score:.3g} s" if dev_scores else ""
+    last = f", {about.last_scores:.3g} s to encode what else is scored at the end" if about.last_scores else ""
+    more = ", ".join(name for name, one in parts.evaluators.items() if one.more_than_encoding)
+    not_included = f"; what {more} computes from its vectors is not included" if more else ""
+    negatives = parts.objective.negatives(trainer.batch_size)
+    device = training.accelerator.device
+    processor = f"{torch.get_num_threads()} threads of {platform.processor() or platform.machine()}"
+    if device.type == "cuda":
+        processor = torch.cuda.get_device_name(device)
+    print_fields(
+        negatives=f"{negatives:,} an anchor" if negatives else "none",
+        time=f"{training.steps:,} steps of {about.step:.3g} s{scored}{last}: {duration(seconds)}{not_included}",
+        memory=f"{about.memory / 2**30:.1f} of {total(device) / 2**30:.0f} GiB at the peak",
+        work=f"{training.steps * about.flop / 1e15:.3g} PFLOP in {training.steps:,} steps; another machine takes that "
+        f"by what it sustains, this one {about.flop / about.step / 1e12:.3g} TFLOP a second",
+        measured=f"{about.steps} steps on {platform.node()}, {processor}",
+    )
+
+
+def print_estimate(cfg: DictConfig, accelerator: Accelerator, folder: Path) -> None:
+    """Print what does not depend on the weights or data that cannot be had; nothing can be measured without them."""
+    found, rows = estimate(cfg), rows_of(cfg.data)
+    print_fields(
+        **method_in_words(resolved(cfg)),
+        encoder=cfg.model.name,
+        data=f"{cfg.data.name}, {f'{rows:,}' if rows else '?'} rows",
+        schedule=f"{f'{found.steps:,}' if found.steps else '?'} steps, {schedule_in_words(make(cfg.trainer))}",
+        device=device_in_words(accelerator),
+        folder=folder,
+        work=f"at most {found.flop / 1e15:.3g} PFLOP, by a formula" if found.flop else "",
+        time="nothing can be measured without what is missing",
     )
 
 
@@ -46,15 +95,14 @@ def print_fields(**lines: object) -> None:
             log.info("%-10s %s", name, line)
 
 
-def choices_in_words(choices: Mapping[str, str]) -> str:
-    """What is learned, under the names that a person types."""
+def method_in_words(config: Config) -> dict[str, str]:
+    """What is learned, under the names that a person types, and where the values come from, a source a line."""
+    choices = config["choices"]
     beside = "" if choices["aux_modality"] == "none" else f" + {choices['aux_modality']}"
-    return f"{choices['objective']}{beside}, augmentation {choices['augmentation']}"
-
-
-def recipe_lines(config: Config) -> str:
-    """Where the values come from, one source below the other."""
-    return ("\n" + 11 * " ").join(config["sources"])
+    return {
+        "objective": f"{choices['objective']}{beside}, augmentation {choices['augmentation']}",
+        "recipe": ("\n" + 11 * " ").join(config["sources"]),
+    }
 
 
 def schedule_in_words(trainer: Trainer) -> str:
