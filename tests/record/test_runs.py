@@ -10,34 +10,29 @@ from cse.errors import UserError
 from cse.record.runs import read_runs, same
 
 
-def test_runs_come_back_with_their_state(leave, tmp_path):
-    leave("a", {"seed": 1, "objective.k": 32}, {"test/sts/average": 70.0}, choices={"objective": "whitenedcse"})
+def test_runs_come_back_with_their_state(leave, tmp_path, monkeypatch):
+    scores = {"test/sts/average": 70.0, "test/x": None}
+    leave("a", {"seed": 1, "objective.k": 32}, scores, choices={"objective": "whitenedcse"})
     leave("b", {"seed": 2}, status="failed")
     leave("c", {"seed": 3}, status="killed")
-    leave("d", {"seed": 4})
+    (leave("d", {"seed": 4}) / "best.tmp").mkdir()
     (tmp_path / "runs/d/results.json").write_text('{"status": "do')
-    runs = read_runs([tmp_path / "runs"])
-    assert [(run.folder.name, run.status) for run in runs] == [
-        ("a", "done"), ("b", "failed"), ("c", "running"), ("d", "broken"),
-    ]  # fmt: skip
-    assert runs[0].metrics == {"test/sts/average": 70.0}
-    assert runs[2].get("seed") == 3  # from .hydra/config.yaml
-    assert read_runs([tmp_path / "runs", tmp_path / "runs/a"])[0].folder == tmp_path / "runs/a"
-    assert len(read_runs([tmp_path / "runs", tmp_path / "runs/a"])) == 4
-
-
-def test_a_folder_that_a_run_removes_meanwhile_is_no_error(leave, tmp_path, monkeypatch):
-    """Best and last steps are written beside the old ones, for a moment."""
-    (leave("a", {}) / "best.tmp").mkdir()
     scan = os.scandir
 
-    def gone(folder):
+    def gone(folder):  # the best step is written beside the old one, for a moment
         if Path(folder).name == "best.tmp":
             raise FileNotFoundError(folder)
         return scan(folder)
 
     monkeypatch.setattr(os, "scandir", gone)
-    assert [run.folder.name for run in read_runs([tmp_path / "runs"])] == ["a"]
+    runs = read_runs([tmp_path / "runs", tmp_path / "runs/a"])
+    assert [(run.folder.name, run.status) for run in runs] == [
+        ("a", "done"), ("b", "failed"), ("c", "running"), ("d", "broken"),
+    ]  # fmt: skip
+    assert runs[0].metrics == {"test/sts/average": 70.0}
+    assert runs[2].get("seed") == 3  # from .hydra/config.yaml
+    with pytest.raises(UserError, match="nowhere"):
+        read_runs([tmp_path / "nowhere"])
 
 
 def test_a_scored_run_has_the_seed_of_its_training(leave, tmp_path):
@@ -45,16 +40,6 @@ def test_a_scored_run_has_the_seed_of_its_training(leave, tmp_path):
     record = leave("a", {"checkpoint": "runs/table1/simcse-seed_3"}, {"test/x": 1}) / "results.json"
     record.write_text(json.dumps(json.loads(record.read_text()) | {"seed": 3}))
     assert read_runs([tmp_path / "runs"])[0].get("seed") == 3
-
-
-def test_a_metric_that_was_nan_is_no_score(leave, tmp_path):
-    leave("a", {}, {"test/x": None, "test/y": 1})
-    assert read_runs([tmp_path / "runs"])[0].metrics == {"test/y": 1.0}
-
-
-def test_no_such_folder(tmp_path):
-    with pytest.raises(UserError, match="no such folder"):
-        read_runs([tmp_path / "nowhere"])
 
 
 def test_a_group_is_found_by_its_choice_and_a_value_by_its_key(leave, tmp_path):
@@ -67,16 +52,13 @@ def test_a_group_is_found_by_its_choice_and_a_value_by_its_key(leave, tmp_path):
     assert not run.matches({"objective.lambd": 0.005})
 
 
-def test_values_are_the_same_however_yaml_wrote_them():
-    assert same(32, "32")
-    assert same(0.001, "1e-3")
-    assert same("1e-3", 0.001)
-    assert same(True, "true")
-    assert not same(True, 1)
-    assert not same(None, 0)
-    assert same([1, 2], ["1", 2.0])
-    assert same(2, [1, 2])
-    assert not same(3, [1, 2])
+@pytest.mark.parametrize(
+    ("value", "other", "equal"),
+    [(32, "32", True), ("1e-3", 0.001, True), (True, "true", True), (True, 1, False), (None, 0, False),
+     ([1, 2], ["1", 2.0], True), (2, [1, 2], True), (3, [1, 2], False)],
+)  # fmt: skip
+def test_values_are_the_same_however_yaml_wrote_them(value, other, equal):
+    assert same(value, other) == equal
 
 
 @pytest.mark.parametrize("name", ["results.json", ".hydra/config.yaml", ".hydra/hydra.yaml", ".hydra/overrides.yaml",

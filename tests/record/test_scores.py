@@ -60,12 +60,6 @@ def test_a_problem_marks_the_rows_that_it_concerns():
     ]  # fmt: skip
 
 
-def test_many_problems_are_one_line_with_their_number():
-    assert scores.shorten(["partial: sts: x"], "scores.md") == ["partial: sts: x"]
-    (line,) = scores.shorten(["partial: sts: x", "partial: sts: y", "partial: coco: z"], "scores.md")
-    assert line == "partial: 3 problems of the data, all in scores.md; the first: sts: x"
-
-
 def test_an_average_is_marked_by_its_own_tasks():
     rows = {"MR": {"all": 9}, "SST5": {"test": 3}, "average": {"MR": {"all": 9}}}
     problems = [{"split": None, "task": "SST5", "problem": "x"}]

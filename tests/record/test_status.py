@@ -6,7 +6,7 @@ import os
 import pytest
 
 from cse.record.runs import read_run
-from cse.record.status import Status, duration, status_of
+from cse.record.status import Status, status_of
 
 NOW = 1_800_000_000.0
 
@@ -62,8 +62,3 @@ def test_a_run_that_ended_says_how(leave, status, error, expected):
         results = json.loads((folder / "results.json").read_text())
         (folder / "results.json").write_text(json.dumps(results | {"error": error}))
     assert status_of(read_run(folder), NOW) == expected
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(40, "40 s"), (600, "10 min"), (12600, "3.5 h")])
-def test_a_duration_is_said_in_the_unit_that_fits(seconds, text):
-    assert duration(seconds) == text
