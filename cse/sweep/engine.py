@@ -12,11 +12,14 @@ from pathlib import Path
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
 
-from cse.config import compose as composition
+from cse.config import scale
+from cse.config.check import validate
+from cse.config.compose import explain, is_group
 from cse.config.keys import key_of
 from cse.errors import UserError
 from cse.files import make_folder
 from cse.record.results import command_line
+from cse.run.build import check_selection
 from cse.sweep.jobs import CONFIGS, Job
 from cse.sweep.line import Line, read
 from cse.sweep.pool import run_here
@@ -85,17 +88,17 @@ def check_settings(planned: Sequence[Job]) -> None:
     refusals: list[UserError] = []
     accepted = 0
     for job in planned:
-        choices = frozenset(word for word in job.arguments if composition.is_group(key_of(word)))
-        if seen.issuperset([choices, *job.arguments]):
+        new = {frozenset(word for word in job.arguments if is_group(key_of(word))), *job.arguments}
+        if new <= seen:
             continue
-        seen |= {choices, *job.arguments}
+        seen |= new
         try:
             check(job)
             accepted += 1
         except UserError as error:
             refusals.append(error)
         except (HydraException, OmegaConfBaseException) as error:
-            why = composition.explain(error, job.arguments, CONFIGS[job.program])
+            why = explain(error, job.arguments, CONFIGS[job.program])
             raise UserError(f"{why} (in the job {job.name})" if len(planned) > 1 else why) from error
     if refusals and accepted == 0:
         raise refusals[0]
@@ -103,12 +106,7 @@ def check_settings(planned: Sequence[Job]) -> None:
 
 def check(job: Job) -> None:
     """Compose a job and check every setting of it. Raises UserError, or Hydra's error for an unknown key or choice."""
-    from cse.config import scale
-    from cse.config.check import validate
-    from cse.run import build
-
-    name = CONFIGS[job.program]
-    config = validate(composition.composed(name, job.arguments), name)
+    config = validate(job.composed(), CONFIGS[job.program])
     if job.program == "cse-train" and not scale.is_smoke(config):  # which selects by a score of its own
         scale.fit(config)
-        build.check_selection(config)
+        check_selection(config)

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from cse.config import scale
-from cse.config.compose import composed
 from cse.run.estimate import Estimate, estimate
 from cse.sweep import jobs
 
@@ -20,10 +18,7 @@ def show(title: str, folder: Path, planned: Sequence[jobs.Job], trials: int) -> 
         if job.program != "cse-train":
             table.add_row(job.name, "only scored", "")
             continue
-        config = composed("train", job.arguments)
-        if not scale.is_smoke(config):
-            scale.fit(config)
-        found = estimate(config)
+        found = estimate(job.fitted())
         estimates.append(found)
         steps = f"{found.steps:,}" if found.steps else "?"
         table.add_row(job.name, steps, "?" if found.flop is None else f"{found.flop / 1e15:.3g}")

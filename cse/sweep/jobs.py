@@ -25,9 +25,10 @@ from typing import Annotated, Literal
 from omegaconf import DictConfig, OmegaConf
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
 
-from cse.config.compose import SWITCH, composed, nearest, resolved, without_hydra
+from cse.config import scale
+from cse.config.compose import SWITCH, composed, nearest, without_hydra
 from cse.config.groups import PROGRAMS, file_of
-from cse.config.keys import changes_a_table, identity, is_science, key_of, names_a_job
+from cse.config.keys import changes_a_table, key_of, names_a_job
 from cse.config.spelling import ONE_OF_MANY, spell_value, unquoted
 from cse.dotted import Config
 from cse.errors import UserError
@@ -53,6 +54,17 @@ class Job:
     program: str
     arguments: list[str]
     scores: "tuple[Path, Job] | None" = None
+
+    def composed(self) -> DictConfig:
+        """Its config, with Hydra's own node in it."""
+        return composed(CONFIGS[self.program], self.arguments)
+
+    def fitted(self) -> DictConfig:
+        """Its config at its size; of a smoke test the real one, for which nothing has to be made up."""
+        config = self.composed()
+        if not scale.is_smoke(config):
+            scale.fit(config)
+        return config
 
 
 class Case(BaseModel):
@@ -106,11 +118,6 @@ class Sweep(BaseModel):
         return Path(self.same_runs_as or self.name)
 
     @property
-    def keys(self) -> tuple[str, ...]:
-        """The keys of its axes."""
-        return tuple(self.params)
-
-    @property
     def settings(self) -> tuple[str, ...]:
         """The config keys by which its jobs tell their settings apart; of a search, whose trials never meet, those that
         each search keeps fixed."""
@@ -120,8 +127,8 @@ class Sweep(BaseModel):
     def place(self, arguments: Sequence[str]) -> Path:
         """Where its jobs go, relative to where it is started. A smoke test's scores never lie among real ones."""
         smoke = any(key_of(a) == "smoke" and SWITCH.get(unquoted(a).lower()) for a in arguments)
-        scale = scale_of(arguments)
-        return Path("runs", "smoke" if smoke else "", "" if scale == "paper" else scale, self.folder)
+        size = scale_of(arguments)
+        return Path("runs", "smoke" if smoke else "", "" if size == "paper" else size, self.folder)
 
     def jobs(self, arguments: Sequence[str]) -> list[Job]:
         """Every job of the grid with the command line's overrides, in order; equal ones (of cse-eval) once."""
@@ -241,8 +248,3 @@ def decides(override: str) -> bool:
 def root_of(override: str) -> str:
     """`trainer` of `trainer.lr=1e-5`."""
     return key_of(override).partition(".")[0]
-
-
-def settings(config: DictConfig) -> Config:
-    """The settings, by dotted key, that a finished run must share with the job; the machine may be another."""
-    return {key: value for key, value in identity(resolved(without_hydra(config))).items() if is_science(key)}

@@ -11,11 +11,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from omegaconf import DictConfig
-
 from cse.config import scale
-from cse.config.compose import composed
-from cse.config.keys import key_of
+from cse.config.compose import resolved, without_hydra
+from cse.config.keys import identity, is_science, key_of
 from cse.config.spelling import spell_value
 from cse.dotted import Json
 from cse.errors import RunError, UserError
@@ -45,39 +43,38 @@ class Outcome:
 
 
 def run(job: jobs.Job, folder: Path, signals: SignalForwarder, gpu: str | None = None) -> Outcome:
-    """Run one job, unless it is done. signals: hands what comes on to its process. gpu: the only one that it sees."""
+    """Run one job, unless it is done, or its folder's lock is another process's.
+
+    signals: hands what comes on to its process. gpu: the only one that it sees.
+    """
+    environment = {"PYTHONUNBUFFERED": "1"} | ({} if gpu is None else {"CUDA_VISIBLE_DEVICES": gpu})
     try:
-        return run_locked(job, folder, signals, {} if gpu is None else {"CUDA_VISIBLE_DEVICES": gpu})
+        folder.mkdir(parents=True, exist_ok=True)
+        with open(folder / ".lock", "w") as lock:  # its child holds it too, so an orphan is not joined by a second
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                status = status_of(read_run(folder))
+                detail = status.detail if status.state == RUNNING else "another process is starting it"
+                return Outcome(job.name, RUNNING, detail=detail)
+            if (known := known_outcome(job, folder)) is not None:
+                return known
+            command, started = command_of(job, folder), time.monotonic()
+            if signals.requested is not None:
+                return Outcome(job.name, INTERRUPTED)
+            with open(folder / "job.log", "ab") as log:
+                process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    env=os.environ | environment,
+                    pass_fds=[lock.fileno()],
+                )
+            signals.add(process)
+            code = process.wait()
     except (UserError, RunError) as error:
         return Outcome(job.name, FAILED, detail=str(error))
-
-
-def run_locked(job: jobs.Job, folder: Path, signals: SignalForwarder, environment: dict[str, str]) -> Outcome:
-    """Run one job, unless it is done, or its folder's lock is another process's."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with open(folder / ".lock", "w") as lock:  # its child holds it too, so an orphan is not joined by a second
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            status = status_of(read_run(folder))
-            detail = status.detail if status.state == RUNNING else "another process is starting it"
-            return Outcome(job.name, RUNNING, detail=detail)
-        if (known := known_outcome(job, folder)) is not None:
-            return known
-        command, started = command_of(job, folder), time.monotonic()
-        if signals.requested is not None:
-            return Outcome(job.name, INTERRUPTED)
-        with open(folder / "job.log", "ab") as log:
-            process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                env=os.environ | {"PYTHONUNBUFFERED": "1"} | environment,
-                pass_fds=[lock.fileno()],
-            )
-        signals.add(process)
-        code = process.wait()
     return ended(job, folder, code, time.monotonic() - started, stopped=signals.requested is not None)
 
 
@@ -116,7 +113,7 @@ def command_of(job: jobs.Job, folder: Path) -> list[str]:
     """The process's command: its results and its model card show the program's name, W&B the job's group and name."""
     start = f"import sys; sys.argv[0] = {job.program!r}; from cse.cli.{jobs.CONFIGS[job.program]} import main; main()"
     names = []
-    config = composed(jobs.CONFIGS[job.program], job.arguments)
+    config = job.composed()
     if "wandb" in config.tracker:
         group = config.hydra.runtime.choices.get("sweep") or folder.parent.name
         names = [f"tracker.wandb.group={spell_value(group)}", f"tracker.wandb.name={spell_value(job.name)}"]
@@ -128,12 +125,13 @@ def differences(job: jobs.Job, results: Json) -> list[str]:
     """`key=before (now after)` of each setting in which the finished run differs from the job as it is now."""
     if job.program != "cse-train":
         return []
-    config = composed("train", job.arguments)
+    config = job.fitted()
     if scale.is_smoke(config):  # its settings were shrunk
         return []
-    scale.fit(config)
-    now = jobs.settings(config)
-    before = jobs.settings(DictConfig(results["config"]))
+    now, before = (
+        {key: value for key, value in identity(settings).items() if is_science(key)}
+        for settings in (resolved(without_hydra(config)), results["config"])
+    )
     if before.get("trainer.compile") == "auto":  # of an older version, which compiled where it could: the same loss
         before.pop("trainer.compile")
     return [f"{key}={before[key]} (now {now[key]})" for key in now if key in before and before[key] != now[key]]

@@ -5,7 +5,7 @@ from omegaconf import OmegaConf
 
 from cse.config.compose import composed
 from cse.config.groups import choices
-from cse.config.keys import KEYS, changes_a_table, entry, identity, is_science, key_of, makes_again, names_a_job
+from cse.config.keys import KEYS, changes_a_table, entry, identity, is_science, makes_again, names_a_job
 from cse.dotted import flattened
 
 RECORDED = ("scale.replaced", "choices", "sources")  # in the records of runs, not in conf/
@@ -47,23 +47,19 @@ def test_a_key_has_the_role_of_its_own_entry_or_of_its_nearest_parent(key, role)
     assert is_science(key) == (role == "science")
 
 
+@pytest.mark.parametrize(("holds", "keys", "true"), [
+    (changes_a_table, "trainer.lr model eval eval.sts.senteval trainer.chunk trainer.watch paths.cache note",
+     "trainer.lr model"),
+    (names_a_job, "trainer.lr paths.senteval paths.cache allow_partial note trainer.workers tracker.wandb",
+     "trainer.lr paths.senteval allow_partial note"),
+    (makes_again, "sweep=a/b case=c +trainer.lr=1 ~report paths.cache=/x resume=auto hydra.mode=RUN",
+     "sweep=a/b case=c +trainer.lr=1"),
+])  # fmt: skip
+def test_what_follows_from_a_keys_role(holds, keys, true):
+    assert list(filter(holds, keys.split())) == true.split()
+
+
 def test_a_run_goes_on_with_the_same_science_and_as_many_processes():
     trainer = {"lr": 1.0, "max_steps": 3, "workers": 2, "log_every": 1, "devices": 2, "chunk": 8}
     config = {"trainer": trainer, "seed": 1, "eval": {"sts": {}}, "paths": {"cache": "x"}, "resume": None, "note": "n"}
     assert set(identity(config)) == {"trainer.lr", "trainer.devices", "trainer.chunk", "seed"}
-
-
-def test_a_table_depends_on_science_but_for_more_scores_and_other_ways_to_the_same():
-    keys = ["trainer.lr", "model", "eval", "eval.sts.senteval", "trainer.chunk", "trainer.watch", "paths.cache", "note"]
-    assert list(filter(changes_a_table, keys)) == ["trainer.lr", "model"]
-
-
-def test_finished_jobs_are_found_by_science_and_by_where_its_data_lies():
-    keys = ["trainer.lr", "paths.senteval", "paths.cache", "allow_partial", "note", "trainer.workers", "tracker.wandb"]
-    assert list(filter(names_a_job, keys)) == ["trainer.lr", "paths.senteval", "allow_partial", "note"]
-
-
-def test_only_what_says_what_a_run_is_makes_it_again():
-    words = ["sweep=a/b", "case=c", "+trainer.lr=1", "~report", "paths.cache=/x", "resume=auto", "hydra.mode=RUN", "-m"]
-    assert list(filter(makes_again, words)) == ["sweep=a/b", "case=c", "+trainer.lr=1", "-m"]
-    assert list(map(key_of, words[2:5])) == ["trainer.lr", "report", "paths.cache"]

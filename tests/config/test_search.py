@@ -16,6 +16,7 @@ def test_every_setting_of_a_run_is_there():
     ours = {one.key for one in settings("train")}
     missing = {key for key in flattened(config) if "._" not in key and key.rpartition(".")[0] not in ours} - ours
     assert missing == {"scale.name"}
+    assert not [one for one in settings("train") if "#" in one.value]  # a comment beside a part
 
 
 @pytest.mark.parametrize(
@@ -34,6 +35,8 @@ def test_every_setting_of_a_run_is_there():
         ("uniformity", "eval=geometry", "Alignment, uniformity"),  # a word of a choice's comment
         ("report_to", "tracker=auto", "tracker=wandb W&B online"),  # another trainer's name for a group: its choices
         ("output_dir", "hydra.run.dir=", "a run's folder"),
+        # one value for two reasons: `no hard negatives here` is not true of triplets
+        ("hard_negative_weight", "objective.hard_negative_weight=0", "(objective=simcse_sup) a logit: log("),
     ],
 )
 def test_a_word_finds_its_settings(word, first, about):
@@ -51,26 +54,7 @@ def test_a_comment_that_goes_on_below_is_whole_and_one_above_belongs_to_the_next
     assert by_key["seed", ""].startswith("the default of the papers' trainers")
 
 
-def test_a_comment_is_shown_with_the_choices_that_have_it():
-    """Two choices may have one value for two reasons: `no hard negatives here` is not true of triplets."""
-    lines = found("train", "hard_negative_weight", 120).splitlines()
-    assert [line.split("  ", 1)[1][:36] for line in lines[:2]] == [
-        "(objective=simcse) no hard negatives",
-        "(objective=simcse_sup) a logit: log(",
-    ]
-
-
-def test_a_comment_beside_a_part_is_no_value():
-    assert not [one for one in settings("train") if "#" in one.value]
-
-
-def test_of_another_trainers_name_for_a_group_only_the_choices_are_shown():
-    assert all(line.startswith(("tracker=", " ")) for line in found("train", "report_to", 120).splitlines())
-
-
-def test_an_unknown_word_is_refused_with_a_near_one():
-    with pytest.raises(UserError, match=r"--help temprature: no setting .* did you mean temperature"):
-        found("train", "temprature", 120)
-    for word in ("qqqq", "some_none_qqqq"):  # `none` tells nothing
-        with pytest.raises(UserError, match="--help alone shows what can be chosen"):
-            found("train", word, 120)
+@pytest.mark.parametrize(("word", "near"), [("temprature", "temperature"), ("some_none_qqqq", "--help alone")])
+def test_an_unknown_word_is_refused_with_a_near_one(word, near):
+    with pytest.raises(UserError, match=f"{word}.*{near}"):
+        found("train", word, 120)

@@ -42,14 +42,8 @@ def test_dashes_before_a_setting_mean_nothing(word, meant):
 )
 def test_what_is_typed_is_read_as_it_is_meant(typed, spelled):
     assert spell(typed.split(), "train") == spelled
-
-
-def test_several_settings_in_one_pair_of_quotes_are_no_text():
-    assert spell(["seed=1 trainer.lr=1"], "train") == ["seed=1 trainer.lr=1"]
-
-
-def test_only_training_selects():
-    assert spell(["eval=null"], "evaluate") == ["eval=[]"]
+    assert spell(["seed=1 trainer.lr=1"], "train") == ["seed=1 trainer.lr=1"]  # no text, but two settings
+    assert spell(["eval=null"], "evaluate") == ["eval=[]"]  # only training selects
 
 
 @pytest.mark.parametrize(

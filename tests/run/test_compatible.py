@@ -46,31 +46,18 @@ def test_an_objective_takes_a_corpus_or_says_why_its_columns_do_not_fit(objectiv
         check()
 
 
-def test_it_is_said_before_the_hub_is_asked(toy_hub, small_run, cse_train, tmp_path, capsys):
-    """Neither the encoder nor the corpus is fetched for a corpus that has too few columns."""
+@pytest.mark.parametrize(("line", "named"), [
+    ("model=bert objective=simcse_sup data=wikiauto", "data=wikiauto has 2 columns"),
+    ("model.name=MODERNBERT model.pooling=mean data=wiki1m", "trains without dropout"),
+    ("model.name=BERT data=wiki1m trainer.max_length=1000", "trainer.max_length=64 at most"),
+])  # fmt: skip
+def test_it_is_said_before_the_hub_is_asked(toy_hub, tiny, small_run, cse_train, tmp_path, capsys, line, named):
     kept = [word for word in small_run if not word.startswith(("model", "data"))]
-    assert cse_train([*kept, "model=bert", "objective=simcse_sup", "data=wikiauto"]) == 2
-    assert "data=wikiauto has 2 columns: use data with one column or with 3" in capsys.readouterr().err
+    line = line.replace("MODERNBERT", str(tiny("modernbert"))).replace("BERT", str(tiny("bert")))
+    assert cse_train([*kept, *line.split()]) == 2
+    assert named in capsys.readouterr().err
     assert toy_hub.requests == []
     assert not (tmp_path / "cache" / "text").exists()
-
-
-def test_equal_views_are_refused_before_the_corpus_is_fetched(toy_hub, tiny, small_run, cse_train, capsys):
-    kept = [word for word in small_run if not word.startswith(("model", "data"))]
-    assert cse_train([*kept, f"model.name={tiny('modernbert')}", "model.pooling=mean", "data=wiki1m"]) == 2
-    assert "trains without dropout" in capsys.readouterr().err
-    assert toy_hub.requests == []
-
-
-def test_more_tokens_than_there_are_positions_are_refused(tiny_bert, small_run, cse_train, tmp_path, capsys):
-    """BERT's table of positions is the limit; nothing is cut to it in silence."""
-    assert cse_train([*small_run, "trainer.max_length=1000"]) == 2
-    assert (
-        "trainer.max_length=1000: this encoder has positions for 64 tokens: trainer.max_length=64 at most"
-        in capsys.readouterr().err
-    )
-    assert not (tmp_path / "cache" / "text").exists()
-    assert cse_train([*small_run, "trainer.max_length=64", "dry_run=true"]) == 0
 
 
 def test_a_corpus_is_not_fetched_for_a_model_that_is_missing(toy_hub, small_run, cse_train, capsys):

@@ -143,25 +143,17 @@ def test_two_tasks_of_srun_are_one_process_and_leave_one_folder(small_run, cse_t
     np.testing.assert_allclose(losses(folder), losses(tmp_path / "run"), rtol=1e-5)
 
 
-@pytest.mark.parametrize(("visible", "advised"), [(4, True), (1, False), (0, False)])
-def test_idle_gpus_are_mentioned(monkeypatch, caplog, tmp_path, visible, advised):
+@pytest.mark.parametrize(("visible", "rank", "advised"), [(4, None, True), (1, None, False), (4, "0", False)])
+def test_idle_gpus_are_mentioned_unless_others_started_the_processes(monkeypatch, caplog, visible, rank, advised):
     monkeypatch.delenv("RANK", raising=False)
+    if rank is not None:
+        monkeypatch.setenv("RANK", rank)
     monkeypatch.setattr("torch.cuda.device_count", lambda: visible)
-    monkeypatch.setattr("cse.run.run.run", lambda cfg, folder: None)
-    with caplog.at_level(logging.INFO, "cse"):
-        launch.launch(OmegaConf.create({"trainer": {"devices": 1, "batch_size": 64}}), tmp_path)
-    advice = f"{visible} GPUs are visible and one is used; trainer.devices={visible} uses them all"
-    assert caplog.messages == [advice] * advised
-
-
-def test_processes_that_others_started_get_no_advice(monkeypatch, caplog, tmp_path):
-    monkeypatch.setenv("RANK", "0")
-    monkeypatch.setattr("torch.cuda.device_count", lambda: 4)
     monkeypatch.setattr(launch, "shared", lambda folder: folder)
     monkeypatch.setattr("cse.run.run.run", lambda cfg, folder: None)
     with caplog.at_level(logging.INFO, "cse"):
-        launch.launch(OmegaConf.create({"trainer": {"devices": 1, "batch_size": 64}}), tmp_path)
-    assert not caplog.messages
+        launch.launch(OmegaConf.create({"trainer": {"devices": 1, "batch_size": 64}}), Path("run"))
+    assert ["trainer.devices=4" in message for message in caplog.messages] == [True] * advised
 
 
 @pytest.mark.nightly

@@ -4,27 +4,25 @@ import os
 import signal
 
 import pytest
-from omegaconf import OmegaConf
 
 from cse.run import run
+from cse.run.folder import RunFolder
 
 
 @pytest.mark.parametrize(
-    ("asked", "saved", "words"),
+    ("is_made", "saved", "words"),
     [
-        ({}, "last", "this goes on: cse-train 'resume={}'"),
-        ({}, "run.yaml", "nothing is saved yet, this starts again: cse-train 'resume={}'"),
-        ({}, "plots", "nothing is saved yet"),
-        ({"dry_run": True}, "plots", "nothing was trained"),
-        ({"data": {"preview": 3}}, "plots", "nothing was trained"),
+        (True, "last", "this goes on: cse-train 'resume={}'"),
+        (True, "run.yaml", "nothing is saved yet, this starts again: cse-train 'resume={}'"),
+        (True, "plots", "nothing is saved yet"),
+        (False, "last", "nothing was trained"),
     ],
 )
-def test_the_line_is_one_that_works(tmp_path, asked, saved, words):
+def test_the_line_is_one_that_works(tmp_path, is_made, saved, words):
     folder = tmp_path / "a run"
-    (folder / saved).mkdir(parents=True) if saved != "run.yaml" else folder.mkdir()
-    (folder / "run.yaml").touch() if saved == "run.yaml" else None
-    cfg = OmegaConf.merge({"dry_run": False, "data": {"preview": None}}, asked)
-    assert run.resume_hint(cfg, folder) == words.format(folder)
+    folder.mkdir()
+    (folder / saved).touch() if saved == "run.yaml" else (folder / saved).mkdir()
+    assert RunFolder(folder, {}, is_made).resume_hint() == words.format(folder)
 
 
 @pytest.mark.parametrize(("more", "words"), [([], "nothing is saved yet"), (["dry_run=true"], "nothing was trained")])

@@ -22,17 +22,10 @@ def environment(monkeypatch):
     return bare
 
 
-@pytest.mark.parametrize(
-    ("nodes", "first"),
-    [
-        ("gpu1", "gpu1"),
-        ("gpu[003-005,9]-ib,cpu1", "gpu003-ib"),
-        ("a,b", "a"),
-        ("n[7,9]", "n7"),
-        ("10.0.0.3", "10.0.0.3"),
-        ("rack-2-node[1-2]", "rack-2-node1"),
-    ],
-)
+@pytest.mark.parametrize(("nodes", "first"), [
+    ("gpu1", "gpu1"), ("gpu[003-005,9]-ib,cpu1", "gpu003-ib"), ("a,b", "a"), ("n[7,9]", "n7"), ("10.0.0.3", "10.0.0.3"),
+    ("rack-2-node[1-2]", "rack-2-node1"),
+])  # fmt: skip
 def test_first_host(nodes, first):
     assert slurm.first_host(nodes) == first
 
@@ -43,29 +36,14 @@ def test_a_task_joins(environment, monkeypatch, visible, local):
     environment.update(TASK)
     slurm.join()
     assert [environment[name] for name in TORCH] == ["13", "16", local, "gpu03", "24711"]
+    environment.pop("RANK")
+    environment.pop("MASTER_PORT")
+    environment["SLURM_JOB_ID"] = "987654321"
+    slurm.join()
+    assert int(environment["MASTER_PORT"]) < 32768  # from there on Linux gives them to whoever asks for any
 
 
-def test_the_port_is_none_that_a_system_gives_to_others(environment):
-    """Linux gives those from 32768 on to whoever asks for any, so one of them may be taken."""
-    ports = []
-    for job in (1, 4711, 14_711, 987_654_321):
-        environment.clear()
-        environment.update(TASK, SLURM_JOB_ID=str(job))
-        slurm.join()
-        ports.append(int(environment["MASTER_PORT"]))
-    assert len(set(ports)) == 4
-    assert all(1024 < port < 32768 for port in ports)
-
-
-@pytest.mark.parametrize(
-    "task",
-    [
-        {},
-        {name: value for name, value in TASK.items() if name != "SLURM_STEP_NUM_TASKS"},  # a batch script
-        {**TASK, "SLURM_STEP_NUM_TASKS": "1"},
-        {**TASK, "RANK": "3"},  # torchrun inside srun
-    ],
-)
+@pytest.mark.parametrize("task", [{}, {**TASK, "SLURM_STEP_NUM_TASKS": "1"}, {**TASK, "RANK": "3"}])
 def test_what_is_no_group_of_srun_stays_as_it_is(environment, task):
     environment.update(task)
     before = dict(environment)
@@ -115,15 +93,12 @@ def test_a_job_is_put_back_where_it_is_wanted_later(scontrol, tmp_path, number, 
     assert (tmp_path / "requeued").exists() == wanted
 
 
-def test_submitit_puts_its_jobs_back_itself(scontrol, environment, tmp_path):
+@pytest.mark.parametrize("where", [{"SUBMITIT_EXECUTOR": "slurm"}, {"SLURM_JOB_ID": ""}])
+def test_jobs_of_submitit_and_other_machines_are_not_put_back(scontrol, environment, tmp_path, where):
     scontrol(RUNNING)
-    environment["SUBMITIT_EXECUTOR"] = "slurm"
+    environment.update(where)
     assert not slurm.requeue(signal.SIGUSR2)
     assert not (tmp_path / "requeued").exists()
-
-
-def test_nothing_is_put_back_outside_of_slurm(environment):
-    assert not slurm.requeue(signal.SIGUSR1)
 
 
 HELD = """

@@ -34,11 +34,8 @@ def test_lines_that_start_many_jobs(words, is_many):
     [
         ("-m seed=1,2 resume=outputs/x", "resume=outputs/x"),
         ("-m seed=1,2 jobs.parallel=0", "jobs.parallel=0"),
-        ("-m seed=1,2 jobs.parallel=many", "jobs.parallel=many"),
         ("-m seed=1,2 jobs.parallel=2 hydra/launcher=submitit_slurm", "array_parallelism"),
-        ("-m seed=1,2 jobs.fail_fast=maybe", "jobs.fail_fast=maybe"),
         ("-m seed=1,2 hydra/launcher=joblib", "hydra/launcher=joblib: .*submitit_slurm"),
-        ("-m seed=1,2 hydra/sweeper=optuna", "hydra/sweeper=optuna"),
         ("-m seed=1,2 hydra/launcher=submitit_local hydra.launcher.partitoin=gpu", "partitoin"),
         ("-m seed=1 hydra/sweeper=smac", "nothing to search"),
         ("-m seed=1,2 hydra/sweeper=smac hydra.sweeper.n_trials=0", "hydra.sweeper.n_trials=0"),
@@ -70,19 +67,22 @@ def test_a_missing_package_and_a_launcher_of_processes_are_refused(many, monkeyp
         many("-m seed=1,2")
 
 
-def names(words: str) -> list[str]:
-    return [job.name for job in line.read(words.split(), "cse-train").jobs()]
-
-
-def test_jobs_are_named_by_the_axes():
+@pytest.mark.parametrize(("words", "name"), [
+    ("-m seed=1,2 objective=barlow,vicreg tracker=none", "seed_1-objective_barlow-"),
+    ("-m seed=1 paths.senteval=x objective=barlow trainer.lr=1e-5", "seed_1-"),
+    ("-m seed=1,2 paths.senteval=x objective=barlow trainer.lr=1e-5", "seed_1-908cf6d8"),
+])  # fmt: skip
+def test_jobs_are_named_by_the_axes(words, name):
     """With the hashes that the second edition gave: finished jobs are found again."""
-    assert [name.rpartition("-")[0] for name in names("-m objective=barlow,vicreg seed=1,2 tracker=none")] == [
-        "objective_barlow-seed_1", "objective_barlow-seed_2", "objective_vicreg-seed_1", "objective_vicreg-seed_2",
-    ]  # fmt: skip
-    assert names("-m seed=1 paths.senteval=x objective=barlow trainer.lr=1e-5")[0].startswith("seed_1-")
-    assert names("-m seed=1,2 paths.senteval=x objective=barlow trainer.lr=1e-5")[0] == "seed_1-908cf6d8"
+    assert line.read(words.split(), "cse-train").jobs()[0].name.startswith(name)
     (scored,) = line.read(["-m", "checkpoint=runs/a", "eval=stsb"], "cse-eval").jobs()
     assert scored.name == "checkpoint_a-eval_stsb-9c206042"
+
+
+def test_the_end_of_a_line_names_the_report_of_its_jobs():
+    assert line.read(["sweep=whitenedcse/table5"], "cse-train").report == "cse-report sweep=whitenedcse/table5"
+    laptop = line.read(["sweep=whitenedcse/table5", "scale=laptop"], "cse-train").report
+    assert laptop.endswith("table5 runs=runs/laptop/whitenedcse/table5")
 
 
 def place(words: str, program: str = "cse-train") -> Path:
