@@ -214,7 +214,5 @@ def _composed(command: str, words: Sequence[str]) -> DictConfig:
         refuse_words(words, command)
         if ONE_OF_MANY not in words:
             refuse_sizes(words)
-        if run is None:
-            return validate(composed(command, words), command)
-        with resume.naming_older_version(run):
-            return validate(resume.resumed(run, words), command)
+        config = composed(command, words) if run is None else resume.resumed(run, words)
+        return validate(config, command)

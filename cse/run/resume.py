@@ -7,7 +7,6 @@ parts that conf/ or a --config-dir of this line names are built.
 import json
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -58,20 +57,6 @@ def resumed(folder: Path, words: Sequence[str]) -> DictConfig:
     lay_over(config, laid)
     refuse_foreign_parts(folder, config, words)
     return config
-
-
-@contextmanager
-def naming_older_version(folder: Path) -> Iterator[None]:
-    """A block that checks a run's settings: says where they are refused because an older version of cse wrote them."""
-    try:
-        yield
-    except UserError as error:
-        if (folder / RUN).exists() or not (folder / "results.json").exists():
-            raise
-        raise UserError(
-            f"{folder} was started by an older version of cse (it has no {RUN}), whose settings this one does not take "
-            f"as they are ({error}): go on with that version, or start anew"
-        ) from error
 
 
 def choices_of(recorded: Config, chosen: Sequence[str]) -> list[str]:

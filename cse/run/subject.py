@@ -29,7 +29,7 @@ def load(cfg: DictConfig) -> Subject:
     """The encoder or word vectors that checkpoint= or model= names."""
     from cse.model.vectors import ENDINGS
 
-    if cfg.checkpoint is not None and str(cfg.checkpoint).endswith(ENDINGS):
+    if str(cfg.checkpoint).endswith(ENDINGS):
         return load_vectors(cfg)
     if cfg.lowercase:
         raise UserError("lowercase=true is for word vectors; an encoder's tokenizer knows its own case")
@@ -44,10 +44,9 @@ def load(cfg: DictConfig) -> Subject:
     backbone: torch.nn.Module = encoder.backbone
     backbone.to(DTYPES[cfg.dtype])
     encoder.to("cuda" if torch.cuda.is_available() else "cpu")
-    head = ", its dense head" if encoder.head is not None else ""
-    length = ", unit length" if encoder.unit_length else ""
-    described = f"{cfg.checkpoint or cfg.model.name}, {encoder.pooling} pooling{head}{length}"
-    described += f", at most {encoder.tokenizer.longest} tokens"
+    about = [cfg.checkpoint or cfg.model.name, f"{encoder.pooling} pooling"]
+    about += ["its dense head"] * (encoder.head is not None) + ["unit length"] * encoder.unit_length
+    described = ", ".join([*about, f"at most {encoder.tokenizer.longest} tokens"])
     return Subject(partial(encoder.encode, batch_size=cfg.batch_size), described, str(encoder.device))
 
 
@@ -83,11 +82,7 @@ def load_model(cfg: DictConfig) -> "Encoder":
 def folder_of(path: Path) -> str:
     """A run's best/, or what was given: a folder of weights or a hub name."""
     if path.is_file():
-        from cse.model.vectors import ENDINGS
-
-        raise UserError(
-            f"checkpoint={path} is a file: give a folder, a hub name, or word vectors ({' '.join(ENDINGS)})"
-        )
+        raise UserError(f"checkpoint={path} is a file, and none of word vectors: give a folder or a hub name")
     if (path / "best" / "config.json").is_file():
         return str(path / "best")
     if path.is_dir() and not (path / "config.json").is_file():

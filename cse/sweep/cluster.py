@@ -48,16 +48,17 @@ class OnNode(Checkpointable):
         return outcome
 
 
-def run_on_cluster(planned: Sequence[Job], folder: Path, start: Start, executor: AutoExecutor) -> list[Outcome]:
+def run_on_cluster(planned: Sequence[Job], start: Start, executor: AutoExecutor) -> list[Outcome]:
     """Hand over the jobs that are not done, and wait for them. A signal ends the waiting: the cluster keeps the jobs.
 
     With jobs.fail_fast those that have not started are cancelled once one has failed.
     """
-    known = {job.name: process.known_outcome(job, folder / job.name) for job in planned}
+    folders = {job.name: start.folder / job.name for job in planned}
+    known = {job.name: process.known_outcome(job, folders[job.name]) for job in planned}
     for outcome in filter(None, known.values()):
         start.end(outcome)
     left = [job for job in planned if known[job.name] is None]
-    handed = executor.map_array(OnNode(), left, [folder / job.name for job in left]) if left else []
+    handed = executor.map_array(OnNode(), left, [folders[job.name] for job in left]) if left else []
     waiting = dict(zip([job.name for job in left], handed, strict=True))
     while waiting and start.signals.requested is None:
         for name in [name for name, one in waiting.items() if one.done()]:
@@ -68,7 +69,7 @@ def run_on_cluster(planned: Sequence[Job], folder: Path, start: Start, executor:
                 start.end(Outcome(name, NOT_RUN, detail=f"jobs.fail_fast=true, and {start.failure.job} failed"))
         time.sleep(POLL)
     for name, one in waiting.items():
-        state = RUNNING if status_of(read_run(folder / name)).state == RUNNING else NOT_RUN
+        state = RUNNING if status_of(read_run(folders[name])).state == RUNNING else NOT_RUN
         start.end(Outcome(name, state, detail=f"the cluster has it, as job {one.job_id}"))
     return [start.ended[job.name] for job in planned]
 
@@ -86,7 +87,7 @@ def executor_of(line: Line) -> AutoExecutor:
     """submitit's, with the line's hydra.launcher.*. Raises UserError for one that it lacks, or where SLURM is not."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
-    cluster = line.settings.launcher.removeprefix("submitit_")
+    cluster = line.launcher.removeprefix("submitit_")
     words = [f"{key}={value}" for key, value in line.given.items() if key.startswith("hydra.launcher.")]
     typed = {o.key_or_group.split(".", 2)[2]: o.value() for o in OverridesParser.create().parse_overrides(words)}
     values = (DEFAULTS[cluster] | typed).items()
@@ -103,4 +104,4 @@ def executor_of(line: Line) -> AutoExecutor:
             made(Path(elsewhere))
         return made(line.folder)
     except (RuntimeError, NameError, AssertionError) as error:
-        raise UserError(f"hydra/launcher={line.settings.launcher}: {' '.join(str(error).split())}") from error
+        raise UserError(f"hydra/launcher={line.launcher}: {' '.join(str(error).split())}") from error

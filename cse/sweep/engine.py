@@ -5,9 +5,8 @@ Each job is a process of its own in a folder named by what it runs: on this mach
 cse.sweep.search).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 
 from hydra.errors import HydraException
 from omegaconf.errors import OmegaConfBaseException
@@ -23,12 +22,8 @@ from cse.run.build import check_selection
 from cse.sweep.jobs import CONFIGS, Job
 from cse.sweep.line import Line, read
 from cse.sweep.pool import run_here
-from cse.sweep.process import Outcome
-from cse.sweep.start import Start
+from cse.sweep.start import Runner, Start
 from cse.training.signals import SignalForwarder
-
-Runner = Callable[[Sequence[Job], Path, Start], list[Outcome]]
-"""Runs jobs in folders below the path. Returns their outcomes in the same order."""
 
 
 def main(arguments: list[str], program: str = "cse-train") -> int:
@@ -39,43 +34,38 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
     line = read(arguments, program)
     planned = line.jobs()
     check_settings(planned)
-    if line.settings.dry_run:
+    if line.dry_run:
         from cse.sweep import estimate
 
         estimate.show(line.title, line.folder, planned, line.trials)
         return 0
-    is_grid, run, again = line.settings.sweeper == "basic", runner_of(line), command_line()
+    run, again = runner_of(line), command_line()
     make_folder(line.folder, "hydra.sweep.dir")
-    count = f"jobs: {len(planned)}" if is_grid else f"searches: {len(planned)} of {line.trials} trials"
+    count = f"jobs: {len(planned)}" if line.is_grid else f"searches: {len(planned)} of {line.trials} trials"
     print(f"{line.title}  {count}  folder: {line.folder}")
     with SignalForwarder(lambda: f"this goes on: {again}") as signals, signals.waiting(True):
-        start = Start(signals, fail_fast=line.settings.fail_fast)
-        if is_grid:
-            run_grid(planned, line.folder, start, run)
+        start = Start(line.folder, signals, fail_fast=line.fail_fast)
+        if line.is_grid:
+            made = {(line.folder / job.name).absolute() for job in planned}
+            later = [job for job in planned if job.scores and job.scores[0] in made]  # they score what the others make
+            run([job for job in planned if job not in later], start)
+            run(later, start)
         else:
             from cse.sweep.search import search
 
             for row in line.rows():
-                search(line, row, start, lambda jobs: run(jobs, line.folder, start))
-        start.print_table(line.title, [job.name for job in planned] if is_grid else [], line.report)
+                search(line, row, start, run)
+        start.print_table(line.title, [job.name for job in planned] if line.is_grid else [], line.report)
     return 1 if start.failure else 0
 
 
 def runner_of(line: Line) -> Runner:
     """What runs the line's jobs where it says. Raises UserError for a value of hydra.launcher.* that is none."""
-    if line.settings.launcher == "basic":
-        return partial(run_here, parallel=line.settings.parallel)
+    if line.launcher == "basic":
+        return partial(run_here, parallel=line.parallel)
     from cse.sweep.cluster import executor_of, run_on_cluster
 
     return partial(run_on_cluster, executor=executor_of(line))
-
-
-def run_grid(planned: Sequence[Job], folder: Path, start: Start, run: Runner) -> None:
-    """Run the jobs; those that score a run which is among them come after the others."""
-    made = {(folder / job.name).absolute() for job in planned}
-    later = [job for job in planned if job.scores and job.scores[0] in made]
-    run([job for job in planned if job not in later], folder, start)
-    run(later, folder, start)
 
 
 def check_settings(planned: Sequence[Job]) -> None:

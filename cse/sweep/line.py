@@ -1,8 +1,7 @@
 """A command line with -m or sweep=: which words belong to the jobs, and which say how jobs are started."""
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
@@ -23,38 +22,38 @@ PACKAGES = {"submitit_slurm": SUBMITIT, "submitit_local": SUBMITIT, "smac": ("sm
 """The package of each choice, and the extra that brings it."""
 
 
-class Settings(BaseModel):
-    """How a line's jobs are started, by its own words. parallel: jobs at the same time. trials: of each search."""
+class Line(BaseModel):
+    """What a line's own words say of how its jobs are started, and what its jobs are.
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
-
-    parallel: PositiveInt = Field(1, alias="jobs.parallel")
-    fail_fast: bool = Field(False, alias="jobs.fail_fast")
-    dry_run: bool = False
-    resume: Literal["auto", "null", ""] = "null"  # FOLDER is one run's: many go on when the same line is given again
-    launcher: Literal["basic", "submitit_slurm", "submitit_local"] = Field("basic", alias="hydra/launcher")
-    sweeper: Literal["basic", "smac"] = Field(alias="hydra/sweeper")  # basic: a grid
-    trials: PositiveInt = Field(alias="hydra.sweeper.n_trials")
-
-
-@dataclass(frozen=True)
-class Line:
-    """given: the line's values by key; the last of a key counts. own: the overrides that are the jobs'.
-
-    table: what names the jobs and gives their arguments. settings: how they are started. search: all of hydra.sweeper.
+    given: its values by key; the last of a key counts. own: the overrides that are the jobs'. table: what names the
+    jobs and gives their arguments. search: all of hydra.sweeper. parallel: jobs at the same time. n_trials: of each
+    search.
     """
+
+    model_config = ConfigDict(extra="ignore", frozen=True, arbitrary_types_allowed=True)
 
     program: str
     given: dict[str, str]
     own: list[str]
     table: jobs.Sweep | multirun.Multirun
-    settings: Settings
     search: DictConfig
+    parallel: PositiveInt = Field(1, alias="jobs.parallel")
+    fail_fast: bool = Field(False, alias="jobs.fail_fast")
+    dry_run: bool = False
+    resume: Literal["auto", "null", ""] = "null"  # FOLDER is one run's: many go on when the same line is given again
+    launcher: Literal["basic", "submitit_slurm", "submitit_local"] = Field("basic", alias="hydra/launcher")
+    sweeper: Literal["basic", "smac"] = Field(alias="hydra/sweeper")
+    n_trials: PositiveInt = Field(alias="hydra.sweeper.n_trials")
+
+    @property
+    def is_grid(self) -> bool:
+        """Whether all combinations are run, and none is searched for."""
+        return self.sweeper == "basic"
 
     @property
     def trials(self) -> int:
         """The jobs of each search; 1 in a grid."""
-        return 1 if self.settings.sweeper == "basic" else self.settings.trials
+        return 1 if self.is_grid else self.n_trials
 
     @property
     def folder(self) -> Path:
@@ -80,15 +79,18 @@ class Line:
         Raises UserError for no job, and for a search without a range.
         """
         overrides = merged([*self.table.axes(self.own), *self.own])
-        if self.settings.sweeper == "basic":
+        if self.is_grid:
             rows = expanded(overrides)
             if not rows:
                 raise UserError(f"{' '.join(filter(is_axis, self.own))}: no job is left; is a range empty?")
             return rows
-        searches = [with_fixed(overrides, fixed) for fixed in self.table.searches(self.own)]
+        searches = [
+            [*fixed, *(one for one in overrides if key_of(one) not in map(key_of, fixed))]
+            for fixed in self.table.searches(self.own)
+        ]
         if not all(any(map(is_axis, search)) for search in searches):
             raise UserError(
-                f"hydra/sweeper={self.settings.sweeper} has nothing to search: give a key a range, as in "
+                f"hydra/sweeper={self.sweeper} has nothing to search: give a key a range, as in "
                 "'trainer.lr=tag(log,interval(1e-6,1e-4))'"
             )
         return searches
@@ -96,19 +98,19 @@ class Line:
     def jobs(self) -> list[jobs.Job]:
         """The jobs of a grid, equal ones (a cse-eval that no axis changes) once; of each search, one for example."""
         planned = [self.table.job(first_values(row)) for row in self.rows()]
-        return list({job.name: job for job in planned}.values()) if self.settings.sweeper == "basic" else planned
+        return list({job.name: job for job in planned}.values()) if self.is_grid else planned
 
     def check(self) -> None:
         """Raise UserError for a line that cannot start jobs, MissingResource for a package that is not installed."""
         composition.refuse_sizes(self.own)
         if "RANK" in os.environ:
             raise UserError("-m and sweep= start processes of their own: run them without torchrun, accelerate or srun")
-        if self.settings.parallel > 1 and self.settings.launcher != "basic":
+        if self.parallel > 1 and self.launcher != "basic":
             raise UserError(
-                f"jobs.parallel={self.settings.parallel} is for this machine, not for hydra/launcher="
-                f"{self.settings.launcher}: hydra.launcher.array_parallelism=N bounds a cluster's jobs"
+                f"jobs.parallel={self.parallel} is for this machine, not for hydra/launcher="
+                f"{self.launcher}: hydra.launcher.array_parallelism=N bounds a cluster's jobs"
             )
-        for choice in (self.settings.launcher, self.settings.sweeper):
+        for choice in (self.launcher, self.sweeper):
             package, extra = PACKAGES.get(choice, (None, None))
             if package is not None and find_spec(package) is None:
                 raise MissingResource(f"{choice} needs the package {package}: pip install -e '.[{extra}]'")
@@ -120,7 +122,7 @@ def is_many(arguments: Sequence[str]) -> bool:
     if given.get("hydra.mode") == "RUN" or any(argument in INFORM for argument in arguments):
         return False
     starts = [given.get(key) not in (None, "basic") for key in ("hydra/launcher", "hydra/sweeper")]
-    return any(argument in MULTIRUN for argument in arguments) or is_named(given.get("sweep")) or any(starts)
+    return any(argument in MULTIRUN for argument in arguments) or bool(sweep_of(given)) or any(starts)
 
 
 def read(arguments: Sequence[str], program: str) -> Line:
@@ -128,31 +130,25 @@ def read(arguments: Sequence[str], program: str) -> Line:
     arguments = [argument for argument in arguments if argument not in MULTIRUN]
     given = {key_of(argument): unquoted(argument) for argument in arguments}
     own = [argument for argument in arguments if not entry(key_of(argument)).of_line]
-    named = given["sweep"] if is_named(given.get("sweep")) else None
+    named = sweep_of(given)
     table = jobs.read(named) if named else multirun.of_line(program, own)
-    try:
-        settings = Settings.model_validate(
-            {"hydra/sweeper": table.sweeper, "hydra.sweeper.n_trials": table.trials} | given
-        )
-    except ValidationError as error:
-        wrong = error.errors()[0]
-        raise UserError(f"{wrong['loc'][0]}={wrong['input']}: {wrong['msg']}") from None
     words = [word for word in arguments if key_of(word).startswith(("hydra/sweeper", "hydra.sweeper."))]
     if named:
         words.append(f"sweep={named}")
     with composition.explaining(words, jobs.CONFIGS[program]):
-        hydra = composition.composed(jobs.CONFIGS[program], words).hydra
-    line = Line(program, given, own, table, settings, hydra.sweeper)
+        search = composition.composed(jobs.CONFIGS[program], words).hydra.sweeper
+    defaults = {"hydra/sweeper": table.sweeper, "hydra.sweeper.n_trials": table.trials}
+    about = {"program": program, "given": given, "own": own, "table": table, "search": search}
+    try:
+        line = Line.model_validate(defaults | given | about)
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        raise UserError(f"{wrong['loc'][0]}={wrong['input']}: {wrong['msg']}") from None
     line.check()
     return line
 
 
-def is_named(sweep: str | None) -> bool:
-    """Whether the value of `sweep=`, None where the line has none, names a sweep."""
-    return sweep not in (None, "null", "")
-
-
-def with_fixed(overrides: Sequence[str], fixed: Sequence[str]) -> list[str]:
-    """The overrides, with the values that a search keeps fixed in place of their own."""
-    keys = {key_of(override) for override in fixed}
-    return [*fixed, *(override for override in overrides if key_of(override) not in keys)]
+def sweep_of(given: Mapping[str, str]) -> str:
+    """The sweep that the values of a line name; "" for none, as sweep=null."""
+    named = given.get("sweep", "")
+    return "" if named == "null" else named

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from queue import SimpleQueue
 
 from cse.sweep import process
@@ -12,7 +11,7 @@ from cse.sweep.process import NOT_RUN, Outcome
 from cse.sweep.start import Start
 
 
-def run_here(planned: Sequence[Job], folder: Path, start: Start, parallel: int = 1) -> list[Outcome]:
+def run_here(planned: Sequence[Job], start: Start, parallel: int = 1) -> list[Outcome]:
     """Run jobs, `parallel` at a time, and return their outcomes in the same order."""
     gpus = visible_gpus() if parallel > 1 else []
     slots: SimpleQueue[str | None] = SimpleQueue()
@@ -24,7 +23,7 @@ def run_here(planned: Sequence[Job], folder: Path, start: Start, parallel: int =
             outcome = Outcome(job.name, NOT_RUN, detail=refusal)
         else:
             gpu = slots.get()
-            outcome = process.run(job, folder / job.name, start.signals, gpu)
+            outcome = process.run(job, start.folder / job.name, start.signals, gpu)
             slots.put(gpu)
         start.end(outcome)
         return outcome

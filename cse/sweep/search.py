@@ -7,7 +7,7 @@ is started again continues; a job that failed or was killed is proposed anew.
 
 import logging
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, Float
@@ -20,17 +20,13 @@ from smac.runhistory.dataclasses import TrialInfo, TrialValue
 from smac.runhistory.enumerations import StatusType
 
 from cse.files import json_line, json_lines
-from cse.sweep.jobs import Job, decides
+from cse.sweep.jobs import decides
 from cse.sweep.line import Line
 from cse.sweep.overrides import digest, merged
-from cse.sweep.process import Outcome
-from cse.sweep.start import Start
-
-Launch = Callable[[Sequence[Job]], list[Outcome]]
-"""Runs jobs, and returns when they have ended."""
+from cse.sweep.start import Runner, Start
 
 
-def search(line: Line, row: Sequence[str], start: Start, launch: Launch) -> None:
+def search(line: Line, row: Sequence[str], start: Start, run: Runner) -> None:
     """Ask, launch and tell until all scores are known, those of earlier starts among them. row: the search's overrides.
 
     `key=interval(a,b)` (uniform) and `key=choice(...)` are searched; what the job's score says is maximised.
@@ -44,7 +40,7 @@ def search(line: Line, row: Sequence[str], start: Start, launch: Launch) -> None
     while count < settings.n_trials and start.refusal() is None:
         trials = [optimiser.ask() for _ in range(min(settings.batch, settings.n_trials - count))]
         jobs = [line.table.job(merged([*row, *proposal(axes, trial.config)])) for trial in trials]
-        for trial, outcome in zip(trials, launch(jobs), strict=True):
+        for trial, outcome in zip(trials, run(jobs, start), strict=True):
             optimiser.tell(trial, trial_value(outcome.score))
             if outcome.score is not None:
                 with open(memory, "a", encoding="utf-8") as lines:

@@ -3,18 +3,21 @@
 import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from cse.record.status import DONE, FAILED, RUNNING
+from cse.sweep.jobs import Job
 from cse.sweep.process import DONE_BEFORE, INTERRUPTED, KILLED, NOT_RUN, Outcome
 from cse.training.signals import SignalForwarder
 
 
 class Start:
-    """The outcomes of one start. signals: a first one lets no more job start. fail_fast: nor does a failed job."""
+    """The outcomes of one start. folder: of the jobs' folders. signals: a first one lets no more job start.
+    fail_fast: nor does a failed job."""
 
-    def __init__(self, signals: SignalForwarder, *, fail_fast: bool = False):
-        self.signals, self.fail_fast = signals, fail_fast
+    def __init__(self, folder: Path, signals: SignalForwarder, *, fail_fast: bool = False):
+        self.folder, self.signals, self.fail_fast = folder, signals, fail_fast
         self.ended: dict[str, Outcome] = {}
 
     def end(self, outcome: Outcome) -> None:
@@ -52,3 +55,7 @@ class Start:
         done = states[DONE] + states[DONE_BEFORE]
         others = [f"{states[one]} {one}" for one in (FAILED, KILLED, INTERRUPTED, RUNNING) if states[one]]
         print(f"{title}: {', '.join([f'{done} of {len(outcomes)} done', *others])}; {report}")
+
+
+Runner = Callable[[Sequence[Job], Start], list[Outcome]]
+"""Runs jobs. Returns their outcomes in the same order."""

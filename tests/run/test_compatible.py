@@ -49,7 +49,7 @@ def test_an_objective_takes_a_corpus_or_says_why_its_columns_do_not_fit(objectiv
 @pytest.mark.parametrize(("line", "named"), [
     ("model=bert objective=simcse_sup data=wikiauto", "data=wikiauto has 2 columns"),
     ("model.name=MODERNBERT model.pooling=mean data=wiki1m", "trains without dropout"),
-    ("model.name=BERT data=wiki1m trainer.max_length=1000", "trainer.max_length=64 at most"),
+    ("model.name=BERT data=wiki1m trainer.max_length=1000", "trainer.max_length=70 at most"),
 ])  # fmt: skip
 def test_it_is_said_before_the_hub_is_asked(toy_hub, tiny, small_run, cse_train, tmp_path, capsys, line, named):
     kept = [word for word in small_run if not word.startswith(("model", "data"))]
