@@ -87,7 +87,7 @@ def replace_null(words: list[str], command: str) -> list[str]:
 
     `eval=null` and `eval=[]` score nothing, so nothing selects a step either, unless a person says what does.
     """
-    last = {key_of(word): value_of(word) for word in words}
+    last = values_of(words)
     none = {group for group in ("experiment", "variant", "sweep") if last.get(group) in ("", "null")}
     words = [word for word in words if key_of(word) not in none]
     if last.get("eval") not in ("", "null", "[]"):
@@ -125,3 +125,8 @@ def value_of(word: str) -> str:
 def unquoted(word: str) -> str:
     """The value of a word, without quotes around it."""
     return value_of(word).strip("'\"")
+
+
+def values_of(words: Sequence[str]) -> dict[str, str]:
+    """The value of each key that the words give, without quotes; of a key given twice the last."""
+    return {key_of(word): unquoted(word) for word in words}

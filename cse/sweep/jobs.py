@@ -29,7 +29,7 @@ from cse.config import scale
 from cse.config.compose import SWITCH, composed, nearest, without_hydra
 from cse.config.groups import PROGRAMS, file_of
 from cse.config.keys import changes_a_table, key_of, names_a_job
-from cse.config.spelling import ONE_OF_MANY, spell_value, unquoted
+from cse.config.spelling import ONE_OF_MANY, spell_value, unquoted, values_of
 from cse.dotted import Config
 from cse.errors import UserError
 from cse.sweep.overrides import as_first_named, digest, expanded, merged
@@ -126,9 +126,8 @@ class Sweep(BaseModel):
 
     def place(self, arguments: Sequence[str]) -> Path:
         """Where its jobs go, relative to where it is started. A smoke test's scores never lie among real ones."""
-        smoke = any(key_of(a) == "smoke" and SWITCH.get(unquoted(a).lower()) for a in arguments)
-        size = scale_of(arguments)
-        return Path("runs", "smoke" if smoke else "", "" if size == "paper" else size, self.folder)
+        is_smoke, size = SWITCH.get(values_of(arguments).get("smoke", "").lower()), scale_of(arguments)
+        return Path("runs", "smoke" if is_smoke else "", "" if size == "paper" else size, self.folder)
 
     def jobs(self, arguments: Sequence[str]) -> list[Job]:
         """Every job of the grid with the command line's overrides, in order; equal ones (of cse-eval) once."""
@@ -152,7 +151,7 @@ class Sweep(BaseModel):
     def job(self, overrides: Sequence[str]) -> Job:
         """The job of one combination. Raises UserError for a case that the sweep does not have."""
         overrides = [override.lstrip("+") for override in overrides if key_of(override) != "sweep"]
-        name = next((unquoted(override) for override in overrides if key_of(override) == "case"), None)
+        name = values_of(overrides).get("case")
         if name is not None and name not in self.cases:
             near = nearest(name, list(self.cases))
             raise UserError(f"case={name} is not a case of sweep={self.name}{near}; it has {', '.join(self.cases)}")
@@ -224,7 +223,7 @@ def keys_of_evaluation() -> frozenset[str]:
 
 def scale_of(arguments: Sequence[str]) -> str:
     """The value of scale=; paper where the arguments name none."""
-    return next((unquoted(argument) for argument in arguments if key_of(argument) == "scale"), "paper")
+    return values_of(arguments).get("scale", "paper")
 
 
 def short_name(shown: Sequence[str], decisive: Iterable[str], first: str = "") -> str:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 
 from cse.config import compose as composition
 from cse.config.keys import entry, key_of
-from cse.config.spelling import MULTIRUN, unquoted
+from cse.config.spelling import MULTIRUN, values_of
 from cse.errors import MissingResource, UserError
 from cse.sweep import jobs, multirun
 from cse.sweep.overrides import expanded, first_values, is_axis, merged
@@ -118,7 +118,7 @@ class Line(BaseModel):
 
 def is_many(arguments: Sequence[str]) -> bool:
     """Whether these are the arguments of many jobs, and not of one of them or of a look at the config."""
-    given = {key_of(argument): unquoted(argument) for argument in arguments}
+    given = values_of(arguments)
     if given.get("hydra.mode") == "RUN" or any(argument in INFORM for argument in arguments):
         return False
     starts = [given.get(key) not in (None, "basic") for key in ("hydra/launcher", "hydra/sweeper")]
@@ -128,7 +128,7 @@ def is_many(arguments: Sequence[str]) -> bool:
 def read(arguments: Sequence[str], program: str) -> Line:
     """The line of these arguments. Raises UserError for an unknown sweep, and what Line.check raises."""
     arguments = [argument for argument in arguments if argument not in MULTIRUN]
-    given = {key_of(argument): unquoted(argument) for argument in arguments}
+    given = values_of(arguments)
     own = [argument for argument in arguments if not entry(key_of(argument)).of_line]
     named = sweep_of(given)
     table = jobs.read(named) if named else multirun.of_line(program, own)

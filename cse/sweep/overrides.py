@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 
 from cse.config.keys import key_of
-from cse.config.spelling import unquoted
+from cse.config.spelling import values_of
 
 
 def merged(overrides: Sequence[str]) -> list[str]:
@@ -53,7 +53,7 @@ def as_first_named(words: Sequence[str]) -> list[str]:
 
     Names of folders are made of these words, so that what was run before is found.
     """
-    values = {key_of(word): unquoted(word) for word in words}
+    values = values_of(words)
     if not {"experiment", "variant"} <= set(values):
         return list(words)
     both = ",".join(values[key].strip("[]") for key in ("experiment", "variant"))

@@ -28,24 +28,6 @@ def test_a_choice_is_told_by_its_first_sentence():
     assert first_comment("aux_modality", "visual").endswith("one aux update a text update")
 
 
-@pytest.mark.parametrize("model", ["bert", "roberta_large", "modernbert", "minilm"])
-@pytest.mark.parametrize(
-    ("objective", "batch", "epochs", "every", "schedule"),
-    [("barlow", 256, 2, 60, "linear"), ("vicreg", 256, 2, 60, "linear"), ("whitenedcse", 64, 1, 125, "linear"),
-     ("declutr", 16, 1, 5000, "slanted_triangular"), ("mlm", 16, 1, 5000, "slanted_triangular")],
-)  # fmt: skip
-def test_what_a_paper_fixed_for_every_encoder(objective, batch, epochs, every, schedule, model):
-    trainer = composed(f"objective={objective}", f"model={model}").trainer
-    if model != "minilm":  # which no paper has: its values are ours, for a CPU
-        assert (trainer.batch_size, trainer.epochs, trainer.eval_every) == (batch, epochs, every)
-    assert trainer.schedule == schedule
-
-
-def test_supervised_simcse_has_its_batch_and_epochs_with_every_encoder():
-    trainer = composed("objective=simcse_sup", "model=distilroberta").trainer
-    assert (trainer.batch_size, trainer.epochs) == (512, 3)
-
-
 SIMCSE = {
     "objective.temperature": 0.05, "objective.keep_head": False, "objective.num_views": 2, "objective.mlm_weight": 0,
     "model.pooling": "cls", "trainer.max_length": 32, "trainer.eval_every": 125, "trainer.epochs": 1,
@@ -88,7 +70,15 @@ SENTEVAL = {
     "eval.geometry.threshold": 4, "eval.geometry.inclusive": False,
     "eval.declutr.parts.transfer.regression.stop_on": "pearson",
 }  # fmt: skip
+FOR_EVERY_ENCODER = {
+    "barlow": (256, 2, 60, "linear"), "vicreg": (256, 2, 60, "linear"), "whitenedcse": (64, 1, 125, "linear"),
+    "declutr": (16, 1, 5000, "slanted_triangular"), "mlm": (16, 1, 5000, "slanted_triangular"),
+    "simcse_sup": (512, 3, 125, "linear"),
+}  # fmt: skip
+LOOP = ("trainer.batch_size", "trainer.epochs", "trainer.eval_every", "trainer.schedule")
 PUBLISHED = [
+    *((f"objective={objective} model={model}", dict(zip(LOOP, values, strict=True)))
+      for objective, values in FOR_EVERY_ENCODER.items() for model in ("modernbert", "distilroberta")),
     *((f"model={model}", SIMCSE | {"trainer.batch_size": batch, "trainer.lr": lr})
       for model, (batch, lr, _) in RATES.items()),
     *((f"objective=simcse_sup model={model}", SUPERVISED | {"trainer.lr": lr}) for model, (*_, lr) in RATES.items()),
