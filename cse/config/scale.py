@@ -7,7 +7,6 @@ by which a report finds the row that the run stands for.
 """
 
 import logging
-from collections.abc import Mapping
 from pathlib import Path
 
 from omegaconf import DictConfig, OmegaConf, open_dict
@@ -42,87 +41,34 @@ def fit(cfg: DictConfig) -> None:
             fit_laptop(cfg)
 
 
+def replace(cfg: DictConfig, group: str, **values: object) -> None:
+    """Set values of a group, and keep those that stood there."""
+    for name, value in values.items():
+        key = f"{group}.{name}"
+        before = OmegaConf.select(cfg, key)
+        if before != value:
+            cfg.scale.replaced[key] = OmegaConf.to_container(before) if OmegaConf.is_config(before) else before
+            OmegaConf.update(cfg, key, value, merge=False)
+
+
+def own_text(cfg: DictConfig, name: str, path: str) -> dict[str, object]:
+    """The data of a file that takes the place of the text, with the settings that the text had."""
+    kept = {key: cfg.data.get(key) for key in ("columns", *KEPT)}
+    return {"_target_": "cse.data.text.Text", "name": name, "path": path, **kept}
+
+
 def fit_laptop(cfg: DictConfig) -> None:
     """The embedded encoder, given or embedded text and judgements, and few steps."""
     if "name" in cfg.model:
         width = 1024 if "large" in str(cfg.model.name) else 768
-        replace(cfg, "model.name", cfg.scale.model)
+        replace(cfg, "model", name=cfg.scale.model)
         fit_groups(cfg, width)
     fit_judgements(cfg)
     if "trainer" in cfg:
         fit_text(cfg)
         fit_training(cfg)
     elif cfg.whitening.kind and cfg.whitening.fit is None:
-        replace(cfg, "whitening.fit", cfg.scale.sentences)
-
-
-def shrink(cfg: DictConfig, world: Path) -> None:
-    """A made-up encoder, text and score sets, and two steps. world: the folder of what is made up."""
-    if "name" in cfg.model:
-        # its tokens see all others as they are, whatever a decoder's would; what the real one records, it does not
-        one_layer = {"name": made_up.encoder(world, cfg.model.name), "num_layers": None, "bidirectional": False}
-        replace_all(cfg, "model", {**one_layer, "pooling": cfg.model.pooling or "mean"})
-    if left_out := sorted(set(cfg.eval) - {"stsb", "sts"}):
-        log.info("smoke      eval=%s left out", ",".join(left_out))
-        cfg.scale.replaced["eval"] = list(cfg.eval)
-    score_sets = {"senteval": str(written_once(world / "senteval2", made_up.write_senteval)), "allow_partial": True}
-    sts = {"sts": {"_target_": "cse.eval.sts.Sts", **score_sets}} if "sts" in cfg.eval else {}
-    stsb = {"stsb": {"_target_": "cse.eval.sts.Stsb", "with_sickr": False, **score_sets}} if cfg.eval else {}
-    cfg.eval = {**stsb, **sts}
-    if "trainer" in cfg:
-        shrink_text(cfg, world)
-        shrink_training(cfg, world)
-    elif cfg.whitening.kind:
-        fit = str(made_up.text_file(world, ()))
-        replace_all(cfg, "whitening", {"fit": fit, "components": cfg.scale.components})
-
-
-def shrink_training(cfg: DictConfig, world: Path) -> None:
-    """What only cse-train has: its trainer, its spans, its projector, its second modality."""
-    sizes = cfg.scale
-    limits = {key: min(cfg.trainer[key], sizes[key]) for key in ("batch_size", "max_length")}
-    select = cfg.trainer.select and "dev/stsb/spearman"
-    replace_all(cfg, "trainer", {**sizes.trainer, **limits, "select": select})
-    if "min_length" in cfg.augmentation:  # DeCLUTR's spans
-        replace_all(cfg, "augmentation", dict(zip(("min_length", "max_length"), sizes.span, strict=True)))
-    if OmegaConf.select(cfg, "objective.head.hidden"):
-        replace_all(cfg, "objective.head", {"hidden": sizes.projector, "out": sizes.projector})
-    if "data" in cfg.aux_modality:
-        replace_all(cfg, "aux_modality", {"init": "random", "weights": None})
-        replace_all(cfg, "aux_modality.data", {"batch_size": sizes.aux_batch, "workers": 0})
-        if "size" in cfg.aux_modality.data:
-            folder = str(written_once(world / "images", made_up.write_images))
-            replace_all(cfg, "aux_modality.data", {"folder": folder, "size": sizes.image_size, "files": None})
-        else:
-            replace(cfg, "aux_modality.data.folder", str(written_once(world / "audio", made_up.write_audio)))
-
-
-def shrink_text(cfg: DictConfig, world: Path) -> None:
-    """A made-up corpus. One that is a single file keeps its reader and its columns: the file alone is made up."""
-    corpus = DATASETS.get(cfg.data.name)
-    cfg.scale.replaced["data.name"] = cfg.data.name
-    if corpus and "file" in cfg.data.rows:
-        file = made_up.text_file(world, corpus.columns)
-        cfg.data.update(name="smoke", identity=f"smoke/{cfg.data.name}")
-        cfg.data.rows.update(file=str(file), allow_partial=True)
-        return
-    others = {key: cfg.data.get(key) for key in ("columns", *KEPT)}
-    path = str(made_up.text_file(world, cfg.data.get("columns") or ()))
-    cfg.data = {"_target_": "cse.data.text.Text", "name": "smoke", "path": path, **others}
-
-
-def replace_all(cfg: DictConfig, group: str, values: Mapping) -> None:
-    """`replace` for several keys of a group."""
-    for key, value in values.items():
-        replace(cfg, f"{group}.{key}", value)
-
-
-def replace(cfg: DictConfig, key: str, value: object) -> None:
-    """Set a value and keep the one that stood there."""
-    before = OmegaConf.select(cfg, key)
-    if before != value:
-        cfg.scale.replaced[key] = OmegaConf.to_container(before) if OmegaConf.is_config(before) else before
-        OmegaConf.update(cfg, key, value, merge=False)
+        replace(cfg, "whitening", fit=cfg.scale.sentences)
 
 
 def fit_groups(cfg: DictConfig, width: int) -> None:
@@ -131,7 +77,7 @@ def fit_groups(cfg: DictConfig, width: int) -> None:
     if groups is not None and groups > 1:
         size = width / groups
         divisors = [k for k in range(1, WIDTH + 1) if WIDTH % k == 0]
-        replace(cfg, "objective.whitening.num_groups", min(divisors, key=lambda k: abs(WIDTH / k - size)))
+        replace(cfg, "objective.whitening", num_groups=min(divisors, key=lambda k: abs(WIDTH / k - size)))
 
 
 def fit_judgements(cfg: DictConfig) -> None:
@@ -149,14 +95,14 @@ def fit_judgements(cfg: DictConfig) -> None:
     cfg.trainer.watch = [name for name in ([watch] if isinstance(watch, str) else watch) if name in evaluators]
     if select is not None and select.split("/")[1] not in evaluators:
         ours = {"stsb": "dev/stsb/spearman", "demo": "dev/demo/average"}
-        replace(cfg, "trainer.select", next((ours[name] for name in ours if name in evaluators), None))
+        replace(cfg, "trainer", select=next((ours[name] for name in ours if name in evaluators), None))
 
 
 def fit_text(cfg: DictConfig) -> None:
     """Sentences, rows with the corpus's columns, or documents; a number of rows becomes a share of the paper's."""
     rows = next(iter(DATASETS[cfg.data.name].rows), None) if cfg.data.name in DATASETS else None
     if rows and isinstance(cfg.data.limit, int):
-        replace(cfg, "data.limit", min(1.0, cfg.data.limit / rows))
+        replace(cfg, "data", limit=min(1.0, cfg.data.limit / rows))
     columns, spans = cfg.data.get("columns"), "anchors" in cfg.augmentation
     kind = "documents" if spans else "pairs" if columns else "sentences"
     file = cfg.scale[kind]
@@ -165,30 +111,76 @@ def fit_text(cfg: DictConfig) -> None:
             f"scale={cfg.scale.name} has no {kind} of its own for data={cfg.data.name}: scale.{kind}=FILE"
             + (f" with the columns {', '.join(columns)}" if columns else ", one document of 128 words or more a line")
         )
-    shared = {key: cfg.data.get(key) for key in KEPT}
     cfg.scale.replaced["data.name"] = cfg.data.name
     if file is None:
-        cfg.data = OmegaConf.merge(OmegaConf.load(Path(CONF_DIR) / "data" / "demo.yaml"), shared)
+        demo = OmegaConf.load(Path(CONF_DIR) / "data" / "demo.yaml")
+        cfg.data = OmegaConf.merge(demo, {key: cfg.data.get(key) for key in KEPT})
     else:
-        cfg.data = {"_target_": "cse.data.text.Text", "name": "text", "path": file, "columns": columns, **shared}
+        cfg.data = own_text(cfg, "text", file)
     if spans:
-        for key, value in (("min_length", cfg.scale.span[0]), ("max_length", cfg.scale.span[1]), ("on_short", "skip")):
-            replace(cfg, f"augmentation.{key}", value)
+        replace(cfg, "augmentation", min_length=cfg.scale.span[0], max_length=cfg.scale.span[1], on_short="skip")
 
 
 def fit_training(cfg: DictConfig) -> None:
     """Few steps of a small batch, schedules as long as these; small images' batches and projectors."""
-    fixed = {
-        **cfg.scale.trainer,
-        "schedule_steps": cfg.scale.trainer.max_steps,
-        "save_every": None,
-        "devices": 1,
-        "max_length": min(cfg.trainer.max_length, 2 * cfg.scale.span[1]),
-    }
-    replace_all(cfg, "trainer", fixed)
+    fixed = {"schedule_steps": cfg.scale.trainer.max_steps, "save_every": None, "devices": 1}
+    length = min(cfg.trainer.max_length, 2 * cfg.scale.span[1])
+    replace(cfg, "trainer", **{**cfg.scale.trainer, **fixed, "max_length": length})
     for key in ("hidden", "out"):
         if (OmegaConf.select(cfg, f"objective.head.{key}") or 0) > cfg.scale.projector:
-            replace(cfg, f"objective.head.{key}", cfg.scale.projector)
+            replace(cfg, "objective.head", **{key: cfg.scale.projector})
     if "data" in cfg.aux_modality:
-        replace(cfg, "aux_modality.data.batch_size", cfg.scale.aux_batch)
-        replace(cfg, "aux_modality.init", "random")
+        replace(cfg, "aux_modality.data", batch_size=cfg.scale.aux_batch)
+        replace(cfg, "aux_modality", init="random")
+
+
+def shrink(cfg: DictConfig, world: Path) -> None:
+    """A made-up encoder, text and score sets, and two steps. world: the folder of what is made up."""
+    if "name" in cfg.model:
+        name, pooling = made_up.encoder(world, cfg.model.name), cfg.model.pooling or "mean"
+        # its tokens see all others as they are, whatever a decoder's would; what the real one records, it does not
+        replace(cfg, "model", name=name, num_layers=None, bidirectional=False, pooling=pooling)
+    if left_out := sorted(set(cfg.eval) - {"stsb", "sts"}):
+        log.info("smoke      eval=%s left out", ",".join(left_out))
+        cfg.scale.replaced["eval"] = list(cfg.eval)
+    score_sets = {"senteval": str(written_once(world / "senteval2", made_up.write_senteval)), "allow_partial": True}
+    sts = {"sts": {"_target_": "cse.eval.sts.Sts", **score_sets}} if "sts" in cfg.eval else {}
+    stsb = {"stsb": {"_target_": "cse.eval.sts.Stsb", "with_sickr": False, **score_sets}} if cfg.eval else {}
+    cfg.eval = {**stsb, **sts}
+    if "trainer" in cfg:
+        shrink_text(cfg, world)
+        shrink_training(cfg, world)
+    elif cfg.whitening.kind:
+        replace(cfg, "whitening", fit=str(made_up.text_file(world, ())), components=cfg.scale.components)
+
+
+def shrink_text(cfg: DictConfig, world: Path) -> None:
+    """A made-up corpus. One that is a single file keeps its reader and its columns: the file alone is made up."""
+    corpus = DATASETS.get(cfg.data.name)
+    cfg.scale.replaced["data.name"] = cfg.data.name
+    if corpus and "file" in cfg.data.rows:
+        file = made_up.text_file(world, corpus.columns)
+        cfg.data.update(name="smoke", identity=f"smoke/{cfg.data.name}")
+        cfg.data.rows.update(file=str(file), allow_partial=True)
+    else:
+        cfg.data = own_text(cfg, "smoke", str(made_up.text_file(world, cfg.data.get("columns") or ())))
+
+
+def shrink_training(cfg: DictConfig, world: Path) -> None:
+    """What only cse-train has: its trainer, its spans, its projector, its second modality."""
+    sizes = cfg.scale
+    limits = {key: min(cfg.trainer[key], sizes[key]) for key in ("batch_size", "max_length")}
+    select = cfg.trainer.select and "dev/stsb/spearman"
+    replace(cfg, "trainer", **{**sizes.trainer, **limits, "select": select})
+    if "min_length" in cfg.augmentation:  # DeCLUTR's spans
+        replace(cfg, "augmentation", min_length=sizes.span[0], max_length=sizes.span[1])
+    if OmegaConf.select(cfg, "objective.head.hidden"):
+        replace(cfg, "objective.head", hidden=sizes.projector, out=sizes.projector)
+    if "data" in cfg.aux_modality:
+        replace(cfg, "aux_modality", init="random", weights=None)
+        replace(cfg, "aux_modality.data", batch_size=sizes.aux_batch, workers=0)
+        if "size" in cfg.aux_modality.data:
+            folder = str(written_once(world / "images", made_up.write_images))
+            replace(cfg, "aux_modality.data", folder=folder, size=sizes.image_size, files=None)
+        else:
+            replace(cfg, "aux_modality.data", folder=str(written_once(world / "audio", made_up.write_audio)))
