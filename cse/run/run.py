@@ -32,7 +32,7 @@ def run(cfg: DictConfig, folder: RunFolder) -> None:
 
     Raises Interrupted after a signal, whatever was going on; with resume=auto SLURM then starts the job again.
     """
-    from cse.eval.cosines import keep_cosines
+    from cse.eval.items import keep_cosines
     from cse.record.heartbeat import Heartbeat
     from cse.run.best import keep, score_best
     from cse.run.summary import conclude
