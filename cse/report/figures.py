@@ -1,15 +1,34 @@
-"""The papers' figures from folders of runs, with the published points and lines on top. cse.report.plot says which."""
+"""The papers' figures (see cse.report.plot) from runs, by matplotlib, with the published points and lines on top.
 
+A series is a name and its runs; what most kinds draw is a frame of them, a row a run, whose columns x, y and z are
+config values or scores. A kind's function returns None where no run has what it shows.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cse.eval.score import nature
-from cse.record.runs import Run, grouped
+from cse.record.runs import Run, grouped, plain
 from cse.report import published
-from cse.report.drawing import DRAW, Series, add_legend, numbered
 from cse.report.plot import Plot
 from cse.report.published import PublishedFigure
 from cse.report.spec import Spec
+from cse.run.plots import cosine_histograms, new, new_grid
+
+Series = dict[str, list[Run]]
+LINES = {"max": "-", "q75": "--", "mean": "-", "q50": ":"}
+STATISTICS: dict[str, Callable[[pd.Series], float]] = {
+    "mean": pd.Series.mean,
+    "max": pd.Series.max,
+    "q75": lambda scores: scores.quantile(0.75),
+    "q50": pd.Series.median,
+}
+INSIDE = 6  # names that fit into a figure; more stand beside it
 
 
 def draw(plot: Plot, spec: Spec, runs: list[Run]) -> Figure | None:
@@ -25,40 +44,18 @@ def draw(plot: Plot, spec: Spec, runs: list[Run]) -> Figure | None:
     figure = DRAW[plot.kind](plot, series) if series else None
     if figure is None:
         return None
-    title = plot.title or (printed.title if printed else plot.name)
+    title, axes = plot.title or (printed.title if printed else plot.name), figure.axes[0]
     if plot.replaced:
         title = f"{title} (not the paper's score)"
     elif printed and plot.kind == "curve":
-        add_published(figure.axes[0], printed)
+        add_published(axes, printed)
     elif printed and plot.kind == "scatter":
-        add_numbered(figure.axes[0], printed, list(series))
+        add_numbered(axes, printed, list(series))
     figure.suptitle(title)
     if plot.kind in ("curve", "scatter", "path", "distribution"):
-        name_axes(figure.axes[0], plot, printed)
-        add_legend(figure, figure.axes[0], legend_title(plot, figure.axes[0]))
+        name_axes(axes, plot, printed)
+        add_legend(figure, axes, legend_title(plot, axes))
     return figure
-
-
-def name_axes(axes: Axes, plot: Plot, printed: PublishedFigure | None) -> None:
-    """Words and units above the names that the command line has."""
-    if printed and plot.kind == "curve":
-        axes.set_xlabel(f"{printed.x}\n{axes.get_xlabel()}")
-    for name, text, write in (
-        (plot.x, axes.get_xlabel(), axes.set_xlabel),
-        (plot.y, axes.get_ylabel(), axes.set_ylabel),
-    ):
-        if unit := nature(name).unit:
-            write(f"{unit}\n{text}")
-
-
-def legend_title(plot: Plot, axes: Axes) -> str:
-    """What the series are of, and what the marks mean."""
-    if plot.kind == "scatter":
-        stars = any(line.get_marker() == "*" for line in axes.lines)
-        return "dots: ours, stars: the paper's" if stars else ""
-    if plot.kind == "path":
-        return "a ring: where training starts"
-    return plot.series if isinstance(plot.series, str) else ""
 
 
 def overlay(plot: Plot, paper: str) -> PublishedFigure | None:
@@ -78,6 +75,188 @@ def series_of(plot: Plot, spec: Spec, runs: list[Run]) -> Series:
     if wheres is None:
         return {"": runs}
     return {name: [run for run in runs if run.matches(where)] for name, where in wheres.items()}
+
+
+def frame_of(plot: Plot, runs: list[Run]) -> pd.DataFrame:
+    """A row for each run that has everything on the plot's axes; a config key that is null counts as 0 (no noise)."""
+
+    def value(run: Run, name: str) -> object:
+        if "/" in name:  # a score's name, never a key's
+            return run.metrics.get(name)
+        return 0.0 if run.get(name) is None else plain(run.get(name))
+
+    axes = {axis: name for axis in ("x", "y", "z") if (name := getattr(plot, axis))}
+    rows = [{axis: value(run, name) for axis, name in axes.items()} for run in runs]
+    frame = pd.DataFrame(rows, columns=list(axes))
+    frame = frame.apply(pd.to_numeric, errors="coerce").dropna()
+    for axis in ("x", "y") if plot.kind == "heat" else ("x",):
+        if plot.bins and len(frame):
+            frame[axis] = middle_of_bin(frame[axis], plot.bins, plot.log)
+    return frame
+
+
+def middle_of_bin(values: Sequence[float], bins: int, log: bool) -> list[float]:
+    """For each value the middle of its bin, of `bins` equal ones from the least to the greatest (in log10 if log)."""
+    scale = np.log10(values) if log else np.asarray(values)
+    edges = np.linspace(scale.min(), scale.max(), bins + 1)
+    index = np.clip(np.searchsorted(edges, scale, side="right") - 1, 0, bins - 1)
+    middles = (edges[index] + edges[index + 1]) / 2
+    return (10**middles if log else middles).tolist()
+
+
+def curve(plot: Plot, series: Series) -> Figure | None:
+    """A line for each series and statistic; standard deviations as bars on means."""
+    figure, axes = new()
+    varied = False
+    for color, (name, runs) in enumerate(series.items()):
+        if name in plot.level:  # no x, e.g. no head among heads of several widths: a line across
+            level = [run.metrics[plot.y] for run in runs if plot.y in run.metrics]
+            if level:
+                axes.axhline(float(np.mean(level)), linestyle="-.", color=f"C{color}", label=name)
+            continue
+        at_x = frame_of(plot, runs).groupby("x")["y"]
+        for statistic in plot.statistics if len(at_x) else ():
+            sd = at_x.std().fillna(0.0) if statistic == "mean" else None
+            varied |= sd is not None and bool(sd.any())
+            points = at_x.agg(STATISTICS[statistic])
+            axes.errorbar(
+                points.index,
+                points,
+                yerr=sd if sd is not None and sd.any() else None,
+                linestyle=LINES[statistic],
+                marker="o",
+                capsize=3,
+                color=f"C{color}",
+                label=" ".join(filter(None, [name, statistic if len(plot.statistics) > 1 else ""])) or None,
+            )
+    spread = varied and plot.statistics == ("mean",)
+    axes.set(xlabel=plot.x, ylabel=plot.y + (", ± sd over runs" if spread else ""))
+    axes.set_xscale("log" if plot.log else "linear")
+    return figure if axes.lines else None
+
+
+def heat(plot: Plot, series: Series) -> Figure | None:
+    """One panel for each series; the statistic of the runs in each cell, written into it."""
+    panels = {name: frame for name, runs in series.items() if len(frame := frame_of(plot, runs))}
+    if not panels:
+        return None
+    figure, grid = new_grid(1, len(panels), width=5.5, height=4.5)
+    for axes, (name, frame) in zip(grid[0], panels.items(), strict=True):
+        scores = frame.groupby(["y", "x"])["z"].agg(STATISTICS[plot.statistic]).unstack()
+        for (row, column), score in np.ndenumerate(scores):
+            axes.text(column, row, "" if np.isnan(score) else f"{score:.1f}", ha="center", va="center", fontsize=7)
+        image = axes.imshow(scores, origin="lower", aspect="auto", cmap="viridis", alpha=0.7)
+        axes.set_xticks(range(len(scores.columns)), [f"{x:.3g}" for x in scores.columns])
+        axes.set_yticks(range(len(scores)), [f"{y:.3g}" for y in scores.index])
+        axes.set(xlabel=plot.x, ylabel=plot.y, title=name)
+        figure.colorbar(image, label=f"{plot.statistic} of {plot.z}")
+    return figure
+
+
+def scatter(plot: Plot, series: Series) -> Figure | None:
+    """A numbered point for each series: the mean of its runs that have both metrics."""
+    figure, axes = new()
+    for number, (name, runs) in enumerate(series.items(), 1):
+        points = frame_of(plot, runs)
+        if len(points):
+            numbered(axes, points.mean().tolist(), number, "o", name)
+    axes.margins(0.1)
+    axes.set(xlabel=plot.x, ylabel=plot.y)
+    return figure if axes.lines else None
+
+
+def numbered(axes: Axes, place: Sequence[float], number: int, marker: str, name: str = "") -> None:
+    """A point with its number beside it, whose name stands in the legend: names would cover each other."""
+    color = f"C{(number - 1) % 10}"
+    label = f"{number}  {name}" if name else None
+    axes.plot(*place, marker, color=color, markersize=9 if marker == "*" else 6, label=label)
+    axes.annotate(str(number), (place[0], place[1]), xytext=(5, 4), textcoords="offset points", fontsize=7, color=color)
+
+
+def path(plot: Plot, series: Series) -> Figure | None:
+    """A line for each run, the colour for its series; a ring where it starts."""
+    figure, axes = new()
+    for color, (name, runs) in enumerate(series.items()):
+        for number, run in enumerate(runs):
+            points = pd.DataFrame(run.events()).reindex(columns=[plot.x, plot.y]).dropna()
+            if len(points):
+                x, y = points[plot.x], points[plot.y]
+                axes.plot(x, y, marker=".", color=f"C{color}", label=name if number == 0 else None, alpha=0.7)
+                axes.scatter(x[:1], y[:1], facecolors="none", edgecolors=f"C{color}", s=60)
+    axes.set(xlabel=plot.x, ylabel=plot.y)
+    return figure if axes.lines else None
+
+
+def cosines(plot: Plot, series: Series) -> Figure | None:
+    """A column for each series (its first run that has them), a row for each bucket of gold scores."""
+    stored = {name: [pairs for run in runs if (pairs := stored_cosines(run, plot))] for name, runs in series.items()}
+    columns = {name: of[0] for name, of in stored.items() if of}
+    return cosine_histograms(columns, plot.edges, f"cosine ({plot.split})") if columns else None
+
+
+def stored_cosines(run: Run, plot: Plot) -> list[list[float]]:
+    """[cosines, gold scores] of the finished run's pairs; [] if it has none."""
+    file = run.folder / "plots" / "cosines_after.json"
+    stored = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    return stored.get(plot.evaluator, {}).get(plot.split, [])
+
+
+def distribution(plot: Plot, series: Series) -> Figure | None:
+    """Boxes of quartiles and every score; x is a choice, not a scale."""
+    figure, axes = new()
+    boxes: dict[str, list[float]] = {}
+    for name, runs in series.items():
+        groups = grouped((run for run in runs if plot.y in run.metrics), plot.x)
+        for value in sorted(groups, key=lambda value: (not isinstance(plain(value), float), plain(value))):
+            boxes[f"{name}\n{value}" if name else value] = [run.metrics[plot.y] for run in groups[value]]
+    if not boxes:
+        return None
+    axes.boxplot(list(boxes.values()), tick_labels=list(boxes), showfliers=False)
+    for place, scores in enumerate(boxes.values(), 1):
+        axes.plot([place] * len(scores), scores, "o", alpha=0.5, color="C0", markersize=4)
+    of = plot.series if isinstance(plot.series, str) else ""
+    axes.set(xlabel=", ".join(filter(None, (of, plot.x))), ylabel=plot.y)
+    return figure
+
+
+DRAW: dict[str, Callable[[Plot, Series], Figure | None]] = {
+    "curve": curve,
+    "heat": heat,
+    "scatter": scatter,
+    "path": path,
+    "cosines": cosines,
+    "distribution": distribution,
+}
+
+
+def name_axes(axes: Axes, plot: Plot, printed: PublishedFigure | None) -> None:
+    """Words and units above the names that the command line has."""
+    if printed and plot.kind == "curve":
+        axes.set_xlabel(f"{printed.x}\n{axes.get_xlabel()}")
+    if unit := nature(plot.x).unit:
+        axes.set_xlabel(f"{unit}\n{axes.get_xlabel()}")
+    if unit := nature(plot.y).unit:
+        axes.set_ylabel(f"{unit}\n{axes.get_ylabel()}")
+
+
+def add_legend(figure: Figure, axes: Axes, title: str) -> None:
+    """The names of what was drawn, if anything has one."""
+    names = axes.get_legend_handles_labels()[1]
+    if len(names) > INSIDE:
+        figure.set_figwidth(figure.get_figwidth() + 3)
+        figure.legend(title=title, loc="outside right upper", fontsize=7, title_fontsize=7)
+    elif names:
+        axes.legend(title=title, fontsize=7, title_fontsize=7, handlelength=3.5)
+
+
+def legend_title(plot: Plot, axes: Axes) -> str:
+    """What the series are of, and what the marks mean."""
+    if plot.kind == "scatter":
+        stars = any(line.get_marker() == "*" for line in axes.lines)
+        return "dots: ours, stars: the paper's" if stars else ""
+    if plot.kind == "path":
+        return "a ring: where training starts"
+    return plot.series if isinstance(plot.series, str) else ""
 
 
 def add_numbered(axes: Axes, printed: PublishedFigure, ours: list[str]) -> None:

@@ -34,12 +34,6 @@ def probability(p: float | None) -> str:
     return "<.0001" if p < 1e-4 else f"{p:.4f}".lstrip("0")
 
 
-def block_starts(table: pd.DataFrame) -> list[int]:
-    """The lines with whose first cell a block begins, e.g. a row of the paper and its facts."""
-    first = table.iloc[:, 0]
-    return [place for place, is_new in enumerate((first != "") & (first != first.shift())) if is_new]
-
-
 def to_markdown(table: pd.DataFrame) -> str:
     """A Markdown table; a line break in a cell becomes a space."""
     lines = [list(table.columns), ["---"] * len(table.columns), *table.to_numpy().tolist()]
@@ -63,27 +57,8 @@ LATEX = str.maketrans(
 
 def to_latex(table: pd.DataFrame, title: str, notes: Sequence[str], words: int) -> str:
     """A booktabs table, to be \\input, whose first columns are words, with the notes as comments."""
-
-    def line(cells: Sequence[str]) -> str:
-        return " & ".join(cell.translate(LATEX) for cell in cells) + r" \\"
-
-    starts = block_starts(table)
-    lines = [("\\midrule\n" if n in starts else "") + line(cells) for n, cells in enumerate(table.to_numpy().tolist())]
+    escaped = table.map(lambda cell: cell.translate(LATEX)).set_axis([name.translate(LATEX) for name in table], axis=1)
     columns = "l" * words + "r" * (len(table.columns) - words)
-    return "\n".join(
-        [
-            r"% needs \usepackage{booktabs}",
-            r"\begin{table}",
-            r"\centering",
-            rf"\begin{{tabular}}{{{columns}}}",
-            r"\toprule",
-            line(list(table.columns)),
-            *lines,
-            r"\bottomrule",
-            r"\end{tabular}",
-            rf"\caption{{{title.translate(LATEX)}}}",
-            *(f"% {' '.join(note.splitlines())}" for note in notes),
-            r"\end{table}",
-            "",
-        ]
-    )
+    latex = escaped.to_latex(index=False, escape=False, column_format=columns, caption=title.translate(LATEX))
+    comments = [r"needs \usepackage{booktabs}", *(" ".join(note.splitlines()) for note in notes)]
+    return "".join(f"% {comment}\n" for comment in comments) + latex

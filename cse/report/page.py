@@ -21,25 +21,8 @@ from cse.report import findings, layout
 from cse.report.comparison import Comparison, command_of
 from cse.report.findings import Finding
 from cse.report.frame import brief
-from cse.report.markup import PLUS_MINUS, TIED, block_starts
 from cse.report.table import Table
 from cse.report.terminal import COLOURS
-from cse.report.verdicts import OTHER_SETTING, PUBLISHED_ONLY
-
-MARKS = {  # what may stand in a table: what it means
-    PLUS_MINUS: "the sample standard deviation over (n) seeds",
-    TIED: "the best of our rows in a column, and those that cannot be told apart from it",
-    "*": "a printed number that the paper's text garbles; how it was read stands below the table",
-    "interval": "where the difference lies, in brackets",
-    "PASS": "the means agree within the tolerance",
-    "WITHIN SEED NOISE": "the printed number lies where further runs of ours would be expected",
-    "DIFFERS": "it lies further off than seeds explain",
-    "ONE SEED": "one run alone, and nothing tells how seeds vary",
-    OTHER_SETTING: "our runs are not the paper's experiment (how, is named below the table), so the numbers are not "
-    "compared",
-    PUBLISHED_ONLY: "another group's model, which is not run here",
-}
-
 
 PLOTLY = {"responsive": True, "displaylogo": False}
 
@@ -88,36 +71,12 @@ def sweep_page(report: Report) -> str:
         .render(
             title=report.title,
             subtitle=report.subtitle,
-            tables=[
-                {
-                    "title": table.printed.title,
-                    "text": lines(text),
-                    "remarks": layout.remarks(table),
-                    "marks": marks(text),
-                }
-                for table in report.tables
-                for text in [layout.text_table(table)]
-            ],
-            claims=lines(findings.text_table(report.findings)) if report.findings else None,
-            pictures=[
-                {"name": one.name, "image": encoded(one.path), "why_not": one.why_not, "claims": one.claims}
-                for one in report.pictures
-            ],
-            runs=lines(provenance(report.runs)),
+            tables=[(table, layout.text_table(table), layout.remarks(table)) for table in report.tables],
+            claims=findings.text_table(report.findings) if report.findings else None,
+            pictures=[(one, encoded(one.path)) for one in report.pictures],
+            runs=provenance(report.runs),
         )
     )
-
-
-def lines(table: pd.DataFrame) -> dict[str, object]:
-    """A table of text, for the templates."""
-    return {"header": list(table.columns), "lines": table.to_numpy().tolist(), "starts": block_starts(table)}
-
-
-def marks(table: pd.DataFrame) -> dict[str, str]:
-    """The marks and words that stand in a table, with their meanings."""
-    cells = {*table.columns, *table.to_numpy().ravel()}
-    signs = "".join(cells)
-    return {mark: meaning for mark, meaning in MARKS.items() if (mark in cells if mark[0].isalpha() else mark in signs)}
 
 
 def encoded(path: Path | None) -> str:

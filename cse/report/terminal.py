@@ -1,7 +1,6 @@
 """A report on the terminal."""
 
 import sys
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -10,7 +9,6 @@ from cse.report import findings
 from cse.report.comparison import Comparison
 from cse.report.findings import Finding
 from cse.report.layout import remarks, text_table
-from cse.report.markup import block_starts
 from cse.report.table import Table
 from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_RUN, NOT_SEEN, OTHER_SETTING, PUBLISHED_ONLY
 
@@ -56,43 +54,17 @@ def show(tables: list[Table], console: "Console") -> None:
 def show_table(table: pd.DataFrame, console: "Console", fixed: int = 2) -> None:
     """A table whose cells are never cut: what is wider than a terminal goes on below, after the first columns again.
 
-    fixed: how many columns are text and stand before every part; the rest are numbers. Where nobody watches (a pipe, a
-    file), a line is as long as it has to be.
+    fixed: how many columns stand before every part. Where nobody watches (a pipe, a file), a line is as long as it has
+    to be.
     """
-    from rich.cells import cell_len
     from rich.text import Text
 
-    header, lines, starts = list(table.columns), table.to_numpy().tolist(), block_starts(table)
-    widths = [max(map(cell_len, cells)) for cells in zip(header, *lines, strict=True)]
-
-    def line(cells: list[str], columns: list[int], is_header: bool = False) -> Text:
-        parts: list[tuple[str, str]] = []
-        for number in columns:
-            space = " " * (widths[number] - cell_len(cells[number]))
-            text = cells[number] + space if number < fixed else space + cells[number]
-            parts.append((text + "  ", "bold" if is_header else COLOURS.get(cells[number], "")))
-        whole_line = Text.assemble(*parts)
-        whole_line.rstrip()
-        return whole_line
-
-    for columns in split(widths, fixed, console.width if console.is_terminal else None):
-        console.print(line(header, columns, is_header=True), soft_wrap=True)
-        for number, cells in enumerate(lines):
-            if number and number in starts and len(starts) < len(lines):
-                console.print()
-            console.print(line(cells, columns), soft_wrap=True)
-
-
-def split(widths: list[int], fixed: int, width: int | None) -> Iterator[list[int]]:
-    """The columns of each table that columns of these widths need in `width` characters; None: all of them in one."""
-    first = list(range(fixed))
-    part: list[int] = []
-    for number in range(fixed, len(widths)):
-        if part and width is not None and sum(widths[one] + 2 for one in [*first, *part, number]) > width + 2:
-            yield [*first, *part]
-            part = []
-        part.append(number)
-    yield [*first, *part]
+    names = [name or None for name in table.columns[:fixed]]
+    lines = table.iloc[:, fixed:].set_axis(pd.MultiIndex.from_arrays(table.iloc[:, :fixed].T.to_numpy(), names=names))
+    text = Text(lines.to_string(line_width=console.width if console.is_terminal else None, sparsify=False))
+    for verdict, colour in COLOURS.items():
+        text.highlight_words([verdict], colour)
+    console.print(text, soft_wrap=True)
 
 
 def show_claims(results: list[Finding], console: "Console") -> None:

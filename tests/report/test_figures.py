@@ -6,7 +6,7 @@ import yaml
 
 from cse.errors import UserError
 from cse.record.runs import read_runs
-from cse.report import drawing, figures, plot
+from cse.report import figures, plot
 from cse.report.spec import parse
 
 
@@ -52,16 +52,9 @@ def test_score_against_lambda_maximum_and_quartile(grid):
 
 
 def test_bins_hold_what_lies_in_them():
-    middles = drawing.middle_of_bin([1.0, 2.0, 9.0, 10.0, 95.0, 100.0], 2, log=True)
+    middles = figures.middle_of_bin([1.0, 2.0, 9.0, 10.0, 95.0, 100.0], 2, log=True)
     assert np.allclose(middles, [10**0.5] * 3 + [10**1.5] * 3)
-    assert drawing.middle_of_bin([0.0, 4.0, 6.0, 10.0], 2, log=False) == [2.5, 2.5, 7.5, 7.5]
-
-
-def test_at_each_x_by_hand():
-    pairs = [(1.0, 70.0), (1.0, 72.0), (2.0, 80.0)]
-    assert drawing.at_each_x(pairs, "mean", None, False) == [(1.0, 71.0, pytest.approx(2**0.5)), (2.0, 80.0, 0.0)]
-    assert drawing.at_each_x(pairs, "max", None, False)[0][:2] == (1.0, 72.0)
-    assert drawing.at_each_x([], "max", 3, True) == []
+    assert figures.middle_of_bin([0.0, 4.0, 6.0, 10.0], 2, log=False) == [2.5, 2.5, 7.5, 7.5]
 
 
 def test_nli_size_with_the_papers_point_and_line(leave, tmp_path):
