@@ -49,33 +49,23 @@ def deviations(setting: Where, runs: list[Run]) -> list[str]:
     One line for what all of them differ in, and one for each group of runs that differ alike, the largest first.
     """
     unique = list({run.folder: run for run in runs}.values())
-    of_paper: dict[str, set[int]] = defaultdict(set)  # a difference: the runs that have it, by their place in `unique`
-    of_sweep: dict[str, set[int]] = defaultdict(set)
+    places: dict[str, list[int]] = defaultdict(list)  # by difference: the runs that have it, by their place in `unique`
     for place, run in enumerate(unique):
-        from_paper = _from_paper(run, setting)
-        for words, value in from_paper.items():
-            of_paper[f"{words} (paper: {value})"].add(place)
-        for words in set(run.departures) - set(from_paper):
-            of_sweep[words].add(place)
+        of_paper = {
+            f"{key}={written(run.get(key))}": f"(paper: {written(value)})"
+            for key, value in setting.items()
+            if not same(run.get(key), value)
+        }
+        for words in {*of_paper, *run.departures}:
+            places[f"{words} {of_paper.get(words, '(not in the sweep)')}"].append(place)
+    groups: dict[tuple[int, ...], list[str]] = defaultdict(list)
+    for words in sorted(places):
+        groups[tuple(places[words])].append(words)
     lines = []
-    for group in sorted({frozenset(places) for places in (*of_paper.values(), *of_sweep.values())}, key=_large_first):
-        ours, others = (", ".join(sorted(w for w in found if found[w] == group)) for found in (of_paper, of_sweep))
-        told = "; ".join(filter(None, (ours, f"{others} (not in the sweep)" if others else "")))
-        lines.append(told if len(group) == len(unique) else f"{len(group)} of {len(unique)} runs: {told}")
+    for group in sorted(groups, key=lambda group: (-len(group), group)):
+        share = "" if len(group) == len(unique) else f"{len(group)} of {len(unique)} runs: "
+        lines.append(share + ", ".join(groups[group]))
     return lines
-
-
-def _large_first(places: frozenset[int]) -> tuple[int, list[int]]:
-    return -len(places), sorted(places)
-
-
-def _from_paper(run: Run, setting: Where) -> dict[str, str]:
-    """{KEY=VALUE: the paper's value} where the run has another."""
-    return {
-        f"{key}={written(run.get(key))}": written(value)
-        for key, value in setting.items()
-        if not same(run.get(key), value)
-    }
 
 
 SCORING = ("torch", "transformers", "numpy", "scipy", "scikit-learn", "mteb")  # versions that may change a score

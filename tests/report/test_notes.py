@@ -49,7 +49,7 @@ def test_what_all_runs_depart_in_is_one_line(leave, tmp_path):
     small = ("scale=laptop", "scale.trainer.max_steps=6")
     runs = [replace(run, departures=small) for run in read_runs([tmp_path / "runs"])]
     assert deviations({"model": "bert", "objective.m": 3}, [*runs, *runs]) == [
-        "model=minilm (paper: bert); scale.trainer.max_steps=6, scale=laptop (not in the sweep)",
+        "model=minilm (paper: bert), scale.trainer.max_steps=6 (not in the sweep), scale=laptop (not in the sweep)",
         "2 of 3 runs: objective.m=2 (paper: 3)",
     ]
 
@@ -60,7 +60,7 @@ def test_a_line_of_some_runs_holds_only_what_the_same_runs_depart_in(leave, tmp_
     departures = [("a=1", "b=2"), ("a=1", "b=2", "c=3"), ("c=3",)]
     runs = [replace(run, departures=own) for run, own in zip(read_runs([tmp_path / "runs"]), departures, strict=True)]
     assert deviations({}, runs) == [
-        "2 of 3 runs: a=1, b=2 (not in the sweep)",
+        "2 of 3 runs: a=1 (not in the sweep), b=2 (not in the sweep)",
         "2 of 3 runs: c=3 (not in the sweep)",
     ]
 

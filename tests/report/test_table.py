@@ -1,5 +1,6 @@
 """Tables of invented runs whose right answer is known, over the papers' real tables."""
 
+import json
 import math
 import shutil
 from dataclasses import replace
@@ -8,11 +9,13 @@ import pytest
 from made_up_tables import TABLE3, built, spec_of, values
 from scipy import stats
 
-from cse.record.runs import read_runs
+from cse.record.runs import grouped, read_runs
 from cse.report import layout
+from cse.report.cells import Cell
+from cse.report.published import Published
 from cse.report.statistics import Intervals
-from cse.report.table import build
-from cse.report.verdicts import NOT_RUN, OTHER_SETTING
+from cse.report.table import Table, build, survey
+from cse.report.verdicts import NOT_RUN, OTHER_SETTING, mark_ties
 
 SIMCSE, VISUAL = [75.1, 76.9, 75.2, 74.9, 76.6], [77.0, 76.5, 77.4, 76.6, 77.3]
 
@@ -170,3 +173,99 @@ def test_runs_that_differ_in_more_than_their_seed_are_said_to(table3, tmp_path):
     table3("visualcse_bert", 7, 77.0, **{"trainer.lr": 1e-5})
     table = built(TABLE3, tmp_path)
     assert "VisualCSE-BERT-base, Avg.: joins runs that differ in trainer.lr" in table.notes
+
+
+def test_a_survey_of_runs_of_no_table(leave, tmp_path):
+    for seed in (1, 2):
+        for k in (32, 64):
+            leave(
+                f"{k}-{seed}",
+                {"seed": seed, "objective.k": k},
+                {"test/sts/average": k + seed, "dev/stsb/spearman": 1.0},
+            )
+    leave("lost", {"seed": 3, "objective.k": 32}, status="failed")
+    runs = read_runs([tmp_path / "runs"])
+    test, dev = survey(runs, [], "seed", [], 0.95)
+    assert (test.printed.split, dev.printed.split) == ("test", "dev")
+    assert {row: list(cells["sts/average"].values.values()) for row, cells in test.cells.items()} == {
+        "k=32": [33.0, 34.0],
+        "k=64": [65.0, 66.0],
+    }
+    assert test.absent == ["lost: failed"]
+    assert [table.printed.split for table in survey(runs, ["dev/*"], "seed", [], 0.95)] == ["dev"]
+
+
+def test_what_models_found_stands_side_by_side(leave, tmp_path):
+    """NonLing-CSE's Table C.1 of any runs, also where they were asked other things."""
+    asked = {"a": {"dog": [[0.9, "a dog"], [0.8, "dogs"]], "cat": [[0.7, "a cat"]]}, "b": {"dog": [[0.6, "a hog"]]}}
+    for name, top in asked.items():
+        file = leave(name, {"checkpoint": name}, {"test/retrieval/recall@1": 1.0}) / "results.json"
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"data": {"retrieval": {"top": top}}}))
+    leave("c", {"checkpoint": "c"}, {"test/retrieval/recall@1": 1.0})
+    (table,) = survey(read_runs([tmp_path / "runs"]), [], "seed", [], 0.95)
+    assert table.notes == [
+        "dog, nearest #1: checkpoint=a: a dog | checkpoint=b: a hog",
+        "dog, nearest #2: checkpoint=a: dogs",
+        "cat, nearest #1: checkpoint=a: a cat",
+    ]
+
+
+@pytest.fixture
+def table_of(leave, tmp_path):
+    """table_of(metric, {row: values by seed}) -> a table of one column."""
+
+    def make(metric, rows):
+        cells = {}
+        for row, scores in rows.items():
+            for seed, value in enumerate(scores):
+                leave(f"{row}/{seed}", {"seed": seed}, {metric: value})
+            runs = read_runs([tmp_path / "runs" / row])
+            cells[row] = {
+                "Avg.": Cell(
+                    row,
+                    "Avg.",
+                    None,
+                    seeds=grouped(runs, "seed"),
+                    metric=metric,
+                    values={str(n): one for n, one in enumerate(scores)},
+                )
+            }
+        table = Table(Published("A table", "test", ["Avg."]), cells)
+        mark_ties(table.all_cells, 0.95)
+        return table
+
+    return make
+
+
+def tied(table):
+    return [cell.row for cell in table.all_cells if cell.tied]
+
+
+def test_the_best_and_what_seeds_cannot_tell_from_it(table_of):
+    table = table_of(
+        "test/sts/average", {"a": (76.1, 76.3, 76.0), "b": (76.2, 76.1, 76.1), "c": (70.1, 70.4, 70.0), "d": (60.0,)}
+    )
+    assert tied(table) == ["a", "b", "d"]  # of one run nothing tells how its seeds vary
+    assert layout.text_table(table)["ours"].tolist() == [
+        "76.13 ± 0.15 (3) ≈", "76.13 ± 0.06 (3) ≈", "70.17 ± 0.21 (3)", "60.00 ≈",
+    ]  # fmt: skip
+    assert "≈: the best of ours in its column, or not told apart from it." in layout.remarks(table)
+    assert layout.cells_frame([table])["tied_with_best"].tolist() == ["True", "True", "False", "True"]
+
+
+def test_ties_are_corrected_over_the_column(table_of):
+    """Alone b would differ from the best (p .039); among three that are compared with it, it ties (Holm: .078)."""
+    rows = {"a": (76.0, 76.2, 76.1), "b": (75.6, 75.9, 75.5), "c": (75.9, 76.3, 75.8), "d": (60.1, 60.2, 60.3)}
+    p = [stats.ttest_rel(rows["a"], rows[name]).pvalue for name in "bcd"]
+    assert p[2] < p[0] < 0.05 <= min(2 * p[0], p[1])
+    assert tied(table_of("test/sts/average", rows)) == ["a", "b", "c"]
+    assert tied(table_of("dev/stsb/spearman", {f"alone {name}": rows[name] for name in "ab"})) == ["alone a"]
+
+
+def test_the_least_is_best_where_less_is_better(table_of):
+    table = table_of("test/geometry/uniformity", {"a": (-2.1, -2.2, -2.1), "b": (-1.1, -1.0, -1.2)})
+    assert tied(table) == ["a"]
+
+
+def test_one_row_has_nothing_to_tie_with(table_of):
+    assert tied(table_of("test/sts/average", {"a": (76.1, 76.3)})) == []

@@ -7,12 +7,14 @@ import pytest
 from made_up_tables import spec_of
 from scipy import stats
 
+from cse.cli.reporting import settings
 from cse.config.groups import choices
 from cse.errors import UserError
 from cse.record.runs import read_runs
 from cse.report import findings, published, statistics
 from cse.report.spec import parse, scored_by
 from cse.report.statistics import Intervals
+from cse.report.sweep import of_sweep as report_of
 from cse.report.table import build
 from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_RUN, NOT_SEEN
 from cse.sweep import jobs
@@ -229,3 +231,83 @@ def test_no_score_stands_for_geometry():
     assert told == ["dev/demo/average"] * 3 + ["test/geometry/mean_cosine"] * 2
     spec, _ = of_sweep("noncontrastive/table2")
     assert list(scored_by(spec, "dev/demo/average").columns) == ["Avg."]
+
+
+SPEARMAN = "dev/stsb/spearman"
+
+
+@pytest.fixture
+def figure(leave, tmp_path):
+    """figure(*(case, rate, score)) -> the findings of noncontrastive/figure1, over Barlow Twins' runs."""
+
+    def make(*runs):
+        for case, rate, score in runs:
+            config = {"case": case, "seed": 0, "objective.lambd": 0.005, "trainer.lr": rate}
+            leave(f"{case}-{rate}", config, {SPEARMAN: score}, choices={"objective": "barlow", "model": "bert"})
+        folder = tmp_path / "runs"
+        report = report_of(settings(["sweep=noncontrastive/figure1", f"runs={folder}"]), [folder], tmp_path)
+        return report.findings
+
+    return make
+
+
+def test_what_was_tried_on_one_side_alone_does_not_speak_for_it(figure):
+    """EDA, 20 points worse, ran at the middle rate only: the rates differ by a point, over dropout's runs."""
+    smallest, _ = figure(("dropout_0.05", 1e-5, 79.0), ("dropout_0.05", 2e-5, 80.0), ("eda_0.1", 2e-5, 60.0))
+    assert smallest.found.effect == pytest.approx(1.0)
+
+
+def test_sides_without_a_setting_in_common_are_not_compared(figure):
+    smallest, _ = figure(("dropout_0.05", 1e-5, 79.0), ("eda_0.1", 2e-5, 60.0))
+    assert smallest.verdict_text == NOT_RUN
+    assert "the same case, model, objective.lambd" in smallest.missing
+
+
+PARTIAL = """
+paper: nonling
+table: table1
+rows:
+  SimCSE-BERT-base: {case: simcse_bert}
+  VisualCSE-BERT-base: {case: visual_bert}
+  SimCSE-RoBERTa-base: {case: simcse_roberta}
+  VisualCSE-RoBERTa-base: {case: visual_roberta}
+columns: {STS12: test/sts/STS12/spearman, Avg.: test/sts/average}
+claims:
+  - says: on both encoders
+    source: here
+    more: {row: &ours [VisualCSE-BERT-base, VisualCSE-RoBERTa-base], column: Avg.}
+    than: {row: &theirs [SimCSE-BERT-base, SimCSE-RoBERTa-base], column: Avg.}
+  - {says: on STS12, source: here, more: {row: *ours, column: STS12}, than: {row: *theirs, column: STS12}}
+  - says: at each rate
+    source: here
+    more: {where: {case: visual_bert}, metric: test/sts/average}
+    than: {where: {case: simcse_bert}, metric: test/sts/average}
+    at: trainer.lr
+  - {says: it rises, source: here, rises: {where: {case: simcse_bert}, metric: test/sts/average}, along: trainer.lr}
+"""
+
+
+def test_a_verdict_says_what_it_does_not_rest_on(leave, tmp_path):
+    """RoBERTa was not run, STS12 not scored, and one rate is there on one side alone."""
+    for seed in range(3):
+        for case, lr, score in (("simcse_bert", 1e-5, 70), ("visual_bert", 1e-5, 75), ("visual_bert", 3e-5, 76)):
+            config = {"case": case, "seed": seed, "trainer.lr": lr}
+            leave(f"{case}-{lr}-{seed}", config, {"test/sts/average": score + seed * score / 1000})
+    spec, printed = spec_of(PARTIAL)
+    runs = read_runs([tmp_path / "runs"])
+    table = build(spec, printed, runs, [], Intervals(0.95, "t"))
+    found = findings.judged(spec.claims, spec, table, runs, 0.95)
+    both, sts12, rates, rises = found
+    assert both.verdict_text == "HOLDS (1 of 2 parts)"
+    assert both.missing == "runs of VisualCSE-RoBERTa-base, SimCSE-RoBERTa-base"
+    assert sts12.verdict_text == NOT_RUN
+    assert sts12.missing == "runs of VisualCSE-RoBERTa-base, SimCSE-RoBERTa-base; scores: STS12"
+    assert findings.facts(sts12)["n"] == ""
+    assert rates.verdict_text == "HOLDS (1 of 2 parts)"
+    assert rates.missing == "runs of case=simcse_bert, trainer.lr=3e-05"
+    assert rises.missing == "three points, at two values or more"
+    other = scored_by(spec, "test/sts/average")  # has no STS12 at all
+    table = build(other, printed, runs, [], Intervals(0.95, "t"))
+    assert findings.judged(spec.claims, other, table, runs, 0.95)[1] == sts12
+    for text in (findings.findings_frame(found).to_csv(), findings.section(found)):
+        assert "HOLDS (1 of 2 parts)" in text and "runs of case=simcse_bert" in text  # noqa: PT018
