@@ -38,6 +38,11 @@ def first_line(error: BaseException) -> str:
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
+def in_short(error: BaseException) -> str:
+    """A library's error on one line: its kind, and its first 300 characters."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}".removesuffix(": ")
+
+
 class RunError(Exception):
     """A run that started well and cannot go on (NaN, collapse, a full disk). Exit code 1."""
 

@@ -16,12 +16,11 @@ from safetensors import safe_open
 from torch.nn.functional import pad
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from cse.errors import MissingResource, RunError, UserError
+from cse.errors import MissingResource, RunError, UserError, in_short
 
 log = logging.getLogger(__name__)
 
 MAX_NAMES = 3  # in a message
-MAX_REASON = 300  # characters of a library's error
 TOKENS, PADDED = 5, 12  # of the text, and of the row that it is tried in: no library's chunk divides the first
 TOLERANCE = 1e-2  # of a vector's length; rounding is a thousandth of this in float32
 BUFFERS = re.compile(r"(position_ids|token_type_ids|inv_freq)$")  # computed values that older transformers saved
@@ -127,11 +126,6 @@ def check_forward(name: str, backbone: PreTrainedModel) -> None:
             "model.name=%s: padding changes the vectors of %s (here by %.0f %%): scores depend on the batches",
             *(name, config.model_type, 100 * change),
         )
-
-
-def in_short(error: BaseException) -> str:
-    """A library's error on one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:MAX_REASON]
 
 
 def some(names: list[str]) -> str:

@@ -10,6 +10,7 @@ from queue import SimpleQueue
 from typing import Protocol
 
 from cse.dotted import Json
+from cse.errors import in_short
 from cse.record.events import Jsonl
 from cse.tracking.about import About
 
@@ -126,5 +127,4 @@ class Trackers:
 
 def warn(name: str, what: str, error: Exception) -> None:
     """One line of the log: the tracker, what it could not do, and why."""
-    reason = f"{type(error).__name__}: {' '.join(str(error).split())}".removesuffix(": ")
-    log.warning("%s %s (%s); the run goes on, and metrics.jsonl has everything", name, what, reason)
+    log.warning("%s %s (%s); the run goes on, and metrics.jsonl has everything", name, what, in_short(error))

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from cse.dotted import Config, Json
+from cse.errors import in_short
 from cse.eval.score import nature
 from cse.files import read_json, write_json
 from cse.ranges import Name, Positive
@@ -68,12 +69,8 @@ class Wandb:
         own = {"id": id or secrets.token_hex(4), "project": project, "entity": entity}
         self.identity: Json = own | {"sweep_id": os.environ.get("WANDB_SWEEP_ID")}
         if resume_step is not None:
-            self.identity = read_json(self.kept) or self.identity
-            for event in read_events(self.folder / "metrics.jsonl"):
-                self._keep_best(event)
-        # into the run's folder, not the user's home; W&B's service reads this once, when it starts
-        for variable, place in (("WANDB_CACHE_DIR", "cache"), ("WANDB_DATA_DIR", "staging")):
-            os.environ.setdefault(variable, str(self.folder.resolve() / "wandb" / place))
+            self._go_on()
+        set_cache_folders(self.folder)  # before W&B's service starts, which reads it once
         wandb.setup(wandb.Settings(silent=True))
         self.start: Config = dict(
             group=group,
@@ -97,6 +94,12 @@ class Wandb:
         if mode != "disabled":
             log.info("%-10s %s", "W&B", self.where)
 
+    def _go_on(self) -> None:
+        """Take up the W&B run of this folder, and the best of its dev scores."""
+        self.identity = read_json(self.kept) or self.identity
+        for event in read_events(self.folder / "metrics.jsonl"):
+            self._keep_best(event)
+
     def _start_online(self) -> Any:
         """The run, offline where it cannot be online, with a warning that says why."""
         why = "no API key: `wandb login` stores one"  # in a terminal W&B would ask for one, and wait
@@ -104,7 +107,7 @@ class Wandb:
             try:
                 return self._start("online")
             except Exception as error:  # a refused key, a proxy's page, a timeout: W&B has no common base for these
-                why = f"{type(error).__name__}: {' '.join(str(error).split())}"
+                why = in_short(error)
                 # W&B's service holds on to the one that failed
                 self.identity |= {"id": secrets.token_hex(4), "sweep_id": None}
         log.warning("W&B is offline (%s)", why)
@@ -207,3 +210,9 @@ def config_of(about: About) -> Config:
     settings = {key: value for key, value in about.config.items() if key not in ("choices", "seed")}
     known = {**about.choices, "seed": about.config.get("seed"), "commit": about.commit}
     return {**known, "versions": about.versions, "settings": settings}
+
+
+def set_cache_folders(folder: Path) -> None:
+    """Put W&B's cache and its staging area into the run's folder, unless the user has set them."""
+    for variable, place in (("WANDB_CACHE_DIR", "cache"), ("WANDB_DATA_DIR", "staging")):
+        os.environ.setdefault(variable, str(folder.resolve() / "wandb" / place))

@@ -6,19 +6,21 @@ no pickle is read from a user's folder, and a kill at any moment leaves the old 
 
 import json
 import random
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 from torch.optim import Optimizer
 from typing_extensions import TypedDict
 
-from cse.errors import UserError
+from cse.errors import UserError, in_short
 from cse.files import remove_leftovers, replaced_file
 from cse.types import Json
 
@@ -78,56 +80,52 @@ def unshared(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def read(folder: Path) -> tuple[dict[str, Tensor], Json]:
     """(tensors, about) of last/. Raises UserError for a damaged file."""
-    path = folder / FILE
+    with explaining(folder), safe_open(folder / FILE, "pt") as file:
+        tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+        return tensors, dict(json.loads(file.metadata()["about"]))
+
+
+@contextmanager
+def explaining(folder: Path) -> Iterator[None]:
+    """Make one UserError of what reading a checkpoint raises where it is damaged, or another experiment's."""
     try:
-        with safe_open(path, "pt") as file:
-            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
-            return tensors, dict(json.loads(file.metadata()["about"]))
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError, RecursionError) as error:
-        raise damaged(path, error) from error
-
-
-def damaged(path: Path, why: object) -> UserError:
-    """The error for a checkpoint that cannot be resumed."""
-    reason = " ".join(str(why).split())
-    return UserError(f"the checkpoint {path} is damaged ({reason}): delete it to start anew, or take a copy")
+        yield
+    except torch.OutOfMemoryError:
+        raise
+    except (SafetensorError, OSError, RuntimeError, LookupError, TypeError, ValueError) as error:
+        raise UserError(
+            f"the checkpoint {folder / FILE} is damaged or another experiment's ({in_short(error)}): take a copy, or "
+            "delete it to start anew"
+        ) from error
 
 
 def check_about(about: Json, folder: Path) -> None:
     """Raise UserError where `last/` lacks something that a run needs to resume."""
-    try:
+    with explaining(folder):
         TypeAdapter(About).validate_python(about)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise damaged(folder / FILE, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
 
 
 def restore(
-    tensors: dict[str, Tensor], modules: dict[str, nn.Module], optimizers: dict[str, Optimizer], path: Path
+    tensors: dict[str, Tensor], modules: dict[str, nn.Module], optimizers: dict[str, Optimizer], folder: Path
 ) -> None:
     """Put saved tensors back into modules and optimizers. Raises UserError if they are another experiment's or damaged.
 
-    path: the run's folder, for messages.
+    folder: the run's, for messages.
     """
-    for name, module in modules.items():
-        frozen = frozen_names(module)
-        state = {key: value for key, value in module.state_dict().items() if key in frozen}
-        try:
+    with explaining(folder):
+        for name, module in modules.items():
+            frozen = frozen_names(module)
+            state = {key: value for key, value in module.state_dict().items() if key in frozen}
             module.load_state_dict(state | _under(tensors, name))
-        except RuntimeError as error:
-            reason = str(error).splitlines()[-1].strip()
-            raise UserError(f"the checkpoint in {path} is of another experiment ({name}: {reason})") from error
-    for name, optimizer in optimizers.items():
-        owned = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-        moments: dict[int, dict[str, Tensor]] = {}
-        for key, value in _under(tensors, name).items():
-            index, _, field = key.partition("/")
-            moments.setdefault(int(index), {})[field] = value
-        for number, state_of in moments.items():
-            for field, value in state_of.items():
-                if number >= len(owned) or (value.dim() and value.shape != owned[number].shape):
-                    raise damaged(path / FILE, f"{name}/{number}/{field} has the shape {tuple(value.shape)}")
-        optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
+        for name, optimizer in optimizers.items():
+            owned = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+            moments: dict[int, dict[str, Tensor]] = {}
+            for key, value in _under(tensors, name).items():
+                index, _, field = key.partition("/")
+                if value.dim() and value.shape != owned[int(index)].shape:  # which AdamW does not look at
+                    raise ValueError(f"{name}/{key} has the shape {tuple(value.shape)}")
+                moments.setdefault(int(index), {})[field] = value
+            optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
 
 
 def frozen_names(module: nn.Module) -> set[str]:
@@ -171,17 +169,12 @@ def set_random_state(tensors: dict[str, Tensor], about: Json, rank: int) -> None
     mine = _under(tensors, f"random/{rank}")
     if not mine:
         raise UserError(f"this run was saved by {len(about['python_random'])} processes: resume it with as many")
-    try:
-        torch.set_rng_state(mine["torch"])
-        if "cuda" in mine and torch.cuda.is_available():
-            torch.cuda.set_rng_state(mine["cuda"])
-        (version, words, gauss), position, has_gauss, cached = about["python_random"][rank]
-        random.setstate((version, tuple(words), gauss))
-        np.random.set_state(("MT19937", mine["numpy"].numpy().astype(np.uint32), position, has_gauss, cached))
-    except (RuntimeError, ValueError, TypeError, LookupError) as error:
-        raise UserError(
-            f"the checkpoint's random states are damaged ({' '.join(str(error).split())}): delete last/ to start anew"
-        ) from error
+    torch.set_rng_state(mine["torch"])
+    if "cuda" in mine and torch.cuda.is_available():
+        torch.cuda.set_rng_state(mine["cuda"])
+    (version, words, gauss), position, has_gauss, cached = about["python_random"][rank]
+    random.setstate((version, tuple(words), gauss))
+    np.random.set_state(("MT19937", mine["numpy"].numpy().astype(np.uint32), position, has_gauss, cached))
 
 
 def _under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

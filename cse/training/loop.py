@@ -84,7 +84,8 @@ class Training:
         self.watch.restore(about.get("watch", self.watch.state()))
         if self.accelerator.scaler is not None and about.get("scaler"):  # fp16
             self.accelerator.scaler.load_state_dict(about["scaler"])
-        checkpoint.set_random_state(tensors, about, self.accelerator.process_index)
+        with checkpoint.explaining(self.folder):
+            checkpoint.set_random_state(tensors, about, self.accelerator.process_index)
         log.info("resuming %s at step %d of %d", self.folder, self.step, self.steps)
 
     def run(self, on_best: Callback, log: Callback, signals: Signals) -> Outcome:

@@ -9,7 +9,7 @@ import psutil
 import torch
 from omegaconf import DictConfig
 
-from cse.errors import RunError
+from cse.errors import RunError, in_short
 
 MESSAGES = ("out of memory", "DefaultCPUAllocator", "not enough memory")  # of torch, on a GPU and on a CPU
 
@@ -39,7 +39,7 @@ def explain_out_of_memory(cfg: DictConfig) -> Iterator[None]:
         trainer, checkpointing = cfg.trainer, str(cfg.model.gradient_checkpointing).lower()
         fewer = max(1, (trainer.chunk or trainer.batch_size) // 8)
         raise RunError(
-            f"out of memory ({' '.join(str(error).split())[:120]}): trainer.chunk={fewer} (now {trainer.chunk}) gives "
+            f"out of memory ({in_short(error)}): trainer.chunk={fewer} (now {trainer.chunk}) gives "
             "the same loss and gradient in the memory of so many rows; model.gradient_checkpointing=true (now "
             f"{checkpointing}) and a smaller trainer.max_length (now {trainer.max_length}) save more"
         ) from error

@@ -12,7 +12,7 @@ from cse.types import Batch, Encoded, Loss, Tokens, to_device
 Backward = Callable[[Tensor], None]
 
 WIDTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
-"""The widths, in tokens, that blocks are padded to where shapes have to repeat."""
+"""The widths, in tokens, that the longest row of a chunk is rounded up to before the chunk's rows are counted."""
 
 
 def width_of(longest: int) -> int:

@@ -16,16 +16,10 @@ def test_every_key_is_an_argument(model):
     assert {str(key) for key in node} - {"_target_"} == taken - {"dropout", "mlm"}
 
 
-@pytest.mark.parametrize(("model", "pooling", "prefix"), [
-    ("e5_base", "mean", "query: "), ("bge_base", "cls", None), ("modernbert", "mean", None),
-    ("modernbert_large", "mean", None),
-])  # fmt: skip
-def test_what_the_cards_say(model, pooling, prefix):
-    node = composed(f"model={model}", "data=text", "data.path=x").model
-    assert (node.pooling, node.prefix) == (pooling, prefix)
-
-
-def test_qwens_card_ends_its_prefix_with_the_query():
-    node = composed("model=qwen3_embedding", "data=text", "data.path=x").model
-    assert node.pooling == "last"
-    assert node.prefix.endswith("\nQuery:")
+def test_what_the_cards_say():
+    cards = {name: composed(f"model={name}", "data=text", "data.path=x").model for name in choices("model")}
+    assert (cards["e5_base"].pooling, cards["e5_base"].prefix) == ("mean", "query: ")
+    assert (cards["bge_base"].pooling, cards["bge_base"].prefix) == ("cls", None)
+    assert cards["modernbert"].pooling == cards["modernbert_large"].pooling == "mean"
+    assert cards["qwen3_embedding"].pooling == "last"
+    assert cards["qwen3_embedding"].prefix.endswith("\nQuery:")
