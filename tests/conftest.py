@@ -1,5 +1,6 @@
 """Small made-up worlds: encoders of two layers, sentences of nonsense words, a score set. No network, tmp_path only."""
 
+import functools
 import logging
 import os
 import random
@@ -106,33 +107,28 @@ def tiny_tokenizer():
     )  # fmt: skip
 
 
-def _save_tiny(folder: Path, tokenizer, model_class, config_class, positions: int) -> str:
-    torch.manual_seed(0)
-    config = config_class(
-        vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
-        max_position_embeddings=positions, pad_token_id=0, type_vocab_size=2, initializer_range=0.1,
-    )  # fmt: skip
-    model_class(config).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return str(folder)
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory, tiny_tokenizer) -> Callable[..., str]:
+    """A function from an architecture (tiny_encoders) and changes to the folder of a tiny encoder, written once."""
+    from tiny_encoders import save_tiny
+
+    @functools.cache
+    def folder(kind: str, **changes: int) -> str:
+        return save_tiny(tmp_path_factory.mktemp("tiny") / kind, kind, tiny_tokenizer, **changes)
+
+    return folder
 
 
 @pytest.fixture(scope="session")
-def tiny_bert(tmp_path_factory, tiny_tokenizer) -> str:
+def tiny_bert(tiny) -> str:
     """A folder with a BERT of 2 layers, width 32, with its language-model head."""
-    from transformers import BertConfig, BertForMaskedLM
-
-    return _save_tiny(tmp_path_factory.mktemp("tiny") / "bert", tiny_tokenizer, BertForMaskedLM, BertConfig, 64)
+    return tiny("bert", max_position_embeddings=64, type_vocab_size=2)
 
 
 @pytest.fixture(scope="session")
-def tiny_roberta(tmp_path_factory, tiny_tokenizer) -> str:
+def tiny_roberta(tiny) -> str:
     """The same as a RoBERTa, whose position table holds pad_token_id + 1 rows more than it uses."""
-    from transformers import RobertaConfig, RobertaForMaskedLM
-
-    return _save_tiny(
-        tmp_path_factory.mktemp("tiny") / "roberta", tiny_tokenizer, RobertaForMaskedLM, RobertaConfig, 65
-    )
+    return tiny("roberta", max_position_embeddings=65, type_vocab_size=2)
 
 
 @pytest.fixture
@@ -162,21 +158,6 @@ def toy_hub(tmp_path, monkeypatch):
     yield hub
     server.shutdown()
     server.server_close()
-
-
-@pytest.fixture(scope="session")
-def tiny(tmp_path_factory, tiny_tokenizer) -> Callable[[str], str]:
-    """A function from an architecture (tiny_encoders) to the folder of a tiny encoder, written once."""
-    from tiny_encoders import save_tiny
-
-    folders: dict[str, str] = {}
-
-    def folder(kind: str) -> str:
-        if kind not in folders:
-            folders[kind] = save_tiny(tmp_path_factory.mktemp("tiny") / kind, kind, tiny_tokenizer)
-        return folders[kind]
-
-    return folder
 
 
 @pytest.fixture(scope="session")

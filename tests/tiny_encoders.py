@@ -37,15 +37,15 @@ DECODERS: dict[str, dict[str, Any]] = {"qwen3": GROUPED, "llama": GROUPED, "gemm
 ARCHITECTURES = BIDIRECTIONAL | DECODERS
 
 
-def save_tiny(folder: Path, kind: str, tokenizer: PreTrainedTokenizerFast) -> str:
+def save_tiny(folder: Path, kind: str, tokenizer: PreTrainedTokenizerFast, **changes: object) -> str:
     """Write the encoder, with its language-model head where it is bidirectional. Returns the folder."""
     torch.manual_seed(0)
-    settings = SMALL | ARCHITECTURES[kind]
+    settings = SMALL | ARCHITECTURES.get(kind, {}) | changes
     if kind == "distilbert":
         for name in ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size"):
             del settings[name]
     config = AutoConfig.for_model(kind, vocab_size=len(tokenizer), initializer_range=0.1, **settings)
-    factory = AutoModelForMaskedLM if kind in BIDIRECTIONAL else AutoModel
+    factory = AutoModelForMaskedLM if kind not in DECODERS else AutoModel
     factory.from_config(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return str(folder)

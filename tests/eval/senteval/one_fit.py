@@ -1,7 +1,6 @@
 """SentEval's procedure as its authors run it, written out slowly: one batch and one classifier after the other.
 
 For tests, since cse.eval must give the same scores, and for benchmarks/bench_eval.py, which says how much sooner.
-encode here is SentEval's batcher: one batch of texts in, its rows out.
 """
 
 import copy
@@ -123,29 +122,3 @@ def split(x, y, grid, **settings):
     classifier = Classifier(x["train"].shape[1], classes, grid[int(np.argmax(scores))], **settings)
     classifier.fit(x["train"], y["train"], dev)
     return max(scores), round(100 * classifier.score(x["test"], y["test"]), 2)
-
-
-def run(scheme, x, y, k, grid, outer=None, **settings):
-    """(dev accuracy, test accuracy, [accuracy of each outer fold]); outer: of a nested scheme, as in `nested`."""
-    if scheme == "nested":
-        return nested(x["all"], y["all"], k, grid, outer, **settings)
-    if scheme == "cross":
-        return *cross(x, y, k, grid, **settings), []
-    return *split(x, y, grid, **settings), []
-
-
-def embedded(encode, texts, batch_size=128):
-    return np.concatenate([encode(texts[start : start + batch_size]) for start in range(0, len(texts), batch_size)])
-
-
-def cosines(encode, first, second, gold, by_length, batch_size=128):
-    """(2, N): cosines and gold of a file of pairs. by_length: STS12..16 are sorted, STS-B and SICK come as they are."""
-    rows = list(zip(first, second, gold, strict=True))
-    if by_length:
-        rows.sort(key=lambda row: (len(row[0].split()), len(row[1].split()), row[2]))
-    found = []
-    for start in range(0, len(rows), batch_size):
-        a, b, _ = zip(*rows[start : start + batch_size], strict=True)
-        for u, v in zip(encode(list(a)), encode(list(b)), strict=True):
-            found.append(u @ v / (np.linalg.norm(u) * np.linalg.norm(v)))
-    return np.array([found, [row[2] for row in rows]])
