@@ -11,7 +11,6 @@ asked for, cse.errors.RunError a run that could not go on.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,14 +21,24 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from omegaconf import DictConfig
 
+from cse.config.compose import composed, explaining, refuse_sizes, refuse_words, without_hydra
+from cse.config.groups import PROGRAMS
+from cse.config.keys import key_of
+from cse.config.spelling import MULTIRUN, ONE_OF_MANY, spell, spell_settings
 from cse.errors import UserError
+from cse.files import read_json
+from cse.record.events import metric_events
+from cse.run import evaluation, resume, startup
+from cse.run.build import build_evaluators
+from cse.run.folder import RunFolder, check_place, records
+from cse.run.launch import launch
+from cse.run.logs import logging_by
 
 if TYPE_CHECKING:  # numpy and torch are imported when there is work
     import numpy as np
 
     from cse.model.encoder import Encoder
     from cse.ranges import AnyPooling
-    from cse.run.folder import RunFolder
     from cse.types import Json
 
 
@@ -45,13 +54,11 @@ class TrainingRun:
     @cached_property
     def results(self) -> Json:
         """The content of results.json."""
-        try:
-            results = json.loads((self.folder / "results.json").read_text(encoding="utf-8"))
-            status = results["status"]
-        except (OSError, ValueError, TypeError, KeyError) as error:
-            raise UserError(f"{self.folder} holds no run (results.json: {error})") from error
-        if status != "done":
-            raise UserError(f"the run in {self.folder} is not done but {status}")
+        results = read_json(self.folder / "results.json")
+        if results.get("status") != "done":
+            raise UserError(
+                f"{self.folder} holds no run that is done (status in results.json: {results.get('status')})"
+            )
         return results
 
     @property
@@ -62,8 +69,6 @@ class TrainingRun:
     @cached_property
     def curve(self) -> list[tuple[int, dict[str, float]]]:
         """(step, dev scores) during training."""
-        from cse.record.events import metric_events
-
         events = metric_events(self.folder) if self.results else []
         curve = [(event["step"], {k: value for k, value in event.items() if k.startswith("dev/")}) for event in events]
         return [(step, scores) for step, scores in curve if scores]
@@ -91,8 +96,6 @@ def compose(*words: str, command: str = "train", **settings: object) -> DictConf
 
     Raises UserError for a word that it would refuse.
     """
-    from cse.config.compose import without_hydra
-
     return without_hydra(_composed(command, _spelled(command, words, settings)))
 
 
@@ -103,8 +106,6 @@ def train(*words: str, folder: str | Path | None = None, **settings: object) -> 
     any work and before a file is written, or RunError where the run cannot go on. Several jobs (-m, sweep=) are the
     command line's.
     """
-    from cse.run.launch import launch
-
     with _job("train", words, settings, folder) as (cfg, place):
         launch(cfg, place)
     return TrainingRun(place.path)
@@ -115,8 +116,6 @@ def evaluate_into(*words: str, folder: str | Path | None = None, **settings: obj
 
     folder: None is hydra.run.dir. Raises UserError, before a file is written.
     """
-    from cse.run import evaluation
-
     with _job("evaluate", words, settings, folder) as (cfg, place):
         evaluation.evaluate(cfg, place)
     return place.path
@@ -128,7 +127,6 @@ def load(name: str | Path, pooling: AnyPooling | None = None) -> Encoder:
     pooling: None as the checkpoint records it. Raises UserError, or MissingResource where it cannot be had.
     """
     from cse.model.load import load_encoder
-    from cse.run import startup
     from cse.run.subject import folder_of
 
     startup.settle_hub()
@@ -149,7 +147,6 @@ def evaluate(
     "paths.senteval=FOLDER". Raises UserError, or MissingResource naming all data that cannot be had.
     """
     from cse.eval.score import MemoizedEncode, score
-    from cse.run.build import build_evaluators
 
     chosen = eval if isinstance(eval, str) else list(eval)
     cfg = _composed("evaluate", _spelled("evaluate", words, {"eval": chosen, **settings}))
@@ -166,15 +163,10 @@ def _job(
     command: str, words: Sequence[str], settings: dict[str, object], folder: str | Path | None
 ) -> Iterator[tuple[DictConfig, RunFolder]]:
     """One job's config, checked and fitted, and its folder, which is not made yet; in the block it logs as it says."""
-    from cse.config.compose import explaining, without_hydra
-    from cse.config.groups import PROGRAMS
     from cse.run import fit
-    from cse.run.folder import RunFolder, check_place, records
-    from cse.run.logs import logging_by
-    from cse.run.resume import folder_to_resume
 
     spelled = _spelled(command, words, settings)
-    resumed = folder_to_resume(spelled)
+    resumed = resume.folder_to_resume(spelled)
     with explaining(spelled, command):
         config = _composed(command, spelled)
         place = Path(folder or resumed or config.hydra.run.dir)
@@ -190,9 +182,6 @@ def _job(
 
 def _spelled(command: str, words: Sequence[str], settings: dict[str, object]) -> list[str]:
     """Words and keywords as Hydra wants them. Raises UserError for many jobs."""
-    from cse.config.keys import key_of
-    from cse.config.spelling import MULTIRUN, ONE_OF_MANY, spell, spell_settings
-
     given = [*words, *spell_settings(settings)]
     several = next((word for word in given if key_of(word) in (*MULTIRUN, "sweep")), None)
     if several is not None and ONE_OF_MANY not in given:
@@ -203,9 +192,6 @@ def _spelled(command: str, words: Sequence[str], settings: dict[str, object]) ->
 def _composed(command: str, words: Sequence[str]) -> DictConfig:
     """The configuration, checked, with Hydra's own node in it. Raises UserError for what cannot be."""
     from cse.config.check import validate
-    from cse.config.compose import composed, explaining, refuse_sizes, refuse_words
-    from cse.config.spelling import ONE_OF_MANY
-    from cse.run import resume, startup
 
     startup.settle_hub()  # the parts, whose signatures are read, import the hub's libraries
     startup.quiet()

@@ -158,9 +158,10 @@ def write_json(path: Path, value: object) -> None:
 def read_json(path: Path) -> dict[str, Any]:
     """The mapping in a JSON file; {} where it is missing or cannot be read."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
         return {}
+    return content if isinstance(content, dict) else {}
 
 
 def json_lines(path: Path) -> Iterator[Any]:
@@ -191,7 +192,7 @@ def plain(value: object) -> Any:
     return to_jsonable_python(value, inf_nan_mode="null", fallback=lambda array: array.tolist())
 
 
-def cannot_write(path: Path, error: OSError | SafetensorError) -> RunError | UserError:
+def cannot_write(path: Path | str, error: OSError | SafetensorError) -> RunError | UserError:
     """The one sentence for a full disk (RunError), or a place where nothing can be written (UserError)."""
     reason, number = (error.strerror, error.errno) if isinstance(error, OSError) else (error, None)
     kind = UserError if number in NO_PLACE else RunError

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
@@ -61,7 +61,7 @@ def choices(cfg: DictConfig, online: bool) -> list[Finding]:
             for check in checks(group, node)
         ]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        found = list(pool.map(asked if online else unreachable, found))
+        found = list(pool.map(partial(settled, online=online), found))
     whole = []
     for (group, name), parts in groupby(found, lambda one: (one.group, one.name)):
         several = list(parts)
@@ -80,27 +80,20 @@ def attempt(group: str, name: str, check: Callable[[], str]) -> Finding:
         return Finding(group, name, "missing", f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}")
 
 
-def unreachable(one: Finding) -> Finding:
-    """The finding where the hub does not answer."""
-    return replace(one, state="missing") if one.state == "hub" else one
-
-
-def asked(one: Finding) -> Finding:
-    """The finding with what the hub says of its repository."""
-    if one.state != "hub" or one.repo is None:
+def settled(one: Finding, online: bool) -> Finding:
+    """The finding with what the hub says of its repository; of a model, how large it is. online: the hub answers."""
+    if one.state != "hub":
+        return one
+    if not online:
+        return replace(one, state="missing")
+    if one.repo is None:
         return one
     try:
-        return replace(one, note=offered(one.repo))
+        files = hub.listing(one.repo)
     except MissingResource as error:
         return replace(one, state="missing", note=str(error))
-
-
-@cache
-def offered(repo: hub.Repo) -> str:
-    """That the hub has the repository; of a model, how large it is. Raises MissingResource."""
-    files = hub.files_of_model(hub.listing(repo)) if repo.kind == "model" else hub.listing(repo)[:0]
-    size = sum(one.size or 0 for one in files)
-    return f"{repo.name}{f', {hub.size_of(size)}' if size else ''}: downloaded when first used"
+    size = sum(file.size or 0 for file in hub.files_of_model(files)) if one.repo.kind == "model" else 0
+    return replace(one, note=f"{one.repo.name}{f', {hub.size_of(size)}' if size else ''}: downloaded when first used")
 
 
 def checks(group: str, node: DictConfig) -> list[Callable[[], str]]:

@@ -6,13 +6,14 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-from cse.cli import streams
-from cse.cli.exits import exit_on_error
 from cse.cli.help import answer
+from cse.config.compose import explaining, nearest, refuse_words, valid_keys
 from cse.config.groups import CONF_DIR, PROGRAMS, adopted
 from cse.config.spelling import MULTIRUN, spell, split_flags, strip_dashes
 from cse.errors import UserError
 from cse.run import slurm
+from cse.run.resume import RUN, folder_to_resume
+from cse.sweep.line import INFORM, is_many
 
 
 def words_of_one_job(command: str, text: str) -> list[str]:
@@ -20,15 +21,11 @@ def words_of_one_job(command: str, text: str) -> list[str]:
 
     command: "train" or "evaluate". text: its help.
     """
-    streams.tolerate_broken_pipe()
-    with exit_on_error():
-        words = sys.argv[1:] = adopted(strip_dashes(sys.argv[1:]))
-        if (said := answer(command, text, words)) is not None:
-            print(said)
-            sys.exit(0)
-        refuse_flags(words, command)
-    from cse.sweep.line import INFORM, is_many  # after the help, which answers at once
-
+    words = sys.argv[1:] = adopted(strip_dashes(sys.argv[1:]))
+    if (said := answer(command, text, words)) is not None:
+        print(said)
+        sys.exit(0)
+    refuse_flags(words, command)
     if is_many(words):
         run_many(command, words)
     if set(INFORM) & set(words):
@@ -38,11 +35,10 @@ def words_of_one_job(command: str, text: str) -> list[str]:
 
 def run_many(command: str, words: list[str]) -> NoReturn:
     """Run the jobs of a line with -m or sweep=; exits with 1 where one failed, with 2 after a user's mistake."""
-    from cse.config.compose import explaining
     from cse.sweep import engine
 
     slurm.release()
-    with exit_on_error(), explaining(words, command):
+    with explaining(words, command):
         sys.exit(engine.main(spell(words, command), PROGRAMS[command]))
 
 
@@ -50,11 +46,8 @@ def look(command: str, words: list[str]) -> NoReturn:
     """Let Hydra show what these words give (--cfg, --info, --shell-completion, --hydra-help); nothing is run."""
     import hydra
 
-    from cse.config.compose import explaining, refuse_words
-    from cse.run.resume import RUN, folder_to_resume
-
     os.environ["HYDRA_FULL_ERROR"] = "1"  # or Hydra would print errors and exit
-    with exit_on_error(), explaining(words, command):
+    with explaining(words, command):
         if folder := folder_to_resume(words):
             raise UserError(f"resume={folder}: {Path(folder) / RUN} is what the run goes on with, and a look at it")
         refuse_words(words, command)
@@ -66,9 +59,6 @@ def look(command: str, words: list[str]) -> NoReturn:
 def refuse_flags(words: list[str], command: str) -> None:
     """Raise UserError for -m with a look at one run, and for a flag that is unknown or lacks its value."""
     from hydra._internal.utils import get_args_parser
-
-    from cse.config.compose import nearest, valid_keys
-    from cse.sweep.line import INFORM
 
     looks = [word for word in words if word in INFORM]
     if looks and set(MULTIRUN) & set(words):

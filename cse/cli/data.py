@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from cse.cli import exits, streams
+from cse.cli import exits
 from cse.config.compose import composed, nearest, resolved
 from cse.config.groups import choices
 from cse.errors import MissingResource, UserError
@@ -34,10 +34,9 @@ BY_CHARACTERS = ("zh", "ja")  # languages that put no blanks between words; the 
 
 def main() -> None:
     """The console script. Exit codes: 0 whole, 1 something missing or altered, 2 the user's mistake."""
-    streams.tolerate_broken_pipe()
-    arguments = parser().parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
     with exits.exit_on_error():
+        arguments = parser().parse_args()
+        logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
         sys.exit(arguments.run(arguments))
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from omegaconf import DictConfig
 
-from cse.cli import exits, streams
 from cse.cli.choices import Finding, choices, composed, paths
+from cse.cli.exits import exit_on_error
 from cse.cli.help import DOCTOR
 from cse.config.groups import adopted
 from cse.config.spelling import strip_dashes
@@ -24,8 +24,7 @@ SCARCE = 5e9  # bytes: one run of BERT base keeps 2.2 GB (best/ and last/), and 
 
 def main() -> None:
     """The console script. Exit codes: 0 whatever was found, 2 the user's mistake."""
-    streams.tolerate_broken_pipe()
-    with exits.exit_on_error():
+    with exit_on_error():
         arguments = adopted(strip_dashes(sys.argv[1:]))
         if {"-h", "--help"} & set(arguments):
             print(DOCTOR)

@@ -9,9 +9,10 @@ from cse.training.signals import Signals
 
 def main() -> None:
     """The console script. Exit codes: 0 done, 1 the run failed, 2 the user's mistake."""
-    words = command.words_of_one_job("evaluate", EVALUATE)
-    with exit_on_error(), Signals(lambda: "the same line starts again"):
-        api.evaluate_into(*words)
+    with exit_on_error():
+        words = command.words_of_one_job("evaluate", EVALUATE)
+        with Signals(lambda: "the same line starts again"):
+            api.evaluate_into(*words)
 
 
 if __name__ == "__main__":

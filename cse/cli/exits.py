@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from cse.cli.streams import tolerate_broken_pipe
 from cse.errors import Interrupted, RunError, UserError
-from cse.files import NO_PLACE
+from cse.files import NO_PLACE, cannot_write
 from cse.run import slurm
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a disk, a quota, a file's limit
@@ -23,7 +24,8 @@ FIRST = 10.0  # seconds in which a launcher ends the others, once the first proc
 
 @contextmanager
 def exit_on_error() -> Iterator[None]:
-    """End this process as `ending` says where the block meets a mistake, fails or is stopped."""
+    """A command's work: it outlives the readers of what it prints, and its error ends this process as `ending` says."""
+    tolerate_broken_pipe()
     try:
         yield
     except (Exception, KeyboardInterrupt) as error:
@@ -48,11 +50,8 @@ def ending(error: BaseException) -> tuple[str, int] | None:
             return str(error), error.code
         case KeyboardInterrupt():
             return "stopped", 130  # as a shell says it of Ctrl-C
-        case OSError() if error.errno in NO_PLACE:
-            return f"{error.filename}: {error.strerror}; name a folder of yours", 2
-        case OSError() if error.errno in FULL:
-            where = error.filename or "the run's folder or the cache"
-            return f"cannot write {where}: {error.strerror}; free space and run again with resume=auto", 1
+        case OSError() if error.errno in (*NO_PLACE, *FULL):
+            return ending(cannot_write(error.filename or "the run's folder or the cache", error))
     return None
 
 

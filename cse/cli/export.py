@@ -5,8 +5,9 @@ import logging
 import sys
 from pathlib import Path
 
-from cse.cli import exits, streams
-from cse.errors import UserError
+from cse.cli import exits
+from cse.errors import MissingResource, UserError
+from cse.run import startup
 
 EXAMPLES = """\
   cse-export outputs/DATE/TIME                          into outputs/DATE/TIME/export
@@ -20,10 +21,9 @@ Exit codes: 0 done, 1 the hub refused or a disk is full, 2 a mistake on the comm
 
 def main() -> None:
     """The console script. Exit codes: 0 done, 1 the hub or a disk refused, 2 the user's mistake."""
-    streams.tolerate_broken_pipe()
-    arguments = parser().parse_args()
-    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
     with exits.exit_on_error():
+        arguments = parser().parse_args()
+        logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
         sys.exit(task(arguments))
 
 
@@ -45,8 +45,6 @@ def parser() -> argparse.ArgumentParser:
 
 def task(arguments: argparse.Namespace) -> int:
     """Fill the folder, and upload it."""
-    from cse.errors import MissingResource
-    from cse.run import startup
     from cse.sharing.export import check_target, export
     from cse.sharing.push import check_name, push
 
@@ -56,7 +54,11 @@ def task(arguments: argparse.Namespace) -> int:
         startup.settle_hub()
         check_name(arguments.push)
     if arguments.onnx:
-        check_onnx(arguments.adapter)
+        from cse.sharing.onnx import check_installed
+
+        if arguments.adapter:
+            raise UserError("--onnx writes whole weights, and --adapter leaves them out: choose one")
+        check_installed()
     startup.quiet()
     files = export(
         arguments.run,
@@ -77,15 +79,6 @@ def task(arguments: argparse.Namespace) -> int:
             return exits.complain(str(error), 1)
         print(f"{page}; load it with SentenceTransformer({arguments.push!r})")
     return 0
-
-
-def check_onnx(adapter: bool) -> None:
-    """Raise UserError where the layers cannot be written as ONNX."""
-    from cse.sharing.onnx import check_installed
-
-    if adapter:
-        raise UserError("--onnx writes whole weights, and --adapter leaves them out: choose one")
-    check_installed()
 
 
 if __name__ == "__main__":

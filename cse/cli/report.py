@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cse.cli import exits, streams
+from cse.cli.exits import exit_on_error
 from cse.config.groups import adopted
 from cse.config.spelling import strip_dashes
 from cse.dotted import Config, flattened
@@ -39,16 +39,14 @@ Exit codes: 0 done (also where runs are missing: the report says which), 1 it co
 
 def main() -> None:
     """The console script. Exit codes: 0 done, 1 a full disk, 2 the user's mistake."""
-    streams.tolerate_broken_pipe()
-    with exits.exit_on_error():
-        sys.argv[1:] = adopted(strip_dashes(sys.argv[1:]))
-    if any(argument in ("-h", "--help") for argument in sys.argv[1:]):
-        print(HELP)
-        return
-    from cse.cli.reporting import settings
+    with exit_on_error():
+        words = sys.argv[1:] = adopted(strip_dashes(sys.argv[1:]))
+        if {"-h", "--help"} & set(words):
+            print(HELP)
+            return
+        from cse.cli.reporting import settings
 
-    with exits.exit_on_error():
-        report(settings(sys.argv[1:]))
+        report(settings(words))
 
 
 def report(config: Config) -> None:

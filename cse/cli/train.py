@@ -15,13 +15,14 @@ from cse.training.signals import Signals
 def main() -> None:
     """The console script. Exit codes: 0 done, 1 the run failed, 2 the user's mistake."""
     slurm.hold()
-    words = command.words_of_one_job("train", TRAIN)
-    slurm.join()
-    if slurm.is_follower():
-        logging.disable(logging.WARNING)
-    with exit_on_error(), Signals(lambda: "the same line starts again"):
+    with exit_on_error():
+        words = command.words_of_one_job("train", TRAIN)
+        slurm.join()
+        if slurm.is_follower():
+            logging.disable(logging.WARNING)
         refuse_lone_process()
-        api.train(*words)
+        with Signals(lambda: "the same line starts again"):
+            api.train(*words)
 
 
 def refuse_lone_process() -> None:

@@ -83,7 +83,6 @@ def test_what_is_missing_says_what_to_do(found):
 def test_the_hub_is_asked_about_each_repository(toy_hub, tiny_bert, tmp_path):
     """What it has is "hub", with a model's size; what it refuses, what no hub has, or what a given folder lacks is
     missing. Nothing is fetched."""
-    choices.offered.cache_clear()
     toy_hub.add("models/roberta-base", Path(tiny_bert))
     toy_hub.moved["bert-base-uncased"] = "google-bert/bert-base-uncased"
     toy_hub.add("models/google-bert/bert-base-uncased", Path(tiny_bert))
