@@ -107,14 +107,6 @@ def written_once(path: Path, write: Callable[[Path], object]) -> Path:
     return path
 
 
-def discard(folder: Path) -> None:
-    """Remove a folder that others may read, or be removing: it is renamed in one step, and then deleted."""
-    aside = _own_name(folder)
-    with contextlib.suppress(FileNotFoundError):
-        folder.rename(aside)
-    shutil.rmtree(aside, ignore_errors=True)
-
-
 @contextmanager
 def file_lock(path: Path) -> Iterator[None]:
     """A block that makes `path`, for one process at a time. Who had to wait looks first whether `path` is there."""

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import shutil
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cse.files import checksum, discard, file_lock, written_once
+from cse.files import checksum, file_lock, written_once
 from cse.types import Json
 
 log = logging.getLogger(__name__)
@@ -35,7 +36,7 @@ def cached_folder(folder: Path, write: Callable[[Path], Json]) -> Json:
         with file_lock(folder):  # another process may have found the same, and have written it again since
             if damage := damage_of(folder):
                 log.warning("the cache %s is damaged (%s): writing it again", folder, damage)
-                discard(folder)
+                shutil.rmtree(folder)
     written_once(folder, fill)
     return json.loads((folder / ABOUT).read_text(encoding="utf-8"))
 

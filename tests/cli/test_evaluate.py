@@ -201,39 +201,6 @@ def test_splits_are_chosen_and_data_of_others_is_not_needed(cse_eval, word_vecto
         assert not [one for one in results(folder)["data"]["stsb"]["problems"] if "missing" in one["problem"]]
 
 
-MTEB_TASK = """
-from datasets import Dataset, DatasetDict
-from mteb.abstasks.sts import AbsTaskSTS
-from mteb.abstasks.task_metadata import TaskMetadata
-
-class Mine(AbsTaskSTS):
-    metadata = TaskMetadata(
-        name="Mine", description="STS-B test", dataset={"path": "local/stsb", "revision": "1"}, type="STS",
-        category="t2t", eval_splits=["test"], eval_langs=["eng-Latn"], main_score="cosine_spearman", reference=None,
-        date=None, domains=None, task_subtypes=None, license=None, annotations_creators=None, dialect=None,
-        sample_creation=None, bibtex_citation=None, modalities=["text"])
-
-    def load_data(self, **_):
-        rows = [line.rstrip("\\n").split("\\t") for line in open("FILE", encoding="utf-8")]
-        columns = {"sentence1": [r[5] for r in rows], "sentence2": [r[6] for r in rows]}
-        columns["score"] = [float(r[4]) for r in rows]
-        self.dataset, self.data_loaded = DatasetDict({"test": Dataset.from_dict(columns)}), True
-"""
-
-
-@pytest.mark.nightly
-def test_an_mteb_task_of_ones_own(cse_eval, shared, tmp_path, monkeypatch):
-    """Offline, over the shared data, from the command line: STS-B test of all-MiniLM-L6-v2, as published."""
-    pytest.importorskip("mteb", reason="needs mteb (pip install .[mteb])")
-    file = shared / "data" / "senteval" / "STS" / "STSBenchmark" / "sts-test.csv"
-    (tmp_path / "my_tasks.py").write_text(MTEB_TASK.replace("FILE", str(file)))
-    monkeypatch.syspath_prepend(tmp_path)
-    assert cse_eval("model=minilm", "eval=mteb", "eval.tasks=[{_target_: my_tasks.Mine}]") == 0
-    found = results(tmp_path / "eval")
-    assert found["metrics"]["test/mteb/Mine/cosine_spearman"] == pytest.approx(82.0325, abs=1e-3)
-    assert found["data"]["mteb"]["rows"]["Mine"] == {"test": 1379}
-
-
 def test_max_length_and_dtype_reach_the_encoder(cse_eval, tiny_bert, tmp_path):
     found = {}
     for setting in ("max_length=null", "max_length=6", "dtype=bf16", "batch_size=3"):

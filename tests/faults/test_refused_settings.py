@@ -7,7 +7,6 @@ more of both in tests/config/test_check.py.
 import re
 
 import pytest
-from omegaconf import OmegaConf
 
 import cse
 from cse.errors import UserError
@@ -124,19 +123,6 @@ def test_every_setting_that_is_wrong_is_named(line, settings):
 def test_words_that_cannot_be_composed_are_named(command, words, named):
     sentence = told(*words.split(), command=command)
     assert all(name in sentence for name in named.split()), sentence
-
-
-@pytest.mark.parametrize(
-    ("words", "key", "value"),
-    [
-        ("trainer.drop_last=no", "trainer.drop_last", False),
-        ("data=text data.path=x data.columns=a", "data.columns", ["a"]),
-        ("model.prefix=5", "model.prefix", "5"),
-        ("eval=null", "trainer.select", None),
-    ],
-)
-def test_what_is_clear_is_read_as_it_was_meant(words, key, value):
-    assert OmegaConf.select(cse.compose(*words.split()), key) == value
 
 
 def test_every_synonym_means_a_setting_that_there_is():

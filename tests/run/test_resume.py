@@ -79,7 +79,7 @@ def test_a_typed_word_is_checked_as_always(run, word):
 @pytest.mark.parametrize(("key", "value"), [
     ("trainer.lr", -1), ("trainer.schedule", "${oc.env:HOME}"), ("note", "${hydra:run.dir}"),
     ("objective._target_", "os.system"), ("model._target_", "transformers.AutoModel.from_pretrained"),
-    ("objective.head", {"_target_": "cse.files.discard", "folder": "/tmp/x"}),
+    ("objective.head", {"_target_": "cse.files.recover_folder", "path": "/tmp/x"}),
     ("model.dtype", {"_target_": "builtins.eval", "_args_": ["1"]}), ("eval", [{"_target_": "os.getcwd"}]),
 ])  # fmt: skip
 def test_a_strangers_settings_are_refused_by_key(tmp_path, key, value):
