@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cse.errors import UserError
-from cse.files import replaced_folder, write_json
+from cse.files import read_json, replaced_folder, write_json
 from cse.sharing.card import base_model, model_card
 from cse.sharing.onnx import write_onnx
 from cse.sharing.scores import copy_mteb, write_eval_results
@@ -20,12 +20,9 @@ TEXT = (".md", ".json", ".jsonl", ".yaml", ".txt", ".csv")
 
 def read_record(folder: Path, what: str) -> Json:
     """results.json of a finished run or evaluation. Raises UserError where there is none."""
-    try:
-        record = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UserError(f"{folder} holds no {what} (results.json: {error})") from error
-    if record["status"] != "done":
-        raise UserError(f"{folder} is not done but {record['status']}")
+    record = read_json(folder / "results.json")
+    if record.get("status") != "done":
+        raise UserError(f"{folder} holds no {what} that is done (results.json: {record.get('status', 'not there')})")
     return record
 
 

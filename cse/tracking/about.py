@@ -30,15 +30,11 @@ class About:
         if self.kind == "train":
             return f"{self.choices['objective']}-{self.choices['model']}-s{self.config['seed']}"
         subject = self.config.get("checkpoint") or self.choices.get("model") or self.config.get("sweep") or ""
-        return "-".join(filter(None, [self.kind, *last_part(subject)]))
+        parts = [part for part in Path(subject).parts if part not in ("best", "/")]  # a run's best/ is named by the run
+        return "-".join([self.kind, *parts[-1:]])
 
     @property
     def tags(self) -> list[str]:
         """The choices that distinguish one kind of run from another."""
         chosen = (self.choices.get(group) for group in TAGGED)
         return [choice for choice in chosen if choice and choice != "none"]
-
-
-def last_part(path: str) -> list[str]:
-    """The last part of a path or a hub name; of a run's `best` the run's."""
-    return [part for part in Path(path).parts if part not in ("best", "/")][-1:]

@@ -120,7 +120,7 @@ def test_pushed_and_loaded_from_the_hub(run, cse_export, toy_hub, tiny_bert, mon
     assert TOKEN not in "".join(capfd.readouterr())
     toy_hub.status = 403
     assert cse_export(run, "--push", "lab/mine") == 1
-    assert "log in with a token" in capfd.readouterr().err
+    assert "lab/mine" in capfd.readouterr().err
 
 
 def test_a_token_in_a_runs_command_is_refused(run, cse_export, monkeypatch, capfd):
