@@ -7,6 +7,7 @@ one UserError with the file, the line (for Parquet the row) and what to do.
 import csv
 import gzip
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from cse.errors import MissingResource, UserError, first_line
 KINDS = (".txt", ".csv", ".tsv", ".jsonl", ".parquet")
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 MAX_CELL_CHARACTERS = 10_000_000  # characters: far more than a document, far less than a file behind a quote left open
+SURROGATE = re.compile("[\ud800-\udfff]")
 EMPTY = " "  # what SimCSE's code makes of an empty cell
 ADVICE: dict[type[Exception], str] = {
     UnicodeDecodeError: "convert the file, set data.encoding, or let its name end as its kind does (.gz, .parquet)",
@@ -115,7 +117,7 @@ def _cells(file: Path, columns: list[str], encoding: str) -> Rows:
     for place, row in _records(file, columns, encoding):
         if missing := [name for name in columns if name not in row]:
             raise UserError(f"{file}, {place}: the object has no {', '.join(missing)}")
-        yield tuple(text_of(row[name], f"{file}, {place}: {name}") for name in columns)
+        yield texts_of(row, columns, str(file), place)
 
 
 def _records(file: Path, columns: list[str], encoding: str) -> Iterator[tuple[str, Mapping[str, object]]]:
@@ -171,17 +173,17 @@ def _parquet(file: Path, columns: list[str]) -> Iterator[dict[str, object]]:
             number += len(rows)
 
 
-def text_of(value: object, place: str) -> str:
-    """A cell as text, " " for an empty one. place: the file, the row and the column, for messages.
+def texts_of(row: Mapping[str, object], columns: list[str], source: str, place: str) -> tuple[str, ...]:
+    """Cells of a row as text, " " for an empty one. source, place: the file and where in it, for messages.
 
     Raises UserError for anything but text (a number, a list, an object), and for half a surrogate pair.
     """
-    if value is None or value == "":
-        return EMPTY
-    if not isinstance(value, str):
-        raise UserError(f"{place} holds {repr(value)[:40]}, not text")
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise UserError(f"{place} holds half a character (\\u{ord(value[error.start]):04x})") from error
-    return value
+    cells = []
+    for name in columns:
+        cell = EMPTY if row[name] is None or row[name] == "" else row[name]
+        if not isinstance(cell, str):
+            raise UserError(f"{source}, {place}: {name} holds {repr(cell)[:40]}, not text")
+        if SURROGATE.search(cell):
+            raise UserError(f"{source}, {place}: {name} holds half a character: {cell.encode(errors='replace')[:40]!r}")
+        cells.append(cell)
+    return tuple(cells)

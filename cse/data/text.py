@@ -14,7 +14,7 @@ from pydantic import AfterValidator
 from cse.data.cache import Ragged, cached
 from cse.data.corpora import check_available, is_published, provenance
 from cse.data.noise import Noise, add_noise
-from cse.data.readers import files_of, read_rows, reading, text_of
+from cse.data.readers import files_of, read_rows, reading, texts_of
 from cse.data.usable import counted, report
 from cse.errors import UserError
 from cse.files import sha256
@@ -131,8 +131,14 @@ class Text:
         folder = self.cache / f"{key}.ids"
         if not folder.exists():
             log.info("tokenising %s rows of %s, once (kept in %s)", f"{len(self.texts[0]):,}", self.name, folder)
-        blocks = track(self._blocks(TEXTS_PER_CALL), "thousand", -(-len(self.texts[0]) // TEXTS_PER_CALL))
-        rows = (row for block in blocks for row in zip(*(tokenizer(texts, max_length) for texts in block), strict=True))
+
+        def tokenised(start: int) -> list[list[np.ndarray]]:
+            """The ids of a block of rows, column by column."""
+            block = range(start, min(start + TEXTS_PER_CALL, len(self.texts[0])))
+            return [tokenizer([text[i].tobytes().decode() for i in block], max_length) for text in self.texts]
+
+        starts = track(range(0, len(self.texts[0]), TEXTS_PER_CALL), "thousand")
+        rows = (row for start in starts for row in zip(*tokenised(start), strict=True))
         with showing(f"tokenising {self.name}"):
             self.token_ids = cached(folder, rows, [f"ids_{name}" for name in self.column_names], dtype).columns
 
@@ -172,12 +178,6 @@ class Text:
                 ends = zip(column.offsets[rows].tolist(), column.offsets[rows + 1].tolist(), strict=True)
                 yield from (bytes(flat[first:last]) for first, last in ends)
 
-    def _blocks(self, size: int) -> Iterator[list[list[str]]]:
-        """Column lists of `size` rows."""
-        for start in range(0, len(self.texts[0]), size):
-            stop = min(start + size, len(self.texts[0]))
-            yield [[text[i].tobytes().decode() for i in range(start, stop)] for text in self.texts]
-
     def _source(self) -> tuple[Iterable[tuple[str, ...]], str]:
         """The rows, not yet read, and a digest of what they will be."""
         if self.rows is not None:
@@ -210,10 +210,8 @@ class Text:
         if not set(self.column_names) <= set(table.column_names):
             there = ", ".join(table.column_names)
             raise UserError(f"data.columns={self.column_names}: {self.path} has columns {there}")
-        rows = (
-            tuple(text_of(row[name], f"{self.path}, row {number}: {name}") for name in self.column_names)
-            for number, row in enumerate(table, 1)
-        )
+        path, numbered = self.path, enumerate(table, 1)
+        rows = (texts_of(row, self.column_names, path, f"row {number}") for number, row in numbered)
         return rows, _digest(table._fingerprint, self.columns)
 
 

@@ -4,6 +4,7 @@ import hashlib
 
 import numpy as np
 import pytest
+from toy_hub import parquet
 
 from cse.data.text import Text, chosen_rows, text_encoding
 from cse.errors import MissingResource, UserError
@@ -55,6 +56,16 @@ def test_a_corpus_comes_from_its_function(tmp_path):
         corpus.prepare()
         assert [corpus.text(i) for i in range(len(corpus))] == ["one", "two"]
     assert made == [1]
+
+
+def test_a_dataset_of_the_hub(toy_hub, tmp_path):
+    toy_hub.add("datasets/lab/table", {"data/train-0.parquet": parquet(a=["one", "two"], n=[1, 2])})
+    text = Text("text", str(tmp_path), "lab/table", ["a"])
+    text.prepare()
+    assert [text.text(i) for i in range(len(text))] == ["one", "two"]
+    for column, told in (("n", "lab/table, row 1: n"), ("z", "a, n")):
+        with pytest.raises(UserError, match=told):
+            Text("text", str(tmp_path), "lab/table", [column]).prepare()
 
 
 def test_limits():
