@@ -6,13 +6,13 @@ Everything of a run that becomes a label is escaped: plotly reads a few HTML tag
 import math
 from collections.abc import Iterable, Sequence
 from html import escape
-from itertools import cycle
 
+import numpy as np
 import pandas as pd
+import plotly.express as px
 import plotly.graph_objects as go
 
 from cse.eval.score import nature
-from cse.record.runs import Run
 from cse.report.comparison import Comparison
 from cse.report.frame import brief
 
@@ -22,14 +22,12 @@ ALL_POINTS = 200_000  # of a page; where there are more curves, each has fewer
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b07d00", "#56b4e9", "#1c1e21", "#7f7f7f")  # Okabe and Ito
 HEIGHT, MARGIN = 420, {"t": 60, "r": 20}  # pixels
 
-Curves = dict[str, dict[int, pd.Series]]
-"""By metric and by the run's place: its values by step."""
-
 
 def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
     """The charts that have data, by their titles."""
     scored = [metric for metric in comparison.chosen if comparison.scores[metric, "mean"].notna().any()]
-    by, curves = str(comparison.best_by), curves_of(comparison.runs)
+    by, points = str(comparison.best_by), curves_of(comparison)
+    curves = dict(list(points.groupby("metric")))
     first = [name for name in (by, "train/loss") if name in curves]
     others = [metric for metric in scored if metric != by]
     charts: dict[str, go.Figure] = {}
@@ -42,12 +40,10 @@ def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
         )
     if curves:
         metrics = dict.fromkeys([*first, *sorted(curves)])
-        charts["Curves"] = with_menu(
-            {metric: curve_lines(comparison, curves[metric]) for metric in metrics}, xaxis_title="step"
-        )
+        charts["Curves"] = with_menu({metric: curve_lines(curves[metric]) for metric in metrics}, xaxis_title="step")
     if others:
-        points = {metric: [setting_points(comparison, metric, by)] for metric in others}
-        charts[f"{by}, over another score"] = with_menu(points, yaxis_title=escape(by))
+        pairs = {metric: [setting_points(comparison, metric, by)] for metric in others}
+        charts[f"{by}, over another score"] = with_menu(pairs, yaxis_title=escape(by))
     if comparison.keys and scored:
         charts["Parallel coordinates"] = go.Figure(
             parallel(comparison, scored, by), layout_of(margin={"t": 90, "r": 90})
@@ -117,26 +113,6 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def curve_lines(comparison: Comparison, curves: dict[int, pd.Series]) -> list:
-    """A line for each run, the colour and the legend for its setting."""
-    settings = {place: comparison.setting[place] for place in curves}
-    colours = dict(zip(dict.fromkeys(settings.values()), cycle(COLOURS), strict=False))
-    first = {setting: place for place, setting in reversed(settings.items())}
-    return [
-        go.Scatter(
-            x=values.index,
-            y=values,
-            mode="lines",
-            line_color=colours[settings[place]],
-            name=escape(comparison.label(settings[place])),
-            legendgroup=str(settings[place]),
-            showlegend=first[settings[place]] == place,
-            hovertext=escape(comparison.name(comparison.runs[place])),
-        )
-        for place, values in curves.items()
-    ]
-
-
 def setting_points(comparison: Comparison, across: str, up: str) -> go.Scatter:
     """A point for each setting at its means of two scores."""
     x, y = (comparison.scores[name, "mean"] for name in (across, up))
@@ -164,22 +140,42 @@ def parallel(comparison: Comparison, metrics: Sequence[str], by: str) -> go.Parc
     return go.Parcoords(dimensions=axes, line=line, labelangle=-15)
 
 
-def curves_of(runs: Iterable[Run]) -> Curves:
-    """Everything that a run logged more than once, thinned."""
-    found: Curves = {}
-    for place, run in enumerate(runs):
+def curves_of(comparison: Comparison) -> pd.DataFrame:
+    """Everything that a run logged more than once, thinned: a row a point, its run, setting, metric, step and value."""
+    parts = [pd.DataFrame(columns=["run", "setting", "metric", "step", "value"])]
+    for run, setting in zip(comparison.runs, comparison.setting, strict=True):
         events = pd.DataFrame(run.events())
-        for name in [name for name in events if name not in (*COUNTERS, "event")]:
-            values = pd.to_numeric(events.set_index("step")[name], errors="coerce").dropna()
-            if len(values) > 1:
-                found.setdefault(str(name), {})[place] = values
-    lines = sum(map(len, found.values()))
-    points = max(2, min(POINTS, ALL_POINTS // max(1, lines)))
-    return {
-        name: {place: thinned(values, points) for place, values in curves.items()} for name, curves in found.items()
-    }
+        metrics = [name for name in events if name not in (*COUNTERS, "event")]
+        if metrics:
+            points = events.melt("step", metrics, "metric")
+            points["value"] = pd.to_numeric(points["value"], errors="coerce")
+            names = {"run": escape(comparison.name(run)), "setting": escape(comparison.label(setting))}
+            parts.append(thinned(points.dropna(), POINTS, ["metric"]).assign(**names))
+    points = pd.concat(parts[1:] or parts, ignore_index=True)
+    curves = points.groupby(["metric", "run"]).ngroups
+    return thinned(points, max(2, ALL_POINTS // max(1, curves)), ["metric", "run"])
 
 
-def thinned(values: pd.Series, points: int) -> pd.Series:
-    """Every so many of the values, the last among them, so that at most `points` are left."""
-    return values[:: -math.ceil(len(values) / points)][::-1]
+def thinned(points: pd.DataFrame, most: int, curve: list[str]) -> pd.DataFrame:
+    """Every so many points of each curve, the last among them, so that at most `most` are left; no curve of one point.
+
+    curve: the columns that tell curves apart.
+    """
+    curves = points.groupby(curve)["value"]
+    sizes, from_end = curves.transform("size"), curves.cumcount(ascending=False)
+    return points[(sizes > 1) & (from_end % np.ceil(sizes / most) == 0)]
+
+
+def curve_lines(points: pd.DataFrame) -> list:
+    """A line for each run, the colour and the legend for its setting."""
+    figure = px.line(
+        points,
+        x="step",
+        y="value",
+        color="setting",
+        line_group="run",
+        hover_name="run",
+        color_discrete_sequence=COLOURS,
+        render_mode="svg",
+    )
+    return list(figure.data)

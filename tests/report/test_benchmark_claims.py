@@ -84,8 +84,3 @@ def test_an_unknown_table_is_named(tmp_path, monkeypatch):
     with pytest.raises(UserError, match=r"--only nonling/tabel1: there is no such sweep.*nonling/table1"):
         claims.main(tmp_path, ["nonling/tabel1"])
     assert not list(tmp_path.glob("*.csv"))
-
-
-def test_scores_stand_before_settings_and_plumbing_is_left_out():
-    rows = [{"folder": "a", "model._target_": "x", "trainer.lr": "1"}, {"dev/demo/average": "2", "smoke": "False"}]
-    assert claims.columns_of(rows) == [*claims.FIRST, "dev/demo/average", "trainer.lr"]

@@ -148,12 +148,6 @@ def test_a_mistake_in_the_sweeps_file_names_it(cse_report, tmp_path, capsys):
     assert "no `report:` block" in capsys.readouterr().err
 
 
-def test_a_folder_that_cannot_be_written_is_one_line_and_exit_code_2(cse_report, three_of_eight, tmp_path, capsys):
-    (tmp_path / "o").write_text("a file in the way")
-    assert cse_report("runs=runs", "out=o") == 2
-    assert capsys.readouterr().err == "cse-report: out=o: File exists; name a folder of yours\n"
-
-
 def test_planned_jobs_are_the_product_of_the_axes_and_the_cases():
     groups = [32, 48, 64, 96, 128, 192, 256, 384]
     assert compared.planned(jobs.read("whitenedcse/table4"), "paper") == [

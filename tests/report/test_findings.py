@@ -212,18 +212,6 @@ def test_a_mistake_names_the_claim(judged, bad, told):
         judged(TABLE.partition("claims:")[0] + f"claims:\n  - {bad}\n")
 
 
-def test_findings_as_lines_and_csv(judged):
-    found = list(judged().values())
-    table = findings.text_table(found)
-    assert list(table)[:3] == ["claim", "source", "verdict"]
-    assert table["verdict"][0] == HOLDS
-    assert "over items" not in table  # of runs that kept none
-    frame = findings.findings_frame(found)
-    assert len(frame) == 6
-    assert frame.iloc[0, :3].tolist() == ["three beats two", "here", HOLDS]
-    assert "| three beats two | here |" in findings.section(found)
-
-
 def test_no_score_stands_for_geometry():
     """A claim about uniformity or the mean cosine is not judged by a score of quality."""
     spec, _ = of_sweep("noncontrastive/figure4")

@@ -53,13 +53,16 @@ def test_the_page_asks_for_nothing_and_reads_nothing_of_a_run_as_html(page):
 
 
 def test_a_curve_is_thinned_and_keeps_its_end(page, tmp_path):
-    values = pd.Series(range(10_001))
-    assert len(thinned(values, POINTS)) <= POINTS
-    assert thinned(values, POINTS).iloc[-1] == 10_000
-    assert thinned(values[:7], POINTS).tolist() == list(range(7))
-    losses = curves_of(read_runs([tmp_path / "runs"]))["train/loss"]
-    assert len(losses) == 12
-    assert losses[0].to_dict() == {step: 1 / (step + 1) for step in range(6)}
+    values = pd.DataFrame({"metric": "a", "value": range(10_001)})
+    kept = thinned(values, POINTS, ["metric"])["value"]
+    assert len(kept) <= POINTS
+    assert kept.iloc[-1] == 10_000
+    assert len(thinned(values[:7], POINTS, ["metric"])) == 7
+    folder = tmp_path / "runs"
+    curves = curves_of(compare_runs(read_runs([folder]), [folder], [], "seed"))
+    losses = curves[(curves["metric"] == "train/loss") & (curves["run"] == "1")]
+    assert curves["run"].nunique() == 12
+    assert losses.set_index("step")["value"].to_dict() == {step: 1 / (step + 1) for step in range(6)}
 
 
 @pytest.mark.nightly

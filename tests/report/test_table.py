@@ -220,16 +220,9 @@ def table_of(leave, tmp_path):
             for seed, value in enumerate(scores):
                 leave(f"{row}/{seed}", {"seed": seed}, {metric: value})
             runs = read_runs([tmp_path / "runs" / row])
-            cells[row] = {
-                "Avg.": Cell(
-                    row,
-                    "Avg.",
-                    None,
-                    seeds=grouped(runs, "seed"),
-                    metric=metric,
-                    values={str(n): one for n, one in enumerate(scores)},
-                )
-            }
+            cell = Cell(row, "Avg.", metric=metric)
+            cell.fill(grouped(runs, "seed"), lambda runs: runs[0].metrics[metric])
+            cells[row] = {"Avg.": cell}
         table = Table(Published("A table", "test", ["Avg."]), cells)
         mark_ties(table.all_cells, 0.95)
         return table
