@@ -71,19 +71,14 @@ def with_menu(traces: dict[str, list], **layout: object) -> go.Figure:
 
 
 def by_setting(comparison: Comparison, metric: str) -> list:
-    """Of one key the mean, its deviation, and every run; of several the means over the first two as a heat map."""
+    """Of one key every run, with quartiles, mean and deviation; of several the means over the first two, a heat map."""
     scores = pd.to_numeric(comparison.frame[metric])
     columns = [[run.get(key) for run in comparison.runs] for key in list(comparison.keys)[:2]]
     texts = [pd.Series([brief(value) for value in values]) for values in columns]
     orders = [in_order(values) for values in columns]
     if len(columns) == 1:
-        groups = scores.groupby(texts[0])
-        means, deviations = groups.mean().reindex(orders[0]), groups.std().reindex(orders[0])
-        bars = {"array": deviations}
-        whole = go.Scatter(
-            x=escaped(orders[0]), y=means, error_y=bars, mode="markers", name="mean ± sd", marker_size=12
-        )
-        return [whole, go.Scatter(x=escaped(texts[0]), y=scores, mode="markers", name="runs", marker_opacity=0.6)]
+        order = texts[0].map(orders[0].index).argsort(kind="stable")
+        return [go.Box(x=escaped(texts[0][order]), y=scores[order], boxmean="sd", boxpoints="all", name="runs")]
     cells = scores.groupby([texts[1], texts[0]]).mean().unstack().reindex(index=orders[1], columns=orders[0])
     return [
         go.Heatmap(

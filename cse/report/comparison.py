@@ -77,17 +77,25 @@ class Comparison:
         mean, sd = self.scores.loc[setting, metric]
         return "" if pd.isna(mean) else f"{mean:.2f}" + ("" if pd.isna(sd) else f" ± {sd:.2f}")
 
+    @cached_property
+    def settings(self) -> pd.DataFrame:
+        """A row for each setting, the best first: its values in words, how many of its runs are done, of how many."""
+        of_setting = {setting: self.runs_of(setting) for setting in self.scores.index}
+        rows = [
+            [*(brief(runs[0].get(key)) for key in self.keys), sum(run.status == "done" for run in runs), len(runs)]
+            for runs in of_setting.values()
+        ]
+        return pd.DataFrame(rows, index=list(of_setting), columns=[*self.keys.values(), "done", "runs"])
+
     def table(self) -> pd.DataFrame:
         """A line for each setting, the best first, with the chosen scores; a star marks the best. All is text."""
-        lines = []
-        for setting in self.scores.index:
-            runs = self.runs_of(setting)
-            done = sum(run.status == "done" for run in runs)
-            values = [brief(runs[0].get(key)) for key in self.keys]
-            count = str(done) if done == len(runs) else f"{done} of {len(runs)}"
-            scores = [self.score_text(setting, metric) for metric in self.chosen]
-            lines.append(["*" if setting == self.best else "", *values, count, *scores])
-        return pd.DataFrame(lines, columns=["", *self.keys.values(), "runs", *self.chosen])
+        values, counts = self.settings.iloc[:, :-2], self.settings.iloc[:, -2:].map(str)
+        done, runs = counts.iloc[:, 0], counts.iloc[:, 1]
+        table = pd.concat([values, done.where(done == runs, done + " of " + runs).rename("runs")], axis=1)
+        table.insert(0, "", ["*" if setting == self.best else "" for setting in table.index])
+        for metric in self.chosen:
+            table[metric] = [self.score_text(setting, metric) for setting in table.index]
+        return table
 
     @property
     def title(self) -> str:

@@ -20,7 +20,6 @@ from cse.record.status import clock, status_of
 from cse.report import findings, layout
 from cse.report.comparison import Comparison, command_of
 from cse.report.findings import Finding
-from cse.report.frame import brief
 from cse.report.table import Table
 from cse.report.terminal import COLOURS
 
@@ -156,11 +155,8 @@ def widget(table: pd.DataFrame, hidden: Sequence[int] = ()) -> Markup:
 
 def settings_table(comparison: Comparison) -> pd.DataFrame:
     """A line for each setting, the best first; means and deviations as numbers, which sort."""
-    runs = [comparison.runs_of(setting) for setting in comparison.scores.index]
-    table: dict[str, list] = {name: [brief(of[0].get(key)) for of in runs] for key, name in comparison.keys.items()}
-    table["done"] = [sum(run.status == "done" for run in of) for of in runs]
-    table["runs"] = [len(of) for of in runs]
+    table = comparison.settings.copy()
     for metric in comparison.chosen:
         scores = comparison.scores[metric].round(nature(metric).decimals)
-        table |= {metric: scores["mean"].tolist(), f"{metric} sd": scores["std"].tolist()}
-    return pd.DataFrame(table).dropna(axis="columns", how="all")
+        table[[metric, f"{metric} sd"]] = scores[["mean", "std"]]
+    return table.dropna(axis="columns", how="all")
