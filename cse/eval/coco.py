@@ -11,7 +11,6 @@ B captions of a batch, C contrasts.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,12 +31,8 @@ CAPTIONS = 5  # an image's first five
 PARTS = {"train": "train.pkl", "dev": "valid.pkl", "test": "test.pkl"}
 
 
-@dataclass(frozen=True)
-class CaptionedImages:
-    """Features (I, F) and five captions for each image, in the images' order."""
-
-    features_IF: np.ndarray
-    captions: list[str]
+Images = tuple[Tensor, list[str]]
+"""Features (I, F) and five captions for each image, in the images' order."""
 
 
 class Coco(Evaluator):
@@ -76,7 +71,7 @@ class Coco(Evaluator):
         self.lr, self.batch_size, self.tenacity, self.max_epoch = lr, batch_size, tenacity, max_epoch
         self.fold_images, self.seed = fold_images, seed
         self.device = device if device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
-        self.data: dict[str, CaptionedImages] = {}
+        self.data: dict[str, Images] = {}
 
     def prepare(self) -> None:
         """Read the three pickles. Raises MissingResource or UserError."""
@@ -86,11 +81,11 @@ class Coco(Evaluator):
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         """Train the two maps on train, choose the pass on dev; recalls and ranks on test, and the dev average."""
         self.prepare()
-        ends = np.cumsum([len(images.captions) for images in self.data.values()])
+        ends = np.cumsum([len(captions) for _, captions in self.data.values()])
         vectors = np.split(np.asarray(encode(self.texts()), np.float32), ends[:-1])
         rows = {
-            part: (torch.from_numpy(images.features_IF), torch.from_numpy(vectors_ND))
-            for (part, images), vectors_ND in zip(self.data.items(), vectors, strict=True)
+            part: (features_IF, torch.from_numpy(vectors_ND))
+            for (part, (features_IF, _)), vectors_ND in zip(self.data.items(), vectors, strict=True)
         }
         maps, best = self._fit(rows["train"], rows["dev"])
         scores = self._recalls(maps, *rows["test"])
@@ -124,13 +119,13 @@ class Coco(Evaluator):
 
     def texts(self) -> list[str]:
         """The captions of every part."""
-        return [caption for images in self.data.values() for caption in images.captions]
+        return [caption for _, captions in self.data.values() for caption in captions]
 
     def provenance(self) -> Provenance:
         """Captions of each part, and the pickles with their checksums."""
         return {
             "protocol": f"SentEval's COCO ranking, folds of {self.fold_images} images, captions in their images' order",
-            "rows": {part: len(images.captions) for part, images in self.data.items()},
+            "rows": {part: len(captions) for part, (_, captions) in self.data.items()},
             **self.folder.provenance(),
         }
 
@@ -183,7 +178,7 @@ def recalls(cosine_IN: Tensor) -> dict[str, float]:
     return scores
 
 
-def read_images(folder: DataFolder, name: str) -> CaptionedImages:
+def read_images(folder: DataFolder, name: str) -> Images:
     """A part's image features and five captions an image, ended with " ." as SentEval does."""
     path = folder.root / name
     content: Any = read_pickle(folder.read_bytes(name), path)
@@ -201,4 +196,4 @@ def read_images(folder: DataFolder, name: str) -> CaptionedImages:
     if len(captions) != CAPTIONS * len(features_IF):
         raise UserError(f"{path} has images with fewer than {CAPTIONS} captions: fetch it again.")
     folder.expect(name, len(captions), None)
-    return CaptionedImages(features_IF, captions)
+    return torch.from_numpy(features_IF), captions

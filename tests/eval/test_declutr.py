@@ -2,7 +2,9 @@
 
 import pytest
 
+from cse.errors import MissingResource
 from cse.eval.declutr import DOWNSTREAM, PROBING, Declutr, averages
+from cse.types import Evaluator
 
 # DeCLUTR v1, Tables S3 and S4, test, and Table 1's Downstream, Probing, Avg. MRPC is (accuracy, F1).
 TASKS = [
@@ -78,42 +80,42 @@ def test_what_is_missing_stands_in_the_name():
     assert averages({}, "test") == {}
 
 
-class Part:
+class Part(Evaluator):
     splits = ("test",)
-    prepared = False
 
     def __init__(self, scores):
-        self.scores = scores
+        self.given, self.seen = scores, []
 
     def prepare(self):
-        self.prepared = True
+        self.seen.append("prepared")
 
     def __call__(self, encode, split):
-        return self.scores
+        self.seen.append(encode(["", "a b"]))
+        return self.given
 
     def provenance(self):
         return {"files": {"a": {"sha256": "0"}}, "partial": True}
 
 
 def test_the_evaluator_hands_on_every_score_of_its_parts():
+    """To which an empty sentence is a full stop; the parts are scored once for both splits."""
     part = Part({f"{task}/accuracy": 80.0 for task in PROBES})
     suite = Declutr({"probing": part, "coco": None})
     suite.prepare()
-    assert part.prepared
-    scores = suite(lambda texts: None, "test")
+    encode = list
+    scores = suite(encode, "test")
     assert scores["probing/Depth/accuracy"] == scores["probing"] == 80
-    assert "probing/Depth/accuracy" not in suite(lambda texts: None, "dev")
+    assert "probing/Depth/accuracy" not in suite(encode, "dev")
+    assert part.seen == ["prepared", [".", "a b"]]
     assert suite.provenance()["partial"] is True
     assert suite.provenance()["files"] == {"a": {"sha256": "0"}}
 
 
-def test_an_empty_sentence_is_a_full_stop_to_every_part():
-    seen = []
+def test_all_that_is_missing_is_said_at_once_with_the_parts_keys():
+    class Missing(Part):
+        def prepare(self):
+            raise MissingResource(f"eval.{self.given}.folder is not set")
 
-    class Reader(Part):
-        def __call__(self, encode, split):
-            encode(["", "a b"])
-            return self.scores
-
-    Declutr({"transfer": Reader({}), "probing": Reader({})})(seen.append, "test")
-    assert seen == [[".", "a b"], [".", "a b"]]
+    suite = Declutr({name: Missing(name) for name in ("probing", "coco")})
+    with pytest.raises(MissingResource, match=r"parts\.probing\.folder.*parts\.probing=null.*parts\.coco\.folder"):
+        suite.prepare()

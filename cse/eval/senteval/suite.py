@@ -60,6 +60,11 @@ class Suite(Evaluator):
         self.scored: ItemScores = {}
         self.folds: dict[str, list[float]] = {}  # accuracy of each outer fold, of the encoder scored last
 
+    @property
+    def whole(self) -> bool:
+        """Whether every task of the average has data."""
+        return set(self.averaged) <= set(self.data)
+
     def prepare(self) -> None:
         """Read all tasks. Raises MissingResource or UserError."""
         if not self.data:
@@ -100,7 +105,7 @@ class Suite(Evaluator):
 
     def averages(self, scores: dict[str, float]) -> dict[str, float]:
         """`average` and `dev_average` of the accuracies of `averaged`; {} if one of these tasks has no data."""
-        if not set(self.averaged) <= set(self.data):
+        if not self.whole:
             return {}
         return {
             f"{part}average": float(np.mean([scores[f"{task}/{part}accuracy"] for task in self.averaged]))
@@ -109,9 +114,7 @@ class Suite(Evaluator):
 
     def items(self, split: str) -> ItemScores:
         """The test rows of each task."""
-        if not set(self.averaged) <= set(self.data):
-            return self.scored
-        return {**self.scored, "average": [f"{task}/accuracy" for task in self.averaged]}
+        return self.scored | ({"average": [f"{task}/accuracy" for task in self.averaged]} if self.whole else {})
 
     def texts(self) -> Iterator[str]:
         """The sentences of all parts of each task."""
@@ -123,7 +126,7 @@ class Suite(Evaluator):
         """The classifier, rows of each part of each task, the accuracy of each outer fold, and the files."""
         rows: RowCounts = {task: {part: len(examples) for part, examples in parts.items()}
                            for task, parts in self.data.items()}  # fmt: skip
-        if set(self.averaged) <= set(rows):
+        if self.whole:
             rows["average"] = {task: rows[task] for task in self.averaged}
         return {
             "protocol": f"SentEval's torch logistic regression, mode {self.mode}",
