@@ -6,6 +6,7 @@ import io
 from collections.abc import Mapping
 from pathlib import Path
 
+from cse.columns import in_columns
 from cse.files import write_text
 from cse.provenance import Provenance, RowCounts
 
@@ -103,20 +104,6 @@ def checksum(source: Provenance) -> str:
     return hashlib.sha256("".join(sorted(lines)).encode()).hexdigest() if lines else ""
 
 
-def problems(sources: Mapping[str, Source]) -> list[str]:
-    """A line for each thing that is wrong with the data of any evaluator."""
-    return [line for name, source in sources.items() for line in problems_of(name, source)]
-
-
-def shorten(lines: list[str], where: Path) -> list[str]:
-    """Those lines for the terminal: one stands for itself, several are one with their number. where: all of them."""
-    if len(lines) < 2:
-        return lines
-    return [
-        f"partial: {len(lines)} problems of the data, all in {where}; the first: {lines[0].removeprefix('partial: ')}"
-    ]
-
-
 def problems_of(name: str, source: Provenance) -> list[str]:
     """A line for each thing that is wrong with an evaluator's data, or with that of its parts."""
     inner = [line for part, about in source.get("parts", {}).items() for line in problems_of(f"{name}/{part}", about)]
@@ -145,16 +132,5 @@ def write(folder: Path, rows: list[Row], notes: list[str]) -> None:
 
 def to_table(rows: list[Row], notes: list[str]) -> str:
     """The table for the terminal, and the notes."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, header_style="bold")
-    for column in COLUMNS:
-        table.add_column(column, justify="right" if column in ("value", "rows") else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*(row[column] for column in COLUMNS))
-    widths = [max(len(column), *(len(row[column]) for row in rows)) for column in COLUMNS]
-    console = Console(width=sum(widths) + 2 * len(COLUMNS))  # never cut, whatever the terminal's width
-    with console.capture() as capture:
-        console.print(table)
-    return "\n".join([*(line.rstrip() for line in capture.get().splitlines()), "", *notes])
+    lines = [COLUMNS, *([row[column] for column in COLUMNS] for row in rows)]
+    return "\n".join([in_columns(lines, right=(1, 2)), "", *notes])

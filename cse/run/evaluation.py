@@ -66,14 +66,17 @@ def score_into(
             dtype=cfg.dtype,
         )
         rows = scores.rows_of(record.metrics, sources, subject.described, record.results["versions"])
-        notes, problems = scores.footnotes(rows), scores.problems(sources)
+        notes = scores.footnotes(rows)
+        problems = [line for name, source in sources.items() for line in scores.problems_of(name, source)]
         scores.write(folder, rows, [*notes, *problems])
         record.trackers.log(record.metrics, 0)
         record.trackers.table("scores", list(rows[0]), [list(row.values()) for row in rows])
         headline = [row for row in rows if nature(row["score"]).headline]
         if len(headline) < len(rows):
             notes = [f"{len(rows) - len(headline)} more scores in {folder / 'scores.md'}", *notes]
-        notes += scores.shorten(problems, folder / "scores.md")
+        notes += problems[:1]
+        if len(problems) > 1:
+            notes.append(f"partial: {len(problems)} such problems, all in {folder / 'scores.md'}")
         log.info("\n%s", scores.to_table(headline, notes))
         record.trackers.finish(0, record.metrics)
 

@@ -3,7 +3,6 @@
 import logging
 import math
 import platform
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import torch
 from accelerate import Accelerator
 from omegaconf import DictConfig
 
+from cse.columns import in_columns
 from cse.config.compose import resolved
 from cse.data.overlap import Overlap, in_words
 from cse.eval.score import nature
@@ -157,21 +157,13 @@ def print_scores(rows: Sequence[tuple[str, float, float]], note: str | None) -> 
 
     rows: (score's key, of the untrained encoder or NaN, of the best step).
     """
-    from rich.console import Console
-    from rich.table import Table
-
     headline = [row for row in rows if nature(row[0]).headline]
+    lines = [("score", "before", "after", "gain")]
+    for name, before, after in headline:
+        first, gain = ("", "") if math.isnan(before) else (f"{before:.2f}", f"{after - before:+.2f}")
+        lines.append((name, first, f"{after:.2f}", gain))
     if headline:
-        table = Table(box=None, header_style="bold", padding=(0, 1))
-        for number, column in enumerate(("score", "before", "after", "gain")):
-            table.add_column(column, overflow="fold", no_wrap=number > 0)  # a name is folded, and a number never is
-        for name, before, after in headline:
-            first, gain = ("", "") if math.isnan(before) else (f"{before:.2f}", f"{after - before:+.2f}")
-            table.add_row(name, first, f"{after:.2f}", gain)
-        console = Console(width=min(100, shutil.get_terminal_size((100, 24)).columns))
-        with console.capture() as capture:
-            console.print(table)
-        log.info("\n%s", capture.get().rstrip())
+        log.info("\n%s", in_columns(lines, right=(1, 2, 3)))
     if len(headline) < len(rows):
         log.info("%d more scores in results.json", len(rows) - len(headline))
     if headline and note:

@@ -3,26 +3,24 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from cse.columns import in_columns
 from cse.run.estimate import Estimate, estimate
 from cse.sweep import jobs
 
 
 def show(title: str, folder: Path, planned: Sequence[jobs.Job], trials: int) -> None:
     """Print a line for each job, and the sum. trials: the jobs that stand behind each line (of a search)."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table("job", "steps", "PFLOP", box=None, header_style="bold")
+    rows = [("job", "steps", "PFLOP")]
     estimates: list[Estimate] = []
     for job in planned:
         if job.program != "cse-train":
-            table.add_row(job.name, "only scored", "")
+            rows.append((job.name, "only scored", ""))
             continue
         found = estimate(job.fitted())
         estimates.append(found)
         steps = f"{found.steps:,}" if found.steps else "?"
-        table.add_row(job.name, steps, "?" if found.flop is None else f"{found.flop / 1e15:.3g}")
-    Console(width=160, soft_wrap=True).print(table)
+        rows.append((job.name, steps, "?" if found.flop is None else f"{found.flop / 1e15:.3g}"))
+    print(in_columns(rows))
     times = f" x {trials} trials" if trials > 1 else ""
     print(f"{title}: {len(planned)} jobs{times}, {summed(estimates, trials)}, in {folder}")
 

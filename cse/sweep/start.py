@@ -1,11 +1,11 @@
 """One start of many jobs: what has become of each, as it ends and in a table, and whether another one is started."""
 
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from cse.columns import in_columns
 from cse.record.status import DONE, FAILED, RUNNING
 from cse.sweep.jobs import Job
 from cse.sweep.process import DONE_BEFORE, INTERRUPTED, KILLED, NOT_RUN, Outcome
@@ -41,16 +41,12 @@ class Start:
 
     def print_table(self, title: str, planned: Sequence[str], report: str) -> None:
         """Print a line for each job, the planned ones first, how many are done, and the command that compares them."""
-        from rich.console import Console
-        from rich.table import Table
-
         outcomes = [self.ended.get(name, Outcome(name, NOT_RUN)) for name in dict.fromkeys([*planned, *self.ended])]
-        table = Table("job", "state", "score", "time", "", box=None, header_style="bold")
+        rows = [("job", "state", "score", "time", "")]
         for one in outcomes:
             score = "" if one.score is None else "{} {:.2f}".format(*one.score)
-            table.add_row(one.job, one.state, score, f"{one.seconds:.0f} s" if one.seconds else "", one.detail)
-        on_terminal = sys.stdout.isatty()
-        Console(width=None if on_terminal else 200, soft_wrap=not on_terminal, markup=False).print(table)
+            rows.append((one.job, one.state, score, f"{one.seconds:.0f} s" if one.seconds else "", one.detail))
+        print(in_columns(rows))
         states = Counter(outcome.state for outcome in outcomes)
         done = states[DONE] + states[DONE_BEFORE]
         others = [f"{states[one]} {one}" for one in (FAILED, KILLED, INTERRUPTED, RUNNING) if states[one]]

@@ -66,9 +66,3 @@ def test_an_average_is_marked_by_its_own_tasks():
     metrics = {f"test/x/{score}": 1.0 for score in ("average", "MR/accuracy", "SST5/accuracy")}
     found = scores.rows_of(metrics, {"x": {"rows": rows, "problems": problems, **ABOUT}}, "an encoder", {})
     assert [row["data"] for row in found] == ["whole", "whole", "partial"]
-
-
-def test_a_long_name_cuts_no_value():
-    common = dict.fromkeys(("evaluator", "protocol", "sha256", "encoder", "dtype", "versions"), "")
-    row = {"score": "test/declutr/" + "x" * 200, "value": "71.2345", "rows": "8", "data": "partial", **common}
-    assert "71.2345" in scores.to_table([row], [])
