@@ -153,6 +153,9 @@ def test_computed_once_and_found_again_wherever_the_files_lie(folder, tmp_path, 
     monkeypatch.setattr(audio, "fbank", None)
     assert speech(moved, tmp_path / "cache", **PLAIN).store == first.store
     monkeypatch.undo()
+    whole = (first.store / "fbank.npy").read_bytes()
+    (first.store / "fbank.npy").write_bytes(whole[:-1] + b"x")  # damaged: written again
+    assert (speech(moved, tmp_path / "cache", **PLAIN).store / "fbank.npy").read_bytes() == whole
     soundfile.write(moved / "alto" / "chapter" / "1.wav", tone(500), 16_000)
     assert speech(moved, tmp_path / "cache", **PLAIN).store != first.store
 
