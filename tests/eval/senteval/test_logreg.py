@@ -54,33 +54,24 @@ def test_how_the_fits_are_stacked_changes_nothing(monkeypatch):
     assert (accuracies[0] == accuracies[2]).all()
 
 
-def test_max_epoch_ends_a_fit_that_keeps_improving(monkeypatch):
-    """51 checks at most: a check begins while passes <= 200, four passes each."""
-    checks = []
-    monkeypatch.setattr(
-        logreg._Stack, "_accuracy", lambda self: checks.append(1) or np.full((1, 1), len(checks) / 1000)
-    )
-    x, y = made_up(20, 4, 2)
-    fast = classifier(**TEST)
-    fast.fit(fast.place(x), y, [fast.fold(np.arange(10), np.arange(10, 20))], np.array([[1e-5]]))
-    assert len(checks) == 51
-
-
-def test_the_count_of_misses_is_never_reset(monkeypatch):
-    """One gain in between: the 6th check without improvement ends the fit all the same."""
-    script = [0.5, 0.4, 0.4, 0.4, 0.6, 0.4, 0.4, 0.4, 0.9]
-    checks = []
-
-    def scripted(self):
-        checks.append(1)
-        return np.full((1, 1), script[len(checks) - 1])
-
-    monkeypatch.setattr(logreg._Stack, "_accuracy", scripted)
+@pytest.mark.parametrize(
+    ("script", "checks", "best"),
+    [
+        # a check begins while passes <= 200, four passes each
+        ([number / 1000 for number in range(99)], 51, 0.05),
+        # the count of misses is never reset: in spite of a gain in between the sixth ends the fit
+        ([0.5, 0.4, 0.4, 0.4, 0.6, 0.4, 0.4, 0.4, 0.9], 8, 0.6),
+    ],
+    ids=["max_epoch", "tenacity"],
+)
+def test_when_a_fit_ends(monkeypatch, script, checks, best):
+    left = iter(script)
+    monkeypatch.setattr(logreg._Stack, "_accuracy", lambda self: np.full((1, 1), next(left)))
     x, y = made_up(20, 4, 2)
     fast = classifier(**TEST)
     found = fast.fit(fast.place(x), y, [fast.fold(np.arange(10), np.arange(10, 20))], np.array([[1e-5]]))
-    assert len(checks) == 8
-    assert found.accuracy_SL[0, 0] == 0.6
+    assert len(script) - len(list(left)) == checks
+    assert found.accuracy_SL[0, 0] == best
 
 
 def test_training_elsewhere_is_not_disturbed():
