@@ -98,9 +98,10 @@ class DataFolder:
     ) -> list[T]:
         """convert(line) of every line of a file after its header; see `converted`.
 
-        Lines are cut at newlines alone: str.splitlines also cuts at characters that stand inside sentences.
+        Lines are cut at newlines alone: str.splitlines also cuts at characters that stand inside sentences. Empty lines
+        at the end are none.
         """
-        text = self.read(name, encoding).removesuffix("\n")
+        text = self.read(name, encoding).rstrip("\r\n")
         lines = (line.removesuffix("\r") for line in text.split("\n")[header:]) if text else ()
         return self.converted(name, lines, convert, official=official, first=header + 1)
 

@@ -24,7 +24,7 @@ def test_a_file_that_may_not_be_read(folder, monkeypatch):
 
 
 def test_lines_are_cut_at_newlines_alone_and_a_damaged_one_is_named(folder, tmp_path):
-    (tmp_path / "a.txt").write_bytes("#\n1\r\n\x85\n3".encode())
+    (tmp_path / "a.txt").write_bytes("#\n1\r\n\x85\n3\n\r\n\n".encode())
     assert folder.rows("a.txt", "utf-8", str, 3, header=1) == ["1", "\x85", "3"]
     with pytest.raises(UserError, match=r"a\.txt, line 3"):
         folder.rows("a.txt", "utf-8", int, 3, header=1)
