@@ -98,7 +98,7 @@ def test_csv_has_every_run_with_every_score(comparison):
     assert (failed["why"], failed["dev/stsb/spearman"]) == ("RunError: the loss is nan", "")
 
 
-@pytest.mark.parametrize(("width", "is_terminal"), [(60, True), (80, True), (20, False)])
+@pytest.mark.parametrize(("width", "is_terminal"), [(60, True), (20, False)])
 def test_no_number_is_cut_at_31_scores(comparison, width, is_terminal, tmp_path):
     whole = compare_runs(comparison.runs, comparison.folders, ["*"], "seed")
     out = io.StringIO()
