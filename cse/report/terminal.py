@@ -59,6 +59,8 @@ def show_table(table: pd.DataFrame, console: "Console", fixed: int = 2) -> None:
     """
     from rich.text import Text
 
+    if table.empty:
+        return
     names = [name or None for name in table.columns[:fixed]]
     lines = table.iloc[:, fixed:].set_axis(pd.MultiIndex.from_arrays(table.iloc[:, :fixed].T.to_numpy(), names=names))
     text = Text(lines.to_string(line_width=console.width if console.is_terminal else None, sparsify=False))
