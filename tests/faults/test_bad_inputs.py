@@ -19,7 +19,7 @@ LINES = [  # (the line, after NAME=VALUE words of its environment; its exit code
     ("cse-train objective=simsce", 2, "objective=simsce"),
     ("cse-train --learning_rate 1", 2, "trainer.lr=..."),
     ("cse-train 'seed=${nokey}'", 2, "nokey"),
-    ("cse-train SMALL ~trainer.lr", 2, "trainer.lr"),
+    ("cse-train SMALL ~trainer.lr", 2, "trainer"),
     ("cse-train -x", 2, "-x"),
     ("cse-train --cfg everything", 2, "everything"),
     ("cse-train --cfg", 2, "--cfg"),
