@@ -140,6 +140,9 @@ def explain(error: Exception, words: Sequence[str], command: str) -> str:
         return no_key(match[1], valid_keys(command, words), command)
     if match := re.search(r"Could not (?:find|load) '(?!hydra/)([^'/]+)/([^']+)'", text):
         return no_choice(match[1], match[2])
+    if match := re.search(r"missing \d+ required [\w -]*arguments?: (.*?)[\"\\].*full_key: ([\w.]+)", text, re.DOTALL):
+        keys = ", ".join(f"{match[2]}.{name}" for name in re.findall(r"'(\w+)'", match[1]))
+        return f"{keys} is taken away, or not given: leave it as it is, or give it a value"
     if "does not support sweep type" in text:
         ranges = [word for word in words if "interval(" in word]
         return f"{' '.join(ranges)}: a range to search in needs a search: hydra/sweeper=smac"
