@@ -5,6 +5,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 import zlib
@@ -54,37 +55,37 @@ def replaced_file(path: Path) -> Iterator[Path]:
 
 def remove_leftovers(path: Path) -> None:
     """Remove what kills inside `replaced_file` left beside `path`; for files that one process writes."""
-    for leftover in path.parent.glob(f".[0-9]*.{path.name}"):
-        leftover.unlink(missing_ok=True)
+    for leftover in _leftovers(path):
+        if leftover.is_file():
+            leftover.unlink(missing_ok=True)
 
 
 @contextmanager
 def replaced_folder(path: Path) -> Iterator[Path]:
     """An empty temporary folder, which replaces the folder `path` when the block ends.
 
-    The old folder is renamed to `path`.old first and removed last, so that one of the two is whole; see
-    `recover_folder` for a kill between the renames. For folders that one process writes. Raises RunError where the disk
-    refuses.
+    The old folder is renamed first and removed last, so that one of the two is whole; see `recover_folder` for a kill
+    between the renames. For folders that one process writes. Raises RunError where the disk refuses.
     """
-    new, old = _beside(path)
-    with _written(new, path):
-        recover_folder(path)
-        new.mkdir()
-        yield new
-        _flush(new)
-        if path.exists():
-            path.rename(old)
-        new.rename(path)
-    shutil.rmtree(old, ignore_errors=True)
+    recover_folder(path)
+    place = _own_name(path)
+    try:
+        with _explained(path):
+            (place / "new").mkdir(parents=True)
+            yield place / "new"
+            _flush(place / "new")
+            if path.is_dir():
+                path.rename(place / "old")
+            (place / "new").rename(path)
+    finally:
+        _finish(place, path)
 
 
 def recover_folder(path: Path) -> None:
     """Undo what a kill inside `replaced_folder` left: the old folder gets its name back, leftovers are removed."""
-    new, old = _beside(path)
-    if old.exists() and not path.exists():
-        old.rename(path)
-    for leftover in (new, old):
-        shutil.rmtree(leftover, ignore_errors=True)
+    for place in _leftovers(path):
+        if not place.is_symlink():  # which no write of ours makes
+            _finish(place, path)
 
 
 def written_once(path: Path, write: Callable[[Path], object]) -> Path:
@@ -195,28 +196,48 @@ def cannot_write(path: Path | str, error: OSError | SafetensorError) -> RunError
 def _written(temporary: Path, path: Path) -> Iterator[Path]:
     """A block that makes `temporary` and gives it the name `path`; what is left of it afterwards is removed."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        yield temporary
-    except (OSError, SafetensorError) as error:
-        raise cannot_write(path, error) from error
+        with _explained(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            yield temporary
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
 
 
-def _own_name(path: Path) -> Path:
-    """A temporary name beside `path` that no other process has, nor had.
+@contextmanager
+def _explained(path: Path) -> Iterator[None]:
+    """A block that writes `path`: what the disk refuses in it is one sentence."""
+    try:
+        yield
+    except (OSError, SafetensorError) as error:
+        raise cannot_write(path, error) from error
 
-    The process's number alone would not do: on two machines, or in two containers, it is often the same, and in a
-    container that starts again it is the one that was killed.
+
+def _finish(place: Path, path: Path) -> None:
+    """End what `replaced_folder` began in `place`: the old folder gets its name back, or is removed with the rest.
+
+    What else somebody put there stays, with the place.
     """
-    return path.with_name(f".{os.getpid()}.{secrets.token_hex(4)}.{path.name}")
+    old = place / "old"
+    if old.is_dir() and not path.exists():
+        old.rename(path)
+    for folder in (place / "new", old):
+        shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        old.unlink(missing_ok=True)  # `path` was a link: what it led to is not ours
+        place.rmdir()
 
 
-def _beside(path: Path) -> tuple[Path, Path]:
-    """The names of a folder's successor and predecessor while it is replaced."""
-    return path.with_name(f"{path.name}.tmp"), path.with_name(f"{path.name}.old")
+def _own_name(path: Path) -> Path:
+    """A temporary name beside `path` that nobody else has, nor had: no person, and no process on another machine."""
+    return path.with_name(f".cse-{secrets.token_hex(8)}.{path.name}")
+
+
+def _leftovers(path: Path) -> list[Path]:
+    """What kills left beside `path` under the names that `_own_name` gives."""
+    ours = re.compile(rf"\.cse-[0-9a-f]{{16}}\.{re.escape(path.name)}")
+    return [place for place in path.parent.glob(".cse-*") if ours.fullmatch(place.name)]
 
 
 def _flush(path: Path) -> None:

@@ -43,7 +43,7 @@ def test_leaves_a_complete_folder(small_run, cse_train, tmp_path, capsys):
     assert results["metrics"]["dev/stsb/spearman"] == pytest.approx(scored[first_best], abs=1e-4)
     assert {"loss.png", "scores.png", "alignment_uniformity.png"} <= {p.name for p in (run / "plots").iterdir()}
     assert "@inproceedings{gao2021simcse" in (run / "best" / "README.md").read_text()
-    assert not list(run.rglob("*.tmp"))
+    assert not list(run.rglob(".cse-*"))
     assert not list(run.rglob("*.bin"))
     assert not list(run.rglob("*.pt"))
 

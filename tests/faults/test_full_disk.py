@@ -4,7 +4,6 @@ The disk is a tmpfs of 16 MB, filled at the moment when a run is about to write 
 """
 
 import contextlib
-import re
 import shutil
 import subprocess
 import sys
@@ -22,7 +21,7 @@ MOMENTS = {  # the audit event and the end of the path that fill the disk
     "cosines before": ("open", "cosines_before.json"),
     "results.json": ("open", "results.json"),
     "metrics.jsonl": ("open", "metrics.jsonl"),
-    "best/": ("os.mkdir", "best.tmp"),
+    "best/": ("os.mkdir", ".best/new"),
     "last/": ("os.mkdir", "last"),
     "cosines after": ("open", "cosines_after.json"),
     "the model card": ("open", "README.md"),
@@ -89,7 +88,7 @@ def test_a_full_disk(small_run, cse_train, disk, straight, capsys, moment):
     if not (straight / "run").exists():
         assert cse_train(run_in(straight, small_run)) == 0
     assert_same_run(straight / "run", disk.folder / "run")
-    left = [path.name for path in disk.folder.rglob("*") if re.search(r"^\.\d|\.tmp$|\.old$", path.name)]
+    left = [path.name for path in disk.folder.rglob("*") if path.name.startswith(".cse-")]
     assert left == []
     for part in disk.folder.iterdir():
         shutil.rmtree(part)

@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from cse.data.cache import cached
-from cse.files import recover_folder, replaced_folder, write_text
+from cse.files import recover_folder, remove_leftovers, replaced_folder, write_text
 from cse.record.events import Jsonl, read_events
 from cse.training import checkpoint
 
@@ -72,6 +72,11 @@ def fill(folder: Path, content: str) -> None:
         (folder / name).write_text(content)
 
 
+def fill_new(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    fill(folder, "old")
+
+
 def whole(folder: Path) -> str:
     first, second = ((folder / name).read_text() for name in ("config.json", "inner/model.safetensors"))
     assert first == second
@@ -92,6 +97,32 @@ def test_best(tmp_path):
 
     at_every_step(lambda: replace("new"), lambda: replace("old"), check)
     assert whole(best) == "new"
+
+
+def test_what_is_not_ours_is_neither_recovered_nor_removed(tmp_path):
+    best, place = tmp_path / "best", ".cse-0123456789abcdef.best"
+    for name in ("best.old", "best.tmp", ".cse-mine.best", f"{place}.old", f"{place}/mine", "away/old"):
+        fill_new(tmp_path / name)
+    (tmp_path / ".cse-fedcba9876543210.best").symlink_to("away")
+    checkpoint_file = tmp_path / "last" / "state.safetensors"
+    fill_new(tmp_path / "last" / ".2024.state.safetensors")
+    before = sorted(tmp_path.rglob("*"))
+    recover_folder(best)
+    remove_leftovers(checkpoint_file)
+    assert sorted(tmp_path.rglob("*")) == before
+    fill_new(best)
+    with replaced_folder(best) as temporary:
+        fill(temporary, "new")
+    assert set(before) <= set(tmp_path.rglob("*"))
+
+
+def test_a_link_that_is_replaced_keeps_what_it_led_to(tmp_path):
+    fill_new(tmp_path / "away")
+    (tmp_path / "best").symlink_to("away")
+    with replaced_folder(tmp_path / "best") as temporary:
+        fill(temporary, "new")
+    assert (whole(tmp_path / "best"), whole(tmp_path / "away")) == ("new", "old")
+    assert names(tmp_path) == ["away", "best"]
 
 
 def test_a_cache(tmp_path):

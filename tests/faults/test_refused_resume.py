@@ -108,9 +108,9 @@ def test_other_dev_data_is_refused(run, cse_train, capsys, tmp_path, senteval):
 
 
 def test_a_run_killed_between_the_renames_of_best_goes_on(run, cse_train):
-    (run / "best").rename(run / "best.old")
-    (run / "best.tmp").mkdir()
+    place = run / ".cse-0123456789abcdef.best"
+    (place / "new").mkdir(parents=True)
+    (run / "best").rename(place / "old")
     assert cse_train([f"resume={run}"]) == 0
     assert (run / "best" / "config.json").exists()
-    assert not (run / "best.old").exists()
-    assert not (run / "best.tmp").exists()
+    assert not place.exists()

@@ -44,4 +44,4 @@ def test_killed_at_random_ends_the_same(small_run, tmp_path, images, kind):
         process.wait()
     subprocess.run(command, check=True, capture_output=True)
     assert_same_run(straight, killed)
-    assert not [path for path in killed.rglob("*") if path.suffix in (".tmp", ".old")]
+    assert not list(killed.rglob(".cse-*"))

@@ -9,18 +9,20 @@ import pytest
 from cse.errors import UserError
 from cse.record.runs import read_runs, same
 
+PLACE = ".cse-0123456789abcdef.best"  # where best/ is written
+
 
 def test_runs_come_back_with_their_state(leave, tmp_path, monkeypatch):
     scores = {"test/sts/average": 70.0, "test/x": None}
     leave("a", {"seed": 1, "objective.k": 32}, scores, choices={"objective": "whitenedcse"})
     leave("b", {"seed": 2}, status="failed")
     leave("c", {"seed": 3}, status="killed")
-    (leave("d", {"seed": 4}) / "best.tmp").mkdir()
+    (leave("d", {"seed": 4}) / PLACE).mkdir()
     (tmp_path / "runs/d/results.json").write_text('{"status": "do')
     scan = os.scandir
 
     def gone(folder):  # the best step is written beside the old one, for a moment
-        if Path(folder).name == "best.tmp":
+        if Path(folder).name == PLACE:
             raise FileNotFoundError(folder)
         return scan(folder)
 
