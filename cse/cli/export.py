@@ -49,7 +49,8 @@ def task(arguments: argparse.Namespace) -> int:
     from cse.sharing.push import check_name, push
 
     target = arguments.to or arguments.run / "export"
-    check_target(target)
+    check_target(target, arguments.run)
+    replaces = target.is_dir() and any(target.iterdir())
     if arguments.push:
         startup.settle_hub()
         check_name(arguments.push)
@@ -69,7 +70,7 @@ def task(arguments: argparse.Namespace) -> int:
         onnx=arguments.onnx,
         license=arguments.license,
     )
-    print(f"{target}: {len(files)} files")
+    print(f"{target}: {len(files)} files{', in place of the earlier export' if replaces else ''}")
     if arguments.license is None:
         print("the card names no licence for the weights: --license apache-2.0, say")
     if arguments.push:

@@ -93,7 +93,7 @@ def model_card(record: Json, scores: Mapping[str, float], name: str, license: st
         title=title,
         seed=record["seed"],
         step=record.get("best_step"),
-        commit=record["git_commit"],
+        commit=record.get("git_commit"),
         command=shareable(record["command"]),
         data=data_in_words(config),
         rows="\n".join(f"| {key} | {value:.2f} |" for key, value in finite.items()),

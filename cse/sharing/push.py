@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 from cse.errors import UserError
+from cse.sharing.export import WRITTEN
 from cse.sources import hub
 
 log = logging.getLogger("cse")
@@ -33,6 +34,11 @@ def push(folder: Path, name: str, *, private: bool) -> str:
     with hub.refusals(repo):
         api = HfApi()
         api.create_repo(name, private=private, exist_ok=True)
-        api.upload_folder(repo_id=name, folder_path=folder, commit_message="Add an encoder that cse trained")
+        api.upload_folder(
+            repo_id=name,
+            folder_path=folder,
+            ignore_patterns=WRITTEN,
+            commit_message="Add an encoder that cse trained",
+        )
     log.info("hub        %s is at %s", name, repo.page)
     return repo.page

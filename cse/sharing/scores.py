@@ -1,5 +1,6 @@
 """Scores in the formats of others: the hub's `.eval_results/*.yaml`, and mteb's own results and run settings."""
 
+import logging
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,8 +8,11 @@ from pathlib import Path
 import yaml
 from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
+from cse.config.compose import composed
 from cse.eval import stsb_multi
 from cse.types import Json
+
+log = logging.getLogger("cse")
 
 SAME_AS_MTEB = {
     **{f"STS{year}": (f"STS{year}", f"mteb/sts{year}-sts") for year in range(12, 17)},
@@ -23,7 +27,7 @@ def entries(record: Json) -> Iterator[tuple[str, EvalResultEntry]]:
 
     record: results.json of cse-train or cse-eval.
     """
-    scores, sources = record["metrics"], record.get("data", {})
+    scores, sources = record["metrics"], record.get("data") or {}
     for task, (name, repo) in SAME_AS_MTEB.items():
         if (value := scores.get(f"test/sts/{task}/spearman")) is not None:
             notes = "cse, eval=sts: Spearman x100 of cosines over all pairs, SentEval's copy of the text"
@@ -53,13 +57,18 @@ def write_eval_results(folder: Path, records: list[Json]) -> None:
 
 
 def copy_mteb(folder: Path, records: list[Json]) -> None:
-    """Copy mteb's results of the encoder, run_settings.jsonl among them, into `mteb/`, as far as its cache has them."""
+    """Copy mteb's results of the encoder, run_settings.jsonl among them, into `mteb/`, as far as its cache has them.
+
+    Its cache is this machine's, paths.cache/mteb, whatever a run's settings call so: they could name any folder here.
+    """
     for record in records:
-        about = record.get("data", {}).get("mteb")
+        about = (record.get("data") or {}).get("mteb")
         if about is None:
             continue
-        cache, model = Path(record["config"]["eval"]["mteb"]["cache"]), about["model"]
+        cache, model = Path(composed("evaluate", []).paths.cache, "mteb"), about["model"]
         source = cache / "results" / model["name"].replace("/", "__") / model["revision"]
+        if not source.is_dir():
+            log.info("mteb       its results are not in %s: CSE_CACHE=FOLDER names another cache", source)
         for file in sorted(source.glob("*.json*")):
             (folder / "mteb").mkdir(exist_ok=True)
             shutil.copyfile(file, folder / "mteb" / file.name)

@@ -24,8 +24,9 @@ TOKEN = "hf_" + "planted" * 5
 
 
 @pytest.fixture
-def run(tmp_path, tiny_bert) -> Path:
+def run(tmp_path, tiny_bert, monkeypatch) -> Path:
     """A finished run with an encoder, scores and mteb's files."""
+    monkeypatch.setenv("CSE_CACHE", str(tmp_path))
     folder, cache = tmp_path / "run", tmp_path / "mteb"
     save_encoder(load_encoder(tiny_bert, "cls"), folder / "best", card="old")
     kept = cache / "results" / "cse__encoder" / "abc"
@@ -40,7 +41,6 @@ def run(tmp_path, tiny_bert) -> Path:
             "data": {"name": "wiki1m"},
             "objective": {"_target_": "cse.objective.barlow.BarlowTwins"},
             "aux_modality": {"_target_": "cse.aux_modality.visual.Visual"},
-            "eval": {"mteb": {"cache": str(cache)}},
         },
         "seed": 3,
         "best_step": 125,
@@ -77,7 +77,7 @@ def changed(run: Path, **fields: object) -> None:
     (run / "results.json").write_text(json.dumps(record | fields))
 
 
-def test_the_folder_has_the_encoder_its_card_and_its_scores(run, cse_export, tiny_bert):
+def test_the_folder_has_the_encoder_its_card_and_its_scores(run, cse_export, tiny_bert, capfd):
     from sentence_transformers import SentenceTransformer
 
     assert cse_export(run, "--license", "mit") == 0
@@ -104,7 +104,8 @@ def test_the_folder_has_the_encoder_its_card_and_its_scores(run, cse_export, tin
     assert (folder / "mteb" / "run_settings.jsonl").read_text() == '{"task": "STS13"}\n'
     vectors = SentenceTransformer(str(folder), device="cpu").encode(TEXTS)
     np.testing.assert_allclose(vectors, load_encoder(tiny_bert, "cls").eval().encode(TEXTS), atol=1e-6)
-    assert cse_export(run) == 0  # an earlier export is replaced
+    assert cse_export(run) == 0
+    assert "in place of the earlier export" in capfd.readouterr().out
 
 
 def test_pushed_and_loaded_from_the_hub(run, cse_export, toy_hub, tiny_bert, monkeypatch, capfd):

@@ -1,0 +1,215 @@
+"""What `cse-export` refuses: to replace what a person has, to share what a link leads to, to read damaged results."""
+
+import json
+import os
+from functools import reduce
+from pathlib import Path
+
+import pytest
+from typed import exit_code
+
+from cse.config.compose import composed
+from cse.model.export import save_encoder
+from cse.model.load import load_encoder
+
+SECRET = "a person's own"
+
+
+@pytest.fixture
+def run(tmp_path, tiny_bert) -> Path:
+    """A finished run."""
+    folder = tmp_path / "run"
+    save_encoder(load_encoder(tiny_bert, "cls"), folder / "best")
+    config = {
+        "model": {"name": "lab/tiny", "pooling": "cls"},
+        "data": {"name": "wiki1m"},
+        "objective": {"_target_": "cse.objective.barlow.BarlowTwins"},
+    }
+    record = {"status": "done", "config": config, "seed": 3, "git_commit": "abc", "command": "cse-train", "metrics": {}}
+    (folder / "results.json").write_text(json.dumps(record))
+    return folder
+
+
+def refused(capfd, *words: object) -> str:
+    """The one sentence with which cse-export refuses its words."""
+    assert exit_code("cse-export", *words) == 2
+    said = capfd.readouterr().err.strip()
+    assert len(said.splitlines()) == 1, said
+    return said
+
+
+def content(folder: Path) -> dict[str, bytes | str]:
+    """Every file and link below a folder."""
+    return {
+        str(place): os.readlink(place) if place.is_symlink() else place.read_bytes()
+        for place in folder.rglob("*")
+        if place.is_symlink() or place.is_file()
+    }
+
+
+def test_folders_beside_the_target_stay(run, tmp_path):
+    for name in ("share.old", "share.tmp"):
+        (tmp_path / "exp" / name).mkdir(parents=True)
+        (tmp_path / "exp" / name / "notes.txt").write_text(SECRET)
+    for _ in range(2):
+        assert exit_code("cse-export", run, "--to", tmp_path / "exp" / "share") == 0
+    assert sorted(os.listdir(tmp_path / "exp")) == ["share", "share.old", "share.tmp"]
+    assert (tmp_path / "exp" / "share.old" / "notes.txt").read_text() == SECRET
+    assert (tmp_path / "exp" / "share.tmp" / "notes.txt").read_text() == SECRET
+
+
+def change_card(share: Path) -> None:
+    (share / "README.md").write_text(SECRET)
+
+
+def add_file(share: Path) -> None:
+    (share / "1_Pooling" / "notes.txt").write_text(SECRET)
+
+
+def add_link(share: Path) -> None:
+    (share / "data").symlink_to("/etc")
+
+
+def lose_list(share: Path) -> None:
+    (share / ".cse-export.json").unlink()
+
+
+def damage_list(share: Path) -> None:
+    (share / ".cse-export.json").write_text('{"files": ["README.md"]}')
+
+
+@pytest.mark.parametrize(
+    ("use", "named"),
+    [(change_card, "README.md"), (add_file, "1_Pooling/notes.txt"), (add_link, "data"), (lose_list, "1_Pooling"),
+     (damage_list, ".cse-export.json")],
+)  # fmt: skip
+def test_an_export_that_somebody_used_is_not_replaced(run, tmp_path, capfd, use, named):
+    share = tmp_path / "share"
+    assert exit_code("cse-export", run, "--to", share) == 0
+    use(share)
+    before = content(tmp_path)
+    assert named in refused(capfd, run, "--to", share)
+    assert content(tmp_path) == before
+
+
+def test_what_somebody_puts_there_meanwhile_stays(run, tmp_path, capfd, monkeypatch):
+    share = tmp_path / "share"
+
+    def busy(*_: object) -> None:
+        share.mkdir()
+        (share / "notes.txt").write_text(SECRET)
+
+    monkeypatch.setattr("cse.sharing.export.write_eval_results", busy)
+    assert "notes.txt" in refused(capfd, run, "--to", share)
+    assert os.listdir(share) == ["notes.txt"]
+
+
+@pytest.mark.parametrize("place", [
+    "run", "run/best", "run/new", "run/export/deeper", "run/../run/last", "model", "a.txt", "link", "link/best",
+])  # fmt: skip
+def test_a_place_of_others_is_refused(run, tmp_path, capfd, tiny_bert, place):
+    save_encoder(load_encoder(tiny_bert, "cls"), tmp_path / "model")  # another encoder, and so a modules.json
+    (tmp_path / "a.txt").write_text(SECRET)
+    (tmp_path / "link").symlink_to("run")
+    before = content(tmp_path)
+    assert str(tmp_path / place) in refused(capfd, run, "--to", tmp_path / place)
+    assert content(tmp_path) == before
+
+
+def test_a_run_whose_export_is_a_link_writes_nothing_there(run, tmp_path, capfd):
+    (tmp_path / "home").mkdir()
+    (run / "export").symlink_to("../home")
+    assert str(run / "export") in refused(capfd, run)
+    assert os.listdir(tmp_path / "home") == []
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "model.safetensors", "1_Pooling", "adapter/adapter_config.json", ""])
+def test_links_in_a_run_are_not_followed(run, tmp_path, capfd, name):
+    (tmp_path / "away").mkdir()
+    (tmp_path / "away" / "secret.txt").write_text(SECRET)
+    place = run / "best" / name
+    if place.exists():
+        place.rename(tmp_path / "was")
+    place.parent.mkdir(exist_ok=True)
+    place.symlink_to(tmp_path / ("was" if (tmp_path / "was").exists() else "away/secret.txt"))
+    assert str(place) in refused(capfd, run, "--to", tmp_path / "share")
+    assert not (tmp_path / "share").exists()
+
+
+def test_a_pipe_in_a_run_is_not_read(run, capfd):
+    os.mkfifo(run / "best" / "pipe")
+    assert str(run / "best" / "pipe") in refused(capfd, run)
+
+
+MISSING = object()
+MTEB = {"model": {"name": "lab/x", "revision": "abc"}, "tasks": {}, "protocol": "mteb 2"}
+TASK = {"metric": "cosine_spearman", "dataset": "mteb/sts12-sts", "revision": None}
+DAMAGES = [  # the key that is damaged, what it then holds, and the key that is named
+    ("config", [], "config"), ("config", MISSING, "config"), ("config.model", "bert", "config.model"),
+    ("config.model.name", 3, "config.model.name"), ("config.model.pooling", MISSING, "config.model.pooling"),
+    ("config.data", None, "config.data.name"), ("config.data.name", ["wiki1m"], "config.data.name"),
+    ("config.objective", {}, "config.objective._target_"), ("config.objective._target_", "X", "objective._target_"),
+    ("config.aux_modality", ["visual"], "config.aux_modality"), ("config.aux_modality", {"_target_": 1}, "aux_"),
+    ("seed", MISSING, "seed"), ("seed", {}, "seed"), ("command", ["cse-train"], "command"),
+    ("command", 'cse-train "', "command"), ("git_commit", {}, "git_commit"), ("best_step", "12", "best_step"),
+    ("metrics", [], "metrics"), ("metrics", MISSING, "metrics"), ("metrics", {"test/a/b": "70"}, "metrics"),
+    ("metrics", {"test/a/b": True}, "metrics"), ("metrics", {"test/a/b": 10**400}, "metrics"),
+    ("metrics", {"test/a/b": {}}, "metrics"), ("metrics", {"loss": 1.0}, "metrics"), ("data", [1], "data"),
+    ("data", {"mteb": 3}, "data.mteb"), ("data", {"mteb": {}}, "data.mteb.model"),
+    ("data", {"mteb": MTEB | {"model": {"name": "..", "revision": "x"}}}, "data.mteb.model.name"),
+    ("data", {"mteb": MTEB | {"model": {"name": "lab/x", "revision": "../.."}}}, "data.mteb.model.revision"),
+    ("data", {"mteb": MTEB | {"tasks": {"../../out": TASK}}}, "data.mteb.tasks"),
+    ("data", {"mteb": MTEB | {"tasks": {"STS12": {}}}}, "data.mteb.tasks"),
+    ("config.model.name", "\ud800", "results.json"), ("status", "running", "running"), ("status", [], "results.json"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("key", "value", "named"), DAMAGES)
+def test_damaged_results_are_one_sentence(run, tmp_path, capfd, key, value, named):
+    record = json.loads((run / "results.json").read_text())
+    *groups, last = key.split(".")
+    reduce(dict.__getitem__, groups, record)[last] = value
+    if value is MISSING:
+        del reduce(dict.__getitem__, groups, record)[last]
+    (run / "results.json").write_text(json.dumps(record))
+    before = content(tmp_path)
+    assert named in refused(capfd, run)
+    assert content(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{", "[" * 100_000, '{"status": "done"}', '{"status": "done", "seed": 1e999}']
+)
+def test_no_results_are_one_sentence(run, capfd, text):
+    (run / "results.json").write_text(text)
+    assert "results.json" in refused(capfd, run)
+
+
+def test_numbers_that_are_none_are_left_out(run):
+    record = json.loads((run / "results.json").read_text())
+    scores = {f"test/sts/STS{year}/spearman": value for year, value in
+              ((12, float("nan")), (13, float("inf")), (14, None), (15, 71.5))}  # fmt: skip
+    (run / "results.json").write_text(json.dumps(record | {"metrics": scores}))
+    assert exit_code("cse-export", run) == 0
+    assert os.listdir(run / "export" / ".eval_results") == ["STS15.yaml"]
+    assert "STS12" not in (run / "export" / "README.md").read_text()
+
+
+def test_mteb_files_come_from_this_machines_cache_alone(run, tmp_path, monkeypatch):
+    monkeypatch.setenv("CSE_CACHE", str(tmp_path / "cache"))
+    record = json.loads((run / "results.json").read_text())
+    record["config"]["eval"] = {"mteb": {"cache": str(tmp_path / "home")}}
+    kept = tmp_path / "home" / "results" / "lab__x" / "abc"
+    kept.mkdir(parents=True)
+    (kept / "credentials.json").write_text(SECRET)
+    (run / "results.json").write_text(json.dumps(record | {"data": {"mteb": MTEB}}))
+    assert exit_code("cse-export", run) == 0
+    assert not (run / "export" / "mteb").exists()
+    assert composed("evaluate", []).paths.cache == str(tmp_path / "cache")
+
+
+def test_a_damaged_adapter_is_one_sentence(run, capfd):
+    (run / "best" / "adapter").mkdir()
+    (run / "best" / "adapter" / "adapter_config.json").write_text("{")
+    assert "adapter_config.json" in refused(capfd, run)
+    assert not (run / "export").exists()
