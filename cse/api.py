@@ -175,7 +175,7 @@ def _job(
         if resumed is None:
             fit.fit(cfg, command, composed=config, words=spelled)
         fit.check(cfg, command, place)
-        with logging_by(config, place, [PROGRAMS[command], *spelled]):
+        with logging_by(config, place, [PROGRAMS[command], *words, *spell_settings(settings)]):
             is_look = command == "train" and bool(cfg.dry_run or cfg.data.preview)
             yield cfg, RunFolder(place, records(config, cfg, spelled), is_made=not is_look)
 

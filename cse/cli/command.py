@@ -39,7 +39,7 @@ def run_many(command: str, words: list[str]) -> NoReturn:
 
     slurm.release()
     with explaining(words, command):
-        sys.exit(engine.main(spell(words, command), PROGRAMS[command]))
+        sys.exit(engine.main(spell(words, command, many=True), PROGRAMS[command]))
 
 
 def look(command: str, words: list[str]) -> NoReturn:
@@ -48,7 +48,7 @@ def look(command: str, words: list[str]) -> NoReturn:
 
     os.environ["HYDRA_FULL_ERROR"] = "1"  # or Hydra would print errors and exit
     with explaining(words, command):
-        if folder := folder_to_resume(words):
+        if folder := folder_to_resume(spell(words, command)):
             raise UserError(f"resume={folder}: {Path(folder) / RUN} is what the run goes on with, and a look at it")
         refuse_words(words, command)
         sys.argv[1:] = spell(words, command)

@@ -1,15 +1,18 @@
 """From words to a composed config: what conf/ gives, what is refused before Hydra reads it, and Hydra's errors."""
 
 import difflib
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import cast
 
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, Node, OmegaConf
+from omegaconf.basecontainer import BaseContainer
 
-from cse.config.groups import CONF_DIR, choices, groups
+from cse.config.groups import CONF_DIR, SWEEPS_DIR, choices, groups
 from cse.config.keys import key_of
 from cse.config.search import settings
 from cse.config.spelling import is_readable, value_of
@@ -121,14 +124,44 @@ def refuse_sizes(words: Sequence[str]) -> None:
 
 @contextmanager
 def explaining(words: Sequence[str], command: str) -> Iterator[None]:
-    """A block that composes or resolves a config: an error of Hydra or OmegaConf leaves it as a UserError."""
+    """A block that composes or resolves a config: an error of Hydra or OmegaConf leaves it as a UserError.
+
+    In it the environment is read for paths alone, and for what conf/ itself reads.
+    """
     from hydra.errors import HydraException
     from omegaconf.errors import OmegaConfBaseException
 
+    before = BaseContainer._resolvers["oc.env"]
+    OmegaConf.register_new_resolver("oc.env", from_environment, replace=True)
     try:
         yield
     except (HydraException, OmegaConfBaseException) as error:
         raise UserError(explain(error, words, command)) from error
+    finally:
+        BaseContainer._resolvers["oc.env"] = before
+
+
+def from_environment(name: str, *default: str | None, _node_: Node, _root_: BaseContainer) -> str | None:
+    """${oc.env:NAME,DEFAULT}: OmegaConf's own, but refused where it would tell a run's files what is nobody's business.
+
+    A value stands in results.json, train.log and at every tracker. A config that is not ours is not asked.
+    """
+    key = str(_node_._get_full_key(None))
+    ours = isinstance(_root_, DictConfig) and {"paths", "eval"} & set(_root_)
+    if ours and not key.startswith("paths.") and name not in known_variables():
+        raise UserError(
+            f"{key} is written into a run's files, so it cannot have {name} of the environment: paths.* may"
+        )
+    if name not in os.environ and not default:
+        raise KeyError(f"Environment variable '{name}' not found")
+    return os.environ.get(name, default[0] if default else None)
+
+
+@cache
+def known_variables() -> frozenset[str]:
+    """The variables that conf/ and sweeps/ read."""
+    files = [file for folder in (CONF_DIR, SWEEPS_DIR) for file in Path(folder).rglob("*.yaml")]
+    return frozenset(name for file in files for name in re.findall(r"oc\.env:(\w+)", file.read_text(encoding="utf-8")))
 
 
 def explain(error: Exception, words: Sequence[str], command: str) -> str:
@@ -136,6 +169,8 @@ def explain(error: Exception, words: Sequence[str], command: str) -> str:
     from hydra.errors import OverrideParseException
 
     text = str(error)
+    if refused := re.match("UserError raised while resolving interpolation: (.*)", text):
+        return refused[1]
     if match := re.search(r"Could not override '([^']+)'", text) or re.search(r"Key '([^']+)' is not in struct", text):
         return no_key(match[1], valid_keys(command, words), command)
     if match := re.search(r"Could not (?:find|load) '(?!hydra/)([^'/]+)/([^']+)'", text):

@@ -78,6 +78,19 @@ KEYS: dict[str, Key] = {
     "hydra.run": Key("bookkeeping", of_line=True),
 }
 
+PATHS = (
+    *("resume", "checkpoint", "paths", "hydra.run.dir", "hydra.sweep.dir", "whitening.fit", "model.name"),
+    *("data.path", "data.cache_dir", "data.rows.file", "data.rows.folder", "eval.coco.folder", "eval.probing.folder"),
+    *("augmentation.cache_dir", "augmentation.wordnet_dir", "aux_modality.weights", "aux_modality.data.folder"),
+    *("aux_modality.data.files", "aux_modality.data.cache", "scale.sentences", "scale.pairs", "scale.documents"),
+)
+"""The keys whose value is a file or a folder, or may be one: it is taken as it is typed, and never parsed."""
+
+
+def is_path(key: str) -> bool:
+    """Whether a key, or one that it is below, holds a path."""
+    return any(key == one or key.startswith(f"{one}.") for one in PATHS)
+
 
 def entry(key: str) -> Key:
     """The entry of a dotted key, or of a group such as hydra/launcher: its own, or its nearest parent's."""

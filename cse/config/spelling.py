@@ -1,11 +1,13 @@
-"""What a person types, as Hydra reads it: quotes that the shell took, words in any order, `null` for none."""
+"""What a person types, as Hydra reads it: paths as they are, text in quotes, words in any order, `null` for none."""
 
 import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from cse.config.groups import choices
-from cse.config.keys import key_of
+from cse.config.keys import entry, is_path, key_of
+from cse.errors import UserError
 
 HYDRA_FLAGS = (
     *("--cfg", "--config-dir", "--config-name", "--config-path", "--experimental-rerun", "--info", "--package"),
@@ -18,14 +20,25 @@ MULTIRUN = ("-m", "--multirun")
 ONE_OF_MANY = "hydra.mode=RUN"
 """The word of a job that a sweep starts: it has its sweep's words, too."""
 
+MEANINGS = {"resume": ("null", "auto"), "hydra.run.dir": (), "hydra.sweep.dir": ()}
+"""What stands for something else in place of a path; of all others null stands for none."""
+
 TEXT = re.compile(r"(?!.*\s[\w.]+=)[^'\"\[\]{}(),$\\]+", re.DOTALL)
 """A value that can be nothing but text where Hydra cannot read it: no list, no mapping, no second KEY= in it."""
 
 
-def spell(words: Sequence[str], command: str) -> list[str]:
-    """The words as Hydra wants them: settings first, flags after. command: "train" or "evaluate"."""
+def spell(words: Sequence[str], command: str, *, many: bool = False) -> list[str]:
+    """The words as Hydra wants them: settings first, flags after. command: "train" or "evaluate".
+
+    many: the line starts many jobs, whose values commas separate. The paths of one of them are in quotes already.
+    """
     settings, flags = split_flags(words)
-    return [*replace_null(name_evaluator([quote_text(word) for word in settings]), command), *flags]
+    as_typed = ONE_OF_MANY not in words
+    spelled = [
+        quote_path(word, many) if as_typed and is_path(key_of(word)) else quote_text(word)
+        for word in name_evaluator(settings)
+    ]
+    return [*replace_null(spelled, command), *flags]
 
 
 def strip_dashes(words: Sequence[str]) -> list[str]:
@@ -49,6 +62,40 @@ def split_flags(words: Sequence[str]) -> tuple[list[str], list[str]]:
         if word in HYDRA_FLAGS:
             flags += [value for value in [next(rest, None)] if value is not None]
     return settings, flags
+
+
+def quote_path(word: str, many: bool) -> str:
+    """The word, with quotes around a path that Hydra would read as something else: 1.10, true, run (copy), a,b.
+
+    `null` and resume=auto are no paths. Raises UserError where they are folders too, and for ${...}.
+    """
+    key, equals, value = word.partition("=")
+    if "${" in value:
+        raise UserError(f"{word}: a path is taken as it is typed, and nothing is filled in for $: type what is meant")
+    if value in MEANINGS.get(key_of(word), ("null",)):
+        if Path(value).exists():
+            raise UserError(f"{word}: {value} has a meaning of its own here; what has that name is {key}=./{value}")
+        return word
+    pieces = value.split(",") if many and not entry(key_of(word)).of_line else [value]
+    return f"{key}{equals}{','.join(map(quote_name, map(expand_home, pieces)))}"
+
+
+def quote_name(path: str) -> str:
+    """The path as Hydra reads it, in quotes where it must be."""
+    text = value_of(quote_text(f"key={path}"))
+    return text if not path or read(f"key={text}") == path else quoted(path)
+
+
+def read(word: str) -> object:
+    """The value of a word as Hydra reads it; None where it cannot, and for several values."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    return OverridesParser.create().parse_override(word).value() if is_readable(word) else None
+
+
+def expand_home(path: str) -> str:
+    """The path with the home folder for ~, which a shell expands only at a word's start."""
+    return f"{Path.home()}{path[1:]}" if path.startswith("~/") else path
 
 
 def quote_text(word: str) -> str:
@@ -89,7 +136,7 @@ def replace_null(words: list[str], command: str) -> list[str]:
     """
     last = values_of(words)
     none = {group for group in ("experiment", "variant", "sweep") if last.get(group) in ("", "null")}
-    words = [word for word in words if key_of(word) not in none]
+    words = [word for word in words if "=" not in word or key_of(word) not in none]
     if last.get("eval") not in ("", "null", "[]"):
         return words
     words = ["eval=[]", *(word for word in words if key_of(word) != "eval")]
@@ -98,8 +145,11 @@ def replace_null(words: list[str], command: str) -> list[str]:
 
 
 def spell_settings(settings: dict[str, object]) -> list[str]:
-    """Python's keywords as words: seed=3, splits=["test"]."""
-    return [f"{key}={spell_value(value)}" for key, value in settings.items()]
+    """Python's keywords as words: seed=3, splits=["test"], and paths as they are typed."""
+    return [
+        f"{key}={value if is_path(key) and isinstance(value, str | Path) else spell_value(value)}"
+        for key, value in settings.items()
+    ]
 
 
 def spell_value(value: object) -> str:
@@ -113,6 +163,11 @@ def spell_value(value: object) -> str:
     text = str(value)
     if isinstance(value, int | float) or text.replace("_", "").isalnum():
         return text
+    return quoted(text)
+
+
+def quoted(text: str) -> str:
+    """The text in quotes, which Hydra takes off again."""
     backslashes = re.compile(r"(\\+)(?='|$)")  # before a quote, where Hydra reads two as one
     return "'" + backslashes.sub(r"\1\1", text).replace("'", "\\'") + "'"
 
@@ -123,10 +178,24 @@ def value_of(word: str) -> str:
 
 
 def unquoted(word: str) -> str:
-    """The value of a word, without quotes around it."""
-    return value_of(word).strip("'\"")
+    """The value of a word, without quotes around it; of a path those that `spell` puts around it."""
+    value = value_of(word)
+    if value[:1] in ("'", '"') and is_path(key_of(word)) and isinstance(path := read(word), str):
+        return path
+    return value.strip("'\"")
+
+
+def typed(word: str) -> str:
+    """A spelled word as a person types it."""
+    return f"{word.partition('=')[0]}={unquoted(word)}" if is_path(key_of(word)) else word
+
+
+def line_to_resume(folder: Path, *more: str) -> str:
+    """The line that goes on with the run in this folder, as a shell takes it."""
+    name = f"./{folder}" if str(folder) in MEANINGS["resume"] or str(folder).startswith("~") else str(folder)
+    return shlex.join(["cse-train", f"resume={name}", *more])
 
 
 def values_of(words: Sequence[str]) -> dict[str, str]:
     """The value of each key that the words give, without quotes; of a key given twice the last."""
-    return {key_of(word): unquoted(word) for word in words}
+    return {key_of(word): unquoted(word) for word in words if "=" in word or word.startswith("~")}

@@ -1,9 +1,9 @@
 """What became of each run: done, running, stopped or failed, and the sentence that goes with it."""
 
-import shlex
 import time
 from dataclasses import dataclass
 
+from cse.config.spelling import line_to_resume
 from cse.record.heartbeat import Beat, read_beat
 from cse.record.runs import Run, read_run
 
@@ -37,7 +37,7 @@ def status_of(run: Run, now: float | None = None) -> Status:
     if beat is None and read_run(run.folder).status != run.status:
         return Status(RUNNING, "it ended while this report was made")  # whose tables do not have its scores
     since = f"killed after {clock(beat.time)}" if beat else "killed"
-    again = f": {shlex.join(['cse-train', f'resume={run.folder}'])} goes on" if (run.folder / "last").is_dir() else ""
+    again = f": {line_to_resume(run.folder)} goes on" if (run.folder / "last").is_dir() else ""
     return Status(STOPPED, since + again)
 
 

@@ -1,6 +1,5 @@
 """Any runs beside each other: what tells them apart, what each scored, which setting is best, what became of each."""
 
-import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from cse.config.keys import makes_again
+from cse.config.spelling import typed
 from cse.eval.score import nature
 from cse.record.runs import Run
 from cse.record.status import DONE, STATES, Status, status_of
@@ -137,8 +137,7 @@ class Comparison:
         words = [word for word in typed_words(run) if not word.startswith(f"{self.seed}=")]
         seeds = f"{self.seed}={','.join(str(first + more) for more in range(3))}"
         place = str(run.folder.parent if run.folder == self.folders[0] else self.folders[0])
-        where = "hydra.sweep.dir=" + (place if re.fullmatch(r"[\w./+-]+", place) else f"'{place}'")
-        return shlex.join(["cse-train", "-m", *words, seeds, where])
+        return shlex.join(["cse-train", "-m", *words, seeds, f"hydra.sweep.dir={place}"])
 
 
 def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequence[str], seed: str) -> Comparison:
@@ -196,7 +195,7 @@ def program_of(run: Run) -> str:
 
 def typed_words(run: Run) -> list[str]:
     """The words of a run's command line that say what it is, wherever it is run."""
-    return list(filter(makes_again, run.overrides))
+    return [typed(word) for word in run.overrides if makes_again(word)]
 
 
 def command_of(run: Run) -> str:

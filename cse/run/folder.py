@@ -1,7 +1,6 @@
 """A run's folder: made once nothing can be refused any more, with a record of how the run was started."""
 
 import os
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from cse.config.compose import resolved, without_hydra
 from cse.config.groups import own_folders
+from cse.config.spelling import line_to_resume
 from cse.errors import UserError
 from cse.files import make_folder, write_text
 from cse.run.logs import begin_log_files
@@ -43,7 +43,7 @@ class RunFolder:
         """The words to a person whose run ended before it was done."""
         if not self.is_made:
             return "nothing was trained"
-        again = shlex.join(["cse-train", f"resume={self.path}"])
+        again = line_to_resume(self.path)
         if (self.path / "last").is_dir():
             return f"this goes on: {again}"
         if (self.path / RUN).is_file():

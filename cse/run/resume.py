@@ -16,7 +16,7 @@ from omegaconf import DictConfig, OmegaConf
 from cse.config.compose import composed, is_group, without_hydra
 from cse.config.groups import CONF_DIR, choices, own_folders
 from cse.config.keys import KEYS, entry, key_of
-from cse.config.spelling import values_of
+from cse.config.spelling import MEANINGS, values_of
 from cse.dotted import Config
 from cse.errors import UserError
 from cse.record.runs import newest_run
@@ -29,7 +29,7 @@ LISTS = ("eval", "tracker", "experiment", "variant")
 def folder_to_resume(words: Sequence[str]) -> Path | None:
     """FOLDER of `resume=FOLDER`; None for a new run, and for resume=auto, whose words are all on the line."""
     folder = values_of(words).get("resume", "")
-    return None if folder in ("auto", "null", "") else Path(folder)
+    return None if folder in (*MEANINGS["resume"], "") else Path(folder)
 
 
 def resumed(folder: Path, words: Sequence[str]) -> DictConfig:

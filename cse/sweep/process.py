@@ -14,7 +14,7 @@ from pathlib import Path
 from cse.config import scale
 from cse.config.compose import resolved, without_hydra
 from cse.config.keys import identity, is_science, key_of
-from cse.config.spelling import spell_value
+from cse.config.spelling import ONE_OF_MANY, spell_value
 from cse.dotted import Json
 from cse.errors import RunError, UserError
 from cse.files import read_json
@@ -118,7 +118,8 @@ def command_of(job: jobs.Job, folder: Path) -> list[str]:
         group = config.hydra.runtime.choices.get("sweep") or folder.parent.name
         names = [f"tracker.wandb.group={spell_value(group)}", f"tracker.wandb.name={spell_value(job.name)}"]
         names = [name for name in names if key_of(name) not in map(key_of, job.arguments)]
-    return [sys.executable, "-c", start, *job.arguments, *names, f"hydra.run.dir={spell_value(str(folder))}"]
+    one = [] if ONE_OF_MANY in job.arguments else [ONE_OF_MANY]
+    return [sys.executable, "-c", start, *job.arguments, *one, *names, f"hydra.run.dir={spell_value(str(folder))}"]
 
 
 def differences(job: jobs.Job, results: Json) -> list[str]:

@@ -15,6 +15,7 @@ from accelerate import Accelerator
 from accelerate.utils import set_seed
 from torch import nn
 
+from cse.config.spelling import line_to_resume
 from cse.data.prefetch import WORKER_DIED, reset_worker_handler
 from cse.errors import Interrupted, RunError, UserError
 from cse.eval.score import MemoizedEncode, score
@@ -151,8 +152,8 @@ class Training:
             reset_worker_handler()
             raise RunError(
                 f"a process that makes batches died at step {self.step} ({str(error).splitlines()[0]}): is memory "
-                f"short? Fewer trainer.workers or aux_modality.data.workers need less; cse-train resume={self.folder} "
-                "goes on"
+                f"short? Fewer trainer.workers or aux_modality.data.workers need less; "
+                f"{line_to_resume(self.folder)} goes on"
             ) from error
 
     def encode(self) -> MemoizedEncode:

@@ -7,7 +7,6 @@ rows: `data.preview=FOLDER/anomaly.json` shows them.
 
 import logging
 import math
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import torch
 from accelerate import Accelerator
 from torch import Tensor
 
+from cse.config.spelling import line_to_resume, spell_value
 from cse.data.loader import Batches
 from cse.errors import RunError
 from cse.files import write_json
@@ -131,7 +131,7 @@ class Watch:
             rows = [batches.text.number(int(row)) for number in numbers for row in batches.rows_of(number)]
             epoch = numbers[0] // batches.steps_per_epoch
             write_json(path, {"step": step, "what": what, "epoch": epoch, "rows": rows})
-        return f"its rows: {shlex.join(['cse-train', f'resume={self.folder}', f'data.preview={path}'])}"
+        return f"its rows: {line_to_resume(self.folder, f'data.preview={spell_value(str(path))}')}"
 
 
 def evaluations_since_best(curve: Curve, select: str) -> int:

@@ -171,7 +171,7 @@ def test_a_failure_is_recorded_and_what_was_scored_is_kept(cse_eval, word_vector
 
 
 def test_with_m_no_scores_are_written_over(cse_eval, word_vectors, tmp_path, capsys):
-    several = ["-m", f"checkpoint={word_vectors}", f"hydra.sweep.dir='{tmp_path}/sweep'"]
+    several = ["-m", f"checkpoint={word_vectors}", f"hydra.sweep.dir={tmp_path}/sweep"]
     assert cse_eval(*several) == 0
     (scores,) = (tmp_path / "sweep").glob("*/scores.csv")
     before = scores.stat().st_mtime_ns

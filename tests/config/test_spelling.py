@@ -1,11 +1,16 @@
 """What a person types, as Hydra reads it."""
 
+import re
+import shlex
 from pathlib import Path
 
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 
-from cse.config.spelling import spell, spell_settings, strip_dashes
+import cse
+from cse.config.spelling import ONE_OF_MANY, line_to_resume, spell, spell_settings, strip_dashes, typed
+from cse.errors import UserError
+from cse.run.resume import folder_to_resume
 
 
 @pytest.mark.parametrize(
@@ -30,6 +35,8 @@ def test_dashes_before_a_setting_mean_nothing(word, meant):
         ("-m seed=1 --cfg job lr=2", ["seed=1", "lr=2", "-m", "--cfg", "job"]),
         ("data.path=mit-ü=1.txt", ['data.path="mit-ü=1.txt"']),
         ("data.path=a.txt", ["data.path=a.txt"]),
+        ("data.path=null paths.images=a,b", ["data.path=null", "paths.images='a,b'"]),
+        ("-m data.path=1.10,b hydra.sweep.dir=a,b", ["data.path='1.10',b", "hydra.sweep.dir='a,b'", "-m"]),
         ("eval=[ü]", ["eval=[ü]"]),
         ("data.path=~/x.txt", [f"data.path={Path.home()}/x.txt"]),
         ("eval=mteb eval.benchmark=MTEB(eng,v1)", ["eval=mteb", "eval.mteb.benchmark='MTEB(eng,v1)'"]),
@@ -41,9 +48,47 @@ def test_dashes_before_a_setting_mean_nothing(word, meant):
     ],
 )
 def test_what_is_typed_is_read_as_it_is_meant(typed, spelled):
-    assert spell(typed.split(), "train") == spelled
+    assert spell(typed.split(), "train", many="-m" in typed) == spelled
     assert spell(["seed=1 trainer.lr=1"], "train") == ["seed=1 trainer.lr=1"]  # no text, but two settings
     assert spell(["eval=null"], "evaluate") == ["eval=[]"]  # only training selects
+
+
+NAMES = ["1.10", "1_000", "1e5", "true", " lead", "run (copy)", "run's", "a,b", "a[1]", "x y=z", "'q'", '"q"', "\\'",
+         "a\\", "{a:1}", "range(1,3)", "glob(*)", "a\nb", "mit-ü (2)", "inf", "0x1", "#a", "a: b", "??", "$a",
+         "%s"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_path_is_taken_as_it_is_typed(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for key in ("resume", "hydra.run.dir", "data.path", "paths.images", "+checkpoint"):
+        (word,) = spell([f"{key}={name}"], "train")
+        assert OverridesParser.create().parse_override(word).value() == name
+        assert typed(word) == f"{key}={name}"
+        assert spell([ONE_OF_MANY, word], "train") == [ONE_OF_MANY, word]  # of a job, which is spelled already
+        if not key.startswith("+"):
+            assert spell(spell_settings({key: name}), "train") == [word]
+    assert folder_to_resume(spell([f"resume={name}"], "train")) == Path(name)
+    for folder in (name, "auto", "null", "~/x"):  # and the line that is shown goes on with it
+        _, word = shlex.split(line_to_resume(Path(folder)))
+        assert folder_to_resume(spell([word], "train")) == Path(folder)
+
+
+def test_a_word_that_is_a_folder_too_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "null").mkdir()
+    (tmp_path / "auto").mkdir()
+    for word in ("resume=null", "resume=auto", "paths.images=null", "data.path=${paths.cache}/x"):
+        with pytest.raises(UserError, match=re.escape(word)):
+            spell([word], "train")
+    assert spell(["hydra.run.dir=null"], "train") == ["hydra.run.dir='null'"]
+
+
+@pytest.mark.parametrize("word", ["sweep", "experiment", "variant", "eval"])
+def test_a_group_alone_is_no_word(word):
+    assert word in spell([word], "train")
+    with pytest.raises(UserError, match=word):
+        cse.compose(word)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,12 @@
 import ast
 from pathlib import Path
 
+import pytest
+from omegaconf import OmegaConf
+
 import cse
+from cse.config import groups
+from cse.errors import UserError
 
 SECRETS = {"HF_TOKEN": "hf_planted0123456789", "WANDB_API_KEY": "planted" * 6, "AWS_SECRET_ACCESS_KEY": "planted-aws"}
 
@@ -18,6 +23,35 @@ def test_a_planted_secret_is_found_nowhere(small_run, cse_train, tmp_path, monke
     for secret in SECRETS.values():
         assert secret not in told
         assert not [path for path in files if secret.encode() in path.read_bytes()]
+
+
+LEAKS = [
+    "note=${oc.env:HF_TOKEN}", "note=[${oc.env:HF_TOKEN,x}]", "tracker=wandb tracker.wandb.notes=${oc.env:HF_TOKEN}",
+    "note=${oc.decode:${oc.env:HF_TOKEN}}", "trainer.lr=${oc.env:HF_TOKEN}", "data=own",
+    "data=text data.path=${oc.env:HF_TOKEN}",
+    "case=$ note=${oc.decode:'${case}{oc.env:HF_TOKEN}'}", "hydra.run.dir=${oc.env:HF_TOKEN}",
+    "hydra.job_logging.formatters.simple.format=${oc.env:HF_TOKEN}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("words", LEAKS)
+def test_no_setting_has_a_secret_of_the_environment(words, monkeypatch, tmp_path):
+    monkeypatch.setenv("HF_TOKEN", SECRETS["HF_TOKEN"])
+    (tmp_path / "conf" / "data").mkdir(parents=True)
+    (tmp_path / "conf" / "data" / "own.yaml").write_text("path: ${oc.env:HF_TOKEN}\n_target_: cse.data.text.Text\n")
+    monkeypatch.setenv(groups.OWN, str(tmp_path / "conf"))
+    with pytest.raises(UserError) as refused:
+        cse.train("smoke=true", "dry_run=true", *words.split())
+    assert SECRETS["HF_TOKEN"] not in str(refused.value)
+
+
+def test_paths_have_the_environment_and_so_has_another_program(monkeypatch, tmp_path):
+    monkeypatch.setenv("SCRATCH", "/scratch")
+    (tmp_path / "conf" / "paths").mkdir(parents=True)
+    (tmp_path / "conf" / "paths" / "own.yaml").write_text("defaults: [default]\nimages: ${oc.env:SCRATCH}/images\n")
+    monkeypatch.setenv(groups.OWN, str(tmp_path / "conf"))
+    assert cse.compose("paths=own").paths.images == "/scratch/images"
+    assert OmegaConf.create({"x": "${oc.env:SCRATCH}"}).x == "/scratch"
 
 
 def test_no_setting_reaches_a_shell(small_run, cse_train, tmp_path, monkeypatch):

