@@ -239,6 +239,10 @@ class AuxModality(nn.Module):
     def bind(self, text_head: nn.Module | None) -> None:
         """Take the objective's head, where it is shared; called once, before the optimizers are made."""
 
+    def inputs(self) -> dict[str, str]:
+        """Digests of what it learns from, by the name to say of each, which no folder's place is part of."""
+        return {}
+
     def batches(self, first: int, rank: int, world: int) -> Iterator[Any]:
         """Endless reshuffled batches from number `first` on, by (seed, number) alone; a part for each process."""
         raise NotImplementedError

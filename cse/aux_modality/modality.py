@@ -21,6 +21,8 @@ class BatchSource(Protocol):
 
     seconds_waited: float
     """Time that the consumer of `batches` has spent waiting."""
+    inputs: dict[str, str]
+    """Digests of what the batches are made of, as AuxModality.inputs."""
 
     def batches(self, first: int, rank: int, world: int) -> Iterator[Any]:
         """Endless batches from number `first` on; process `rank` of `world` gets every world-th of them."""
@@ -93,6 +95,10 @@ class Modality(AuxModality):
         if self.head_mode == "text_then_own":
             assert self.make_head is not None
             self.head = self.make_head(text_head.out_dim)  # type: ignore[arg-type]
+
+    def inputs(self) -> dict[str, str]:
+        """See BatchSource."""
+        return self.data.inputs
 
     def batches(self, first: int, rank: int = 0, world: int = 1) -> Iterator[Any]:
         """See BatchSource. Every process has batches, and so a loss, of its own."""

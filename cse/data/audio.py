@@ -7,6 +7,7 @@ encoder makes it.
 import hashlib
 import json
 import logging
+import math
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -20,7 +21,8 @@ from torch.nn.functional import pad
 
 from cse.data.cache import cached_folder
 from cse.data.librispeech import librispeech
-from cse.data.stream import Stream
+from cse.data.readers import check_unchanged
+from cse.data.stream import Stream, by_class
 from cse.data.usable import check_share
 from cse.errors import MissingResource, UserError, first_line
 from cse.files import sha256
@@ -34,6 +36,8 @@ RATE = 16_000  # LibriSpeech's
 FRAMES, BANDS = 1024, 128  # what the authors feed the encoder (Appendix B: B x 1024 x 128)
 SAMPLES = 400 + (FRAMES - 1) * 160  # the samples under 1024 frames of 25 ms every 10 ms; the rest is cut off
 KALDI: Json = {"htk_compat": True, "use_energy": False, "window_type": "hanning", "dither": 0.0, "frame_shift": 10}
+MAX_RATE = 768_000  # samples a second
+MAX_FILTERS = 50_000_000  # numbers in the filters that bring a clip to 16 kHz; 44.1 kHz takes 70,000
 SILENCE = 1e-4  # a clip whose loudest sample is below this (-80 dB) holds nothing
 FBANK, WAVE = "fbank.npy", "wave.npy"  # a cache's arrays
 SSAST_MEAN, SSAST_STD = -4.2677393, 4.5689974  # AudioSet's, with which SSAST normalises
@@ -66,8 +70,10 @@ class Speech(Stream[AudioBatch]):
     ):
         check_torchaudio()
         root = librispeech(Path(cache), split) if folder is None else Path(folder)
-        self.store, index = filter_banks(root, files_of_speakers(root, speakers), Path(cache) / "fbank")
+        files = files_of_speakers(root, speakers)
+        self.store, index, digests = filter_banks(root, files, Path(cache) / "fbank")
         super().__init__(np.array(index["labels"], dtype=np.int64), str(root), batch_size, workers, seed)
+        self.inputs = by_class("clips", ((name, "", digests[path]) for name in files for path in files[name]))
         self.rows_in_store, self.samples = np.array(index["rows"], dtype=np.int64), index["samples"]
         log.info("audio      %d clips of %d speakers, from %s", len(self), len(set(index["labels"])), root)
         self.mixup, self.mixup_beta, self.normalize = mixup, mixup_beta, normalize
@@ -148,12 +154,18 @@ def mix(wave_S: Tensor, partner_S: Tensor, share: float) -> Tensor:
 def read_wave(path: Path) -> np.ndarray:
     """The first SAMPLES samples as int16 at 16 kHz, channels averaged. Raises ValueError for a clip without sound.
 
-    16 bits are what LibriSpeech's own files hold, so nothing is lost there.
+    No more of the clip is read than that, however long it says that it is. 16 bits are what LibriSpeech's own files
+    hold, so nothing is lost there.
     """
     import soundfile
     from torchaudio.functional import resample
 
-    samples_SC, rate = soundfile.read(path, dtype="float32", always_2d=True)
+    with soundfile.SoundFile(path) as sound:
+        rate = sound.samplerate
+        if rate > MAX_RATE or rate * RATE // math.gcd(rate, RATE) ** 2 > MAX_FILTERS:
+            raise ValueError(f"{rate} samples a second")
+        needed = math.ceil(SAMPLES * rate / RATE) + rate  # a second more than is kept, which resampling looks at
+        samples_SC = sound.read(needed, dtype="float32", always_2d=True)
     wave_S = torch.from_numpy(samples_SC.mean(axis=1))
     if rate != RATE:
         wave_S = resample(wave_S, rate, RATE)
@@ -180,22 +192,22 @@ def files_of_speakers(root: Path, speakers: int | None) -> dict[str, list[Path]]
     return {name: files[name] for name in sorted(ranked[:speakers])}
 
 
-def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> tuple[Path, Json]:
-    """The folder with fbank.npy (n, 1024, 128) and wave.npy (n, S) of these files, and its index.
+def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> tuple[Path, Json, dict[Path, str]]:
+    """The folder with fbank.npy (n, 1024, 128) and wave.npy (n, S) of these files, its index, and the files' digests.
 
     Computed once for a given content, whatever the files are called or where they lie. What is corrupt, silent or
     shorter than a frame is left out of the index (rows, labels, samples), named in it (skipped), and counted in the log
-    each time; more than 1 % is a UserError.
+    each time; more than 1 % is a UserError, and so is a file that changes while it is read.
     """
     paths = [path for group in files.values() for path in group]
     labels = [label for label, group in enumerate(files.values()) for _ in group]
     with ThreadPoolExecutor() as pool, showing("audio"):
-        digests = track(pool.map(_digest, paths), "checksum", len(paths))
-        content = json.dumps(["folder", RATE, FRAMES, BANDS, list(zip(digests, labels, strict=True))])
+        digests = dict(zip(paths, track(pool.map(_digest, paths), "checksum", len(paths)), strict=True))
+    content = json.dumps(["folder", RATE, FRAMES, BANDS, list(zip(digests.values(), labels, strict=True))])
     folder = cache / hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def write(temporary: Path) -> Json:
-        samples, skipped = _compute(temporary, paths, root)
+        samples, skipped = _compute(temporary, digests, root)
         rows = [row for row in range(len(paths)) if str(row) not in skipped]
         index = {"rows": rows, "labels": [labels[row] for row in rows], "samples": [samples[row] for row in rows]}
         return index | {"skipped": skipped}
@@ -204,7 +216,7 @@ def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> tuple
     for first in list(index["skipped"])[:1]:
         count, path = len(index["skipped"]), paths[int(first)]
         log.warning("audio      %d of %d clips skipped, the first: %s", count, len(paths), path)
-    return folder, index
+    return folder, index, digests
 
 
 def _digest(path: Path) -> str:
@@ -215,11 +227,12 @@ def _digest(path: Path) -> str:
         return str(path)
 
 
-def _compute(folder: Path, paths: list[Path], root: Path) -> tuple[list[int], dict[str, str]]:
+def _compute(folder: Path, digests: dict[Path, str], root: Path) -> tuple[list[int], dict[str, str]]:
     """Write both arrays. Returns each clip's number of samples, and by row what is wrong with those left out.
 
-    Raises UserError where the disk has no room, or many clips are unusable.
+    Raises UserError where the disk has no room, many clips are unusable, or one changes.
     """
+    paths = list(digests)
     log.info("audio      computing filter banks of %d clips into %s", len(paths), folder.parent)
     needed = len(paths) * (FRAMES * BANDS * 4 + SAMPLES * 2)
     if shutil.disk_usage(folder).free < needed:
@@ -235,6 +248,8 @@ def _compute(folder: Path, paths: list[Path], root: Path) -> tuple[list[int], di
             wave_S = read_wave(paths[row])
         except Exception as error:  # a broken file makes a decoder raise nearly anything
             return first_line(error)
+        finally:
+            check_unchanged(paths[row], digests[paths[row]], _digest(paths[row]))
         waves[row, : len(wave_S)] = wave_S
         fbanks[row] = fixed_length(fbank(torch.from_numpy(wave_S.astype(np.float32) / 2**15))).numpy()
         return len(wave_S)

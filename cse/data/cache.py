@@ -72,10 +72,11 @@ class Ragged:
 
 
 class Cache(NamedTuple):
-    """One Ragged a column, and what was noted while the rows were read."""
+    """One Ragged a column, what was noted while the rows were read, and the CRC-32 of each file by its name."""
 
     columns: list[Ragged]
     notes: dict[str, int]
+    checksums: dict[str, str]
 
 
 def cached(
@@ -95,7 +96,7 @@ def cached(
         return {"dtype": dtype, "notes": dict(notes)}
 
     about = cached_folder(folder, write)
-    return Cache([Ragged(folder, name, about["dtype"]) for name in names], about["notes"])
+    return Cache([Ragged(folder, name, about["dtype"]) for name in names], about["notes"], about["checksums"])
 
 
 def write_columns(folder: Path, rows: Iterable[tuple[np.ndarray, ...]], names: list[str], dtype: str) -> None:

@@ -6,17 +6,26 @@ one UserError with the file, the line (for Parquet the row) and what to do.
 
 import csv
 import gzip
+import hashlib
+import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cse.errors import MissingResource, UserError, first_line
 
+if TYPE_CHECKING:
+    from pyarrow.parquet import FileMetaData
+
 KINDS = (".txt", ".csv", ".tsv", ".jsonl", ".parquet")
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
-MAX_CELL_CHARACTERS = 10_000_000  # characters: far more than a document, far less than a file behind a quote left open
+MAX_TEXT = 2**20  # bytes of a line of .txt, or of a cell: a longer one is unusable, and read as an empty one
+MAX_LINE = 10_000_000  # bytes of a line of another format: far more than a document, far less than a file without lines
+MAX_CELL_CHARACTERS = MAX_LINE  # of a .csv, whose cells may have many lines: what a quote left open swallows
+PARQUET_ROWS = 64  # read at once: a dictionary can give each of them the same text of megabytes
 SURROGATE = re.compile("[\ud800-\udfff]")
 EMPTY = " "  # what SimCSE's code makes of an empty cell
 ADVICE: dict[type[Exception], str] = {
@@ -52,15 +61,17 @@ def kind(file: Path) -> str:
     return Path(file.stem).suffix if file.suffix == ".gz" else file.suffix
 
 
-def read_rows(file: Path, columns: list[str] | None, encoding: str) -> Rows:
+def read_rows(file: Path, columns: list[str] | None, encoding: str, digest: str | None = None) -> Rows:
     """The rows of one file. Blank lines of .txt are skipped; an empty cell becomes " ", as in SimCSE's code.
 
-    Raises UserError at once for columns that the file does not have, and while rows are read for a damaged one.
+    A text longer than MAX_TEXT becomes " " too. digest: the SHA-256 that the file must have as it is read (None: any).
+    Raises UserError at once for columns that the file does not have, and while rows are read for a damaged one and for
+    one that has changed.
     """
     if kind(file) == ".txt":
         if columns is not None:
             raise UserError(f"data.columns={columns}: {file} is plain text and has no columns")
-        return ((line,) for _, line in lines_of(file, encoding) if line)
+        return ((EMPTY if line is None else line,) for _, line in lines_of(file, encoding, digest) if line != "")
     header = columns_of(file, encoding)
     there = ", ".join(name if name.isprintable() else repr(name) for name in header)
     if columns is None:
@@ -70,7 +81,7 @@ def read_rows(file: Path, columns: list[str] | None, encoding: str) -> Rows:
     for name in columns:
         if header.count(name) != 1:
             raise UserError(f"data.columns={columns}: {file} has {header.count(name)} columns {name}; it has {there}")
-    return _cells(file, columns, encoding)
+    return _cells(file, columns, encoding, digest)
 
 
 @contextmanager
@@ -86,17 +97,52 @@ def reading(file: Path, place: Callable[[], str] | None = None) -> Iterator[None
         raise UserError(f"{where}: cannot be read ({first_line(error)}): {advice}") from error
 
 
-def lines_of(file: Path, encoding: str) -> Iterator[tuple[int, str]]:
+class Hashing(io.RawIOBase):
+    """A file's bytes, and the SHA-256 of those that have been read."""
+
+    def __init__(self, file: io.RawIOBase):
+        self.file, self.sha256 = file, hashlib.sha256()
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def readinto(self, buffer) -> int:
+        """As io.RawIOBase."""
+        count = self.file.readinto(buffer) or 0
+        self.sha256.update(memoryview(buffer)[:count])
+        return count
+
+
+def check_unchanged(file: Path, digest: str | None, found: str) -> None:
+    """Raise UserError where the SHA-256 of what was read is not the file's before it was read (None: unknown)."""
+    if digest not in (None, found):
+        raise UserError(f"{file} has changed while it was read: wait until it is written, and start again")
+
+
+def lines_of(file: Path, encoding: str, digest: str | None = None) -> Iterator[tuple[int, str | None]]:
     """(line number, text without its end) of a plain or gzipped file: every line of text is read here.
 
-    encoding: one that keeps ASCII as it is. Raises UserError for a file that cannot be read (of a damaged .gz it names
-    the last line that came), and at the first line that is not in the encoding.
+    None stands for a line that is too long, of which no more than MAX_TEXT bytes are held (MAX_LINE, where text is a
+    part of the line). encoding: one that keeps ASCII as it is. digest: see read_rows. Raises UserError for a file that
+    cannot be read (of a damaged .gz it names the last line that came), at the first line that is not in the encoding,
+    and at the end of a file that has changed.
     """
-    number = 0
-    opened = gzip.open if file.suffix == ".gz" else open
-    with reading(file, lambda: f"line {number}"), opened(file, "rb") as lines:
-        for number, line in enumerate(lines, 1):
-            yield number, line.decode(encoding).strip("\r\n\ufeff" if number == 1 else "\r\n")
+    number, longest = 0, MAX_TEXT if kind(file) == ".txt" else MAX_LINE
+    with reading(file, lambda: f"line {number}"), open(file, "rb", buffering=0) as raw:
+        hashing = Hashing(raw)
+        content = io.BufferedReader(hashing, 1 << 17)
+        lines = gzip.GzipFile(fileobj=content) if file.suffix == ".gz" else content
+        while line := lines.readline(longest + 2):  # its end is not of its text
+            number += 1
+            text = line.rstrip(b"\r\n")
+            if len(text) <= longest:
+                yield number, text.decode(encoding).strip("\r\n\ufeff" if number == 1 else "\r\n")
+                continue
+            while line and not line.endswith(b"\n"):
+                line = lines.readline(MAX_TEXT)
+            yield number, None
+        check_unchanged(file, digest, hashing.sha256.hexdigest())
 
 
 def columns_of(file: Path, encoding: str) -> list[str]:
@@ -109,25 +155,35 @@ def columns_of(file: Path, encoding: str) -> list[str]:
     first = next(_objects(file, encoding) if kind(file) == ".jsonl" else _table(file, encoding), None)
     if first is None:
         raise UserError(f"{file} is empty")
-    return list(first[1])
+    number, header = first
+    if header is None:
+        raise UserError(
+            f"{file}, line {number}: no object that tells the columns; it is longer than {MAX_LINE:,} bytes"
+        )
+    return list(header)
 
 
-def _cells(file: Path, columns: list[str], encoding: str) -> Rows:
+def _cells(file: Path, columns: list[str], encoding: str, digest: str | None) -> Rows:
     """The cells of these columns, row by row."""
-    for place, row in _records(file, columns, encoding):
+    for place, row in _records(file, columns, encoding, digest):
         if missing := [name for name in columns if name not in row]:
             raise UserError(f"{file}, {place}: the object has no {', '.join(missing)}")
         yield texts_of(row, columns, str(file), place)
 
 
-def _records(file: Path, columns: list[str], encoding: str) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """(where it is in the file, its cells by column) of each row."""
+def _records(
+    file: Path, columns: list[str], encoding: str, digest: str | None
+) -> Iterator[tuple[str, Mapping[str, object]]]:
+    """(where it is in the file, its cells by column) of each row; of an object whose line is too long, empty ones."""
     if kind(file) == ".parquet":
-        yield from ((f"row {number}", row) for number, row in enumerate(_parquet(file, columns), 1))
+        yield from ((f"row {number}", row) for number, row in enumerate(_parquet(file, columns, digest), 1))
     elif kind(file) == ".jsonl":
-        yield from ((f"line {number}", row) for number, row in _objects(file, encoding))
+        nothing = dict.fromkeys(columns, EMPTY)
+        yield from (
+            (f"line {number}", nothing if row is None else row) for number, row in _objects(file, encoding, digest)
+        )
     else:
-        table = _table(file, encoding)
+        table = _table(file, encoding, digest)
         _, header = next(table)
         for number, row in table:
             if len(row) != len(header):
@@ -135,14 +191,13 @@ def _records(file: Path, columns: list[str], encoding: str) -> Iterator[tuple[st
             yield f"line {number}", dict(zip(header, row, strict=True))
 
 
-def _table(file: Path, encoding: str) -> Iterator[tuple[int, list[str]]]:
+def _table(file: Path, encoding: str, digest: str | None = None) -> Iterator[tuple[int, list[str]]]:
     """(the line that it begins on, cells) of each row of a .csv or .tsv file, its header first.
 
     Quotes are parsed strictly: a quote that is opened and not closed would otherwise swallow all rows after it.
     """
     csv.field_size_limit(MAX_CELL_CHARACTERS)
-    lines = (line + "\n" for _, line in lines_of(file, encoding))
-    reader = csv.reader(lines, delimiter=DELIMITERS[kind(file)], strict=True)
+    reader = csv.reader(_whole_lines(file, encoding, digest), delimiter=DELIMITERS[kind(file)], strict=True)
     begin = 1
     with reading(file, lambda: f"line {begin}"):
         for row in reader:
@@ -150,10 +205,22 @@ def _table(file: Path, encoding: str) -> Iterator[tuple[int, list[str]]]:
             begin = reader.line_num + 1
 
 
-def _objects(file: Path, encoding: str) -> Iterator[tuple[int, dict[str, object]]]:
-    """(its line, its cells) of each object of a .jsonl file."""
-    for number, line in lines_of(file, encoding):
-        if line.strip():
+def _whole_lines(file: Path, encoding: str, digest: str | None) -> Iterator[str]:
+    """The lines of a table, each with its end. Raises UserError for one after which no row can be told from another."""
+    for number, line in lines_of(file, encoding, digest):
+        if line is None:
+            raise UserError(
+                f"{file}, line {number}: longer than {MAX_LINE:,} bytes; every row must be on lines of its own"
+            )
+        yield line + "\n"
+
+
+def _objects(file: Path, encoding: str, digest: str | None = None) -> Iterator[tuple[int, dict[str, object] | None]]:
+    """(its line, its cells) of each object of a .jsonl file; None for one that is too long."""
+    for number, line in lines_of(file, encoding, digest):
+        if line is None:
+            yield number, None
+        elif line.strip():
             with reading(file, lambda: f"line {number}"):  # noqa: B023 (called in the block)
                 row = json.loads(line)
             if not isinstance(row, dict):
@@ -161,20 +228,38 @@ def _objects(file: Path, encoding: str) -> Iterator[tuple[int, dict[str, object]
             yield number, row
 
 
-def _parquet(file: Path, columns: list[str]) -> Iterator[dict[str, object]]:
+def _parquet(file: Path, columns: list[str], digest: str | None) -> Iterator[dict[str, object]]:
     """Each row of a Parquet file."""
     import pyarrow.parquet as pq
 
     number = 0
-    with reading(file, lambda: f"after row {number}"), pq.ParquetFile(file) as table:
-        for batch in table.iter_batches(columns=columns):
+    with reading(file, lambda: f"after row {number}"), open(file, "rb") as content:
+        table = pq.ParquetFile(content)
+        check_lengths(file, table.metadata)
+        for batch in table.iter_batches(PARQUET_ROWS, columns=columns):
             rows = batch.to_pylist()
             yield from rows
             number += len(rows)
+        content.seek(0)
+        check_unchanged(file, digest, hashlib.file_digest(content, "sha256").hexdigest())
+
+
+def check_lengths(file: Path, about: "FileMetaData") -> None:
+    """Raise UserError where the texts of a column are too long in the mean, by what a Parquet file says of itself.
+
+    A few kilobytes can hold a text of gigabytes, and pyarrow holds all of it.
+    """
+    for group in map(about.row_group, range(about.num_row_groups)):
+        for column in map(group.column, range(group.num_columns)):
+            if column.total_uncompressed_size > MAX_TEXT * (group.num_rows + 1):
+                raise UserError(
+                    f"{file}: the {group.num_rows:,} texts of {column.path_in_schema} have "
+                    f"{column.total_uncompressed_size:,} bytes; a row can have {MAX_TEXT:,}"
+                )
 
 
 def texts_of(row: Mapping[str, object], columns: list[str], source: str, place: str) -> tuple[str, ...]:
-    """Cells of a row as text, " " for an empty one. source, place: the file and where in it, for messages.
+    """Cells of a row as text, " " for one that is empty or too long. source, place: the file and where, for messages.
 
     Raises UserError for anything but text (a number, a list, an object), and for half a surrogate pair.
     """
@@ -185,5 +270,6 @@ def texts_of(row: Mapping[str, object], columns: list[str], source: str, place: 
             raise UserError(f"{source}, {place}: {name} holds {repr(cell)[:40]}, not text")
         if SURROGATE.search(cell):
             raise UserError(f"{source}, {place}: {name} holds half a character: {cell.encode(errors='replace')[:40]!r}")
-        cells.append(cell)
+        too_long = len(cell) > MAX_TEXT // 4 and len(cell.encode()) > MAX_TEXT
+        cells.append(EMPTY if too_long else cell)
     return tuple(cells)

@@ -1,12 +1,13 @@
 """Endless batches of images or sound: batch `number` is a function of (seed, number) alone, and is prefetched."""
 
+import hashlib
 import logging
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
@@ -44,6 +45,7 @@ class Stream(Dataset[B], Generic[B]):
         self.labels, self.where, self.batch_size, self.seed = labels, where, batch_size, seed
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.workers = min(MAX_WORKERS, cores) if workers is None else workers
+        self.inputs: dict[str, str] = {}  # see by_class; a subclass fills it
         self.seconds_waited = 0.0  # time that the consumer of `batches` has spent waiting
 
     @classmethod
@@ -79,3 +81,11 @@ class Stream(Dataset[B], Generic[B]):
             batch = next(made)
             self.seconds_waited += time.perf_counter() - started
             yield batch
+
+
+def by_class(kind: str, files: Iterable[tuple[str, str, str]]) -> dict[str, str]:
+    """A digest of each class's files, for a run that goes on. files: (class, name, digest) of each. kind: of items."""
+    found: dict[str, Any] = {}
+    for name, *file in files:
+        found.setdefault(f"the {kind} of {name}", hashlib.sha256()).update(repr(file).encode())
+    return {name: content.hexdigest()[:16] for name, content in found.items()}

@@ -14,7 +14,7 @@ from pydantic import AfterValidator
 from cse.data.cache import Ragged, cached
 from cse.data.corpora import check_available, is_published, provenance
 from cse.data.noise import Noise, add_noise
-from cse.data.readers import files_of, read_rows, reading, texts_of
+from cse.data.readers import check_unchanged, files_of, read_rows, reading, texts_of
 from cse.data.usable import counted, report
 from cse.errors import UserError
 from cse.files import sha256
@@ -89,6 +89,7 @@ class Text:
         self.source: Iterable[tuple[str, ...]] | None = None
         self.digest = ""
         self.checksums: dict[str, str] = {}  # sha256 of local files
+        self.content = ""  # the checksums of the rows in the cache
 
     def find(self) -> None:
         """Find the source, and read nothing of a published corpus yet: `prepare` may take hours.
@@ -105,8 +106,8 @@ class Text:
     def prepare(self) -> None:
         """Read the source, or its form in the cache.
 
-        Raises what `find` does, and UserError for a source that cannot be read, that has fewer than two rows, or of
-        which more than 1 % cannot be used (cse.data.usable); a cache is then not left.
+        Raises what `find` does, and UserError for a source that cannot be read, that changes while it is read, that has
+        fewer than two rows, or of which more than 1 % cannot be used (cse.data.usable); a cache is then not left.
         """
         if self.source is None:
             self.find()
@@ -117,7 +118,8 @@ class Text:
         encoded = (tuple(np.frombuffer(cell.encode(), np.uint8) for cell in row) for row in rows)
         files = [f"text_{name}" for name in self.column_names]
         with showing(f"reading {self.name}"):
-            self.texts, notes = cached(self.cache / self.digest, encoded, files, "uint8", counts)
+            self.texts, notes, kept = cached(self.cache / self.digest, encoded, files, "uint8", counts)
+        self.content = " ".join(kept.values())
         report(notes, self.name)
         self.chosen = chosen_rows(len(self.texts[0]), self.limit, self.limit_seed)
         if len(self) < 2:
@@ -146,8 +148,14 @@ class Text:
         """What was trained on: source, rows used, sha256 of the published file or of each local one. JSON-ready."""
         about: dict[str, object] = {"name": self.name, "rows": len(self), "digest": self.digest}
         if is_published(self.name) and self.rows is not None:
-            return about | provenance(self.name, self.copy)
+            return (
+                about | provenance(self.name, self.copy) | ({"sha256": self.inputs()[self.copy]} if self.copy else {})
+            )
         return about | {"source": self.path or self.identity, "sha256": self.checksums or None}
+
+    def inputs(self) -> dict[str, str]:
+        """What the rows depend on, for a run that goes on: the SHA-256 of each local file, else the rows' checksums."""
+        return self.checksums or {f"data={self.name} ({self.path or self.identity})": self.content}
 
     def __len__(self) -> int:
         return len(self.chosen)
@@ -181,19 +189,25 @@ class Text:
     def _source(self) -> tuple[Iterable[tuple[str, ...]], str]:
         """The rows, not yet read, and a digest of what they will be."""
         if self.rows is not None:
-            return self._of_corpus(self.rows), _digest(self.identity, self.columns)
+            if self.copy:
+                self._hash([Path(self.copy)])
+            return self._of_corpus(self.rows), _digest(self.identity, self.columns, *self.checksums.values())
         if self.path is None:
             raise UserError("data.path is not set: data=text needs data.path=FILE, FOLDER or a hub dataset's name")
         local = Path(self.path).expanduser()
         if not local.exists() and self.path.count("/") == 1 and not local.suffix and not self.path.startswith("."):
             return self._hub()
         files = files_of(local)
-        iterators = [read_rows(file, self.columns, self.encoding) for file in files]
-        for file in files:
-            with reading(file):
-                self.checksums[str(file)] = sha256(file)
+        self._hash(files)
+        iterators = [read_rows(file, self.columns, self.encoding, self.checksums[str(file)]) for file in files]
         digest = _digest(*self.checksums.values(), self.columns, self.encoding)
         return (row for rows in iterators for row in rows), digest
+
+    def _hash(self, files: Iterable[Path]) -> None:
+        """Note the checksums that files have before they are read."""
+        for file in files:
+            with reading(file):
+                self.checksums[str(file)] = sha256(file.expanduser())
 
     def _of_corpus(self, rows: Rows) -> Iterator[tuple[str, ...]]:
         """The rows of a published corpus, asked for only when one is read."""
@@ -202,6 +216,8 @@ class Text:
             if len(row) != wide:
                 raise UserError(f"data.columns={self.columns}: data={self.name} has {len(row)} column")
             yield row
+        for file, digest in self.checksums.items():
+            check_unchanged(Path(file), digest, sha256(Path(file).expanduser()))
 
     def _hub(self) -> tuple[Iterable[tuple[str, ...]], str]:
         assert self.path is not None

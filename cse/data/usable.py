@@ -5,7 +5,8 @@ start. Text rows stay in the data as they are (a paper's corpus has some, and it
 clips are left out. More than 1 % is a broken data set, and refused before any work.
 
 A text row is unusable where one of its cells has no visible character (empty, blanks, zero-width and control
-characters), or holds NUL, which no text has and UTF-16 or a binary file read as text is full of.
+characters), holds NUL, which no text has and UTF-16 or a binary file read as text is full of, or is longer than 1 MiB:
+cse.data.readers does not hold such a text, and gives " " for it.
 """
 
 import logging
@@ -47,7 +48,8 @@ def report(counts: dict[str, int], where: str) -> None:
     """Log how many rows are unusable, if any are."""
     if counts["unusable"]:
         log.warning(
-            "data=%s: %d of %s rows are empty, invisible or hold NUL (the first: row %d); they are used as they are",
+            "data=%s: %d of %s rows are empty, invisible, hold NUL or are longer than 1 MiB (the first: row %d); they "
+            "are used as they are, what is too long as empty",
             *(where, counts["unusable"], f"{counts['rows']:,}", counts["first"]),
         )
 

@@ -5,6 +5,7 @@ no pickle is read from a user's folder, and a kill at any moment leaves the old 
 """
 
 import json
+import logging
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,8 @@ from typing_extensions import TypedDict
 from cse.errors import UserError, in_short
 from cse.files import remove_leftovers, replaced_file
 from cse.types import Json
+
+log = logging.getLogger(__name__)
 
 FILE = "last/state.safetensors"
 
@@ -139,6 +142,23 @@ def check_same_settings(folder: Path, before: dict[str, object], now: dict[str, 
     if changed:
         was = ", ".join(f"{key}={before.get(key)} (now {now[key]})" for key in changed)
         raise UserError(f"{folder} was run with {was}: resume with the same settings, or use a new folder")
+
+
+def check_same_inputs(folder: Path, before: dict[str, str] | None, now: dict[str, str]) -> None:
+    """Raise UserError, naming the first, where what a run learns from is not what its checkpoint has learned from.
+
+    before, now: digests of its training data by file, or by what stands for files; before is None in a checkpoint of an
+    earlier version, which says nothing of them.
+    """
+    if before is None:
+        log.info("resuming   %s says nothing of its training data (an earlier version's): it is not compared", folder)
+        return
+    if changed := sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name)):
+        more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+        raise UserError(
+            f"{folder} has learned from other data than it would now: {changed[0]}{more} changed since; resume with "
+            "what was there before, or use a new folder"
+        )
 
 
 def check_same_data(folder: Path, before: Json, now: Json) -> None:

@@ -59,6 +59,7 @@ class Training:
         self.update = Update(parts, self.modules, accelerator, steps=trainer.schedule_steps or self.planned)
         self.watched = watched(trainer, parts.evaluators)
         self.dev_data = {name: parts.evaluators[name].provenance().get("files", {}) for name in self.watched}
+        self.inputs = batches.text.inputs() | ({} if parts.aux is None else parts.aux.inputs())
         self.step, self.best_step = 0, 0
         self.best_score: float | None = None
         self.curve: list[tuple[int, Scores]] = []
@@ -69,14 +70,18 @@ class Training:
     def start(self, seed: int, resume: bool) -> None:
         """Fresh, or from last/: weights, moments, random states, the head, the place in the data, the best so far.
 
-        Raises UserError, with nothing written, for a checkpoint that is damaged or another experiment's.
+        Raises UserError, with nothing written, for a checkpoint that is damaged or another experiment's, and where the
+        processes of the run have read different data.
         """
+        if any(inputs != self.inputs for inputs in gather_objects(self.inputs)):
+            raise UserError("the processes of this run have read different data: it changed while they started")
         if not (resume and (self.folder / checkpoint.FILE).exists()):
             set_seed(seed, device_specific=True)  # dropout differs between processes; the weights are already made
             return
         tensors, about = checkpoint.read(self.folder)
         checkpoint.check_about(about, self.folder)
         checkpoint.check_same_settings(self.folder, about["identity"], self.identity)
+        checkpoint.check_same_inputs(self.folder, about.get("inputs"), self.inputs)
         checkpoint.check_same_data(self.folder, about.get("dev_data", {}), self.dev_data)
         checkpoint.restore(tensors, self.modules, self.update.plain_optimizers(), self.folder)
         self.step, self.best_step, self.best_score = about["step"], about["best_step"], about["best_score"]
@@ -264,6 +269,7 @@ class Training:
             "tokens": self.tokens,
             "identity": self.identity,
             "dev_data": self.dev_data,
+            "inputs": self.inputs,
             "watch": self.watch.state(),
             "scaler": None if scaler is None else scaler.state_dict(),
         }

@@ -1,6 +1,7 @@
 """Filter banks and their batches: Kaldi's numbers, the cache, the released augmentations, broken files."""
 
 import shutil
+import tracemalloc
 from itertools import islice
 from pathlib import Path
 
@@ -216,6 +217,41 @@ def test_a_few_broken_clips_are_left_out_by_name_and_more_are_refused(tmp_path, 
         speech(tmp_path, tmp_path / "other", **PLAIN)
     assert all(f"{name}.wav" in caplog.text for name in ("001", "002"))
     assert not list((tmp_path / "other" / "fbank").iterdir())
+
+
+def test_a_clip_that_changes_while_it_is_read_is_refused_and_leaves_no_cache(folder, tmp_path, monkeypatch):
+    moved = shutil.copytree(folder, tmp_path / "moved")
+    clip = moved / "bass" / "chapter" / "1.wav"
+
+    def then_changed(path) -> np.ndarray:
+        wave = read_wave(path)
+        if path == clip:
+            soundfile.write(path, tone(500), 16_000)
+        return wave
+
+    monkeypatch.setattr(audio, "read_wave", then_changed)
+    with pytest.raises(UserError, match=r"1\.wav.* changed"):
+        speech(moved, tmp_path / "cache", **PLAIN)
+    assert not list((tmp_path / "cache" / "fbank").iterdir())
+
+
+def test_of_a_clip_no_more_is_read_than_is_used(tmp_path):
+    """An hour; a FLAC file that says it has 68 billion samples; a rate that takes filters of gigabytes."""
+    hour, announced, odd = (tmp_path / name for name in ("hour.flac", "announced.flac", "odd.wav"))
+    soundfile.write(hour, np.tile(tone(440, 36), 100), 16_000)
+    tracemalloc.start()
+    assert np.array_equal(read_wave(hour), soundfile.read(hour, SAMPLES, dtype="int16")[0])
+    with open(hour, "rb") as file:
+        content = bytearray(file.read(50_000))
+    content[21] |= 0x0F  # STREAMINFO's 36 bits of the number of samples
+    content[22:26] = b"\xff" * 4
+    announced.write_bytes(content)
+    soundfile.write(odd, tone(440), 47_999)
+    for path in (announced, odd):
+        with pytest.raises((soundfile.LibsndfileError, ValueError)):
+            read_wave(path)
+    assert tracemalloc.get_traced_memory()[1] < 2**25
+    tracemalloc.stop()
 
 
 def test_folders_that_will_not_do(folder, cache, tmp_path, monkeypatch):

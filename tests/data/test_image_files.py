@@ -2,8 +2,12 @@
 
 import io
 import logging
+import os
+import shutil
+import tracemalloc
 from itertools import islice
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 import pyarrow.parquet
@@ -36,6 +40,34 @@ def test_a_few_broken_files_are_skipped_by_name_and_more_are_refused(tmp_path, c
     for workers in (0, 1):
         with pytest.raises(UserError, match=r"of the 120 images .*00\.png"):
             list(islice(images(tmp_path, batch_size=24, workers=workers).batches(0), 5))
+
+
+def test_a_picture_that_announces_more_than_it_has_takes_no_memory(image_folder, tmp_path):
+    """A PNG of a kilobyte whose header says 60,000 x 60,000: 10 GB of pixels."""
+    root = shutil.copytree(image_folder, tmp_path / "images")
+    file = root / "ant" / "1.png"
+    content = bytearray(file.read_bytes())
+    content[16:24] = (60_000).to_bytes(4, "big") * 2
+    content[29:33] = crc32(content[12:29]).to_bytes(4, "big")
+    file.write_bytes(content)
+    stream = images(root)
+    tracemalloc.start()
+    row = stream.names.index(str(file))
+    with pytest.raises(Image.DecompressionBombError):
+        stream._decoded(row)
+    assert tracemalloc.get_traced_memory()[1] < 2**22
+    tracemalloc.stop()
+    skipped: dict[str, str] = {}
+    assert stream._readable(row, skipped)[0] == row + 1
+    assert list(skipped) == [str(file)]
+
+
+def test_a_picture_that_changes_while_a_run_trains_is_skipped(image_folder, tmp_path):
+    stream = images(shutil.copytree(image_folder, tmp_path / "images"))
+    os.utime(stream.names[3], (1, 1))
+    skipped: dict[str, str] = {}
+    stream._readable(3, skipped)
+    assert "changed" in skipped[stream.names[3]]
 
 
 def test_subset_is_drawn_by_its_own_seed_alone():

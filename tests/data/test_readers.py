@@ -5,7 +5,10 @@ import gzip
 import io
 import json
 import random
+import tracemalloc
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from toy_hub import parquet
 
@@ -123,9 +126,51 @@ def test_a_long_cell_is_read_and_one_without_end_is_not(tmp_path, monkeypatch):
 
 
 def test_a_file_that_the_system_refuses(tmp_path, monkeypatch):
-    def refuse(*_):
+    def refuse(*_, **__):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("cse.data.readers.open", refuse, raising=False)
     with pytest.raises(UserError, match=r"a.txt.*Permission denied"):
         read(tmp_path, "a.txt", "one\n", None)
+
+
+LONG = "a" * (2**20 + 1)
+
+
+@pytest.mark.parametrize(("name", "content"), [
+    ("a.txt", f"one\n{LONG}\ntwo\n"), ("a.txt.gz", gzip.compress(f"one\r\n{LONG * 20}\r\ntwo".encode())),
+    ("a.csv", f"first\none\n{LONG}\ntwo\n"),
+    ("a.jsonl", f'{{"first": "one"}}\n{{"first": "{LONG}"}}\n{{"first": "two"}}'),
+    ("a.jsonl", f'{{"first": "one"}}\n{{"first": "{LONG * 20}"}}\n{{"first": "two"}}'),
+    ("a.parquet", parquet(first=["one", LONG, "two"])),
+], ids=lambda value: value if len(value) < 20 else "")  # fmt: skip
+def test_a_text_of_more_than_a_mebibyte_is_an_empty_one(tmp_path, name, content):
+    """Which is unusable, see cse.data.usable; one of a mebibyte is as it is."""
+    columns = None if "txt" in name else ["first"]
+    assert read(tmp_path, name, content, columns) == [("one",), (" ",), ("two",)]
+    if name == "a.txt":
+        assert read(tmp_path, name, f"one\r\n{LONG[1:]}\r\ntwo\r\n", columns) == [("one",), (LONG[1:],), ("two",)]
+
+
+def test_a_line_of_gigabytes_is_read_without_being_held(tmp_path):
+    with gzip.open(tmp_path / "a.txt.gz", "wb", compresslevel=1) as file:
+        file.write(b"one\n")
+        for _ in range(64):
+            file.write(b"a" * 2**20)
+        file.write(b"\ntwo\n")
+    tracemalloc.start()
+    try:
+        assert list(read_rows(tmp_path / "a.txt.gz", None, "utf-8")) == [("one",), (" ",), ("two",)]
+        assert tracemalloc.get_traced_memory()[1] < 8 * 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_table_without_lines_and_a_parquet_file_of_texts_without_end_are_refused(tmp_path):
+    with pytest.raises(UserError, match=r"a.csv.gz, line 3"):
+        read(tmp_path, "a.csv.gz", gzip.compress(f"first\none\n{LONG * 10}\ntwo\n".encode()), ["first"])
+    file = tmp_path / "b.parquet"
+    pq.write_table(pa.table({"first": ["one", LONG * 8]}), file, compression="zstd", use_dictionary=False)
+    assert file.stat().st_size < 10_000
+    with pytest.raises(UserError, match=r"b.parquet: the 2 texts of first"):
+        list(read_rows(file, ["first"], "utf-8"))

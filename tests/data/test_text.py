@@ -1,11 +1,16 @@
 """Text: read and tokenised once for a given content, and its source named."""
 
+import gzip
 import hashlib
+import json
+from functools import partial
 
 import numpy as np
 import pytest
 from toy_hub import parquet
 
+from cse.data import text as text_module
+from cse.data.corpora import wiki1m
 from cse.data.text import Text, chosen_rows, text_encoding
 from cse.errors import MissingResource, UserError
 from cse.model.tokenizer import Tokenizer
@@ -105,3 +110,44 @@ def test_what_cannot_be_had(tmp_path, prepared):
         Text("text", str(tmp_path)).prepare()
     with pytest.raises(UserError, match=r"a\.txt"):
         prepared(["one row"])
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "a.csv", "a.jsonl", "a.parquet"])
+def test_a_file_that_changes_while_it_is_read_is_refused_and_leaves_no_cache(tmp_path, monkeypatch, name):
+    """Its rows would be kept under the digest of what it was."""
+    lines = [f"{word} {'filler ' * 9}number {i}" for word in ("kadan", "lofel") for i in range(9000)]
+    write = {
+        "txt": lambda rows: "\n".join(rows).encode(),
+        "gz": lambda rows: gzip.compress("\n".join(rows).encode(), mtime=0),
+        "csv": lambda rows: "\n".join(["a", *rows]).encode(),
+        "jsonl": lambda rows: "\n".join(json.dumps({"a": row}) for row in rows).encode(),
+        "parquet": lambda rows: parquet(a=rows),
+    }[name.rpartition(".")[2]]
+    path, columns = tmp_path / name, None if "txt" in name else ["a"]
+    path.write_bytes(write(lines))
+    hashed = text_module.sha256
+
+    def then_changed(file) -> str:
+        digest = hashed(file)
+        path.write_bytes(write([*lines[:-1], lines[-1].replace("lofel", "migor")]))
+        return digest
+
+    monkeypatch.setattr(text_module, "sha256", then_changed)
+    with pytest.raises(UserError, match=rf"{name}.* changed"):
+        Text("text", str(tmp_path / "cache"), str(path), columns).prepare()
+    assert not list((tmp_path / "cache" / "text").iterdir())
+    monkeypatch.undo()
+    text = Text("text", str(tmp_path / "cache"), str(path), columns)
+    text.prepare()
+    assert text.text(len(text) - 1).startswith("migor")
+
+
+def test_a_local_copy_of_a_corpus_is_known_by_its_content(tmp_path):
+    """Two copies with the same number of rows: each run trains on the one that it names."""
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.txt").write_text(f"kadan {name}\nlofel {name}\n")
+        rows = partial(wiki1m, file=str(tmp_path / f"{name}.txt"), allow_partial=True)
+        text = Text("wiki1m", str(tmp_path / "cache"), rows=rows, identity="wiki1m")
+        text.prepare()
+        assert text.text(0) == f"kadan {name}"
+        assert text.provenance()["sha256"] == text_module.sha256(tmp_path / f"{name}.txt")

@@ -18,14 +18,14 @@ def test_usable():
 
 def test_a_few_are_said_at_every_start_and_stay(prepared, caplog):
     lines = [f"sentence {i}" for i in range(300)]
-    lines[6], lines[200] = " ", "\u200b"
+    lines[6], lines[200], lines[250] = " ", "\u200b", "a" * (2**20 + 1)
     for _ in range(2):  # read, then from the cache
         caplog.clear()
         with caplog.at_level(logging.WARNING):
             text = prepared(lines)
-        assert "2 of 300 rows" in caplog.text
+        assert "3 of 300 rows" in caplog.text
         assert "row 7" in caplog.text
-    assert (len(text), text.text(6)) == (300, " ")
+    assert (len(text), text.text(6), text.text(250)) == (300, " ", " ")
 
 
 def test_more_than_one_percent_is_refused_and_leaves_no_cache(tmp_path, prepared):

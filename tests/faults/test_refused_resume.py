@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+from functools import partial
 from pathlib import Path
 
 import damaged
@@ -105,6 +106,50 @@ def test_other_dev_data_is_refused(run, cse_train, capsys, tmp_path, senteval):
     assert cse_train([f"resume={run}", "trainer.max_steps=8", f"paths.senteval={tmp_path}/copy"]) == 2
     assert "1 of 2 files of eval=stsb differ (the first: STS/STSBenchmark/sts-dev.csv)" in capsys.readouterr().err
     assert content(run) == before
+
+
+def other_text(tmp_path: Path, _) -> tuple[list[str], Path, str]:
+    """(words, the second of two files, what must be named)."""
+    (tmp_path / "data").mkdir()
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / "data" / name).write_text("".join(f"kadan lofel {name} number {i}\n" for i in range(40)))
+    return [f"data.path={tmp_path}/data"], tmp_path / "data" / "b.txt", "b.txt"
+
+
+def other_items(kind: str, tmp_path: Path, request) -> tuple[list[str], Path, str]:
+    """The same for a copy of the images or clips; what must be named is the class."""
+    words = request.getfixturevalue(kind)
+    key, _, place = next(word for word in words if word.startswith("paths.")).partition("=")
+    shutil.copytree(place, tmp_path / "data")
+    file = next(path for path in sorted((tmp_path / "data").rglob("*")) if path.is_file())
+    return [*words, f"{key}={tmp_path}/data"], file, file.parent.name
+
+
+@pytest.mark.parametrize("prepare", [other_text, partial(other_items, "images"), partial(other_items, "sounds")],
+                         ids=["text", "images", "clips"])  # fmt: skip
+def test_what_a_run_learns_from_may_not_change(small_run_in, tmp_path, request, prepare):
+    """One byte of it does, and neither its size nor the number of rows."""
+    words, file, named = prepare(tmp_path, request)
+    cse.train(*small_run_in(tmp_path), *words)
+    whole = file.read_bytes()
+    file.write_bytes(whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:])
+    before = content(tmp_path / "run")
+    with pytest.raises(UserError, match=named) as refused:
+        cse.train(f"resume={tmp_path}/run", "trainer.max_steps=8", "allow_partial=true")
+    assert f"{tmp_path}/run" in str(refused.value)
+    assert content(tmp_path / "run") == before
+    file.write_bytes(whole)
+    cse.train(f"resume={tmp_path}/run", "trainer.max_steps=8")
+    assert json.loads((tmp_path / "run" / "results.json").read_text())["steps"] == 8
+
+
+def test_a_checkpoint_of_an_earlier_version_says_nothing_of_its_data(finished, tmp_path, capsys):
+    def without_inputs(_, about: dict[str, str]) -> None:
+        about["about"] = json.dumps({k: v for k, v in json.loads(about["about"]).items() if k != "inputs"})
+
+    folder = damaged.copy(finished, tmp_path / "old", {STATE: without_inputs})
+    cse.train(f"resume={folder}", "trainer.max_steps=8")
+    assert capsys.readouterr().out.count("earlier version") == 1
 
 
 def test_a_run_killed_between_the_renames_of_best_goes_on(run, cse_train):
