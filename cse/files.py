@@ -20,6 +20,7 @@ from safetensors import SafetensorError
 from cse.errors import RunError, UserError
 
 ADVICE = "make room or name another folder, and run it again (a run that had begun: with resume=auto)"
+MAX_LINE = 2**20  # characters of a line of JSON lines: a table of thousands of scores
 NO_PLACE = (
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.EISDIR),
     *(errno.ENAMETOOLONG, errno.ELOOP),
@@ -122,6 +123,13 @@ def file_lock(path: Path) -> Iterator[None]:
             lock.unlink(missing_ok=True)  # while it is held: who waits for it sees that, and makes a new one
 
 
+def within(folder: Path, name: str) -> Path:
+    """The place in a folder that a file of it, or an archive, names. Raises UserError for one that lies outside."""
+    if Path(name).is_absolute() or ".." in Path(name).parts:
+        raise UserError(f"{folder} names a file that is not in it, {name!r}: take a copy from where you trust it")
+    return folder / name
+
+
 def checksum(path: Path) -> str:
     """The CRC-32 of a file's bytes, as hex: finds damage (a flipped bit, a lost end), not forgery."""
     value = 0
@@ -160,14 +168,18 @@ def read_json(path: Path) -> dict[str, Any]:
 def json_lines(path: Path) -> Iterator[Any]:
     """What each line of a file of JSON lines holds; nothing where the file is missing.
 
-    None for a line that is no JSON: another process is just writing it, or was killed in it.
+    None for a line that is no JSON: another process is just writing it, or was killed in it. No more is held than a
+    line, nor of a line than MAX_LINE characters.
     """
     if not path.exists():
         return
     with open(path, encoding="utf-8", errors="replace", newline="\n") as lines:  # not at U+2028, as splitlines would
-        for line in lines:
+        while line := lines.readline(MAX_LINE):
+            is_whole = len(line) < MAX_LINE
+            while len(line) == MAX_LINE and not line.endswith("\n"):
+                line = lines.readline(MAX_LINE)
             try:
-                yield json.loads(line)
+                yield json.loads(line) if is_whole else None
             except (ValueError, RecursionError):
                 yield None
 

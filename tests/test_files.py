@@ -2,6 +2,7 @@
 
 import json
 import os
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -39,6 +40,18 @@ def test_lines_come_back_but_for_one_that_was_cut_short(tmp_path):
     (tmp_path / "x.jsonl").write_text(text + '{"why": "cut', encoding="utf-8")
     assert list(json_lines(tmp_path / "x.jsonl")) == [*values, None]
     assert list(json_lines(tmp_path / "none.jsonl")) == []
+
+
+def test_of_a_line_without_end_no_more_is_held_than_a_megabyte(tmp_path):
+    with open(tmp_path / "x.jsonl", "w") as file:
+        file.write('{"a": 1}\n{"b": "')
+        for _ in range(64):
+            file.write("b" * 2**20)
+        file.write('"}\n{"c": 1}\n')
+    tracemalloc.start()
+    assert list(json_lines(tmp_path / "x.jsonl")) == [{"a": 1}, None, {"c": 1}]
+    assert tracemalloc.get_traced_memory()[1] < 2**24
+    tracemalloc.stop()
 
 
 def test_a_write_that_dies_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):

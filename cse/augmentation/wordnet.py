@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # read when the first synonym is asked for
 
 DEBIAN = Path("/usr/share/wordnet")  # packages wordnet-base and wordnet-sense-index
 FILES = DATASETS["wordnet"].files
+MAX_FILE = 2**26  # bytes; WordNet's largest file has 16 MB
 LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz ")
 
 
@@ -74,7 +75,9 @@ def wordnet_files(source: Path) -> dict[str, bytes]:
         if source.is_dir():
             return {name: (source / name).read_bytes() for name in FILES}
         with zipfile.ZipFile(source) as archive:
-            members = {Path(member).name: member for member in archive.namelist()}
+            members = {Path(member.filename).name: member for member in archive.infolist()}
+            if any(members[name].file_size > MAX_FILE for name in FILES):
+                raise zipfile.BadZipFile(f"a file of it would have more than {MAX_FILE:,} bytes")
             return {name: archive.read(members[name]) for name in FILES}
     except (OSError, KeyError, zipfile.BadZipFile) as error:
         raise MissingResource(

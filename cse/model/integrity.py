@@ -4,6 +4,7 @@ transformers fills missing tensors with random weights, and makes a tokenizer of
 missing. Both would be scored without a warning.
 """
 
+import json
 import logging
 import math
 import re
@@ -17,6 +18,7 @@ from torch.nn.functional import pad
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from cse.errors import MissingResource, RunError, UserError, in_short
+from cse.files import within
 
 log = logging.getLogger(__name__)
 
@@ -39,6 +41,13 @@ def loading(name: str, advice: str) -> Iterator[None]:
     except Exception as error:  # transformers, tokenizers, safetensors and json each raise their own for a bad file
         reason = f"could not be loaded ({in_short(error)}); copy or download it again"
         raise MissingResource(f"model.name={name} {reason}; {advice}") from error
+
+
+def check_places(folder: Path) -> None:
+    """Raise UserError where an index of weights names a file in another folder."""
+    for index in sorted(folder.glob("*.index.json")):
+        for name in set(json.loads(index.read_bytes())["weight_map"].values()):
+            within(folder, name)
 
 
 def check_weights(name: str, folder: str, model: PreTrainedModel, keys: Mapping, *, fewer_layers: bool) -> None:

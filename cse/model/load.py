@@ -107,6 +107,7 @@ def read_checkpoint(
     folder, attention = local_folder(name), weights["attn_implementation"]
     advice = WORKS_HERE if attention is None else f"model.attention={attention} may be the cause; {WORKS_HERE}"
     with integrity.loading(name, advice):
+        integrity.check_places(Path(folder))
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
         ending = Ending(pooling) if pooling is not None else recorded_modules(Path(folder))
         if ending is None:

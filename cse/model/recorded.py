@@ -12,6 +12,7 @@ from torch import nn
 from typing_extensions import TypedDict
 
 from cse.errors import UserError
+from cse.files import within
 from cse.model.pooling import POOLERS
 
 MODES = {
@@ -48,13 +49,13 @@ class Settings(TypedDict, total=False):
 def recorded_modules(folder: Path) -> Ending | None:
     """What a sentence-transformers layout says, None where there is no such layout.
 
-    Raises UserError for a module or a pooling that cse does not have.
+    Raises UserError for a module or a pooling that cse does not have, and for one in another folder.
     """
     if not (folder / "modules.json").is_file():
         return None
     pooling, head, unit_length = None, None, False
     for module in json.loads((folder / "modules.json").read_bytes()):
-        kind, place = module["type"].rpartition(".")[2], folder / module["path"]
+        kind, place = module["type"].rpartition(".")[2], within(folder, module["path"])
         if kind == "Pooling":
             pooling = pooling_kind(place / "config.json")
         elif kind == "Dense":

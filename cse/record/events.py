@@ -6,15 +6,18 @@
 {"event": "finish", "step": 250, "time": ..., "exit_code": 0, "summary": {...}}
 """
 
+import heapq
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from cse.dotted import Json
-from cse.files import cannot_write, json_line, json_lines, write_text
+from cse.files import cannot_write, json_line, json_lines, replaced_file
 
 log = logging.getLogger(__name__)
+
+MOST = 50_000  # events of a kind that are held
 
 Event = Json
 """A line of metrics.jsonl; see above."""
@@ -27,9 +30,10 @@ class Jsonl:
     def __init__(self, folder: str | Path, resume_step: int | None = None):
         self.path = Path(folder) / "metrics.jsonl"
         self.step = resume_step or 0
-        before = [] if resume_step is None else read_events(self.path)
-        events = [event for event in before if event["step"] <= self.step and not is_final(event)]
-        write_text(self.path, "".join(json_line(event) for event in events))
+        before = () if resume_step is None else read_events(self.path)
+        kept = (event for event in before if event["step"] <= self.step and not is_final(event))
+        with replaced_file(self.path) as temporary, open(temporary, "w", encoding="utf-8") as file:
+            file.writelines(map(json_line, kept))
         self.file = open(self.path, "a", encoding="utf-8")  # noqa: SIM115 (open as long as the run)
 
     def log(self, metrics: dict[str, float], step: int) -> None:
@@ -65,19 +69,36 @@ def is_final(event: Event) -> bool:
 
 
 def metric_events(folder: Path) -> list[Event]:
-    """The metric events of a run's metrics.jsonl, in order."""
-    return [event for event in read_events(folder / "metrics.jsonl") if event["event"] == "metrics"]
+    """The metric events of a run's metrics.jsonl, in order.
 
-
-def read_events(path: Path) -> list[Event]:
-    """The file's events in order, [] where the file does not exist.
-
-    A line that is not an event (cut short by a killed run, or another program's) is left out with a warning.
+    Of more than MOST events with scores on dev, every second is kept, or every fourth, ..., and so of the others: a
+    file of gigabytes takes the memory of one of megabytes.
     """
-    events: list[Event] = []
+    kept: dict[bool, list[tuple[int, Event]]] = {True: [], False: []}
+    every, seen = {True: 1, False: 1}, {True: 0, False: 0}
+    for number, event in enumerate(read_events(folder / "metrics.jsonl")):
+        if event["event"] == "metrics":
+            has_scores = any(key.startswith("dev/") for key in event)
+            if seen[has_scores] % every[has_scores] == 0:
+                kept[has_scores].append((number, event))
+            if len(kept[has_scores]) > MOST:
+                kept[has_scores] = kept[has_scores][::2]
+                every[has_scores] *= 2
+            seen[has_scores] += 1
+    return [event for _, event in heapq.merge(*kept.values(), key=lambda one: one[0])]
+
+
+def read_events(path: Path) -> Iterator[Event]:
+    """The file's events in order, none where the file does not exist.
+
+    What is not an event (a line cut short by a killed run, or another program's) is left out with a warning.
+    """
+    first = count = 0
     for number, event in enumerate(json_lines(path), 1):
         if isinstance(event, dict) and isinstance(event.get("step"), int) and "event" in event:
-            events.append(event)
+            yield event
         else:
-            log.warning("%s, line %d is cut short (a killed run?) and left out", path, number)
-    return events
+            first, count = first or number, count + 1
+    if count:
+        more = f" and {count - 1:,} more are" if count > 1 else " is"
+        log.warning("%s, line %d%s cut short (a killed run?) and left out", path, first, more)

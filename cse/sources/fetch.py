@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cse.errors import MissingResource, UserError
-from cse.files import replaced_file, sha256, written_once
+from cse.files import replaced_file, sha256, within, written_once
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS, Dataset
 from cse.sources.check import KNOWN, hub_sha256, read_sums, write_sums
@@ -71,22 +71,20 @@ def copied(files: Sequence[Path], folder: Path) -> Path:
 
 def unpacked(tar: Path) -> Path:
     """What a tar of the hub's cache holds, unpacked once beside it. Raises UserError for a damaged one."""
-
-    def write(folder: Path) -> None:
-        try:
-            unpack(tar, folder)
-        except (tarfile.TarError, OSError) as error:
-            raise UserError(f"{tar} cannot be unpacked ({error}): delete it and run again.") from error
-
-    return written_once(tar.parent / f"{tar.stem}_unpacked", write)
+    return written_once(tar.parent / f"{tar.stem}_unpacked", lambda folder: unpack(tar, folder))
 
 
 def unpack(tar: Path, folder: Path) -> Path:
-    """The folder, with what a tar holds and the checksums of it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(tar) as archive:
-        archive.extractall(folder, filter="data")
-        write_sums(folder, [folder / one.name for one in archive if one.isfile()])
+    """The folder, with what a tar holds and the checksums of it. Raises UserError for a tar that is damaged, or that
+    has a member outside its folder, before anything is written."""
+    try:
+        with tarfile.open(tar) as archive:
+            files = [within(tar, one.name).relative_to(tar) for one in archive if one.isfile()]
+            folder.mkdir(parents=True, exist_ok=True)
+            archive.extractall(folder, filter="data")
+            write_sums(folder, [folder / file for file in files])
+    except (tarfile.TarError, OSError) as error:
+        raise UserError(f"{tar} cannot be unpacked ({error}): delete it and run again.") from error
     return folder
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from urllib.parse import unquote
 
 from cse.errors import MissingResource, UserError, first_line
+from cse.files import within
 
 if TYPE_CHECKING:  # importing datasets takes seconds
     from datasets import Dataset, IterableDataset
@@ -104,7 +105,8 @@ def cache_only() -> Iterator[None]:
 
 
 def about(repo: Repo) -> "ModelInfo | DatasetInfo":
-    """What the hub says of a repository: its newest commit, its files. Raises MissingResource."""
+    """What the hub says of a repository: its newest commit, its files. Raises MissingResource, and UserError for files
+    that lie outside it."""
     from huggingface_hub import HfApi
 
     with refusals(repo):
@@ -113,6 +115,8 @@ def about(repo: Repo) -> "ModelInfo | DatasetInfo":
         info = ask(repo.name, revision=repo.revision, files_metadata=True, timeout=PATIENCE)
         if info.gated:  # its list is open to all, its files are not
             api.auth_check(repo.name, repo_type=repo.kind)
+    for one in info.siblings or []:
+        within(Path(repo.name), one.rfilename)
     return info
 
 

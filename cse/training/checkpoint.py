@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired
 
 import numpy as np
 import torch
@@ -40,6 +40,8 @@ class About(TypedDict):
     seconds: float
     tokens: int
     identity: dict[str, object]
+    inputs: NotRequired[dict[str, str]]  # not in those of earlier versions
+    dev_data: NotRequired[dict[str, dict[str, object]]]
 
 
 def save(

@@ -131,3 +131,16 @@ def test_the_real_wordnet(tmp_path):
     words = [str(word) for word in np.random.default_rng(0).choice(lemmas, 12)]
     for word in ["one", "running", "better", "churches", "geese", "quickly", "the", "zzzz", *words]:
         assert synonyms(word) == slow_synonyms(files, word), word
+
+
+def test_a_zip_that_announces_gigabytes_is_not_unpacked(wordnet_folder, tmp_path):
+    path = tmp_path / "wordnet.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in wordnet_folder.iterdir():
+            if file.name != "data.noun":
+                archive.write(file, f"wordnet/{file.name}")
+        with archive.open("wordnet/data.noun", "w", force_zip64=True) as member:
+            for _ in range(80):
+                member.write(bytes(2**20))
+    with pytest.raises(MissingResource, match=str(path)):
+        normalised(path, tmp_path / "cache")

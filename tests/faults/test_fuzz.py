@@ -130,7 +130,7 @@ def test_runs(results, overrides, events):
         run = read_run(Path(folder))
         run.matches({"seed": 1})
         assert all(isinstance(event["step"], int) for event in run.events())
-        read_events(Path(folder) / "metrics.jsonl")
+        list(read_events(Path(folder) / "metrics.jsonl"))
 
 
 WORDS = st.text("abtrainer.lr=seed[]{}',:-+~@/$0123456789 \"\\()null", max_size=25)

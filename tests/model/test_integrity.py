@@ -104,3 +104,17 @@ def test_code_in_a_checkpoint_does_not_run(checkpoint, tmp_path, plant):
     with pytest.raises(UserError, match=r"model\.name="):
         load_encoder(str(checkpoint), "cls")
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("place", ["../other/", "/tmp/other/", "sub/../../other/"])
+@pytest.mark.parametrize("file", ["model.safetensors.index.json", "modules.json"])
+def test_a_file_of_another_folder_is_not_read(checkpoint, tiny_bert, place, file):
+    """Weights or a module that an index of the checkpoint has there, whole and fitting as they may be."""
+    shutil.copytree(tiny_bert, checkpoint.parent / "other")
+    weights = {key: f"{place}model.safetensors" for key in load_file(checkpoint / "model.safetensors")}
+    modules = [{"type": "sentence_transformers.models.Pooling", "path": f"{place}1_Pooling"}]
+    if "index" in file:
+        (checkpoint / "model.safetensors").unlink()
+    (checkpoint / file).write_text(json.dumps({"metadata": {}, "weight_map": weights} if "index" in file else modules))
+    with pytest.raises(UserError, match=re.escape(place)):
+        load_encoder(str(checkpoint), "cls" if "index" in file else None)

@@ -1,12 +1,14 @@
 """metrics.jsonl: every event is there at once, and a resumed run's file holds what came before its checkpoint."""
 
+import logging
 import os
 from pathlib import Path
 
 import pytest
 
 from cse.errors import RunError
-from cse.record.events import Jsonl, read_events
+from cse.files import json_line
+from cse.record.events import Jsonl, metric_events, read_events
 
 
 def metrics(path):
@@ -23,7 +25,7 @@ def test_every_event_is_on_disk_at_once(tmp_path):
     run.image("loss", tmp_path / "loss.png", 3)
     run.table("scores", ["task", "score"], [["STS12", 70.1]])
     run.finish(1, {"test/sts/average": 76.25})
-    image, table, finish = read_events(path)[-3:]
+    image, table, finish = list(read_events(path))[-3:]
     assert (image["name"], image["step"]) == ("loss", 3)
     assert (table["columns"], table["rows"]) == (["task", "score"], [["STS12", 70.1]])
     assert (finish["exit_code"], finish["summary"]) == (1, {"test/sts/average": 76.25})
@@ -53,3 +55,22 @@ def test_a_full_disk_is_one_sentence(tmp_path):
 def test_an_event_may_hold_line_ends_of_other_scripts(tmp_path):
     (tmp_path / "metrics.jsonl").write_text('{"event": "log", "step": 1, "why": "a\u2028b"}\n', encoding="utf-8")
     assert [event["why"] for event in read_events(tmp_path / "metrics.jsonl")] == ["a\u2028b"]
+
+
+def test_a_file_of_many_events_takes_the_memory_of_some(tmp_path, monkeypatch, caplog):
+    """Scores are kept before losses; a resumed run's file is written line by line, and all of it."""
+    monkeypatch.setattr("cse.record.events.MOST", 100)
+    lines = [{"event": "metrics", "step": step, "train/loss": 0.5} for step in range(10_000)]
+    for step in range(0, 10_000, 200):
+        lines[step]["dev/stsb/spearman"] = step / 100
+    text = "".join(json_line(line) for line in lines)
+    (tmp_path / "metrics.jsonl").write_text(text + "half\n" * 1000)
+    with caplog.at_level(logging.WARNING):
+        events = metric_events(tmp_path)
+    assert [record.getMessage().count("999 more") for record in caplog.records] == [1]
+    steps = [event["step"] for event in events]
+    assert steps == sorted(set(steps))
+    assert len(steps) <= 200
+    assert {event["step"] for event in events if "dev/stsb/spearman" in event} == set(range(0, 10_000, 200))
+    Jsonl(tmp_path, resume_step=9_998)
+    assert (tmp_path / "metrics.jsonl").read_text() == "".join(json_line(line) for line in lines[:-1])

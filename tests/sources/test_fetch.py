@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import io
+import re
 import subprocess
 import tarfile
 from dataclasses import replace
@@ -14,9 +15,10 @@ from toy_web import serving
 
 from cse.config import groups
 from cse.errors import MissingResource, UserError
+from cse.sources import hub
 from cse.sources.catalogue import DATASETS, where
 from cse.sources.check import check
-from cse.sources.fetch import fetch, unpacked
+from cse.sources.fetch import fetch, unpack, unpacked
 from cse.sources.web import download
 
 SENTENCES = b"sent0,sent1,hard_neg\na,b,c\nd,e,f\n"
@@ -169,3 +171,36 @@ def test_the_catalogue_has_every_choice_that_reads_data():
     for name, about in DATASETS.items():
         assert about.revision is None or len(about.revision) == 40, name
         assert {"hub": about.repo, "server": about.urls, "package": about.package, "part": name}[about.fetch], name
+
+
+def link(name: str, target: str) -> tarfile.TarInfo:
+    one = tarfile.TarInfo(name)
+    one.type, one.linkname = tarfile.SYMTYPE, target
+    return one
+
+
+@pytest.mark.parametrize("member", [
+    tarfile.TarInfo("../outside"), tarfile.TarInfo("STS/../../outside"), tarfile.TarInfo("/tmp/outside"),
+    link("STS/link", "../../outside"), link("STS/link", "/etc/passwd"),
+])  # fmt: skip
+def test_a_tar_that_leads_out_of_its_folder_is_refused(tmp_path, member):
+    tar = tmp_path / "cache" / "senteval.tar"
+    tar.parent.mkdir()
+    with tarfile.open(tar, "w") as archive:
+        archive.addfile(tarfile.TarInfo("first"), io.BytesIO())
+        archive.addfile(member, io.BytesIO())
+    for act in (unpacked, lambda tar: unpack(tar, tmp_path / "mine")):
+        with pytest.raises(UserError, match=re.escape(str(tar))):
+            act(tar)
+    left = {
+        path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file() or path.is_symlink()
+    }
+    assert left - {"mine/first"} == {"cache/senteval.tar"}
+
+
+@pytest.mark.parametrize("name", ["../outside.parquet", "data/../../outside.parquet", "/tmp/outside.parquet"])
+def test_a_repository_whose_files_lie_outside_it_is_refused(toy_hub, tmp_path, name):
+    toy_hub.add("datasets/lab/table", {"data/train-0.parquet": parquet(a=["x"]), name: b"x"})
+    with pytest.raises(UserError, match=re.escape(name)):
+        hub.paths(hub.Repo("lab/table", "dataset", "data.path=lab/table", "give a file"), "")
+    assert not toy_hub.downloads()

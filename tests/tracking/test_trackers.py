@@ -69,7 +69,7 @@ def test_a_tracker_that_fails_is_abandoned_with_one_warning(tmp_path, caplog, ki
     assert why in caplog.messages[1]
     assert [event[0] for event in failing] == ["start", "abandon"]
     assert [event[0] for event in whole] == ["start", "log", "log", "log", "finish"]
-    assert len(read_events(tmp_path / "metrics.jsonl")) == 4
+    assert len(list(read_events(tmp_path / "metrics.jsonl"))) == 4
 
 
 def test_a_run_that_is_stopped_waits_less(tmp_path, caplog):
