@@ -5,7 +5,8 @@
     scores = cse.evaluate(run.encoder(), eval=["stsb", "sts"])
 
 Every function takes the command line's words; what is a Python name may stand as a keyword: seed=3, model="roberta".
-They may be called any number of times in one process, a notebook's too. cse.errors.UserError is a mistake in what was
+They may be called any number of times in one process, a notebook's too, one at a time: the environment and the random
+states are afterwards as they were. cse.errors.UserError is a mistake in what was
 asked for, cse.errors.RunError a run that could not go on.
 """
 
@@ -96,7 +97,8 @@ def compose(*words: str, command: str = "train", **settings: object) -> DictConf
 
     Raises UserError for a word that it would refuse.
     """
-    return without_hydra(_composed(command, _spelled(command, words, settings)))
+    with startup.environment_kept():
+        return without_hydra(_composed(command, _spelled(command, words, settings)))
 
 
 def train(*words: str, folder: str | Path | None = None, **settings: object) -> TrainingRun:
@@ -129,9 +131,10 @@ def load(name: str | Path, pooling: AnyPooling | None = None) -> Encoder:
     from cse.model.load import load_encoder
     from cse.run.subject import folder_of
 
-    startup.settle_hub()
-    startup.quiet()
-    return load_encoder(folder_of(Path(name).expanduser()), pooling).eval()
+    with startup.environment_kept():
+        startup.settle_hub()
+        startup.quiet()
+        return load_encoder(folder_of(Path(name).expanduser()), pooling).eval()
 
 
 def evaluate(
@@ -149,13 +152,14 @@ def evaluate(
     from cse.eval.score import MemoizedEncode, score
 
     chosen = eval if isinstance(eval, str) else list(eval)
-    cfg = _composed("evaluate", _spelled("evaluate", words, {"eval": chosen, **settings}))
-    splits = tuple(cfg.splits)
-    evaluators = build_evaluators(cfg.eval, splits)
-    part = load(encoder) if isinstance(encoder, str | Path) else encoder
-    encode = part.encode if isinstance(part, Encodes) else part
-    asked = {name: [split for split in one.splits if split in splits] for name, one in evaluators.items()}
-    return score(evaluators, asked, MemoizedEncode(encode), logging.DEBUG)
+    with startup.alone():
+        cfg = _composed("evaluate", _spelled("evaluate", words, {"eval": chosen, **settings}))
+        splits = tuple(cfg.splits)
+        evaluators = build_evaluators(cfg.eval, splits)
+        part = load(encoder) if isinstance(encoder, str | Path) else encoder
+        encode = part.encode if isinstance(part, Encodes) else part
+        asked = {name: [split for split in one.splits if split in splits] for name, one in evaluators.items()}
+        return score(evaluators, asked, MemoizedEncode(encode), logging.DEBUG)
 
 
 @contextmanager
@@ -167,7 +171,7 @@ def _job(
 
     spelled = _spelled(command, words, settings)
     resumed = resume.folder_to_resume(spelled)
-    with explaining(spelled, command):
+    with startup.alone(), explaining(spelled, command):
         config = _composed(command, spelled)
         place = Path(folder or resumed or config.hydra.run.dir)
         check_place(place)

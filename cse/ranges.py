@@ -17,6 +17,7 @@ Natural = Annotated[int, Ge(0)]
 Seed = Annotated[int, Ge(0), Lt(2**32)]  # what numpy's generators take
 Positive = Annotated[float, Gt(0)]
 NonNegative = Annotated[float, Ge(0)]
+Exponent = Annotated[float, Ge(-38), Le(38)]  # of ten, whose power float32 holds
 Share = Annotated[float, Ge(0), Le(1)]
 PositiveShare = Annotated[float, Gt(0), Le(1)]
 BelowOne = Annotated[float, Ge(0), Lt(1)]  # a dropout, a momentum: 1 would leave nothing

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from cse.precision import Precision, full_precision, squared_product_norm
-from cse.ranges import NonNegative
+from cse.ranges import Exponent, NonNegative
 from cse.types import Encoded, Loss, Objective
 
 Norm = Literal["paper", "reference"]
@@ -83,8 +83,8 @@ class Vicreg(Objective):
         invariance: NonNegative,
         variance: NonNegative,
         covariance: NonNegative,
-        log10_variance: float | None,
-        log10_covariance: float | None,
+        log10_variance: Exponent | None,
+        log10_covariance: Exponent | None,
         norm: Norm,
         eps: NonNegative,
         products: Precision = "fp32",

@@ -1,12 +1,21 @@
-"""Before the heavy libraries are imported: no chatter, and no waiting for a hub that is not there."""
+"""A process around a run. Before the heavy libraries are imported: no chatter, and no waiting for a hub that is not
+there. After the run: the environment and the random states as they were.
+"""
 
 import logging
 import os
+import random
 import socket
+import sys
+import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from cse.errors import UserError
 from cse.sources.hub import is_offline
 
 HUB = "https://huggingface.co"
@@ -44,9 +53,82 @@ def settle_hub() -> bool:
     address = urlsplit(os.environ.get("HF_ENDPOINT", HUB))
     if {address.scheme, "all"} & getproxies().keys() and not proxy_bypass(address.hostname or ""):
         return True
-    try:
-        socket.create_connection((address.hostname, address.port or 443), timeout=PATIENCE).close()
+    if answers(address.hostname, address.port or 443):
         return True
+    os.environ["HF_HUB_OFFLINE"] = os.environ["HF_DATASETS_OFFLINE"] = "1"
+    return False
+
+
+@cache
+def answers(host: str | None, port: int) -> bool:
+    """Whether something listens there."""
+    try:
+        socket.create_connection((host, port), timeout=PATIENCE).close()
     except OSError:
-        os.environ["HF_HUB_OFFLINE"] = os.environ["HF_DATASETS_OFFLINE"] = "1"
         return False
+    return True
+
+
+BUSY = threading.RLock()
+FORKED = threading.Event()  # set in a process forked from one that had torch: it lacks the threads that torch waits for
+os.register_at_fork(after_in_child=lambda: FORKED.set() if "torch" in sys.modules else None)
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """A block that has the process for itself, and puts its environment and its random states back.
+
+    Raises UserError while another thread is in one: two at a time would have other results than each alone. And in a
+    fork of a process that had torch, which would wait forever.
+    """
+    if FORKED.is_set():
+        raise UserError(
+            "this process was forked from one that had imported torch, whose threads it lacks: start it anew, as "
+            "multiprocessing.get_context('spawn') does"
+        )
+    if not BUSY.acquire(blocking=False):
+        raise UserError(
+            "another thread of this process trains or scores, and both would draw from the same random states: wait "
+            "for its end, or give each a process of its own"
+        )
+    try:
+        with environment_kept(), random_states_kept():
+            yield
+    finally:
+        BUSY.release()
+
+
+@contextmanager
+def environment_kept() -> Iterator[None]:
+    """Put the environment's variables back after the block."""
+    before = dict(os.environ)
+    try:
+        yield
+    finally:
+        for name in os.environ.keys() - before.keys():
+            del os.environ[name]
+        os.environ.update({name: value for name, value in before.items() if os.environ.get(name) != value})
+
+
+@contextmanager
+def random_states_kept() -> Iterator[None]:
+    """Put back after the block: the random states of Python, numpy and torch, torch's flags and default dtype."""
+    import numpy as np
+    import torch
+
+    switches = torch.backends.cudnn
+    drawn, numpys, torchs = random.getstate(), np.random.get_state(), torch.get_rng_state()
+    cards = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+    flags = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    fast, dtype = (switches.deterministic, switches.benchmark), torch.get_default_dtype()
+    try:
+        yield
+    finally:
+        random.setstate(drawn)
+        np.random.set_state(numpys)
+        torch.set_rng_state(torchs)
+        if cards:
+            torch.cuda.set_rng_state_all(cards)
+        torch.use_deterministic_algorithms(flags[0], warn_only=flags[1])
+        switches.deterministic, switches.benchmark = fast
+        torch.set_default_dtype(dtype)

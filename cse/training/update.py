@@ -1,7 +1,7 @@
 """One step: the text's update and, before it, after it or in it, the second modality's."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
 from typing import Any, cast
 
@@ -23,6 +23,10 @@ Metrics = dict[str, Tensor | float]
 """What a step tells, by name. Tensors stay on their device: reading a number would wait for it."""
 
 
+ANY_ENCODER = ("bias", "LayerNorm.weight", "layer_norm.weight")
+"""What recipes do not decay, whatever an encoder calls it."""
+
+
 class Update:
     """The optimizers of a run and the two kinds of update that use them; `modules` are already on their device.
 
@@ -41,9 +45,11 @@ class Update:
             self.text_step = partial(chunked_step, scale=self.trainer.gather_scale, chunks=chunks)
         self.joint = self.aux is not None and self.aux.optimizer == "joint"
         self.trained = [module for name, module in modules.items() if name != "aux" or self.joint]
+        check_names("trainer.no_decay", self.trainer.no_decay, self.trained)
         self.optimizers = {"optimizer": self._adamw(self.trained, self.trainer.weight_decay, self.trainer.no_decay)}
         if self.aux is not None and not self.joint:
             both: list[nn.Module] = [self.encoder, self.aux]
+            check_names("aux_modality.no_decay", self.aux.no_decay, both)
             self.optimizers["aux_optimizer"] = self._adamw(both, self.aux.weight_decay, self.aux.no_decay)
         self.decays = {
             name: [group["weight_decay"] for group in optimizer.param_groups]
@@ -125,6 +131,15 @@ class Update:
                 no_decay=no_decay,
             )
         )
+
+
+def check_names(key: str, names: Collection[str], modules: list[nn.Module]) -> None:
+    """Raise UserError for a name that is in no parameter's, but for those that recipes list for any encoder."""
+    known = [name for module in modules for name, _ in module.named_parameters()]
+    found = [name for name in names if any(name in one for one in known)]
+    wrong = [name for name in names if name not in found and (name not in ANY_ENCODER or not found)]
+    if wrong:
+        raise UserError(f"{key}={wrong}: no parameter has that in its name; there is {known[-1]}, for example")
 
 
 def check_settings(trainer: Trainer, encoder: Encoder, precision: str) -> None:

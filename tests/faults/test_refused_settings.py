@@ -20,7 +20,7 @@ REFUSED = {  # {line: settings, one a word}
     " objective.num_views=1 masking.probability=-0.1 augmentation.p=much paths.cache= dry_run=perhaps",
     "seed=1 trainer.epochs=1": "trainer.lr=1e999 trainer.log_every=null trainer.devices=all model.name=null",
     "objective=barlow": "objective.lambd=nan objective.eps=-1",
-    "objective=vicreg": "objective.invariance=-1",
+    "objective=vicreg": "objective.invariance=-1 objective.log10_variance=400 objective.log10_covariance=-400",
     "objective=declutr": "objective.temperature=0 objective.memory_size=-1 augmentation.anchors=0"
     " augmentation.unit=letters",
     "objective=whitenedcse": "objective.whitening.beta=2 objective.pooler=best",

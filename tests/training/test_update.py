@@ -10,8 +10,9 @@ from accelerate import Accelerator
 from objectives import DIM, ToyEncoder, batch_for, make
 from torch import Tensor, nn
 
+from cse.errors import UserError
 from cse.training.step import split
-from cse.training.update import Update
+from cse.training.update import Update, check_names
 from cse.types import AuxModality, Encoded, Loss
 
 UPDATES, WARMUP = 6, 2
@@ -112,3 +113,16 @@ def test_updates_of_text_and_of_a_second_modality_follow_their_own_rules(order, 
             torch.testing.assert_close(
                 mine, theirs, rtol=1e-7, atol=1e-9, msg=lambda told, name=name: f"{name}: {told}"
             )
+
+
+@pytest.mark.parametrize(("names", "wrong"), [
+    (["abc"], "abc"), (["bias", "LayerNorm.wieght"], "LayerNorm.wieght"), (["layer_norm.weight"], "layer_norm.weight"),
+    ([], None), (["bias", "layer_norm.weight"], None), (["weight"], None),
+])  # fmt: skip
+def test_a_name_that_no_parameter_has_is_refused(names, wrong):
+    modules = [nn.Linear(2, 2)]
+    if wrong is None:
+        check_names("trainer.no_decay", names, modules)
+        return
+    with pytest.raises(UserError, match=rf"trainer\.no_decay=\['{wrong}'\]"):
+        check_names("trainer.no_decay", names, modules)
