@@ -27,8 +27,8 @@ from cse.config.groups import PROGRAMS
 from cse.config.keys import key_of
 from cse.config.spelling import MULTIRUN, ONE_OF_MANY, spell, spell_settings
 from cse.errors import UserError
-from cse.files import read_json
 from cse.record.events import metric_events
+from cse.record.results import read_finished
 from cse.run import evaluation, resume, startup
 from cse.run.build import build_evaluators
 from cse.run.folder import RunFolder, check_place, records
@@ -55,12 +55,7 @@ class TrainingRun:
     @cached_property
     def results(self) -> Json:
         """The content of results.json."""
-        results = read_json(self.folder / "results.json")
-        if results.get("status") != "done":
-            raise UserError(
-                f"{self.folder} holds no run that is done (status in results.json: {results.get('status')})"
-            )
-        return results
+        return read_finished(self.folder)
 
     @property
     def scores(self) -> dict[str, float]:

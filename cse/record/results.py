@@ -5,14 +5,92 @@ import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Annotated, Any, Literal, Required
+
+from pydantic import ConfigDict, Field, JsonValue, NonNegativeFloat, TypeAdapter, ValidationError, with_config
+from typing_extensions import TypedDict  # typing's can be checked by pydantic from Python 3.12 on
 
 from cse.config.groups import own_folders
 from cse.dotted import Config, Json
+from cse.errors import UserError
+from cse.files import read_data
 
 PACKAGES = (
     *("torch", "transformers", "datasets", "accelerate", "sentence-transformers"),
     *("numpy", "scipy", "scikit-learn", "hydra-core", "mteb"),
 )
+
+Count = Annotated[int, Field(ge=0, lt=2**63)]
+Plain = dict[str, JsonValue]
+STRICT = ConfigDict(strict=True, extra="allow", allow_inf_nan=False)
+
+
+@with_config(STRICT)
+class Source(TypedDict, total=False):
+    """What an evaluator's scores rest on, as far as reports and cards show it; see cse.provenance."""
+
+    files: dict[str, Plain]
+    parts: "dict[str, Source]"
+    top: dict[str, list[list[float | str]]]  # of retrieval, by query
+    tasks: dict[str, Plain]  # of mteb
+    model: Plain
+
+
+@with_config(STRICT)
+class Results(TypedDict, total=False):
+    """What every reader of results.json relies on. A score is a finite number, or None where it was NaN; true is none.
+
+    Keys that are not named here may hold anything.
+    """
+
+    status: Required[Literal["running", "done", "failed", "interrupted"]]
+    config: Required[Plain]
+    metrics: Required[dict[str, float | None]]
+    seed: Count | None
+    choices: dict[str, str | None]
+    command: str | None
+    git_commit: str | None
+    device: str | None
+    error: str | None
+    versions: dict[str, str]
+    steps: Count | None
+    best_step: Count | None
+    seconds: NonNegativeFloat | None
+    wall_seconds: NonNegativeFloat | None
+    tokens_per_second: NonNegativeFloat | None
+    data: dict[str, Source]
+    overlap: Plain | None
+
+
+RESULTS = TypeAdapter(Results)
+
+
+def read_results(folder: Path) -> Json:
+    """What a run's results.json holds. Raises FileNotFoundError, or ValueError with the reason in a line."""
+    return checked(RESULTS, folder / "results.json")
+
+
+def read_finished(folder: Path, what: str = "run") -> Json:
+    """results.json of a run (what: "scores", of a cse-eval) that is done. Raises UserError for any other folder."""
+    try:
+        status = (results := read_results(folder))["status"]
+    except FileNotFoundError:
+        status = "not there"
+    except (OSError, ValueError) as error:
+        raise UserError(f"{folder / 'results.json'} is damaged: {error}; take a whole copy") from error
+    if status != "done":
+        raise UserError(f"{folder} holds no {what} that is done (results.json: {status})")
+    return results
+
+
+def checked(kind: TypeAdapter[Any], file: Path) -> Any:
+    """What a small JSON or YAML file holds, of a kind. Raises OSError, or ValueError with the reason in a line."""
+    try:
+        return kind.validate_python(read_data(file))
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))[:200]
+        raise ValueError(f"{place}: {first['msg']}" if place else first["msg"]) from error
 
 
 def first_results(config: Config, device: str, precision: str) -> Json:

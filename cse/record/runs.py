@@ -3,24 +3,25 @@
 Nothing here but files is read: results.json, .hydra/hydra.yaml (which YAML was chosen in each group) and metrics.jsonl.
 """
 
-import json
 import logging
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
+from pydantic import TypeAdapter
 
 from cse.dotted import Config, Json
 from cse.errors import UserError
 from cse.record.events import Event, metric_events
+from cse.record.results import Plain, checked, read_results
 
 log = logging.getLogger(__name__)
 
-T = TypeVar("T", dict, list)
-
+T = TypeVar("T")
+SETTINGS: TypeAdapter[Plain] = TypeAdapter(Plain)
+WORDS = TypeAdapter(tuple[str, ...])
 Where = Config
 """Dotted config keys (or groups) and the value, or list of values, that a run must have there."""
 
@@ -41,12 +42,16 @@ class Run:
     @property
     def versions(self) -> Json:
         """The libraries that it ran with."""
-        return _of(dict, self.results.get("versions"))
+        return self.results.get("versions", {})
+
+    def group(self, name: str) -> Config:
+        """The settings of a group, as `trainer`; {} where the run has none."""
+        return found if isinstance(found := self.config.get(name), dict) else {}
 
     def get(self, key: str) -> Any:
         """The config's value at a dotted key; a group's key gives the YAML chosen there; None where neither is."""
-        stood_for = (self.config.get("scale") or {}).get("replaced") or {}
-        if key in stood_for:
+        stood_for = self.group("scale").get("replaced")
+        if isinstance(stood_for, dict) and key in stood_for:
             return stood_for[key]
         node: object = self.config
         for part in key.split("."):
@@ -77,7 +82,7 @@ def plain(value: object) -> Any:
         return str(value).lower()
     try:
         return float(value) if isinstance(value, (str, int)) else value
-    except ValueError:
+    except (ValueError, OverflowError):
         return value
 
 
@@ -113,46 +118,47 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
 def read_run(folder: Path) -> Run:
     """A run; without results.json it was killed before its first line of work.
 
-    Of files that are half, empty or another program's, what fits is taken: a run whose results.json does not is
-    "broken", and so left out of every table. Each is named in a warning.
+    A run whose results.json is half, another program's or damaged is "broken", and left out of every table; a warning
+    names it. Of its other files, what fits is taken.
     """
     results: Json = {"status": "running"}
-    if (folder / "results.json").exists():
-        results = _read(folder / "results.json", json.loads, dict) or {"status": "broken"}
-        if not isinstance(results.get("status"), str) or results["status"] == "broken":
-            log.warning("%s: the run is left out, for its results.json holds no results", folder)
-            results["status"] = "broken"
-    scores = _of(dict, results.get("metrics"))
-    config = _of(dict, results.get("config")) or _read(folder / ".hydra" / "config.yaml", yaml.safe_load, dict)
+    try:
+        results = read_results(folder)
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        log.warning("%s: the run is left out (%s)", folder / "results.json", error)
+        results = {"status": "broken"}
+    config = results.get("config") or _read(SETTINGS, folder / ".hydra" / "config.yaml", {})
     if results.get("seed") is not None:  # cse-eval has no seed of its own: that of the run which it scored
         config = {"seed": results["seed"], **config}
-    runtime = _of(dict, _read(folder / ".hydra" / "hydra.yaml", yaml.safe_load, dict).get("hydra")).get("runtime")
-    choices = _of(dict, results.get("choices")) or _of(dict, _of(dict, runtime).get("choices"))
     return Run(
         folder=folder,
         status=results["status"],
         config=config,
-        choices={str(group): str(choice) for group, choice in choices.items()},
-        metrics={key: float(value) for key, value in scores.items() if isinstance(value, int | float)},
+        choices={group: str(choice) for group, choice in _choices(folder, results, config).items()},
+        metrics={name: value for name, value in results.get("metrics", {}).items() if value is not None},
         results=results,
-        overrides=tuple(map(str, _read(folder / ".hydra" / "overrides.yaml", yaml.safe_load, list))),
+        overrides=_read(WORDS, folder / ".hydra" / "overrides.yaml", ()),
     )
 
 
-def _read(path: Path, parse: Callable[[str], object], kind: type[T]) -> T:
-    """A file's mapping or list; empty where the file does not exist and, with a warning, where it holds none."""
+def _choices(folder: Path, results: Json, config: Config) -> Json:
+    """Which YAML was chosen in each group; of a run that does not say so itself, by Hydra's record."""
+    node: object = results.get("choices")
+    if node is None:
+        node = _read(SETTINGS, folder / ".hydra" / "hydra.yaml", {})
+        for part in ("hydra", "runtime", "choices"):
+            node = node.get(part) if isinstance(node, dict) else None
+    return node if isinstance(node, dict) else {}
+
+
+def _read(kind: TypeAdapter[T], path: Path, empty: T) -> T:
+    """What a file holds; `empty` where it does not exist and, with a warning, where it holds something else."""
     try:
-        content = parse(path.read_text(encoding="utf-8"))
-        if content is not None and not isinstance(content, kind):
-            raise ValueError(f"a {type(content).__name__}, not a {kind.__name__}")
-        return _of(kind, content)
+        return checked(kind, path)
     except FileNotFoundError:
-        return kind()
-    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
-        log.warning("%s cannot be read (%s): it is left out", path, " ".join(str(error).split()))
-        return kind()
-
-
-def _of(kind: type[T], value: object) -> T:
-    """The value, or an empty one for anything of another kind."""
-    return value if isinstance(value, kind) else kind()
+        return empty
+    except (OSError, ValueError) as error:
+        log.warning("%s cannot be read (%s): it is left out", path, error)
+        return empty

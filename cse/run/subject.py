@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from omegaconf import DictConfig
 
 from cse.errors import UserError
-from cse.files import read_json
-from cse.record.runs import newest_run
+from cse.record.runs import newest_run, read_run
 from cse.types import Encode
 
 if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
@@ -93,8 +92,8 @@ def folder_of(path: Path) -> str:
 
 def trained_seed(checkpoint: Path) -> int | None:
     """The seed of the run whose folder, or best/ in it, this is; None for any other encoder."""
-    results = read_json(checkpoint / "results.json") or read_json(checkpoint.parent / "results.json")
-    return results.get("seed")
+    own = (read_run(folder).results for folder in (checkpoint, checkpoint.parent))
+    return next((results.get("seed") for results in own if "config" in results), None)
 
 
 def sentences(file: str) -> list[str]:

@@ -1,7 +1,5 @@
 """A folder to share: the encoder or its adapter alone, its model card, and its scores in the formats of others."""
 
-import json
-import math
 import re
 import shlex
 import shutil
@@ -14,6 +12,7 @@ from typing_extensions import TypedDict
 
 from cse.errors import UserError
 from cse.files import checksum, read_json, replaced_folder, write_json
+from cse.record.results import read_finished
 from cse.sharing.card import base_model, model_card
 from cse.sharing.onnx import write_onnx
 from cse.sharing.scores import copy_mteb, write_eval_results
@@ -73,18 +72,11 @@ def read_record(folder: Path, what: str, kinds: Mapping[str, Any] = SCORED) -> J
 
     kinds: what it must hold. Raises UserError where there is none that is done, and where it is damaged.
     """
-    file = folder / "results.json"
-    record = read_json(file)
-    if record.get("status") != "done":
-        raise UserError(f"{folder} holds no {what} that is done (results.json: {record.get('status', 'not there')})")
-    try:
-        json.dumps(record, ensure_ascii=False).encode()  # half of a surrogate pair is no text
-    except UnicodeEncodeError as error:
-        raise UserError(f"{file} is damaged ({error.reason}): take a whole copy") from error
+    file, record = folder / "results.json", read_finished(folder, what)
     check_kinds(file, record, kinds)
     if (record.get("data") or {}).get("mteb") is not None:
         check_kinds(file, record, {f"data.mteb.{key}": kind for key, kind in MTEB.items()})
-    metrics = {name: value for name, value in record["metrics"].items() if value is not None and math.isfinite(value)}
+    metrics = {name: value for name, value in record["metrics"].items() if value is not None}
     return record | {"metrics": metrics}
 
 

@@ -15,10 +15,8 @@ from cse.config import scale
 from cse.config.compose import resolved, without_hydra
 from cse.config.keys import identity, is_science, key_of
 from cse.config.spelling import ONE_OF_MANY, spell_value
-from cse.dotted import Json
 from cse.errors import RunError, UserError
-from cse.files import read_json
-from cse.record.runs import read_run
+from cse.record.runs import Run, read_run
 from cse.record.status import DONE, FAILED, RUNNING, status_of
 from cse.sweep import jobs
 from cse.training.signals import SIGNALS, SignalForwarder
@@ -80,14 +78,14 @@ def run(job: jobs.Job, folder: Path, signals: SignalForwarder, gpu: str | None =
 
 def known_outcome(job: jobs.Job, folder: Path) -> Outcome | None:
     """The outcome of a job that needs no process: it is done, or what it scores is not there. None for any other."""
-    before = read_json(folder / "results.json")
-    if before.get("status") == DONE:
+    before = read_run(folder)
+    if before.status == DONE:
         changes = differences(job, before)
         if not changes:
             return Outcome(job.name, DONE_BEFORE, score_of(before))
         detail = f"{folder} is done, with {', '.join(changes[:3])}: move it away to run the job again"
         return Outcome(job.name, FAILED, detail=detail)
-    if job.scores and read_json(job.scores[0] / "results.json").get("status") != DONE:
+    if job.scores and read_run(job.scores[0]).status != DONE:
         maker = " ".join(a for a in job.scores[1].arguments if a.startswith(("sweep=", "case=")))
         return Outcome(job.name, FAILED, detail=f"it scores {job.scores[0]}, which is not done: cse-train {maker}")
     return None
@@ -95,9 +93,9 @@ def known_outcome(job: jobs.Job, folder: Path) -> Outcome | None:
 
 def ended(job: jobs.Job, folder: Path, code: int, seconds: float, *, stopped: bool) -> Outcome:
     """The outcome of a job whose process ended with `code`. stopped: whether it was sent a signal."""
-    results = read_json(folder / "results.json")
-    if code == 0 and results.get("status") == DONE:
-        return Outcome(job.name, DONE, score_of(results), seconds=seconds)
+    run = read_run(folder)
+    if code == 0 and run.status == DONE:
+        return Outcome(job.name, DONE, score_of(run), seconds=seconds)
     if code > 128 or (stopped and -code in SIGNALS):  # it heard the signal, or died of it before it listened
         detail = "the same line again goes on from where it stopped"
         return Outcome(job.name, INTERRUPTED, detail=detail, seconds=seconds)
@@ -122,7 +120,7 @@ def command_of(job: jobs.Job, folder: Path) -> list[str]:
     return [sys.executable, "-c", start, *job.arguments, *one, *names, f"hydra.run.dir={spell_value(str(folder))}"]
 
 
-def differences(job: jobs.Job, results: Json) -> list[str]:
+def differences(job: jobs.Job, run: Run) -> list[str]:
     """`key=before (now after)` of each setting in which the finished run differs from the job as it is now."""
     if job.program != "cse-train":
         return []
@@ -131,20 +129,19 @@ def differences(job: jobs.Job, results: Json) -> list[str]:
         return []
     now, before = (
         {key: value for key, value in identity(settings).items() if is_science(key)}
-        for settings in (resolved(without_hydra(config)), results["config"])
+        for settings in (resolved(without_hydra(config)), run.config)
     )
     if before.get("trainer.compile") == "auto":  # of an older version, which compiled where it could: the same loss
         before.pop("trainer.compile")
     return [f"{key}={before[key]} (now {now[key]})" for key in now if key in before and before[key] != now[key]]
 
 
-def score_of(results: Json) -> tuple[str, float] | None:
+def score_of(run: Run) -> tuple[str, float] | None:
     """The score that selects; where nothing selects, the first average, else the first score.
 
     None where there is none, or it is no number (results.json has null for NaN).
     """
-    metrics = results["metrics"]
-    selected = (results["config"].get("trainer") or {}).get("select")
+    metrics, selected = run.results["metrics"], str(run.get("trainer.select"))
     averages = [name for name in metrics if name.endswith("average")]
     name = selected if selected in metrics else next(iter([*averages, *metrics]), None)
     return None if name is None or metrics[name] is None else (name, metrics[name])

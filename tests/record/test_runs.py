@@ -2,12 +2,14 @@
 
 import json
 import os
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from cse.api import TrainingRun
 from cse.errors import UserError
-from cse.record.runs import read_runs, same
+from cse.record.runs import read_run, read_runs, same
 
 PLACE = ".cse-0123456789abcdef.best"  # where best/ is written
 
@@ -82,6 +84,59 @@ def test_damaged_files_leave_the_other_runs(leave, tmp_path, caplog, name, conte
     assert isinstance(damaged.get("seed"), int | None)
     assert all(isinstance(value, float) for value in damaged.metrics.values())
     damaged.events()
-    if name == "results.json" and not content.startswith(b'{"status"'):
+    if name == "results.json":
         assert damaged.status == "broken"
-        assert f"{folder}: the run is left out" in caplog.text
+        assert len(caplog.records) == 1
+        assert str(folder / name) in caplog.text
+
+
+WHOLE = {"status": "done", "config": {"seed": 1, "trainer": {"lr": 1e-5}}, "metrics": {"test/x": 99.0}, "steps": 4,
+         "data": {"retrieval": {"top": {}}}, "versions": {"torch": "2"}, "error": "none"}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        *((" 99.0", value, "test/x") for value in ("true", '"99"', "[99]", "1" + 400 * "0", "1e400")),
+        *((" 99.0", value, value) for value in ("NaN", "Infinity", "-Infinity")),
+        ("1e-05", 900 * '{"a":' + "1" + 900 * "}", "config"), ("1e-05", 10**5 * '{"a":', ""),
+        ('"metrics"', '"metrics": {"test/x": 1}, "metrics"', "metrics"), ('{"torch": "2"}', "[1]", "versions"),
+        (" 4", " -4", "steps"), (" 4", ' "4"', "steps"), (" 4", " 1" + 400 * "0", "steps"), (" 4", " true", "steps"),
+        ("{}", "[1]", "data.retrieval.top"), ('"none"', f'"{"x" * 2**23}"', ""), ('"none"', r'"\ud800"', ""),
+        ('"done"', '"broken"', "status"), ('"config"', '"c"', "config"), ("test/x", 5000 * "x", ""),
+    ],
+)  # fmt: skip
+def test_a_score_is_a_finite_number_and_damage_costs_that_run_one_line(leave, tmp_path, caplog, old, new, key):
+    leave("whole", {"seed": 1}, {"test/x": 70.0})
+    folder = leave("damaged", {"seed": 2})
+    text = json.dumps(WHOLE)
+    assert old in text
+    (folder / "results.json").write_text(text.replace(old, new, 1))
+    damaged, whole = read_runs([tmp_path / "runs"])
+    assert (damaged.status, damaged.metrics, whole.metrics) == ("broken", {}, {"test/x": 70.0})
+    (line,) = (record.getMessage() for record in caplog.records)
+    assert line.startswith(str(folder / "results.json"))
+    assert key in line
+    assert len(line.splitlines()) == 1
+    with pytest.raises(UserError, match=str(folder)):
+        _ = TrainingRun(folder).scores
+
+
+@pytest.mark.parametrize("name", ["results.json", ".hydra/config.yaml", ".hydra/hydra.yaml", ".hydra/overrides.yaml"])
+def test_a_pipe_is_not_waited_for(leave, name):
+    folder = leave("a", {"seed": 1})
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    read_run(folder)
+
+
+ALIASES = "a: &a [x, x]\n" + "".join(f"{b}: &{b} [{', '.join(9 * [f'*{a}'])}]\n" for a, b in pairwise("abcdefghij"))
+
+
+@pytest.mark.parametrize("text", [ALIASES, 100_000 * "[", 100_000 * "- ", "? " * 100_000, "a: 2020-01-01", "1: 2"])
+@pytest.mark.parametrize("name", ["config.yaml", "hydra.yaml", "overrides.yaml"])
+def test_yaml_of_a_run_is_plain_and_small(leave, name, text):
+    folder = leave("a", {"seed": 1}, status="killed")
+    (folder / ".hydra" / name).write_text(text)
+    run = read_run(folder)
+    assert not {"config.yaml": run.config, "hydra.yaml": run.choices, "overrides.yaml": run.overrides}[name]

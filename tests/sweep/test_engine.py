@@ -13,6 +13,7 @@ from omegaconf import OmegaConf
 
 from cse.config.compose import composed, without_hydra
 from cse.errors import Interrupted
+from cse.record.runs import Run
 from cse.run.estimate import Estimate
 from cse.sweep import engine, estimate, jobs, pool, process
 from cse.training.signals import SignalForwarder
@@ -170,7 +171,8 @@ def test_a_signal_while_a_job_starts_interrupts_it(tmp_path, monkeypatch, before
     ],
 )
 def test_the_score_of_a_job_is_the_one_that_selects(metrics, score):
-    assert process.score_of({"metrics": metrics, "config": {"trainer": {"select": "dev/c"}}}) == score
+    results = {"metrics": metrics, "config": {"trainer": {"select": "dev/c"}}}
+    assert process.score_of(Run(Path(), "done", results["config"], {}, {}, results)) == score
 
 
 def test_wandb_groups_by_sweep():
