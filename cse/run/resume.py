@@ -4,13 +4,11 @@ A folder may be a stranger's. Nothing that it holds is composed, interpolated or
 parts that conf/ or a --config-dir of this line names are built.
 """
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from omegaconf import DictConfig, OmegaConf
 
 from cse.config.compose import composed, is_group, without_hydra
@@ -19,7 +17,8 @@ from cse.config.keys import KEYS, entry, key_of
 from cse.config.spelling import MEANINGS, values_of
 from cse.dotted import Config
 from cse.errors import UserError
-from cse.record.runs import newest_run
+from cse.record.results import checked
+from cse.record.runs import SETTINGS, newest_run
 from cse.run.folder import RUN
 
 LISTS = ("eval", "tracker", "experiment", "variant")
@@ -62,7 +61,8 @@ def resumed(folder: Path, words: Sequence[str]) -> DictConfig:
 def choices_of(recorded: Config, chosen: Sequence[str]) -> list[str]:
     """GROUP=CHOICE of the run's groups, as far as conf/ has them and this line does not choose."""
     words = []
-    for group, names in (recorded.get("choices") or {}).items():
+    kept = recorded.get("choices")
+    for group, names in (kept if isinstance(kept, dict) else {}).items():
         known = [name for name in str(names).split(",") if name in choices(group)]
         if known and group not in map(key_of, chosen):
             words.append(f"{group}=[{','.join(known)}]" if group in LISTS else f"{group}={known[0]}")
@@ -99,14 +99,11 @@ def settings_of(folder: Path) -> Config:
     if file is None:
         raise UserError(f"resume={folder}: this is not a run's folder (no {RUN} in it){newest_run(folder)}")
     try:
-        text = file.read_text(encoding="utf-8")
-        settings = (yaml.safe_load(text) if file.name == RUN else json.loads(text))["config"]
-        if "trainer" not in settings:
-            raise TypeError("it holds no settings of cse-train")
-    except (OSError, ValueError, TypeError, KeyError, RecursionError, yaml.YAMLError) as error:
-        raise UserError(
-            f"{file} cannot be read ({' '.join(str(error).split())}): take a copy, or start anew"
-        ) from error
+        settings = checked(SETTINGS, file).get("config")
+        if not (isinstance(settings, dict) and isinstance(settings.get("trainer"), dict)):
+            raise ValueError("it holds no settings of cse-train")
+    except (OSError, ValueError) as error:
+        raise UserError(f"{file} cannot be read ({error}): take a copy, or start anew") from error
     for key, value in plain_values(settings):
         if isinstance(value, str) and "${" in value:
             raise UserError(f"{file}: {key}={value} refers to something else; the settings of a run are plain values")
