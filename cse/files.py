@@ -14,7 +14,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic_core import to_jsonable_python
 from safetensors import SafetensorError
 
@@ -22,15 +21,6 @@ from cse.errors import RunError, UserError
 
 ADVICE = "make room or name another folder, and run it again (a run that had begun: with resume=auto)"
 MAX_LINE = 2**20  # characters of a line of JSON lines: a table of thousands of scores
-LARGEST = 4 << 20
-"""Bytes of a file that `read_data` reads."""
-
-LONGEST = 1000
-"""Characters of a name in such a file."""
-
-LIBYAML = 8 << 10
-"""Bytes of YAML within which nothing nests so deeply that libyaml, which recurses in C, ends the process."""
-
 NO_PLACE = (
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.EISDIR),
     *(errno.ENAMETOOLONG, errno.ELOOP),
@@ -173,63 +163,6 @@ def read_json(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}
-
-
-def read_data(path: Path) -> Any:
-    """What a small file of JSON or YAML (by its suffix) holds, which may be a stranger's: plain values.
-
-    Raises OSError, or ValueError with the reason in a line: it is a pipe, too large, nested too deeply, or no JSON; a
-    name stands twice in one mapping; it has NaN or infinity; something in YAML refers to something else in it.
-    """
-    if path.exists() and not path.is_file():
-        raise ValueError("it is no plain file")
-    with open(path, "rb") as file:
-        content = file.read(LARGEST + 1)
-    if len(content) > LARGEST:
-        raise ValueError(f"it is larger than {LARGEST >> 20} MiB")
-    try:
-        if path.suffix == ".yaml":
-            value = yaml.load(content.decode(), _SmallLoader if len(content) <= LIBYAML else _Loader)
-        else:
-            value = json.loads(content.decode(), object_pairs_hook=_without_twins, parse_constant=_refuse_constant)
-        if b"\\ud" in content.lower():
-            json.dumps(value, ensure_ascii=False, default=str).encode()  # half of a surrogate pair is no text
-        return value
-    except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
-    except yaml.YAMLError as error:
-        raise ValueError(" ".join(str(error).split())) from error
-
-
-class _NoAliases(yaml.constructor.SafeConstructor):
-    """Plain values, each written out: a few aliases of aliases would stand for gigabytes."""
-
-    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        if node in self.constructed_objects:
-            raise yaml.constructor.ConstructorError(None, None, "found an alias", node.start_mark)
-        return super().construct_object(node, deep)
-
-
-class _SmallLoader(_NoAliases, yaml.CSafeLoader):
-    pass
-
-
-class _Loader(_NoAliases, yaml.SafeLoader):
-    pass
-
-
-def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    mapping = dict(pairs)
-    if any(len(name) > LONGEST for name in mapping):
-        raise ValueError(f"a name in it is longer than {LONGEST} characters")
-    if len(mapping) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"{next(name for name in names if names.count(name) > 1)[:80]!r} stands twice in a mapping")
-    return mapping
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
 
 
 def json_lines(path: Path) -> Iterator[Any]:

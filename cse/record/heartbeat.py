@@ -10,15 +10,30 @@ import socket
 import threading
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Required
 
 import psutil
+from pydantic import Field, TypeAdapter
+from typing_extensions import TypedDict
 
 from cse.errors import RunError, UserError
-from cse.files import read_json, write_json
+from cse.files import write_json
+from cse.record.results import Count, checked
 
 NAME = "heartbeat.json"
 INTERVAL = 15.0  # seconds between two beats
 SILENCE = 90.0  # seconds without one after which a process counts as dead
+
+
+class Written(TypedDict, total=False):
+    """What the file holds, as far as it is read; see Beat."""
+
+    host: Required[str]
+    pid: Required[Annotated[int, Field(ge=0, lt=2**31)]]
+    steps: Count | None
+
+
+WRITTEN = TypeAdapter(Written)
 
 
 @dataclass(frozen=True)
@@ -73,8 +88,7 @@ class Heartbeat:
 def read_beat(folder: Path) -> Beat | None:
     """The last beat of a run that has not ended by itself; None where there is none, or the file is not one."""
     path = folder / NAME
-    content = read_json(path)
     try:
-        return Beat(str(content["host"]), int(content["pid"]), path.stat().st_mtime, content.get("steps"))
-    except (OSError, ValueError, KeyError, TypeError):
+        return Beat(**checked(WRITTEN, path), time=path.stat().st_mtime)
+    except (OSError, ValueError):
         return None

@@ -1,5 +1,6 @@
 """results.json: what a run is from its first moment on, how it ended and what it scored. Reports and sweeps read it."""
 
+import json
 import shlex
 import subprocess
 import sys
@@ -7,18 +8,27 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Literal, Required
 
+import yaml
 from pydantic import ConfigDict, Field, JsonValue, NonNegativeFloat, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict  # typing's can be checked by pydantic from Python 3.12 on
 
 from cse.config.groups import own_folders
 from cse.dotted import Config, Json
 from cse.errors import UserError
-from cse.files import read_data
 
 PACKAGES = (
     *("torch", "transformers", "datasets", "accelerate", "sentence-transformers"),
     *("numpy", "scipy", "scikit-learn", "hydra-core", "mteb"),
 )
+
+LARGEST = 4 << 20
+"""Bytes of a file that `read_data` reads."""
+
+LONGEST = 1000
+"""Characters of a name in such a file."""
+
+LIBYAML = 8 << 10
+"""Bytes of YAML within which nothing nests so deeply that libyaml, which recurses in C, ends the process."""
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 Plain = dict[str, JsonValue]
@@ -91,6 +101,63 @@ def checked(kind: TypeAdapter[Any], file: Path) -> Any:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))[:200]
         raise ValueError(f"{place}: {first['msg']}" if place else first["msg"]) from error
+
+
+def read_data(path: Path) -> Any:
+    """What a small file of JSON or YAML (by its suffix) holds, which may be a stranger's: plain values.
+
+    Raises OSError, or ValueError with the reason in a line: it is a pipe, too large, nested too deeply, or no JSON; a
+    name stands twice in one mapping; it has NaN or infinity; something in YAML refers to something else in it.
+    """
+    if path.exists() and not path.is_file():
+        raise ValueError("it is no plain file")
+    with open(path, "rb") as file:
+        content = file.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise ValueError(f"it is larger than {LARGEST >> 20} MiB")
+    try:
+        if path.suffix == ".yaml":
+            value = yaml.load(content.decode(), _SmallLoader if len(content) <= LIBYAML else _Loader)
+        else:
+            value = json.loads(content.decode(), object_pairs_hook=_without_twins, parse_constant=_refuse_constant)
+        if b"\\ud" in content.lower():
+            json.dumps(value, ensure_ascii=False, default=str).encode()  # half of a surrogate pair is no text
+        return value
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())) from error
+
+
+class _NoAliases(yaml.constructor.SafeConstructor):
+    """Plain values, each written out: a few aliases of aliases would stand for gigabytes."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        if node in self.constructed_objects:
+            raise yaml.constructor.ConstructorError(None, None, "found an alias", node.start_mark)
+        return super().construct_object(node, deep)
+
+
+class _SmallLoader(_NoAliases, yaml.CSafeLoader):
+    pass
+
+
+class _Loader(_NoAliases, yaml.SafeLoader):
+    pass
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    mapping = dict(pairs)
+    if any(len(name) > LONGEST for name in mapping):
+        raise ValueError(f"a name in it is longer than {LONGEST} characters")
+    if len(mapping) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"{next(name for name in names if names.count(name) > 1)[:80]!r} stands twice in a mapping")
+    return mapping
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no number of JSON")
 
 
 def first_results(config: Config, device: str, precision: str) -> Json:

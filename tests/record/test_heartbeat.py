@@ -63,7 +63,18 @@ def test_silence_is_death_and_so_is_a_process_that_is_gone():
     assert not Beat(socket.gethostname(), 2**22 + 1, 1000.0).is_alive(1001.0)
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"host": 1, "pid": "x"}', "null"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"host": 1, "pid": "x"}',
+        "null",
+        '{"host": "a", "pid": 1, "steps": "x"}',
+        '{"host": "a", "pid": 1' + 400 * "0" + "}",
+    ],
+)
 def test_a_damaged_heartbeat_is_none(tmp_path, content):
     (tmp_path / "heartbeat.json").write_text(content)
     assert read_beat(tmp_path) is None
