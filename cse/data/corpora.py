@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from cse.data.readers import lines_of, read_rows
+from cse.data.readers import files_of, lines_of, read_rows
 from cse.errors import UserError
 from cse.files import sha256
 from cse.ranges import Count, Name, Natural
@@ -113,7 +113,11 @@ def stream(corpus: str, config: str | None = None) -> Iterator[Json]:
 
 
 def _file(corpus: str, file: str | None) -> Path:
-    return Path(file).expanduser() if file else hub.file(repo_of(corpus), DATASETS[corpus].files[0])
+    return (
+        files_of(Path(file).expanduser(), "data.rows.file")[0]
+        if file
+        else hub.file(repo_of(corpus), DATASETS[corpus].files[0])
+    )
 
 
 def _check_count(corpus: str, rows: Rows, allow_partial: bool) -> Rows:

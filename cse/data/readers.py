@@ -37,22 +37,22 @@ ADVICE: dict[type[Exception], str] = {
 Rows = Iterator[tuple[str, ...]]
 
 
-def files_of(path: Path) -> list[Path]:
-    """The file, or the readable files of a folder in order of name.
+def files_of(path: Path, key: str = "data.path") -> list[Path]:
+    """The file, or the readable files of a folder in order of name. key: the setting that names it.
 
     Raises MissingResource where nothing is at `path`, UserError where there is no file to read or one is empty.
     """
     if not path.exists():
-        raise MissingResource(f"data.path={path}: there is no such file or folder")
+        raise MissingResource(f"{key}={path}: there is no such file or folder")
     inside = path.rglob("*") if path.is_dir() else [path]
     files = sorted(file for file in inside if file.is_file() and (kind(file) in KINDS or file == path))
     if not files:
-        raise UserError(f"data.path={path}: no {', '.join(KINDS)} file (or .gz of one) is in this folder")
+        raise UserError(f"{key}={path}: no {', '.join(KINDS)} file (or .gz of one) is in this folder")
     for file in files:
         if kind(file) not in KINDS:
-            raise UserError(f"data.path={file}: the ending is not one of {', '.join(KINDS)}, with or without .gz")
+            raise UserError(f"{key}={file}: the ending is not one of {', '.join(KINDS)}, with or without .gz")
         if file.stat().st_size == 0:
-            raise UserError(f"data.path={file}: the file is empty")
+            raise UserError(f"{key}={file}: the file is empty")
     return files
 
 

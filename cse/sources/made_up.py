@@ -4,8 +4,6 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from cse.files import written_once
 from cse.sources.senteval import SICK_FILES, STSB_ROWS, SUBSETS
 
@@ -95,6 +93,7 @@ def write_senteval(folder: Path) -> None:
 
 def write_images(folder: Path) -> None:
     """16 pictures of noise in 4 classes."""
+    import numpy as np
     from PIL import Image
 
     rng = np.random.default_rng(0)
@@ -106,6 +105,7 @@ def write_images(folder: Path) -> None:
 
 def write_audio(folder: Path) -> None:
     """16 clips of half a second of noise by 4 speakers."""
+    import numpy as np
     import soundfile
 
     rng = np.random.default_rng(0)
