@@ -1,14 +1,19 @@
-"""heartbeat.json: shows that a run's process is alive. It is renewed every few seconds and removed at the end.
+"""heartbeat.json: shows that a run's process is alive, and is its lock on the folder. It is made by one process alone,
+renewed every few seconds and removed at the end.
 
-A run that is killed, or whose machine dies, leaves the file, and its age shows it. Progress is in metrics.jsonl: a step
-or a score may take longer than any limit on silence.
+A run that is killed, or whose machine dies, leaves the file; the next start takes it over. On the same machine the
+process itself shows whether it lives, of another machine's the file's age. Progress is in metrics.jsonl: a step or a
+score may take longer than any limit on silence.
 """
 
 import contextlib
+import fcntl
+import logging
 import os
 import socket
 import threading
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Required
 
@@ -17,20 +22,25 @@ from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
 
 from cse.errors import RunError, UserError
-from cse.files import write_json
+from cse.files import cannot_write, json_line, make_folder, remove_leftovers, write_json
 from cse.record.results import Count, checked
+
+log = logging.getLogger("cse")
 
 NAME = "heartbeat.json"
 INTERVAL = 15.0  # seconds between two beats
-SILENCE = 90.0  # seconds without one after which a process counts as dead
+SILENCE = 90.0  # seconds without one after which a process of another machine counts as dead
 
 
 class Written(TypedDict, total=False):
     """What the file holds, as far as it is read; see Beat."""
 
     host: Required[str]
-    pid: Required[Annotated[int, Field(ge=0, lt=2**31)]]
+    pid: Required[Annotated[int, Field(gt=0, lt=2**31)]]
     steps: Count | None
+    system: str | None
+    started: str | None
+    since: Annotated[float, Field(ge=0, lt=2**35)]
 
 
 WRITTEN = TypeAdapter(Written)
@@ -39,21 +49,41 @@ WRITTEN = TypeAdapter(Written)
 @dataclass(frozen=True)
 class Beat:
     """host, pid: of the process; time: when the file was last written, in seconds since 1970; steps: of the run, None
-    if it has none."""
+    if it has none. system, started: of the process, as `here` and `started` say; since: when it took the folder, in
+    seconds since 1970. An older version's beat lacks these three."""
 
     host: str
     pid: int
     time: float
     steps: int | None = None
+    system: str | None = None
+    started: str | None = None
+    since: float = 0.0
 
     def is_alive(self, now: float) -> bool:
-        """Whether the process lives at `now`, by its last beat's age; one of this machine that is gone does not."""
-        is_gone = self.host == socket.gethostname() and not psutil.pid_exists(self.pid)
-        return not is_gone and now - self.time < SILENCE
+        """Whether the process lives at `now`: as this machine's system says, of another machine's by its last beat."""
+        known = self.lives_here()
+        return now - self.time < SILENCE if known is None else known
+
+    def lives_here(self) -> bool | None:
+        """Whether the process lives; None where this machine cannot say, as of another machine's or container's."""
+        if (self.host, self.system) != (socket.gethostname(), system()):
+            return None
+        if not psutil.pid_exists(self.pid):
+            return False
+        found = started(self.pid)
+        return None if None in (found, self.started) else found == self.started  # else the number is another's by now
+
+    def is_same(self, other: "Beat | None") -> bool:
+        """Whether both are of one process that took the folder once."""
+        return other is not None and replace(other, time=self.time, steps=self.steps) == self
 
 
 class Heartbeat:
-    """A context manager around a run's work. folder: the run's; writes: False on all processes but the first.
+    """A context manager around a run's work, in which this process alone writes into its folder.
+
+    folder: the run's; taken as the block begins if it is there, else by `take`. writes: False where nothing is written
+    (on all processes but the first, for a look). Raises UserError where another process holds the folder.
 
     A beat that cannot be written does not end the run: the run's own files report a disk that refuses.
     """
@@ -61,28 +91,160 @@ class Heartbeat:
     def __init__(self, folder: Path, writes: bool = True):
         self.path, self.writes = folder / NAME, writes
         self.steps: int | None = None  # of the run, once they are known
+        self.own: Beat | None = None
         self.ended = threading.Event()
         self.thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
 
     def __enter__(self) -> "Heartbeat":
-        if self.writes:
-            self.thread.start()
+        try:
+            if self.path.parent.is_dir():
+                self.take()
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.writes:
-            self.ended.set()
+        self.ended.set()
+        if self.thread.is_alive():
             self.thread.join()
+        if self.own is not None and self.own.is_same(read_beat(self.path.parent)):
             with contextlib.suppress(OSError):
                 self.path.unlink(missing_ok=True)
 
+    def take(self) -> None:
+        """Make the folder, and this process the one that writes into it. Raises UserError where another one does."""
+        if self.own is not None or not self.writes:
+            return
+        make_folder(self.path.parent, "hydra.run.dir")
+        pid, now = os.getpid(), time.time()
+        self.own = Beat(socket.gethostname(), pid, now, system=system(), started=started(pid), since=now)
+        while not self._make(self.own):
+            take_over(self.path)
+        remove_leftovers(self.path)
+        self.thread.start()
+
+    def _make(self, own: Beat) -> bool:
+        """Make the file, which only one process can; whether this one has."""
+        try:
+            with open(self.path, "x", encoding="utf-8") as file:
+                file.write(json_line(content_of(own)))
+        except FileExistsError:
+            return False
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
+        return True
+
     def _beat(self) -> None:
-        beating = True
-        while beating:
-            if self.path.parent.is_dir():  # one that is removed meanwhile is not made again
+        while not self.ended.wait(INTERVAL):
+            assert self.own is not None
+            found = read_beat(self.path.parent)
+            if found is not None and not self.own.is_same(found):
+                log.error(
+                    "process %d on %s took %s over while this one was silent: it ends, for two would spoil the run",
+                    *(found.pid, found.host, self.path.parent),
+                )
+                os._exit(1)
+            if found is not None and found.steps == self.steps:
+                with contextlib.suppress(OSError):
+                    os.utime(self.path)
+            elif self.path.parent.is_dir():  # one that is removed meanwhile is not made again
                 with contextlib.suppress(RunError, UserError):
-                    write_json(self.path, {"host": socket.gethostname(), "pid": os.getpid(), "steps": self.steps})
-            beating = not self.ended.wait(INTERVAL)
+                    write_json(self.path, content_of(replace(self.own, steps=self.steps)))
+
+
+def take_over(path: Path) -> None:
+    """Remove the file of a process that is dead; another start may do so at the same time.
+
+    Raises UserError where it lives. Of another machine's process that is known when it beats again, or has not for
+    SILENCE; at least two beats are waited for, for two machines' clocks may differ.
+    """
+    check_free(path.parent)
+    beat = held(path)
+    if beat is None:
+        return
+    if beat.lives_here() is None and beats_again(path, beat):
+        raise in_use(path.parent, held(path) or beat)
+    place = os.open(path.parent, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # a disk without locks
+            fcntl.flock(place, fcntl.LOCK_EX)  # or another start's new file could be the one that is removed
+        if held(path) == beat:
+            path.unlink(missing_ok=True)
+    finally:
+        os.close(place)
+
+
+def check_free(folder: Path) -> None:
+    """Raise UserError where a process of this machine writes into the folder; of another's only `take_over` knows."""
+    beat = read_beat(folder)
+    if beat is not None and beat.lives_here():
+        raise in_use(folder, beat)
+
+
+def in_use(folder: Path, beat: Beat) -> UserError:
+    """The sentence for a second start."""
+    since = clock(beat.since or beat.time)
+    return UserError(
+        f"{folder} is in use: process {beat.pid} on {beat.host} writes into it since {since}; wait for its end or stop "
+        "it, or name another folder (hydra.run.dir)"
+    )
+
+
+def held(path: Path) -> Beat | None:
+    """The beat in the file, None where there is no file; of one that says nothing, of a process that nobody knows.
+
+    Raises UserError for what is no file.
+    """
+    try:
+        if path.is_symlink() or path.is_dir():
+            raise UserError(f"{path} is no file: no run of cse leaves that, remove it")
+        return read_beat(path.parent) or Beat("an unknown machine", 0, path.stat().st_mtime)
+    except FileNotFoundError:
+        return None
+
+
+def beats_again(path: Path, beat: Beat) -> bool:
+    """Wait until another machine's process has renewed its beat, or can be taken for dead; whether it has."""
+    silence = max(2 * INTERVAL, min(SILENCE, SILENCE - (time.time() - beat.time)))
+    log.info(
+        "%s was last used by process %d on %s: waiting %.0f s whether it lives",
+        path.parent,
+        beat.pid,
+        beat.host,
+        silence,
+    )
+    end = time.monotonic() + silence
+    while time.monotonic() < end:
+        time.sleep(min(1.0, INTERVAL))
+        if (now := held(path)) != beat:
+            return now is not None
+    return False
+
+
+def system() -> str:
+    """What a process's number counts in: this start of the machine, and its container, where the system tells them."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip() + os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return ""
+
+
+def started(pid: int) -> str | None:
+    """When a process of this machine began, by a clock that nobody sets; "" for one that has ended, None if unknown."""
+    try:
+        if not Path("/proc/self/stat").exists():  # macOS keeps the moment as it was
+            process = psutil.Process(pid)
+            return "" if process.status() == psutil.STATUS_ZOMBIE else str(process.create_time())
+        state, *fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+        return "" if state in "ZX" else fields[18]
+    except (OSError, psutil.Error):
+        return None
+
+
+def content_of(beat: Beat) -> dict[str, object]:
+    """What the file holds."""
+    return {key: value for key, value in vars(beat).items() if key != "time"}
 
 
 def read_beat(folder: Path) -> Beat | None:
@@ -92,3 +254,8 @@ def read_beat(folder: Path) -> Beat | None:
         return Beat(**checked(WRITTEN, path), time=path.stat().st_mtime)
     except (OSError, ValueError):
         return None
+
+
+def clock(seconds: float) -> str:
+    """A moment, in seconds since 1970, on this machine's clock."""
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))

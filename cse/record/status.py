@@ -4,7 +4,7 @@ import time
 from dataclasses import dataclass
 
 from cse.config.spelling import line_to_resume
-from cse.record.heartbeat import Beat, read_beat
+from cse.record.heartbeat import Beat, clock, read_beat
 from cse.record.runs import Run, read_run
 
 DONE, RUNNING, STOPPED, FAILED = "done", "running", "stopped", "failed"
@@ -58,8 +58,3 @@ def duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def clock(seconds: float) -> str:
-    """A moment, in seconds since 1970, on this machine's clock."""
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))

@@ -9,7 +9,7 @@ from omegaconf import DictConfig
 from cse.config.compose import resolved
 from cse.errors import UserError
 from cse.run import build
-from cse.run.folder import RunFolder
+from cse.run.folder import RunFolder, check_unused
 
 if TYPE_CHECKING:  # torch is imported when there is work
     from cse.run.subject import Subject
@@ -23,16 +23,18 @@ def evaluate(cfg: DictConfig, folder: RunFolder) -> None:
     from cse.record.heartbeat import Heartbeat
     from cse.run.subject import load, sentences, whitened
 
-    attempt = build.Attempts()
-    subject = attempt(lambda: load(cfg))
-    evaluators = attempt(lambda: build.build_evaluators(cfg.eval, tuple(cfg.splits))) or {}
-    sample = attempt(lambda: sentences(cfg.whitening.fit)) if cfg.whitening.kind else None
-    attempt.check()
-    splits_by_name = chosen_splits(cfg, evaluators)
-    if sample is not None:
-        subject = whitened(subject, cfg.whitening, sample)
-    folder.make()
-    with Heartbeat(folder.path):
+    with Heartbeat(folder.path) as heartbeat:
+        attempt = build.Attempts()
+        subject = attempt(lambda: load(cfg))
+        evaluators = attempt(lambda: build.build_evaluators(cfg.eval, tuple(cfg.splits))) or {}
+        sample = attempt(lambda: sentences(cfg.whitening.fit)) if cfg.whitening.kind else None
+        attempt.check()
+        splits_by_name = chosen_splits(cfg, evaluators)
+        if sample is not None:
+            subject = whitened(subject, cfg.whitening, sample)
+        heartbeat.take()
+        check_unused(cfg, "evaluate", folder.path)  # another start may have come and gone
+        folder.make()
         score_into(folder.path, cfg, subject, evaluators, splits_by_name)
 
 

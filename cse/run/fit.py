@@ -8,6 +8,7 @@ from omegaconf import DictConfig, open_dict
 from cse.config import groups, recipe, scale
 from cse.errors import UserError
 from cse.files import make_folder
+from cse.run.folder import check_unused
 
 
 def fit(cfg: DictConfig, command: str, *, composed: DictConfig, words: Sequence[str]) -> None:
@@ -27,19 +28,16 @@ def check(cfg: DictConfig, command: str, folder: Path) -> None:
     """Raise UserError for a folder that holds another run, and for settings that do not go together."""
     from cse.run import build
 
+    check_unused(cfg, command, folder)
     if command == "evaluate":
-        check_evaluation(cfg, folder)
-    elif (folder / "last").exists() and cfg.resume is None:
-        raise UserError(f"{folder} holds a run: resume=auto goes on with it, hydra.run.dir=ANOTHER starts a new one")
+        check_evaluation(cfg)
     make_folder(Path(cfg.paths.cache), "paths.cache")
     if command == "train" and not cfg.data.preview:  # which scores nothing
         build.check_selection(cfg)
 
 
-def check_evaluation(cfg: DictConfig, folder: Path) -> None:
-    """Raise UserError for a folder that holds a run or scores, and for settings of cse-eval that contradict."""
-    if any((folder / name).exists() for name in ("best", "last", "scores.csv")):
-        raise UserError(f"{folder} holds a run or its scores: hydra.run.dir=ANOTHER keeps them")
+def check_evaluation(cfg: DictConfig) -> None:
+    """Raise UserError for settings of cse-eval that contradict."""
     if ("_target_" in cfg.model) == (cfg.checkpoint is not None):
         raise UserError("say which encoder is scored, by either checkpoint=FOLDER_OR_NAME or model=NAME")
     if not cfg.eval:

@@ -78,3 +78,17 @@ def check_place(folder: Path) -> None:
         raise UserError(f"hydra.run.dir={folder}: {there} is no folder; name a folder of yours")
     if not os.access(there, os.W_OK | os.X_OK):
         raise UserError(f"hydra.run.dir={folder}: {there} cannot be written; name a folder of yours")
+
+
+def check_unused(cfg: DictConfig, command: str, folder: Path) -> None:
+    """Raise UserError for a folder that holds a run or scores, which a new run or other scores would replace."""
+    names = ("best", "last", "scores.csv") if command == "evaluate" else ("best", "last")
+    held = [name for name in names if os.path.lexists(folder / name)]
+    if held and command == "evaluate":
+        raise UserError(f"{folder} holds a run or its scores ({held[0]}): hydra.run.dir=ANOTHER keeps them")
+    if held and cfg.resume is None:
+        raise UserError(
+            f"{folder} holds a run ({held[0]}): resume=auto goes on with it, hydra.run.dir=ANOTHER starts a new one"
+        )
+    if held == ["best"] and not any((folder / name).exists() for name in (RUN, ".hydra")):
+        raise UserError(f"{folder / 'best'} is of no run of cse and would be replaced: name another hydra.run.dir")

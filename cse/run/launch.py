@@ -29,8 +29,11 @@ PATIENCE = 30.0  # seconds of waiting for other processes, before it is said
 def launch(cfg: DictConfig, folder: RunFolder) -> None:
     """Run on cfg.trainer.devices processes. Raises RunError with the failed process's last words."""
     from cse.data.loader import check_even_split
+    from cse.record.heartbeat import check_free
     from cse.run.run import run
 
+    if folder.is_made:
+        check_free(folder.path)  # at once; the first process takes it
     if "RANK" in os.environ:
         run(cfg, shared(folder))
         leave_group()  # not after a failure: the other processes may be inside a collective

@@ -13,11 +13,12 @@ from cse.config.compose import resolved
 from cse.errors import Interrupted, MissingResource
 from cse.run import slurm
 from cse.run.build import build, make, precision_name, precision_of
-from cse.run.folder import RunFolder
+from cse.run.folder import RunFolder, check_unused
 
 if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
     from accelerate import Accelerator
 
+    from cse.record.heartbeat import Heartbeat
     from cse.run.record import Record
     from cse.training.loop import Training
     from cse.training.signals import Signals
@@ -42,24 +43,24 @@ def run(cfg: DictConfig, folder: RunFolder) -> None:
     explain_lost = partial(explain_lost_process, folder.resume_hint)
     with receiving_signals(folder, cfg.resume is not None) as signals, explain_out_of_memory(cfg), explain_lost():
         accelerator = start_processes(cfg)
-        begun = begin(cfg, folder, accelerator)
-        if begun is None:
-            return
-        training, record = begun
         is_first = accelerator.is_main_process
-        # inside the record, which keeps the sentence
-        with Heartbeat(folder.path, is_first) as heartbeat, record, explain_out_of_memory(cfg), explain_lost():
+        with Heartbeat(folder.path, is_first and folder.is_made) as heartbeat:
+            begun = begin(cfg, folder, accelerator, heartbeat)
+            if begun is None:
+                return
+            training, record = begun
             heartbeat.steps = training.steps
-            if is_first and training.step == 0:
-                keep_cosines(folder.path, "before", training.parts.evaluators, training.encode())
-            keep_best = partial(keep, record, training.parts)
-            outcome = training.run(on_best=keep_best, log=record.log, signals=signals)
-            if is_first:
-                if outcome.best_step == 0:  # nothing was selected: what was trained is the last step
-                    keep_best(outcome.steps, outcome.curve[-1][1] if outcome.curve else {})
-                known = training.known(outcome.best_step or outcome.steps)
-                score_best(record, training.parts.evaluators, accelerator.device, known)
-                conclude(record, training.parts, outcome)
+            with record, explain_out_of_memory(cfg), explain_lost():  # inside the record, which keeps the sentence
+                if is_first and training.step == 0:
+                    keep_cosines(folder.path, "before", training.parts.evaluators, training.encode())
+                keep_best = partial(keep, record, training.parts)
+                outcome = training.run(on_best=keep_best, log=record.log, signals=signals)
+                if is_first:
+                    if outcome.best_step == 0:  # nothing was selected: what was trained is the last step
+                        keep_best(outcome.steps, outcome.curve[-1][1] if outcome.curve else {})
+                    known = training.known(outcome.best_step or outcome.steps)
+                    score_best(record, training.parts.evaluators, accelerator.device, known)
+                    conclude(record, training.parts, outcome)
 
 
 @contextmanager
@@ -77,10 +78,12 @@ def receiving_signals(folder: RunFolder, goes_on: bool) -> "Iterator[Signals]":
             raise
 
 
-def begin(cfg: DictConfig, folder: RunFolder, accelerator: "Accelerator") -> "tuple[Training, Record] | None":
+def begin(
+    cfg: DictConfig, folder: RunFolder, accelerator: "Accelerator", heartbeat: "Heartbeat"
+) -> "tuple[Training, Record] | None":
     """Everything before the first step; None for a run that was only to be looked at, which then has been.
 
-    The folder is made last: what is refused before has changed none.
+    The folder is made last: what is refused before has changed none. heartbeat: holds it from then on.
     """
     from cse.config.keys import identity
     from cse.data.overlap import overlap
@@ -109,6 +112,9 @@ def begin(cfg: DictConfig, folder: RunFolder, accelerator: "Accelerator") -> "tu
     if cfg.dry_run:
         print_forecast(training)
         return None
+    heartbeat.take()  # before anything in the folder is read
+    if is_first:
+        check_unused(cfg, "train", folder.path)  # another start may have come and gone
     training.start(cfg.seed, resume=cfg.resume is not None)
     if is_first:
         recover_best(folder.path, training.best_step)

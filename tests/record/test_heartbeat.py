@@ -1,19 +1,46 @@
-"""A heartbeat is there while its process works, is gone when it ends, and outlives a process that is killed."""
+"""A heartbeat is a process's lock on its run's folder: refused beside a live one, taken over from a dead one."""
 
+import itertools
+import json
 import os
 import socket
+import subprocess
+import sys
+import threading
 import time
+from dataclasses import replace
 
 import pytest
 
 from cse.errors import RunError, UserError
 from cse.record import heartbeat
-from cse.record.heartbeat import Beat, Heartbeat, read_beat
+from cse.record.heartbeat import Beat, Heartbeat, content_of, read_beat, started, system
 
 
 @pytest.fixture(autouse=True)
 def _fast(monkeypatch):
     monkeypatch.setattr(heartbeat, "INTERVAL", 0.01)
+    monkeypatch.setattr(heartbeat, "SILENCE", 0.3)
+
+
+@pytest.fixture
+def other():
+    """A process of this machine, which lives until the test's end."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        yield process
+        process.kill()
+
+
+def beat_of(pid: int, **changes: object) -> Beat:
+    own = Beat(socket.gethostname(), pid, time.time(), system=system(), started=started(pid), since=time.time())
+    return replace(own, **changes)
+
+
+def leave(folder, beat: Beat, age: float = 0.0):
+    path = folder / heartbeat.NAME
+    path.write_text(json.dumps(content_of(beat)))
+    os.utime(path, (time.time() - age,) * 2)
+    return path
 
 
 def wait_for(what):
@@ -28,19 +55,27 @@ def wait_for(what):
 
 def test_it_beats_inside_the_block_and_leaves_nothing(tmp_path):
     with Heartbeat(tmp_path) as pulse:
-        first = wait_for(lambda: read_beat(tmp_path))
+        first = read_beat(tmp_path)
         assert (first.host, first.pid, first.steps) == (socket.gethostname(), os.getpid(), None)
+        wait_for(lambda: read_beat(tmp_path).time > first.time)
         pulse.steps = 7
         later = wait_for(lambda: beat if (beat := read_beat(tmp_path)).steps == 7 else None)
-        assert later.time > first.time
+        assert later.is_same(first)
         assert later.is_alive(time.time())
+        pulse.path.unlink()
+        wait_for(lambda: read_beat(tmp_path))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_other_processes_and_a_run_that_is_refused_write_none(tmp_path):
+def test_a_look_and_other_processes_write_none_and_a_new_folder_is_made_late(tmp_path):
     with Heartbeat(tmp_path, writes=False), Heartbeat(tmp_path / "refused"):
         time.sleep(0.05)
         assert list(tmp_path.iterdir()) == []
+    with Heartbeat(tmp_path / "run") as pulse:
+        pulse.take()
+        pulse.take()
+        assert read_beat(tmp_path / "run").pid == os.getpid()
+    assert list((tmp_path / "run").iterdir()) == []
 
 
 def test_a_disk_that_refuses_does_not_end_the_run(tmp_path, monkeypatch):
@@ -52,29 +87,137 @@ def test_a_disk_that_refuses_does_not_end_the_run(tmp_path, monkeypatch):
 
     monkeypatch.setattr(heartbeat, "write_json", refused)
     with Heartbeat(tmp_path) as pulse:
+        pulse.steps = 7
         wait_for(lambda: len(tries) > 2)
         assert pulse.thread.is_alive()
 
 
-def test_silence_is_death_and_so_is_a_process_that_is_gone():
-    assert Beat("elsewhere", 1, 1000.0).is_alive(1000.0 + heartbeat.SILENCE - 1)
-    assert not Beat("elsewhere", 1, 1000.0).is_alive(1000.0 + heartbeat.SILENCE)
-    assert Beat(socket.gethostname(), os.getpid(), 1000.0).is_alive(1001.0)
-    assert not Beat(socket.gethostname(), 2**22 + 1, 1000.0).is_alive(1001.0)
+def test_silence_is_death_elsewhere_and_here_the_process_itself_tells(other):
+    assert Beat("elsewhere", 1, 1000.0).is_alive(1000.0 + heartbeat.SILENCE - 0.1)
+    assert not Beat("elsewhere", 1, 1000.0).is_alive(1000.0 + heartbeat.SILENCE + 0.1)
+    here = beat_of(other.pid, time=0.0)
+    assert here.is_alive(time.time())  # however silent: a stopped process goes on one day
+    assert not replace(here, started="1").is_alive(0.0)  # its number is another's
+    assert not replace(here, pid=2**22 + 1).is_alive(0.0)
+    assert replace(here, system="another boot", pid=2**22 + 1).is_alive(0.0)
+    other.kill()
+    wait_for(lambda: started(other.pid) == "")  # nobody has waited for it yet
+    assert not here.is_alive(0.0)
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "",
-        "[]",
-        "{}",
-        '{"host": 1, "pid": "x"}',
-        "null",
-        '{"host": "a", "pid": 1, "steps": "x"}',
-        '{"host": "a", "pid": 1' + 400 * "0" + "}",
-    ],
-)
-def test_a_damaged_heartbeat_is_none(tmp_path, content):
+@pytest.mark.parametrize("content", [
+    "", "[]", "{}", '{"host": 1, "pid": "x"}', "null", '{"host": "a", "pid": 0}', f'{{"host": "a", "pid": {10**400}}}',
+    '{"host": "a", "pid": 1, "steps": "many"}', '{"host": "a", "pid": 1, "since": 1e99}',
+])  # fmt: skip
+def test_a_damaged_heartbeat_is_none_and_is_taken_over(tmp_path, content):
     (tmp_path / "heartbeat.json").write_text(content)
     assert read_beat(tmp_path) is None
+    with Heartbeat(tmp_path):
+        assert read_beat(tmp_path).pid == os.getpid()
+
+
+def test_a_live_process_is_named_at_once(tmp_path, other):
+    path = leave(tmp_path, beat_of(other.pid, since=1_800_000_000.0), age=1e6)
+    before = path.read_bytes()
+    with pytest.raises(UserError, match=f"process {other.pid} on {socket.gethostname()} .* since 2027"):
+        Heartbeat(tmp_path).__enter__()
+    assert (path.read_bytes(), os.listdir(tmp_path)) == (before, ["heartbeat.json"])
+
+
+def test_a_second_thread_of_this_process_is_refused(tmp_path):
+    with Heartbeat(tmp_path), pytest.raises(UserError, match=str(os.getpid())):
+        Heartbeat(tmp_path).__enter__()
+
+
+@pytest.mark.parametrize("dead", ["killed", "another's number", "half written", "moved aside"])
+def test_what_a_dead_process_left_is_taken_over_at_once(tmp_path, other, monkeypatch, dead):
+    monkeypatch.setattr(heartbeat, "SILENCE", 0.0 if dead == "half written" else 600.0)
+    beat = beat_of(other.pid)
+    other.kill()
+    other.wait()
+    path = leave(tmp_path, replace(beat, pid=os.getpid()) if dead == "another's number" else beat)
+    if dead == "half written":
+        path.write_text('{"host"')
+    if dead == "moved aside":
+        path.rename(tmp_path / ".cse-0123456789abcdef.heartbeat.json")
+    with Heartbeat(tmp_path):
+        assert read_beat(tmp_path).pid == os.getpid()
+        assert os.listdir(tmp_path) == ["heartbeat.json"]
+
+
+def test_another_machines_process_is_waited_for(tmp_path):
+    path = leave(tmp_path, Beat("elsewhere", 7, 0.0), age=1e6)  # whatever the clocks say
+    ended = threading.Event()
+
+    def beats():
+        while not ended.wait(0.005):
+            os.utime(path)
+
+    thread = threading.Thread(target=beats)
+    thread.start()
+    with pytest.raises(UserError, match="process 7 on elsewhere"):
+        Heartbeat(tmp_path).__enter__()
+    ended.set()
+    thread.join()
+    with Heartbeat(tmp_path):
+        assert read_beat(tmp_path).pid == os.getpid()
+
+
+def test_of_many_starts_one_takes_a_dead_ones_folder(tmp_path):
+    """Each start is a thread here: they share a process, and so refuse each other as live ones do."""
+    results = []
+    for trial in range(20):
+        folder = tmp_path / str(trial)
+        folder.mkdir()
+        leave(folder, beat_of(2**22 + 1, started="1"))
+        together, done = threading.Barrier(4), threading.Barrier(4)
+
+        def start(folder=folder, together=together, done=done):
+            together.wait()
+            try:
+                with Heartbeat(folder):
+                    results.append("taken")
+                    done.wait()
+            except UserError:
+                results.append("refused")
+                done.wait()
+
+        threads = [threading.Thread(target=start) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert results.count("taken") == trial + 1
+
+
+def test_a_process_whose_folder_was_taken_ends(tmp_path):
+    """It was asleep for longer than SILENCE, as a laptop with its lid shut."""
+    child = os.fork()
+    if child == 0:
+        pulse = Heartbeat(tmp_path).__enter__()
+        leave(tmp_path, Beat("elsewhere", 7, 0.0))
+        pulse.thread.join(60)
+        os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+    assert read_beat(tmp_path).host == "elsewhere"
+
+
+@pytest.mark.parametrize("make", [lambda path: path.mkdir(), lambda path: path.symlink_to("/nowhere")])
+def test_what_is_no_file_is_refused(tmp_path, make):
+    make(tmp_path / "heartbeat.json")
+    with pytest.raises(UserError, match=r"heartbeat\.json"):
+        Heartbeat(tmp_path).__enter__()
+
+
+def test_a_kill_at_any_step_of_the_lock_hinders_no_next_start(tmp_path, monkeypatch):
+    from test_kills_in_writes import killed_at
+
+    for step in itertools.count():
+        left = not killed_at(step, lambda: Heartbeat(tmp_path).take())
+        with Heartbeat(tmp_path):
+            assert os.listdir(tmp_path) == ["heartbeat.json"]
+        assert os.listdir(tmp_path) == []
+        leave(tmp_path, beat_of(2**22 + 1, started="1"))  # the next is killed in taking over
+        if left:
+            assert step > 3
+            return

@@ -1,0 +1,130 @@
+"""Two starts in one folder: the second is refused at once and told of the first; a dead one is in nobody's way."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from killed import CSE_TRAIN, logged
+from typed import exit_code
+
+from cse.record import heartbeat
+from cse.record.heartbeat import Beat, Heartbeat, content_of, read_beat, started, system
+
+
+@pytest.fixture
+def live(tmp_path):
+    """Another process of this machine, which holds tmp_path/run."""
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        beat = Beat(socket.gethostname(), process.pid, 0.0, None, system(), started(process.pid), time.time())
+        (tmp_path / "run").mkdir()
+        (tmp_path / "run" / heartbeat.NAME).write_text(json.dumps(content_of(beat)))
+        yield process
+        process.kill()
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def scoring(small_run: list[str], encoder: str) -> list[str]:
+    """The words that score an encoder into the same folder."""
+    words = [word for word in small_run if word.startswith(("eval=", "paths", "hydra", "allow_partial"))]
+    return [f"checkpoint={encoder}", "pooling=cls", *words]
+
+
+@pytest.mark.parametrize("program", ["cse-train", "cse-eval"])
+@pytest.mark.parametrize("more", [
+    pytest.param([], id="new"), pytest.param(["resume=auto"], id="resume"),
+    pytest.param(["trainer.devices=2"], id="two processes", marks=pytest.mark.nightly),
+])  # fmt: skip
+def test_a_second_start_is_refused_and_changes_nothing(small_run, tmp_path, live, capfd, tiny_bert, program, more):
+    words = [*small_run, *more]
+    if program == "cse-eval":
+        if more:
+            pytest.skip("settings of cse-train")
+        words = scoring(small_run, tiny_bert)
+    before = content(tmp_path / "run")
+    assert exit_code(program, *words) == 2
+    said = capfd.readouterr().err.strip()
+    assert f"process {live.pid} on {socket.gethostname()}" in said
+    assert len(said.splitlines()) == 1
+    assert {name: text for name, text in content(tmp_path / "run").items() if not name.endswith("train.log")} == before
+    live.kill()
+    live.wait()
+    assert exit_code(program, *words) == 0
+    assert json.loads((tmp_path / "run" / "results.json").read_text())["status"] == "done"
+    assert read_beat(tmp_path / "run") is None
+
+
+def test_a_look_at_a_folder_in_use_is_no_start(small_run, tmp_path, live, cse_train):
+    assert cse_train([*small_run, "dry_run=true"]) == 0
+    assert os.listdir(tmp_path / "run") == [heartbeat.NAME]
+
+
+@pytest.mark.nightly
+def test_the_first_start_goes_on_beside_a_second(small_run, tmp_path, cse_train, monkeypatch):
+    """The second comes while the first trains, and neither knows a word of the other's but the lock."""
+    from cse.training import checkpoint
+
+    save, codes = checkpoint.save, []
+
+    def save_and_start_again(*arguments: object) -> None:
+        save(*arguments)
+        if not codes:
+            second = subprocess.run([CSE_TRAIN, *small_run, "resume=auto"], capture_output=True, text=True)
+            codes.append((second.returncode, f"process {os.getpid()} " in second.stderr))
+
+    monkeypatch.setattr(checkpoint, "save", save_and_start_again)
+    assert cse_train(small_run) == 0
+    assert codes == [(2, True)]
+
+
+def test_scores_that_came_meanwhile_are_kept(small_run, tmp_path, tiny_bert, capfd, monkeypatch):
+    """Another evaluation began and ended in this folder while this one was built."""
+    take = Heartbeat.take
+
+    def late(pulse: Heartbeat) -> None:
+        (tmp_path / "run").mkdir(exist_ok=True)
+        (tmp_path / "run" / "scores.csv").write_text("another's")
+        take(pulse)
+
+    monkeypatch.setattr(Heartbeat, "take", late)
+    assert exit_code("cse-eval", *scoring(small_run, tiny_bert)) == 2
+    assert "scores.csv" in capfd.readouterr().err
+    assert os.listdir(tmp_path / "run") == ["scores.csv"]
+
+
+@pytest.mark.parametrize("resume", [[], ["resume=auto"]])
+def test_a_persons_best_is_not_replaced(small_run, tmp_path, cse_train, capfd, resume):
+    (tmp_path / "run" / "best").mkdir(parents=True)
+    (tmp_path / "run" / "best" / "notes.txt").write_text("mine")
+    assert cse_train([*small_run, *resume]) == 2
+    assert str(tmp_path / "run") in capfd.readouterr().err
+    assert [path.name for path in (tmp_path / "run").rglob("*")] == ["best", "notes.txt"]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("more", [[], ["trainer.devices=2"]], ids=["one process", "two processes"])
+def test_a_killed_start_is_gone_on_with_at_once(small_run, tmp_path, more):
+    words = [word for word in small_run if not word.startswith("trainer.max_steps")]
+    command = [CSE_TRAIN, *words, *more, "trainer.epochs=15", "trainer.save_every=2", "resume=auto"]
+    first = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+    deadline = time.monotonic() + 600
+    while sum("train/loss" in event for event in logged(tmp_path / "run")) < 4:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    second = subprocess.run(command, capture_output=True, text=True)
+    assert second.returncode == 2, second.stderr
+    assert f"process {read_beat(tmp_path / 'run').pid} " in second.stderr
+    os.killpg(first.pid, signal.SIGKILL)
+    third = subprocess.run(command, capture_output=True, text=True)  # before the first is waited for: a zombie
+    first.wait()
+    assert third.returncode == 0, third.stderr
+    assert "resuming" in third.stdout + third.stderr
+    assert "waiting" not in third.stdout + third.stderr
