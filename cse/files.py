@@ -111,16 +111,24 @@ def written_once(path: Path, write: Callable[[Path], object]) -> Path:
 
 @contextmanager
 def file_lock(path: Path) -> Iterator[None]:
-    """A block that makes `path`, for one process at a time. Who had to wait looks first whether `path` is there."""
+    """A block that makes `path`, for one process at a time. Who had to wait looks first whether `path` is there.
+
+    Raises UserError or RunError where the folder is another's, or its disk has no locks.
+    """
     from huggingface_hub.utils import WeakFileLock
 
     lock = path.with_name(f".{path.name}.lock")
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    with WeakFileLock(lock):
+    with contextlib.ExitStack() as held:
+        try:
+            lock.parent.mkdir(parents=True, exist_ok=True)
+            held.enter_context(WeakFileLock(lock))
+        except OSError as error:
+            raise cannot_write(lock, error) from error
         try:
             yield
         finally:
-            lock.unlink(missing_ok=True)  # while it is held: who waits for it sees that, and makes a new one
+            with contextlib.suppress(OSError):
+                lock.unlink()  # while it is held: who waits for it sees that, and makes a new one
 
 
 def within(folder: Path, name: str) -> Path:

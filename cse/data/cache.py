@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cse.files import checksum, file_lock, written_once
+from cse.files import cannot_write, checksum, file_lock, written_once
 from cse.types import Json
 
 log = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ def cached_folder(folder: Path, write: Callable[[Path], Json]) -> Json:
 
     Its answer, which must be JSON, is kept beside the checksums of the files it wrote. They are written under a
     temporary name and renamed when complete, so a killed run leaves no half cache; one whose checksums fail is written
-    again. Raises RunError for a full disk, and whatever `write` raises.
+    again. Raises RunError for a full disk, UserError where it is another's, and whatever `write` raises.
     """
 
     def fill(temporary: Path) -> None:
@@ -36,7 +36,10 @@ def cached_folder(folder: Path, write: Callable[[Path], Json]) -> Json:
         with file_lock(folder):  # another process may have found the same, and have written it again since
             if damage := damage_of(folder):
                 log.warning("the cache %s is damaged (%s): writing it again", folder, damage)
-                shutil.rmtree(folder)
+                try:
+                    shutil.rmtree(folder)
+                except OSError as error:
+                    raise cannot_write(folder, error) from error
     written_once(folder, fill)
     return json.loads((folder / ABOUT).read_text(encoding="utf-8"))
 

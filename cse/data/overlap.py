@@ -5,15 +5,15 @@ million sentences take some three seconds, once; the count is kept beside the ca
 """
 
 import hashlib
-import json
 import string
 import unicodedata
 from collections.abc import Mapping
+from typing import cast
 
 from typing_extensions import TypedDict
 
 from cse.data.text import Text
-from cse.files import write_json
+from cse.files import read_json, write_json
 from cse.types import Evaluator
 
 VERSION = 1
@@ -47,8 +47,8 @@ def overlap(text: Text, evaluators: Mapping[str, Evaluator]) -> Overlap:
     for name in sorted(sets):
         content.update(b"\0\0" + name.encode() + b"\0" + b"\0".join(sorted(sets[name])))
     kept = text.cache / f"{content.hexdigest()[:32]}.overlap.json"
-    if kept.exists():
-        return json.loads(kept.read_text(encoding="utf-8"))
+    if before := read_json(kept):  # nothing, where it is damaged
+        return cast(Overlap, before)
     found = counted(text, {name: texts for name, texts in sets.items() if texts})
     found["unread"] = [name for name, texts in sets.items() if not texts]
     write_json(kept, found)

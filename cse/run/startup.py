@@ -7,6 +7,7 @@ import os
 import random
 import socket
 import sys
+import tempfile
 import threading
 import warnings
 from collections.abc import Iterator
@@ -27,7 +28,14 @@ TALKATIVE = (
 
 
 def quiet() -> None:
-    """Silence loading reports and warnings of libraries; cse says what matters itself."""
+    """Silence loading reports and warnings of libraries; cse says what matters itself.
+
+    Raises UserError where no temporary file can be made: imports of libraries would fail, each in its own words.
+    """
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError as error:
+        raise UserError(f"{error.strerror}: TMPDIR=FOLDER in the environment names one that can be written") from error
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     for name in ("HF_HUB_VERBOSITY", "DATASETS_VERBOSITY"):  # read when these are imported, which may be later

@@ -1,5 +1,6 @@
 """Caches: any flipped or missing byte is noticed, and the cache is written again from its source."""
 
+import errno
 import logging
 import shutil
 from contextlib import contextmanager
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from cse.data.cache import cached
+from cse.errors import RunError, UserError
 
 ROWS = [(np.arange(3),), (np.arange(0),), (np.arange(7),)]
 
@@ -71,3 +73,26 @@ def test_what_another_process_does_to_a_damaged_cache_meanwhile(tmp_path, monkey
     monkeypatch.setattr("cse.data.cache.file_lock", other_first)
     assert cached(folder, rows(), ["ids"], "int32").columns[0][2].tolist() == list(range(7))
     assert len(made) == gone
+
+
+def no_locks(*_):
+    raise OSError(errno.ENOLCK, "No locks available")
+
+
+def others(*_, **__):
+    raise PermissionError(errno.EACCES, "Permission denied")
+
+
+@pytest.mark.parametrize(("replaced", "by", "kind"), [
+    ("fcntl.flock", no_locks, RunError), ("huggingface_hub.utils.WeakFileLock", others, UserError),
+    ("shutil.rmtree", others, UserError),
+], ids=["a disk without locks", "another's lock", "another's cache"])  # fmt: skip
+def test_a_damaged_cache_that_cannot_be_written_again_is_one_sentence(tmp_path, monkeypatch, replaced, by, kind):
+    columns(tmp_path / "cache")
+    flip(tmp_path / "cache" / "ids.flat", 5)
+    with monkeypatch.context() as patch:
+        patch.setattr(replaced, by)
+        with pytest.raises(kind, match=str(tmp_path)) as refused:
+            columns(tmp_path / "cache")
+    assert type(refused.value) is kind
+    assert columns(tmp_path / "cache")[0] == [0, 1, 2]

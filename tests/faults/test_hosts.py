@@ -3,7 +3,11 @@
 import itertools
 import json
 import os
+import shlex
 import signal
+import subprocess
+import sys
+import tempfile
 import time
 
 import pytest
@@ -68,3 +72,23 @@ def test_a_clock_that_goes_back(small_run, cse_train, tmp_path, monkeypatch):
     logged = [event["step"] for event in run.events() if "train/loss" in event]
     assert logged == [1, 2, 3, 4, 5, 6]
     assert all(event.get("train/tokens_per_second", 1) > 0 for event in run.events())
+
+
+def test_no_folder_for_temporary_files(small_run, cse_train, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(tmp_path / "nowhere")])
+    assert cse_train(small_run) == 2
+    assert "TMPDIR" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    "extra", [[], ["trainer.workers=4"], ["trainer.devices=2"]], ids=["alone", "workers", "processes"]
+)
+def test_sixty_four_open_files_are_enough(small_run, tmp_path, extra):
+    """And neither a home nor TMPDIR's folder need be there."""
+    words = shlex.join([sys.executable, "-m", "cse.cli.train", *small_run, *extra])
+    where = {**os.environ, "HOME": f"{tmp_path}/no/home", "TMPDIR": f"{tmp_path}/no/tmp", "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(["bash", "-c", f"ulimit -n 64; {words}"], env=where, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
