@@ -19,6 +19,7 @@ from omegaconf import OmegaConf
 from safetensors.torch import load_file
 
 from cse.run import launch
+from cse.run.folder import RunFolder
 from cse.run.logs import LogFile, begin_log_files, hand_over_log_files, take_over_log_files
 
 BIN = Path(sys.executable).parent
@@ -152,7 +153,7 @@ def test_idle_gpus_are_mentioned_unless_others_started_the_processes(monkeypatch
     monkeypatch.setattr(launch, "shared", lambda folder: folder)
     monkeypatch.setattr("cse.run.run.run", lambda cfg, folder: None)
     with caplog.at_level(logging.INFO, "cse"):
-        launch.launch(OmegaConf.create({"trainer": {"devices": 1, "batch_size": 64}}), Path("run"))
+        launch.launch(OmegaConf.create({"trainer": {"devices": 1, "batch_size": 64}}), RunFolder(Path("run"), {}))
     assert ["trainer.devices=4" in message for message in caplog.messages] == [True] * advised
 
 
