@@ -91,12 +91,14 @@ def lay_over(config: DictConfig, words: Sequence[str]) -> None:
 
 
 def settings_of(folder: Path) -> Config:
-    """The resolved settings that a run left. Raises UserError where there are none that are plain data.
-
-    Those of a run that an older version started stand in its results.json alone.
-    """
-    file = next((file for name in (RUN, "results.json") if (file := folder / name).is_file()), None)
-    if file is None:
+    """The resolved settings that a run left. Raises UserError where there are none that are plain data."""
+    file = folder / RUN
+    if (folder / ".hydra").is_dir() and not file.exists():
+        raise UserError(
+            f"resume={folder}: an older version of cse started this run (no {RUN} in it): go on with that version, or "
+            "train again; reports, cse-eval and cse-export take it as it is"
+        )
+    if not file.is_file():
         raise UserError(f"resume={folder}: this is not a run's folder (no {RUN} in it){newest_run(folder)}")
     try:
         settings = checked(SETTINGS, file).get("config")

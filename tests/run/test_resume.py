@@ -1,6 +1,7 @@
 """`resume=FOLDER`: a run's settings are data. Nothing in a folder is composed, interpolated, or code."""
 
 import json
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -23,9 +24,9 @@ def run(tmp_path) -> Path:
     return written(tmp_path / "run", SETTINGS)
 
 
-def written(folder: Path, settings: dict, name: str = "run.yaml") -> Path:
+def written(folder: Path, settings: dict) -> Path:
     folder.mkdir(exist_ok=True)
-    (folder / name).write_text((json.dumps if name.endswith("json") else yaml.safe_dump)({"config": settings}))
+    (folder / "run.yaml").write_text(yaml.safe_dump({"config": settings}))
     return folder
 
 
@@ -44,9 +45,8 @@ def changed(key: str, value: object) -> dict:
     return settings
 
 
-@pytest.mark.parametrize("name", ["run.yaml", "results.json"])
-def test_the_settings_are_those_of_the_run(tmp_path, name):
-    config = resumed(written(tmp_path / "run", SETTINGS, name), [])
+def test_the_settings_are_those_of_the_run(tmp_path):
+    config = resumed(written(tmp_path / "run", SETTINGS), [])
     assert resolved(without_hydra(config)) == SETTINGS | {"resume": "auto"}
 
 
@@ -100,7 +100,11 @@ def test_nothing_of_hydras_record_is_read(run, tmp_path):
     assert config.hydra.job.name == "train"
 
 
-@pytest.mark.parametrize("text", ["", "[1]", "config: [1]", "config: {", "config: {seed: 1}", "\0"])
+ALIASES = "config: &a [x, x]\n" + "".join(f"{b}: &{b} [{9 * f'*{a}, '}]\n" for a, b in pairwise("abcdefghij"))
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "config: [1]", "config: {", "config: {seed: 1}", "config: {trainer: [1]}",
+                                  "\0", 100_000 * "[", 100_000 * "- ", ALIASES, "x" * 2**23])  # fmt: skip
 def test_a_file_that_holds_no_settings_is_named(tmp_path, text):
     (tmp_path / "run.yaml").write_text(text)
     with pytest.raises(UserError, match=r"run\.yaml"):
@@ -108,7 +112,7 @@ def test_a_file_that_holds_no_settings_is_named(tmp_path, text):
 
 
 def test_a_setting_of_an_older_version_can_be_given_anew(tmp_path):
-    run = written(tmp_path / "run", changed("trainer.compile", "auto"), "results.json")
+    run = written(tmp_path / "run", changed("trainer.compile", "auto"))
     with pytest.raises(UserError, match=r"trainer\.compile"):
         resumed(run, [])
     assert resumed(run, ["trainer.compile=false"]).trainer.compile is False
