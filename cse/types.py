@@ -190,6 +190,10 @@ class Augmentation:
         """The data that it reads on this machine, in a few words, for cse-doctor."""
         return "needs nothing"
 
+    def inputs(self) -> dict[str, str]:
+        """Digests of the data that it reads, by the name to say of each."""
+        return {}
+
     def bind(self, tokenizer: "PreTrainedTokenizerBase") -> None:
         """Take what it needs from the encoder's Hugging Face tokenizer; called once, before any view is made."""
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from cse.augmentation.wordnet import Synonyms, find_wordnet
+from cse.augmentation.wordnet import Synonyms, digest, find_wordnet, wordnet_files
 from cse.ranges import BelowOne, Name, Share
 from cse.types import Augmentation
 
@@ -105,6 +105,10 @@ class Eda(Augmentation):
     def on_hand(self) -> str:
         """Where WordNet was found."""
         return f"WordNet in {self.wordnet}"
+
+    def inputs(self) -> dict[str, str]:
+        """WordNet's content, wherever it lies."""
+        return {"WordNet": digest(wordnet_files(self.wordnet))}
 
     def views(self, text: str, num_views: int, rng: np.random.Generator) -> list[str | list[str]]:
         """num_views edited copies of a text; the text itself where it has no word."""

@@ -55,18 +55,24 @@ def normalised(source: Path, cache_dir: Path) -> Path:
     Line ends become LF: the package has CRLF, and WordNet's files name each other's lines by their byte offset in
     the LF form. Debian has no list of the lexicographer's files, whose names synonyms never use: numbers stand in.
     """
-    stat = (source / "data.noun" if source.is_dir() else source).stat()
-    version = f"{source.resolve()} {stat.st_size} {stat.st_mtime_ns}"
+    files = wordnet_files(source)
 
     def write(folder: Path) -> None:
-        for name, content in wordnet_files(source).items():
+        for name, content in files.items():
             (folder / name).write_bytes(content.replace(b"\r\n", b"\n"))
         (folder / "lexnames").write_text("".join(f"{i:02d}\tfile{i:02d}\t0\n" for i in range(45)))
         for path in folder.iterdir():
             path.chmod(0o644)  # NLTK refuses a file that another account could write
 
-    digest = hashlib.sha256(version.encode()).hexdigest()[:12]
-    return written_once(cache_dir / f"wordnet-{digest}", write)
+    return written_once(cache_dir / f"wordnet-{digest(files)[:12]}", write)
+
+
+def digest(files: dict[str, bytes]) -> str:
+    """A digest of WordNet's files, the same for both kinds of line ends."""
+    content = hashlib.sha256()
+    for name in FILES:
+        content.update(f"{name}\0".encode() + files[name].replace(b"\r\n", b"\n") + b"\0")
+    return content.hexdigest()
 
 
 def wordnet_files(source: Path) -> dict[str, bytes]:

@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import io
 import zlib
 from collections.abc import Callable, Iterable, Sized
 from functools import cached_property
@@ -13,6 +14,8 @@ from cse.provenance import DataFile, DataSources, Problem
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS
 from cse.sources.fetch import unpacked
+
+MAX_UNPACKED = 2**28  # bytes of a .gz file; the largest, SNLI's sentences, has 40 million
 
 T = TypeVar("T")
 Raw = TypeVar("Raw")
@@ -89,7 +92,12 @@ class DataFolder:
         """The whole text of a file, unpacked if its name ends in .gz."""
         data = self.read_bytes(name)
         try:
-            return (gzip.decompress(data) if name.endswith(".gz") else data).decode(encoding)
+            if name.endswith(".gz"):
+                with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
+                    data = packed.read(MAX_UNPACKED + 1)
+                if len(data) > MAX_UNPACKED:
+                    raise EOFError(f"it has more than {MAX_UNPACKED:,} bytes")
+            return data.decode(encoding)
         except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise UserError(f"{self.root / name} is not {encoding} text ({error}): restore the file.") from error
 

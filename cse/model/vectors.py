@@ -18,6 +18,7 @@ from cse.progress import track
 
 log = logging.getLogger(__name__)
 
+MAX_LINE = 2**20  # bytes
 ENDINGS = (".txt", ".vec", ".txt.gz", ".vec.gz")
 
 
@@ -59,7 +60,10 @@ class WordVectors:
         number = 0
         try:
             with gzip.open(self.path) if self.path.suffix == ".gz" else open(self.path, "rb") as lines:
-                for number, line in enumerate(lines, 1):
+                while line := lines.readline(MAX_LINE):
+                    number += 1
+                    if len(line) == MAX_LINE:
+                        raise UserError(f"{self.path}, line {number}: too long for a word and its numbers")
                     yield number, line.rstrip(b" \r\n")  # fastText ends every line with a blank
         except PermissionError as error:
             raise UserError(f"checkpoint={self.path} cannot be read: {error.strerror}") from error

@@ -59,7 +59,7 @@ class Training:
         self.update = Update(parts, self.modules, accelerator, steps=trainer.schedule_steps or self.planned)
         self.watched = watched(trainer, parts.evaluators)
         self.dev_data = {name: parts.evaluators[name].provenance().get("files", {}) for name in self.watched}
-        self.inputs = batches.text.inputs() | ({} if parts.aux is None else parts.aux.inputs())
+        self.inputs = parts.inputs()
         self.step, self.best_step = 0, 0
         self.best_score: float | None = None
         self.curve: list[tuple[int, Scores]] = []

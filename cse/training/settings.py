@@ -4,7 +4,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Annotated, Literal
+from zlib import crc32
 
+import torch
 from annotated_types import Ge
 
 from cse.data.loader import Batches
@@ -64,6 +66,19 @@ class Parts:
     batches: Batches
     aux: AuxModality | None
     evaluators: dict[str, Evaluator]
+
+    def inputs(self) -> dict[str, str]:
+        """Digests of all that the run learns from and `last/` does not hold, by the name to say of each."""
+        found = self.batches.text.inputs() | self.augmentation.inputs()
+        if self.aux is not None:
+            found |= self.aux.inputs()
+        words = repr(sorted(self.encoder.tokenizer.hf.get_vocab().items()))
+        found["the vocabulary of model.name"] = f"{crc32(words.encode()):08x}"
+        value = 0
+        for weight in self.encoder.parameters():
+            if not weight.requires_grad:
+                value = crc32(weight.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data, value)
+        return found | ({"the weights of model.name that are not trained": f"{value:08x}"} if value else {})
 
 
 @dataclass(frozen=True)

@@ -138,3 +138,13 @@ def test_cleaning(eda):
 @pytest.mark.parametrize("text", ["", " ", "1984.", "中文。"])
 def test_a_text_without_letters_is_returned(eda, text):
     assert eda().views(text, 2, rng()) == [text, text]
+
+
+def test_a_run_is_resumed_with_the_wordnet_that_it_began_with(eda, wordnet_folder):
+    """Line ends apart, which differ between copies."""
+    before = eda().inputs()
+    noun = wordnet_folder / "data.noun"
+    noun.write_bytes(noun.read_bytes().replace(b"\r\n", b"\n"))
+    assert eda().inputs() == before
+    noun.write_bytes(noun.read_bytes().replace(b"cad", b"dac"))
+    assert eda().inputs() != before

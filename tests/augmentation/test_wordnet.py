@@ -43,7 +43,8 @@ def test_line_ends_become_lf_once(wordnet_folder, tmp_path):
     assert normalised(wordnet_folder, tmp_path / "cache") == first
     assert (first / "data.noun").stat().st_mtime_ns == written
     assert [path.name for path in (tmp_path / "cache").iterdir()] == [first.name]
-    (wordnet_folder / "data.noun").write_bytes(b"another WordNet")
+    inside = (wordnet_folder / "data.verb").read_bytes()
+    (wordnet_folder / "data.verb").write_bytes(inside.swapcase())
     assert normalised(wordnet_folder, tmp_path / "cache") != first
 
 

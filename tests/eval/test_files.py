@@ -1,5 +1,6 @@
 """Data files: what is wrong with them is said in a sentence, or noted where partial data is allowed."""
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -50,3 +51,13 @@ def test_no_rows_are_missing_data_and_a_wrong_number_an_error(folder, tmp_path):
         folder.need([])
     with pytest.raises(UserError, match=r"a\.txt .*official 3"):
         DataFolder(str(tmp_path), "paths.x", "a folder of x").expect("a.txt", 2, 3)
+
+
+def test_a_packed_file_of_gigabytes_is_refused(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("cse.eval.files.MAX_UNPACKED", 1000)
+    for size in (1000, 1001):
+        (tmp_path / "b.gz").write_bytes(gzip.compress(b"b" * size))
+        if size == 1000:
+            assert folder.read("b.gz", "utf-8") == "b" * 1000
+    with pytest.raises(UserError, match=r"b\.gz.*1,000"):
+        folder.read("b.gz", "utf-8")

@@ -11,6 +11,7 @@ from pathlib import Path
 import damaged
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 import cse
 from cse.errors import UserError
@@ -141,6 +142,34 @@ def test_what_a_run_learns_from_may_not_change(small_run_in, tmp_path, request, 
     file.write_bytes(whole)
     cse.train(f"resume={tmp_path}/run", "trainer.max_steps=8")
     assert json.loads((tmp_path / "run" / "results.json").read_text())["steps"] == 8
+
+
+def other_weights(checkpoint: Path) -> None:
+    tensors = load_file(checkpoint / "model.safetensors")
+    next(value for key, value in tensors.items() if key.endswith("output.dense.weight"))[0, 0] += 1
+    save_file(tensors, checkpoint / "model.safetensors", metadata={"format": "pt"})
+
+
+def other_vocabulary(checkpoint: Path) -> None:
+    file = checkpoint / "tokenizer.json"
+    rules = json.loads(file.read_text())
+    words = rules["model"]["vocab"]
+    words["kadan"], words["lofel"] = words["lofel"], words["kadan"]
+    file.write_text(json.dumps(rules))
+
+
+@pytest.mark.parametrize(("change", "named"), [(other_weights, "weights of model.name"),
+                                               (other_vocabulary, "vocabulary of model.name")])  # fmt: skip
+def test_what_a_run_reads_of_its_first_checkpoint_again_may_not_change(
+    small_run_in, tmp_path, tiny_bert, change, named
+):
+    """With an adapter, last/ holds the adapter alone."""
+    pytest.importorskip("peft", reason="needs peft (pip install .[lora])")
+    model = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
+    cse.train(*small_run_in(tmp_path), f"model.name={model}", "model.lora={r:4,alpha:8,dropout:0.1}")
+    change(model)
+    with pytest.raises(UserError, match=named):
+        cse.train(f"resume={tmp_path}/run", "trainer.max_steps=8")
 
 
 def test_a_checkpoint_of_an_earlier_version_says_nothing_of_its_data(finished, tmp_path, capsys):

@@ -89,3 +89,9 @@ def test_a_damaged_gzip_file_is_named(tmp_path, cut):
     path.unlink()
     with pytest.raises(MissingResource, match=path.name):
         WordVectors(path, False)
+
+
+def test_a_line_without_end_is_not_held(tmp_path):
+    path = written(tmp_path / "a.txt.gz", GLOVE.encode() + b"9" * 2**22)
+    with pytest.raises(UserError, match=r"a\.txt\.gz, line 5"):
+        WordVectors(path, False).encode(["elsewhere"])
