@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -109,22 +110,29 @@ def test_a_persons_best_is_not_replaced(small_run, tmp_path, cse_train, capfd, r
     assert [path.name for path in (tmp_path / "run").rglob("*")] == ["best", "notes.txt"]
 
 
+def wait_until(is_so: Callable[[], object]) -> None:
+    deadline = time.monotonic() + 600
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("more", [[], ["trainer.devices=2"]], ids=["one process", "two processes"])
 def test_a_killed_start_is_gone_on_with_at_once(small_run, tmp_path, more):
     words = [word for word in small_run if not word.startswith("trainer.max_steps")]
-    command = [CSE_TRAIN, *words, *more, "trainer.epochs=15", "trainer.save_every=2", "resume=auto"]
+    command = [CSE_TRAIN, *words, *more, "trainer.epochs=100", "trainer.save_every=2", "resume=auto"]
     first = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    deadline = time.monotonic() + 600
-    while sum("train/loss" in event for event in logged(tmp_path / "run")) < 4:
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: sum("train/loss" in event for event in logged(tmp_path / "run")) >= 4)
+    holder = read_beat(tmp_path / "run").pid
     second = subprocess.run(command, capture_output=True, text=True)
     assert second.returncode == 2, second.stderr
-    assert f"process {read_beat(tmp_path / 'run').pid} " in second.stderr
+    assert f"process {holder} " in second.stderr
     os.killpg(first.pid, signal.SIGKILL)
-    third = subprocess.run(command, capture_output=True, text=True)  # before the first is waited for: a zombie
-    first.wait()
-    assert third.returncode == 0, third.stderr
-    assert "resuming" in third.stdout + third.stderr
-    assert "waiting" not in third.stdout + third.stderr
+    third = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    wait_until(lambda: (beat := read_beat(tmp_path / "run")) and beat.pid != holder)
+    first.wait()  # not before: a process that nobody has waited for is dead too
+    third.terminate()
+    said, _ = third.communicate(timeout=600)
+    assert third.returncode in (128 + signal.SIGTERM, -signal.SIGTERM), said
+    assert "waiting" not in said
