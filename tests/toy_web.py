@@ -1,4 +1,4 @@
-"""A web server of our own: one file, which breaks off in the middle the first time; ranges are honoured."""
+"""A web server of our own: one file, which breaks off in the middle the first time."""
 
 import threading
 from collections.abc import Iterator
@@ -9,10 +9,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @dataclass
 class ToyWeb:
-    """path: of the file. asked: the Range of each request for it, or None."""
+    """path: of the file. ranges: False where it always sends all of it. asked: the Range of each request, or None."""
 
     path: str
     content: bytes
+    ranges: bool = True
     asked: list[str | None] = field(default_factory=list)
     url: str = ""
 
@@ -26,7 +27,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path != self.web.path:
             return self.send_error(404)
-        span = self.headers.get("Range")
+        span = self.headers.get("Range") if self.web.ranges else None
         first = int(span.removeprefix("bytes=").rstrip("-")) if span else 0
         body = self.web.content[first:]
         self.web.asked.append(span)
@@ -38,9 +39,9 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving(path: str, content: bytes) -> Iterator[ToyWeb]:
+def serving(path: str, content: bytes, ranges: bool = True) -> Iterator[ToyWeb]:
     """The file at `web.url`."""
-    web = ToyWeb(path, content)
+    web = ToyWeb(path, content, ranges)
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"web": web}))
     web.url = f"http://127.0.0.1:{server.server_address[1]}{path}"
     threading.Thread(target=server.serve_forever, daemon=True).start()

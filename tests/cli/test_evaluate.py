@@ -232,8 +232,9 @@ def test_minilm_has_the_published_figures(cse_eval, minilm, shared, tmp_path):
     assert not found["data"]["stsb"]["partial"]
 
 
-def test_a_run_is_not_written_over(cse_eval, word_vectors, capsys, tmp_path):
-    (tmp_path / "run" / "best").mkdir(parents=True)
+@pytest.mark.parametrize("name", ["best", "last", "scores.csv"])
+def test_a_run_is_not_written_over(cse_eval, word_vectors, capsys, tmp_path, name):
+    (tmp_path / "run" / name).mkdir(parents=True)
     assert cse_eval(f"checkpoint={word_vectors}", f"hydra.run.dir={tmp_path}/run") == 2
     assert "hydra.run.dir=" in capsys.readouterr().err
-    assert [path.name for path in (tmp_path / "run").iterdir()] == ["best"]
+    assert [path.name for path in (tmp_path / "run").iterdir()] == [name]

@@ -16,7 +16,7 @@ WRONG = {  # {what is chosen: settings that it cannot have, one a word}
     " trainer.betas=0.9 trainer.schedule=cosin trainer.drop_last=maybe trainer.drop_last=1 trainer.deterministic=null"
     " trainer.select= trainer.compile=auto seed=-1 seed=.nan smoke=maybe dry_run=2 jobs.parallel=0 checkpoint=x"
     " paths.cache=null masking=null masking.probability=2 objective.num_views=4 objective.head=linear eval.stsb=5"
-    " eval.stsb.with_sickr=sure tracker.wandb.mode=on augmentation.p=1.5 model.pooling=max",
+    " eval.stsb.with_sickr=sure tracker.wandb.mode=on augmentation.p=1.5 model.pooling=max note=true",
     "objective=barlow": "objective.head.hidden=-1",
     "objective=declutr": "objective.head.kind=gelu objective.memory_kind=moco",
     "objective=whitenedcse": "objective.m=1 objective.loss=L3 objective.whitening.kind=ica",
@@ -96,6 +96,7 @@ def test_a_value_that_has_to_be_given_is_named():
         ("data=text", "data.limit=0.4", "data.limit", 0.4),
         ("data=text", "data.limit=100", "data.limit", 100),
         ("", "dry_run='ON'", "dry_run", True),
+        ("", "trainer.drop_last='off'", "trainer.drop_last", False),
         ("", "allow_partial='yes'", "eval.sts.allow_partial", True),  # which repeats it
         ("", "augmentation.p=null", "augmentation.p", None),
     ],

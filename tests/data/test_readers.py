@@ -72,6 +72,7 @@ def test_a_folder_is_its_files_in_order(tmp_path):
     ("name", "content", "place"),
     [
         ("a.csv", HEADER + "one,two\nthree\n", "a.csv, line 3"),
+        ("a.csv", HEADER + "one,two\nthree,four,five\n", "a.csv, line 3"),
         ("a.csv", HEADER + 'one,two\nthree,"four\nfive,six\n', "a.csv, line 3"),
         ("a.csv", HEADER + 'one,"two\nthree,four\nfive,"six"\n', "a.csv, line 2"),
         ("a.tsv", 'first\tsecond\none\t"two" three\n', "a.tsv, line 2"),

@@ -124,12 +124,14 @@ def test_pushed_and_loaded_from_the_hub(run, cse_export, toy_hub, tiny_bert, mon
     assert "lab/mine" in capfd.readouterr().err
 
 
-def test_a_token_in_a_runs_command_is_refused(run, cse_export, monkeypatch, capfd):
-    changed(run, command=f"cse-train data.path={TOKEN}")
+@pytest.mark.parametrize("token", [TOKEN, "of-another-form"])
+def test_a_token_in_a_runs_command_is_refused(run, cse_export, monkeypatch, capfd, token):
+    monkeypatch.setenv("HF_TOKEN", token)
+    changed(run, command=f"cse-train data.path={token}")
     assert cse_export(run) == 2
     said = capfd.readouterr().err
     assert "README.md" in said
-    assert TOKEN not in said
+    assert token not in said
     assert not (run / "export").exists()
 
 

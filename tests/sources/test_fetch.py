@@ -154,6 +154,14 @@ def test_a_download_that_broke_off_is_continued(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["file.bin"]
 
 
+def test_a_server_that_knows_no_ranges_sends_all_of_it_again(tmp_path):
+    content = bytes(range(256)) * 20_000
+    with serving("/file.bin", content, ranges=False) as web:
+        with pytest.raises(MissingResource):
+            download(web.url, tmp_path / "file.bin")
+        assert download(web.url, tmp_path / "file.bin").read_bytes() == content
+
+
 def test_where_runs_keep_what_they_fetched(tmp_path):
     kept = tmp_path / "LibriSpeech" / "train-clean-100"
     kept.mkdir(parents=True)

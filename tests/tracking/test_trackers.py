@@ -80,3 +80,4 @@ def test_a_run_that_is_stopped_waits_less(tmp_path, caplog):
     trackers.log({}, 1)
     trackers.finish(1, {}, patience=0.1)
     assert [message.split()[0] for message in caplog.messages] == ["Slow"]
+    assert "0.1 s" in caplog.messages[0]

@@ -2,14 +2,18 @@
 
 import json
 import random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from accelerate import Accelerator
+from accelerate.state import PartialState
 from killed import assert_same_run, logged
 from toys import toy_of
 
 from cse.training import checkpoint
+from cse.training.loop import Training
 
 
 @pytest.mark.parametrize("objective", ["simcse", "barlow"])
@@ -24,6 +28,12 @@ def test_resumed_after_a_pause_ends_the_same(small_run, tmp_path, cse_train, obj
     assert cse_train([*common, f"hydra.run.dir={folders[1]}", "trainer.max_steps=6"]) == 0
     assert cse_train([*common, f"hydra.run.dir={folders[1]}", "trainer.max_steps=12", "resume=auto"]) == 0
     assert_same_run(*folders)
+
+
+def test_what_the_watch_has_counted_is_kept(small_run, tmp_path, cse_train):
+    for steps in (2, 4):
+        assert cse_train([*small_run, f"trainer.max_steps={steps}", "resume=auto"]) == 0
+        assert len(checkpoint.read(tmp_path / "run")[1]["watch"]["losses"]) == steps
 
 
 def test_a_new_run_starts_from_another_ones_weights(small_run, tmp_path, cse_train):
@@ -48,6 +58,16 @@ def test_tied_weights_are_saved_under_both_names(tmp_path):
     kept = checkpoint.unshared(plain | {"half": plain["b"][:2]})
     assert kept["a"] is plain["a"]
     assert kept["half"].data_ptr() != plain["b"].data_ptr()
+
+
+def test_each_process_draws_its_own_dropout(tmp_path, monkeypatch):
+    Accelerator(cpu=True)
+    drawn = set()
+    for rank in range(2):
+        monkeypatch.setitem(PartialState._shared_state, "process_index", rank)
+        Training.start(SimpleNamespace(folder=tmp_path, inputs=None), seed=1, resume=False)
+        drawn.add(torch.rand(()).item())
+    assert len(drawn) == 2
 
 
 def draws() -> tuple[float, ...]:

@@ -92,6 +92,8 @@ def test_scores_that_rise_no_more_are_said_once_for_each_best(watch, caplog):
     said = [record.message for record in caplog.records]
     assert [message.partition(":")[0] for message in said] == ["step 5", "step 10"]
     assert "3.00 of step 2" in said[0]
+    watch.check_scores(scored(9, float("nan"), 3, 2, 2, 2))
+    assert "3.00 of step 2" in caplog.records[-1].message
     assert not watch.is_over(scored(*values))
     watch.trainer.stop_early = True
     assert watch.is_over(scored(*values))
