@@ -9,10 +9,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import yaml
 from omegaconf import DictConfig, OmegaConf
 
 from cse.config.compose import composed, is_group, without_hydra
-from cse.config.groups import CONF_DIR, choices, own_folders
+from cse.config.groups import CONF_DIR, choices, groups, own_folders
 from cse.config.keys import KEYS, entry, key_of
 from cse.config.spelling import MEANINGS, values_of
 from cse.dotted import Config
@@ -20,6 +21,9 @@ from cse.errors import UserError
 from cse.record.results import checked
 from cse.record.runs import SETTINGS, newest_run
 from cse.run.folder import RUN
+
+HYDRAS_KEY = re.compile(r"\._[a-z]+_\.")
+"""In a dotted key: `_target_` and the others by which Hydra builds a part."""
 
 LISTS = ("eval", "tracker", "experiment", "variant")
 """The groups that several choices of may be chosen."""
@@ -62,8 +66,8 @@ def choices_of(recorded: Config, chosen: Sequence[str]) -> list[str]:
     """GROUP=CHOICE of the run's groups, as far as conf/ has them and this line does not choose."""
     words = []
     kept = recorded.get("choices")
-    for group, names in (kept if isinstance(kept, dict) else {}).items():
-        known = [name for name in str(names).split(",") if name in choices(group)]
+    for group in groups("train") if isinstance(kept, dict) else ():
+        known = [name for name in str(kept.get(group)).split(",") if name in choices(group)]
         if known and group not in map(key_of, chosen):
             words.append(f"{group}=[{','.join(known)}]" if group in LISTS else f"{group}={known[0]}")
     return words
@@ -102,7 +106,8 @@ def settings_of(folder: Path) -> Config:
         raise UserError(f"resume={folder}: this is not a run's folder (no {RUN} in it){newest_run(folder)}")
     try:
         settings = checked(SETTINGS, file).get("config")
-        if not (isinstance(settings, dict) and isinstance(settings.get("trainer"), dict)):
+        nodes = [settings.get(key) or {} for key in ("trainer", "data")] if isinstance(settings, dict) else []
+        if not nodes or not settings.get("trainer") or not all(isinstance(node, dict) for node in nodes):
             raise ValueError("it holds no settings of cse-train")
     except (OSError, ValueError) as error:
         raise UserError(f"{file} cannot be read ({error}): take a copy, or start anew") from error
@@ -113,16 +118,36 @@ def settings_of(folder: Path) -> Config:
 
 
 def refuse_foreign_parts(folder: Path, config: DictConfig, words: Sequence[str]) -> None:
-    """Raise UserError for a `_target_` that neither conf/, nor a folder of own choices, nor this line names."""
-    files = [file for place in [Path(CONF_DIR), *own_folders()] for file in place.rglob("*.yaml")]
-    text = "\n".join([*words, *(file.read_text(encoding="utf-8") for file in files)])
-    known = set(re.findall(r"_target_\s*[:=]\s*['\"]?([\w.]+)", text))
+    """Raise UserError for a part that neither conf/, nor a folder of own choices, has at that key, nor this line names.
+
+    A part is what Hydra builds: its `_target_`, and how it is called (`_partial_`, `_args_`).
+    """
+    typed = set(re.findall(r"_target_\s*[:=]\s*['\"]?([\w.]+)", " ".join(words)))
+    known = {one for place in [Path(CONF_DIR), *own_folders()] for one in parts_in(place)}
+    known |= values_of(words).items()
     for key, value in plain_values(OmegaConf.to_container(without_hydra(config))):
-        if key.rpartition(".")[2] == "_target_" and value not in known:
+        if HYDRAS_KEY.search(f".{key}.") and (key, str(value)) not in known and value not in typed:
             raise UserError(
-                f"resume={folder}: {key}={value} is no part of cse, and a run's folder runs no code of its own: give "
-                f"--config-dir FOLDER of your choices, which names it, or {key}={value} again"
+                f"resume={folder}: {key}={value} is no part of cse there, and a run's folder runs no code of its own: "
+                f"give --config-dir FOLDER of your choices, which names it, or {key}={value} again"
             )
+
+
+def parts_in(conf: Path) -> Iterator[tuple[str, str]]:
+    """(dotted key, value) of each `_target_`, and of what stands beside it for Hydra, in a folder laid out as conf/."""
+    for file in sorted(conf.rglob("*.yaml")):
+        text = file.read_text(encoding="utf-8")
+        if "_target_" not in text:
+            continue
+        package = re.search(r"^# @package ([\w.]+)", text, re.MULTILINE)
+        place = package[1] if package else ".".join(file.relative_to(conf).parts[:-1])
+        try:
+            content = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise UserError(f"{file} cannot be read: {' '.join(str(error).split())}") from error
+        for key, value in plain_values(content, "" if place == "_global_" else place):
+            if HYDRAS_KEY.search(f".{key}."):
+                yield key, str(value)
 
 
 def plain_values(node: object, key: str = "") -> Iterator[tuple[str, Any]]:

@@ -5,15 +5,19 @@ import json
 import os
 import re
 import shutil
+import sys
 from functools import partial
 from pathlib import Path
 
 import damaged
 import pytest
 import torch
+import yaml
 from safetensors.torch import load_file, save_file
+from typed import exit_code
 
 import cse
+from cse.config import groups
 from cse.errors import UserError
 
 STATE = "last/state.safetensors"
@@ -188,3 +192,43 @@ def test_a_run_killed_between_the_renames_of_best_goes_on(run, cse_train):
     assert cse_train([f"resume={run}"]) == 0
     assert (run / "best" / "config.json").exists()
     assert not place.exists()
+
+
+def act(file: Path) -> str:
+    return f"open({str(file)!r}, 'w')\n"
+
+
+def test_a_strangers_run_is_data(run, cse_train, senteval, tmp_path, monkeypatch):
+    """Whatever Hydra, transformers or torch would execute of it: no command does, whether it goes on or refuses."""
+    ran, hydra, own = tmp_path / "ran", run / ".hydra", run / "conf" / "objective"
+    monkeypatch.chdir(tmp_path)
+    own.mkdir(parents=True)
+    (own / "evil.yaml").write_text("_target_: evil.Evil\n")
+    (run / "evil.py").write_text(act(ran))
+    log = {"class": "logging.FileHandler", "filename": str(ran)}
+    callback = {"_target_": "pathlib.Path.touch", "_args_": [str(ran)]}
+    words = [f"+hydra.callbacks.x._target_=evil.Evil hydra.job.name=../../ran --config-dir {run}/conf objective=evil"]
+    (hydra / "overrides.yaml").write_text(json.dumps(words[0].split()))
+    node = {"callbacks": {"x": callback}, "job": {"name": "../../ran"}, "job_logging": {"handlers": {"x": log}}}
+    (hydra / "hydra.yaml").write_text(json.dumps({"hydra": node}))
+    settings = yaml.safe_load((run / "run.yaml").read_text())
+    settings["config"]["hydra"] = node
+    settings["config_dirs"] = [str(run / "conf")]
+    settings["config"]["choices"] |= {str(run / "conf" / "objective"): "evil", "../objective": "evil", "hydra/x": "y"}
+    (run / "run.yaml").write_text(yaml.safe_dump(settings))
+    assert cse_train([f"resume={run}", "trainer.max_steps=8"]) == 0
+    config = json.loads((run / "best" / "config.json").read_text())
+    own_code = {"auto_map": {"AutoConfig": "evil.Evil", "AutoModel": "evil.Evil"}, "model_type": "evil"}
+    (run / "best" / "config.json").write_text(json.dumps(config | own_code))
+    (run / "best" / "evil.py").write_text(act(ran))
+    (run / "best" / "model.safetensors").unlink()
+    torch.save({"x": damaged.Runs()}, run / "best" / "pytorch_model.bin")
+    torch.save({"x": damaged.Runs()}, run / "last" / "state.pt")
+    scored = ["eval=stsb", "allow_partial=true", f"paths.senteval={senteval}", "hydra.run.dir=scored"]
+    assert cse_train([f"resume={run}", "trainer.max_steps=8"]) == 2
+    assert exit_code("cse-eval", f"checkpoint={run}", *scored) == 2
+    assert exit_code("cse-report", f"runs={run}") == 0
+    assert exit_code("cse-export", run) in (0, 2)
+    assert not list(tmp_path.rglob("ran*"))
+    assert "evil" not in sys.modules
+    assert os.environ.get(groups.OWN, "") == ""

@@ -80,6 +80,10 @@ def test_a_typed_word_is_checked_as_always(run, word):
     ("trainer.lr", -1), ("trainer.schedule", "${oc.env:HOME}"), ("note", "${hydra:run.dir}"),
     ("objective._target_", "os.system"), ("model._target_", "transformers.AutoModel.from_pretrained"),
     ("objective.head", {"_target_": "cse.files.recover_folder", "path": "/tmp/x"}),
+    ("model._target_", "cse.tracking.wandb.Wandb"), ("model._partial_", True), ("trainer._args_", [1]),
+    ("trainer.select", {"_target_": "cse.training.settings.Trainer"}),
+    ("objective.head._target_", "cse.data.text.Text"),
+    ("trainer._call_", True), ("model.trust_remote_code", True),
     ("model.dtype", {"_target_": "builtins.eval", "_args_": ["1"]}), ("eval", [{"_target_": "os.getcwd"}]),
 ])  # fmt: skip
 def test_a_strangers_settings_are_refused_by_key(tmp_path, key, value):
@@ -103,8 +107,8 @@ def test_nothing_of_hydras_record_is_read(run, tmp_path):
 ALIASES = "config: &a [x, x]\n" + "".join(f"{b}: &{b} [{9 * f'*{a}, '}]\n" for a, b in pairwise("abcdefghij"))
 
 
-@pytest.mark.parametrize("text", ["", "[1]", "config: [1]", "config: {", "config: {seed: 1}", "config: {trainer: [1]}",
-                                  "\0", 100_000 * "[", 100_000 * "- ", ALIASES, "x" * 2**23])  # fmt: skip
+@pytest.mark.parametrize("text", ["", "[1]", "config: [1]", "config: {", "config: {trainer: {lr: 1}, data: [1]}", "config: {seed: 1}",
+                                  "config: {trainer: [1]}", "\0", 100_000 * "[", 100_000 * "- ", ALIASES, "x" * 2**23])  # fmt: skip
 def test_a_file_that_holds_no_settings_is_named(tmp_path, text):
     (tmp_path / "run.yaml").write_text(text)
     with pytest.raises(UserError, match=r"run\.yaml"):
