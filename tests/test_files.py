@@ -1,5 +1,7 @@
 """Files and folders: replaced whole or not at all, whoever is killed meanwhile, and what they can hold."""
 
+import csv
+import io
 import json
 import os
 import tracemalloc
@@ -9,6 +11,7 @@ import pytest
 import torch
 from safetensors import SafetensorError
 
+from cse import files
 from cse.errors import RunError
 from cse.files import (
     json_line,
@@ -122,3 +125,10 @@ def test_a_process_of_the_same_number_elsewhere_is_in_nobodys_way(tmp_path):
 
     assert (written_once(tmp_path / "cache", inside_another) / "whole").read_text() == "second"
     assert sorted(os.listdir(tmp_path)) == ["cache", "state"]
+
+
+def test_text_in_csv_is_no_formula():
+    cells = ["=HYPERLINK(1)", "+cmd", "-cmd", "@x", "\t=1", "-1.5", "+4", "-inf", "-", "", "a=b", "1e-5", -1.5, "a,b"]
+    header, row = csv.reader(io.StringIO(files.csv_text(["=x", *["k"] * 13], [cells])))
+    assert header[0] == "'=x"
+    assert row == [f"'{cell}" if place < 5 else str(cell) for place, cell in enumerate(cells)]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cse.cli import exits
+from cse.columns import Shown
 from cse.config.compose import composed, nearest, resolved
 from cse.config.groups import choices
 from cse.errors import MissingResource, UserError
@@ -36,7 +37,7 @@ def main() -> None:
     """The console script. Exit codes: 0 whole, 1 something missing or altered, 2 the user's mistake."""
     with exits.exit_on_error():
         arguments = parser().parse_args()
-        logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
+        logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[Shown(sys.stdout)])
         sys.exit(arguments.run(arguments))
 
 

@@ -5,6 +5,7 @@ Of the processes of torchrun, accelerate and srun the first one speaks for all.
 
 import errno
 import json
+import logging
 import os
 import signal
 import sys
@@ -14,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cse.cli.streams import tolerate_broken_pipe
+from cse.columns import Shown, printable
 from cse.errors import Interrupted, RunError, UserError
 from cse.files import NO_PLACE, cannot_write
 from cse.run import slurm
@@ -22,10 +24,24 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a disk, a quota, a file's li
 FIRST = 10.0  # seconds in which a launcher ends the others, once the first process has failed
 
 
+class LastResort(Shown):
+    """Python's own for what is said where there is no log, to what is standard error at the time."""
+
+    def __init__(self, level: int):
+        super().__init__()
+        self.setLevel(level)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one line."""
+        self.stream = sys.stderr
+        super().emit(record)
+
+
 @contextmanager
 def exit_on_error() -> Iterator[None]:
     """A command's work: it outlives the readers of what it prints, and its error ends this process as `ending` says."""
     tolerate_broken_pipe()
+    logging.lastResort = LastResort(logging.WARNING)
     try:
         yield
     except (Exception, KeyboardInterrupt) as error:
@@ -75,5 +91,5 @@ def complain(message: str, code: int) -> int:
     if file := os.environ.get("TORCHELASTIC_ERROR_FILE"):
         failure = {"message": sentence, "extraInfo": {"timestamp": int(time.time())}}
         Path(file).write_text(json.dumps({"message": failure}), encoding="utf-8")
-    print(sentence, file=sys.stderr)
+    print(printable(sentence), file=sys.stderr)
     return code

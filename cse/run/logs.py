@@ -9,8 +9,14 @@ from pathlib import Path
 
 from omegaconf import DictConfig, open_dict, read_write
 
+from cse.columns import Shown
 
-class Console(logging.StreamHandler):
+
+class TextFile(Shown, logging.FileHandler):
+    """A log file."""
+
+
+class Console(Shown):
     """Writes to what is standard output at the time: on a terminal with a live bar, above that bar."""
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -32,7 +38,7 @@ class LogFile(MemoryHandler):
     def begin(self) -> None:
         """Write what was kept, and from here on each line as it comes."""
         if self.target is None:
-            self.target = logging.FileHandler(self.filename, encoding="utf-8")
+            self.target = TextFile(self.filename, encoding="utf-8")
             self.target.setFormatter(self.formatter)
         self.flush()
 

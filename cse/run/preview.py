@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from cse.columns import printable
 from cse.data.loader import Batches
 from cse.errors import UserError
 
@@ -18,10 +19,10 @@ def preview(batches: Batches, asked: int | list[int] | str) -> None:
     rows, epoch = asked_rows(batches, asked)
     decode = batches.tokenizer.hf.decode
     for row in rows:
-        print(f"row {batches.text.number(row)}: {batches.text.text(row)[:300]}")
+        print(printable(f"row {batches.text.number(row)}: {batches.text.text(row)[:300]}"))
         for view, sequences in enumerate(batches.views(row, epoch)):
             for ids in sequences:
-                print(f"  view {view}  {len(ids):3d} tokens  {decode(ids)}")
+                print(printable(f"  view {view}  {len(ids):3d} tokens  {decode(ids)}"))
                 print(f"          ids  {' '.join(map(str, ids))}")
 
 

@@ -66,8 +66,9 @@ def choices_of(recorded: Config, chosen: Sequence[str]) -> list[str]:
     """GROUP=CHOICE of the run's groups, as far as conf/ has them and this line does not choose."""
     words = []
     kept = recorded.get("choices")
-    for group in groups("train") if isinstance(kept, dict) else ():
-        known = [name for name in str(kept.get(group)).split(",") if name in choices(group)]
+    names = kept if isinstance(kept, dict) else {}
+    for group in groups("train"):
+        known = [name for name in str(names.get(group)).split(",") if name in choices(group)]
         if known and group not in map(key_of, chosen):
             words.append(f"{group}=[{','.join(known)}]" if group in LISTS else f"{group}={known[0]}")
     return words

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import yaml
 
+from cse.columns import markdown_cell
 from cse.config.groups import PACKAGE_DIR
 from cse.config.keys import makes_again
 from cse.sources.catalogue import DATASETS
@@ -90,13 +91,13 @@ def model_card(record: Json, scores: Mapping[str, float], name: str, license: st
     )
     dev = any(key.startswith("dev/") for key in finite)
     text = BODY.format(
-        title=title,
+        title=markdown_cell(title),
         seed=record["seed"],
         step=record.get("best_step"),
         commit=record.get("git_commit"),
         command=shareable(record["command"]),
-        data=data_in_words(config),
-        rows="\n".join(f"| {key} | {value:.2f} |" for key, value in finite.items()),
+        data=markdown_cell(data_in_words(config)),
+        rows="\n".join(f"| {markdown_cell(key)} | {value:.2f} |" for key, value in finite.items()),
         notes="Scores that begin with `dev/` chose the step.\n" if dev else "",
         name=name,
         pooling=config["model"]["pooling"],

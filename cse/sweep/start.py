@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from cse.columns import in_columns
+from cse.columns import in_columns, printable
 from cse.record.status import DONE, FAILED, RUNNING
 from cse.sweep.jobs import Job
 from cse.sweep.process import DONE_BEFORE, INTERRUPTED, KILLED, NOT_RUN, Outcome
@@ -24,7 +24,8 @@ class Start:
         """Keep a job's outcome, and print it."""
         self.ended[outcome.job] = outcome
         text = outcome.detail if outcome.score is None else "{} {:.2f}".format(*outcome.score)
-        print(f"{time.strftime('%H:%M:%S')}  {outcome.state:11}  {outcome.job}  {text}".rstrip(), flush=True)
+        line = f"{time.strftime('%H:%M:%S')}  {outcome.state:11}  {outcome.job}  {text}"
+        print(printable(line).rstrip(), flush=True)
 
     @property
     def failure(self) -> Outcome | None:

@@ -1,5 +1,6 @@
 """What is refused leaves a run as it is: every byte of it, and the right to be resumed."""
 
+import csv
 import hashlib
 import json
 import os
@@ -232,3 +233,22 @@ def test_a_strangers_run_is_data(run, cse_train, senteval, tmp_path, monkeypatch
     assert not list(tmp_path.rglob("ran*"))
     assert "evil" not in sys.modules
     assert os.environ.get(groups.OWN, "") == ""
+
+
+def test_a_strangers_text_is_shown_and_obeyed_by_nothing(cse_train, tmp_path, monkeypatch, capfd):
+    hostile = "\x1b]0;x\x07=cmd|a\u202e"
+    (folder := tmp_path / f"=run{hostile}").mkdir()
+    config = {"trainer": {"lr": 1e-5}, "note": "=HYPERLINK(1)|b\nc", "objective": {"_target_": hostile}}
+    for name, state in (("one", "failed"), ("two", "done")):
+        (folder / name).mkdir()
+        settings = config | {"seed": 1, "note": config["note"] + name}
+        results = {"status": state, "error": f"boom {hostile}", "config": settings, "metrics": {"test/x|y/=z": 1.0}}
+        (folder / name / "results.json").write_text(json.dumps(results))
+    monkeypatch.chdir(tmp_path)
+    exit_code("cse-report", f"runs={folder}", "out=report")
+    assert cse_train([f"resume={folder}/none"]) == 2
+    told = "".join(capfd.readouterr())
+    assert "boom" in told
+    assert all(sign.isprintable() or sign == "\n" for sign in told)
+    rows = csv.reader((tmp_path / "report" / "runs.csv").read_text().splitlines())
+    assert not [cell for row in rows for cell in row if cell.startswith("=")]
