@@ -107,8 +107,9 @@ def test_nothing_of_hydras_record_is_read(run, tmp_path):
 ALIASES = "config: &a [x, x]\n" + "".join(f"{b}: &{b} [{9 * f'*{a}, '}]\n" for a, b in pairwise("abcdefghij"))
 
 
-@pytest.mark.parametrize("text", ["", "[1]", "config: [1]", "config: {", "config: {trainer: {lr: 1}, data: [1]}", "config: {seed: 1}",
-                                  "config: {trainer: [1]}", "\0", 100_000 * "[", 100_000 * "- ", ALIASES, "x" * 2**23])  # fmt: skip
+@pytest.mark.parametrize("text", ["", "[1]", "config: [1]", "config: {", "config: {seed: 1}",
+                                  "config: {trainer: {lr: 1}, data: [1]}", "config: {trainer: [1]}", "\0",
+                                  100_000 * "[", 100_000 * "- ", ALIASES, "x" * 2**23])  # fmt: skip
 def test_a_file_that_holds_no_settings_is_named(tmp_path, text):
     (tmp_path / "run.yaml").write_text(text)
     with pytest.raises(UserError, match=r"run\.yaml"):
