@@ -22,13 +22,13 @@ PACKAGES = (
 )
 
 LARGEST = 4 << 20
-"""Bytes of a file that `read_data` reads."""
+"""Bytes of a file that `read_text` reads."""
 
 LONGEST = 1000
 """Characters of a name in such a file."""
 
 LIBYAML = 8 << 10
-"""Bytes of YAML within which nothing nests so deeply that libyaml, which recurses in C, ends the process."""
+"""Characters of YAML within which nothing nests so deeply that libyaml, which recurses in C, ends the process."""
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 Plain = dict[str, JsonValue]
@@ -96,31 +96,36 @@ def read_finished(folder: Path, what: str = "run") -> Json:
 def checked(kind: TypeAdapter[Any], file: Path) -> Any:
     """What a small JSON or YAML file holds, of a kind. Raises OSError, or ValueError with the reason in a line."""
     try:
-        return kind.validate_python(read_data(file))
+        return kind.validate_python(parsed(read_text(file), file.suffix))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))[:200]
         raise ValueError(f"{place}: {first['msg']}" if place else first["msg"]) from error
 
 
-def read_data(path: Path) -> Any:
-    """What a small file of JSON or YAML (by its suffix) holds, which may be a stranger's: plain values.
-
-    Raises OSError, or ValueError with the reason in a line: it is a pipe, too large, nested too deeply, or no JSON; a
-    name stands twice in one mapping; it has NaN or infinity; something in YAML refers to something else in it.
-    """
+def read_text(path: Path) -> str:
+    """A small file, which may be a stranger's. Raises OSError, or ValueError: it is a pipe, too large, or no UTF-8."""
     if path.exists() and not path.is_file():
         raise ValueError("it is no plain file")
     with open(path, "rb") as file:
         content = file.read(LARGEST + 1)
     if len(content) > LARGEST:
         raise ValueError(f"it is larger than {LARGEST >> 20} MiB")
+    return content.decode()
+
+
+def parsed(text: str, suffix: str) -> Any:
+    """The plain values of JSON or, for ".yaml", YAML.
+
+    Raises ValueError with the reason in a line: it is nested too deeply, or no JSON; a name stands twice in a mapping;
+    it has NaN or infinity; something in YAML refers to something else in it.
+    """
     try:
-        if path.suffix == ".yaml":
-            value = yaml.load(content.decode(), _SmallLoader if len(content) <= LIBYAML else _Loader)
+        if suffix == ".yaml":
+            value = yaml.load(text, _SmallLoader if len(text) <= LIBYAML else _Loader)
         else:
-            value = json.loads(content.decode(), object_pairs_hook=_without_twins, parse_constant=_refuse_constant)
-        if b"\\ud" in content.lower():
+            value = json.loads(text, object_pairs_hook=_without_twins, parse_constant=_refuse_constant)
+        if "\\ud" in text.lower():
             json.dumps(value, ensure_ascii=False, default=str).encode()  # half of a surrogate pair is no text
         return value
     except RecursionError as error:

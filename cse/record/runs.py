@@ -5,8 +5,10 @@ Nothing here but files is read: results.json, .hydra/hydra.yaml (which YAML was 
 
 import logging
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,13 +17,16 @@ from pydantic import TypeAdapter
 from cse.dotted import Config, Json
 from cse.errors import UserError
 from cse.record.events import Event, metric_events
-from cse.record.results import Plain, checked, read_results
+from cse.record.results import Plain, checked, parsed, read_results, read_text
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 SETTINGS: TypeAdapter[Plain] = TypeAdapter(Plain)
 WORDS = TypeAdapter(tuple[str, ...])
+CHOSEN = TypeAdapter(dict[str, dict[str, str | None]])
+CHOICES = re.compile(r"^    choices:\n(?:      .*\n)+", re.MULTILINE)
+"""The part of hydra.yaml that is read: the same in most runs of a folder, and parsed once."""
 Where = Config
 """Dotted config keys (or groups) and the value, or list of values, that a run must have there."""
 
@@ -129,34 +134,41 @@ def read_run(folder: Path) -> Run:
     except (OSError, ValueError) as error:
         log.warning("%s: the run is left out (%s)", folder / "results.json", error)
         results = {"status": "broken"}
-    config = results.get("config") or _read(SETTINGS, folder / ".hydra" / "config.yaml", {})
+    config: Config = results.get("config") or _read(partial(checked, SETTINGS), folder / ".hydra" / "config.yaml", {})
     if results.get("seed") is not None:  # cse-eval has no seed of its own: that of the run which it scored
         config = {"seed": results["seed"], **config}
     return Run(
         folder=folder,
         status=results["status"],
         config=config,
-        choices={group: str(choice) for group, choice in _choices(folder, results, config).items()},
+        choices={group: str(choice) for group, choice in _choices(folder, results).items()},
         metrics={name: value for name, value in results.get("metrics", {}).items() if value is not None},
         results=results,
-        overrides=_read(WORDS, folder / ".hydra" / "overrides.yaml", ()),
+        overrides=_read(partial(checked, WORDS), folder / ".hydra" / "overrides.yaml", ()),
     )
 
 
-def _choices(folder: Path, results: Json, config: Config) -> Json:
+def _choices(folder: Path, results: Json) -> Json:
     """Which YAML was chosen in each group; of a run that does not say so itself, by Hydra's record."""
-    node: object = results.get("choices")
-    if node is None:
-        node = _read(SETTINGS, folder / ".hydra" / "hydra.yaml", {})
-        for part in ("hydra", "runtime", "choices"):
-            node = node.get(part) if isinstance(node, dict) else None
-    return node if isinstance(node, dict) else {}
+    if (own := results.get("choices")) is not None:
+        return own
+    return _read(_chosen, folder / ".hydra" / "hydra.yaml", {})
 
 
-def _read(kind: TypeAdapter[T], path: Path, empty: T) -> T:
+def _chosen(path: Path) -> Json:
+    block = CHOICES.search(read_text(path))
+    return _parsed_choices(block[0]) if block else {}
+
+
+@cache
+def _parsed_choices(block: str) -> Json:
+    return CHOSEN.validate_python(parsed(block, ".yaml"))["choices"]
+
+
+def _read(read: Callable[[Path], T], path: Path, empty: T) -> T:
     """What a file holds; `empty` where it does not exist and, with a warning, where it holds something else."""
     try:
-        return checked(kind, path)
+        return read(path)
     except FileNotFoundError:
         return empty
     except (OSError, ValueError) as error:

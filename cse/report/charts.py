@@ -6,6 +6,7 @@ Everything of a run that becomes a label is escaped: plotly reads a few HTML tag
 import math
 from collections.abc import Iterable, Sequence
 from html import escape
+from itertools import islice
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from cse.report.frame import brief
 
 COUNTERS = ("step", "time", "train/step", "train/epoch")
 POINTS = 400  # of a curve; a longer one is thinned
+RUNS = 100  # whose curves are drawn
 ALL_POINTS = 200_000  # of a page; where there are more curves, each has fewer
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b07d00", "#56b4e9", "#1c1e21", "#7f7f7f")  # Okabe and Ito
 HEIGHT, MARGIN = 420, {"t": 60, "r": 20}  # pixels
@@ -40,7 +42,9 @@ def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
         )
     if curves:
         metrics = dict.fromkeys([*first, *sorted(curves)])
-        charts["Curves"] = with_menu({metric: curve_lines(curves[metric]) for metric in metrics}, xaxis_title="step")
+        many = len(comparison.runs)
+        title = "Curves" if many <= RUNS else f"Curves of {RUNS} of {many:,} runs, those of the best settings"
+        charts[title] = with_menu({metric: curve_lines(curves[metric]) for metric in metrics}, xaxis_title="step")
     if others:
         pairs = {metric: [setting_points(comparison, metric, by)] for metric in others}
         charts[f"{by}, over another score"] = with_menu(pairs, yaxis_title=escape(by))
@@ -136,9 +140,13 @@ def parallel(comparison: Comparison, metrics: Sequence[str], by: str) -> go.Parc
 
 
 def curves_of(comparison: Comparison) -> pd.DataFrame:
-    """Everything that a run logged more than once, thinned: a row a point, its run, setting, metric, step and value."""
+    """Everything that a run logged more than once, thinned: a row a point, its run, setting, metric, step and value.
+
+    Of many runs, those of the best settings.
+    """
     parts = [pd.DataFrame(columns=["run", "setting", "metric", "step", "value"])]
-    for run, setting in zip(comparison.runs, comparison.setting, strict=True):
+    best_first = ((run, setting) for setting in comparison.scores.index for run in comparison.runs_of(setting))
+    for run, setting in islice(best_first, RUNS):
         events = pd.DataFrame(run.events())
         metrics = [name for name in events if name not in (*COUNTERS, "event")]
         if metrics:

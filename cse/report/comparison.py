@@ -14,7 +14,7 @@ from cse.config.spelling import typed
 from cse.eval.score import nature
 from cse.record.runs import Run
 from cse.record.status import DONE, STATES, Status, status_of
-from cse.report.frame import brief, differing, label, short_names
+from cse.report.frame import brief, differing, label, settings_frame, short_names
 from cse.report.notes import mixed, retrieved
 
 FEW = 8  # scores that are all shown where nobody says which
@@ -50,6 +50,8 @@ class Comparison:
     @cached_property
     def scores(self) -> pd.DataFrame:
         """A row for each setting, the best first: (metric, mean | std) over its runs that are done."""
+        if not self.metrics:
+            return pd.DataFrame(index=self.setting.unique())
         done = self.frame[self.metrics].astype(float).where(self.frame["state"] == DONE)
         if self.best_by is None:
             return pd.DataFrame(index=sorted(self.setting.unique()))
@@ -64,9 +66,17 @@ class Comparison:
             return None
         return int(self.scores.index[0])
 
+    @cached_property
+    def of_settings(self) -> dict[int, list[Run]]:
+        """The runs of each setting."""
+        found: dict[int, list[Run]] = {}
+        for run, number in zip(self.runs, self.setting, strict=True):
+            found.setdefault(number, []).append(run)
+        return found
+
     def runs_of(self, setting: int) -> list[Run]:
         """The runs of a setting."""
-        return [run for run, number in zip(self.runs, self.setting, strict=True) if number == setting]
+        return self.of_settings[setting]
 
     def label(self, setting: int) -> str:
         """The setting in words."""
@@ -118,10 +128,14 @@ class Comparison:
     @cached_property
     def notes(self) -> list[str]:
         """What a reader must know beside the numbers."""
-        numbers = self.setting.unique()
-        done = {self.label(one): [run for run in self.runs_of(one) if run.status == "done"] for one in numbers}
-        found = retrieved({label: runs[-1] for label, runs in done.items() if runs})
-        return found + [line for label, runs in done.items() for line in mixed(label, runs, self.seed, settings=True)]
+        done = [(self.label(one), [run for run in of if run.status == "done"]) for one, of in self.of_settings.items()]
+        found = retrieved({label: runs[-1] for label, runs in done if runs})
+        frame = settings_frame(self.runs)
+        frame = frame.loc[:, [key for key in frame if key != self.seed and frame[key].nunique() > 1]]
+        varies = frame.groupby(self.setting.to_numpy(), sort=False).nunique().gt(1).any(axis=1)
+        for (name, runs), differ in zip(done, varies, strict=True):
+            found += mixed(name, runs, self.seed, settings=bool(differ))
+        return found
 
     def name(self, run: Run) -> str:
         """A run's folder below those that were looked in."""

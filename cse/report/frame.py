@@ -1,5 +1,6 @@
 """Runs as one pandas table, a row a run and a column a dotted key, and which of the keys tell them apart."""
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 
 import pandas as pd
@@ -8,19 +9,29 @@ from cse.config.keys import is_science, key_of
 from cse.dotted import flattened
 from cse.record.runs import Run, plain
 
+NOTHING = repr(None)
+"""A cell of a run that has no such key."""
+
 
 def settings_frame(runs: Sequence[Run]) -> pd.DataFrame:
     """A row a run, in their order, and a column for every dotted key and group that any of them has.
 
     A cell is text that is the same for values that are the same (32 and "32", but not 1 and true).
     """
-    keys = dict.fromkeys(key for run in runs for key in (*flattened(run.config), *run.choices))
-    return pd.DataFrame({key: [repr(plain(run.get(key))) for run in runs] for key in keys})
+    columns: dict[str, list[str]] = {}
+    for place, run in enumerate(runs):
+        for key in (*flattened(run.config), *run.choices):
+            column = columns.setdefault(key, [NOTHING] * len(runs))
+            column[place] = sys.intern(repr(plain(run.get(key))))  # of many runs most values are the same
+    return pd.DataFrame(columns, index=range(len(runs)))
 
 
-def varying(runs: Sequence[Run], seed: str) -> list[str]:
-    """The keys in which the runs differ, but for the seed; a group that differs stands for all of its values."""
-    frame = settings_frame(runs)
+def varying(runs: Sequence[Run], seed: str, frame: pd.DataFrame | None = None) -> list[str]:
+    """The keys in which the runs differ, but for the seed; a group that differs stands for all of its values.
+
+    frame: that of `settings_frame`, where it is known.
+    """
+    frame = settings_frame(runs) if frame is None else frame
     keys = [key for key in frame if frame[key].nunique() > 1 and key != seed]
     groups = tuple(f"{key}." for key in keys if any(key in run.choices for run in runs))
     return [key for key in keys if not key.startswith(groups)]
@@ -34,7 +45,8 @@ def differing(runs: Sequence[Run], seed: str) -> list[str]:
     """
     typed = [key for key in typed_keys(runs) if is_setting(key, seed)]
     frame = settings_frame(runs)
-    frame = frame.reindex(columns=list(dict.fromkeys([*frame, *typed, seed])), fill_value=repr(None))
+    varied = varying(runs, seed, frame)
+    frame = frame.reindex(columns=list(dict.fromkeys([*frame, *typed, seed])), fill_value=NOTHING)
     typed = [key for key in typed if frame[key].nunique() > 1]
     cases = [key for key in typed if key == "case"]  # a sweep's case is the name of several settings at once
 
@@ -43,7 +55,7 @@ def differing(runs: Sequence[Run], seed: str) -> list[str]:
         return bool(cases) and follows(frame, known, key)
 
     chosen = cases + [key for key in typed if key not in cases and not is_named_by_case(key)]
-    for key in varying(runs, seed):
+    for key in varied:
         if is_setting(key, seed) and key not in chosen and not follows(frame, [*chosen, seed], key):
             chosen.append(key)
     return chosen

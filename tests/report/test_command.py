@@ -172,3 +172,11 @@ def test_runs_of_laptop_size_are_held_to_the_grid_of_that_size(leave, tmp_path):
     assert compared.scale_of(runs) == "laptop"
     leave("whole", {"trainer.max_steps": None}, choices={"scale": "paper"})
     assert compared.scale_of(read_runs([tmp_path / "runs"])) == compared.scale_of([]) == "paper"
+
+
+@pytest.mark.parametrize("status", ["done", "failed"])
+def test_runs_without_a_score_are_reported(leave, tmp_path, capsys, status):
+    for lr in (1e-5, 1e-4):
+        leave(f"lr={lr}", {"trainer.lr": lr}, status=status)
+    assert exit_code("cse-report", f"runs={tmp_path / 'runs'}", f"out={tmp_path / 'out'}") == 0
+    assert f"2 {status}" in capsys.readouterr().out

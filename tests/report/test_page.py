@@ -30,7 +30,7 @@ def page(leave, tmp_path):
                 events = [{"train/loss": 1 / (step + 1), "dev/x/average": score - 5 + step} for step in range(6)]
                 config = {"trainer.lr": lr, "model.name": model, "seed": seed}
                 status = {11: "failed", 12: "running"}.get(number, "done")
-                metrics = {"dev/x/average": score, "test/x/average": score - 3, "test/y/loss": float("nan")}
+                metrics = {"dev/x/average": score, "test/x/average": score - 3, "test/y/loss": None}
                 folder = leave(f"{number}", config, metrics if status == "done" else {}, status=status, events=events)
                 (folder / ".hydra" / "overrides.yaml").write_text(
                     yaml.safe_dump([f"trainer.lr={lr}", f"model.name={model}", f"seed={seed}", f"note={EVIL}"])
