@@ -1,8 +1,8 @@
 """Every paper's claims and every run, in three files that grow: python -m benchmarks.claims FOLDER [--only PAPER/TABLE]
 
 FOLDER holds PAPER/TABLE folders of runs: runs/laptop, where cse-train sweep=PAPER/TABLE scale=laptop puts them. Their
-tables are judged anew; what other tables gave before, and what these runs cannot judge, stays as it is, so that runs
-need not be kept.
+tables are judged anew, each from the runs that are there now and all its claims at once; what other tables gave before
+stays as it is, so that runs need not be kept.
 
     claims.csv      a line for each claim of each table that was carried out, dated, with the commit that judged it
     all_runs.csv    a line for each run behind them: settings, scores, commit, training texts in evaluation sets
@@ -138,21 +138,6 @@ def kept(rows: list[Row], fresh: Callable[[Row], bool], new: list[Row], order: C
     return sorted([*(row for row in rows if not fresh(row)), *new], key=order)  # type: ignore[arg-type, return-value]
 
 
-def judged(rows: list[Row], before: list[Row]) -> list[Row]:
-    """The claims' lines; where these runs could not judge one, or with one run a side and earlier ones with seeds, the
-    line that the earlier runs gave it."""
-    earlier = {(row["paper"], row["table"], row["claim"]): row for row in before}
-    told = [(row, earlier.get((row["paper"], row["table"], row["claim"]), row)) for row in rows]
-    return [old if _strength(old) > _strength(row) else row for row, old in told]
-
-
-def _strength(row: Row) -> int:
-    """Of what a verdict rests on: nothing, one run a side, seeds."""
-    if row.get("verdict", "NOT RUN") == "NOT RUN":
-        return 0
-    return 1 if row["n"].startswith("1 and 1") else 2
-
-
 def page(claims: list[Row], runs: list[Row], names: list[str]) -> str:
     """CLAIMS.md."""
     tables = dict.fromkeys(f"{row['paper']}/{row['table']}" for row in claims)
@@ -176,11 +161,10 @@ def main(folder: Path, only: Sequence[str] = (), score: str = "dev/demo/average"
         made = {name: report(name, folder, score, Path(pictures)) for name in only or names}
     found = {name: one for name, one in made.items() if one is not None and one.runs}
     runs = {str(run.folder.relative_to(folder)): run_row(run, folder) for one in found.values() for run in one.runs}
-    before = read(HERE / "claims.csv")
     claims = kept(
-        before,
+        read(HERE / "claims.csv"),
         lambda row: f"{row['paper']}/{row['table']}" in found,
-        judged([row for name, one in found.items() for row in claim_rows(name, one)], before),
+        [row for name, one in found.items() for row in claim_rows(name, one)],
         lambda row: names.index(f"{row['paper']}/{row['table']}"),
     )
     every = kept(

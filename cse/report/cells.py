@@ -66,6 +66,11 @@ class Cell:
         """Mean, deviation and number of `values`; None without any."""
         return summary(self.values.values()) if self.values else None
 
+    @property
+    def only_scored(self) -> bool:
+        """Whether its encoder was not trained here, and so has no seeds."""
+        return list(self.values) == ["None"]
+
     def fill(self, seeds: dict[str, list[Run]], value_of: Callable[[list[Run]], float]) -> None:
         """Give the cell its runs. value_of: what one seed's runs make."""
         self.seeds, self.values = seeds, {seed: value_of(runs) for seed, runs in seeds.items()}
@@ -171,26 +176,28 @@ def compare_with_baseline(cell: Cell, base: Cell, confidence: float) -> None:
 
 
 def compare(left: Cell, right: Cell, confidence: float, shift: float = 0.0) -> Comparison:
-    """Left minus right over seeds and, where the runs kept them, over test items; p is the larger of the two."""
-    over_seeds = compare_seeds(left.values, right.values, confidence, shift)
+    """Left minus right over seeds and, beside it, over test items, where the runs kept them.
+
+    p is that over seeds. Of two encoders that are only scored, which have no seeds, it is that over items.
+    """
+    found = compare_seeds(left.values, right.values, confidence, shift)
     over_items = _item_difference(left, right)
     if over_items is None:
-        return over_seeds
+        return found
     test, p = f"bootstrap over {over_items.items:,} items", over_items.p(shift)
-    if not math.isnan(over_seeds.p):
-        test, p = f"{over_seeds.test}; {test}", max(p, over_seeds.p)
-    return replace(over_seeds, over_items=over_items.interval(confidence), test=test, p=p)
+    scored = left.only_scored and right.only_scored
+    return replace(
+        found,
+        over_items=over_items.interval(confidence),
+        p_items=p,
+        test=test if scored else f"{found.test}; beside it {test}",
+        p=p if scored else found.p,
+    )
 
 
 def _item_difference(left: Cell, right: Cell) -> Resampled | None:
-    """Of means over the seeds that both sides have, if these are two or more, else over all; None where items were not
-    kept."""
+    """Of means over seeds; None where items were not kept."""
     if not left.aggregate == right.aggregate == "mean":
         return None
-    shared = left.seeds.keys() & right.seeds.keys()
-    chosen = shared if len(shared) > 1 else left.seeds.keys() | right.seeds.keys()
-    a, b = (
-        resampling.of_seeds([runs for seed, runs in cell.seeds.items() if seed in chosen], cell.metric)
-        for cell in (left, right)
-    )
+    a, b = (resampling.of_seeds(list(cell.seeds.values()), cell.metric) for cell in (left, right))
     return a - b if a and b else None

@@ -16,13 +16,21 @@ of its words) and one form:
 Runs by their config are compared over the settings that both places were run with: the values of the sweep's axes that
 the claim does not name. What was tried on one side alone does not speak for it.
 
+    control: SAYS       of `alike`: another claim of the same report, `more`, `less` or a trend, that has to HOLD first
+    quantity: TEXT      what the paper measured, where no score of ours is that: such a claim is never judged
+
+A claim is judged (`cse.report.verdicts`) only on its own score, by runs of the paper's setting, with three seeds or
+more of each trained side: Welch's test, chosen beforehand. Against an encoder that is only scored, which has no seeds,
+it is a one-sample t test; of two such encoders a bootstrap over their test items, which is otherwise an interval beside
+that of the seeds and decides nothing. `alike` is two one-sided tests against `within`, and needs its control. A trend
+is a rank correlation, permuted within seeds, of three or more of them; it is judged if the least p that its points can
+reach is below the level. Everything else is NOT JUDGED, with the reason.
+
 A claim of several parts (every row, every value) holds if each part does: its p is the largest of theirs. It is
-contradicted by its worst part, whose p is multiplied by their number. p is two-sided: over seeds that both sides share
-a paired t test, else Welch's, against an encoder that has no seed (it is only scored) a one-sample t test. Where runs
-kept their test items, a paired bootstrap over these has to say the same: p is the larger of the two, and with one run a
-side that of the items alone, which judges those two runs and not how they were trained. Holm's correction is over all
-claims of the table. HOLDS and CONTRADICTED need p below 1 - confidence; NOT SEEN is the rest:
-the runs cannot tell. "HOLDS (1 of 3 parts)": the other two could not be judged, and `missing` says what they lack.
+contradicted by its worst part, whose p is multiplied by their number. Each part is told with its own verdict: that of a
+claim that holds, else by Holm's p within the claim times the number of claims. p is two-sided, but for `alike` that
+holds; Holm's correction is over all judged claims of the table at once. HOLDS and CONTRADICTED need p below
+1 - confidence; NOT SEEN is the rest: the runs cannot tell. "HOLDS (1 of 3 parts)": the other two could not be judged.
 The printed numbers are held to the same claim, by their means alone.
 """
 
@@ -49,7 +57,8 @@ class Place(TypedDict, total=False):
 
 
 class Claim(BaseModel):
-    """One statement. left, right: places (right of a trend: a config key's name, or a column); within: of `alike`."""
+    """One statement. left, right: places (right of a trend: a config key's name, or a column); within, control: of
+    `alike`."""
 
     model_config = CLOSED
 
@@ -60,6 +69,8 @@ class Claim(BaseModel):
     right: Place | str
     within: float = 0.0
     at: str | None = None
+    control: str = ""
+    quantity: str = ""
 
     @model_validator(mode="before")
     @classmethod
@@ -74,6 +85,8 @@ class Claim(BaseModel):
         form = forms[0]
         if (form == "alike") != ("within" in entry):
             raise ValueError("`within` belongs to `alike`, and `alike` needs it")
+        if form != "alike" and "control" in entry:
+            raise ValueError("`control` belongs to `alike`")
         rest = {key: value for key, value in entry.items() if key not in (form, FORMS[form])}
         return {**rest, "form": form, "left": entry[form], "right": entry[FORMS[form]]}
 

@@ -72,6 +72,7 @@ def sweep_page(report: Report) -> str:
             subtitle=report.subtitle,
             tables=[(table, layout.text_table(table), layout.remarks(table)) for table in report.tables],
             claims=findings.text_table(report.findings) if report.findings else None,
+            headline=findings.headline(report.findings),
             pictures=[(one, encoded(one.path)) for one in report.pictures],
             runs=provenance(report.runs),
         )

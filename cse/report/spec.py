@@ -124,6 +124,12 @@ def parse(raw: Config, published: Published | None, where: str, tolerance: float
         wrong = error.errors()[0]
         place = ".".join(str(part) for part in ("report", *wrong["loc"]))
         raise UserError(f"{where}: {place}: {wrong['msg']}") from None
+    controls = [claim.says for claim in spec.claims if claim.form != "alike"]
+    for number, claim in enumerate(spec.claims):
+        if claim.control and claim.control not in controls:
+            raise UserError(
+                f"{where}: report.claims.{number}.control: {claim.control!r} is no claim that can hold first"
+            )
     for key, found, known in _names_in(spec, cells, columns):
         if unknown := [name for name in found if name not in known]:
             raise UserError(f"{where}: report.{key}: {unknown[0]!r} is not one of {', '.join(known)}")
@@ -177,6 +183,19 @@ def _names(metric: Metric | None) -> list[str]:
     return [metric] if metric else []
 
 
+def quantity(claim: Claim, spec: Spec) -> str:
+    """What a claim is about: the scores that its places name, or what it says that the paper measured."""
+    if claim.quantity:
+        return claim.quantity
+    if "where" in claim.left:
+        return claim.left["metric"]
+    rows = names(claim.left.get("row")) or list(spec.rows)
+    columns = names(claim.left.get("column")) or list(spec.columns)
+    found = [spec.columns[column].config or metric_of(spec, row, column) for row in rows for column in columns]
+    scores = list(dict.fromkeys(name for one in found for name in _names(one)))
+    return ", ".join(scores[:2]) + (f" and {len(scores) - 2} more" if len(scores) > 2 else "")
+
+
 def is_geometry(metric: Metric | None) -> bool:
     """Whether a metric tells how embeddings lie and not how good they are: no other score can stand for it."""
     return isinstance(metric, str) and nature(metric).kind == "geometry"
@@ -192,6 +211,6 @@ def scored_by(spec: Spec, score: str) -> Spec:
     }
     columns = {name: line for name, line in replaced.items() if line.where} or dict(list(replaced.items())[-1:])
     rows = {name: line.model_copy(update={"metric": None}) for name, line in spec.rows.items()}
-    claims = [claim.scored_by(score) for claim in spec.claims]
+    claims = [claim.scored_by(score).model_copy(update={"quantity": quantity(claim, spec)}) for claim in spec.claims]
     update = {"rows": rows, "columns": columns, "metric": score, "claims": claims, "stands_in": score}
     return spec.model_copy(update=update)

@@ -8,10 +8,11 @@ values seen).
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count, permutations
 from typing import Literal
 
 import numpy as np
-from scipy import stats
+from scipy import optimize, stats
 
 Interval = tuple[float, float]
 
@@ -30,7 +31,8 @@ class Value:
 class Comparison:
     """A difference or a rank correlation: its size, its interval (None: one run a side), what of, how tested, p.
 
-    over_items: the interval over test items, where the runs kept them. Without an effect: nothing was compared.
+    over_items, p_items: the interval over test items, where the runs kept them, and its p. least: of a trend, the
+    smallest p that its points could reach. Without an effect: nothing was compared.
     """
 
     effect: float | None = None
@@ -39,6 +41,8 @@ class Comparison:
     test: str = ""
     p: float = math.nan
     over_items: Interval | None = None
+    p_items: float = math.nan
+    least: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -98,43 +102,78 @@ def compare_seeds(
 ) -> Comparison:
     """Mean of `ours` minus that of `theirs`, each by seed, tested two-sided against a difference of `shift`.
 
-    Paired over the seeds that both have, if these are two or more; else Welch's test; against one value without a seed
-    ("None": an encoder that is only scored) a one-sample test. One run a side, or values that do not vary: no test.
+    Welch's test, whichever seeds they are: a seed says the same to two methods by its number alone, and pairing would
+    halve the degrees of freedom. Against one value without a seed ("None": an encoder that is only scored) a one-sample
+    test. One run a side, or values that do not vary: no test.
     """
-    shared = [seed for seed in ours if seed in theirs]
     a, b = np.array(list(ours.values())), np.array(list(theirs.values()))
-    if len(shared) > 1:
-        differences = np.array([ours[seed] - theirs[seed] for seed in shared])
-        n, test = f"{len(shared)} seeds", "paired t"
-    elif ["None"] in (list(ours), list(theirs)) and max(len(a), len(b)) > 1:
+    if ["None"] in (list(ours), list(theirs)) and max(len(a), len(b)) > 1:
         differences = a - b
-        n, test = f"{len(differences)} seeds against one score", "one-sample t"
-    else:
-        effect, n = float(a.mean() - b.mean()), f"{len(a)} and {len(b)}"
-        if min(len(a), len(b)) < 2 or not (np.ptp(a) or np.ptp(b)):
-            return Comparison(effect, None, n, "none: too few seeds")
-        interval = stats.ttest_ind(a, b, equal_var=False).confidence_interval(confidence)
-        p = float(stats.ttest_ind(a - shift, b, equal_var=False).pvalue)
-        return Comparison(effect, (float(interval.low), float(interval.high)), f"{n} seeds", "Welch", p)
-    effect = float(differences.mean())
-    if not np.ptp(differences):
-        return Comparison(effect, None, n, test)
-    p = float(stats.ttest_1samp(differences, shift).pvalue)
-    return Comparison(effect, t_interval(differences.tolist(), confidence), n, test, p)
+        effect, n = float(differences.mean()), f"{len(differences)} seeds against one score"
+        if not np.ptp(differences):
+            return Comparison(effect, None, n, "none: the scores do not vary")
+        p = float(stats.ttest_1samp(differences, shift).pvalue)
+        return Comparison(effect, t_interval(differences.tolist(), confidence), n, "one-sample t", p)
+    effect, n = float(a.mean() - b.mean()), f"{len(a)} and {len(b)}"
+    if min(len(a), len(b)) < 2:
+        return Comparison(effect, None, n, "none: too few seeds")
+    if not (np.ptp(a) or np.ptp(b)):
+        return Comparison(effect, None, f"{n} seeds", "none: the scores do not vary")
+    welch = stats.ttest_ind(a, b, equal_var=False)
+    interval = welch.confidence_interval(confidence)
+    p = float((stats.ttest_ind(a - shift, b, equal_var=False) if shift else welch).pvalue)
+    return Comparison(effect, (float(interval.low), float(interval.high)), f"{n} seeds", "Welch", p)
 
 
-def rank_correlation(points: Sequence[tuple[float, float]], confidence: float) -> Comparison:
-    """Spearman's, tested by permutations: all of up to seven points, else 9,999 (the t approximation gives three points
-    in order a p of 0, though one order in six is theirs). From five points on with the interval of Pearson's of the
-    ranks (Fisher's z)."""
-    x, y = (stats.rankdata(axis) for axis in zip(*points, strict=True))
-    n = f"{len(points)} points"
-    if len(points) < 3 or not np.ptp(x) or not np.ptp(y):
+Points = Sequence[tuple[float, float]]
+ORDERS = 2_000_000  # so many are all counted, else PERMUTATIONS of them
+PERMUTATIONS = 9_999
+
+
+def rank_correlation(seeds: Sequence[Points], confidence: float) -> Comparison:
+    """Spearman's of the points (x, y) of each seed, pooled: ranks, and their means, are each seed's own.
+
+    Tested by permutations within seeds: all orders, where these are few, else 9,999. (The t approximation gives three
+    points in order a p of 0, though one order in six is theirs.) From two degrees of freedom on with an interval
+    (Fisher's z).
+    """
+    ranked = [[stats.rankdata(axis) - (len(of) + 1) / 2 for axis in zip(*of, strict=True)] for of in seeds if of]
+    number = sum(map(len, seeds))
+    n = f"{number} points" + (f" of {len(seeds)} seeds" if len(seeds) > 1 else "")
+    spread = math.sqrt(sum(x @ x for x, _ in ranked) * sum(y @ y for _, y in ranked))
+    if number < 3 or not spread:
         return Comparison(0.0, None, n, "none: too few points")
-    correlation = stats.pearsonr(x, y, method=stats.PermutationMethod(rng=np.random.default_rng(0)))
-    interval = correlation.confidence_interval(confidence) if len(points) > 4 else None
-    bounds = (float(interval.low), float(interval.high)) if interval else None
-    return Comparison(float(correlation.statistic), bounds, n, "Spearman", float(correlation.pvalue))
+    observed = sum(x @ y for x, y in ranked)
+    effect, freedom = float(observed / spread), number - len(ranked) - 2
+    bounds = None
+    if freedom > 1:
+        reach = stats.norm.ppf((1 + confidence) / 2) / math.sqrt(freedom)
+        z = math.atanh(max(-1 + 1e-12, min(1 - 1e-12, effect)))
+        bounds = math.tanh(z - reach), math.tanh(z + reach)
+    permuted = _permuted(ranked)
+    p = 2 * min(float(np.mean(permuted >= observed - 1e-9)), float(np.mean(permuted <= observed + 1e-9)))
+    least = 2 / min(_orders([x for x, _ in ranked]), len(permuted))
+    return Comparison(effect, bounds, n, f"Spearman within seeds, least p {least:.2g}", min(1.0, p), least=least)
+
+
+def _orders(xs: Sequence[np.ndarray]) -> int:
+    """How many orders of the seeds' values tell apart: equal x exchange nothing."""
+    ties = [np.unique(x, return_counts=True)[1] for x in xs]
+    return math.prod(
+        math.factorial(len(x)) // math.prod(map(math.factorial, of)) for x, of in zip(xs, ties, strict=True)
+    )
+
+
+def _permuted(ranked: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
+    """What the sum of products over seeds is under orders of y within each; the observed one is among them."""
+    if math.prod(math.factorial(min(len(x), 12)) for x, _ in ranked) <= ORDERS:
+        total = np.zeros(1)
+        for x, y in ranked:
+            total = np.add.outer(total, np.array(list(permutations(y))) @ x).ravel()
+        return total
+    rng = np.random.default_rng(0)
+    drawn = sum(rng.permuted(np.tile(y, (PERMUTATIONS, 1)), axis=1) @ x for x, y in ranked)
+    return np.append(drawn, sum(x @ y for x, y in ranked))
 
 
 NOTHING = Comparison()
@@ -148,3 +187,20 @@ def holm(p_values: Sequence[float]) -> list[float]:
         least = max(least, min(1.0, p * (len(tested) - rank)))
         corrected[place] = least
     return corrected
+
+
+def power(difference: float, sd: float, seeds: int, level: float = 0.05) -> float:
+    """How often a two-sided t test of so many seeds a side sees a difference, and its sign (noncentral t)."""
+    freedom, shift = 2 * seeds - 2, difference / (sd * math.sqrt(2 / seeds))
+    return float(stats.nct.sf(stats.t.ppf(1 - level / 2, freedom), freedom, shift))
+
+
+def smallest_difference(sd: float, seeds: int, level: float = 0.05) -> float:
+    """The difference that so many seeds a side see with 80% power."""
+    error = sd * math.sqrt(2 / seeds)
+    return error * float(optimize.brentq(lambda size: power(size * error, sd, seeds, level) - 0.8, 1e-3, 30))
+
+
+def seeds_for(difference: float, sd: float, level: float = 0.05) -> int:
+    """The seeds a side that see a difference with 80% power; at least 2."""
+    return next(seeds for seeds in count(2) if power(difference, sd, seeds, level) >= 0.8)

@@ -12,7 +12,7 @@ from cse.report.comparison import Comparison
 from cse.report.findings import Finding
 from cse.report.layout import remarks, text_table
 from cse.report.table import Table
-from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_RUN, NOT_SEEN, OTHER_SETTING, PUBLISHED_ONLY
+from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_RUN, NOT_SEEN, OTHER_SETTING, PUBLISHED_ONLY
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,6 +27,7 @@ COLOURS = {
     CONTRADICTED: "red",
     "ONE SEED": "bright_black",
     NOT_RUN: "bright_black",
+    NOT_JUDGED: "magenta",
     PUBLISHED_ONLY: "bright_black",
     "running": "yellow",
     "failed": "red",
@@ -83,6 +84,8 @@ def show_claims(results: list[Finding], console: "Console") -> None:
     """The claims on a rich console, a short line each and its numbers below."""
     from rich.text import Text
 
+    if results:
+        console.print(Text(findings.headline(results), style="bold"))
     for finding in results:
         facts = findings.facts(finding)
         verdict = Text(f"{finding.verdict_text:12}", style=COLOURS.get(finding.verdict, ""))

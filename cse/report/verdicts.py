@@ -9,17 +9,17 @@ A cell, our mean against the printed number:
     NOT RUN, PUBLISHED ONLY     there is nothing of ours; another group's model, which is not run here
 
 A claim, its corrected p against 1 - confidence: HOLDS, CONTRADICTED (the other way round), NOT SEEN (the runs cannot
-tell), NOT RUN.
+tell); NOT JUDGED, with the reason in words, where they are no test of it (`why_not`); NOT RUN.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from cse.eval.score import nature
-from cse.record.runs import same
+from cse.record.runs import Run, same
 from cse.report.cells import Cell, compare
 from cse.report.claims import Claim
 from cse.report.spec import Spec, metric_of
@@ -27,7 +27,10 @@ from cse.report.statistics import Comparison, Value, holm, pooled_sd, reach_of_n
 
 PASS, WITHIN_NOISE, DIFFERS, ONE_SEED = "PASS", "WITHIN SEED NOISE", "DIFFERS", "ONE SEED"
 NOT_RUN, PUBLISHED_ONLY, OTHER_SETTING = "NOT RUN", "PUBLISHED ONLY", "OTHER SETTING"
-HOLDS, NOT_SEEN, CONTRADICTED = "HOLDS", "NOT SEEN", "CONTRADICTED"
+HOLDS, NOT_SEEN, CONTRADICTED, NOT_JUDGED = "HOLDS", "NOT SEEN", "CONTRADICTED", "NOT JUDGED"
+
+SEEDS = 3  # of each trained arm of a claim that is judged
+MANY = 4  # more than so many rows, scores or settings are only counted
 
 
 def of_cell(cell: Cell, spec: Spec, seed_sd: float | None, confidence: float) -> str:
@@ -37,7 +40,7 @@ def of_cell(cell: Cell, spec: Spec, seed_sd: float | None, confidence: float) ->
         return NOT_RUN
     if cell.published is None:
         return ""
-    if spec.stands_in or any(run.departures or not run.matches(spec.setting) for run in cell.runs):
+    if spec.stands_in or other_setting(cell.runs, spec):
         return OTHER_SETTING
     if column.config:
         return PASS if same(ours.mean, cell.published.mean) else DIFFERS
@@ -80,14 +83,63 @@ def mark_ties(cells: Sequence[Cell], confidence: float) -> None:
     best = min(cells, key=lambda cell: sign * float(np.mean(list(cell.values.values()))))
     best.tied = True
     order = [cell for cell in cells if cell is not best]
-    for cell, p in zip(order, holm([compare(best, cell, confidence).p for cell in order]), strict=True):
+    for cell, p in zip(order, holm([_p_apart(compare(best, cell, confidence)) for cell in order]), strict=True):
         cell.tied = math.isnan(p) or p >= 1 - confidence
 
 
-def of_part(claim: Claim, left: Cell, right: Cell, confidence: float) -> tuple[str, Comparison]:
-    """Which way one part of a comparison points, HOLDS or CONTRADICTED, and how surely.
+def _p_apart(found: Comparison) -> float:
+    """The larger p of that over seeds and that over items; of one run a side that over items, of these two runs."""
+    return found.p_items if math.isnan(found.p) else max(found.p, 0.0 if math.isnan(found.p_items) else found.p_items)
 
-    `alike` is two one-sided tests (Schuirmann): above -within, and below within.
+
+def other_setting(runs: Iterable[Run], spec: Spec) -> list[str]:
+    """What of the runs' settings is not the paper's, nor their sweep's."""
+    found: dict[str, None] = {}
+    for run in runs:
+        found |= dict.fromkeys(run.departures)
+        found |= {f"{key}={run.get(key)}": None for key, value in spec.setting.items() if not same(run.get(key), value)}
+    return list(found)
+
+
+def why_not(claim: Claim, sides: Sequence[Cell], spec: Spec) -> str:
+    """Why these runs are no test of a claim, in words; "" where they are one."""
+    if claim.quantity:
+        instead = spec.stands_in or next((str(cell.metric) for cell in sides if cell.metric), "ours")
+        return f"the paper measured {claim.quantity}, and {instead} is another score"
+    if claim.form == "alike" and not claim.control:
+        return "the claim names no positive control, without which being alike may mean that nothing was learnt"
+    if others := other_setting([run for cell in sides for run in cell.runs], spec):
+        return f"another setting than the paper's: {listed(others)}"
+    return _few_seeds(sides)
+
+
+def _few_seeds(sides: Sequence[Cell]) -> str:
+    seeds = [len(cell.values) for cell in sides if not cell.only_scored]
+    if not seeds or min(seeds) >= SEEDS:
+        return ""
+    return f"{' and '.join(map(str, seeds))} seeds, where each trained side needs {SEEDS}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """The first few of them, and how many more there are."""
+    return ", ".join(words[:MANY]) + (f", {len(words) - MANY} more" if len(words) > MANY else "")
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a comparison. verdict: which way it points, HOLDS or CONTRADICTED, until its p is known; found.p: NaN
+    where it is NOT JUDGED, and why: the reason."""
+
+    name: str
+    verdict: str
+    found: Comparison
+    why: str = ""
+
+
+def of_part(name: str, claim: Claim, left: Cell, right: Cell, spec: Spec, confidence: float) -> Part:
+    """Which way one part of a comparison points, and how surely.
+
+    `alike` is two one-sided tests (Schuirmann): above -within, and below within; against it, the nearer one, two-sided.
     """
     if claim.form == "less":
         left, right = right, left
@@ -95,9 +147,14 @@ def of_part(claim: Claim, left: Cell, right: Cell, confidence: float) -> tuple[s
     assert found.effect is not None
     holds = is_as_claimed(claim, found.effect)
     if claim.form == "alike":
-        above, below = (compare(left, right, confidence, shift).p / 2 for shift in (-claim.within, claim.within))
-        found = replace(found, p=max(above, below) if holds else below if found.effect > 0 else above)
-    return HOLDS if holds else CONTRADICTED, found
+        above, below = (compare(left, right, confidence, shift).p for shift in (-claim.within, claim.within))
+        found = replace(found, p=max(above, below) / 2 if holds else below if found.effect > 0 else above)
+    why = why_not(claim, [left, right], spec)
+    if not why and math.isnan(found.p):
+        why = found.test if found.test.startswith("none: ") else "encoders that are only scored need their test items"
+    if why:
+        return Part(name, NOT_JUDGED, replace(found, p=math.nan), why)
+    return Part(name, HOLDS if holds else CONTRADICTED, found)
 
 
 def is_as_claimed(claim: Claim, difference: float) -> bool:
@@ -105,13 +162,25 @@ def is_as_claimed(claim: Claim, difference: float) -> bool:
     return abs(difference) <= claim.within if claim.form == "alike" else difference > 1e-9
 
 
-def decisive(parts: Sequence[tuple[str, Comparison]]) -> int:
-    """The place of the part that decides: of those against the claim the surest, else the least sure."""
-    p = [1.0 if math.isnan(found.p) else found.p for _, found in parts]
-    against = [place for place, (verdict, _) in enumerate(parts) if verdict == CONTRADICTED]
-    return min(against, key=p.__getitem__) if against else max(range(len(parts)), key=p.__getitem__)
+def decisive(parts: Sequence[Part]) -> Part:
+    """The part that decides: of those against the claim the surest, else the least sure; of parts that are not judged
+    the first."""
+    against = [part for part in parts if part.verdict == CONTRADICTED]
+    return min(against, key=lambda part: part.found.p) if against else max(parts, key=lambda part: part.found.p)
 
 
 def corrected(found: Comparison, parts: int) -> Comparison:
     """Bonferroni's, of the part that speaks against a claim of so many."""
-    return replace(found, p=float(np.minimum(1.0, found.p * parts)))  # NaN stays
+    return replace(found, p=min(1.0, found.p * parts))
+
+
+def of_parts(parts: Sequence[Part], claim_holds: bool, claims: int, confidence: float) -> list[Part]:
+    """The verdict of each part of a claim: as claimed if the claim holds, else by its own p.
+
+    That is Holm's within the claim, times the number of the table's claims.
+    """
+    p_values = [min(1.0, p * claims) for p in holm([part.found.p for part in parts])]  # NaN stays: NOT JUDGED
+    return [
+        part if part.why or claim_holds or p < 1 - confidence else replace(part, verdict=NOT_SEEN)
+        for part, p in zip(parts, p_values, strict=True)
+    ]

@@ -12,7 +12,7 @@ from cse.report import resampling
 from cse.report.claims import FORMS, Claim
 from cse.report.findings import judged
 from cse.report.spec import parse
-from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_SEEN
+from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_SEEN
 from cse.types import Evaluator
 
 METRIC = "test/sts/average"
@@ -104,11 +104,12 @@ class Given(Evaluator):
 
 @pytest.fixture
 def scored(leave):
-    """scored(name, noise, seed): a run that kept its items."""
+    """scored(name, noise, seed): a run that kept its items; without a seed one that only scored, of its own draw."""
 
-    def make(name, noise, seed):
-        given = Given(noise, 10 * seed + len(name))
-        folder = leave(name, {"case": name.partition("-")[0], "seed": seed}, {METRIC: given.average()})
+    def make(name, noise, seed, draw=0):
+        given = Given(noise, 10 * (seed or draw) + len(name))
+        config = {"case": name.partition("-")[0]} | ({} if seed is None else {"seed": seed})
+        folder = leave(name, config, {METRIC: given.average()})
         keep_items(folder, {"sts": given}, {"sts": ["test"]})
 
     return make
@@ -126,36 +127,37 @@ def finding(tmp_path, left, right, form="more"):
     return one
 
 
-def test_one_run_against_one_run_is_judged_by_their_items(scored, tmp_path):
+def test_items_tell_of_encoders_that_are_only_scored_and_never_of_trained_ones(scored, tmp_path):
     scored("good-1", 0.3, 1)
     scored("bad-1", 0.8, 1)
-    scored("like-1", 0.3, 2)
-    better = finding(tmp_path, "good", "bad")
+    trained = finding(tmp_path, "good", "bad")
+    assert (trained.verdict, trained.why) == (NOT_JUDGED, "1 and 1 seeds, where each trained side needs 3")
+    assert 0 < trained.found.over_items[0] < trained.found.effect < trained.found.over_items[1]
+    for name, noise, seed in (("best-1", 0.3, 1), ("worst-1", 0.8, 1), ("like-1", 0.3, 2)):
+        scored(name, noise, None, seed)
+    better = finding(tmp_path, "best", "worst")
     assert (better.verdict, better.found.test, better.found.n) == (HOLDS, "bootstrap over 700 items", "1 and 1")
-    assert better.found.interval is None
-    assert 0 < better.found.over_items[0] < better.found.effect < better.found.over_items[1]
-    assert finding(tmp_path, "bad", "good").verdict == CONTRADICTED
-    assert finding(tmp_path, "good", "like").verdict == NOT_SEEN
-    assert finding(tmp_path, "good", "like", "alike").verdict == HOLDS
+    assert finding(tmp_path, "worst", "best").verdict == CONTRADICTED
+    assert finding(tmp_path, "best", "like").verdict == NOT_SEEN
 
 
-def test_seeds_and_items_both_have_to_tell(scored, tmp_path):
-    for seed, (good, bad) in enumerate([(0.3, 0.8), (0.3, 0.8), (0.3, 0.8)], 1):
+def test_items_stand_beside_the_seeds_and_decide_nothing(scored, tmp_path):
+    for seed, (good, bad) in enumerate([(0.3, 0.8), (0.35, 0.85), (0.3, 0.8)], 1):
         scored(f"good-{seed}", good, seed)
         scored(f"bad-{seed}", bad, seed)
         scored(f"odd-{seed}", (0.2, 0.8, 0.9)[seed - 1], seed)
     both = finding(tmp_path, "good", "bad")
-    assert (both.verdict, both.found.test) == (HOLDS, "paired t; bootstrap over 700 items")
+    assert (both.verdict, both.found.test) == (HOLDS, "Welch; beside it bootstrap over 700 items")
     unsure = finding(tmp_path, "good", "odd")
     assert unsure.found.over_items[0] > 0  # these runs differ, whatever the items
     assert unsure.verdict == NOT_SEEN  # but others may not
 
 
-def test_without_items_seeds_decide_as_before(scored, leave, tmp_path):
-    scored("good-1", 0.3, 1)
-    leave("bad-1", {"case": "bad", "seed": 1}, {METRIC: 10.0})
+def test_encoders_that_are_only_scored_need_their_items(leave, tmp_path):
+    for name in ("good", "bad"):
+        leave(f"{name}-1", {"case": name}, {METRIC: 10.0})
     one = finding(tmp_path, "good", "bad")
-    assert (one.verdict, one.found.over_items, one.found.test) == (NOT_SEEN, None, "none: too few seeds")
+    assert (one.verdict, one.found.over_items, one.found.test) == (NOT_JUDGED, None, "none: too few seeds")
 
 
 def test_runs_draw_the_same_items(scored, tmp_path):

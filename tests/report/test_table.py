@@ -247,9 +247,9 @@ def test_the_best_and_what_seeds_cannot_tell_from_it(table_of):
 
 
 def test_ties_are_corrected_over_the_column(table_of):
-    """Alone b would differ from the best (p .039); among three that are compared with it, it ties (Holm: .078)."""
-    rows = {"a": (76.0, 76.2, 76.1), "b": (75.6, 75.9, 75.5), "c": (75.9, 76.3, 75.8), "d": (60.1, 60.2, 60.3)}
-    p = [stats.ttest_rel(rows["a"], rows[name]).pvalue for name in "bcd"]
+    """Alone b would differ from the best (p .030); among three that are compared with it, it ties (Holm: .060)."""
+    rows = {"a": (76.0, 76.2, 76.1), "b": (75.6, 75.8, 75.4), "c": (75.9, 76.3, 75.8), "d": (60.1, 60.2, 60.3)}
+    p = [stats.ttest_ind(rows["a"], rows[name], equal_var=False).pvalue for name in "bcd"]
     assert p[2] < p[0] < 0.05 <= min(2 * p[0], p[1])
     assert tied(table_of("test/sts/average", rows)) == ["a", "b", "c"]
     assert tied(table_of("dev/stsb/spearman", {f"alone {name}": rows[name] for name in "ab"})) == ["alone a"]

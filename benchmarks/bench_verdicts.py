@@ -1,0 +1,145 @@
+"""How often the report's verdicts are wrong, and how often they see what is there: python -m benchmarks.bench_verdicts
+
+Invented tables whose truth is known go through `cse.report.findings.judged`, the report's own judge: four arms of a few
+seeds, normal with deviation 1, and every form of claim. An effect is in deviations of one seed.
+"""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.results import table, write_section
+from cse.record.runs import Run
+from cse.report import published, verdicts
+from cse.report.cells import fill
+from cse.report.findings import Finding, judged
+from cse.report.spec import Spec, parse
+from cse.report.statistics import power
+from cse.report.table import blank
+
+SEEDS, EFFECTS = (3, 5, 8), (0.5, 1.0, 2.0)
+ARMS = ("2", "3", "4", "5")  # the rows of WhitenedCSE's Table 5
+METRIC = "test/sts/average"
+WITHIN = 2.0
+BLOCK = {"paper": "whitenedcse", "table": "table5", "rows": "objective.m", "metric": METRIC}
+
+
+def claim(says: str, **form: object) -> dict[str, object]:
+    return {"says": says, "source": "invented", **form}
+
+
+CLAIMS = [
+    *(claim(f"{arm} beats 2", more={"row": arm}, than={"row": "2"}) for arm in ARMS[1:]),
+    claim("5 beats 4", more={"row": "5"}, than={"row": "4"}),
+    claim("3 beats all", more={"row": "3"}, than={"row": ["2", "4", "5"]}),
+    claim("3 is like 2", alike={"row": "3"}, to={"row": "2"}, within=WITHIN, control="4 beats 2"),
+    claim("it rises", rises={"where": {}, "metric": METRIC}, along="objective.m"),
+]
+
+
+@dataclass(frozen=True)
+class World:
+    """What is true: how far each arm lies above 2, and whether scores are rounded, so that they tie."""
+
+    name: str
+    means: tuple[float, float, float, float]
+    ties: bool = False
+
+
+WORLDS = [
+    World("no effect", (0, 0, 0, 0)),
+    World("no effect, ties", (0, 0, 0, 0), ties=True),
+    *(World(f"one arm {effect:g} sd better", (0, effect, 0, 0)) for effect in EFFECTS),
+    World("one arm 2 sd better, ties", (0, 2, 0, 0), ties=True),
+    World("at the margin, its control seen", (0, WITHIN, 9, 9)),
+]
+
+
+def spec_of(claims: Sequence[dict[str, object]]) -> Spec:
+    printed = published.table("whitenedcse", "table5")
+    return parse(BLOCK | {"claims": list(claims)}, printed, "bench_verdicts", tolerance=0.1, seed_sd=0.9)
+
+
+def draw(spec: Spec, world: World, seeds: int, rng: np.random.Generator) -> list[Finding]:
+    """What the report says of one invented table."""
+    scores = np.array(world.means)[:, None] + rng.normal(size=(len(ARMS), seeds))
+    if world.ties:
+        scores = np.round(scores)
+    runs = [
+        Run(Path(f"{arm}-{seed}"), "done", {"objective": {"m": int(arm)}, "seed": seed}, {}, {METRIC: float(score)}, {})
+        for arm, of in zip(ARMS, scores, strict=True)
+        for seed, score in enumerate(of)
+    ]
+    filled = blank(published.table("whitenedcse", "table5"), spec)
+    for row in spec.rows:
+        for column in spec.columns:
+            fill(filled.cells[row][column], spec, runs, [])
+    return judged(spec.claims, spec, filled, runs, 0.95)
+
+
+def is_false(finding: Finding, world: World) -> bool:
+    """Whether a verdict of a claim, or of one of its parts, says what is not so."""
+    means = dict(zip(ARMS, world.means, strict=True))
+    claim = finding.claim
+    if claim.is_trend:
+        rises = np.corrcoef(range(len(ARMS)), world.means)[0, 1] if np.ptp(world.means) else 0.0
+        return finding.verdict in (verdicts.HOLDS, verdicts.CONTRADICTED) and not rises
+    left, right = claim.places
+    rows = right["row"] if isinstance(right["row"], list) else [right["row"]]
+    gaps = [means[str(left["row"])] - means[row] for row in rows]
+    told = [part.verdict for part in finding.by_part] or [finding.verdict]
+    if claim.form == "alike":
+        holds = [abs(gap) < WITHIN for gap in gaps]
+        against = [abs(gap) > WITHIN for gap in gaps]
+    else:
+        holds, against = [gap > 0 for gap in gaps], [gap < 0 for gap in gaps]
+    wrong = (finding.verdict == verdicts.HOLDS and not all(holds)) or (
+        finding.verdict == verdicts.CONTRADICTED and not any(against)
+    )
+    return wrong or any(
+        (verdict == verdicts.HOLDS and not is_so) or (verdict == verdicts.CONTRADICTED and not is_not)
+        for verdict, is_so, is_not in zip(told, holds, against, strict=True)
+    )
+
+
+def false_alarms(world: World, seeds: int, tables: int) -> float:
+    """The share of invented tables with a false verdict of any claim or part."""
+    spec, rng = spec_of(CLAIMS), np.random.default_rng(seeds)
+    return float(np.mean([any(is_false(one, world) for one in draw(spec, world, seeds, rng)) for _ in range(tables)]))
+
+
+def seen(effect: float, seeds: int, tables: int) -> float:
+    """How often the only claim of a table, of an arm better by so much, HOLDS."""
+    spec, rng = spec_of(CLAIMS[:1]), np.random.default_rng(seeds)
+    world = World("power", (0, effect, 0, 0))
+    return float(np.mean([draw(spec, world, seeds, rng)[0].verdict == verdicts.HOLDS for _ in range(tables)]))
+
+
+def main(tables: int) -> None:
+    alarms = [[world.name, *(f"{100 * false_alarms(world, seeds, tables):.1f}" for seeds in SEEDS)] for world in WORLDS]
+    powers = [
+        [f"{effect:g} sd", *(f"{seen(effect, n, tables):.2f} ({power(effect, 1, n):.2f})" for n in SEEDS)]
+        for effect in EFFECTS
+    ]
+    heads = [f"{seeds} seeds" for seeds in SEEDS]
+    error = 100 * (0.05 * 0.95 / tables) ** 0.5
+    body = (
+        f"{tables:,} invented tables a cell, each of {len(CLAIMS)} claims (one of three parts, one of likeness with "
+        f"its control, one trend); the error of 5 is {error:.1f}.\n\n"
+        "Tables with any false verdict, of a claim or a part, in percent; at most 5 is promised:\n\n"
+        f"{table(['truth', *heads], alarms)}\n\n"
+        "How often a claim HOLDS that is true, alone in its table; in brackets what theory says of the two-sample t "
+        "test (noncentral t). Welch's, which takes no deviations to be equal, gives some of it up at three seeds:\n\n"
+        f"{table(['difference', *heads], powers)}"
+    )
+    print(body)
+    write_section("Verdicts of invented tables", f"python -m benchmarks.bench_verdicts --tables {tables}", body)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--tables", type=int, default=2000)
+    main(parser.parse_args().tables)
