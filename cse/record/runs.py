@@ -117,7 +117,13 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
         for place, below, files in os.walk(folder):  # which forgives a folder that a run removes meanwhile
             if "results.json" in files or (".hydra" in below and Path(place, ".hydra", "overrides.yaml").exists()):
                 holding.add(Path(place))
-    return [read_run(folder) for folder in sorted(holding)]
+    runs: list[Run] = []
+    groups: dict[str, Config] = {}  # most runs of a folder share most of their settings: one copy of each
+    for folder in sorted(holding):
+        runs.append(run := read_run(folder))
+        for config in (run.config, run.results.get("config", {})):
+            config |= {name: groups.setdefault(repr(of), of) for name, of in config.items() if isinstance(of, dict)}
+    return runs
 
 
 def read_run(folder: Path) -> Run:

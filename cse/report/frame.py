@@ -21,8 +21,9 @@ def settings_frame(runs: Sequence[Run]) -> pd.DataFrame:
     columns: dict[str, list[str]] = {}
     for place, run in enumerate(runs):
         for key in (*flattened(run.config), *run.choices):
-            column = columns.setdefault(key, [NOTHING] * len(runs))
-            column[place] = sys.intern(repr(plain(run.get(key))))  # of many runs most values are the same
+            if key not in columns:
+                columns[key] = [NOTHING] * len(runs)
+            columns[key][place] = sys.intern(repr(plain(run.get(key))))  # of many runs most values are the same
     return pd.DataFrame(columns, index=range(len(runs)))
 
 

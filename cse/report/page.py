@@ -23,6 +23,9 @@ from cse.report.findings import Finding
 from cse.report.table import Table
 from cse.report.terminal import COLOURS
 
+ROWS = 1000
+"""Rows of a table of the page; runs.csv has all."""
+
 PLOTLY = {"responsive": True, "displaylogo": False}
 
 
@@ -110,7 +113,10 @@ def runs_page(comparison: Comparison) -> str:
     from cse.report.charts import draw_charts
 
     best, by = comparison.best, str(comparison.best_by)
-    runs = comparison.frame.infer_objects().round(4).astype(object)
+    shown = comparison.setting.map({one: place for place, one in enumerate(comparison.scores.index)})
+    rows = shown.sort_values(kind="stable").index[:ROWS].sort_values()  # of many runs those of the best settings
+    runs = comparison.frame.loc[rows].infer_objects().round(4).astype(object)
+    cut = f", the {ROWS:,} of the best settings; runs.csv has all {len(comparison.runs):,}"
     hidden = [name for name in comparison.metrics if name not in comparison.chosen]
     charts = draw_charts(comparison)
     page = templates().get_template("runs.html")
@@ -122,7 +128,8 @@ def runs_page(comparison: Comparison) -> str:
         score="" if best is None else comparison.score_text(best, by),
         again="" if best is None else comparison.more_seeds(best),
         scripts=Markup(generate_init_offline_itables_html(dt_bundle)),
-        settings=widget(settings_table(comparison)),
+        settings=widget(settings_table(comparison).head(ROWS)),
+        cut=cut if len(comparison.runs) > ROWS else "",
         runs=widget(runs.where(runs.notna(), ""), hidden=[list(runs).index(name) for name in hidden]),
         plotly=Markup(get_plotlyjs()) if charts else "",
         charts={

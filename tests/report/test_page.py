@@ -90,3 +90,17 @@ def test_the_page_in_a_browser(page, tmp_path):
         assert shown.run("document.title") == str(tmp_path / "runs")
         assert [one for one in shown.complaints if "WebGL" not in one] == []  # drawn without a GPU here
         assert [one for one in shown.requests if not one.startswith(("file:", "data:", "blob:"))] == []
+
+
+def test_of_many_runs_the_page_shows_the_best_and_says_so(leave, tmp_path, monkeypatch):
+    monkeypatch.setattr("cse.report.page.ROWS", 2)
+    monkeypatch.setattr("cse.report.charts.RUNS", 2)
+    for number in range(4):
+        events = [{"dev/x": step} for step in range(3)]
+        leave(f"run{number}", {"trainer.lr": number}, {"test/x": 70.0 + number}, events=events)
+    comparison = compare_runs(read_runs([tmp_path / "runs"]), [tmp_path / "runs"], [], "seed")
+    page = runs_page(comparison)
+    assert "runs.csv has all 4" in page
+    assert "Curves of 2 of 4 runs" in page
+    assert "run3" in page
+    assert "run0" not in page

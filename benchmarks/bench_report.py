@@ -1,0 +1,104 @@
+"""CPU time, peak memory and the size of the page of `cse-report runs=FOLDER` over made-up runs.
+
+    python benchmarks/bench_report.py [--runs 10000]
+
+Every run is a copy of one composed config with its own learning rate, batch size, pooling and seed: five seeds a
+setting, four scores, eight steps of a curve. The report is a process of its own.
+"""
+
+import argparse
+import json
+import os
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+from benchmarks.results import table, write_section
+
+SCORES = ("dev/stsb/spearman", "test/stsb/spearman", "test/sts/average", "test/sts/STS12/spearman")
+
+
+def make(folder: Path, runs: int) -> None:
+    """Fill a folder with runs as cse-train leaves them, but for weights and pictures."""
+    from omegaconf import OmegaConf
+
+    from cse.config.compose import composed, resolved, without_hydra
+    from cse.run.folder import records
+
+    config, random_ = composed("train", ["objective=barlow"]), random.Random(0)
+    files, settings = records(config, without_hydra(config), []), resolved(without_hydra(config))
+    for number in range(runs):
+        setting, seed = divmod(number, 5)
+        values = {
+            "trainer.lr": round(1e-6 * (1 + setting % 50), 8),
+            "trainer.batch_size": 8 * (1 + setting // 50 % 10),
+            "model.pooling": ("cls", "mean", "avg", "max")[setting // 500 % 4],
+            "seed": seed,
+        }
+        words = [f"{key}={value}" for key, value in values.items()]
+        own = json.loads(json.dumps(settings))
+        for key, value in values.items():
+            group, _, name = key.rpartition(".")
+            (own[group] if group else own)[name] = value
+        scores = {name: random_.gauss(75, 1) for name in SCORES}
+        results = {
+            "status": "done", "config": own, "seed": seed, "command": " ".join(["cse-train", *words]),
+            "git_commit": "0" * 40, "versions": {"python": "3.11.7", "torch": "2.11.0"}, "device": "cpu", "steps": 80,
+            "metrics": scores, "best_step": 80, "wall_seconds": 60.0,
+            "data": {"stsb": {"protocol": "made up", "files": {}}},
+        }  # fmt: skip
+        events = [
+            {"event": "metrics", "step": step, "time": step, "train/loss": random_.random()}
+            | ({SCORES[0]: random_.gauss(75, 1)} if step % 20 == 0 else {})
+            for step in range(10, 90, 10)
+        ]
+        files |= {
+            "results.json": json.dumps(results, indent=2),
+            "metrics.jsonl": "".join(json.dumps(event) + "\n" for event in events),
+            ".hydra/overrides.yaml": OmegaConf.to_yaml(OmegaConf.create(words)),
+        }
+        run = folder / f"run_{number:05d}"
+        (run / ".hydra").mkdir(parents=True)
+        for name, text in files.items():
+            (run / name).write_text(text)
+
+
+def measured(runs: int) -> list[str]:
+    """A row: runs, seconds of CPU, GB at the peak, MB of the page."""
+    with tempfile.TemporaryDirectory() as folder:
+        make(Path(folder) / "runs", runs)
+        code = "import sys; sys.argv[0] = 'cse-report'; from cse.cli.report import main; main()"
+        words = [f"runs={folder}/runs", f"out={folder}/out"]
+        log = os.open(f"{folder}/log", os.O_WRONLY | os.O_CREAT)
+        process = os.posix_spawn(
+            sys.executable,
+            [sys.executable, "-c", code, *words],
+            os.environ,
+            file_actions=[(os.POSIX_SPAWN_DUP2, log, 1), (os.POSIX_SPAWN_DUP2, log, 2)],
+        )
+        _, status, usage = os.wait4(process, 0)
+        if status:
+            sys.exit((Path(folder) / "log").read_text()[-2000:])
+        page = (Path(folder) / "out" / "report.html").stat().st_size
+    return [
+        f"{runs:,}",
+        f"{usage.ru_utime + usage.ru_stime:.1f}",
+        f"{usage.ru_maxrss / 2**20:.2f}",
+        f"{page / 1e6:.1f}",
+    ]
+
+
+def main() -> None:
+    """Measure 1,000 runs and as many as are asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=10_000)
+    most = parser.parse_args().runs
+    rows = [measured(runs) for runs in sorted({min(1000, most), most})]
+    text = table(["runs", "seconds of CPU", "GiB at the peak", "MB of the page"], rows)
+    print(text)
+    write_section("cse-report over many runs", f"python benchmarks/bench_report.py --runs {most}", text)
+
+
+if __name__ == "__main__":
+    main()
