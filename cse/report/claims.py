@@ -5,6 +5,7 @@ of its words) and one form:
 
     more: PLACE, than: PLACE            less: PLACE, than: PLACE             of metrics of which less is better
     alike: PLACE, to: PLACE, within: 1  the difference is below so much, in the score's own unit
+    no_less: PLACE, than: PLACE, within: 1      not worse by so much
     rises: PLACE, along: KEY            or falls: the rank correlation of a score with a config key, over runs;
                                         along: {column: NAME}, with another column of the table, over its rows
 
@@ -16,15 +17,15 @@ of its words) and one form:
 Runs by their config are compared over the settings that both places were run with: the values of the sweep's axes that
 the claim does not name. What was tried on one side alone does not speak for it.
 
-    control: SAYS       of `alike`: another claim of the same report, `more`, `less` or a trend, that has to HOLD first
+    control: SAYS       of `alike` and `no_less`: a claim of another form in the same report that has to HOLD first
     quantity: TEXT      what the paper measured, where no score of ours is that: such a claim is never judged
 
 A claim is judged (`cse.report.verdicts`) only on its own score, by runs of the paper's setting, with three seeds or
 more of each trained side: Welch's test, chosen beforehand. Against an encoder that is only scored, which has no seeds,
-it is a one-sample t test; of two such encoders a bootstrap over their test items, which is otherwise an interval beside
-that of the seeds and decides nothing. `alike` is two one-sided tests against `within`, and needs its control. A trend
-is a rank correlation, permuted within seeds, of three or more of them; it is judged if the least p that its points can
-reach is below the level. Everything else is NOT JUDGED, with the reason.
+it is a one-sample t test; of two such encoders a bootstrap over their test items, which is otherwise an interval
+beside that of the seeds and decides nothing. `alike` is two one-sided tests against `within`, `no_less` the lower of
+them, and both need their control. A trend is a rank correlation, permuted within seeds, of three or more of them; it
+is judged if the least p that its points can reach is below the level. Everything else is NOT JUDGED, with the reason.
 
 A claim of several parts (every row, every value) holds if each part does: its p is the largest of theirs. It is
 contradicted by its worst part, whose p is multiplied by their number. Each part is told with its own verdict: that of a
@@ -43,7 +44,9 @@ from cse.dotted import Config
 from cse.eval.score import nature
 from cse.report.plot import CLOSED
 
-FORMS = {"more": "than", "less": "than", "alike": "to", "rises": "along", "falls": "along"}
+FORMS = {"more": "than", "less": "than", "no_less": "than", "alike": "to", "rises": "along", "falls": "along"}
+
+MARGINS = ("alike", "no_less")  # forms of which runs that learnt nothing would say that they hold
 
 
 @with_config(CLOSED)
@@ -58,13 +61,13 @@ class Place(TypedDict, total=False):
 
 class Claim(BaseModel):
     """One statement. left, right: places (right of a trend: a config key's name, or a column); within, control: of
-    `alike`."""
+    `alike` and `no_less`."""
 
     model_config = CLOSED
 
     says: str
     source: str
-    form: Literal["more", "less", "alike", "rises", "falls"]
+    form: Literal["more", "less", "no_less", "alike", "rises", "falls"]
     left: Place
     right: Place | str
     within: float = 0.0
@@ -83,10 +86,10 @@ class Claim(BaseModel):
             pairs = ", ".join(f"{form} and {other}" for form, other in FORMS.items())
             raise ValueError(f"a claim needs one of: {pairs}")
         form = forms[0]
-        if (form == "alike") != ("within" in entry):
-            raise ValueError("`within` belongs to `alike`, and `alike` needs it")
-        if form != "alike" and "control" in entry:
-            raise ValueError("`control` belongs to `alike`")
+        if (form in MARGINS) != ("within" in entry):
+            raise ValueError("`within` belongs to `alike` and `no_less`, and they need it")
+        if form not in MARGINS and "control" in entry:
+            raise ValueError("`control` belongs to `alike` and `no_less`")
         rest = {key: value for key, value in entry.items() if key not in (form, FORMS[form])}
         return {**rest, "form": form, "left": entry[form], "right": entry[FORMS[form]]}
 

@@ -29,7 +29,8 @@ class Finding:
     parts: how many of its parts were judged (measured, if none was), and of how many; part: the one that decided;
     by_part: each, where there are several; missing: what the unmeasured lack; why: why it, or a part, is not judged.
     quantity: what the paper measured. printed: the printed difference that speaks least for the claim; supported:
-    whether it says what the claim says. None where the paper prints none.
+    whether it says what the claim says. None where the paper prints none; of two equal numbers, which rounding may
+    have made so, supported is None too.
     """
 
     claim: Claim
@@ -89,7 +90,7 @@ def _difference(claim: Claim, spec: Spec, table: Table | None, runs: list[Run], 
         parts=(len(ran), len(pairs)),
         missing=missing(pairs),
         printed=printed,
-        supported=None if printed is None else verdicts.is_as_claimed(claim, printed),
+        supported=verdicts.printed_so(claim, printed),
     )
     if not ran:
         return finding
@@ -155,7 +156,7 @@ def _points(
 
 FACTS: dict[str, Callable[[Finding], str]] = {
     "printed": lambda f: signed(f.printed, 2),
-    "printed so": lambda f: {True: "yes", False: "NO", None: ""}[f.supported],
+    "printed so": lambda f: {True: "yes", False: "NO", None: "" if f.printed is None else "a tie"}[f.supported],
     "ours": lambda f: signed(f.found.effect, 2) + (f" ({f.part})" if f.part else ""),
     "interval": lambda f: bounds(f.found.interval, 2),
     "over items": lambda f: bounds(f.found.over_items, 2),

@@ -18,6 +18,7 @@ from cse.files import replaced_file
 from cse.record.runs import Run, read_runs, same
 from cse.record.status import DONE, RUNNING, status_of
 from cse.report import figures, published
+from cse.report.claims import names
 from cse.report.findings import judged
 from cse.report.page import Picture, Report
 from cse.report.plot import Plot
@@ -58,17 +59,25 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
 
 
 def runs_of_sweep(config: Config, folders: list[Path]) -> list[Run]:
-    """The runs in the folders, but for cases that the sweep lacks: a folder may hold other tables' too.
+    """The runs in the folders, but for cases that neither the sweep nor its claims name: a folder may hold other
+    tables' too.
 
     A sweep's own folder need not exist yet. Raises UserError for a named folder that does not exist, and for a score
     that no run has.
     """
     runs = read_runs(folders) if config["runs"] or folders[0].is_dir() else []
-    cases = jobs.read(config["sweep"]).cases
+    sweep = jobs.read(config["sweep"])
+    cases = sweep.cases and [*sweep.cases, *cases_of((sweep.report or {}).get("claims"))]
     scores = sorted({name for run in runs for name in run.metrics})
     if config["score"] and scores and config["score"] not in scores:
         raise UserError(f"score={config['score']}: no run has such a score{nearest(config['score'], scores)}")
     return [run for run in runs if not cases or run.get("case") in (None, *cases)]
+
+
+def cases_of(claims: object) -> list[str]:
+    """The cases that claims compare, of other sweeps too."""
+    places = [place for claim in claims or [] for place in claim.values() if isinstance(place, dict)]  # type: ignore[attr-defined]
+    return [name for place in places for name in names(place.get("where", {}).get("case"))]
 
 
 def progress(runs: list[Run], folders: list[Path]) -> str:

@@ -21,7 +21,7 @@ import numpy as np
 from cse.eval.score import nature
 from cse.record.runs import Run, same
 from cse.report.cells import Cell, compare
-from cse.report.claims import Claim
+from cse.report.claims import MARGINS, Claim
 from cse.report.spec import Spec, metric_of
 from cse.report.statistics import Comparison, Value, holm, pooled_sd, reach_of_noise
 
@@ -106,7 +106,7 @@ def why_not(claim: Claim, sides: Sequence[Cell], spec: Spec) -> str:
     if claim.quantity:
         instead = spec.stands_in or next((str(cell.metric) for cell in sides if cell.metric), "ours")
         return f"the paper measured {claim.quantity}, and {instead} is another score"
-    if claim.form == "alike" and not claim.control:
+    if claim.form in MARGINS and not claim.control:
         return "the claim names no positive control, without which being alike may mean that nothing was learnt"
     if others := other_setting([run for cell in sides for run in cell.runs], spec):
         return f"another setting than the paper's: {listed(others)}"
@@ -140,6 +140,7 @@ def of_part(name: str, claim: Claim, left: Cell, right: Cell, spec: Spec, confid
     """Which way one part of a comparison points, and how surely.
 
     `alike` is two one-sided tests (Schuirmann): above -within, and below within; against it, the nearer one, two-sided.
+    `no_less` is tested against -within, two-sided.
     """
     if claim.form == "less":
         left, right = right, left
@@ -149,6 +150,8 @@ def of_part(name: str, claim: Claim, left: Cell, right: Cell, spec: Spec, confid
     if claim.form == "alike":
         above, below = (compare(left, right, confidence, shift).p for shift in (-claim.within, claim.within))
         found = replace(found, p=max(above, below) / 2 if holds else below if found.effect > 0 else above)
+    elif claim.form == "no_less":
+        found = replace(found, p=compare(left, right, confidence, -claim.within).p)
     why = why_not(claim, [left, right], spec)
     if not why and math.isnan(found.p):
         why = found.test if found.test.startswith("none: ") else "encoders that are only scored need their test items"
@@ -159,7 +162,17 @@ def of_part(name: str, claim: Claim, left: Cell, right: Cell, spec: Spec, confid
 
 def is_as_claimed(claim: Claim, difference: float) -> bool:
     """Whether a difference, of ours or printed, is what the claim says, by its size alone."""
+    if claim.form == "no_less":
+        return difference > -claim.within
     return abs(difference) <= claim.within if claim.form == "alike" else difference > 1e-9
+
+
+def printed_so(claim: Claim, printed: float | None) -> bool | None:
+    """Whether a printed difference is what the claim says; None where there is none, or two numbers are printed alike
+    of which one should be more."""
+    if printed is None or (claim.form in ("more", "less") and abs(printed) < 1e-9):
+        return None
+    return is_as_claimed(claim, printed)
 
 
 def decisive(parts: Sequence[Part]) -> Part:

@@ -19,16 +19,12 @@ from cse.sweep import jobs
 
 # Claims that the paper's own printed numbers do not bear out.
 NOT_AS_PRINTED = {
-    ("nonling/table1", "VisualCSE is better than SimCSE in each of the seven tasks"),  # SICK-R, BERT: 71.23 < 72.23
     ("nonling/table2", "AudioCSE is better than SimCSE in each of the seven tasks"),  # "almost": SICK-R, STS12
-    ("nonling/table6", "VisualCSE is better than supervised SimCSE in each task"),  # SICK-R: 80.39 twice
     ("nonling/table_e1", "labels hardly matter to the loss of sound, BERT"),  # 77.00 and 77.85: as much as the method
     ("whitenedcse/table1", "WhitenedCSE is better than SimCSE in each of the seven tasks"),  # SICK-R: 71.33 < 72.23
     ("noncontrastive/table1", "a small dropout is better than EDA, in every row"),  # VICReg BERT q75: 74.8 < 75.1
     ("noncontrastive/table1", "dropout 0.05 is better than 0.2, in every row"),  # VICReg RoBERTa max: 81.2 < 81.6
-    ("noncontrastive/table1", "shuffle 0.5 is better than 0.05, in every row"),  # VICReg RoBERTa max: 82.0 twice
-    # Reranking: 47.3 twice
-    ("noncontrastive/table2", "on RoBERTa, Barlow Twins with dropout beats SimCSE but in pair classification and STS"),
+    ("noncontrastive/table2", "training degrades alignment, BERT"),  # "typically": not with VICReg, .16 and .20
     ("noncontrastive/table2", "SimCSE improves uniformity the most, BERT"),  # -2.62; VICReg -2.67, Barlow Twins -3.08
 }  # fmt: skip
 NONE = {  # tables and figures of which the paper claims nothing that a run can show
@@ -196,6 +192,18 @@ def test_alike_needs_its_positive_control_to_hold(judged):
     assert without.verdict == NOT_JUDGED
 
 
+@pytest.mark.parametrize(
+    ("left", "right", "within", "verdict"),
+    [("5", "4", 1.0, HOLDS), ("5", "4", 0.01, NOT_SEEN), ("2", "3", 1.0, CONTRADICTED)],
+)
+def test_no_less_is_tested_against_its_margin(judged, left, right, within, verdict):
+    rows = f'no_less: {{row: "{left}"}}, than: {{row: "{right}"}}, within: {within}'
+    found = judged(TABLE.replace('alike: {row: "5"}, to: {row: "4"}, within: 2.0', rows))["five is like four"]
+    assert found.verdict == verdict
+    unseen = TABLE.replace("control: three beats two", "control: five beats four")
+    assert judged(unseen.replace('alike: {row: "5"}, to:', 'no_less: {row: "5"}, than:'))["five is like four"].why
+
+
 def test_fewer_than_three_seeds_of_a_side_are_no_test(judged):
     found = judged(scores={m: of[: 2 if m == 2 else 4] for m, of in SCORES.items()})
     assert found["three beats two"].verdict == NOT_JUDGED
@@ -298,12 +306,12 @@ def figure(leave, tmp_path):
 
 def test_what_was_tried_on_one_side_alone_does_not_speak_for_it(figure):
     """EDA, 20 points worse, ran at the middle rate only: the rates differ by a point, over dropout's runs."""
-    smallest, _ = figure(("dropout_0.05", 1e-5, 79.0), ("dropout_0.05", 2e-5, 80.0), ("eda_0.1", 2e-5, 60.0))
+    _, smallest, _ = figure(("dropout_0.05", 1e-5, 79.0), ("dropout_0.05", 2e-5, 80.0), ("eda_0.1", 2e-5, 60.0))
     assert smallest.found.effect == pytest.approx(1.0)
 
 
 def test_sides_without_a_setting_in_common_are_not_compared(figure):
-    smallest, _ = figure(("dropout_0.05", 1e-5, 79.0), ("eda_0.1", 2e-5, 60.0))
+    _, smallest, _ = figure(("dropout_0.05", 1e-5, 79.0), ("eda_0.1", 2e-5, 60.0))
     assert smallest.verdict_text == NOT_RUN
     assert "the same case, model, objective.lambd" in smallest.missing
 
