@@ -4,6 +4,9 @@ import logging
 import unicodedata
 from collections.abc import Collection, Sequence
 
+HARMLESS = "\n\t\u00ad\u200c\u200d"  # the soft hyphen, and what joins letters and emoji, are part of a script
+PICTURES = {chr(code): chr(0x2400 + code) for code in range(0x20)} | {"\x7f": "\u2421"}
+
 
 def printable(text: str) -> str:
     """The text with a sign in place of each character that a terminal obeys or hides; lines and tabs stay.
@@ -18,12 +21,9 @@ def printable(text: str) -> str:
 
 def shown_character(character: str) -> str:
     """The character; ␛ for an escape (Unicode's picture of it), � for others that are obeyed or hidden."""
-    if character in "\n\t" or unicodedata.category(character) not in ("Cc", "Cf", "Zl", "Zp"):
+    if character in HARMLESS or unicodedata.category(character) not in ("Cc", "Cf", "Zl", "Zp"):
         return character
-    code = ord(character)
-    return (
-        chr(0x2400 + code) if code < 0x20 else "\u2421" if code == 0x7F else character if code in JOINERS else "\ufffd"
-    )
+    return PICTURES.get(character, "\ufffd")
 
 
 def markdown_cell(text: str) -> str:
@@ -37,10 +37,6 @@ class Shown(logging.StreamHandler):
     def format(self, record: logging.LogRecord) -> str:
         """The line."""
         return printable(super().format(record))
-
-
-JOINERS = (0xAD, 0x200C, 0x200D)
-"""The soft hyphen, and what joins letters and emoji: they are part of a script, and obey nothing."""
 
 
 def in_columns(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:

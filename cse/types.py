@@ -15,6 +15,7 @@ from cse.dotted import Config as Config
 from cse.dotted import Json as Json
 from cse.provenance import ItemScores, Provenance
 from cse.provenance import Nature as Nature
+from cse.tensors import to_device
 
 if TYPE_CHECKING:  # importing transformers takes seconds
     from transformers import PreTrainedTokenizerBase
@@ -24,13 +25,6 @@ Settings = Mapping[str, Any]
 
 Encode = Callable[[list[str]], np.ndarray]
 """n texts -> (n, D) float32, eval mode, the embedding that is used at test time."""
-
-
-def to_device(x: Tensor, device: torch.device) -> Tensor:
-    """x on `device`. To a GPU it is copied from pinned memory, so that the host does not wait for the copy."""
-    if device.type == "cuda" and x.device.type == "cpu" and not x.is_pinned():
-        x = x.pin_memory()
-    return x.to(device, non_blocking=True)
 
 
 @dataclass(frozen=True)

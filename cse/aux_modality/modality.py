@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from cse.aux_modality.supcon import Kind, contrast
 from cse.errors import UserError
-from cse.precision import full_precision
 from cse.ranges import Name, NonNegative, Positive
+from cse.tensors import full_precision
 from cse.types import AuxModality, Loss
 
 log = logging.getLogger(__name__)

@@ -54,6 +54,8 @@ class ImageBatch(NamedTuple):
 class Images(Stream[ImageBatch]):
     """Batches of images with their augmentations; every value is explained in conf/aux_modality/visual.yaml."""
 
+    written_at: list[int | None]  # when each was last written; None of what is no file of a folder
+
     def __init__(
         self,
         folder: Name | None,
@@ -80,13 +82,12 @@ class Images(Stream[ImageBatch]):
     ):
         from torchvision.transforms import v2
 
-        where = hub if folder is None else folder
-        columns = hub_images.Columns(image_column, label_column)
+        where, columns = folder or hub, hub_images.Columns(image_column, label_column)
         if folder is None and per_class is not None:
-            part = hub_images.class_subset(
+            drawn = hub_images.class_subset(
                 hub, split, columns, classes=classes, per_class=per_class, seed=subset_seed, cache=Path(cache)
             )
-            folder = str(part)
+            folder = str(drawn)
         if folder is None:
             self.source, names, labels = hub_images.whole_dataset(hub, split, columns)
         else:
@@ -94,11 +95,11 @@ class Images(Stream[ImageBatch]):
         self.source_rows, labels = subset(labels, classes, per_class, subset_seed)
         self.names = [names[row] for row in self.source_rows]
         super().__init__(labels, where, batch_size, workers, seed)
-        self.written_at: list[int | None] = [None] * len(self)  # of a folder's files
-        if folder is None:
-            self.inputs = by_class("images", [(where, split, sha256(labels.tobytes()).hexdigest())])
-        else:
+        if folder is not None:
             self.inputs, self.written_at = _looked_at(folder, self.names)
+        else:
+            self.inputs = by_class("images", [(where, split, sha256(labels.tobytes()).hexdigest())])
+            self.written_at = [None] * len(self)
         log.info("images     %d of %d classes, from %s", len(self), labels.max() + 1, where)
         self.size, self.resize, self.normalize = size, resize, normalize
         self.crop = v2.RandomResizedCrop(size, scale=tuple(crop_scale))

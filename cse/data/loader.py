@@ -14,7 +14,7 @@ from torch.utils.data import Dataset
 from cse.data.prefetch import prefetch
 from cse.data.text import Text
 from cse.errors import UserError
-from cse.generators import seeded
+from cse.tensors import seeded
 from cse.types import Augmentation, Batch, TextTokenizer
 
 Sequence = tuple[np.ndarray, np.ndarray | None]

@@ -15,7 +15,7 @@ from torch.utils.data import Dataset
 
 from cse.data.prefetch import prefetch
 from cse.errors import UserError
-from cse.generators import seeded
+from cse.tensors import seeded
 from cse.types import Settings
 
 log = logging.getLogger(__name__)

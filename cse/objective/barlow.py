@@ -10,8 +10,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from cse.precision import Precision, full_precision, squared_product_norm
 from cse.ranges import NonNegative
+from cse.tensors import Precision, full_precision, squared_product_norm
 from cse.types import Encoded, Loss, Objective
 
 
@@ -27,7 +27,7 @@ def barlow_twins(
     """Eq. 2; its two terms, unweighted, are the parts.
 
     eps: added to each variance, 1e-5 in the authors' BatchNorm, 0 for the exact rho.
-    products: the precision of the correlations' matrix product (cse.precision).
+    products: the precision of the correlations' matrix product (cse.tensors).
     """
     a_BP, b_BP = standardize(z1_BP, eps), standardize(z2_BP, eps)
     diagonal_P = (a_BP * b_BP).mean(0)

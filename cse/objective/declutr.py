@@ -18,8 +18,8 @@ from torch.nn.functional import normalize
 
 from cse.errors import UserError
 from cse.objective.blockwise import blockwise
-from cse.precision import full_precision
 from cse.ranges import Natural, NonNegative, Positive
+from cse.tensors import full_precision
 from cse.types import Encoded, Loss, Objective
 
 Reduction = Literal["mean", "sum"]

@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 
 from cse.objective.blockwise import blockwise
-from cse.precision import full_precision
 from cse.ranges import NonNegative, Positive
+from cse.tensors import full_precision
 from cse.types import Encoded, Loss, Objective
 
 

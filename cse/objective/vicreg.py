@@ -13,8 +13,8 @@ from typing import Literal
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
-from cse.precision import Precision, full_precision, squared_product_norm
 from cse.ranges import Exponent, NonNegative
+from cse.tensors import Precision, full_precision, squared_product_norm
 from cse.types import Encoded, Loss, Objective
 
 Norm = Literal["paper", "reference"]
@@ -52,7 +52,7 @@ def vicreg(
 
     norm: "paper" is Eq. 3. "reference", VICReg's code, averages the invariance term over channels too and the variance
     term over the two views, so that reference(s, v, c) = paper(s / P, v / 2, c).
-    products: the precision of the covariances' matrix product (cse.precision).
+    products: the precision of the covariances' matrix product (cse.tensors).
     """
     terms = {
         "invariance": invariance_term(z1_BP, z2_BP),

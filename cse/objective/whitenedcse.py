@@ -18,8 +18,8 @@ from torch.nn.functional import normalize
 from cse.errors import UserError
 from cse.objective.blockwise import blockwise
 from cse.objective.whitening import Decomposition, ShuffledGroupWhitening, check_groups, whiten_views
-from cse.precision import full_precision
 from cse.ranges import NonNegative, Positive
+from cse.tensors import full_precision
 from cse.types import Encoded, Loss, Objective, Settings
 
 Kind = Literal["L1", "L2_softmin", "L2_hard", "L2_literal"]

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from cse.errors import RunError, UserError
-from cse.generators import seeded
 from cse.ranges import BelowOne, Count, Seed, Share
+from cse.tensors import seeded
 
 log = logging.getLogger(__name__)
 

@@ -13,6 +13,7 @@ import os
 import socket
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Required
@@ -127,7 +128,7 @@ class Heartbeat:
     def _make(self, own: Beat) -> bool:
         """Make the file, which only one process can; whether this one has."""
         try:
-            with open(self.path, "x", encoding="utf-8") as file:
+            with one_at_a_time(self.path.parent), open(self.path, "x", encoding="utf-8") as file:
                 file.write(json_line(content_of(own)))
         except FileExistsError:
             return False
@@ -159,18 +160,25 @@ def take_over(path: Path) -> None:
     Raises UserError where it lives. Of another machine's process that is known when it beats again, or has not for
     SILENCE; at least two beats are waited for, for two machines' clocks may differ.
     """
-    check_free(path.parent)
-    beat = held(path)
+    beat = held(path)  # once: what is judged is what is removed
     if beat is None:
         return
-    if beat.lives_here() is None and beats_again(path, beat):
+    alive = beat.lives_here()
+    if alive or (alive is None and beats_again(path, beat)):
         raise in_use(path.parent, held(path) or beat)
-    place = os.open(path.parent, os.O_RDONLY)
-    try:
-        with contextlib.suppress(OSError):  # a disk without locks
-            fcntl.flock(place, fcntl.LOCK_EX)  # or another start's new file could be the one that is removed
+    with one_at_a_time(path.parent):  # or another start's new file could be the one that is removed
         if held(path) == beat:
             path.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def one_at_a_time(folder: Path) -> Iterator[None]:
+    """A block in which no other start makes or removes the folder's file, as far as the disk has locks."""
+    place = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # a disk without locks
+            fcntl.flock(place, fcntl.LOCK_EX)
+        yield
     finally:
         os.close(place)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from omegaconf import DictConfig
 
 from cse.config.compose import resolved
+from cse.dotted import Config
 from cse.errors import Interrupted, MissingResource
 from cse.run import slurm
 from cse.run.build import build, make, precision_name, precision_of
@@ -89,7 +90,6 @@ def begin(
     from cse.data.overlap import overlap
     from cse.run.best import recover_best
     from cse.run.preview import preview
-    from cse.run.record import Record
     from cse.run.summary import announce, print_estimate, print_forecast
     from cse.training.loop import Training
 
@@ -119,18 +119,26 @@ def begin(
     if is_first:
         recover_best(folder.path, training.best_step)
         folder.make()
-    record = Record(
-        folder.path,
+    record = recorded(cfg, config, training)
+    record.results["overlap"] = found
+    return training, record
+
+
+def recorded(cfg: DictConfig, config: Config, training: "Training") -> "Record":
+    """The record of the run. config: `cfg` as plain values."""
+    from cse.run.record import Record
+
+    accelerator = training.accelerator
+    return Record(
+        training.folder,
         config,
         kind="train",
         device=str(accelerator.device),
         precision=precision_name(accelerator.mixed_precision),
         trackers=[make(node) for node in cfg.tracker.values()],
         resumed_at=training.step or None,
-        writes=is_first,
+        writes=accelerator.is_main_process,
     )
-    record.results["overlap"] = found
-    return training, record
 
 
 def start_processes(cfg: DictConfig) -> "Accelerator":

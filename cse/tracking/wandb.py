@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 
 RESULTS = ("results.json", "metrics.jsonl", "train.log", "scores.csv", "plots")  # of a run's folder, where they are
 TEARDOWN_SECONDS = 2.0
+QUIET: Config = {"silent": True, "console": "wrap", "symlink": False}  # W&B's settings that never change
 
 
 class Wandb:
@@ -82,9 +83,7 @@ class Wandb:
             reinit="finish_previous",
             dir=os.environ.get("WANDB_DIR") or str(folder),
         )
-        self.settings: Config = dict(
-            silent=True, console="wrap", symlink=False, init_timeout=init_timeout, finish_timeout=finish_timeout
-        )
+        self.settings: Config = QUIET | {"init_timeout": init_timeout, "finish_timeout": finish_timeout}
         try:
             self.run = self._start_online() if mode == "online" else self._start(mode)
         except Exception:

@@ -6,8 +6,9 @@ from dataclasses import dataclass, fields
 import torch
 from torch import Tensor, nn
 
+from cse.tensors import to_device
 from cse.training.distributed import gather_views
-from cse.types import Batch, Encoded, Loss, Tokens, to_device
+from cse.types import Batch, Encoded, Loss, Tokens
 
 Backward = Callable[[Tensor], None]
 

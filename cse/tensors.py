@@ -1,13 +1,28 @@
-"""The arithmetic of a loss: float32 or wider, whatever the encoder runs in."""
+"""Tensors: random numbers by key, copies to a device, and the arithmetic of a loss (float32 or wider)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
 Precision = Literal["fp32", "bf16"]
+
+
+def seeded(*key: int) -> torch.Generator:
+    """A CPU generator that depends on the key alone, e.g. (seed, step, view): every process and a resumed run draw the
+    same."""
+    words = np.random.SeedSequence(key).generate_state(2, np.uint32)
+    return torch.Generator().manual_seed(int(words[0]) << 32 | int(words[1]))
+
+
+def to_device(x: Tensor, device: torch.device) -> Tensor:
+    """x on `device`. To a GPU it is copied from pinned memory, so that the host does not wait for the copy."""
+    if device.type == "cuda" and x.device.type == "cpu" and not x.is_pinned():
+        x = x.pin_memory()
+    return x.to(device, non_blocking=True)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from cse.precision import squared_product_norm
+from cse.tensors import squared_product_norm
 
 
 @pytest.mark.parametrize(("rows", "width"), [(6, 9), (9, 9), (20, 4), (64, 512)])
