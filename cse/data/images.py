@@ -102,8 +102,7 @@ class Images(Stream[ImageBatch]):
             self.written_at = [None] * len(self)
         log.info("images     %d of %d classes, from %s", len(self), labels.max() + 1, where)
         self.size, self.resize, self.normalize = size, resize, normalize
-        self.crop = v2.RandomResizedCrop(size, scale=tuple(crop_scale))
-        self.jitter = v2.ColorJitter(*jitter)
+        self.crop, self.jitter = v2.RandomResizedCrop(size, scale=tuple(crop_scale)), v2.ColorJitter(*jitter)
         self.flip_probability, self.jitter_probability = flip_probability, jitter_probability
         self.gray_probability = gray_probability
         self.skipped: set[str] = set()
