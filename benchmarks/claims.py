@@ -11,7 +11,9 @@ stays as it is, so that runs need not be kept.
 
 import argparse
 import csv
+import re
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,6 +30,7 @@ from cse.record.runs import Run
 from cse.report.findings import FACTS, facts
 from cse.report.page import Report
 from cse.report.sweep import of_sweep
+from cse.report.verdicts import SEEDS
 from cse.sweep import jobs
 
 HERE = Path(__file__).parent
@@ -36,10 +39,12 @@ HEAD = """# What the papers claim, and what runs of this size say
 Made by `python -m benchmarks.claims` from {done} finished runs of {tables} of {all} tables and figures;
 [what each column says](../docs/claims.md), here and in `claims.csv` and `all_runs.csv`. Another
 experiment than the papers': MiniLM, which was tuned for sentences before, three or six steps on little text, mostly
-judged by word similarity (`dev/demo/average`) where the papers have STS, transfer or MTEB, many of them one run a side.
-**No verdict below is evidence for or against a paper**; what they show is that every table runs. *printed so*:
-whether the paper's own numbers say what its text claims. *Over items*: the interval over other pairs or rows of the
-same test sets; with one run a side it alone decides, of those two runs. *Missing*: what a claim's other parts lack. A
+scored by word similarity (`dev/demo/average`) where the papers have STS, transfer or MTEB, many of them one run a side.
+**Of {claims} claims {unjudged} are NOT JUDGED** and {unrun} NOT RUN; no line is evidence for or against a paper, and
+what they show is that every table runs. Of before the rules of November 2026 are p and intervals over seeds, which were
+paired, and some claims' words, which were mended since. *printed so*: whether the paper's own numbers say what its
+text claims. *Over items*: the interval over other pairs or rows of the same test sets. *Missing*: what a claim's other
+parts lack. A
 row of RoBERTa or of a large encoder has no run because MiniLM stands for every encoder at this size, and a sweep's
 `laptop:` runs it once. Scores that are missing had no data: DeCLUTR's averages need SentEval's SUBJ, MPQA, COCO and
 probing files, MTEB's categories its sets, Table S5 the checkpoints on the hub. Long grids were run in part: *runs* is
@@ -48,6 +53,7 @@ how many, *minutes* how long all of them took. *Commit*: of the code that judged
 COLUMNS = ("paper", "table", "claim", *FACTS, "verdict", "minutes", "runs", "date", "commit")
 SHOWN = tuple(name for name in COLUMNS if name != "test")
 RESULTS = ("git_commit", "device", "steps", "best_step", "seconds")  # of a run's results.json
+FEW_STEPS = 100  # no paper trains so few
 OVERLAP = ("texts", "exact", "normalised")
 FIRST = ("folder", "status", *RESULTS, *(f"overlap.{name}" for name in OVERLAP))
 
@@ -138,10 +144,39 @@ def kept(rows: list[Row], fresh: Callable[[Row], bool], new: list[Row], order: C
     return sorted([*(row for row in rows if not fresh(row)), *new], key=order)  # type: ignore[arg-type, return-value]
 
 
+def by_the_rules(row: Row, runs: list[Row]) -> Row:
+    """A line of before there were reasons (it has no quantity), as it is judged now: of runs of a few steps not at all.
+
+    runs: all of all_runs.csv. What the line told of them stays.
+    """
+    if row.get("quantity") or row.get("verdict", "").partition(" (")[0] in ("", "NOT RUN"):
+        return row
+    steps = max((int(run["steps"]) for run in runs if run.get("steps")), default=0)
+    place = Path(jobs.read("/".join((row["paper"], row["table"]))).folder)
+    trained = any(Path(run["folder"]).is_relative_to(place) and run.get("steps") for run in runs)
+    seeds = [int(number) for number in re.findall(r"\d+", row["n"].partition(",")[0])]
+    small = steps <= FEW_STEPS and all(
+        "minilm" in run.get("model.name", "minilm") or not run["model.name"] for run in runs
+    )
+    why = [f"another setting than the paper's: MiniLM, at most {steps} steps"] if small else []
+    if trained and "points" not in row["n"] and min(seeds, default=0) < SEEDS:
+        why.append(f"{row['n'].partition(',')[0]}, where each trained side needs {SEEDS} seeds")
+    return {**row, "verdict": "NOT JUDGED", "not judged": "; ".join(why)} if why else row
+
+
 def page(claims: list[Row], runs: list[Row], names: list[str]) -> str:
     """CLAIMS.md."""
+    claims = [by_the_rules(row, runs) for row in claims]
+    verdicts = Counter(row["verdict"].partition(" (")[0] for row in claims if row["claim"])
     tables = dict.fromkeys(f"{row['paper']}/{row['table']}" for row in claims)
-    text = HEAD.format(done=sum(row["status"] == "done" for row in runs), tables=len(tables), all=len(names))
+    text = HEAD.format(
+        done=sum(row["status"] == "done" for row in runs),
+        tables=len(tables),
+        all=len(names),
+        claims=verdicts.total(),
+        unjudged=verdicts["NOT JUDGED"],
+        unrun=verdicts["NOT RUN"],
+    )
     text += f"\n| {' | '.join(SHOWN)} |\n|{' --- |' * len(SHOWN)}\n"
     for row in claims:
         if row["claim"]:
@@ -173,8 +208,9 @@ def main(folder: Path, only: Sequence[str] = (), score: str = "dev/demo/average"
         list(runs.values()),
         lambda row: row["folder"],
     )
-    write(HERE / "claims.csv", claims, COLUMNS)
-    write(HERE / "all_runs.csv", every, columns_of(every))
+    if found:
+        write(HERE / "claims.csv", claims, COLUMNS)
+        write(HERE / "all_runs.csv", every, columns_of(every))
     write_text(HERE / "CLAIMS.md", page(claims, every, names))
     print(f"{HERE}: claims.csv, all_runs.csv, CLAIMS.md; judged {', '.join(found) or 'nothing'}")
 

@@ -77,6 +77,25 @@ def test_a_score_that_stands_in_gives_no_verdict(leave, tmp_path, monkeypatch):
         assert row["quantity"] == "test/sts/average"
 
 
+def test_lines_of_before_the_rules_are_not_judged_by_them_either(tmp_path, monkeypatch):
+    """claims.csv stays as it was; CLAIMS.md says what its runs are."""
+    monkeypatch.setattr(claims, "HERE", tmp_path)
+    row = {"paper": "whitenedcse", "table": "table5", "claim": "it", "verdict": "HOLDS", "n": "1 and 1, 2 parts"}
+    ran = {"folder": "whitenedcse/table5/2", "status": "done", "steps": "6", "model.name": "tiny_minilm"}
+    claims.write(tmp_path / "claims.csv", [row, {**row, "n": "3 seeds"}], claims.COLUMNS)
+    claims.write(tmp_path / "all_runs.csv", [ran], list(ran))
+    before = (tmp_path / "claims.csv").read_bytes()
+    claims.main(tmp_path / "none")
+    page = (tmp_path / "CLAIMS.md").read_text()
+    assert "Of 2 claims 2 are NOT JUDGED" in page
+    assert "MiniLM, at most 6 steps; 1 and 1, where each trained side needs 3 seeds" in page
+    assert "| HOLDS" not in page
+    assert (tmp_path / "claims.csv").read_bytes() == before
+    long = {**ran, "steps": "7813"}
+    assert claims.by_the_rules({**row, "n": "3 seeds"}, [long])["verdict"] == "HOLDS"
+    assert claims.by_the_rules(row, [long])["verdict"] == "NOT JUDGED"
+
+
 def test_an_unknown_table_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(claims, "HERE", tmp_path)
     with pytest.raises(UserError, match=r"--only nonling/tabel1: there is no such sweep.*nonling/table1"):
