@@ -204,3 +204,13 @@ def smallest_difference(sd: float, seeds: int, level: float = 0.05) -> float:
 def seeds_for(difference: float, sd: float, level: float = 0.05) -> int:
     """The seeds a side that see a difference with 80% power; at least 2."""
     return next(seeds for seeds in count(2) if power(difference, sd, seeds, level) >= 0.8)
+
+
+def budget(groups: Sequence[Sequence[float]], level: float) -> str:
+    """What the seeds that were run can tell, from the deviation within groups of two or more, and what halves it."""
+    sd, seeds = pooled_sd(groups), min(map(len, groups))
+    if not sd:
+        return ""
+    least = smallest_difference(sd, seeds, level)
+    more = seeds_for(least / 2, sd, level)
+    return f"a seed's sd is {sd:.2g}: {seeds} a side show {least:.2g} with 80% power, {least / 2:.2g} needs {more}"

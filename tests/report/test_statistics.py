@@ -100,3 +100,9 @@ def test_what_a_budget_can_tell(sd, seeds, smallest):
     assert statistics.power(found, sd, seeds) == pytest.approx(0.8, abs=1e-6)
     assert statistics.seeds_for(found * 1.0001, sd) == seeds
     assert statistics.seeds_for(found * 0.99, sd) == seeds + 1
+
+
+def test_a_budget_in_words():
+    told = statistics.budget([[70.0, 70.2, 70.4], [71.0, 71.2, 71.4]], 0.05)
+    assert told == "a seed's sd is 0.2: 3 a side show 0.61 with 80% power, 0.31 needs 8"
+    assert statistics.budget([[70.0, 70.0]], 0.05) == ""
