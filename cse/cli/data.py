@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cse.cli import exits
-from cse.columns import Shown
+from cse.columns import Shown, printable
 from cse.config.compose import composed, nearest, resolved
 from cse.config.groups import choices
 from cse.errors import MissingResource, UserError
@@ -213,9 +213,9 @@ def check_copy(arguments: argparse.Namespace) -> int:
         place = found
     files = check(place)
     for one in files:
-        print(f"{one.state:<8} {one.path}")
+        print(printable(f"{one.state:<8} {one.path}"))
     counts = Counter(str(one.state) for one in files)
-    print(f"{place}: {', '.join(f'{counts[state]} {state}' for state in ('whole', 'altered', 'missing'))}")
+    print(printable(f"{place}: {', '.join(f'{counts[state]} {state}' for state in ('whole', 'altered', 'missing'))}"))
     return int(counts["whole"] < len(files))
 
 

@@ -12,8 +12,9 @@ from omegaconf import DictConfig
 from cse.cli.choices import Finding, choices, composed, paths
 from cse.cli.exits import exit_on_error
 from cse.cli.help import DOCTOR
+from cse.columns import printable
 from cse.config.groups import adopted
-from cse.config.spelling import strip_dashes
+from cse.config.spelling import spell, strip_dashes
 from cse.errors import UserError
 from cse.record.results import installed
 from cse.run import startup
@@ -41,7 +42,7 @@ def examine(overrides: list[str]) -> list[Finding]:
     """Everything. Asks the network for seconds only, downloads nothing."""
     online = startup.settle_hub()
     startup.quiet()
-    cfg = composed(overrides)
+    cfg = composed(spell(overrides, "train"))
     return [*machine(cfg, online), *packages(), *paths(cfg), *choices(cfg, online)]
 
 
@@ -125,7 +126,7 @@ def show(findings: list[Finding]) -> None:
         print(group)
         for one in findings:
             if one.group == group:
-                print(f"  {one.name:<20}  {one.state:<7}  {one.note}")
+                print(printable(f"  {one.name:<20}  {one.state:<7}  {one.note}"))
     print("ok: works here; hub: downloaded when first used; missing: the line says what to do")
 
 

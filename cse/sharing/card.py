@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from cse.columns import markdown_cell
+from cse.columns import markdown_cell, printable
 from cse.config.groups import PACKAGE_DIR
 from cse.config.keys import makes_again
 from cse.sources.catalogue import DATASETS
@@ -95,12 +95,12 @@ def model_card(record: Json, scores: Mapping[str, float], name: str, license: st
         seed=record["seed"],
         step=record.get("best_step"),
         commit=record.get("git_commit"),
-        command=shareable(record["command"]),
+        command=printable(shareable(record["command"])).replace("\n", " "),  # on one line it ends no block of code
         data=markdown_cell(data_in_words(config)),
         rows="\n".join(f"| {markdown_cell(key)} | {value:.2f} |" for key, value in finite.items()),
         notes="Scores that begin with `dev/` chose the step.\n" if dev else "",
         name=name,
-        pooling=config["model"]["pooling"],
+        pooling=config["model"]["pooling"] or "as the checkpoint records it",
         citation="\n".join(bibtex(entry) for entry in cited(config)),
     )
     return f"---\n{about.to_yaml()}\n---\n\n{text}"

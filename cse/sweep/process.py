@@ -117,7 +117,8 @@ def command_of(job: jobs.Job, folder: Path) -> list[str]:
         names = [f"tracker.wandb.group={spell_value(group)}", f"tracker.wandb.name={spell_value(job.name)}"]
         names = [name for name in names if key_of(name) not in map(key_of, job.arguments)]
     one = [] if ONE_OF_MANY in job.arguments else [ONE_OF_MANY]
-    return [sys.executable, "-c", start, *job.arguments, *one, *names, f"hydra.run.dir={spell_value(str(folder))}"]
+    python = [sys.executable, "-P"]  # which leaves a wandb.py in the folder of the line alone, as cse-train does
+    return [*python, "-c", start, *job.arguments, *one, *names, f"hydra.run.dir={spell_value(str(folder))}"]
 
 
 def differences(job: jobs.Job, run: Run) -> list[str]:

@@ -51,7 +51,7 @@ class Start:
         states = Counter(outcome.state for outcome in outcomes)
         done = states[DONE] + states[DONE_BEFORE]
         others = [f"{states[one]} {one}" for one in (FAILED, KILLED, INTERRUPTED, RUNNING) if states[one]]
-        print(f"{title}: {', '.join([f'{done} of {len(outcomes)} done', *others])}; {report}")
+        print(printable(f"{title}: {', '.join([f'{done} of {len(outcomes)} done', *others])}; {report}"))
 
 
 Runner = Callable[[Sequence[Job], Start], list[Outcome]]

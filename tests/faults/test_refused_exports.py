@@ -141,12 +141,22 @@ def test_a_pipe_in_a_run_is_not_read(run, capfd):
     assert str(run / "best" / "pipe") in refused(capfd, run)
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("modeling.py", "import os"), ("model.pkl", "x"), ("config.json", '{"auto_map": {"AutoModel": "m.M"}}')],
+)
+def test_code_in_a_run_is_not_shared(run, tmp_path, capfd, name, text):
+    (run / "best" / name).write_text(text)
+    assert str(run / "best" / name) in refused(capfd, run, "--to", tmp_path / "share")
+    assert not (tmp_path / "share").exists()
+
+
 MISSING = object()
 MTEB = {"model": {"name": "lab/x", "revision": "abc"}, "tasks": {}, "protocol": "mteb 2"}
 TASK = {"metric": "cosine_spearman", "dataset": "mteb/sts12-sts", "revision": None}
 DAMAGES = [  # the key that is damaged, what it then holds, and the key that is named
     ("config", [], "config"), ("config", MISSING, "config"), ("config.model", "bert", "config.model"),
-    ("config.model.name", 3, "config.model.name"), ("config.model.pooling", MISSING, "config.model.pooling"),
+    ("config.model.name", 3, "config.model.name"), ("config.model.pooling", 3, "config.model.pooling"),
     ("config.data", None, "config.data.name"), ("config.data.name", ["wiki1m"], "config.data.name"),
     ("config.objective", {}, "config.objective._target_"), ("config.objective._target_", "X", "objective._target_"),
     ("config.aux_modality", ["visual"], "config.aux_modality"), ("config.aux_modality", {"_target_": 1}, "aux_"),

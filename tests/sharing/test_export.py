@@ -108,6 +108,13 @@ def test_the_folder_has_the_encoder_its_card_and_its_scores(run, cse_export, tin
     assert "in place of the earlier export" in capfd.readouterr().out
 
 
+def test_a_pooling_that_the_checkpoint_records_is_no_damage(run, cse_export):
+    config = json.loads((run / "results.json").read_text())["config"]
+    changed(run, config=config | {"model": config["model"] | {"pooling": None}})
+    assert cse_export(run) == 0
+    assert "as the checkpoint records it" in (run / "export" / "README.md").read_text()
+
+
 def test_pushed_and_loaded_from_the_hub(run, cse_export, toy_hub, tiny_bert, monkeypatch, capfd):
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     assert cse_export(run, "--push", "lab/mine", "--to", run.parent / "shared") == 0

@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import signal
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -182,6 +183,13 @@ def test_wandb_groups_by_sweep():
         command = process.command_of(job, Path("/a,b/c=d"))
         assert "hydra.run.dir='/a,b/c=d'" in command
         assert named & set(command) == (named if tracker == "wandb" else set())
+
+
+def test_a_job_imports_nothing_from_the_folder_of_the_line(tmp_path):
+    (tmp_path / "mine.py").write_text("")
+    command = process.command_of(jobs.read("whitenedcse/table5").jobs(["tracker=none"])[0], tmp_path / "job")
+    before_code = command[: command.index("-c")]
+    assert subprocess.run([*before_code, "-c", "import mine"], cwd=tmp_path, capture_output=True).returncode == 1
 
 
 def test_dry_run_shows_and_starts_nothing(many, tmp_path, capsys):
