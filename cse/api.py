@@ -129,7 +129,7 @@ def load(name: str | Path, pooling: AnyPooling | None = None) -> Encoder:
     with startup.environment_kept():
         startup.settle_hub()
         startup.quiet()
-        return load_encoder(folder_of(Path(name).expanduser()), pooling).eval()
+        return load_encoder(folder_of(name), pooling).eval()
 
 
 def evaluate(

@@ -85,6 +85,8 @@ def vit_patches(weights: str) -> "ViTEmbeddings":
     """
     from transformers import ViTModel
 
+    from cse.model.integrity import check_files
+
     instead = (
         "give a ViT's folder, aux_modality.weights=FOLDER, or train the patch embedding from nothing, "
         "aux_modality.init=random"
@@ -92,6 +94,7 @@ def vit_patches(weights: str) -> "ViTEmbeddings":
     repo = hub.Repo(weights, "model", f"aux_modality.weights={weights}", instead)
     source = Path(weights) if Path(weights).is_dir() else hub.model(repo)
     with hub.refusals(repo):
+        check_files(Path(source))
         read: Any = ViTModel.from_pretrained(
             source, add_pooling_layer=False, dtype=torch.float32, output_loading_info=True
         )

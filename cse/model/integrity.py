@@ -15,7 +15,7 @@ from pathlib import Path
 import torch
 from safetensors import safe_open
 from torch.nn.functional import pad
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from cse.errors import MissingResource, RunError, UserError, in_short
 from cse.files import within
@@ -43,8 +43,16 @@ def loading(name: str, advice: str) -> Iterator[None]:
         raise MissingResource(f"model.name={name} {reason}; {advice}") from error
 
 
-def check_places(folder: Path) -> None:
-    """Raise UserError where an index of weights names a file in another folder."""
+def check_files(folder: Path) -> None:
+    """Raise UserError where an index of weights names a file in another folder, and for an adapter beside the weights.
+
+    transformers would put the adapter on by itself, frozen with all weights, where packed rows do not pass through it.
+    """
+    if (folder / "adapter_config.json").is_file():
+        raise UserError(
+            f"{folder}/adapter_config.json: an adapter beside the weights is not read: merge it into them (peft's "
+            "merge_and_unload), or move it away (for an encoder, model.lora trains a new one)"
+        )
     for index in sorted(folder.glob("*.index.json")):
         for name in set(json.loads(index.read_bytes())["weight_map"].values()):
             within(folder, name)
@@ -93,7 +101,12 @@ def whole_numbers(folder: str) -> list[str]:
 
 
 def check_tokenizer(source: str, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel) -> None:
-    """Raise UserError for a tokenizer with special tokens only, or with more tokens than the model embeds."""
+    """Raise UserError for a tokenizer that is no fast one, has special tokens only, or more than the model embeds."""
+    if not isinstance(tokenizer, PreTrainedTokenizerFast):
+        raise UserError(
+            f"model.name={source}: its {type(tokenizer).__name__} is no fast tokenizer (one with a tokenizer.json), "
+            "which cse needs: use another encoder"
+        )
     vocabulary = tokenizer.get_vocab()
     if not set(vocabulary) - set(tokenizer.all_special_tokens):
         raise UserError(
@@ -106,6 +119,22 @@ def check_tokenizer(source: str, tokenizer: PreTrainedTokenizerBase, model: PreT
             f"model.name={source}: its tokenizer has {tokens:,} tokens, but the model embeds {rows:,}: they are of "
             "different models"
         )
+
+
+def recorded_length(folder: str, recorded: Mapping[str, object], least: int) -> int:
+    """The smallest of the lengths in tokens that a checkpoint's files record; None in one of them records nothing.
+
+    recorded: by file and key. least: special tokens and one of a text. Raises UserError for one that is no number of
+    tokens, or too small.
+    """
+    lengths = []
+    for place, length in recorded.items():
+        if length is None:
+            continue
+        if not isinstance(length, int | float) or length < least or length % 1 != 0:  # 1e30 stands for none
+            raise UserError(f"{folder}/{place} is {length!r}: it must be a whole number of tokens, {least} or more")
+        lengths.append(int(length))
+    return min(lengths)
 
 
 def check_forward(name: str, backbone: PreTrainedModel) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -109,7 +110,7 @@ def read_checkpoint(
     folder, attention = local_folder(name), weights["attn_implementation"]
     advice = WORKS_HERE if attention is None else f"model.attention={attention} may be the cause; {WORKS_HERE}"
     with integrity.loading(name, advice):
-        integrity.check_places(Path(folder))
+        integrity.check_files(Path(folder))
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
         ending = Ending(pooling) if pooling is not None else recorded_modules(Path(folder))
         if ending is None:
@@ -121,7 +122,10 @@ def read_checkpoint(
         integrity.check_tokenizer(name, hf_tokenizer, backbone)
         integrity.check_forward(name, backbone)
         positions = architecture.longest_input(config)
-        longest = min(positions or LONGEST, ending.longest or LONGEST, LONGEST)
+        recorded = {"sentence_*_config.json: max_seq_length": ending.longest}
+        recorded["tokenizer_config.json: model_max_length"] = hf_tokenizer.model_max_length
+        least = hf_tokenizer.num_special_tokens_to_add() + 1
+        longest = min(positions or LONGEST, LONGEST, integrity.recorded_length(folder, recorded, least))
     return Encoder(
         backbone,
         Tokenizer(hf_tokenizer, longest, ending.prefix, positions),
@@ -246,15 +250,22 @@ def check_direction(name: str, backbone: PreTrainedModel, pooling: str, bidirect
 
 
 def locate(name: str) -> str:
-    """A folder, or the hub name itself. Raises MissingResource for a package or a folder that is not there."""
+    """A folder, or the hub name itself. No package is imported.
+
+    Raises MissingResource for a package or a folder that is not there, UserError for a name that is no package's.
+    """
     if name.startswith(PACKAGE):
         package, _, inside = name.removeprefix(PACKAGE).partition("/")
-        spec = find_spec(package) if package else None
-        if spec is None or spec.origin is None:
+        if not package.isidentifier():  # to find a.b, Python runs a
+            raise UserError(f"model.name={name}: write {PACKAGE}PACKAGE/FOLDER, with the plain name of one package")
+        spec = None
+        with suppress(ValueError):  # of __main__
+            spec = find_spec(package)
+        if spec is None or not spec.has_location or not spec.submodule_search_locations:  # no module, no bare folder
             raise MissingResource(
                 f"model.name={name}: the package {package} is not installed; pip install -e '.[demo]'"
             )
-        return str(Path(spec.origin).parent / inside)
+        return str(Path(str(spec.origin)).parent / inside)
     if Path(name).is_dir():
         return name
     if not HUB_NAME.fullmatch(name):

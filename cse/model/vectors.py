@@ -19,6 +19,7 @@ from cse.progress import track
 log = logging.getLogger(__name__)
 
 MAX_LINE = 2**20  # bytes
+MAX_DIGITS = 18  # of the number of words
 ENDINGS = (".txt", ".vec", ".txt.gz", ".vec.gz")
 
 
@@ -74,6 +75,8 @@ class WordVectors:
         """(number of words or None where the first line does not say, D)."""
         fields = next(self._lines(), (0, b""))[1].split(b" ")
         if len(fields) == 2 and all(field.isdigit() for field in fields):
+            if max(map(len, fields)) > MAX_DIGITS or not 0 < int(fields[1]) < MAX_LINE:
+                raise UserError(f"{self.path}, line 1: not a number of words and the length of their vectors")
             return int(fields[0]), int(fields[1])
         if len(fields) < 2 or not all(is_number(field) for field in fields[1:]):
             raise UserError(f"{self.path}, line 1: not a word and its numbers, so these are no word vectors")

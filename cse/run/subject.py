@@ -72,14 +72,19 @@ def load_model(cfg: DictConfig) -> "Encoder":
     if cfg.checkpoint is None:
         return make(cfg.model)
     try:
-        return load_encoder(folder_of(Path(str(cfg.checkpoint)).expanduser()), cfg.pooling)
+        return load_encoder(folder_of(cfg.checkpoint), cfg.pooling)
     except UserError as error:  # it speaks of the config group's keys
         words = str(error).replace("model.name=", "checkpoint=").replace("model.pooling=", "pooling=")
         raise type(error)(words) from error
 
 
-def folder_of(path: Path) -> str:
-    """A run's best/, or what was given: a folder of weights or a hub name."""
+def folder_of(name: str | Path) -> str:
+    """A run's best/, or what was given: a folder of weights, package://MODULE/PATH or a hub name."""
+    from cse.model.load import PACKAGE
+
+    if str(name).startswith(PACKAGE):
+        return str(name)
+    path = Path(name).expanduser()
     if path.is_file():
         raise UserError(f"checkpoint={path} is a file, and none of word vectors: give a folder or a hub name")
     if (path / "best" / "config.json").is_file():

@@ -96,12 +96,15 @@ def test_vit_weights_are_those_of_the_folder(vit, made_up_images):
     assert narrow.tokens(next(narrow.batches(0)))[0].shape == (12, 5, 32)
 
 
-def test_weights_that_will_not_do(vit, tiny_bert, made_up_images):
+def test_weights_that_will_not_do(vit, tiny_bert, made_up_images, tmp_path):
     for dim, name in ((768, "google/vit-base-patch16-224-in21k"), (1024, "google/vit-large-patch16-224-in21k")):
         with pytest.raises(MissingResource, match=name):
             visual(made_up_images, dim=dim, init="vit")
     with pytest.raises(UserError, match=tiny_bert):
         vit_patches(tiny_bert)
+    (tmp_path / "adapter_config.json").write_text("{}")
+    with pytest.raises(UserError, match=r"adapter_config\.json"):
+        vit_patches(str(tmp_path))
     made_up_images.size = 224
     with pytest.raises(UserError, match=r"aux_modality\.data\.size=224"):
         visual(made_up_images, init="vit", weights=vit)

@@ -12,6 +12,7 @@ from safetensors.torch import load_file, save_file
 
 from cse.errors import UserError
 from cse.model.load import load_encoder
+from cse.run.subject import folder_of
 
 
 @pytest.fixture
@@ -25,9 +26,8 @@ def edit(folder: Path, change: Callable[[dict[str, torch.Tensor]], object]) -> N
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
 
 
-def configure(folder: Path, **settings: object) -> None:
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | settings))
+def change_json(file: Path, **settings: object) -> None:
+    file.write_text(json.dumps((json.loads(file.read_text()) if file.exists() else {}) | settings))
 
 
 LAYER, BEYOND = "bert.encoder.layer.1.output.dense.weight", "bert.encoder.layer.2.output.dense.weight"
@@ -71,6 +71,54 @@ def test_another_models_tokenizer(checkpoint):
         load_encoder(str(checkpoint), "cls")
 
 
+@pytest.mark.parametrize("length", [-1, 0, 1, 2, 3.5, "x", float("nan")])
+@pytest.mark.parametrize(("file", "key"), [("sentence_bert_config.json", "max_seq_length"),
+                                           ("tokenizer_config.json", "model_max_length")])  # fmt: skip
+def test_a_length_that_leaves_no_room_for_text(checkpoint, file, key, length):
+    modules = [{"type": "models.Transformer", "path": ""}, {"type": "models.Pooling", "path": "1_Pooling"}]
+    (checkpoint / "modules.json").write_text(json.dumps(modules))
+    (checkpoint / "1_Pooling").mkdir()
+    change_json(checkpoint / "1_Pooling" / "config.json", pooling_mode_cls_token=True)
+    change_json(checkpoint / file, **{key: 3})
+    assert load_encoder(str(checkpoint), None).tokenizer.longest == 3
+    change_json(checkpoint / file, **{key: length})
+    with pytest.raises(UserError, match=rf"{re.escape(str(checkpoint))}.*{key}"):
+        load_encoder(str(checkpoint), None)
+
+
+def test_a_tokenizer_written_in_python(checkpoint):
+    (checkpoint / "tokenizer.json").unlink()
+    (checkpoint / "tokenizer_config.json").write_text('{"tokenizer_class": "ByT5Tokenizer"}')
+    with pytest.raises(UserError, match="ByT5Tokenizer"):
+        load_encoder(str(checkpoint), "cls")
+
+
+def test_an_adapter_beside_the_weights(checkpoint):
+    """In adapter/ it is one of ours, which is merged into the weights."""
+    (checkpoint / "adapter").mkdir()
+    change_json(checkpoint / "adapter" / "adapter_config.json", peft_type="LORA", base_model_name_or_path="no/model")
+    assert load_encoder(str(checkpoint), "cls")
+    shutil.copy(checkpoint / "adapter" / "adapter_config.json", checkpoint)
+    with pytest.raises(UserError, match=r"checkpoint/adapter_config\.json"):
+        load_encoder(str(checkpoint), "cls")
+
+
+@pytest.mark.parametrize("name", ["stranger.inside", "stranger", "bare", "__main__", "sys", "single", ".", ""])
+def test_a_package_is_found_without_running_it(checkpoint, tmp_path, monkeypatch, name):
+    """Nor is a module or a bare folder a package; of one, its name alone is taken."""
+    ran = tmp_path / "ran"
+    for place in ("stranger/__init__.py", "stranger/inside/__init__.py", "bare/inside/__init__.py", "single.py"):
+        (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / place).write_text(f"open({str(ran)!r}, 'w')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(UserError, match=re.escape(f"package://{name}/model")):
+        load_encoder(f"package://{name}/model", "cls")
+    checkpoint.rename(tmp_path / "stranger" / "weights")
+    assert load_encoder("package://stranger/weights", "cls").dim == 32
+    assert folder_of("package://stranger/weights") == "package://stranger/weights"
+    assert not ran.exists()
+
+
 @pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors"])
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"hidden_size": "x"}'])
 def test_a_file_that_is_damaged(checkpoint, name, content):
@@ -94,7 +142,9 @@ def pickled(folder: Path, ran: Path) -> None:
 
 
 def programmed(folder: Path, ran: Path) -> None:
-    configure(folder, auto_map={"AutoConfig": "own.Config", "AutoModel": "own.Model"}, model_type="own")
+    change_json(
+        folder / "config.json", auto_map={"AutoConfig": "own.Config", "AutoModel": "own.Model"}, model_type="own"
+    )
     (folder / "own.py").write_text(f"open({str(ran)!r}, 'w')\n")
 
 
