@@ -23,6 +23,7 @@ from typing_extensions import TypedDict
 
 from cse.errors import UserError, in_short
 from cse.files import remove_leftovers, replaced_file
+from cse.ranges import Natural, NonNegative
 from cse.types import Json
 
 log = logging.getLogger(__name__)
@@ -30,18 +31,27 @@ log = logging.getLogger(__name__)
 FILE = "last/state.safetensors"
 
 
+class Watched(TypedDict):
+    """What cse.training.watch keeps; nothing in `last/` of earlier versions."""
+
+    losses: NotRequired[list[float]]
+
+
 class About(TypedDict):
     """The JSON that `last/` must hold beside its tensors; it may hold more keys."""
 
-    step: int
-    best_step: int
+    step: Natural
+    best_step: Natural
     best_score: float | None
     curve: list[tuple[int, dict[str, float]]]
-    seconds: float
-    tokens: int
+    seconds: NonNegative
+    tokens: Natural
     identity: dict[str, object]
     inputs: NotRequired[dict[str, str]]  # not in those of earlier versions
     dev_data: NotRequired[dict[str, dict[str, object]]]
+    watch: NotRequired[Watched]
+    scaler: NotRequired[dict[str, float] | None]  # of fp16
+    python_random: list[tuple[tuple[int, list[int], float | None], int, int, float]]  # one per process
 
 
 def save(
@@ -97,7 +107,7 @@ def explaining(folder: Path) -> Iterator[None]:
         yield
     except torch.OutOfMemoryError:
         raise
-    except (SafetensorError, OSError, RuntimeError, LookupError, TypeError, ValueError) as error:
+    except (SafetensorError, OSError, RuntimeError, LookupError, TypeError, ValueError, OverflowError) as error:
         raise UserError(
             f"the checkpoint {folder / FILE} is damaged or another experiment's ({in_short(error)}): take a copy, or "
             "delete it to start anew"

@@ -83,14 +83,17 @@ class Training:
         checkpoint.check_same_settings(self.folder, about["identity"], self.identity)
         checkpoint.check_same_inputs(self.folder, about.get("inputs"), self.inputs)
         checkpoint.check_same_data(self.folder, about.get("dev_data", {}), self.dev_data)
+        with checkpoint.explaining(self.folder):
+            if not about["best_step"] <= about["step"] <= self.planned:
+                raise ValueError(f"step {about['step']} of {self.planned}, the best {about['best_step']}")
         checkpoint.restore(tensors, self.modules, self.update.plain_optimizers(), self.folder)
         self.step, self.best_step, self.best_score = about["step"], about["best_step"], about["best_score"]
         self.curve = [(step, scores) for step, scores in about["curve"]]
         self.seconds, self.tokens = about["seconds"], about["tokens"]
         self.watch.restore(about.get("watch", self.watch.state()))
-        if self.accelerator.scaler is not None and about.get("scaler"):  # fp16
-            self.accelerator.scaler.load_state_dict(about["scaler"])
         with checkpoint.explaining(self.folder):
+            if self.accelerator.scaler is not None and about.get("scaler"):  # fp16
+                self.accelerator.scaler.load_state_dict(about["scaler"])
             checkpoint.set_random_state(tensors, about, self.accelerator.process_index)
         log.info("resuming %s at step %d of %d", self.folder, self.step, self.steps)
 

@@ -36,7 +36,20 @@ def tensor(word: str, value: torch.Tensor | None) -> dict:
     return {STATE: changed}
 
 
+def about(**changes: object) -> dict:
+    """The checkpoint with other counters."""
+
+    def changed(_, metadata: dict[str, str]) -> None:
+        metadata["about"] = json.dumps(json.loads(metadata["about"]) | changes)
+
+    return {STATE: changed}
+
+
+RANDOM = [[3, [-1] * 625, None], 0, 0, 0.0]  # Python's words are not negative
 DAMAGED = {
+    "about_step": about(step=-5), "about_far": about(step=10**30), "about_best": about(best_step=9),
+    "about_seconds": about(seconds=-1), "about_watch": about(watch="x"), "about_losses": about(watch={"losses": ["x"]}),
+    "about_random": about(python_random=[RANDOM]), "about_no_random": about(python_random="x"),
     "state_cut": {STATE: 0.5}, "state_text": {STATE: damaged.TEXT},
     "state_about": {STATE: lambda _, about: about.update(about="[]")},
     "state_fields": {STATE: lambda _, about: about.update(about='{"step": 2}')},
