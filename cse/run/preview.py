@@ -4,14 +4,23 @@ data.preview=3 is the first three rows, data.preview=[17,204] the rows of these 
 data), data.preview=FOLDER/anomaly.json those that a run left when it went wrong, in the epoch in which it did.
 """
 
-import json
 from pathlib import Path
 
 import numpy as np
+from pydantic import TypeAdapter
+from typing_extensions import TypedDict
 
 from cse.columns import printable
 from cse.data.loader import Batches
 from cse.errors import UserError
+from cse.record.results import Count, checked
+
+
+class Anomaly(TypedDict):
+    """What is read of an anomaly.json."""
+
+    rows: list[Count]
+    epoch: Count
 
 
 def preview(batches: Batches, asked: int | list[int] | str) -> None:
@@ -44,9 +53,9 @@ def asked_rows(batches: Batches, asked: int | list[int] | str) -> tuple[list[int
 def recorded(file: Path) -> tuple[list[int], int]:
     """(rows, epoch) of an anomaly.json."""
     try:
-        content = json.loads(file.read_text(encoding="utf-8"))
-        return [int(row) for row in content["rows"]], int(content["epoch"])
+        content = checked(TypeAdapter(Anomaly), file)
+        return content["rows"], content["epoch"]
     except OSError as error:
         raise UserError(f"data.preview={file} cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except ValueError as error:
         raise UserError(f"data.preview={file} is not the anomaly.json of a run ({error})") from error

@@ -34,6 +34,9 @@ REFUSED = {  # {line: settings, one a word}
     "tracker=wandb": "tracker.wandb.mode=sometimes",
 }
 
+ANOMALIES = ('{"rows": [1e999], "epoch": 0}', '{"rows": [1], "epoch": -1}', '{"rows": [1], "epoch": 1e300}',
+             '{"rows": 1}', '{"rows": [-1], "epoch": 0}', '[]', f'{{"rows": [{10**30}], "epoch": 0}}')  # fmt: skip
+
 WORDS = [  # (words, what its sentence names, one a word)
     ("smoke=maybe trainer.lr=nan", "smoke=maybe trainer.lr=nan"),
     ("output_dir=here", "hydra.run.dir"),
@@ -123,6 +126,15 @@ def test_every_setting_that_is_wrong_is_named(line, settings):
 def test_words_that_cannot_be_composed_are_named(command, words, named):
     sentence = told(*words.split(), command=command)
     assert all(name in sentence for name in named.split()), sentence
+
+
+@pytest.mark.parametrize("content", ANOMALIES)
+def test_rows_of_no_run_are_shown_by_nothing(small_run, cse_train, tmp_path, capsys, content):
+    (tmp_path / "a.json").write_text(content)
+    assert cse_train([*small_run, f"data.preview={tmp_path}/a.json"]) == 2
+    told = capsys.readouterr()
+    assert "a.json" in told.err
+    assert "view 0" not in told.out
 
 
 def test_every_synonym_means_a_setting_that_there_is():
