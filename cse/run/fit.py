@@ -1,14 +1,18 @@
 """A composed config becomes the run's: where its values come from is filled in, and scale= shrinks it."""
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from omegaconf import DictConfig, open_dict
+from omegaconf import DictConfig, OmegaConf, open_dict
 
 from cse.config import groups, recipe, scale
+from cse.config.keys import key_of
 from cse.errors import UserError
 from cse.files import make_folder
 from cse.run.folder import check_unused
+
+log = logging.getLogger("cse")
 
 
 def fit(cfg: DictConfig, command: str, *, composed: DictConfig, words: Sequence[str]) -> None:
@@ -21,7 +25,11 @@ def fit(cfg: DictConfig, command: str, *, composed: DictConfig, words: Sequence[
         if command == "train":
             cfg.sources = recipe.sources(chosen, words)
         cfg.choices = groups.chosen(command, chosen, words, map(str, cfg.eval))
+    typed = {key: OmegaConf.select(cfg, key) for key in map(key_of, words)}
     scale.fit(cfg)
+    for key, value in typed.items():
+        if not isinstance(value, DictConfig) and (now := OmegaConf.select(cfg, key)) != value:
+            log.info("scale      %s=%s was typed, and scale=%s has %s instead", key, value, cfg.scale.name, now)
 
 
 def check(cfg: DictConfig, command: str, folder: Path) -> None:
