@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 from cse.config.compose import composed, is_group, without_hydra
 from cse.config.groups import CONF_DIR, choices, groups, own_folders
 from cse.config.keys import KEYS, entry, key_of
-from cse.config.spelling import MEANINGS, values_of
+from cse.config.spelling import MEANINGS, spell_value, values_of
 from cse.dotted import Config
 from cse.errors import UserError
 from cse.record.results import checked
@@ -38,8 +38,8 @@ def folder_to_resume(words: Sequence[str]) -> Path | None:
 def resumed(folder: Path, words: Sequence[str]) -> DictConfig:
     """The config of the run in `folder` with these words laid over it, and with Hydra's node of this line.
 
-    Raises UserError for a folder that holds no run, for settings that are not plain data, for a part that neither conf/
-    nor this line names, and for a word that the config has no key for.
+    Raises UserError for a folder that holds no run, for settings that are not plain data, for a part or a place in W&B
+    that neither conf/ nor this line names, and for a word that the config has no key for.
     """
     recorded = settings_of(folder)
     typed = [word for word in words if key_of(word) not in ("resume", "hydra.run.dir")]
@@ -58,6 +58,7 @@ def resumed(folder: Path, words: Sequence[str]) -> DictConfig:
     config.resume = "auto"
     refer_again(config, fresh, [key_of(word) for word in laid])
     lay_over(config, laid)
+    refuse_foreign_uploads(folder, config, fresh, laid)
     refuse_foreign_parts(folder, config, words)
     return config
 
@@ -116,6 +117,28 @@ def settings_of(folder: Path) -> Config:
         if isinstance(value, str) and "${" in value:
             raise UserError(f"{file}: {key}={value} refers to something else; the settings of a run are plain values")
     return settings
+
+
+def refuse_foreign_uploads(folder: Path, config: DictConfig, fresh: DictConfig, words: Sequence[str]) -> None:
+    """Raise UserError where W&B would send the run elsewhere than conf/, the environment or a word of this line says.
+
+    fresh: what conf/ and the environment give. Of two modes the one that asks no network is taken, unless one is typed.
+    """
+    if not isinstance(OmegaConf.select(config, "tracker.wandb"), DictConfig):
+        return
+    typed, key, quiet = values_of(words), "tracker.wandb.mode", ("offline", "disabled")
+    if key not in typed and (mode := OmegaConf.select(fresh, key)) in quiet:
+        OmegaConf.update(config, key, mode)
+    if OmegaConf.select(config, key) in quiet:
+        return
+    keys = [key for key in ("tracker.wandb.entity", "tracker.wandb.project") if key not in typed]
+    foreign = [key for key in keys if OmegaConf.select(config, key) != OmegaConf.select(fresh, key)]
+    if foreign:
+        there = " ".join(f"{key}={spell_value(OmegaConf.select(config, key))}" for key in foreign)
+        raise UserError(
+            f"resume={folder}: W&B would send this run where neither conf/ nor the environment says; if you trust it, "
+            f"give {there} again, else tracker=none, or tracker=wandb for your own place"
+        )
 
 
 def refuse_foreign_parts(folder: Path, config: DictConfig, words: Sequence[str]) -> None:

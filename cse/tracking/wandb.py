@@ -15,14 +15,18 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, TypeAdapter, with_config
+from typing_extensions import TypedDict
 
 from cse.dotted import Config, Json
 from cse.errors import in_short
 from cse.eval.score import nature
-from cse.files import read_json, write_json
-from cse.ranges import Name, Positive
+from cse.files import write_json
+from cse.ranges import STRICT, Name, Positive
 from cse.record.events import read_events
+from cse.record.results import checked
 from cse.tracking.about import About
 
 log = logging.getLogger(__name__)
@@ -31,12 +35,24 @@ RESULTS = ("results.json", "metrics.jsonl", "train.log", "scores.csv", "plots") 
 TEARDOWN_SECONDS = 2.0
 QUIET: Config = {"silent": True, "console": "wrap", "symlink": False}  # W&B's settings that never change
 
+Id = Annotated[str, Field(pattern=r"^[\w.-]{1,128}$")]
+
+
+@with_config(STRICT)
+class Kept(TypedDict):
+    """wandb/run.json: which W&B run a folder's is. It may be a stranger's, so it has no other key."""
+
+    id: Id
+    project: str
+    entity: str | None
+    sweep_id: Id | None
+
 
 class Wandb:
     """One W&B run.
 
     folder: the run's; W&B writes into folder/wandb unless WANDB_DIR says otherwise. resume_step: not None where the
-    run in `folder` goes on; it then goes on in the same W&B run, of the same sweep.
+    run in `folder` goes on; it then goes on in the same W&B run, of the same sweep, unless entity or project differ.
     mode: "online" (W&B tries for init_timeout seconds, then offline), "offline" (never asks the network), "disabled"
     (W&B's own word for nothing at all). name, job_type, notes: null for OBJECTIVE-MODEL-sSEED, train or eval, and the
     command line. tags: beside those of the choices. id: null draws one. artifact: whether best/ and the results are
@@ -95,7 +111,16 @@ class Wandb:
 
     def _go_on(self) -> None:
         """Take up the W&B run of this folder, and the best of its dev scores."""
-        self.identity = read_json(self.kept) or self.identity
+        try:
+            kept = dict(checked(TypeAdapter(Kept), self.kept))
+            places = [f"{one['entity'] or 'your own entity'}/{one['project']}" for one in (kept, self.identity)]
+            if places[0] != places[1]:
+                raise ValueError(f"it is of {places[0]}, and this run goes to {places[1]}")
+            self.identity = kept
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError) as error:
+            log.warning("%s is not taken up (%s): this is a new W&B run", self.kept, error)
         for event in read_events(self.folder / "metrics.jsonl"):
             self._keep_best(event)
 

@@ -60,6 +60,33 @@ def test_typed_words_are_laid_over_and_a_line_alone_says_some(tmp_path):
     assert resumed(run, [*words, "dry_run=yes"]).dry_run is True
 
 
+def tracked(**wandb: str | None) -> dict:
+    """The settings of a run that W&B shows, which itself says more of where."""
+    settings = resolved(cse.compose("smoke=true", "tracker=wandb"))
+    settings["tracker"]["wandb"] |= wandb
+    return settings
+
+
+@pytest.mark.parametrize(("key", "value"), [("entity", "thief"), ("project", "open")])
+def test_where_a_run_is_uploaded_is_this_lines(tmp_path, monkeypatch, key, value):
+    """The folder's word is taken where it is typed again, and where nothing is sent; another tracker needs none."""
+    monkeypatch.setenv("WANDB_MODE", "online")
+    run = written(tmp_path / "run", tracked(**{key: value}))
+    with pytest.raises(UserError, match=f"tracker.wandb.{key}={value} .*tracker=none"):
+        resumed(run, ["trainer.max_steps=8"])
+    assert resumed(run, [f"tracker.wandb.{key}={value}"]).tracker.wandb[key] == value
+    assert resumed(run, ["tracker=none"]).tracker == {}
+    assert resumed(run, ["tracker=wandb"]).tracker.wandb[key] != value
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    assert resumed(run, []).tracker.wandb.mode == "offline"
+    with pytest.raises(UserError, match=f"tracker.wandb.{key}={value}"):
+        resumed(run, ["tracker.wandb.mode=online"])
+    monkeypatch.setenv("WANDB_MODE", "online")
+    assert resumed(written(run, tracked(**{key: value}, mode="offline")), []).tracker.wandb.mode == "offline"
+    monkeypatch.setenv(f"WANDB_{key.upper()}", value)
+    assert resumed(written(run, tracked(**{key: value})), []).tracker.wandb[key] == value
+
+
 def test_what_refers_to_a_typed_key_follows_it(tmp_path):
     settings = resolved(cse.compose("eval=[stsb,mteb]", "eval.stsb.allow_partial=true", "paths.senteval=/old"))
     settings |= {"choices": {"objective": "simcse", "eval": "stsb,mteb", "recipe": "../../x", "model": "nowhere"}}
