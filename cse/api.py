@@ -171,10 +171,11 @@ def _job(
         place = Path(folder or resumed or config.hydra.run.dir)
         check_place(place)
         cfg = without_hydra(config)
-        if resumed is None:
-            fit.fit(cfg, command, composed=config, words=spelled)
+        said = fit.fit(cfg, command, composed=config, words=spelled) if resumed is None else []
         fit.check(cfg, command, place)
         with logging_by(config, place, [PROGRAMS[command], *words, *spell_settings(settings)]):
+            for line in said:
+                logging.getLogger("cse").info(line)
             is_look = command == "train" and bool(cfg.dry_run or cfg.data.preview)
             yield cfg, RunFolder(place, records(config, cfg, spelled), is_made=not is_look)
 
