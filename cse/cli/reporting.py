@@ -14,7 +14,7 @@ from cse.config.check import validate_keys
 from cse.config.compose import nearest, resolved
 from cse.config.groups import CONF_DIR, choices
 from cse.dotted import Config
-from cse.errors import UserError
+from cse.errors import UserError, first_line
 from cse.ranges import STRICT, Name, NonNegative
 
 TEXT = ("sweep", "out", "score")  # never read as a number or a list
@@ -60,7 +60,7 @@ def settings(arguments: list[str]) -> Config:
     try:
         config = resolved(validate_keys(OmegaConf.create(config), TypeAdapter(Reporting)))
     except OmegaConfBaseException as error:  # ${...} in a value stands for another key's
-        raise UserError(str(error).splitlines()[0]) from error
+        raise UserError(first_line(error)) from error
     config["runs"] = config["runs"] or []
     if not config["sweep"] and not config["runs"]:
         raise UserError("nothing to report: say sweep=PAPER/TABLE or runs=FOLDER (cse-report --help)")

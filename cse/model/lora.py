@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pydantic import TypeAdapter, ValidationError
 from torch import Tensor
 
-from cse.errors import MissingResource, UserError
+from cse.errors import MissingResource, UserError, first_line
 from cse.ranges import STRICT, BelowOne, Count
 
 if TYPE_CHECKING:  # importing transformers takes seconds
@@ -61,7 +61,7 @@ def add_adapter(backbone: PreTrainedModel, lora: Lora) -> None:
     try:
         backbone.add_adapter(config, ADAPTER)
     except ValueError as error:  # no module of these names
-        raise UserError(f"model.lora.targets={targets}: {str(error).splitlines()[0]}") from error
+        raise UserError(f"model.lora.targets={targets}: {first_line(error)}") from error
 
 
 def merged(backbone: PreTrainedModel) -> dict[str, Tensor]:

@@ -17,7 +17,7 @@ from torch import nn
 
 from cse.config.spelling import line_to_resume
 from cse.data.prefetch import WORKER_DIED, reset_worker_handler
-from cse.errors import Interrupted, RunError, UserError
+from cse.errors import Interrupted, RunError, UserError, first_line
 from cse.eval.score import MemoizedEncode, score
 from cse.training import checkpoint
 from cse.training.distributed import Agreement, follow_encoding, gather_objects, lead_encoding, world_size
@@ -159,7 +159,7 @@ class Training:
                 raise
             reset_worker_handler()
             raise RunError(
-                f"a process that makes batches died at step {self.step} ({str(error).splitlines()[0]}): is memory "
+                f"a process that makes batches died at step {self.step} ({first_line(error)}): is memory "
                 f"short? Fewer trainer.workers or aux_modality.data.workers need less; "
                 f"{line_to_resume(self.folder)} goes on"
             ) from error
