@@ -6,8 +6,8 @@
 
 Every function takes the command line's words; what is a Python name may stand as a keyword: seed=3, model="roberta".
 They may be called any number of times in one process, a notebook's too, one at a time: the environment and the random
-states are afterwards as they were. cse.errors.UserError is a mistake in what was
-asked for, cse.errors.RunError a run that could not go on.
+states are afterwards as they were. cse.errors.UserError is a mistake in what was asked for, cse.errors.RunError a run
+that could not go on.
 """
 
 from __future__ import annotations

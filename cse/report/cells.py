@@ -168,11 +168,11 @@ def compare_with_baseline(cell: Cell, base: Cell, confidence: float) -> None:
         return
     ours, theirs = list(cell.values.values()), list(base.values.values())
     cell.gain = float(np.mean(ours) - np.mean(theirs))
-    if min(len(ours), len(theirs)) > 1 and (np.ptp(ours) or np.ptp(theirs)):
-        student, welch = (stats.ttest_ind(ours, theirs, equal_var=equal) for equal in (True, False))
-        interval = welch.confidence_interval(confidence)
-        cell.gain_interval = float(interval.low), float(interval.high)
-        cell.p_student, cell.p_welch = float(student.pvalue), float(welch.pvalue)
+    if min(len(ours), len(theirs)) > 1:
+        found = compare_seeds(cell.values, base.values, confidence)
+        if found.interval is not None:
+            cell.gain_interval, cell.p_welch = found.interval, found.p
+            cell.p_student = float(stats.ttest_ind(ours, theirs).pvalue)
 
 
 def compare(left: Cell, right: Cell, confidence: float, shift: float = 0.0) -> Comparison:

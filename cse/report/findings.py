@@ -154,6 +154,11 @@ def _points(
     return [ours] if ours else [], printed, [cell for pair in sides for cell in pair if cell.values]
 
 
+def by_part(finding: Finding) -> str:
+    """The verdict of each part that ran; "" of a claim of one."""
+    return "; ".join(f"{part.name}: {part.verdict}" for part in finding.by_part)
+
+
 FACTS: dict[str, Callable[[Finding], str]] = {
     "printed": lambda f: signed(f.printed, 2),
     "printed so": lambda f: {True: "yes", False: "NO", None: "" if f.printed is None else "a tie"}[f.supported],
@@ -165,14 +170,9 @@ FACTS: dict[str, Callable[[Finding], str]] = {
     "test": lambda f: f.found.test,
     "missing": lambda f: f.missing,
     "not judged": lambda f: f.why,
-    "by part": lambda f: by_part(f),
+    "by part": by_part,
     "quantity": lambda f: f.quantity,
 }
-
-
-def by_part(finding: Finding) -> str:
-    """The verdict of each part that ran; "" of a claim of one."""
-    return "; ".join(f"{part.name}: {part.verdict}" for part in finding.by_part)
 
 
 def headline(findings: Sequence[Finding]) -> str:
