@@ -51,6 +51,16 @@ def ascending(values: Sequence[float]) -> Sequence[float]:
 Ascending = AfterValidator(ascending)
 
 
+def apart(ends: tuple[float, float]) -> tuple[float, float]:
+    """The ends of a scale. Raises ValueError unless the first is the lower one."""
+    if not ends[0] < ends[1]:
+        raise ValueError("must be the lower end and the upper end of a scale, such as [0,5]")
+    return ends
+
+
+Ends = Annotated[tuple[float, float], AfterValidator(apart)]
+
+
 def device(name: str) -> str:
     """The name. Raises ValueError unless it is one of a device that a classifier can be trained on."""
     if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", name):

@@ -1,7 +1,5 @@
 """The data that the parts of cse pass to each other, and the interface of each part. What is optional has a default.
-
-Shapes are in the names: B rows of a batch, T tokens, D embedding width, M views of a sentence.
-"""
+Shapes are in the names: B rows of a batch, T tokens, D embedding width, M views of a sentence."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -31,9 +29,8 @@ Encode = Callable[[list[str]], np.ndarray]
 class Tokens:
     """One view of a batch, padded to its longest row.
 
-    ids_BT: int64. mask_BT: 1 for a real token, 0 for padding. labels_BT: the original id where a token was masked for
-    the MLM loss and -100 elsewhere, or None for a view that is not masked. masked_N: the masked tokens' indices among
-    the B * T tokens, which `to` finds while the labels are still in the host's memory.
+    ids_BT: int64. mask_BT: 1 for a real token, 0 for padding. labels_BT: the original id of a masked token and -100
+    elsewhere, or None. masked_N: the indices of the masked ones among the B * T tokens, which `to` finds on the host.
     """
 
     ids_BT: Tensor
@@ -54,11 +51,12 @@ class Tokens:
 class Batch:
     """All views of one step, one after the other in one padded block, which the encoder reads at once.
 
-    sizes: the number of rows of each view; together the rows of `tokens`.
+    sizes: the number of rows of each view, together those of `tokens`. known: what the objective `reads` of each row.
     """
 
     tokens: Tokens
     sizes: tuple[int, ...]
+    known: dict[str, Tensor] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -67,18 +65,21 @@ class Encoded:
 
     mlm_nll_B: the sum of -log p(original token) over a row's masked tokens; mlm_count_B: their number; both None for a
     view without labels. hidden_BTD: the last layer, padding included; None where only the pooled rows are needed.
+    What the loader knows of a row is None unless the objective `reads` it: rows_B, its number in the text (int64);
+    targets_B, its score (data.scores), of data.score_range 0 to 1; teacher_BE, its unchanged text's vector, where the
+    product of two is the weighted mean of the teachers' cosines.
     """
 
     pooled_BD: Tensor
     hidden_BTD: Tensor | None = None
     mlm_nll_B: Tensor | None = None
     mlm_count_B: Tensor | None = None
+    rows_B: Tensor | None = None
+    targets_B: Tensor | None = None
+    teacher_BE: Tensor | None = None
 
     def mlm_loss(self) -> Tensor:
-        """The mean of -log p(original token) over the masked tokens of all rows, a scalar; 0 where none is masked.
-
-        Raises ValueError for a view without labels.
-        """
+        """The mean of -log p(original token) over all masked tokens, a scalar; 0 without any. Needs labels."""
         if self.mlm_nll_B is None or self.mlm_count_B is None:
             raise ValueError("this view was not masked, so it has no language-model loss")
         return self.mlm_nll_B.sum() / self.mlm_count_B.sum().clamp(min=1)
@@ -95,27 +96,29 @@ class Loss:
 class Objective(nn.Module):
     """A paper's loss, and the training head that belongs to it. Base class; what is optional has its default here.
 
-    It is called with the global batch: the loop gathers the views of all processes, with their gradient, so that an
-    objective is written for one process and is exact on many. Randomness inside it must depend only on its seed and its
-    own buffers, so that every process draws the same. Its constructor takes `dim`, the encoder's width, and the keys of
-    its YAML.
+    It is called with the global batch: the loop gathers the views of all processes, with their gradient, so that it is
+    written for one process and exact on many. Randomness inside it must depend only on its seed and its own buffers, so
+    that every process draws the same. Its constructor takes `dim`, the encoder's width, and the keys of its YAML.
     """
 
     num_views: int
     """How many views of each row the objective needs."""
     masking: str = "none"
-    """"none"; "first": view 0 is masked for the MLM loss; "copies": masked copies of all views are one more view.
-    With "first" and "copies" the encoder has its language-model head."""
+    """"none"; "first": view 0 is masked for the MLM loss; "copies": masked copies of all views are one more view."""
     min_rows: int = 1
     """The fewest rows of a batch: 2 where the loss compares rows, or takes statistics over them."""
     averages_positives: bool = False
     """Whether view 1 may have several rows for each row of view 0, whose mean is the positive (DeCLUTR's spans)."""
+    reads: tuple[str, ...] = ()
+    """The fields of a view that it reads beside the encoder's: "rows_B", "targets_B", "teacher_BE"."""
+    teachers: dict[str, float]
+    """Checkpoints that teacher_BE comes from, and the weights of their cosines."""
     head: nn.Module | None
     """The training head, or None; a second modality may share it (aux_modality.head_mode)."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.head = None
+        self.head, self.teachers = None, {}
 
     @classmethod
     def views_of(cls, settings: Settings) -> int:
@@ -162,10 +165,8 @@ class TextTokenizer(Protocol):
 
 
 class Augmentation:
-    """Makes the views of a row. Base class: write `views` or `tokens`, as `level` says.
-
-    rng is keyed by (seed, epoch, row, view), so that views do not depend on workers or processes.
-    """
+    """Makes the views of a row. Base class: write `views` or `tokens`, as `level` says. rng is keyed by (seed, epoch,
+    row, view), so that views do not depend on workers or processes."""
 
     level: Literal["text", "tokens"] = "tokens"
     """"text": `views` is called with texts; "tokens": `tokens` is called with token ids."""
@@ -271,8 +272,7 @@ class Evaluator:
     def on_hand(self) -> str:
         """Its data on this machine, for cse-doctor. Raises MissingResource, with a cause if only the network failed."""
         self.prepare()
-        source = self.provenance().get("source")
-        return f"complete in {source}" if source else "complete"
+        return f"complete in {source}" if (source := self.provenance().get("source")) else "complete"
 
     def scores(self, split: str) -> tuple[str, ...]:
         """The names of a split's scores, as far as they are known before `prepare`; () by default."""

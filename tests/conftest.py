@@ -184,11 +184,12 @@ def documents(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def triplets(tmp_path_factory) -> Path:
-    """60 rows of three columns of made-up sentences, named as SimCSE's NLI file names them."""
+    """60 rows of three made-up sentences, named as SimCSE's NLI file names them, and a score from 0 to 5."""
     path = tmp_path_factory.mktemp("triplets") / "triplets.csv"
     columns = [made_up_sentences(60, seed) for seed in (1, 2, 3)]
-    rows = "\n".join(",".join(row) for row in zip(*columns, strict=True))
-    path.write_text(f"sent0,sent1,hard_neg\n{rows}\n")
+    scores = [f"{i % 6}" for i in range(60)]
+    rows = "\n".join(",".join(row) for row in zip(*columns, scores, strict=True))
+    path.write_text(f"sent0,sent1,hard_neg,score\n{rows}\n")
     return path
 
 

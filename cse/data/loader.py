@@ -6,6 +6,7 @@ view): nothing depends on the number of workers or processes, or on where a run 
 
 import os
 from collections.abc import Callable, Iterator
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -17,8 +18,22 @@ from cse.errors import UserError
 from cse.tensors import seeded
 from cse.types import Augmentation, Batch, TextTokenizer
 
-Sequence = tuple[np.ndarray, np.ndarray | None]
-"""Ids, and per position the id to predict (-100: none), or None where nothing is masked."""
+
+class Sequence(NamedTuple):
+    """The ids of one row of a view, the column of the text that they come from, and per position the id to predict
+    (-100: none), or None where nothing is masked."""
+
+    ids: np.ndarray
+    column: int
+    labels: np.ndarray | None = None
+
+
+class Vectors(Protocol):
+    """A vector for every text of the data."""
+
+    def __call__(self, rows_N: np.ndarray, columns_N: np.ndarray) -> np.ndarray:
+        """(N, E) float32: those of the texts in these rows and columns."""
+
 
 Mask = Callable[[np.ndarray, np.random.Generator], tuple[np.ndarray, np.ndarray]]
 """One row's ids -> (ids with some hidden, labels)."""
@@ -40,8 +55,8 @@ class Batches(Dataset[Batch]):
 
     text: prepared, and tokenised if the augmentation is one of tokens. num_views, masking: the objective's. mask: None
     where masking is "none". batch_size: rows of the global batch, of which this process makes part `rank` of `world`.
-    before_text: ids at the start of a row that are not its text's (a special token, a prefix). Its attribute `rows` has
-    the numbers of the rows to train on.
+    before_text: ids at the start of a row that are not its text's (a special token, a prefix). reads: the objective's.
+    teacher: gives teacher_BE. Its attribute `rows` has the numbers of the rows to train on.
     """
 
     def __init__(
@@ -60,11 +75,13 @@ class Batches(Dataset[Batch]):
         rank: int,
         world: int,
         before_text: int = 1,
+        reads: tuple[str, ...] = (),
+        teacher: Vectors | None = None,
     ):
         self.text, self.tokenizer, self.augmentation = text, tokenizer, augmentation
         self.num_views, self.masking, self.mask = num_views, masking, mask
         self.batch_size, self.max_length, self.seed = batch_size, max_length, seed
-        self.rank, self.world = rank, world
+        self.rank, self.world, self.reads, self.teacher = rank, world, reads, teacher
         self.prefix_length = max(0, before_text - 1)  # an augmentation itself keeps one token at the start
         self.columns = [0] * num_views if text.num_columns == 1 else list(range(num_views))  # of each view
         self.rows = augmentation.usable_rows(text)
@@ -87,13 +104,24 @@ class Batches(Dataset[Batch]):
     def __getitem__(self, step: int) -> Batch:
         epoch = step // self.steps_per_epoch
         rows = np.array_split(self.rows_of(step), self.world)[self.rank]
-        views: list[list[Sequence]] = [[] for _ in range(self.num_views + (self.masking == "copies"))]
+        views: list[list[tuple[int, Sequence]]] = [[] for _ in range(self.num_views + (self.masking == "copies"))]
         for row in rows:
             for view, sequences in zip(views, self._masked(int(row), epoch), strict=True):
-                view += sequences
-        ids = [ids for view in views for ids, _ in view]
-        labels = None if self.masking == "none" else [labels for view in views for _, labels in view]
-        return Batch(self.tokenizer.collate(ids, labels), tuple(map(len, views)))
+                view += [(int(row), one) for one in sequences]
+        together = [pair for view in views for pair in view]
+        labels = None if self.masking == "none" else [one.labels for _, one in together]
+        tokens = self.tokenizer.collate([one.ids for _, one in together], labels)
+        return Batch(tokens, tuple(map(len, views)), self._known(together))
+
+    def _known(self, sequences: list[tuple[int, Sequence]]) -> dict[str, torch.Tensor]:
+        """What the objective reads of each (row, sequence), by its field in Encoded."""
+        rows_B = np.array([row for row, _ in sequences])
+        known = {"rows_B": rows_B} if "rows_B" in self.reads else {}
+        if "targets_B" in self.reads:
+            known["targets_B"] = self.text.targets_N[rows_B]
+        if self.teacher is not None:
+            known["teacher_BE"] = self.teacher(rows_B, np.array([one.column for _, one in sequences]))
+        return {name: torch.from_numpy(value) for name, value in known.items()}
 
     def views(self, row: int, epoch: int) -> list[list[np.ndarray]]:
         """The views of one row, each a list of id sequences (one sentence, or DeCLUTR's spans)."""
@@ -122,13 +150,18 @@ class Batches(Dataset[Batch]):
     def _masked(self, row: int, epoch: int) -> list[list[Sequence]]:
         """The views of one row, with labels where they are masked."""
         views = self.views(row, epoch)
-        plain: list[list[Sequence]] = [[(ids, None) for ids in view] for view in views]
+        plain = [[Sequence(ids, c) for ids in view] for c, view in zip(self.columns, views, strict=True)]
         if self.masking == "none" or self.mask is None:
             return plain
         rng, mask = np.random.default_rng((self.seed, epoch, row, MASKING_STREAM)), self.mask
+
+        def masked(one: Sequence) -> Sequence:
+            ids, labels = mask(one.ids, rng)
+            return Sequence(ids, one.column, labels)
+
         if self.masking == "first":
-            return [[mask(ids, rng) for ids in views[0]], *plain[1:]]
-        return [*plain, [mask(ids, rng) for view in views for ids in view]]
+            return [[masked(one) for one in plain[0]], *plain[1:]]
+        return [*plain, [masked(one) for view in plain for one in view]]
 
     def _permutation(self, epoch: int) -> np.ndarray:
         if self._order[0] != epoch:

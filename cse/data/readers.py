@@ -10,11 +10,12 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cse.data.scores import ScoreColumn
 from cse.errors import MissingResource, UserError, first_line
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ ADVICE: dict[type[Exception], str] = {
 }
 
 Rows = Iterator[tuple[str, ...]]
+
+Columns = Sequence[str | ScoreColumn]
+"""The columns to read, in this order: text, by name, or numbers."""
 
 
 def files_of(path: Path, key: str = "data.path") -> list[Path]:
@@ -61,7 +65,7 @@ def kind(file: Path) -> str:
     return Path(file.stem).suffix if file.suffix == ".gz" else file.suffix
 
 
-def read_rows(file: Path, columns: list[str] | None, encoding: str, digest: str | None = None) -> Rows:
+def read_rows(file: Path, columns: Columns | None, encoding: str, digest: str | None = None) -> Rows:
     """The rows of one file. Blank lines of .txt are skipped; an empty cell becomes " ", as in SimCSE's code.
 
     A text longer than MAX_TEXT becomes " " too. digest: the SHA-256 that the file must have as it is read (None: any).
@@ -70,7 +74,7 @@ def read_rows(file: Path, columns: list[str] | None, encoding: str, digest: str 
     """
     if kind(file) == ".txt":
         if columns is not None:
-            raise UserError(f"data.columns={columns}: {file} is plain text and has no columns")
+            raise UserError(f"data.columns={names_of(columns)}: {file} is plain text and has no columns")
         return ((EMPTY if line is None else line,) for _, line in lines_of(file, encoding, digest) if line != "")
     header = columns_of(file, encoding)
     there = ", ".join(name if name.isprintable() else repr(name) for name in header)
@@ -78,9 +82,10 @@ def read_rows(file: Path, columns: list[str] | None, encoding: str, digest: str 
         raise UserError(
             f"data.columns is not set: {file} has columns {there}; name one, two or three of them: data.columns=[A,B]"
         )
-    for name in columns:
+    for name in names_of(columns):
         if header.count(name) != 1:
-            raise UserError(f"data.columns={columns}: {file} has {header.count(name)} columns {name}; it has {there}")
+            key = f"data.columns={names_of(columns)}" if name in columns else f"data.scores={name}"
+            raise UserError(f"{key}: {file} has {header.count(name)} columns {name}; it has {there}")
     return _cells(file, columns, encoding, digest)
 
 
@@ -163,10 +168,16 @@ def columns_of(file: Path, encoding: str) -> list[str]:
     return list(header)
 
 
-def _cells(file: Path, columns: list[str], encoding: str, digest: str | None) -> Rows:
+def names_of(columns: Columns) -> list[str]:
+    """The names of columns."""
+    return [column if isinstance(column, str) else column.name for column in columns]
+
+
+def _cells(file: Path, columns: Columns, encoding: str, digest: str | None) -> Rows:
     """The cells of these columns, row by row."""
-    for place, row in _records(file, columns, encoding, digest):
-        if missing := [name for name in columns if name not in row]:
+    names = names_of(columns)
+    for place, row in _records(file, names, encoding, digest):
+        if missing := [name for name in names if name not in row]:
             raise UserError(f"{file}, {place}: the object has no {', '.join(missing)}")
         yield texts_of(row, columns, str(file), place)
 
@@ -258,13 +269,17 @@ def check_lengths(file: Path, about: "FileMetaData") -> None:
                 )
 
 
-def texts_of(row: Mapping[str, object], columns: list[str], source: str, place: str) -> tuple[str, ...]:
+def texts_of(row: Mapping[str, object], columns: Columns, source: str, place: str) -> tuple[str, ...]:
     """Cells of a row as text, " " for one that is empty or too long. source, place: the file and where, for messages.
 
-    Raises UserError for anything but text (a number, a list, an object), and for half a surrogate pair.
+    Raises UserError for anything but text (a number, a list, an object), and for half a surrogate pair; in a column of
+    scores, for anything but a number.
     """
     cells = []
     for name in columns:
+        if isinstance(name, ScoreColumn):
+            cells.append(name.cell(row[name.name], f"{source}, {place}"))
+            continue
         cell = EMPTY if row[name] is None or row[name] == "" else row[name]
         if not isinstance(cell, str):
             raise UserError(f"{source}, {place}: {name} holds {repr(cell)[:40]}, not text")

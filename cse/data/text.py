@@ -14,12 +14,13 @@ from pydantic import AfterValidator
 from cse.data.cache import Ragged, cached
 from cse.data.corpora import check_available, is_published, provenance
 from cse.data.noise import Noise, add_noise
-from cse.data.readers import check_unchanged, files_of, read_rows, reading, texts_of
+from cse.data.readers import Columns, check_unchanged, files_of, names_of, read_rows, reading, texts_of
+from cse.data.scores import ScoreColumn
 from cse.data.usable import counted, report
 from cse.errors import UserError
 from cse.files import sha256
 from cse.progress import showing, track
-from cse.ranges import Count, Name, Natural, PositiveShare, Seed
+from cse.ranges import Count, Ends, Name, Natural, PositiveShare, Seed
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS
 
@@ -50,8 +51,10 @@ class Text:
     """Rows of one or more columns of text.
 
     path: a file or folder (cse.data.readers), or a hub dataset's name. columns: their names (None for plain text).
-    split, subset: of a hub dataset. encoding: of local files. rows: a function that yields the rows of a published
-    corpus instead of path, with `identity` as its cache's key. cache_dir: where the memory-mapped form is kept.
+    scores, score_range: a column of numbers beside them, and the ends of its scale, 0 and 1 in targets_N (None: numbers
+    as they are). split, subset: of a hub dataset. encoding: of local files. rows: a function that yields the
+    rows of a published corpus instead of path, with `identity` as its cache's key. cache_dir: where the memory-mapped
+    form is kept.
     limit: the number of rows to use (a float: their share), None for all; the first ones, or with limit_seed a random
     choice. noise: {delete, insert, swap, seed} of cse.data.noise, for every text. preview: rows whose views the command
     line prints (cse.run.preview).
@@ -64,6 +67,8 @@ class Text:
         cache_dir: Name,
         path: Name | None = None,
         columns: Annotated[list[Name], MinLen(1)] | None = None,
+        scores: Name | None = None,
+        score_range: Ends | None = (0.0, 1.0),
         split: Name = "train",
         subset: Name | None = None,
         encoding: Encoding = "utf-8",
@@ -78,6 +83,8 @@ class Text:
         self.cache = Path(cache_dir) / "text"
         self.columns = list(columns) if columns is not None else None
         self.column_names = self.columns or ["text"]
+        self.scores = None if scores is None else ScoreColumn(scores, score_range and (score_range[0], score_range[1]))
+        self.to_read: Columns | None = self.columns and [*self.columns, *([self.scores] if self.scores else [])]
         self.path, self.split, self.subset, self.encoding = path, split, subset, encoding
         self.rows, self.identity, self.preview = rows, identity, preview
         self.copy: str | None = rows.keywords.get("file") if isinstance(rows, partial) else None  # of a corpus
@@ -85,6 +92,7 @@ class Text:
         self.noise = noise if noise and (noise["delete"] or noise["insert"] or noise["swap"]) else None
         self.chosen = np.empty(0, np.int64)
         self.texts: list[Ragged] = []
+        self.targets_N = np.empty(0, np.float32)  # of the rows in use, by their number
         self.token_ids: list[Ragged] = []
         self.source: Iterable[tuple[str, ...]] | None = None
         self.digest = ""
@@ -98,7 +106,8 @@ class Text:
         """
         source, self.digest = self._source()
         if self.noise:
-            source, self.digest = _with_noise(source, self.noise), _digest(self.digest, sorted(self.noise.items()))
+            source = _with_noise(source, self.noise, self.num_columns)
+            self.digest = _digest(self.digest, sorted(self.noise.items()))
         self.source = source
         if is_published(self.name) and self.copy is None and not (self.cache / self.digest).exists():
             check_available(self.name)
@@ -116,12 +125,15 @@ class Text:
         counts: dict[str, int] = {}
         rows = track(counted(source, counts, self.name), "row", published[0] if published else None)
         encoded = (tuple(np.frombuffer(cell.encode(), np.uint8) for cell in row) for row in rows)
-        files = [f"text_{name}" for name in self.column_names]
+        files = [*(f"text_{name}" for name in self.column_names), *(["scores"] if self.scores else [])]
         with showing(f"reading {self.name}"):
-            self.texts, notes, kept = cached(self.cache / self.digest, encoded, files, "uint8", counts)
+            columns, notes, kept = cached(self.cache / self.digest, encoded, files, "uint8", counts)
+        self.texts = columns[: self.num_columns]
         self.content = " ".join(kept.values())
         report(notes, self.name)
         self.chosen = chosen_rows(len(self.texts[0]), self.limit, self.limit_seed)
+        if self.scores:
+            self.targets_N = np.array([float(columns[-1][row].tobytes()) for row in self.chosen.tolist()], np.float32)
         if len(self) < 2:
             count = "one row" if len(self) else "no rows"
             raise UserError(f"data={self.name} ({self.path or self.identity}) has {count}; it needs at least two")
@@ -191,16 +203,21 @@ class Text:
         if self.rows is not None:
             if self.copy:
                 self._hash([Path(self.copy)])
-            return self._of_corpus(self.rows), _digest(self.identity, self.columns, *self.checksums.values())
+            identity = (self.identity, self.columns, *self.checksums.values(), *(self.scores or ()))
+            return self._of_corpus(self.rows), _digest(*identity)
         if self.path is None:
             raise UserError("data.path is not set: data=text needs data.path=FILE, FOLDER or a hub dataset's name")
         local = Path(self.path).expanduser()
         if not local.exists() and self.path.count("/") == 1 and not local.suffix and not self.path.startswith("."):
             return self._hub()
+        if self.scores and self.columns is None:
+            raise UserError(
+                f"data.scores={self.scores.name} needs data.columns=[A,B] too, the columns of text beside it"
+            )
         files = files_of(local)
         self._hash(files)
-        iterators = [read_rows(file, self.columns, self.encoding, self.checksums[str(file)]) for file in files]
-        digest = _digest(*self.checksums.values(), self.columns, self.encoding)
+        iterators = [read_rows(file, self.to_read, self.encoding, self.checksums[str(file)]) for file in files]
+        digest = _digest(*self.checksums.values(), self.columns, self.encoding, *(self.scores or ()))
         return (row for rows in iterators for row in rows), digest
 
     def _hash(self, files: Iterable[Path]) -> None:
@@ -211,9 +228,8 @@ class Text:
 
     def _of_corpus(self, rows: Rows) -> Iterator[tuple[str, ...]]:
         """The rows of a published corpus, asked for only when one is read."""
-        wide = self.num_columns
         for row in rows():
-            if len(row) != wide:
+            if len(row) != self.num_columns + bool(self.scores):
                 raise UserError(f"data.columns={self.columns}: data={self.name} has {len(row)} column")
             yield row
         for file, digest in self.checksums.items():
@@ -223,12 +239,13 @@ class Text:
         assert self.path is not None
         repo = hub.Repo(self.path, "dataset", f"data.path={self.path} is no local file", "give a file or a folder")
         table = hub.dataset(repo, self.subset, self.split)
-        if not set(self.column_names) <= set(table.column_names):
+        columns = self.to_read or self.column_names
+        if not set(names_of(columns)) <= set(table.column_names):
             there = ", ".join(table.column_names)
-            raise UserError(f"data.columns={self.column_names}: {self.path} has columns {there}")
+            raise UserError(f"data.columns={names_of(columns)}: {self.path} has columns {there}")
         path, numbered = self.path, enumerate(table, 1)
-        rows = (texts_of(row, self.column_names, path, f"row {number}") for number, row in numbered)
-        return rows, _digest(table._fingerprint, self.columns)
+        rows = (texts_of(row, columns, path, f"row {number}") for number, row in numbered)
+        return rows, _digest(table._fingerprint, self.columns, *(self.scores or ()))
 
 
 def chosen_rows(rows: int, limit: int | float | None, seed: int | None) -> np.ndarray:
@@ -242,10 +259,11 @@ def chosen_rows(rows: int, limit: int | float | None, seed: int | None) -> np.nd
     return np.sort(np.random.default_rng(seed).permutation(rows)[:size])
 
 
-def _with_noise(rows: Iterable[tuple[str, ...]], noise: Noise) -> Iterator[tuple[str, ...]]:
+def _with_noise(rows: Iterable[tuple[str, ...]], noise: Noise, columns: int) -> Iterator[tuple[str, ...]]:
     for number, row in enumerate(rows):
         rng = np.random.default_rng((noise["seed"], number))
-        yield tuple(add_noise(cell, noise["delete"], noise["insert"], noise["swap"], rng) for cell in row)
+        texts = (add_noise(cell, noise["delete"], noise["insert"], noise["swap"], rng) for cell in row[:columns])
+        yield (*texts, *row[columns:])
 
 
 def _digest(*parts: object) -> str:

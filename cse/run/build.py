@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from omegaconf import DictConfig
 
 from cse.errors import MissingResource, UserError, combine
-from cse.run.compatible import check_dropout, check_rows, check_views
+from cse.run.compatible import check_dropout, check_rows, check_scores, check_views
 
 if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
     from accelerate import Accelerator
@@ -65,6 +65,7 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
     text: Text = make(cfg.data)
     kind: type[Objective] = get_class(cfg.objective._target_)
     check_rows(trainer.batch_size, kind)
+    check_scores(text, kind)
     if augmentation is not None:  # before anything is downloaded or read
         check_views(augmentation, text, kind, cfg.objective)
     encoder, objective = attempt(lambda: encoder_and_objective(cfg, augmentation)) or (None, None)
@@ -127,6 +128,7 @@ def make_batches(
         rank=accelerator.process_index,
         world=accelerator.num_processes,
         before_text=encoder.tokenizer.before_text() if augmentation.level == "tokens" else 1,
+        reads=objective.reads,
     )
 
 

@@ -21,6 +21,15 @@ def check_rows(batch_size: int, objective: type[Objective]) -> None:
         )
 
 
+def check_scores(text: Text, objective: type[Objective]) -> None:
+    """Refuse text without scores for an objective that learns from them."""
+    if "targets_B" in objective.reads and text.scores is None:
+        raise UserError(
+            f"{objective.__name__} learns from a number beside each row: data.scores=COLUMN names the column of "
+            f"data={text.name} that has it, data.score_range=[0,1] the ends of its scale"
+        )
+
+
 def check_views(augmentation: Augmentation, text: Text, objective: type[Objective], settings: Settings) -> None:
     """Refuse spans where an objective pairs rows one with one, more views than there can be of a row, and fewer columns
     than views where each view has its own. The text need not have been read. settings: the objective's."""

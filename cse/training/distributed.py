@@ -11,6 +11,7 @@ serves all of them; what is given up is the overlap of that message with the bac
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import fields
 from typing import TypeVar
 
 import numpy as np
@@ -80,15 +81,13 @@ def gather_views(views: list[Encoded], scale: str) -> list[Encoded]:
     if world_size() == 1:
         return views
 
-    def gather(x: T) -> T:
-        return _Gather.apply(x, scale) if isinstance(x, Tensor) else x
-
+    kept = {"mlm_nll_B", "mlm_count_B"} if scale == "paper" else set()
     gathered = []
     for view in views:
-        nll_B, count_B = view.mlm_nll_B, view.mlm_count_B
-        if scale == "exact":
-            nll_B, count_B = gather(nll_B), gather(count_B)
-        gathered.append(Encoded(gather(view.pooled_BD), mlm_nll_B=nll_B, mlm_count_B=count_B))
+        columns = {f.name: getattr(view, f.name) for f in fields(view) if f.name != "hidden_BTD"}
+        gathered.append(Encoded(**{
+            name: x if x is None or name in kept else _Gather.apply(x, scale) for name, x in columns.items()
+        }))  # fmt: skip
     return gathered
 
 

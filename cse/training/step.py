@@ -1,7 +1,7 @@
 """One step's loss and gradient: plain, or in chunks for batches larger than memory (GradCache, arXiv:2101.06983)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import torch
 from torch import Tensor, nn
@@ -48,7 +48,8 @@ def plain_step(
     encoder: nn.Module, objective: nn.Module, batch: Batch, backward: Backward, scale: str
 ) -> tuple[Loss, list[Encoded]]:
     """All views through the encoder in one forward, then the objective. Returns (Loss, views of this process)."""
-    views = split(encoder(batch.tokens.to(device_of(encoder))), batch.sizes)
+    device = device_of(encoder)
+    views = split(replace(encoder(batch.tokens.to(device)), **known(batch, device)), batch.sizes)
     loss = objective(gather_views(views, scale))
     backward(loss.total)
     return loss, views
@@ -79,7 +80,7 @@ def chunked_step(
         for name in ("pooled_BD", "mlm_nll_B", "mlm_count_B") if getattr(encoded[0], name) is not None
     })  # fmt: skip
     live = [x.requires_grad_() for x in (leaf.pooled_BD, leaf.mlm_nll_B) if x is not None]
-    views = split(leaf, batch.sizes)
+    views = split(replace(leaf, **known(batch, device)), batch.sizes)
     loss = objective(gather_views(views, scale))
     backward(loss.total)
     order_B = to_device(order_B, device)
@@ -91,6 +92,11 @@ def chunked_step(
         torch.autograd.backward(outputs, [grad.to(x.dtype) for grad, x in zip(mine, outputs, strict=True)])
     _set_random_state(after, device)
     return loss, views
+
+
+def known(batch: Batch, device: torch.device) -> dict[str, Tensor]:
+    """What the loader knows of the batch's rows, on the device."""
+    return {name: to_device(x, device) for name, x in batch.known.items()}
 
 
 def split(encoded: Encoded, sizes: tuple[int, ...]) -> list[Encoded]:

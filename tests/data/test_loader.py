@@ -128,6 +128,26 @@ def test_copies_mask_every_view_and_first_masks_one(make, tiny_tokenizer):
     torch.testing.assert_close(restored[:4], batch.tokens.ids_BT[4:])
 
 
+@pytest.mark.parametrize("masking", ["none", "first", "copies"])
+def test_what_an_objective_reads_of_a_row_is_beside_its_ids(make, masking):
+    """In the text and in every view: also where two processes share the batch, and where masked copies are a view."""
+    scores = lambda batches: setattr(batches.text, "targets_N", np.arange(32, dtype=np.float32) / 32)  # noqa: E731
+    options = {"rows": 32, "masking": masking, "columns": 2}
+    assert make(**options)[0].known == {}
+    teacher = lambda rows, columns: np.stack([rows, columns], 1).astype(np.float32)  # noqa: E731
+    for rank in range(2):
+        batches = make(**options, rank=rank, world=2, reads=("rows_B", "targets_B"), teacher=teacher)
+        scores(batches)
+        known, ids = batches[3].known, rows_of(batches[3])
+        mine = np.split(batches.rows_of(3), 2)[rank].tolist()
+        copies = [row for row in mine for _ in range(2)] if masking == "copies" else []
+        columns = [0] * len(mine) + [1] * len(mine) + [0, 1] * (len(copies) // 2)
+        assert known["rows_B"].tolist() == mine + mine + copies
+        assert (known["targets_B"] * 32).tolist() == known["rows_B"].tolist()
+        assert known["teacher_BE"].tolist() == [list(pair) for pair in zip(mine + mine + copies, columns, strict=True)]
+        assert len(ids) == len(columns)
+
+
 def test_refusals(make):
     with pytest.raises(UserError, match=r"trainer\.batch_size=4"):
         make(rows=3)

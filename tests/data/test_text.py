@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+import re
 from functools import partial
 
 import numpy as np
@@ -71,6 +72,35 @@ def test_a_dataset_of_the_hub(toy_hub, tmp_path):
     for column, told in (("n", "lab/table, row 1: n"), ("z", "a, n")):
         with pytest.raises(UserError, match=told):
             Text("text", str(tmp_path), "lab/table", [column]).prepare()
+
+
+@pytest.mark.parametrize(("name", "content"), [
+    ("a.csv", "a,b,score\none,two,2.5\nthree,four,5\nfive,six,0\n"),
+    ("a.jsonl", "\n".join(json.dumps({"a": "x", "b": "y", "score": score}) for score in (2.5, 5, 0))),
+    ("a.parquet", parquet(a=["x"] * 3, b=["y"] * 3, score=[2.5, 5.0, 0.0])),
+])  # fmt: skip
+def test_scores_beside_the_text(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content.encode() if isinstance(content, str) else content)
+
+    def read(score_range, **more):
+        words = {"columns": ["a", "b"], "scores": "score"} | more
+        text = Text("text", str(tmp_path / "cache"), str(tmp_path / name), score_range=score_range, **words)
+        text.prepare()
+        return text
+
+    noise = {"delete": 0.9, "insert": 3, "swap": 1, "seed": 0}
+    for more in ({}, {"noise": noise}):
+        text = read([0, 5], **more)
+        assert (text.targets_N.tolist(), text.num_columns) == ([0.5, 1, 0], 2)
+        assert len(list(text.cells())) == 6
+    assert read(None).targets_N.tolist() == [2.5, 5, 0]
+    assert len(read(None, limit=2).targets_N) == 2
+    for words, named in (
+        ({"score_range": (0, 4)}, ": score is 5, beyond data.score_range=[0,4]"),
+        ({"scores": "a"}, "not a number"), ({"scores": "z"}, "data.scores=z"), ({"columns": None}, "data.columns"),
+    ):  # fmt: skip
+        with pytest.raises(UserError, match=re.escape(named)):
+            read(**{"score_range": (0, 5)} | words)
 
 
 def test_limits():

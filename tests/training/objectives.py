@@ -59,7 +59,17 @@ def batch_for(objective: nn.Module, rows: int, seed: int = 0) -> Batch:
         labels_BT = torch.full_like(ids_BT, -100)
         first, last = (0, sizes[0]) if objective.masking == "first" else (sum(sizes[:-1]), sum(sizes))
         labels_BT[first:last, 0] = ids_BT[first:last, 1]
-    return Batch(Tokens(ids_BT, mask_BT, labels_BT), tuple(sizes))
+    return Batch(Tokens(ids_BT, mask_BT, labels_BT), tuple(sizes), known_of(objective, sizes, generator))
+
+
+def known_of(objective: nn.Module, sizes: list[int], generator: torch.Generator) -> dict[str, torch.Tensor]:
+    """What the objective reads of the rows: numbers, scores of which some are equal, vectors of unit length."""
+    rows, total = sizes[0], sum(sizes)
+    rows_B = torch.cat([torch.arange(rows).repeat_interleave(size // rows) for size in sizes])
+    scores_B = torch.randint(0, 6, (rows,), generator=generator) / 5
+    vectors_BE = nn.functional.normalize(torch.randn(total, DIM, generator=generator, dtype=torch.float64))
+    known = {"rows_B": rows_B, "targets_B": scores_B[rows_B], "teacher_BE": vectors_BE}
+    return {name: known[name] for name in objective.reads}
 
 
 def shard(batch: Batch, rank: int, world: int) -> Batch:
@@ -70,4 +80,5 @@ def shard(batch: Batch, rank: int, world: int) -> Batch:
         start += size
     tokens = batch.tokens
     parts = [None if x is None else x[keep] for x in (tokens.ids_BT, tokens.mask_BT, tokens.labels_BT)]
-    return Batch(Tokens(*parts), tuple(size // world for size in batch.sizes))
+    known = {name: x[keep] for name, x in batch.known.items()}
+    return Batch(Tokens(*parts), tuple(size // world for size in batch.sizes), known)

@@ -84,6 +84,20 @@ def test_chunked_equals_plain_through_the_packed_encoder(name, chunks, tiny_bert
     torch.testing.assert_close(chunked, plain, rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.parametrize("chunks", [None, Chunks(rows=5), Chunks(tokens=17)], ids=str)
+def test_what_is_known_of_a_row_stands_beside_its_vector(chunks):
+    objective = make("simcse")
+    objective.reads, seen = ("rows_B", "targets_B", "teacher_BE"), []
+    objective.register_forward_pre_hook(lambda module, inputs: seen.extend(inputs[0]))
+    batch, encoder = batch_for(objective, 16), ToyEncoder().double()
+    step, more = (chunked_step, {"chunks": chunks}) if chunks else (plain_step, {})
+    step(encoder, objective, batch, torch.Tensor.backward, "exact", **more)
+    joined = {name: torch.cat([getattr(view, name) for view in seen]) for name in (*objective.reads, "pooled_BD")}
+    torch.testing.assert_close(joined.pop("pooled_BD"), encoder(batch.tokens).pooled_BD)
+    assert joined.keys() == batch.known.keys()
+    assert all(torch.equal(joined[name], batch.known[name]) for name in joined)
+
+
 @pytest.mark.parametrize("tokens", [1, 7, 30, 1000])
 def test_chunks_of_tokens_hold_every_row_once_within_their_size(tokens):
     lengths_B = torch.tensor([3, 9, 1, 9, 4, 4, 2])
