@@ -53,7 +53,7 @@ def replace(cfg: DictConfig, group: str, **values: object) -> None:
 
 def own_text(cfg: DictConfig, name: str, path: str) -> dict[str, object]:
     """The data of a file that takes the place of the text, with the settings that the text had."""
-    kept = {key: cfg.data.get(key) for key in ("columns", *KEPT)}
+    kept = {key: cfg.data.get(key) for key in ("columns", "empty", *KEPT)}
     return {"_target_": "cse.data.text.Text", "name": name, "path": path, **kept}
 
 

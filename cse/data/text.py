@@ -16,7 +16,7 @@ from cse.data.corpora import check_available, is_published, provenance
 from cse.data.noise import Noise, add_noise
 from cse.data.readers import Columns, check_unchanged, files_of, names_of, read_rows, reading, texts_of
 from cse.data.scores import ScoreColumn
-from cse.data.usable import counted, report
+from cse.data.usable import Empty, counted, usable_rows
 from cse.errors import UserError
 from cse.files import sha256
 from cse.progress import showing, track
@@ -57,7 +57,7 @@ class Text:
     form is kept.
     limit: the number of rows to use (a float: their share), None for all; the first ones, or with limit_seed a random
     choice. noise: {delete, insert, swap, seed} of cse.data.noise, for every text. preview: rows whose views the command
-    line prints (cse.run.preview).
+    line prints (cse.run.preview). empty: what becomes of unusable rows (cse.data.usable).
     After `prepare`, `len`, `text(i)` and `ids(i)` give rows.
     """
 
@@ -78,6 +78,7 @@ class Text:
         limit_seed: Seed | None = None,
         noise: Noise | None = None,
         preview: Preview = 0,
+        empty: Empty | None = "keep",
     ):
         self.name = name
         self.cache = Path(cache_dir) / "text"
@@ -88,9 +89,9 @@ class Text:
         self.path, self.split, self.subset, self.encoding = path, split, subset, encoding
         self.rows, self.identity, self.preview = rows, identity, preview
         self.copy: str | None = rows.keywords.get("file") if isinstance(rows, partial) else None  # of a corpus
-        self.limit, self.limit_seed = limit, limit_seed
+        self.limit, self.limit_seed, self.empty = limit, limit_seed, empty
         self.noise = noise if noise and (noise["delete"] or noise["insert"] or noise["swap"]) else None
-        self.chosen = np.empty(0, np.int64)
+        self.chosen, self.left_out = np.empty(0, np.int64), 0
         self.texts: list[Ragged] = []
         self.targets_N = np.empty(0, np.float32)  # of the rows in use, by their number
         self.token_ids: list[Ragged] = []
@@ -115,23 +116,25 @@ class Text:
     def prepare(self) -> None:
         """Read the source, or its form in the cache.
 
-        Raises what `find` does, and UserError for a source that cannot be read, that changes while it is read, that has
-        fewer than two rows, or of which more than 1 % cannot be used (cse.data.usable); a cache is then not left.
+        Raises what `find` does, and UserError for a source that cannot be read or that changes while it is read, of which
+        no cache is then left; and for one that has fewer than two rows, or too many that cannot be used (`empty`).
         """
         if self.source is None:
             self.find()
         source, self.source = self.source or (), None  # it can be read once, and does not travel to worker processes
         published = DATASETS[self.name].rows if self.name in DATASETS else ()
         counts: dict[str, int] = {}
-        rows = track(counted(source, counts, self.name), "row", published[0] if published else None)
+        rows = track(counted(source, counts), "row", published[0] if published else None)
         encoded = (tuple(np.frombuffer(cell.encode(), np.uint8) for cell in row) for row in rows)
         files = [*(f"text_{name}" for name in self.column_names), *(["scores"] if self.scores else [])]
         with showing(f"reading {self.name}"):
             columns, notes, kept = cached(self.cache / self.digest, encoded, files, "uint8", counts)
         self.texts = columns[: self.num_columns]
         self.content = " ".join(kept.values())
-        report(notes, self.name)
-        self.chosen = chosen_rows(len(self.texts[0]), self.limit, self.limit_seed)
+        names = [*self.column_names, *([self.scores] if self.scores else [])]
+        usable = usable_rows(dict(zip(names, columns, strict=True)), notes, self.empty, self.name)
+        self.left_out = len(self.texts[0]) - len(usable)
+        self.chosen = usable[chosen_rows(len(usable), self.limit, self.limit_seed)]
         if self.scores:
             self.targets_N = np.array([float(columns[-1][row].tobytes()) for row in self.chosen.tolist()], np.float32)
         if len(self) < 2:
@@ -158,7 +161,12 @@ class Text:
 
     def provenance(self) -> dict[str, object]:
         """What was trained on: source, rows used, sha256 of the published file or of each local one. JSON-ready."""
-        about: dict[str, object] = {"name": self.name, "rows": len(self), "digest": self.digest}
+        about: dict[str, object] = {
+            "name": self.name,
+            "rows": len(self),
+            "left_out": self.left_out,
+            "digest": self.digest,
+        }
         if is_published(self.name) and self.rows is not None:
             return (
                 about | provenance(self.name, self.copy) | ({"sha256": self.inputs()[self.copy]} if self.copy else {})

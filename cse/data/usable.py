@@ -1,8 +1,8 @@
 """One rule for unusable data, the same for text, images and sound.
 
-Up to 1 % of the rows or files, and always one, may be unusable: their number and the first of them are logged at every
-start. Text rows stay in the data as they are (a paper's corpus has some, and its order must not change); images and
-clips are left out. More than 1 % is a broken data set, and refused before any work.
+Up to 1 % of the rows or files, and always one, may be unusable: they are left out, and their number and the first of
+them are logged at every start. More than 1 % is a broken data set, and refused before any work. For text `data.empty`
+changes the rule; the papers' corpora keep such rows (they have some, and their order must not change).
 
 A text row is unusable where one of its cells has no visible character (empty, blanks, zero-width and control
 characters), holds NUL, which no text has and UTF-16 or a binary file read as text is full of, or is longer than 1 MiB:
@@ -11,24 +11,26 @@ cse.data.readers does not hold such a text, and gives " " for it.
 
 import logging
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal
 
+import numpy as np
+
+from cse.data.cache import Ragged
 from cse.errors import UserError
 
 log = logging.getLogger(__name__)
 
 UNUSABLE_SHARE = 0.01
+Empty = Literal["skip", "keep", "refuse"]
 VISIBLE = re.compile(
     "[^\\s\x00-\x1f\x7f-\x9f\xad\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202f\u2060-\u206f"
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb]"
 )
 
 
-def counted(rows: Iterable[tuple[str, ...]], counts: dict[str, int], where: str) -> Iterator[tuple[str, ...]]:
-    """The same rows; `counts` becomes {rows, unusable, first}, `first` being the number of the first unusable one.
-
-    Raises UserError at their end where more than 1 % are unusable. where: names the data.
-    """
+def counted(rows: Iterable[tuple[str, ...]], counts: dict[str, int]) -> Iterator[tuple[str, ...]]:
+    """The same rows; `counts` becomes {rows, unusable, first}, `first` being the number of the first unusable one."""
     counts |= {"rows": 0, "unusable": 0, "first": 0}
     for row in rows:
         counts["rows"] += 1
@@ -36,7 +38,6 @@ def counted(rows: Iterable[tuple[str, ...]], counts: dict[str, int], where: str)
             counts["unusable"] += 1
             counts["first"] = counts["first"] or counts["rows"]
         yield row
-    check_share(counts["unusable"], counts["rows"], "rows", f"data={where}", f"row {counts['first']}")
 
 
 def usable(cell: str) -> bool:
@@ -44,14 +45,40 @@ def usable(cell: str) -> bool:
     return VISIBLE.search(cell) is not None and "\0" not in cell
 
 
-def report(counts: dict[str, int], where: str) -> None:
-    """Log how many rows are unusable, if any are."""
-    if counts["unusable"]:
+def usable_rows(columns: Mapping[str, Ragged], counts: dict[str, int], empty: Empty | None, where: str) -> np.ndarray:
+    """The places of the rows that are used, in order; of others their number and why is logged.
+
+    columns: by name. counts: as `counted` left them. empty: data.empty, see conf/data/text.yaml; where: names the data.
+    Raises UserError, with the reasons and what to do, for more unusable rows than `empty` allows.
+    """
+    total, unusable = counts["rows"], counts["unusable"]
+    if unusable == 0:
+        return np.arange(total)
+    few = unusable <= max(1, UNUSABLE_SHARE * total)
+    if empty == "keep" and few:
         log.warning(
             "data=%s: %d of %s rows are empty, invisible, hold NUL or are longer than 1 MiB (the first: row %d); they "
             "are used as they are, what is too long as empty",
-            *(where, counts["unusable"], f"{counts['rows']:,}", counts["first"]),
+            *(where, unusable, f"{total:,}", counts["first"]),
         )
+        return np.arange(total)
+    reasons: dict[str, list[int]] = {}
+    for name, column in columns.items():
+        for row, cell in enumerate(column[i].tobytes().decode() for i in range(total)):
+            if not usable(cell):
+                reasons.setdefault(f"{name} {fault(cell)}", []).append(row)
+    why = ", ".join(f"{reason} ({len(rows):,}, the first: row {rows[0] + 1})" for reason, rows in reasons.items())
+    said = f"data={where}: {unusable:,} of {total:,} rows cannot be used: {why}"
+    if empty == "refuse" or not (few or empty == "skip"):
+        limit = "data.empty=refuse" if empty == "refuse" else f"more than {UNUSABLE_SHARE:.0%}"
+        raise UserError(f"{said}; {limit}: repair or delete them, or leave them out with data.empty=skip")
+    log.warning("%s; they are left out", said)
+    return np.setdiff1d(np.arange(total), np.concatenate([*reasons.values()]))
+
+
+def fault(cell: str) -> str:
+    """Why a text is unusable, in words; readers give " " for one that is too long."""
+    return "holds NUL" if "\0" in cell else "is empty or over 1 MiB" if cell == " " else "has nothing visible"
 
 
 def check_share(unusable: int, total: int, items: str, where: str, first: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cse.errors import UserError
@@ -40,6 +41,8 @@ def check_views(augmentation: Augmentation, text: Text, objective: type[Objectiv
             "anchor: set augmentation.positives=1"
         )
     if augmentation.needs_columns and text.num_columns == 1 and num_views > 1:
+        if text.path and text.columns is None and Path(text.path).expanduser().exists():
+            text.find()  # which names the columns of a file that has some
         raise UserError(
             f"augmentation=none makes each view from a column of its own, and data={text.name} has one column: use "
             f"augmentation=dropout (SimCSE) for it, or data with {num_views} columns"

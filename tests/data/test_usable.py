@@ -1,9 +1,10 @@
-"""Rows without text: up to 1 % are counted and named at every start, more are refused."""
+"""Rows without text: up to 1 % are left out or kept, counted and named at every start, and more are refused."""
 
 import logging
 
 import pytest
 
+from cse.data.text import Text
 from cse.data.usable import usable
 from cse.errors import UserError
 
@@ -28,9 +29,37 @@ def test_a_few_are_said_at_every_start_and_stay(prepared, caplog):
     assert (len(text), text.text(6), text.text(250)) == (300, " ", " ")
 
 
-def test_more_than_one_percent_is_refused_and_leaves_no_cache(tmp_path, prepared):
-    lines = [f"sentence {i}" for i in range(100)]
-    lines[3:5] = [" ", " "]
-    with pytest.raises(UserError, match=r"2 of the 100 rows .*row 4"):
-        prepared(lines)
-    assert not list((tmp_path / "cache" / "text").iterdir())
+@pytest.fixture
+def pairs(tmp_path):
+    """A function that prepares 300 rows of two columns, of which three have no title and one has NUL in its body."""
+
+    def text_of(empty: str | None, lacking: int = 3, **options) -> Text:
+        rows = [[f"title {i}", f"body {i}"] for i in range(300)]
+        rows[20][1] = "bo\0dy"
+        for i in range(lacking):
+            rows[10 + i][0] = "" if i else "\u200b"
+        path = tmp_path / "pairs.csv"
+        path.write_text("\n".join(["title,body", *map(",".join, rows)]), encoding="utf-8")
+        text = Text("text", str(tmp_path / "cache"), str(path), ["title", "body"], empty=empty, **options)
+        text.prepare()
+        return text
+
+    return text_of
+
+
+def test_they_are_left_out_and_the_others_keep_their_numbers(pairs, caplog):
+    with caplog.at_level(logging.WARNING):
+        text = pairs(None, lacking=2)
+    assert "title has nothing visible (1, the first: row 11)" in caplog.text
+    assert "body holds NUL (1, the first: row 21)" in caplog.text
+    assert (len(text), text.provenance()["left_out"]) == (297, 3)
+    assert (text.text(10), text.number(10)) == ("title 12", 13)
+    assert len(pairs(None, lacking=2, limit=297)) == 297  # of those that can be used
+    assert pairs("keep", lacking=2).number(10) == 11
+
+
+@pytest.mark.parametrize(("empty", "lacking"), [(None, 3), ("keep", 3), ("refuse", 0)])
+def test_too_many_are_refused_with_the_reasons_and_the_way_on(pairs, empty, lacking):
+    with pytest.raises(UserError, match=rf"{lacking + 1} of 300 rows .*row 21.*data\.empty=skip"):
+        pairs(empty, lacking)
+    assert len(pairs("skip", lacking)) == 299 - lacking
