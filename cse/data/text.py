@@ -116,8 +116,8 @@ class Text:
     def prepare(self) -> None:
         """Read the source, or its form in the cache.
 
-        Raises what `find` does, and UserError for a source that cannot be read or that changes while it is read, of which
-        no cache is then left; and for one that has fewer than two rows, or too many that cannot be used (`empty`).
+        Raises what `find` does, and UserError for a source that cannot be read or that changes while it is read (no
+        cache is then left), and for one that has fewer than two rows, or too many that cannot be used (`empty`).
         """
         if self.source is None:
             self.find()

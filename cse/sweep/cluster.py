@@ -3,10 +3,11 @@
 import signal
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
-from submitit import AutoExecutor
+from submitit import AutoExecutor, SlurmExecutor
 from submitit import Job as Handed
 from submitit.core.utils import FailedJobError, UncompletedJobError
 from submitit.helpers import Checkpointable
@@ -85,23 +86,90 @@ def outcome_of(name: str, handed: Handed) -> Outcome:
 
 def executor_of(line: Line) -> AutoExecutor:
     """submitit's, with the line's hydra.launcher.*. Raises UserError for one that it lacks, or where SLURM is not."""
+    cluster, parameters = parameters_of(line)
+    with explaining_submitit(line), tempfile.TemporaryDirectory() as elsewhere:
+        executor(Path(elsewhere), cluster, parameters)  # it makes its folder before it checks the values
+        return executor(line.folder / ".submitit" / "%j", cluster, parameters)
+
+
+def parameters_of(line: Line) -> tuple[str, dict[str, object]]:
+    """The cluster's name and submitit's parameters of a line: ours, and over them those that were typed."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
     cluster = line.launcher.removeprefix("submitit_")
     words = [f"{key}={value}" for key, value in line.given.items() if key.startswith("hydra.launcher.")]
     typed = {o.key_or_group.split(".", 2)[2]: o.value() for o in OverridesParser.create().parse_overrides(words)}
-    values = (DEFAULTS[cluster] | typed).items()
-    parameters = {key if key in ANY_CLUSTER else f"{cluster}_{key}": value for key, value in values}
-    first = {key: parameters.pop(key) for key in ("slurm_max_num_timeout",) if key in parameters}
+    return cluster, DEFAULTS[cluster] | typed
 
-    def made(folder: Path) -> AutoExecutor:
-        executor = AutoExecutor(folder=folder / ".submitit" / "%j", cluster=cluster, **first)
-        executor.update_parameters(**parameters)
-        return executor
 
+def executor(folder: Path, cluster: str, parameters: Mapping[str, object], here: str = "") -> AutoExecutor:
+    """submitit's of a cluster, with parameters of one. here: the cluster to hand jobs to, where it is another one."""
+    named = {key if key in ANY_CLUSTER else f"{cluster}_{key}": value for key, value in parameters.items()}
+    first = {key: named.pop(key) for key in ("slurm_max_num_timeout",) if key in named}
+    made = AutoExecutor(folder=folder, cluster=here or cluster, **first)
+    made.update_parameters(**named)
+    return made
+
+
+@contextmanager
+def explaining_submitit(line: Line) -> Iterator[None]:
+    """A block in which submitit's refusals are UserErrors."""
     try:
-        with tempfile.TemporaryDirectory() as elsewhere:  # submitit makes its folder before it checks the values
-            made(Path(elsewhere))
-        return made(line.folder)
+        yield
     except (RuntimeError, NameError, AssertionError) as error:
         raise UserError(f"hydra/launcher={line.launcher}: {' '.join(str(error).split())}") from error
+
+
+class Described(SlurmExecutor):
+    """Writes sbatch's script on any machine, and hands nothing over."""
+
+    @classmethod
+    def affinity(cls) -> int:
+        """As where srun is."""
+        return 1
+
+
+def show(line: Line, planned: Sequence[Job]) -> None:
+    """Print what would be handed to SLURM: how many jobs on how many GPUs, and the script as submitit writes it.
+
+    Raises UserError for a value of hydra.launcher.* that is none.
+    """
+    cluster, parameters = parameters_of(line)
+    parameters.pop("max_num_timeout")  # submitit's own: how often a job starts again
+    with explaining_submitit(line), tempfile.TemporaryDirectory() as elsewhere:
+        executor(Path(elsewhere), cluster, parameters, here="debug")  # which checks those of SLURM too
+        slurms = Described(line.folder / ".submitit" / "%j")
+        slurms.update_parameters(**slurms._convert_parameters(parameters))
+    count = len(planned) if line.is_grid else 1
+    if count > 1:
+        slurms.parameters["map_count"] = count
+    configs = [job.composed() for job in planned if job.program == "cse-train"]
+    devices = max((int(config.trainer.devices) for config in configs), default=1)
+    print("\n".join(["", in_words(parameters, count, devices), ""]))
+    print(slurms._make_submission_file_text(slurms._submitit_command_str, ""))
+
+
+def in_words(parameters: Mapping[str, object], jobs: int, devices: int) -> str:
+    """What SLURM is asked for, and what does not fit together in it. devices: processes of a job, one a GPU."""
+    nodes, gpus = int(str(parameters.get("nodes", 1))), int(str(parameters.get("gpus_per_node") or 0))
+    otherwise = [f"{key}={parameters[key]}" for key in ("gres", "gpus_per_task", "num_gpus") if key in parameters]
+    count = "one job" if jobs == 1 else f"{jobs} jobs"
+    on = " ".join(otherwise) or ("no GPU" if gpus == 0 else "one GPU" if gpus == 1 else f"{gpus} GPUs")
+    asked = [f"partition {parameters.get('partition') or 'of the cluster by default'}", f"nodes a job: {nodes}"]
+    asked += [f"GPUs a node: {gpus or on}", f"trainer.devices={devices}", f"{parameters['timeout_min']} min"]
+    if "array_parallelism" in parameters:
+        asked.append(f"at most {parameters['array_parallelism']} at a time")
+    lines = [
+        f"SLURM: {count} on {on}{' each' if jobs > 1 else ''}; {', '.join(asked)}; jobs that are done are left out"
+    ]
+    if gpus > devices:
+        lines.append(
+            f"{gpus - devices} of {gpus} GPUs would be idle: trainer.devices={gpus} runs one job on all of them"
+        )
+    elif not otherwise and (gpus or 1) < devices:
+        lines.append(f"trainer.devices={devices} wants hydra.launcher.gpus_per_node={devices}")
+    elif not otherwise and gpus == 0:
+        lines.append("no GPU is asked for: hydra.launcher.gpus_per_node=1 asks for one")
+    if nodes > 1:
+        lines.append(f"a job of many runs on one node, and {nodes - 1} would be idle: srun runs one over several")
+    return "\n".join(lines)

@@ -21,7 +21,7 @@ from cse.record.results import command_line
 from cse.run.build import check_selection
 from cse.sweep.jobs import CONFIGS, Job
 from cse.sweep.line import Line, read
-from cse.sweep.pool import run_here
+from cse.sweep.pool import idle_gpus, run_here
 from cse.sweep.start import Runner, Start
 from cse.training.signals import SignalForwarder
 
@@ -38,11 +38,17 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
         from cse.sweep import estimate
 
         estimate.show(line.title, line.folder, planned, line.trials)
+        if line.launcher == "submitit_slurm":
+            from cse.sweep import cluster
+
+            cluster.show(line, planned)
         return 0
     run, again = runner_of(line), command_line()
     make_folder(line.folder, "hydra.sweep.dir")
     count = f"jobs: {len(planned)}" if line.is_grid else f"searches: {len(planned)} of {line.trials} trials"
     print(f"{line.title}  {count}  folder: {line.folder}")
+    if line.launcher == "basic" and (more := idle_gpus(planned[0], line.parallel)):
+        print(f"{more} of this machine's GPUs are idle: jobs.parallel=N runs N jobs, trainer.devices=N one job on N")
     with SignalForwarder(lambda: f"this goes on: {again}") as signals, signals.waiting(True):
         start = Start(line.folder, signals, fail_fast=line.fail_fast)
         if line.is_grid:

@@ -32,6 +32,12 @@ def run_here(planned: Sequence[Job], start: Start, parallel: int = 1) -> list[Ou
         return list(threads.map(run, planned))
 
 
+def idle_gpus(job: Job, parallel: int) -> int:
+    """How many of this machine's GPUs so many jobs like this one leave idle, in the end."""
+    devices = job.composed().trainer.devices if job.program == "cse-train" else 1
+    return max(0, len(visible_gpus()) - devices * parallel)
+
+
 def visible_gpus() -> list[str]:
     """The GPUs of this process, as CUDA_VISIBLE_DEVICES names them."""
     import torch

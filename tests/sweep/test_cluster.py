@@ -9,12 +9,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from cse.config.compose import explaining
 from cse.errors import Interrupted, UserError
 
 cluster = pytest.importorskip("cse.sweep.cluster", reason="needs cse-lab[launchers]", exc_type=ImportError)
 from submitit.core.utils import UncompletedJobError  # noqa: E402
 
-from cse.sweep import line, process  # noqa: E402
+from cse.sweep import engine, line, process  # noqa: E402
 from cse.sweep.jobs import Job  # noqa: E402
 
 LINE = "-m seed=1,2,3 hydra/launcher=submitit_slurm"
@@ -114,6 +115,29 @@ def test_what_is_typed_reaches_submitit(tmp_path, monkeypatch):
     with pytest.raises(UserError, match="partitoin"):
         cluster.executor_of(line.read([*LINE.split(), "hydra.launcher.partitoin=gpu"], "cse-train"))
     cluster.executor_of(line.read(["-m", "seed=1,2", "hydra/launcher=submitit_local"], "cse-train"))
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    ("seed=1,2,3,4 hydra.launcher.gpus_per_node=1", ["SLURM: 4 jobs on one GPU each", "--array=0-3%4"]),
+    ("seed=1 hydra.launcher.gpus_per_node=4 trainer.devices=4", ["SLURM: one job on 4 GPUs", "--gpus-per-node=4"]),
+    ("seed=1 hydra.launcher.gpus_per_node=4", ["3 of 4 GPUs would be idle: trainer.devices=4"]),
+    ("seed=1 trainer.devices=2 hydra.launcher.nodes=3", ["gpus_per_node=2", "2 would be idle"]),
+    ("seed=1 hydra.launcher.gres=gpu:2 hydra.launcher.timeout_min=9", ["one job on gres=gpu:2", "--time=9"]),
+])  # fmt: skip
+def test_a_dry_run_shows_the_submission_on_any_machine(many, tmp_path, capsys, words, said):
+    line = f"-m {words} hydra/launcher=submitit_slurm hydra.launcher.partition=gpu dry_run=true model=minilm"
+    assert many_code(line) == 0
+    shown = capsys.readouterr().out
+    for part in [*said, "#SBATCH --partition=gpu", "submitit.core._submit"]:
+        assert part in shown
+    with pytest.raises(UserError, match="partitoin"):
+        many_code(f"{line} hydra.launcher.partitoin=x")
+    assert not list(tmp_path.iterdir())
+
+
+def many_code(line: str) -> int:
+    with explaining(line.split(), "train"):
+        return engine.main(line.split(), "cse-train")
 
 
 def test_slurm_ends_a_job_that_is_put_back_and_not_what_puts_it_back(tmp_path, monkeypatch):

@@ -97,11 +97,13 @@ def test_an_evaluation_needs_its_run_and_comes_after_it(many, tmp_path, monkeypa
     assert many("-m checkpoint=a,b eval=stsb", program="cse-eval")[0] == 0
 
 
-def test_each_job_at_a_time_has_a_gpu_of_its_own(many, tmp_path, monkeypatch):
+def test_each_job_at_a_time_has_a_gpu_of_its_own_and_idle_ones_are_said(many, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(pool, "visible_gpus", lambda: ["4", "7"])
     assert many(f"{LINE} jobs.parallel=2")[0] == 0
+    assert "idle" not in capsys.readouterr().out
     assert set(starts(tmp_path).values()) == {"4", "7"}
     assert many("-m seed=1,2")[0] == 0
+    assert "1 of this machine's GPUs are idle: jobs.parallel" in capsys.readouterr().out
     assert starts(tmp_path / "multirun") == {"see": os.environ.get("CUDA_VISIBLE_DEVICES", "-")}
 
 
