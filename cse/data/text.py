@@ -131,8 +131,7 @@ class Text:
             columns, notes, kept = cached(self.cache / self.digest, encoded, files, "uint8", counts)
         self.texts = columns[: self.num_columns]
         self.content = " ".join(kept.values())
-        names = [*self.column_names, *([self.scores] if self.scores else [])]
-        usable = usable_rows(dict(zip(names, columns, strict=True)), notes, self.empty, self.name)
+        usable = usable_rows(dict(zip(self.column_names, self.texts, strict=True)), notes, self.empty, self.name)
         self.left_out = len(self.texts[0]) - len(usable)
         self.chosen = usable[chosen_rows(len(usable), self.limit, self.limit_seed)]
         if self.scores:
