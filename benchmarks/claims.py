@@ -189,7 +189,7 @@ def page(claims: list[Row], runs: list[Row], names: list[str]) -> str:
 
 def main(folder: Path, only: Sequence[str] = (), score: str = "dev/demo/average") -> None:
     """All three files, from the runs there are and what was known before."""
-    names = choices("sweep")
+    names = [name for name in choices("sweep") if not name.startswith("study/")]  # the papers'
     if unknown := [name for name in only if name not in names]:
         raise UserError(f"--only {unknown[0]}: there is no such sweep{nearest(unknown[0], names)}")
     with tempfile.TemporaryDirectory() as pictures:

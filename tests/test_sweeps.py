@@ -57,6 +57,7 @@ PUBLISHED = {
     "noncontrastive/figure2": (2 * 10, 50),
     "noncontrastive/figure3": 14 + 2,
     "noncontrastive/figure4": 1 + 3,
+    "study/methods": 9 * 8 + 1,
 }
 NAMES = sorted(PUBLISHED)
 
