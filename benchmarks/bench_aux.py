@@ -26,7 +26,7 @@ from cse.config.compose import composed
 from cse.run import build
 from cse.training import checkpoint
 
-COMMON = ["model=minilm", "data=text", "eval=stsb", "tracker=none", "objective=simcse"]
+COMMON = ["model=minilm", "model.pooling=cls", "data=text", "eval=stsb", "tracker=none", "objective=simcse"]
 NEW = ["aux_modality.init=random", "aux_modality.data.workers=1"]
 IMAGES = ["aux_modality=visual", *NEW, "aux_modality.data.classes=null", "aux_modality.data.per_class=null"]
 SOUND = ["aux_modality=audio", *NEW]

@@ -36,8 +36,9 @@ def run(name: str, steps: int, shared: Path, cache: str) -> list[str]:
     text, overrides = RUNS[name]
     with tempfile.TemporaryDirectory() as folder:
         command = [
-            str(Path(sys.executable).parent / "cse-train"), "model=minilm", "data=text", f"data.path={shared / text}",
-            "eval=stsb", f"paths.senteval={shared / 'senteval'}", f"paths.cache={cache}", "tracker=none",
+            str(Path(sys.executable).parent / "cse-train"), "model=minilm", "model.pooling=cls", "data=text",
+            f"data.path={shared / text}", "eval=stsb", f"paths.senteval={shared / 'senteval'}",
+            f"paths.cache={cache}", "tracker=none",
             f"trainer.max_steps={steps}", f"trainer.eval_every={steps // 2}", "trainer.select=dev/stsb/spearman",
             "trainer.batch_size=32", *overrides, f"hydra.run.dir={folder}/run",
         ]  # fmt: skip

@@ -102,7 +102,7 @@ def recipe(model: str, steps: int, shared: Path) -> tuple[str, str]:
     """cse-train itself: seconds a step, an evaluation, a save; and what 15,625 steps with 125 evaluations come to."""
     with tempfile.TemporaryDirectory() as folder:
         weights = (
-            ["model=minilm"]
+            ["model=minilm", "model.pooling=cls"]
             if model == "minilm"
             else ["model=bert", f"model.name={save_model(model, Path(folder) / 'model')}"]
         )

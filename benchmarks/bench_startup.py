@@ -31,7 +31,8 @@ def first_step(shared: Path, cache: str) -> dict[str, float]:
     """Seconds from the command's start to what metrics.jsonl and the process's end tell."""
     with tempfile.TemporaryDirectory() as folder:
         command = [
-            CSE_TRAIN, "model=minilm", "data=text", f"data.path={shared}/text/wiki_sentences.txt.gz", "eval=stsb",
+            CSE_TRAIN, "model=minilm", "model.pooling=cls", "data=text",
+            f"data.path={shared}/text/wiki_sentences.txt.gz", "eval=stsb",
             f"paths.senteval={shared}/senteval", f"paths.cache={cache}", "tracker=none", "trainer.max_steps=1",
             f"hydra.run.dir={folder}/run",
         ]  # fmt: skip

@@ -86,6 +86,7 @@ def ours(source: str, batch: int, rows: int, folder: Path) -> tuple[Turn, Any]:
     write_sentences(source, folder / "text.txt", rows)
     overrides = [
         "model=minilm",
+        "model.pooling=cls",
         f"model.name={source}",
         "data=text",
         f"data.path={folder}/text.txt",

@@ -37,6 +37,7 @@ def run(cfg: DictConfig, folder: RunFolder) -> None:
     from cse.eval.items import keep_cosines
     from cse.record.heartbeat import Heartbeat
     from cse.run.best import keep, score_best
+    from cse.run.recorded import scores_as_recorded
     from cse.run.summary import conclude
     from cse.training.distributed import explain_lost_process
     from cse.training.memory import explain_out_of_memory
@@ -54,6 +55,8 @@ def run(cfg: DictConfig, folder: RunFolder) -> None:
             with record, explain_out_of_memory(cfg), explain_lost():  # inside the record, which keeps the sentence
                 if is_first and training.step == 0:
                     keep_cosines(folder.path, "before", training.parts.evaluators, training.encode())
+                if recorded_use := record.results["recorded"]:
+                    recorded_use["scores"] = scores_as_recorded(cfg.model, training)
                 keep_best = partial(keep, record, training.parts)
                 outcome = training.run(on_best=keep_best, log=record.log, signals=signals)
                 if is_first:
@@ -90,6 +93,7 @@ def begin(
     from cse.data.overlap import overlap
     from cse.run.best import recover_best
     from cse.run.preview import preview
+    from cse.run.recorded import recorded_use
     from cse.run.summary import announce, print_estimate, print_forecast
     from cse.training.loop import Training
 
@@ -107,8 +111,9 @@ def begin(
         return None
     training = Training(parts, accelerator, folder.path, identity(config))
     found = overlap(parts.batches.text, parts.evaluators) if is_first else None
+    use = recorded_use(cfg.model, parts.encoder) if is_first else ""
     if found:
-        announce(config, parts, training, found)
+        announce(config, parts, training, found, use)
     if cfg.dry_run:
         print_forecast(training)
         return None
@@ -120,7 +125,7 @@ def begin(
         recover_best(folder.path, training.best_step)
         folder.make()
     record = recorded(cfg, config, training)
-    record.results["overlap"] = found
+    record.results |= {"overlap": found, "recorded": {"use": use, "scores": {}} if use else None}
     return training, record
 
 

@@ -30,13 +30,14 @@ from cse.types import Config
 log = logging.getLogger("cse")
 
 
-def announce(config: Config, parts: Parts, training: Training, found: Overlap) -> None:
-    """The run in a few lines: what, on what, how long, where."""
+def announce(config: Config, parts: Parts, training: Training, found: Overlap, recorded_use: str) -> None:
+    """The run in a few lines: what, on what, how long, where. recorded_use: see cse.run.recorded."""
     encoder = parts.encoder
     millions = sum(p.numel() for p in encoder.parameters()) / 1e6
     print_fields(
         **method_in_words(config),
         encoder=f"{config['model']['name']}, {encoder.pooling} pooling, {millions:.1f}M parameters",
+        recorded=recorded_use and f"{recorded_use}: so its makers use it, and training starts from another encoder",
         data=f"{config['data']['name']}, {len(parts.batches.rows):,} rows",
         overlap=in_words(found) if parts.evaluators else "",
         schedule=f"{training.steps:,} of {training.planned:,} steps, {schedule_in_words(parts.trainer)}",
@@ -136,11 +137,17 @@ def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
     for name, path in draw(folder, parts.trainer.select, best_step).items():
         trackers.image(f"plots/{name}", path, outcome.steps)
     before = outcome.curve[0][1] if outcome.curve else {}
-    rows = [(name, before.get(name, math.nan), value) for name, value in metrics.items()]
-    trackers.table("scores", ["score", "step 0", f"step {best_step}"], rows)
-    print_scores(rows, record.results["config"]["note"])
-    if outcome.best_score is not None and outcome.best_score <= before.get(str(parts.trainer.select), -math.inf):
+    recorded = record.results["recorded"]
+    untrained = [before] if recorded is None else [recorded["scores"], before]
+    rows = [(name, *(scores.get(name, math.nan) for scores in untrained), value) for name, value in metrics.items()]
+    titles = ["recorded"] if recorded else []
+    trackers.table("scores", ["score", *titles, "step 0", f"step {best_step}"], rows)
+    print_scores([*titles, "before"], rows, record.results["config"]["note"])
+    select = str(parts.trainer.select)
+    if outcome.best_score is not None and outcome.best_score <= before.get(select, -math.inf):
         log.warning("no step was better than the untrained encoder")
+    elif outcome.best_score is not None and recorded and outcome.best_score <= recorded["scores"][select]:
+        log.warning("no step was better than the untrained checkpoint with %s", recorded["use"])
     log.info(
         f"\nfolder     {folder}\n"
         f"{'best' if parts.trainer.select else 'last'} step  {best_step} of {outcome.steps}, "
@@ -152,18 +159,19 @@ def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
     trackers.finish(0, metrics | {"best_step": best_step})
 
 
-def print_scores(rows: Sequence[tuple[str, float, float]], note: str | None) -> None:
-    """Print the headline scores, before and after, in a table, and the note that is about them.
+def print_scores(titles: Sequence[str], rows: Sequence[tuple], note: str | None) -> None:
+    """Print the headline scores before and after training in a table, and the note that is about them.
 
-    rows: (score's key, of the untrained encoder or NaN, of the best step).
+    rows: (score's key, untrained, ..., of the best step), NaN where it was not measured; titles: of those untrained, of
+    which the last is where training started.
     """
     headline = [row for row in rows if nature(row[0]).headline]
-    lines = [("score", "before", "after", "gain")]
-    for name, before, after in headline:
-        first, gain = ("", "") if math.isnan(before) else (f"{before:.2f}", f"{after - before:+.2f}")
-        lines.append((name, first, f"{after:.2f}", gain))
+    lines = [("score", *titles, "after", "gain")]
+    for name, *untrained, after in headline:
+        gain = "" if math.isnan(untrained[-1]) else f"{after - untrained[-1]:+.2f}"
+        lines.append((name, *("" if math.isnan(one) else f"{one:.2f}" for one in untrained), f"{after:.2f}", gain))
     if headline:
-        log.info("\n%s", in_columns(lines, right=(1, 2, 3)))
+        log.info("\n%s", in_columns(lines, right=range(1, len(lines[0]))))
     if len(headline) < len(rows):
         log.info("%d more scores in results.json", len(rows) - len(headline))
     if headline and note:

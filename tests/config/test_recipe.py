@@ -90,6 +90,10 @@ PUBLISHED = [
      "objective.invariance": 1, "augmentation.alpha": 0.1, "augmentation.model_dropout": 0}),
     ("objective=vicreg augmentation=dropout model=roberta", {"augmentation.p": 0.2}),
     ("objective=declutr model=distilroberta", DECLUTR),
+    *((f"objective={objective} model={model}", {"model.pooling": own})  # tuned for sentences: as its makers read it
+      for model, own in {"minilm": "mean", "bge_base": "cls", "e5_base": "mean", "mpnet": "mean"}.items()
+      for objective in ("simcse", "simcse_sup", "whitenedcse", "barlow", "vicreg", "declutr", "mlm")),
+    *((f"objective={one} model=qwen3_embedding", {"model.pooling": "last"}) for one in ("simcse", "declutr")),
     ("experiment=visualcse variant=released",
      SIMCSE | {"aux_modality.loss": "rank_ce", "aux_modality.temperature": 0.07}),
     ("eval=[transfer,geometry,declutr]", SENTEVAL),

@@ -1,0 +1,44 @@
+"""A checkpoint as its makers use it, beside the encoder that training starts from: with the pooling that its folder
+records, its dense head and all its layers."""
+
+import logging
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from cse.errors import UserError
+from cse.eval.score import score
+from cse.model.encoder import Encoder
+from cse.model.integrity import loading
+from cse.model.load import WORKS_HERE, load_encoder, local_folder
+from cse.model.recorded import recorded_modules
+from cse.run.startup import random_states_kept
+from cse.training.loop import Training
+
+log = logging.getLogger("cse")
+
+
+def recorded_use(model: DictConfig, encoder: Encoder) -> str:
+    """How the checkpoint's folder says that it is used; "" where training starts from just that, or it says nothing.
+
+    model: of the config. What cse cannot use is logged. Raises MissingResource for a record that is damaged.
+    """
+    try:
+        with loading(model.name, WORKS_HERE):
+            recorded = recorded_modules(Path(local_folder(model.name)))
+    except UserError as error:  # training needs none of it
+        log.warning("%s; training starts with %s pooling, and is not compared with that", error, encoder.pooling)
+        return ""
+    is_cut = model.num_layers is not None or model.bidirectional
+    if recorded is None or not (is_cut or recorded.head or recorded.pooling != encoder.pooling):
+        return ""
+    more = [", its dense head"] * (recorded.head is not None) + [", all layers as they are"] * is_cut
+    return f"{recorded.pooling} pooling{''.join(more)}"
+
+
+def scores_as_recorded(model: DictConfig, training: Training) -> dict[str, float]:
+    """Of the checkpoint as its folder records it: the dev scores that training watches. Keeps the random states."""
+    with random_states_kept():
+        encoder = load_encoder(model.name, pooling=None, prefix=model.prefix).to(training.accelerator.device)
+        splits = {name: ["dev"] for name in training.watched}
+        return score(training.parts.evaluators, splits, encoder.encode, logging.DEBUG)
