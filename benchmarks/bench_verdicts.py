@@ -17,8 +17,8 @@ from cse.report import published, verdicts
 from cse.report.cells import fill
 from cse.report.findings import Finding, judged
 from cse.report.spec import Spec, parse
-from cse.report.statistics import power
 from cse.report.table import blank
+from cse.sweep.budget import power
 
 SEEDS, EFFECTS = (3, 5, 8), (0.5, 1.0, 2.0)
 ARMS = ("2", "3", "4", "5")  # the rows of WhitenedCSE's Table 5

@@ -8,11 +8,11 @@ values seen).
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count, permutations
+from itertools import permutations
 from typing import Literal
 
 import numpy as np
-from scipy import optimize, stats
+from scipy import stats
 
 Interval = tuple[float, float]
 
@@ -76,12 +76,6 @@ def bootstrap_interval(values: Sequence[float], confidence: float, statistic: Ca
         (np.asarray(values),), statistic, confidence_level=confidence, method="percentile", rng=np.random.default_rng(0)
     )
     return float(resampled.confidence_interval.low), float(resampled.confidence_interval.high)
-
-
-def pooled_sd(groups: Sequence[Sequence[float]]) -> float:
-    """The deviation within groups of two values or more, each about its own mean."""
-    freedom = sum(len(values) - 1 for values in groups)
-    return math.sqrt(sum(float(np.var(values, ddof=1)) * (len(values) - 1) for values in groups) / freedom)
 
 
 def reach_of_noise(ours: Value, published_n: int, seed_sd: float | None, confidence: float) -> float:
@@ -187,30 +181,3 @@ def holm(p_values: Sequence[float]) -> list[float]:
         least = max(least, min(1.0, p * (len(tested) - rank)))
         corrected[place] = least
     return corrected
-
-
-def power(difference: float, sd: float, seeds: int, level: float = 0.05) -> float:
-    """How often a two-sided t test of so many seeds a side sees a difference, and its sign (noncentral t)."""
-    freedom, shift = 2 * seeds - 2, difference / (sd * math.sqrt(2 / seeds))
-    return float(stats.nct.sf(stats.t.ppf(1 - level / 2, freedom), freedom, shift))
-
-
-def smallest_difference(sd: float, seeds: int, level: float = 0.05) -> float:
-    """The difference that so many seeds a side see with 80% power."""
-    error = sd * math.sqrt(2 / seeds)
-    return error * float(optimize.brentq(lambda size: power(size * error, sd, seeds, level) - 0.8, 1e-3, 30))
-
-
-def seeds_for(difference: float, sd: float, level: float = 0.05) -> int:
-    """The seeds a side that see a difference with 80% power; at least 2."""
-    return next(seeds for seeds in count(2) if power(difference, sd, seeds, level) >= 0.8)
-
-
-def budget(groups: Sequence[Sequence[float]], level: float) -> str:
-    """What the seeds that were run can tell, from the deviation within groups of two or more, and what halves it."""
-    sd, seeds = pooled_sd(groups), min(map(len, groups))
-    if not sd:
-        return ""
-    least = smallest_difference(sd, seeds, level)
-    more = seeds_for(least / 2, sd, level)
-    return f"a seed's sd is {sd:.2g}: {seeds} a side show {least:.2g} with 80% power, {least / 2:.2g} needs {more}"

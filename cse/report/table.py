@@ -9,8 +9,9 @@ from cse.report.frame import differing, label, short_names
 from cse.report.notes import deviations, missing_jobs, mixed, retrieved, scored_differently
 from cse.report.published import Published
 from cse.report.spec import Spec
-from cse.report.statistics import Intervals, budget
+from cse.report.statistics import Intervals
 from cse.report.verdicts import NOT_RUN, PUBLISHED_ONLY, mark_ties, of_cell, seed_sd_of
+from cse.sweep.budget import in_words, pooled_sd
 
 
 @dataclass
@@ -100,8 +101,9 @@ def notes(table: Table, spec: Spec, runs: list[Run], intervals: Intervals) -> li
     for column in spec.columns:
         filled = [list(table.cells[row][column].values.values()) for row in spec.rows]
         several = [values for values in filled if len(values) > 1]
-        if several and (told := budget(several, 1 - intervals.confidence)):
-            lines.append(f"{column}: {told}.")
+        if several and (sd := pooled_sd(several)):
+            seeds = min(map(len, several))
+            lines.append(f"{column}: {in_words(sd, seeds, level=1 - intervals.confidence)}.")
     if any(line.aggregate in QUARTILES for line in spec.rows.values()):
         lines.append("A quartile of one seed has a bootstrap interval over that seed's runs; a maximum has none.")
     return lines

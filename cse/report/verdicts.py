@@ -23,7 +23,8 @@ from cse.record.runs import Run, same
 from cse.report.cells import Cell, compare
 from cse.report.claims import MARGINS, Claim
 from cse.report.spec import Spec, metric_of
-from cse.report.statistics import Comparison, Value, holm, pooled_sd, reach_of_noise
+from cse.report.statistics import Comparison, Value, holm, reach_of_noise
+from cse.sweep.budget import pooled_sd
 
 PASS, WITHIN_NOISE, DIFFERS, ONE_SEED = "PASS", "WITHIN SEED NOISE", "DIFFERS", "ONE SEED"
 NOT_RUN, PUBLISHED_ONLY, OTHER_SETTING = "NOT RUN", "PUBLISHED ONLY", "OTHER SETTING"

@@ -5,24 +5,28 @@ from pathlib import Path
 
 from cse.columns import in_columns
 from cse.run.estimate import Estimate, estimate
-from cse.sweep import jobs
+from cse.sweep import budget, jobs
 
 
 def show(title: str, folder: Path, planned: Sequence[jobs.Job], trials: int) -> None:
     """Print a line for each job, and the sum. trials: the jobs that stand behind each line (of a search)."""
     rows = [("job", "steps", "PFLOP")]
     estimates: list[Estimate] = []
+    select: str | None = None
     for job in planned:
         if job.program != "cse-train":
             rows.append((job.name, "only scored", ""))
             continue
-        found = estimate(job.fitted())
+        config = job.fitted()
+        found, select = estimate(config), config.trainer.select
         estimates.append(found)
         steps = f"{found.steps:,}" if found.steps else "?"
         rows.append((job.name, steps, "?" if found.flop is None else f"{found.flop / 1e15:.3g}"))
     print(in_columns(rows))
     times = f" x {trials} trials" if trials > 1 else ""
     print(f"{title}: {len(planned)} jobs{times}, {summed(estimates, trials)}, in {folder}")
+    if trials == 1 and (told := budget.of_plan(planned, select, folder)):
+        print(told)
 
 
 def summed(estimates: Sequence[Estimate], trials: int) -> str:

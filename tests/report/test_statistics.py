@@ -71,11 +71,6 @@ def test_seeds_are_two_samples_whether_they_are_shared_or_not():
     assert statistics.compare_seeds(ours, theirs, 0.9, shift=0.5).p == pytest.approx(shifted.pvalue)
 
 
-def test_the_pooled_deviation_weighs_groups_by_their_freedom():
-    """Squares about the means 2 and 11: 2 with one degree of freedom, 6 with two."""
-    assert statistics.pooled_sd([[1.0, 3.0], [10.0, 10.0, 13.0]]) == pytest.approx(math.sqrt((2 + 6) / 3))
-
-
 def verdict(ours, published, n=1):
     return against_printed(summary(ours), Value(published, n=n), tolerance=0.1, seed_sd=0.9, confidence=0.95)
 
@@ -90,19 +85,3 @@ def test_a_verdict_asks_the_tolerance_then_the_seeds():
     assert verdict([76.0], 76.0 + 1.959964 * 0.9 * math.sqrt(2) - 0.01) == "WITHIN SEED NOISE"
     assert verdict([76.0], 76.0 - 1.959964 * 0.9 * math.sqrt(2) - 0.01) == "DIFFERS"
     assert verdict([76.0, 76.0], 76.2) == "DIFFERS"
-
-
-@pytest.mark.parametrize(("sd", "seeds", "smallest"), [(0.2, 3, 0.61), (0.2, 5, 0.40), (0.2, 8, 0.30), (0.39, 3, 1.20)])
-def test_what_a_budget_can_tell(sd, seeds, smallest):
-    """Against figures that were worked out beforehand; and the two functions are each other's inverse."""
-    found = statistics.smallest_difference(sd, seeds)
-    assert found == pytest.approx(smallest, abs=0.006)
-    assert statistics.power(found, sd, seeds) == pytest.approx(0.8, abs=1e-6)
-    assert statistics.seeds_for(found * 1.0001, sd) == seeds
-    assert statistics.seeds_for(found * 0.99, sd) == seeds + 1
-
-
-def test_a_budget_in_words():
-    told = statistics.budget([[70.0, 70.2, 70.4], [71.0, 71.2, 71.4]], 0.05)
-    assert told == "a seed's sd is 0.2: 3 a side show 0.61 with 80% power, 0.31 needs 8"
-    assert statistics.budget([[70.0, 70.0]], 0.05) == ""
