@@ -145,7 +145,7 @@ def learn(shared: Path, work: Path, steps: int, seeds: int, layers: int | None, 
 the text {SECOND["visual"]} pictures or {SECOND["audio"]} clips a step at the rate {RATE} (the papers' 1e-6 and 2e-7 are
 for 15,625 steps, not {steps}), augmented as published. Losses: mean of the first tenth and of the last tenth of the
 steps. Nearest neighbour, before -> after: of files held out, among {GALLERY} a class that were trained on; and of
-{QUERIES} a class of classes (speakers) held out whole, among themselves. Curves: aux_losses.png."""
+{QUERIES} a class of classes (speakers) held out whole, among themselves."""
     command = " ".join(["python benchmarks/bench_aux.py", *sys.argv[1:]])
     write_section("Images and sound beside the text", command, f"{note}\n\n{table(header, rows)}")
 
@@ -158,6 +158,7 @@ def ends(runs: list[dict], key: str, end: int) -> str:
 
 
 def draw(curves: dict[str, list[dict]]) -> None:
+    """Curves of both losses, into aux_losses.png, which the repository does not keep."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -5,12 +5,14 @@ tables are judged anew, each from the runs that are there now and all its claims
 stays as it is, so that runs need not be kept.
 
     claims.csv      a line for each claim of each table that was carried out, dated, with the commit that judged it
-    all_runs.csv    a line for each run behind them: settings, scores, commit, training texts in evaluation sets
+    all_runs.csv.gz a line for each run behind them: settings, scores, commit, training texts in evaluation sets
     CLAIMS.md       claims.csv for people, made anew from the two each time
 """
 
 import argparse
 import csv
+import gzip
+import io
 import re
 import tempfile
 from collections import Counter
@@ -37,7 +39,7 @@ HERE = Path(__file__).parent
 HEAD = """# What the papers claim, and what runs of this size say
 
 Made by `python -m benchmarks.claims` from {done} finished runs of {tables} of {all} tables and figures;
-[what each column says](../docs/claims.md), here and in `claims.csv` and `all_runs.csv`. Another
+[what each column says](../docs/claims.md), here and in `claims.csv` and `all_runs.csv.gz`. Another
 experiment than the papers': MiniLM, which was tuned for sentences before, three or six steps on little text, mostly
 scored by word similarity (`dev/demo/average`) where the papers have STS, transfer or MTEB, many of them one run a side.
 **Of {claims} claims {unjudged} are NOT JUDGED** and {unrun} NOT RUN; no line is evidence for or against a paper, and
@@ -112,23 +114,27 @@ def _bare(value: object) -> str:
 
 
 def read(path: Path) -> list[Row]:
-    """The lines of a CSV file; none where it does not exist."""
+    """The lines of a CSV file, which may be packed (.gz); none where it does not exist."""
     if not path.exists():
         return []
-    with path.open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+    content = path.read_bytes()
+    text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
+    return list(csv.DictReader(io.StringIO(text, newline="")))
 
 
 def write(path: Path, rows: list[Row], columns: Sequence[str]) -> None:
-    """The lines as a CSV file, in one step."""
-    with replaced_file(path) as temporary, temporary.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, columns, restval="", extrasaction="ignore", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    """The lines as a CSV file, in one step; packed where its name ends so, the same bytes for the same lines."""
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, columns, restval="", extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    content = text.getvalue().encode()
+    with replaced_file(path) as temporary:
+        temporary.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
 
 
 def columns_of(runs: list[Row]) -> list[str]:
-    """Of all_runs.csv: where a run comes from, its scores, then its settings by name."""
+    """Of all_runs.csv.gz: where a run comes from, its scores, then its settings by name."""
     keys = {
         key
         for row in runs
@@ -147,7 +153,7 @@ def kept(rows: list[Row], fresh: Callable[[Row], bool], new: list[Row], order: C
 def by_the_rules(row: Row, runs: list[Row]) -> Row:
     """A line of before there were reasons (it has no quantity), as it is judged now: of runs of a few steps not at all.
 
-    runs: all of all_runs.csv. What the line told of them stays.
+    runs: all of all_runs.csv.gz. What the line told of them stays.
     """
     if row.get("quantity") or row.get("verdict", "").partition(" (")[0] in ("", "NOT RUN"):
         return row
@@ -203,16 +209,16 @@ def main(folder: Path, only: Sequence[str] = (), score: str = "dev/demo/average"
         lambda row: names.index(f"{row['paper']}/{row['table']}"),
     )
     every = kept(
-        read(HERE / "all_runs.csv"),
+        read(HERE / "all_runs.csv.gz"),
         lambda row: row["folder"] in runs,
         list(runs.values()),
         lambda row: row["folder"],
     )
     if found:
         write(HERE / "claims.csv", claims, COLUMNS)
-        write(HERE / "all_runs.csv", every, columns_of(every))
+        write(HERE / "all_runs.csv.gz", every, columns_of(every))
     write_text(HERE / "CLAIMS.md", page(claims, every, names))
-    print(f"{HERE}: claims.csv, all_runs.csv, CLAIMS.md; judged {', '.join(found) or 'nothing'}")
+    print(f"{HERE}: claims.csv, all_runs.csv.gz, CLAIMS.md; judged {', '.join(found) or 'nothing'}")
 
 
 def command() -> None:
