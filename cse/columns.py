@@ -1,8 +1,12 @@
-"""Text as a person reads it on a terminal and in a log: in columns, and without what a terminal would obey."""
+"""Text as a person reads it on a terminal and in a log: in columns, and without what a terminal would obey; LaTeX."""
 
 import logging
 import unicodedata
 from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 HARMLESS = "\n\t\u00ad\u200c\u200d"  # the soft hyphen, and what joins letters and emoji, are part of a script
 PICTURES = {chr(code): chr(0x2400 + code) for code in range(0x20)} | {"\x7f": "\u2421"}
@@ -47,3 +51,27 @@ def in_columns(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> st
         width = max(map(len, cells))
         columns.append([cell.rjust(width) if number in right else cell.ljust(width) for cell in cells])
     return "\n".join("  ".join(line).rstrip() for line in zip(*columns, strict=True))
+
+
+LATEX = str.maketrans(
+    {
+        **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+        "<": "$<$",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "\\": r"\textbackslash{}",
+        "\n": " ",
+        "±": r"$\pm$",
+        "≈": r"$\approx$",
+        "†": r"$\dagger$",
+    }
+)
+
+
+def to_latex(table: "pd.DataFrame", title: str, notes: Sequence[str], words: int) -> str:
+    """A booktabs table, to be \\input, whose first columns are words, with the notes as comments."""
+    escaped = table.map(lambda cell: cell.translate(LATEX)).set_axis([name.translate(LATEX) for name in table], axis=1)
+    columns = "l" * words + "r" * (len(table.columns) - words)
+    latex = escaped.to_latex(index=False, escape=False, column_format=columns, caption=title.translate(LATEX))
+    comments = [r"needs \usepackage{booktabs}", *(" ".join(note.splitlines()) for note in notes)]
+    return "".join(f"% {comment}\n" for comment in comments) + latex

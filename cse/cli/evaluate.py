@@ -1,4 +1,4 @@
-"""cse-eval: score any encoder with the evaluators of training, and leave results.json, scores.csv and scores.md."""
+"""cse-eval: score any encoder with the evaluators of training, and leave results.json and scores.csv, .md and .tex."""
 
 from cse import api
 from cse.cli import command

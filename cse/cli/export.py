@@ -65,14 +65,14 @@ def task(arguments: argparse.Namespace) -> int:
     files = export(
         arguments.run,
         target,
-        name=arguments.push or str(target),
+        name=arguments.push or target.name,
         scores=arguments.scores,
         adapter=arguments.adapter,
         onnx=arguments.onnx,
         license=arguments.license,
     )
     print(f"{target}: {len(files)} files{', in place of the earlier export' if replaces else ''}")
-    if arguments.license is None:
+    if "\nlicense: " not in (target / "README.md").read_text(encoding="utf-8"):
         print("the card names no licence for the weights: --license apache-2.0, say")
     if arguments.push:
         try:

@@ -64,8 +64,9 @@ def report(config: Config) -> None:
 def of_paper(result: "Report", out: Path, config: Config) -> None:
     """Show a sweep's runs beside its paper's table."""
     make_folder(out, "out")
+    from cse.columns import to_latex
     from cse.files import write_text
-    from cse.report import findings, layout, markup, page, terminal
+    from cse.report import findings, layout, page, terminal
 
     console = terminal.console()
     terminal.show(result.tables, console)
@@ -78,7 +79,7 @@ def of_paper(result: "Report", out: Path, config: Config) -> None:
     markdown += [findings.section(result.findings)] if result.findings else []
     markdown += [f"![{picture.name}](figures/{picture.path.name})\n" for picture in result.pictures if picture.path]
     latex = [
-        markup.to_latex(text, table.printed.title, layout.remarks(table), words=2)
+        to_latex(text, table.printed.title, layout.remarks(table), words=2)
         for text, table in zip(texts, result.tables, strict=True)
     ]
     write_text(out / "report.html", page.sweep_page(result))
@@ -92,6 +93,7 @@ def of_paper(result: "Report", out: Path, config: Config) -> None:
 
 def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     """Show any runs beside each other: what became of each, and a row for each setting."""
+    from cse.columns import to_latex
     from cse.files import write_text
     from cse.record.runs import read_runs
     from cse.report import markup, page, terminal
@@ -113,7 +115,7 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     remarks = "".join(f"- {note}\n" for note in notes)
     write_text(out / "report.html", page.runs_page(comparison))
     write_text(out / "report.md", f"# {title}\n\n{markup.to_markdown(table)}\n\n{remarks}")
-    write_text(out / "report.tex", markup.to_latex(table, title, notes, words=1 + len(comparison.keys)))
+    write_text(out / "report.tex", to_latex(table, title, notes, words=1 + len(comparison.keys)))
     write_text(out / "runs.csv", frame_text(comparison.frame))
     print(f"{out / 'report.html'}  (also runs.csv, report.md, report.tex)")
     log_to([table], {}, out, config)

@@ -128,5 +128,7 @@ def key_of(word: str) -> str:
 
 
 def makes_again(word: str) -> bool:
-    """Whether a word belongs on a line that makes a run again on any machine: science, and the sweep that it is of."""
-    return not word.startswith("~") and (is_science(key_of(word)) or key_of(word) == "sweep")
+    """Whether a word belongs on a line that makes a run again: science, the sweep that it is of, and its data."""
+    key = key_of(word)
+    is_data = key == "allow_partial" or (key.startswith("paths.") and entry(key).named)
+    return not word.startswith("~") and (is_science(key) or key == "sweep" or is_data)

@@ -1,9 +1,11 @@
 """results.json: what a run is from its first moment on, how it ended and what it scored. Reports and sweeps read it."""
 
+import hashlib
 import json
 import shlex
 import subprocess
 import sys
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Literal, Required
@@ -12,12 +14,12 @@ import yaml
 from pydantic import ConfigDict, Field, JsonValue, NonNegativeFloat, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict  # typing's can be checked by pydantic from Python 3.12 on
 
-from cse.config.groups import own_folders
+from cse.config.groups import CONF_DIR, PACKAGE_DIR, own_folders
 from cse.dotted import Config, Json
 from cse.errors import UserError
 
 PACKAGES = (
-    *("torch", "transformers", "datasets", "accelerate", "sentence-transformers"),
+    *("cse-lab", "torch", "transformers", "datasets", "accelerate", "sentence-transformers"),
     *("numpy", "scipy", "scikit-learn", "hydra-core", "mteb"),
 )
 
@@ -36,11 +38,22 @@ STRICT = ConfigDict(strict=True, extra="allow", allow_inf_nan=False)
 
 
 @with_config(STRICT)
+class Problem(TypedDict, total=False):
+    """Something wrong with an evaluator's data; see cse.provenance."""
+
+    split: str | None
+    task: str | None
+    problem: Required[str]
+
+
+@with_config(STRICT)
 class Source(TypedDict, total=False):
     """What an evaluator's scores rest on, as far as reports and cards show it; see cse.provenance."""
 
     files: dict[str, Plain]
     parts: "dict[str, Source]"
+    rows: Plain
+    problems: list[Problem]
     top: dict[str, list[list[float | str]]]  # of retrieval, by query
     tasks: dict[str, Plain]  # of mteb
     model: Plain
@@ -61,6 +74,8 @@ class Results(TypedDict, total=False):
     command: str | None
     git_commit: str | None
     device: str | None
+    encoder: str | None  # of cse-eval: what was scored, in words
+    code: str | None
     error: str | None
     versions: dict[str, str]
     steps: Count | None
@@ -173,7 +188,8 @@ def first_results(config: Config, device: str, precision: str) -> Json:
         "seed": config.get("seed"),
         "command": command_line(),
         "git_commit": git_commit(),
-        "versions": {"python": sys.version.split()[0]} | {name: v for name in PACKAGES if (v := installed(name))},
+        "code": code_digest(),
+        "versions": {"python": sys.version.split()[0], **{name: v for name in PACKAGES if (v := installed(name))}},
         "device": device,
         "precision": precision,
         "metrics": {},
@@ -196,6 +212,16 @@ def git_commit() -> str | None:
         return subprocess.run(["git", "-C", str(here), *words], capture_output=True, text=True).stdout.strip()
 
     return (git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain") else "")) or None
+
+
+@cache
+def code_digest() -> str:
+    """Of the code and the settings that are installed here, 16 hex digits: it tells versions apart without git."""
+    content = hashlib.sha256()
+    for place, ending in ((PACKAGE_DIR, "*.py"), (Path(CONF_DIR), "*.yaml")):
+        for file in sorted(place.rglob(ending)):
+            content.update(f"{file.relative_to(place)}\0".encode() + file.read_bytes() + b"\0")
+    return content.hexdigest()[:16]
 
 
 def installed(name: str) -> str | None:

@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,6 +18,7 @@ from cse.dotted import Config, Json
 from cse.errors import UserError
 from cse.record.events import Event, metric_events
 from cse.record.results import Plain, checked, parsed, read_results, read_text
+from cse.record.scores import partial_scores
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +28,7 @@ WORDS = TypeAdapter(tuple[str, ...])
 CHOSEN = TypeAdapter(dict[str, dict[str, str | None]])
 CHOICES = re.compile(r"^    choices:\n(?:      .*\n)+", re.MULTILINE)
 """The part of hydra.yaml that is read: the same in most runs of a folder, and parsed once."""
+TOKENS = re.compile(r", at most \d+ tokens")
 Where = Config
 """Dotted config keys (or groups) and the value, or list of values, that a run must have there."""
 
@@ -49,6 +51,11 @@ class Run:
         """The libraries that it ran with."""
         return self.results.get("versions", {})
 
+    @cached_property
+    def altered(self) -> frozenset[str]:
+        """Its scores on incomplete or altered data (allow_partial)."""
+        return partial_scores(self.metrics, self.results.get("data") or {})
+
     def group(self, name: str) -> Config:
         """The settings of a group, as `trainer`; {} where the run has none."""
         return found if isinstance(found := self.config.get(name), dict) else {}
@@ -62,6 +69,15 @@ class Run:
         for part in key.split("."):
             node = node.get(part) if isinstance(node, dict) else None
         return self.choices.get(key) if node is None or isinstance(node, dict) else node
+
+    def has(self, key: str) -> bool:
+        """Whether the run has such a setting, or group, at all: cse-eval has no learning rate."""
+        node: object = self.config
+        for part in key.split("."):
+            if not isinstance(node, dict) or part not in node:
+                return key in self.choices
+            node = node[part]
+        return True
 
     def matches(self, where: Where) -> bool:
         """Whether the run has these values."""
@@ -143,15 +159,26 @@ def read_run(folder: Path) -> Run:
     config: Config = results.get("config") or _read(partial(checked, SETTINGS), folder / ".hydra" / "config.yaml", {})
     if results.get("seed") is not None:  # cse-eval has no seed of its own: that of the run which it scored
         config = {"seed": results["seed"], **config}
+    choices = {group: str(choice) for group, choice in _choices(folder, results).items()}
+    if results.get("encoder"):  # likewise its name: what it scored, and how that was read
+        config = {"encoder": _encoder(results["encoder"], config, choices), **config}
     return Run(
         folder=folder,
         status=results["status"],
         config=config,
-        choices={group: str(choice) for group, choice in _choices(folder, results).items()},
+        choices=choices,
         metrics={name: value for name, value in results.get("metrics", {}).items() if value is not None},
         results=results,
         overrides=_read(partial(checked, WORDS), folder / ".hydra" / "overrides.yaml", ()),
     )
+
+
+def _encoder(described: str, config: Config, choices: dict[str, str]) -> str:
+    """What cse-eval scored, by the name that was typed: minilm, mean pooling."""
+    model = config.get("model")
+    name = str(config.get("checkpoint") or (model.get("name") if isinstance(model, dict) else None))
+    how = described.removeprefix(name) if config.get("max_length") else TOKENS.sub("", described.removeprefix(name))
+    return (name if config.get("checkpoint") else choices.get("model", name)) + how
 
 
 def _choices(folder: Path, results: Json) -> Json:

@@ -1,10 +1,10 @@
-"""Scores with what they rest on, as one list of rows: the terminal's table, scores.md and scores.csv show the same."""
+"""Scores with what they rest on, as one list of rows: the terminal's table, scores.md, .tex and .csv show the same."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from cse.columns import in_columns, markdown_cell
+from cse.columns import in_columns, markdown_cell, printable, to_latex
 from cse.files import csv_text, write_text
 from cse.provenance import Provenance, RowCounts
 
@@ -44,8 +44,6 @@ def row_of(key: str, value: float, source: Source) -> Row:
     origin, name = part_of(source, score)
     counts = origin.get("rows", {})
     task, _, statistic = name.rpartition("/")
-    average = counts.get(name)  # the tasks of an average, if it is not over all of them
-    tasks = {task} if task else set(average if isinstance(average, dict) else ())
     # where a classifier was chosen without a dev set, train or all of the rows took its place
     keys = (name.replace("dev_", ""), task, "dev" if statistic.startswith("dev_") else split, "train", "all")
     return {
@@ -54,7 +52,7 @@ def row_of(key: str, value: float, source: Source) -> Row:
         "evaluator": evaluator,
         "value": f"{value:.4f}",
         "rows": str(count_rows(counts, keys, whole=statistic not in ("spearman", "pearson")) or ""),
-        "data": "partial" if is_partial(origin, split, tasks) else "whole",
+        "data": "partial" if is_altered(source, split, score) else "whole",
         "sha256": source["sha256"],
         "protocol": source["protocol"],
         "dtype": source["dtype"],
@@ -69,13 +67,28 @@ def part_of(source: Provenance, score: str) -> tuple[Provenance, str]:
     return source, score
 
 
+def is_altered(source: Provenance, split: str, score: str) -> bool:
+    """Whether something is wrong with the data of a score; one without a task rests on those of all tasks."""
+    origin, name = part_of(source, score)
+    average = origin.get("rows", {}).get(name)  # the tasks of an average, if it is not over all of them
+    task = name.rpartition("/")[0]
+    return is_partial(origin, split, {task} if task else set(average if isinstance(average, dict) else ()))
+
+
 def is_partial(source: Provenance, split: str, tasks: set[str]) -> bool:
     """Whether what is wrong with the data concerns a score of these tasks; one without a task rests on all of them."""
     own = any(
-        problem["split"] in (None, split) and (not tasks or problem["task"] in (None, *tasks))
+        problem.get("split") in (None, split) and (not tasks or problem.get("task") in (None, *tasks))
         for problem in source.get("problems", [])
     )
     return own or any(is_partial(part, split, tasks) for part in source.get("parts", {}).values())
+
+
+def partial_scores(metrics: Iterable[str], sources: Mapping[str, Provenance]) -> frozenset[str]:
+    """The scores, of these, that rest on incomplete or altered data (allow_partial). sources: by evaluator."""
+    told = (key.split("/", 2) for key in metrics)
+    known = (words for words in told if len(words) == 3 and words[1] in sources)
+    return frozenset("/".join(words) for words in known if is_altered(sources[words[1]], words[0], words[2]))
 
 
 def count_rows(counts: int | RowCounts, keys: tuple[str, ...], whole: bool) -> int:
@@ -105,7 +118,7 @@ def checksum(source: Provenance) -> str:
 def problems_of(name: str, source: Provenance) -> list[str]:
     """A line for each thing that is wrong with an evaluator's data, or with that of its parts."""
     inner = [line for part, about in source.get("parts", {}).items() for line in problems_of(f"{name}/{part}", about)]
-    words = [(name, one["split"], one["task"], one["problem"]) for one in source.get("problems", [])]
+    words = [(name, one.get("split"), one.get("task"), one["problem"]) for one in source.get("problems", [])]
     return ["partial: " + ": ".join(word for word in line if word) for line in words] + inner
 
 
@@ -117,11 +130,15 @@ def footnotes(rows: list[Row]) -> list[str]:
 
 
 def write(folder: Path, rows: list[Row], notes: list[str]) -> None:
-    """scores.csv, and scores.md with the notes."""
+    """scores.csv, and scores.md and scores.tex with the notes."""
+    import pandas as pd
+
     write_text(folder / "scores.csv", csv_text(list(rows[0]), [list(row.values()) for row in rows]))
     lines = [f"| {' | '.join(COLUMNS)} |", "|---|---:|---:|---|"]
     lines += [f"| {' | '.join(markdown_cell(row[column]) for column in COLUMNS)} |" for row in rows]
     write_text(folder / "scores.md", "\n".join([*lines, "", *(f"- {' '.join(note.split())}" for note in notes)]) + "\n")
+    table = pd.DataFrame(rows)[list(COLUMNS)]
+    write_text(folder / "scores.tex", to_latex(table, rows[0]["encoder"], [printable(note) for note in notes], words=1))
 
 
 def to_table(rows: list[Row], notes: list[str]) -> str:

@@ -62,6 +62,11 @@ class Cell:
         return sorted((run for of in self.seeds.values() for run in of), key=lambda run: run.folder)
 
     @property
+    def altered(self) -> bool:
+        """Whether some of its runs' data was incomplete or altered."""
+        return self.metric is not None and any(run.altered & names_in(self.metric) for run in self.runs)
+
+    @property
     def ours(self) -> Value | None:
         """Mean, deviation and number of `values`; None without any."""
         return summary(self.values.values()) if self.values else None
@@ -126,6 +131,11 @@ def score(run: Run, metric: Metric | None) -> float | None:
         parts = [score(run, one) for one in metric]
         return None if None in parts else float(np.mean(parts))  # type: ignore[arg-type]
     return run.metrics.get(metric or "")
+
+
+def names_in(metric: Metric) -> set[str]:
+    """The scores that it is a mean of."""
+    return {metric} if isinstance(metric, str) else {name for one in metric for name in names_in(one)}
 
 
 def scores(runs: Sequence[Run], metric: Metric | None) -> list[float]:

@@ -14,11 +14,12 @@ from cse.config.spelling import typed
 from cse.eval.score import nature
 from cse.record.runs import Run
 from cse.record.status import DONE, STATES, Status, status_of
-from cse.report.frame import brief, differing, label, settings_frame, short_names
-from cse.report.notes import mixed, retrieved
+from cse.report.frame import differing, label, settings_frame, short_names, shown
+from cse.report.markup import ALTERED
+from cse.report.notes import altered, mixed, retrieved
 
 FEW = 8  # scores that are all shown where nobody says which
-FACTS = ("best_step", "steps", "wall_seconds", "tokens_per_second", "device", "git_commit")
+FACTS = ("best_step", "steps", "wall_seconds", "tokens_per_second", "device", "git_commit", "code")
 """Of results.json, in runs.csv."""
 
 
@@ -83,16 +84,17 @@ class Comparison:
         return label(self.runs_of(setting)[0], self.keys)
 
     def score_text(self, setting: int, metric: str) -> str:
-        """mean ± sd; "" without a run."""
+        """mean ± sd, and a mark where data was altered; "" without a run."""
         mean, sd = self.scores.loc[setting, metric]
-        return "" if pd.isna(mean) else f"{mean:.2f}" + ("" if pd.isna(sd) else f" ± {sd:.2f}")
+        mark = f" {ALTERED}" if any(metric in run.altered for run in self.runs_of(setting)) else ""
+        return "" if pd.isna(mean) else f"{mean:.2f}" + ("" if pd.isna(sd) else f" ± {sd:.2f}") + mark
 
     @cached_property
     def settings(self) -> pd.DataFrame:
         """A row for each setting, the best first: its values in words, how many of its runs are done, of how many."""
         of_setting = {setting: self.runs_of(setting) for setting in self.scores.index}
         rows = [
-            [*(brief(runs[0].get(key)) for key in self.keys), sum(run.status == "done" for run in runs), len(runs)]
+            [*(shown(runs[0], key) for key in self.keys), sum(run.status == "done" for run in runs), len(runs)]
             for runs in of_setting.values()
         ]
         return pd.DataFrame(rows, index=list(of_setting), columns=[*self.keys.values(), "done", "runs"])
@@ -129,7 +131,7 @@ class Comparison:
     def notes(self) -> list[str]:
         """What a reader must know beside the numbers."""
         done = [(self.label(one), [run for run in of if run.status == "done"]) for one, of in self.of_settings.items()]
-        found = retrieved({label: runs[-1] for label, runs in done if runs})
+        found = altered(self.runs) + retrieved({label: runs[-1] for label, runs in done if runs})
         frame = settings_frame(self.runs)
         frame = frame.loc[:, [key for key in frame if key != self.seed and frame[key].nunique() > 1]]
         varies = frame.groupby(self.setting.to_numpy(), sort=False).nunique().gt(1).any(axis=1)
@@ -189,6 +191,7 @@ def frame_of(runs: Sequence[Run], statuses: Sequence[Status], keys: list[str], m
             "why": status.detail,
             **{key: run.get(key) for key in keys},
             **{metric: run.metrics.get(metric) for metric in metrics},
+            "partial": " ".join(sorted(run.altered)),
             **{fact: run.results.get(fact) for fact in FACTS},
             "command": command_of(run),
         }

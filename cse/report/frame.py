@@ -49,7 +49,8 @@ def differing(runs: Sequence[Run], seed: str) -> list[str]:
     varied = varying(runs, seed, frame)
     frame = frame.reindex(columns=list(dict.fromkeys([*frame, *typed, seed])), fill_value=NOTHING)
     typed = [key for key in typed if frame[key].nunique() > 1]
-    cases = [key for key in typed if key == "case"]  # a sweep's case is the name of several settings at once
+    # a sweep's case is the name of several settings at once, and so is the encoder that cse-eval scored
+    cases = [key for key in typed if key == "case"] or [key for key in varied if key == "encoder"]
 
     def is_named_by_case(key: str) -> bool:
         known = [*cases, seed] if key == "checkpoint" else cases  # each seed's run is a checkpoint of its own
@@ -90,16 +91,24 @@ def short_names(keys: Sequence[str]) -> dict[str, str]:
 
 def label(run: Run, keys: Mapping[str, str]) -> str:
     """`lr=3e-05, model=bert`: a run's setting, by {dotted key: its short name}; `all` where nothing differs."""
-    return ", ".join(f"{name}={brief(run.get(key))}" for key, name in keys.items()) or "all"
+    return ", ".join(f"{name}={shown(run, key)}" for key, name in keys.items() if run.has(key)) or "all"
+
+
+def shown(run: Run, key: str) -> str:
+    """A run's value in a table; "" where it has no such setting."""
+    return brief(run.get(key)) if run.has(key) else ""
 
 
 def brief(value: object) -> str:
-    """A value as the command line writes it; of a path its end."""
+    """A value as the command line writes it; of a path its end, and of an encoder's too."""
     if isinstance(value, float):
         return f"{value:g}"
     if value == "None":  # Hydra's name for no choice of a group
         return "null"
-    return value.rpartition("/")[2] if isinstance(value, str) else written(value)
+    if not isinstance(value, str):
+        return written(value)
+    path, comma, more = value.partition(", ")
+    return path.removesuffix("/best").rpartition("/")[2] + comma + more
 
 
 def written(value: object) -> str:

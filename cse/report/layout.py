@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pandas as pd
 
 from cse.report.cells import Cell
-from cse.report.markup import PLUS_MINUS, TIED, bounds, number, probability, signed, to_markdown
+from cse.report.markup import ALTERED, IS_ALTERED, PLUS_MINUS, TIED, bounds, number, probability, signed, to_markdown
 from cse.report.statistics import Value
 from cse.report.table import Table
 
@@ -28,12 +28,14 @@ def _published(cell: Cell, digits: int | None) -> str:
 
 
 def _ours(cell: Cell, digits: int | None) -> str:
-    """Our number, what a statistic is of, whether it ties with the best, and how many runs are still missing."""
+    """Our number, what a statistic is of, whether it ties with the best, and how many runs are still missing; and
+    whether its data was altered."""
     if cell.ours is None:
         return ""
     of = f" {cell.aggregate} of {len(cell.runs)}" if len(cell.runs) > len(cell.values) else ""
     missing = f" [{len(cell.runs)} of {cell.expected} runs]" if len(cell.runs) < (cell.expected or 0) else ""
-    return spread(cell.ours, digits) + of + (f" {TIED}" if cell.tied else "") + missing
+    marks = (f" {ALTERED}" if cell.altered else "") + (f" {TIED}" if cell.tied else "")
+    return spread(cell.ours, digits) + of + marks + missing
 
 
 FACTS: dict[str, Callable[[Cell, int | None], str]] = {
@@ -80,6 +82,7 @@ def remarks(table: Table) -> list[str]:
     ties = any(cell.tied for cell in table.all_cells)
     return [
         *(f"Not the paper's setting: {line}" for line in table.deviations),
+        *([f"{IS_ALTERED}."] if any(cell.altered for cell in table.all_cells) else []),
         *([f"{TIED}: the best of ours in its column, or not told apart from it."] if ties else []),
         *([f"gain and p: over our own runs of {', '.join(bases)}."] if bases else []),
         *(f"Missing: {line}" for line in dict.fromkeys(table.absent)),
@@ -128,6 +131,7 @@ def _cell_values(cell: Cell, split: str) -> dict[str, str | float | None]:
         "p_welch": cell.p_welch,
         "tied_with_best": str(cell.tied) if cell.values else "",
         "verdict": cell.verdict,
+        "data": "" if not cell.values else "partial" if cell.altered else "whole",
         "published_note": printed.note if printed else "",
         "values": " ".join(map(repr, cell.values.values())),
     }

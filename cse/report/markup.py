@@ -1,13 +1,13 @@
-"""A table of text as Markdown and as LaTeX, and numbers as text. Every table here is a DataFrame of text."""
+"""A table of text as Markdown, and numbers as text. Every table here is a DataFrame of text."""
 
 import math
-from collections.abc import Sequence
 
 import pandas as pd
 
 from cse.report.statistics import Interval
 
-PLUS_MINUS, TIED = "±", "≈"
+PLUS_MINUS, TIED, ALTERED = "±", "≈", "†"
+IS_ALTERED = f"{ALTERED}: on incomplete or altered data (allow_partial)"
 
 
 def number(value: float, digits: int | None) -> str:
@@ -39,26 +39,3 @@ def to_markdown(table: pd.DataFrame) -> str:
     lines = [list(table.columns), ["---"] * len(table.columns), *table.to_numpy().tolist()]
     cells = ([" ".join(cell.splitlines()).replace("|", "\\|") for cell in line] for line in lines)
     return "\n".join(f"| {' | '.join(line)} |" for line in cells)
-
-
-LATEX = str.maketrans(
-    {
-        **{sign: f"\\{sign}" for sign in "&%$#_{}"},
-        "<": "$<$",
-        "~": r"\textasciitilde{}",
-        "^": r"\textasciicircum{}",
-        "\\": r"\textbackslash{}",
-        "\n": " ",
-        PLUS_MINUS: r"$\pm$",
-        TIED: r"$\approx$",
-    }
-)
-
-
-def to_latex(table: pd.DataFrame, title: str, notes: Sequence[str], words: int) -> str:
-    """A booktabs table, to be \\input, whose first columns are words, with the notes as comments."""
-    escaped = table.map(lambda cell: cell.translate(LATEX)).set_axis([name.translate(LATEX) for name in table], axis=1)
-    columns = "l" * words + "r" * (len(table.columns) - words)
-    latex = escaped.to_latex(index=False, escape=False, column_format=columns, caption=title.translate(LATEX))
-    comments = [r"needs \usepackage{booktabs}", *(" ".join(note.splitlines()) for note in notes)]
-    return "".join(f"% {comment}\n" for comment in comments) + latex

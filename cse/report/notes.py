@@ -7,8 +7,10 @@ from collections import Counter, defaultdict
 from cse.config.keys import entry, is_science
 from cse.dotted import Json, flattened
 from cse.record.runs import Run, Where, same
+from cse.record.scores import problems_of
 from cse.record.status import DONE, FAILED, RUNNING, STOPPED, Status, status_of
 from cse.report.frame import varying, written
+from cse.report.markup import IS_ALTERED
 
 SINGLY = 12  # missing jobs that are named one by one
 FURTHEST_FIRST = (DONE, RUNNING, STOPPED, FAILED)  # of several runs of one job, the first of these counts
@@ -84,6 +86,14 @@ def mixed(name: str, runs: list[Run], seed: str, settings: bool) -> list[str]:
     ]
     differing = [*keys, *scored_differently(runs)]
     return [f"{name}: joins runs that differ in {'; '.join(differing)}"] if differing else []
+
+
+def altered(runs: list[Run]) -> list[str]:
+    """What the mark of scores on altered data means, and what is wrong with the data."""
+    sources = [source for run in runs if run.altered for source in run.results["data"].items()]
+    problems = list(dict.fromkeys(line for name, source in sources for line in problems_of(name, source)))
+    more = [f"partial: {len(problems) - SINGLY} more problems"] if len(problems) > SINGLY else []
+    return [IS_ALTERED, *problems[:SINGLY], *more] if problems else []
 
 
 def scored_differently(runs: list[Run]) -> list[str]:

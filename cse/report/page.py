@@ -95,7 +95,7 @@ def provenance(runs: list[Run]) -> pd.DataFrame:
             "status": status_of(run).state,
             "seed": str(run.results.get("seed", "")),
             "command": command_of(run),
-            "commit": str(run.results.get("git_commit") or "")[:9],
+            "commit": str(run.results.get("git_commit") or run.results.get("code") or "")[:9],
             "device": str(run.results.get("device", "")),
             "torch": str(run.versions.get("torch", "")),
         }
@@ -167,4 +167,7 @@ def settings_table(comparison: Comparison) -> pd.DataFrame:
     for metric in comparison.chosen:
         scores = comparison.scores[metric].round(nature(metric).decimals)
         table[[metric, f"{metric} sd"]] = scores[["mean", "std"]]
+    marked = [sorted({name for run in comparison.runs_of(one) for name in run.altered}) for one in table.index]
+    if any(marked):
+        table["partial"] = [" ".join(name for name in of if name in comparison.chosen) for of in marked]
     return table.dropna(axis="columns", how="all")

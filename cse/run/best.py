@@ -48,7 +48,7 @@ def recover_best(folder: Path, best_step: int) -> None:
 def keep(record: Record, parts: Parts, step: int, scores: dict[str, float]) -> None:
     """Replace best/ by the encoder as it is. Raises RunError where the disk refuses; the old one then stays."""
     folder = record.folder / "best"
-    card = model_card(record.results | {"best_step": step}, scores, str(folder))
+    card = model_card(record.results | {"best_step": step}, scores, folder.name)
     with replaced_folder(folder) as temporary:
         save_encoder(parts.encoder, temporary, parts.objective.test_head(), card)
 

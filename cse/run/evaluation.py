@@ -1,4 +1,4 @@
-"""One evaluation: what checkpoint= or model= names is scored, into results.json, scores.csv and scores.md."""
+"""One evaluation: what checkpoint= or model= names is scored, into results.json and scores.csv, .md, .tex."""
 
 import logging
 from pathlib import Path
@@ -45,7 +45,7 @@ def score_into(
     evaluators: dict[str, "Evaluator"],
     splits_by_name: dict[str, list[str]],
 ) -> None:
-    """Score, and write results.json, scores.csv and scores.md."""
+    """Score, and write results.json, scores.csv, scores.md and scores.tex."""
     from cse.eval.items import keep_cosines, keep_items
     from cse.eval.score import MemoizedEncode, nature, score
     from cse.record import scores

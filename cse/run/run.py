@@ -132,9 +132,10 @@ def begin(
 def recorded(cfg: DictConfig, config: Config, training: "Training") -> "Record":
     """The record of the run. config: `cfg` as plain values."""
     from cse.run.record import Record
+    from cse.sharing.card import said_of_weights
 
     accelerator = training.accelerator
-    return Record(
+    record = Record(
         training.folder,
         config,
         kind="train",
@@ -144,6 +145,13 @@ def recorded(cfg: DictConfig, config: Config, training: "Training") -> "Record":
         resumed_at=training.step or None,
         writes=accelerator.is_main_process,
     )
+    encoder = training.parts.encoder
+    layers, millions = encoder.backbone.config.num_hidden_layers, sum(p.numel() for p in encoder.parameters()) / 1e6
+    shape = f"{type(encoder.backbone).__name__}, {layers} layers of {encoder.dim}, {millions:.1f}M parameters"
+    record.results["architecture"] = f"{shape}, {encoder.pooling} pooling"
+    if record.writes:
+        record.results["weights"] = said_of_weights(config["model"]["name"])
+    return record
 
 
 def start_processes(cfg: DictConfig) -> "Accelerator":

@@ -3,7 +3,7 @@
 import logging
 import math
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import Path
 
 import torch
@@ -15,6 +15,7 @@ from cse.config.compose import resolved
 from cse.data.overlap import Overlap, in_words
 from cse.eval.score import nature
 from cse.files import write_text
+from cse.record.scores import partial_scores, problems_of
 from cse.record.status import duration
 from cse.run.build import make, precision_name
 from cse.run.estimate import estimate, rows_of
@@ -25,7 +26,7 @@ from cse.training.forecast import forecast
 from cse.training.loop import Training
 from cse.training.memory import peak, total
 from cse.training.settings import Outcome, Parts, Trainer
-from cse.types import Config
+from cse.types import Config, Evaluator
 
 log = logging.getLogger("cse")
 
@@ -40,6 +41,7 @@ def announce(config: Config, parts: Parts, training: Training, found: Overlap, r
         recorded=recorded_use and f"{recorded_use}: so its makers use it, and training starts from another encoder",
         data=f"{config['data']['name']}, {len(parts.batches.rows):,} rows",
         overlap=in_words(found) if parts.evaluators else "",
+        partial=partial_in_words(parts.evaluators),
         schedule=f"{training.steps:,} of {training.planned:,} steps, {schedule_in_words(parts.trainer)}",
         device=device_in_words(training.accelerator),
         folder=training.folder,
@@ -117,6 +119,13 @@ def device_in_words(accelerator: Accelerator) -> str:
     return f"{accelerator.device}, {precision}, {accelerator.num_processes} process(es)"
 
 
+def partial_in_words(evaluators: Mapping[str, Evaluator]) -> str:
+    """The first thing that is wrong with the evaluators' data, and how many more; "" where it is whole."""
+    lines = [line for name, one in evaluators.items() for line in problems_of(name, one.provenance())]
+    more = f"; {len(lines) - 1} more such problems in results.json" if len(lines) > 1 else ""
+    return lines[0].removeprefix("partial: ") + more if lines else ""
+
+
 def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
     """Everything a finished run leaves but its encoder: results.json, the model card, plots, the last words."""
     folder, metrics, trackers = record.folder, record.metrics, record.trackers
@@ -131,7 +140,7 @@ def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
         data={name: evaluator.provenance() for name, evaluator in parts.evaluators.items()},
         training_data=parts.batches.text.provenance(),
     )
-    write_text(folder / "best" / "README.md", model_card(record.results, metrics, str(folder / "best")))
+    write_text(folder / "best" / "README.md", model_card(record.results, metrics, "best"))
     if test := {name: score for name, score in metrics.items() if name.startswith("test/")}:
         trackers.log(test, outcome.steps)  # as a curve's only point, which dashboards draw
     for name, path in draw(folder, parts.trainer.select, best_step).items():
@@ -142,15 +151,19 @@ def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
     rows = [(name, *(scores.get(name, math.nan) for scores in untrained), value) for name, value in metrics.items()]
     titles = ["recorded"] if recorded else []
     trackers.table("scores", ["score", *titles, "step 0", f"step {best_step}"], rows)
-    print_scores([*titles, "before"], rows, record.results["config"]["note"])
-    select = str(parts.trainer.select)
+    print_scores(
+        [*titles, "before"], rows, record.results["config"]["note"], partial_scores(metrics, record.results["data"])
+    )
+    print_fields(partial=partial_in_words(parts.evaluators))
+    select, not_better = str(parts.trainer.select), ""
     if outcome.best_score is not None and outcome.best_score <= before.get(select, -math.inf):
-        log.warning("no step was better than the untrained encoder")
+        not_better = ", no better than the untrained encoder"
     elif outcome.best_score is not None and recorded and outcome.best_score <= recorded["scores"][select]:
-        log.warning("no step was better than the untrained checkpoint with %s", recorded["use"])
+        not_better = f", no better than the untrained checkpoint with {recorded['use']}"
+    chosen = "best trained" if not_better else "best" if parts.trainer.select else "last"
     log.info(
         f"\nfolder     {folder}\n"
-        f"{'best' if parts.trainer.select else 'last'} step  {best_step} of {outcome.steps}, "
+        f"{chosen} step  {best_step} of {outcome.steps}{not_better}, "
         f"{outcome.seconds:.0f} s of training, {outcome.tokens_per_second:,.0f} tokens/s\nload it with\n"
         "    from sentence_transformers import SentenceTransformer\n"
         f'    model = SentenceTransformer("{folder / "best"}")\n'
@@ -159,17 +172,19 @@ def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
     trackers.finish(0, metrics | {"best_step": best_step})
 
 
-def print_scores(titles: Sequence[str], rows: Sequence[tuple], note: str | None) -> None:
+def print_scores(titles: Sequence[str], rows: Sequence[tuple], note: str | None, altered: Set[str]) -> None:
     """Print the headline scores before and after training in a table, and the note that is about them.
 
     rows: (score's key, untrained, ..., of the best step), NaN where it was not measured; titles: of those untrained, of
-    which the last is where training started.
+    which the last is where training started. altered: the scores on partial data.
     """
     headline = [row for row in rows if nature(row[0]).headline]
-    lines = [("score", *titles, "after", "gain")]
+    lines = [("score", *titles, "after", "gain", *(["data"] if altered else []))]
     for name, *untrained, after in headline:
         gain = "" if math.isnan(untrained[-1]) else f"{after - untrained[-1]:+.2f}"
-        lines.append((name, *("" if math.isnan(one) else f"{one:.2f}" for one in untrained), f"{after:.2f}", gain))
+        data = ["partial" if name in altered else "whole"] if altered else []
+        first = ("" if math.isnan(one) else f"{one:.2f}" for one in untrained)
+        lines.append((name, *first, f"{after:.2f}", gain, *data))
     if headline:
         log.info("\n%s", in_columns(lines, right=range(1, len(lines[0]))))
     if len(headline) < len(rows):

@@ -1,6 +1,7 @@
 """The model card of an exported encoder, README.md: what made it, what it scores, whom to cite, in the hub's format."""
 
 import math
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,7 +10,13 @@ import yaml
 
 from cse.columns import markdown_cell, printable
 from cse.config.groups import PACKAGE_DIR
-from cse.config.keys import makes_again
+from cse.config.keys import changes_a_table, is_path, makes_again
+from cse.dotted import flattened
+from cse.errors import UserError
+from cse.model.load import locate
+from cse.record.results import parsed, read_text
+from cse.record.scores import partial_scores
+from cse.sources import hub
 from cse.sources.catalogue import DATASETS
 from cse.types import Config, Json
 
@@ -28,16 +35,27 @@ NAMES = {
 }
 """Objectives as their papers write them."""
 
+LOCAL = re.compile(r"""(?:^|(?<=[=,[{:'" ]))(?:~[\w.-]*|\.{1,2})?/(?!/)(?:[^,=\]}'"]*/)?""")
+"""The folders of a path of this machine, /home/me/ of paths.senteval=/home/me/senteval."""
+
 BODY = """\
 # {title}
 
-Trained by cse: seed {seed}, step {step}, commit `{commit}`. The line that makes it again:
+Trained by {program}: seed {seed}, step {step}. The line that makes it again (a path is its last part):
 
 ```sh
 {command}
 ```
 
-Trained on {data}.
+Trained on {data}.{architecture}
+
+<details><summary>Hyper-parameters</summary>
+
+```yaml
+{settings}
+```
+
+</details>
 
 | score | value |
 |---|---|
@@ -69,13 +87,16 @@ def model_card(record: Json, scores: Mapping[str, float], name: str, license: st
     """
     from huggingface_hub import EvalResult, ModelCardData
 
-    config = record["config"]
+    config, weights = record["config"], record.get("weights") or {}
     base = base_model(config)
     title = f"{NAMES.get(choice(config), choice(config))} from {base or config['model']['name'].rpartition('/')[2]}"
     data = DATASETS.get(config["data"]["name"])
     finite = {key: value for key, value in scores.items() if value is not None and math.isfinite(value)}
     results = []
+    altered = partial_scores(finite, record.get("data") or {})
     for key, value in finite.items():
+        if key in altered:  # a leaderboard would show it as if it were whole
+            continue
         split, *scored, metric = key.split("/")
         dataset = "/".join(scored)
         results.append(EvalResult(TASK, dataset, dataset, metric, round(value, 4), dataset_split=split))
@@ -83,27 +104,66 @@ def model_card(record: Json, scores: Mapping[str, float], name: str, license: st
         base_model=base,
         datasets=[data.repo] if data is not None and data.repo else None,
         library_name="sentence-transformers",
-        license=license,
+        license=license or weights.get("license"),
+        language=weights.get("language"),
         pipeline_tag=TASK,
         tags=["sentence-transformers", "feature-extraction", TASK, "cse", choice(config)],
         model_name=title,
         eval_results=results or None,
     )
-    dev = any(key.startswith("dev/") for key in finite)
+    notes = ["Scores that begin with `dev/` chose the step."] if any(key.startswith("dev/") for key in finite) else []
+    notes += ["†: on incomplete or altered data; not comparable with published scores."] if altered else []
     text = BODY.format(
         title=markdown_cell(title),
         seed=record["seed"],
         step=record.get("best_step"),
-        commit=record.get("git_commit"),
+        program=program_in_words(record),
+        architecture=f" The encoder: {markdown_cell(shape)}." if (shape := record.get("architecture")) else "",
+        settings=yaml.safe_dump(hyper_parameters(config), sort_keys=False, allow_unicode=True).rstrip(),
         command=printable(shareable(record["command"])).replace("\n", " "),  # on one line it ends no block of code
         data=markdown_cell(data_in_words(config)),
-        rows="\n".join(f"| {markdown_cell(key)} | {value:.2f} |" for key, value in finite.items()),
-        notes="Scores that begin with `dev/` chose the step.\n" if dev else "",
+        rows="\n".join(
+            f"| {markdown_cell(key)} | {value:.2f}{' †' if key in altered else ''} |" for key, value in finite.items()
+        ),
+        notes="".join(f"{note}\n" for note in notes),
         name=name,
         pooling=config["model"]["pooling"] or "as the checkpoint records it",
         citation="\n".join(bibtex(entry) for entry in cited(config)),
     )
     return f"---\n{about.to_yaml()}\n---\n\n{text}"
+
+
+def program_in_words(record: Json) -> str:
+    """cse with its version, its code's digest and commit, as far as the run recorded them."""
+    named = {"code": record.get("code"), "commit": record.get("git_commit")}
+    parts = ", ".join(f"{name} `{value}`" for name, value in named.items() if value)
+    version = (record.get("versions") or {}).get("cse-lab", "")
+    return f"cse {version}".rstrip() + (f" ({parts})" if parts else "")
+
+
+def hyper_parameters(config: Config) -> Config:
+    """The settings that decide what was learned, by dotted key, without those that are not set and without paths."""
+    groups = ("objective", "trainer", "augmentation", "masking", "aux_modality", "model")
+    flat = flattened({name: config[name] for name in groups if isinstance(config.get(name), dict)})
+    return {
+        key: value
+        for key, value in flat.items()
+        if changes_a_table(key) and not is_path(key) and value is not None and "._" not in key
+    }
+
+
+def said_of_weights(name: str) -> Json:
+    """The licence and the language that the own card of an encoder names (model.name); {} where nothing can be had."""
+    try:
+        place = Path(locate(name))
+        repo = hub.Repo(name, "model", f"model.name={name}", "")
+        text = read_text(place / "README.md" if place.is_dir() else hub.file(repo, "README.md"))
+        about = parsed(text.partition("---\n")[2].partition("\n---")[0], ".yaml")
+    except (UserError, OSError, ValueError):
+        return {}
+    known = {key: about.get(key) for key in ("license", "language")} if isinstance(about, dict) else {}
+    texts = {key: [one for one in (value if isinstance(value, list) else [value])] for key, value in known.items()}
+    return {key: known[key] for key, of in texts.items() if all(isinstance(one, str) and one for one in of)}
 
 
 def base_model(config: Config) -> str | None:
@@ -151,9 +211,4 @@ def bibtex(entry: Json) -> str:
 
 def shareable(command: str) -> str:
     """The command without the folders, trackers and schedulers of the machine that ran it; of paths the last part."""
-    words = [word for word in shlex.split(command) if makes_again(word)]
-    parts = (word.partition("=") for word in words)
-    return shlex.join(
-        f"{key}{equals}{value.rpartition('/')[2] if value.startswith(('/', '~')) else value}"
-        for key, equals, value in parts
-    )
+    return shlex.join(LOCAL.sub("", word) for word in shlex.split(command) if makes_again(word))

@@ -63,6 +63,11 @@ TRAINED = {
     "seed": int,
     "command": Annotated[str, AfterValidator(shell_words)],
     "git_commit": str | None,
+    "code": str | None,
+    "architecture": str | None,
+    "versions.cse-lab": str | None,
+    "weights.license": str | list[str] | None,
+    "weights.language": str | list[str] | None,
     "best_step": int | None,
 }
 """What that of a run must hold."""

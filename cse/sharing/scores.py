@@ -10,6 +10,7 @@ from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
 from cse.config.compose import composed
 from cse.eval import stsb_multi
+from cse.record.scores import partial_scores
 from cse.types import Json
 
 log = logging.getLogger("cse")
@@ -25,9 +26,11 @@ splits."""
 def entries(record: Json) -> Iterator[tuple[str, EvalResultEntry]]:
     """(file's stem, entry) of every test score that some benchmark on the hub has; x100, as mteb files them there.
 
-    record: results.json of cse-train or cse-eval.
+    record: results.json of cse-train or cse-eval. Scores on altered data have none.
     """
-    scores, sources = record["metrics"], record.get("data") or {}
+    sources = record.get("data") or {}
+    altered = partial_scores(record["metrics"], sources)
+    scores = {name: value for name, value in record["metrics"].items() if name not in altered}
     for task, (name, repo) in SAME_AS_MTEB.items():
         if (value := scores.get(f"test/sts/{task}/spearman")) is not None:
             notes = "cse, eval=sts: Spearman x100 of cosines over all pairs, SentEval's copy of the text"

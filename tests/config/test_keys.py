@@ -52,8 +52,8 @@ def test_a_key_has_the_role_of_its_own_entry_or_of_its_nearest_parent(key, role)
      "trainer.lr model"),
     (names_a_job, "trainer.lr paths.senteval paths.cache allow_partial note trainer.workers tracker.wandb",
      "trainer.lr paths.senteval allow_partial note"),
-    (makes_again, "sweep=a/b case=c +trainer.lr=1 ~report paths.cache=/x resume=auto hydra.mode=RUN",
-     "sweep=a/b case=c +trainer.lr=1"),
+    (makes_again, "sweep=a/b case=c +trainer.lr=1 ~report paths.cache=/x paths.senteval=/y resume=auto hydra.mode=RUN",
+     "sweep=a/b case=c +trainer.lr=1 paths.senteval=/y"),
 ])  # fmt: skip
 def test_what_follows_from_a_keys_role(holds, keys, true):
     assert list(filter(holds, keys.split())) == true.split()

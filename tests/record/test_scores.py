@@ -53,6 +53,8 @@ def test_a_problem_marks_the_rows_that_it_concerns():
               for split in ("dev", "test") for task in ("STS12", "STS13", "")}  # fmt: skip
     assert marked == {("dev", "STS12"): True, ("dev", "STS13"): True, ("dev", ""): True,
                       ("test", "STS12"): True, ("test", "STS13"): False, ("test", ""): True}  # fmt: skip
+    metrics = ["dev/sts/average", "test/sts/STS13/spearman", "test/sts/STS12/spearman", "test/coco/r1", "odd"]
+    assert scores.partial_scores(metrics, {"sts": {"problems": problems}}) == {metrics[0], metrics[2]}
     whole = {"parts": {"sts": {"problems": problems}, "coco": {}}}
     assert scores.is_partial(whole, "test", set())
     assert scores.problems_of("declutr", whole) == [

@@ -110,3 +110,24 @@ def test_no_number_is_cut_at_31_scores(comparison, width, is_terminal, tmp_path)
     assert comparison.more_seeds(whole.best) in text
     lengths = [len(line) for line in text.splitlines() if "±" in line and "best" not in line]
     assert max(lengths) <= width if is_terminal else len(lengths) == 3
+
+
+def test_scores_on_altered_data_and_encoders_that_were_only_scored_say_so(leave, tmp_path):
+    """Of the split whose file was cut short, and by the name that was typed; what a run does not have is left empty."""
+    data = {"stsb": {"problems": [{"split": "dev", "task": None, "problem": "holds 150 rows"}]}}
+    for name, config, more in (
+        ("trained", {"trainer.lr": 1e-5, "seed": 1}, {"data": data}),
+        ("other", {"trainer.lr": 3e-5, "seed": 1}, {}),
+        ("scored", {"checkpoint": "/a/b/best", "pooling": None},
+         {"encoder": "/a/b/best, mean pooling, at most 512 tokens"}),
+    ):  # fmt: skip
+        folder = leave(name, config, {"dev/stsb/spearman": 70.0, "test/stsb/spearman": 60.0})
+        results = json.loads((folder / "results.json").read_text())
+        (folder / "results.json").write_text(json.dumps(results | more))
+    comparison = compare_runs(read_runs([tmp_path / "runs"]), [tmp_path / "runs"], [], "seed")
+    table = comparison.table().set_index(["encoder", "lr"])
+    assert table.loc[("", "1e-05"), "dev/stsb/spearman"] == "70.00 †"
+    assert table.loc[("", "1e-05"), "test/stsb/spearman"] == "60.00"
+    assert table.loc[("b, mean pooling", ""), "dev/stsb/spearman"] == "70.00"
+    assert list(comparison.frame["partial"]) == ["", "", "dev/stsb/spearman"]
+    assert "partial: stsb: dev: holds 150 rows" in comparison.notes

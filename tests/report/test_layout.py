@@ -7,6 +7,7 @@ import re
 import pandas as pd
 import pytest
 
+from cse import columns
 from cse.record.runs import Run
 from cse.report import layout, markup, page
 from cse.report.cells import Cell
@@ -94,7 +95,7 @@ def test_markdown_is_a_table_whatever_stands_in_a_cell(narrow):
 
 
 def test_latex_escapes_and_keeps_its_columns(narrow):
-    tex = markup.to_latex(layout.text_table(narrow), "Two rows", [], words=2)
+    tex = columns.to_latex(layout.text_table(narrow), "Two rows", [], words=2)
     assert r"A \& B\_1 & Avg. (test) & 76.96 $\pm$ 0.38 (5)" in tex
     assert r"$<$other>" in tex
     assert r"\begin{tabular}{llrrrrrrrrrr}" in tex

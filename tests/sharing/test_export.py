@@ -108,6 +108,38 @@ def test_the_folder_has_the_encoder_its_card_and_its_scores(run, cse_export, tin
     assert "in place of the earlier export" in capfd.readouterr().out
 
 
+def test_the_card_says_what_its_scores_rest_on_and_no_place_of_this_machine(run, cse_export):
+    """An altered score is in no format that a leaderboard reads; the licence is the trained weights' own."""
+    problems = [{"split": "test", "task": "STS12", "problem": "x"}]
+    record = json.loads((run / "results.json").read_text())
+    changed(
+        run,
+        git_commit=None,
+        code="0123456789abcdef",
+        versions={"cse-lab": "0.1.0"},
+        weights={"license": "apache-2.0", "language": ["en"]},
+        architecture="BertModel, 2 layers of 8",
+        config=record["config"] | {"trainer": {"lr": 1e-5, "log_every": 3}},
+        data=record["data"] | {"sts": {"problems": problems}},
+        command=f"cse-train data=text 'data.path=[{run}/a b/x.txt,~/y.txt]' paths.senteval={run}/s --config-dir {run}",
+    )
+    assert cse_export(run, "--to", run / "export") == 0
+    about = ModelCard.load(run / "export" / "README.md")
+    names = {one.dataset_type for one in about.data.eval_results}
+    assert "sts/STS12" not in names
+    assert "sts/SICK-R" in names
+    assert "| test/sts/STS12/spearman | 70.50 † |" in about.text
+    assert [file.stem for file in (run / "export" / ".eval_results").iterdir()] == ["STS13"]
+    assert (about.data.license, about.data.language) == ("apache-2.0", ["en"])
+    assert all(
+        words in about.text for words in ("cse 0.1.0 (code `0123456789abcdef`)", "trainer.lr: 1.0e-05", "2 layers")
+    )
+    assert "log_every" not in about.text
+    assert "None" not in about.text
+    assert str(run.parent) not in about.content
+    assert "'data.path=[x.txt,y.txt]' paths.senteval=s" in about.text
+
+
 def test_a_pooling_that_the_checkpoint_records_is_no_damage(run, cse_export):
     config = json.loads((run / "results.json").read_text())["config"]
     changed(run, config=config | {"model": config["model"] | {"pooling": None}})
