@@ -21,19 +21,24 @@ cse-report: runs beside each other, or beside what a paper printed.
 
   cse-report runs=multirun                            any folder of runs: which are done, alive, failed; which is best
   cse-report runs=[A,B] metrics=[test/sts/*]          several folders, and the scores that the table shows
+  cse-report runs=FOLDER baseline=objective=simcse    each setting's difference to that one, instead of to the best
+  cse-report runs=[A,B] gate=0.5                      exits with 1 unless A is shown to be 0.5 better than B
+  cse-report differ=[RUN,RUN]                         what is not the same in two runs: settings, data, versions
   cse-report sweep=whitenedcse/table4                 the paper's table beside `cse-train sweep=whitenedcse/table4`
   cse-report sweep=nonling/table1 runs=FOLDER         the same from runs that lie elsewhere
 
 Reads       results.json of every run at or below the folder; runs nothing
 Writes      into out=FOLDER (reports/FOLDER or reports/PAPER/TABLE by default), each page one file:
-            runs=   report.html (sorts, filters, charts), runs.csv (every run, every score), report.md, report.tex
+            runs=   report.html (sorts, filters, charts), runs.csv (every run, every score), differences.csv,
+                    report.md, report.tex
             sweep=  report.html (figures inside), report.md, report.csv (unrounded), report.tex, figures/*.png and
                     claims.csv (what the paper claims from the table, and what the runs say of it)
 Shows       score=dev/stsb/spearman: a sweep's table, figures and claims with this score instead of the paper's
             seed=KEY: the key in which repetitions differ (seed)
 Compares    confidence=0.95  interval=t|bootstrap  tolerance=0.1 (points that pass)  seed_sd=0.9 (where n is 1)
 Logs        tracker=auto|wandb|offline|tensorboard: the table and the figures there too
-Exit codes: 0 done (also where runs are missing: the report says which), 1 it could not be written, 2 a mistake.
+Exit codes: 0 done (also where runs are missing: the report says which), 1 gate= is not passed, or it could not be
+written, 2 a mistake.
 """
 
 
@@ -96,7 +101,7 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     from cse.columns import to_latex
     from cse.files import write_text
     from cse.record.runs import read_runs
-    from cse.report import markup, page, terminal
+    from cse.report import differences, markup, page, terminal
     from cse.report.comparison import compare_runs
 
     if config["score"]:
@@ -109,16 +114,30 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     comparison = compare_runs(runs, folders, config["metrics"], config["seed"])
     if config["metrics"] and not comparison.chosen:
         raise UserError(f"metrics={config['metrics']} are scores of none of the {len(runs)} runs")
+    told = differences.differences(comparison, config["baseline"], config["confidence"])
+    least, gated = config["gate"], None
+    if least is not None:
+        gated = differences.gate(comparison, least, config["baseline"], config["confidence"])
     make_folder(out, "out")
-    terminal.show_comparison(comparison, terminal.console())
-    table, title, notes = comparison.table(), f"{comparison.title}: {comparison.counted}", comparison.notes
-    remarks = "".join(f"- {note}\n" for note in notes)
-    write_text(out / "report.html", page.runs_page(comparison))
-    write_text(out / "report.md", f"# {title}\n\n{markup.to_markdown(table)}\n\n{remarks}")
-    write_text(out / "report.tex", to_latex(table, title, notes, words=1 + len(comparison.keys)))
+    terminal.show_comparison(comparison, told, terminal.console())
+    words = 1 + len(comparison.keys)
+    parts = [(comparison.table(), f"{comparison.title}: {comparison.counted}", comparison.notes, words)]
+    parts += [(told.table(), told.title, told.notes, words - 1)] if told else []
+    markdown = [
+        f"# {title}\n\n{markup.to_markdown(table)}\n\n" + "".join(f"- {note}\n" for note in notes)
+        for table, title, notes, _ in parts
+    ]
+    write_text(out / "report.html", page.runs_page(comparison, told))
+    write_text(out / "report.md", "\n#".join(markdown))
+    write_text(out / "report.tex", "\n".join(to_latex(*part) for part in parts))
     write_text(out / "runs.csv", frame_text(comparison.frame))
-    print(f"{out / 'report.html'}  (also runs.csv, report.md, report.tex)")
-    log_to([table], {}, out, config)
+    if told:
+        write_text(out / "differences.csv", frame_text(told.frame()))
+    print(f"{out / 'report.html'}  (also runs.csv,{' differences.csv,' if told else ''} report.md, report.tex)")
+    log_to([table for table, *_ in parts], {}, out, config)
+    if gated:
+        print(f"gate={least:g}: {'passed' if gated[0] else 'not passed'}", *gated[1], sep="\n  ")
+        sys.exit(not gated[0])
 
 
 def frame_text(frame: "DataFrame") -> str:

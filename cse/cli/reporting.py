@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import yaml
-from annotated_types import Gt, Lt
+from annotated_types import Gt, Len, Lt
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from pydantic import TypeAdapter, with_config
@@ -17,7 +17,7 @@ from cse.dotted import Config
 from cse.errors import UserError, first_line
 from cse.ranges import STRICT, Name, NonNegative
 
-TEXT = ("sweep", "out", "score")  # never read as a number or a list
+TEXT = ("sweep", "out", "score", "baseline")  # never read as a number or a list
 
 
 @with_config(STRICT)
@@ -29,6 +29,9 @@ class Reporting(TypedDict):
     out: str | None
     metrics: list[Name]
     score: str | None
+    baseline: str | None
+    gate: NonNegative | None
+    differ: Annotated[list[Name], Len(2, 2)] | None
     seed: Name
     tracker: Name
     confidence: Annotated[float, Gt(0), Lt(1)]
@@ -62,8 +65,11 @@ def settings(arguments: list[str]) -> Config:
     except OmegaConfBaseException as error:  # ${...} in a value stands for another key's
         raise UserError(first_line(error)) from error
     config["runs"] = config["runs"] or []
-    if not config["sweep"] and not config["runs"]:
+    if not config["sweep"] and not config["runs"] and not config["differ"]:
         raise UserError("nothing to report: say sweep=PAPER/TABLE or runs=FOLDER (cse-report --help)")
+    of_runs = next((key for key in ("baseline", "gate", "differ") if config[key] is not None), None)
+    if config["sweep"] and of_runs:
+        raise UserError(f"{of_runs}={config[of_runs]} is for runs=FOLDER; a sweep's rows are compared with its paper's")
     if config["tracker"] not in choices("tracker"):
         raise UserError(f"tracker={config['tracker']} is not a choice: {' '.join(choices('tracker'))}")
     return config

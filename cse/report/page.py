@@ -19,6 +19,7 @@ from cse.record.runs import Run
 from cse.record.status import clock, status_of
 from cse.report import findings, layout
 from cse.report.comparison import Comparison, command_of
+from cse.report.differences import Differences
 from cse.report.findings import Finding
 from cse.report.table import Table
 from cse.report.terminal import COLOURS
@@ -104,7 +105,7 @@ def provenance(runs: list[Run]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["folder", "status", "seed", "command", "commit", "device", "torch"])
 
 
-def runs_page(comparison: Comparison) -> str:
+def runs_page(comparison: Comparison, told: Differences | None = None) -> str:
     """Any runs beside each other: tables that sort and filter, and charts."""
     from itables.javascript import generate_init_offline_itables_html
     from itables.options import dt_bundle
@@ -137,6 +138,7 @@ def runs_page(comparison: Comparison) -> str:
             for name, chart in charts.items()
         },
         pending=[(status.state, comparison.name(run), status.detail) for run, status in comparison.pending],
+        told=told,
         notes=comparison.notes,
     )
 

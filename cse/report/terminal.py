@@ -9,6 +9,7 @@ import pandas as pd
 from cse.columns import printable
 from cse.report import findings
 from cse.report.comparison import Comparison
+from cse.report.differences import Differences
 from cse.report.findings import Finding
 from cse.report.layout import remarks, text_table
 from cse.report.table import Table
@@ -94,8 +95,8 @@ def show_claims(results: list[Finding], console: "Console") -> None:
         console.print(Text(f"             {numbers}", style="dim"))
 
 
-def show_comparison(comparison: Comparison, console: "Console") -> None:
-    """What became of runs, a line for each setting, the best, and where the rest stands, on a rich console."""
+def show_comparison(comparison: Comparison, told: Differences | None, console: "Console") -> None:
+    """What became of runs, a line for each setting, how they differ, the best, and where the rest stands."""
     from rich.text import Text
 
     console.print(Text.assemble((comparison.title, "bold"), f"  {comparison.counted}"), soft_wrap=True)
@@ -114,6 +115,11 @@ def show_comparison(comparison: Comparison, console: "Console") -> None:
         console.print(Text(f"{hidden} more scores: metrics=[test/sts/*], report.html and runs.csv", style="dim"))
     for note in comparison.notes:
         console.print(Text(note, style="dim"), soft_wrap=True)
+    if told:
+        console.print(Text(f"\n{told.title}", style="bold"), soft_wrap=True)
+        show_table(told.table(), console, fixed=len(comparison.keys))
+        for note in told.notes:
+            console.print(Text(note, style="dim"), soft_wrap=True)
     by, best = str(comparison.best_by), comparison.best
     words = Text(f"\n* best by {by}: {comparison.label(best)}: ")
     console.print(Text.assemble(words, (comparison.score_text(best, by), "bold")), soft_wrap=True)

@@ -84,11 +84,11 @@ def mark_ties(cells: Sequence[Cell], confidence: float) -> None:
     best = min(cells, key=lambda cell: sign * float(np.mean(list(cell.values.values()))))
     best.tied = True
     order = [cell for cell in cells if cell is not best]
-    for cell, p in zip(order, holm([_p_apart(compare(best, cell, confidence)) for cell in order]), strict=True):
+    for cell, p in zip(order, holm([p_apart(compare(best, cell, confidence)) for cell in order]), strict=True):
         cell.tied = math.isnan(p) or p >= 1 - confidence
 
 
-def _p_apart(found: Comparison) -> float:
+def p_apart(found: Comparison) -> float:
     """The larger p of that over seeds and that over items; of one run a side that over items, of these two runs."""
     return found.p_items if math.isnan(found.p) else max(found.p, 0.0 if math.isnan(found.p_items) else found.p_items)
 
@@ -111,10 +111,11 @@ def why_not(claim: Claim, sides: Sequence[Cell], spec: Spec) -> str:
         return "the claim names no positive control, without which being alike may mean that nothing was learnt"
     if others := other_setting([run for cell in sides for run in cell.runs], spec):
         return f"another setting than the paper's: {listed(others)}"
-    return _few_seeds(sides)
+    return few_seeds(sides)
 
 
-def _few_seeds(sides: Sequence[Cell]) -> str:
+def few_seeds(sides: Sequence[Cell]) -> str:
+    """That some trained side has too few seeds for a verdict; "" where all have enough."""
     seeds = [len(cell.values) for cell in sides if not cell.only_scored]
     if not seeds or min(seeds) >= SEEDS:
         return ""

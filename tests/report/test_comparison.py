@@ -102,7 +102,7 @@ def test_csv_has_every_run_with_every_score(comparison):
 def test_no_number_is_cut_at_31_scores(comparison, width, is_terminal, tmp_path):
     whole = compare_runs(comparison.runs, comparison.folders, ["*"], "seed")
     out = io.StringIO()
-    terminal.show_comparison(whole, Console(file=out, width=width, force_terminal=is_terminal, no_color=True))
+    terminal.show_comparison(whole, None, Console(file=out, width=width, force_terminal=is_terminal, no_color=True))
     text = out.getvalue()
     assert text.count("74.15 ± 0.07") == 30 + 1  # its scores, but for dev/stsb/pearson, and the best
     assert "…" not in text

@@ -1,0 +1,201 @@
+"""How far each setting of some runs lies from the best, or from a named one: how surely, and what would be surer.
+
+The tests are those of a sweep's table (cse.report.cells.compare), the ties too: by the larger p of that over seeds and
+that over test items, corrected by Holm over the settings that are compared.
+"""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from cse.errors import UserError
+from cse.eval.score import nature
+from cse.record.runs import grouped, same
+from cse.report.cells import Cell, compare
+from cse.report.comparison import Comparison
+from cse.report.frame import shown
+from cse.report.markup import TIED, bounds, probability, signed
+from cse.report.statistics import Comparison as Found
+from cse.report.statistics import budget, holm, pooled_sd, seeds_for, smallest_difference
+from cse.report.verdicts import few_seeds, listed, p_apart
+
+MOST = 30  # settings, the best first, that are compared: of more, Holm's correction leaves nothing to see
+MOST_SEEDS = 1000
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A setting minus the reference. p: Holm's; needs: seeds a side that would tell them apart, "" where these do."""
+
+    setting: int
+    found: Found
+    p: float
+    tied: bool
+    needs: str
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Of one score. reference: the setting that the others are compared with; cells: what was compared, by setting."""
+
+    comparison: Comparison
+    score: str
+    reference: int
+    cells: dict[int, Cell]
+    rows: list[Difference]
+    confidence: float
+
+    @property
+    def title(self) -> str:
+        """What the table shows."""
+        best = "the best, " if self.reference == self.comparison.best else ""
+        return f"{self.score}: difference to {best}{self.comparison.label(self.reference)}"
+
+    def table(self) -> pd.DataFrame:
+        """A line for each compared setting, as text, without columns that no line fills."""
+        runs = {row.setting: self.comparison.runs_of(row.setting)[0] for row in self.rows}
+        lines = [
+            {
+                **{name: shown(runs[row.setting], key) for key, name in self.comparison.keys.items()},
+                "difference": signed(row.found.effect, 2) + (f" {TIED}" if row.tied else ""),
+                f"{self.confidence:.0%} over seeds": bounds(row.found.interval, 2),
+                f"{self.confidence:.0%} over items": bounds(row.found.over_items, 2),
+                "p": probability(row.p),
+                "of": row.found.n,
+                "seeds to tell": row.needs,
+            }
+            for row in self.rows
+        ]
+        table = pd.DataFrame(lines)
+        keep = [*self.comparison.keys.values(), "difference"]
+        return table.loc[:, [name for name in table if name in keep or (table[name] != "").any()]]
+
+    def frame(self) -> pd.DataFrame:
+        """The same, unrounded: differences.csv."""
+        lines = [
+            {
+                **{key: shown(self.comparison.runs_of(row.setting)[0], key) for key in self.comparison.keys},
+                "score": self.score,
+                "reference": self.comparison.label(self.reference),
+                "difference": row.found.effect,
+                **dict(zip(("low_seeds", "high_seeds"), row.found.interval or (None, None), strict=True)),
+                **dict(zip(("low_items", "high_items"), row.found.over_items or (None, None), strict=True)),
+                "test": row.found.test,
+                "p_seeds": row.found.p,
+                "p_items": row.found.p_items,
+                "p_holm": row.p,
+                "tied": str(row.tied),
+                "seeds_to_tell": row.needs,
+            }
+            for row in self.rows
+        ]
+        return pd.DataFrame(lines)
+
+    @property
+    def notes(self) -> list[str]:
+        """What the signs mean, what these seeds can tell, and which settings they leave open."""
+        notes = [f"{TIED}: not told apart from it. p: by Holm over {len(self.rows)}, of seeds and of items the larger."]
+        groups = [list(cell.values.values()) for cell in self.cells.values() if len(cell.values) > 1]
+        level = (1 - self.confidence) / len(self.rows)
+        notes += [f"{told}."] if groups and (told := budget(groups, level)) else []
+        for row in [row for row in self.rows if row.tied and row.needs][:3]:
+            name, size = self.comparison.label(row.setting), abs(row.found.effect or 0.0)
+            notes.append(f"{name}: {row.found.n} cannot tell it; {row.needs} seeds a side would show {size:.2g}.")
+        trained = [cell for cell in self.cells.values() if not cell.only_scored]
+        if trained and (few := few_seeds([min(trained, key=lambda cell: len(cell.values))])):
+            notes.append(f"No verdict: {few}.")
+        left = int(self.comparison.scores[self.score, "mean"].notna().sum()) - len(self.cells)
+        return notes + ([f"{left} further settings, which score less, are not compared."] if left else [])
+
+
+def differences(comparison: Comparison, baseline: str | None, confidence: float) -> Differences | None:
+    """Each setting against the best one, or the baseline; None where fewer than two have the score that ranks.
+
+    Raises UserError for a baseline that names no setting, or several.
+    """
+    best, score = comparison.best, comparison.best_by
+    reference = best if baseline is None else setting_named(comparison, baseline)
+    if reference is None or score is None:
+        return None
+    ranked = [one for one in comparison.scores.index if not math.isnan(comparison.scores.loc[one, (score, "mean")])]
+    chosen = list(dict.fromkeys([reference, *ranked[:MOST]]))
+    if len(chosen) < 2 or reference not in ranked:
+        return None
+    cells = {one: cell_of(comparison, one, score) for one in chosen}
+    found = {one: compare(cell, cells[reference], confidence) for one, cell in cells.items() if one != reference}
+    p_values = holm([p_apart(one) for one in found.values()])
+    ties = [math.isnan(p) or p >= 1 - confidence for p in p_values]
+    told = list(zip(found, found.values(), p_values, ties, strict=True))
+    rows = [Difference(*of, needs=seeds_to_tell(cells, of[1], confidence, len(told)) if of[3] else "") for of in told]
+    return Differences(comparison, score, reference, cells, rows, confidence)
+
+
+def cell_of(comparison: Comparison, setting: int, score: str) -> Cell:
+    """The finished runs of a setting that have the score, by seed."""
+    runs = [run for run in comparison.runs_of(setting) if run.status == "done" and score in run.metrics]
+    cell = Cell(comparison.label(setting), score, metric=score)
+    cell.fill(grouped(runs, comparison.seed), lambda group: float(np.mean([run.metrics[score] for run in group])))
+    return cell
+
+
+def seeds_to_tell(cells: dict[int, Cell], found: Found, confidence: float, tests: int) -> str:
+    """The seeds a side by which such a difference shows with 80% power; "" where nothing tells how seeds vary."""
+    groups = [list(cell.values.values()) for cell in cells.values() if len(cell.values) > 1]
+    sd, level = (pooled_sd(groups) if groups else 0.0), (1 - confidence) / tests
+    if not sd or not found.effect:
+        return ""
+    if abs(found.effect) < smallest_difference(sd, MOST_SEEDS, level):
+        return f"more than {MOST_SEEDS:,}"
+    return str(seeds_for(abs(found.effect), sd, level))
+
+
+def setting_named(comparison: Comparison, name: str) -> int:
+    """The setting of `KEY=VALUE,...`, or of the runs at or below a folder. Raises UserError for none or several."""
+    keys = {name: key for key, name in comparison.keys.items()}
+
+    def holds(setting: int) -> bool:
+        runs = comparison.runs_of(setting)
+        if "=" not in name:
+            return any(run.folder.resolve().is_relative_to(Path(name).resolve()) for run in runs)
+        words = [word.strip().partition("=") for word in name.strip("[]").split(",")]
+        asked = [(keys.get(key, key), value) for key, _, value in words]
+        return all(same(runs[0].get(key), value) or shown(runs[0], key) == value for key, value in asked)
+
+    found = [setting for setting in comparison.of_settings if holds(setting)]
+    if len(found) == 1:
+        return found[0]
+    known = listed([f"'{comparison.label(one)}'" for one in found or comparison.of_settings])
+    raise UserError(f"baseline={name} names {len(found) or 'no'} setting{'s' * (len(found) > 1)} of these: {known}")
+
+
+def gate(comparison: Comparison, least: float, baseline: str | None, confidence: float) -> tuple[bool, list[str]]:
+    """Whether the first setting is better than the baseline, or than every other one, by `least` or more, and a line
+    for each. First is the one of the first folder, where several are named, else the best.
+
+    "Is" means that it is told from a difference of just `least`, with the seeds that a verdict needs.
+    """
+    first = comparison.best if len(comparison.folders) == 1 else setting_named(comparison, str(comparison.folders[0]))
+    score = comparison.best_by
+    known = [setting_named(comparison, baseline)] if baseline else list(comparison.of_settings)
+    others = [one for one in known if one != first]
+    if first is None or score is None or not others:
+        raise UserError(f"gate={least:g} needs two settings that are scored: runs=[A,B], or baseline=KEY=VALUE")
+    sign = -1 if nature(score).lower_is_better else 1
+    cell, passed, lines = cell_of(comparison, first, score), True, []
+    against = {one: cell_of(comparison, one, score) for one in others}
+    if not all(of.values for of in (cell, *against.values())):
+        raise UserError(f"gate={least:g}: not every setting has {score}, by which they are compared")
+    found = {one: compare(cell, of, confidence, sign * least) for one, of in against.items()}
+    for (one, of), p in zip(found.items(), holm([p_apart(of) for of in found.values()]), strict=True):
+        assert of.effect is not None
+        larger, few = sign * of.effect > least, few_seeds([cell, against[one]])
+        why = few or (f"p {probability(p) or 'unknown'}" if larger else "it is not even so in these runs")
+        is_so = larger and not few and p < 1 - confidence
+        passed &= is_so
+        told = f"p {probability(p)}" if is_so else f"not shown, {why}"
+        gain = f"{signed(of.effect, 2)} {bounds(of.interval, 2)}".strip()
+        lines.append(f"{comparison.label(first)} against {comparison.label(one)}: {gain}, {least:g} better: {told}")
+    return passed, lines

@@ -1,0 +1,90 @@
+"""How settings differ: held to scipy's own tests, to Holm's arithmetic and to what a gate in someone's CI must say."""
+
+import csv
+from functools import partial
+
+import pytest
+from scipy import stats
+from typed import exit_code
+
+from cse.record.runs import read_runs
+from cse.report.comparison import compare_runs
+from cse.report.differences import differences
+
+SCORES = {
+    "1e-05": [70.0, 70.3, 70.1, 69.9],
+    "3e-05": [72.0, 72.3, 72.1, 72.2],
+    "0.0001": [72.1, 71.7, 72.2, 72.0],
+}
+
+
+@pytest.fixture
+def cse_report(leave, tmp_path, monkeypatch):
+    """cse-report beside the runs of three rates with four seeds each, the first in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    for lr, values in SCORES.items():
+        for seed, value in enumerate(values):
+            config = {"trainer.lr": float(lr), "seed": seed, "trainer.select": "dev/stsb/spearman"}
+            leave(f"{'low' if lr == '1e-05' else 'high'}/{lr},{seed}", config, {"dev/stsb/spearman": value})
+    return partial(exit_code, "cse-report")
+
+
+def rows(tmp_path, baseline=None):
+    folder = tmp_path / "runs"
+    found = differences(compare_runs(read_runs([folder]), [folder], [], "seed"), baseline, 0.95)
+    return found, {row["trainer.lr"]: row for row in found.frame().to_dict("records")}
+
+
+def test_each_setting_against_the_best_by_welch_and_holm(cse_report, tmp_path):
+    found, by_lr = rows(tmp_path)
+    assert set(by_lr) == {"1e-05", "0.0001"}
+    welch = {lr: stats.ttest_ind(SCORES[lr], SCORES["3e-05"], equal_var=False) for lr in by_lr}
+    for lr, row in by_lr.items():
+        assert (row["low_seeds"], row["high_seeds"]) == pytest.approx(tuple(welch[lr].confidence_interval(0.95)))
+    assert by_lr["1e-05"]["p_holm"] == pytest.approx(2 * welch["1e-05"].pvalue)
+    assert by_lr["0.0001"]["p_holm"] == pytest.approx(welch["0.0001"].pvalue)
+    assert {lr: row["tied"] for lr, row in by_lr.items()} == {"1e-05": "False", "0.0001": "True"}
+    assert int(by_lr["0.0001"]["seeds_to_tell"]) > 4
+    assert by_lr["1e-05"]["seeds_to_tell"] == ""
+    texts = found.table().set_index("lr")["difference"]
+    assert texts["0.0001"].endswith(" ≈")
+    assert any("cannot tell it" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("baseline", ["lr=1e-5", "trainer.lr=0.00001", "runs/low"])
+def test_a_baseline_is_named_by_its_values_or_its_folder(cse_report, tmp_path, baseline):
+    _, by_lr = rows(tmp_path, baseline)
+    assert {lr: row["difference"] > 1.5 for lr, row in by_lr.items()} == {"3e-05": True, "0.0001": True}
+
+
+@pytest.mark.parametrize(("words", "code"), [
+    (["runs=runs", "baseline=lr=1e-05", "gate=1.5"], 0),
+    (["runs=runs", "baseline=lr=1e-05", "gate=2.05"], 1),  # so much it is, and by chance may not be
+    (["runs=runs", "gate=0"], 1),  # the second may be as good
+    (["runs=[runs/low,runs/high]", "baseline=lr=3e-05", "gate=0"], 1),  # the first is the worse
+    (["runs=runs", "baseline=lr=5", "gate=1"], 2),
+    (["runs=runs/low", "gate=1"], 2),
+    (["sweep=whitenedcse/table4", "gate=1"], 2),
+    (["sweep=whitenedcse/table4", "baseline=lr=1"], 2),
+])  # fmt: skip
+def test_a_gate_passes_only_what_is_shown(cse_report, words, code):
+    assert cse_report(*words, "out=out") == code
+
+
+def test_few_seeds_pass_no_gate(leave, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, value in (("a", 80.0), ("b", 70.0)):
+        for seed in (1, 2):
+            leave(f"{name}/{seed}", {"seed": seed, "trainer.lr": 1e-5}, {"dev/stsb/spearman": value + seed / 100})
+    assert exit_code("cse-report", "runs=[runs/a,runs/b]", "gate=1", "out=out") == 1
+    assert "each trained side needs 3" in capsys.readouterr().out
+
+
+def test_differences_are_in_every_file(cse_report, tmp_path, capsys):
+    assert cse_report("runs=runs", "out=out") == 0
+    assert "-0.15 ≈" in capsys.readouterr().out
+    for name in ("report.html", "report.md"):
+        assert "-0.15 ≈" in (tmp_path / "out" / name).read_text()
+    assert r"-0.15 $\approx$" in (tmp_path / "out" / "report.tex").read_text()
+    with open(tmp_path / "out" / "differences.csv") as file:
+        assert len(list(csv.DictReader(file))) == 2
