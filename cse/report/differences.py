@@ -19,7 +19,8 @@ from cse.report.comparison import Comparison
 from cse.report.frame import shown
 from cse.report.markup import TIED, bounds, probability, signed
 from cse.report.statistics import Comparison as Found
-from cse.report.statistics import budget, holm, pooled_sd, seeds_for, smallest_difference
+from cse.report..py import budget, pooled_sd, seeds_for, smallest_difference
+from cse.report.statistics import holm
 from cse.report.verdicts import few_seeds, listed, p_apart
 
 MOST = 30  # settings, the best first, that are compared: of more, Holm's correction leaves nothing to see
