@@ -19,9 +19,9 @@ from cse.report.comparison import Comparison
 from cse.report.frame import shown
 from cse.report.markup import TIED, bounds, probability, signed
 from cse.report.statistics import Comparison as Found
-from cse.report..py import budget, pooled_sd, seeds_for, smallest_difference
 from cse.report.statistics import holm
 from cse.report.verdicts import few_seeds, listed, p_apart
+from cse.sweep.budget import in_words, pooled_sd, seeds_for, smallest_difference
 
 MOST = 30  # settings, the best first, that are compared: of more, Holm's correction leaves nothing to see
 MOST_SEEDS = 1000
@@ -99,9 +99,8 @@ class Differences:
     def notes(self) -> list[str]:
         """What the signs mean, what these seeds can tell, and which settings they leave open."""
         notes = [f"{TIED}: not told apart from it. p: by Holm over {len(self.rows)}, of seeds and of items the larger."]
-        groups = [list(cell.values.values()) for cell in self.cells.values() if len(cell.values) > 1]
-        level = (1 - self.confidence) / len(self.rows)
-        notes += [f"{told}."] if groups and (told := budget(groups, level)) else []
+        sd, several = seed_sd(self.cells)
+        notes += [f"{in_words(sd, several, level=(1 - self.confidence) / len(self.rows))}."] if sd else []
         for row in [row for row in self.rows if row.tied and row.needs][:3]:
             name, size = self.comparison.label(row.setting), abs(row.found.effect or 0.0)
             notes.append(f"{name}: {row.found.n} cannot tell it; {row.needs} seeds a side would show {size:.2g}.")
@@ -142,10 +141,15 @@ def cell_of(comparison: Comparison, setting: int, score: str) -> Cell:
     return cell
 
 
+def seed_sd(cells: dict[int, Cell]) -> tuple[float, int]:
+    """How much seeds vary in the cells with several, and the fewest of them; 0, 0 where none has."""
+    groups = [list(cell.values.values()) for cell in cells.values() if len(cell.values) > 1]
+    return (pooled_sd(groups), min(map(len, groups))) if groups else (0.0, 0)
+
+
 def seeds_to_tell(cells: dict[int, Cell], found: Found, confidence: float, tests: int) -> str:
     """The seeds a side by which such a difference shows with 80% power; "" where nothing tells how seeds vary."""
-    groups = [list(cell.values.values()) for cell in cells.values() if len(cell.values) > 1]
-    sd, level = (pooled_sd(groups) if groups else 0.0), (1 - confidence) / tests
+    (sd, _), level = seed_sd(cells), (1 - confidence) / tests
     if not sd or not found.effect:
         return ""
     if abs(found.effect) < smallest_difference(sd, MOST_SEEDS, level):
