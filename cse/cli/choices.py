@@ -126,7 +126,11 @@ def text(node: DictConfig) -> str:
         return "in gensim's wheel"
     part = make(node)
     part.find()
-    return f"read before; kept in {part.cache}" if (part.cache / part.digest).exists() else "in the hub's cache"
+    return (
+        f"read before; kept in {part.cache}"
+        if (part.cache / part.digest).exists()
+        else part.copy or "in the hub's cache"
+    )
 
 
 def weights(name: str) -> str:

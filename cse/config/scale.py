@@ -53,7 +53,7 @@ def replace(cfg: DictConfig, group: str, **values: object) -> None:
 
 def own_text(cfg: DictConfig, name: str, path: str) -> dict[str, object]:
     """The data of a file that takes the place of the text, with the settings that the text had."""
-    kept = {key: cfg.data.get(key) for key in ("columns", "empty", *KEPT)}
+    kept = {key: cfg.data.get(key) for key in ("columns", "empty", "scores", "score_range", *KEPT)}
     return {"_target_": "cse.data.text.Text", "name": name, "path": path, **kept}
 
 
@@ -99,7 +99,12 @@ def fit_judgements(cfg: DictConfig) -> None:
 
 
 def fit_text(cfg: DictConfig) -> None:
-    """Sentences, rows with the corpus's columns, or documents; a number of rows becomes a share of the paper's."""
+    """Sentences, rows with the corpus's columns, or documents; a number of rows becomes a share of the paper's.
+
+    What is read from the judgements' own folder is small, and stays.
+    """
+    if cfg.data.get("senteval"):
+        return
     rows = next(iter(DATASETS[cfg.data.name].rows), None) if cfg.data.name in DATASETS else None
     if rows and isinstance(cfg.data.limit, int):
         replace(cfg, "data", limit=min(1.0, cfg.data.limit / rows))
@@ -109,7 +114,11 @@ def fit_text(cfg: DictConfig) -> None:
     if file is None and kind != "sentences":
         raise MissingResource(
             f"scale={cfg.scale.name} has no {kind} of its own for data={cfg.data.name}: scale.{kind}=FILE"
-            + (f" with the columns {', '.join(columns)}" if columns else ", one document of 128 words or more a line")
+            + (
+                f" with the columns {', '.join([*columns, *filter(None, [cfg.data.get('scores')])])}"
+                if columns
+                else ", one document of 128 words or more a line"
+            )
         )
     cfg.scale.replaced["data.name"] = cfg.data.name
     if file is None:
@@ -163,7 +172,8 @@ def shrink_text(cfg: DictConfig, world: Path) -> None:
         cfg.data.update(name="smoke", identity=f"smoke/{cfg.data.name}")
         cfg.data.rows.update(file=str(file), allow_partial=True)
     else:
-        cfg.data = own_text(cfg, "smoke", str(made_up.text_file(world, cfg.data.get("columns") or ())))
+        file = made_up.text_file(world, cfg.data.get("columns") or (), cfg.data.get("scores"))
+        cfg.data = {**own_text(cfg, "smoke", str(file)), "score_range": None}
 
 
 def shrink_training(cfg: DictConfig, world: Path) -> None:

@@ -12,9 +12,13 @@ PAIRS = 12
 WORDS = [a + b for a in ("ka", "lo", "mi", "nu", "per", "sta") for b in ("dan", "fel", "gor", "ler", "mon", "zu")]
 
 
-def text_file(world: Path, columns: Sequence[str]) -> Path:
-    """A file of made-up rows with these columns, plain text where there are none; its folder has their names."""
-    folder = written_once(world / "-".join(["text", *columns]), lambda folder: write_text(folder, columns))
+def text_file(world: Path, columns: Sequence[str], scores: str | None = None) -> Path:
+    """A file of made-up rows with these columns, plain text where there are none; its folder has their names.
+
+    scores: a further column, of numbers from 0 to 1.
+    """
+    name = "-".join(["text", *columns, *([f"{scores}01"] if scores else [])])
+    folder = written_once(world / name, lambda folder: write_text(folder, columns, scores))
     return next(folder.iterdir())
 
 
@@ -60,10 +64,12 @@ def sentence(rng: random.Random, words: int) -> str:
     return " ".join(WORDS[(start + 5 * i) % len(WORDS)] for i in range(words))
 
 
-def write_text(folder: Path, columns: Sequence[str]) -> None:
-    """ROWS made-up sentences as text.txt, or rows of them as text.csv with these columns."""
+def write_text(folder: Path, columns: Sequence[str], scores: str | None) -> None:
+    """ROWS made-up sentences as text.txt, or rows of them as text.csv with these columns; see text_file."""
     rng = random.Random(0)
     rows = [[sentence(rng, WORDS_A_ROW) for _ in columns or [""]] for _ in range(ROWS)]
+    if scores:
+        columns, rows = [*columns, scores], [[*row, f"{rng.random():.1f}"] for row in rows]
     lines = [",".join(row) for row in ([columns, *rows] if columns else rows)]
     (folder / ("text.csv" if columns else "text.txt")).write_text("\n".join(lines) + "\n")
 

@@ -4,14 +4,18 @@ import math
 
 import pytest
 import torch
+from hydra.utils import get_class
 from sentence_transformers import SentenceTransformer
+from toys import composed
 
 from cse.config.groups import choices
 from cse.objective.declutr import nt_xent
 from examples import plain_loop, st_trainer
 from examples.objectives import OBJECTIVES
 
-ELSEWHERE = {"mlm"}  # no function of embeddings: it needs the encoder's language-model head
+ELSEWHERE = {"mlm"} | {  # no functions of embeddings alone: they need a language-model head, scores, a teacher
+    choice for choice in choices("objective") if get_class(composed(f"objective={choice}").objective._target_).reads
+}
 
 
 @pytest.fixture(scope="module")

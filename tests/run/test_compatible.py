@@ -8,15 +8,26 @@ from toys import composed, toy_of
 
 from cse.config.groups import choices
 from cse.errors import UserError
-from cse.run.compatible import check_views
+from cse.run.compatible import check_scores, check_views
 from cse.sources.catalogue import DATASETS
 
-VIEWS = {"barlow": 2, "declutr": 2, "mlm": 1, "simcse": 2, "simcse_sup": 3, "vicreg": 2, "whitenedcse": 3}
+VIEWS = {
+    "angle": 2,
+    "barlow": 2,
+    "cosent": 2,
+    "cosine": 2,
+    "declutr": 2,
+    "mlm": 1,
+    "simcse": 2,
+    "simcse_sup": 3,
+    "vicreg": 2,
+    "whitenedcse": 3,
+}
 
 
 def columns_of(data: str) -> int:
-    """By the catalogue; a file of one's own is plain text here."""
-    return len(DATASETS[data].columns or ["text"]) if data in DATASETS else 1
+    """By the catalogue; a file of one's own is plain text here, and STS-B's is a file of SentEval's."""
+    return 2 if data == "stsb" else len(DATASETS[data].columns or ["text"]) if data in DATASETS else 1
 
 
 @pytest.mark.parametrize("objective", choices("objective"))
@@ -44,6 +55,17 @@ def test_an_objective_takes_a_corpus_or_says_why_its_columns_do_not_fit(objectiv
             check()
     else:
         check()
+
+
+@pytest.mark.parametrize("objective", choices("objective"))
+def test_scores_are_asked_for_where_the_loss_reads_them(objective):
+    cfg = composed(f"objective={objective}", "data=text", "data.path=x.csv", "data.columns=[a,b]")
+    kind = get_class(cfg.objective._target_)
+    if "targets_B" in kind.reads:
+        with pytest.raises(UserError, match=r"data\.scores=COLUMN"):
+            check_scores(instantiate(cfg.data), kind)
+    cfg.data.scores = "c"
+    check_scores(instantiate(cfg.data), kind)
 
 
 @pytest.mark.parametrize(("line", "named"), [

@@ -1,0 +1,68 @@
+"""STS-B's training pairs, from a folder of SentEval's data or from the hub's copy of it."""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Literal
+
+from annotated_types import MinLen
+
+from cse.data.readers import lines_of
+from cse.data.text import Text
+from cse.errors import MissingResource, UserError
+from cse.ranges import Name
+from cse.sources import hub
+from cse.sources.catalogue import DATASETS
+from cse.sources.fetch import unpacked
+from cse.sources.senteval import STSB_ROWS
+
+FILE = "STS/STSBenchmark/sts-train.csv"  # fields between tabs, without quotes and without a header
+FIELDS = {"score": 4, "sentence1": 5, "sentence2": 6}
+
+
+class Stsb(Text):
+    """The pairs with their scores. senteval: SentEval's downstream/ folder, None for the hub's copy. allow_partial:
+    accept another number of pairs than the official one. settings: those of Text."""
+
+    def __init__(
+        self,
+        senteval: Name | None,
+        allow_partial: bool,
+        columns: Annotated[list[Literal["sentence1", "sentence2"]], MinLen(1)],
+        scores: Literal["score"] | None,
+        **settings,
+    ):
+        super().__init__(columns=[*columns], scores=scores, **settings)
+        self.senteval, self.allow_partial, self.identity = senteval, allow_partial, FILE
+
+    def find(self) -> None:
+        """See Text. Raises MissingResource for a folder without the file, and where the hub's copy cannot be had."""
+        folder = Path(self.senteval).expanduser() if self.senteval else downloaded()
+        self.path = self.copy = str(folder / FILE)
+        if not (folder / FILE).is_file():
+            raise MissingResource(f"{self.copy} is missing: paths.senteval must be SentEval's downstream/ folder")
+        self.rows = partial(self.pairs, Path(self.copy))
+        super().find()
+
+    def pairs(self, file: Path) -> Iterator[tuple[str, ...]]:
+        """The cells of each row: texts, and the score as text. Raises UserError for a damaged line."""
+        number = 0
+        for number, line in lines_of(file, "utf-8"):
+            fields = (line or "").split("\t")
+            if len(fields) <= max(FIELDS.values()):
+                raise UserError(f"{file}, line {number}: {len(fields)} fields between tabs, not seven")
+            texts = tuple(fields[FIELDS[name]].strip() for name in self.column_names)
+            score = (self.scores.cell(fields[FIELDS["score"]], f"{file}, line {number}"),) if self.scores else ()
+            yield *texts, *score
+        if number != STSB_ROWS["train"] and not self.allow_partial:
+            raise UserError(
+                f"{file} has {number:,} pairs, not the official {STSB_ROWS['train']:,}: restore it, or set "
+                "allow_partial=true to train on what is there"
+            )
+
+
+def downloaded() -> Path:
+    """The hub's copy of SentEval's data, unpacked."""
+    about = DATASETS["senteval"]
+    instead = "give a SentEval downstream/ folder with paths.senteval=DIR (or CSE_SENTEVAL=DIR)"
+    return unpacked(hub.file(about.hub_repo("data=stsb", instead), about.files[0]))

@@ -1,0 +1,153 @@
+"""Losses of pairs with a human score t_i, on their cosines s_i: CoSENT, AnglE, and regression as their baseline.
+
+    CoSENT (Su 2022; Huang et al., TASLP 2024)  log( 1 + sum_{t_i > t_j} exp( (s_j - s_i) / tau ) )
+    AnglE (arXiv:2309.12871)                    w1 CoSENT(cosine) + w2 in-batch negatives + w3 CoSENT(angle)
+    regression (SBERT, arXiv:1908.10084)        mean_i (s_i - t_i)^2
+
+B pairs of the global batch, D width, R = 2B rows, C = D / 2 complex numbers of a vector.
+"""
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cosine_similarity, mse_loss, normalize
+
+from cse.errors import UserError
+from cse.objective.blockwise import blockwise
+from cse.ranges import NonNegative, Positive
+from cse.tensors import full_precision
+from cse.types import Encoded, Loss, Objective
+
+Reading = Literal["released", "angle"]
+
+
+def cosent(similarities_B: Tensor, targets_B: Tensor, temperature: float) -> Tensor:
+    """CoSENT: any two pairs in the wrong order of their scores cost what they are apart. Equal scores cost nothing."""
+    s_B = similarities_B / temperature
+    nothing = torch.finfo(s_B.dtype).min
+
+    def sums(start: int, end: int) -> Tensor:
+        differences_bB = s_B - s_B[start:end, None]
+        return differences_bB.masked_fill(targets_B[start:end, None] <= targets_B, nothing).logsumexp(1)
+
+    return torch.cat([s_B.new_zeros(1), blockwise(sums, len(s_B), len(s_B))]).logsumexp(0)
+
+
+def in_batch_negatives(x_BD: Tensor, y_BD: Tensor, positive_B: Tensor, temperature: float) -> Tensor:
+    """-log softmax of each row's partner among all other rows of the batch, 0 for a pair that is no positive, the mean.
+
+    The mean is over all R rows, as in the authors' code.
+    """
+    rows_RD = normalize(torch.cat([x_BD, y_BD]), dim=1)
+    partner_R = torch.arange(len(rows_RD), device=rows_RD.device).roll(len(x_BD))
+
+    def log_p(start: int, end: int) -> Tensor:
+        logits_rR = rows_RD[start:end] @ rows_RD.T / temperature
+        logits_rR[:, start:].fill_diagonal_(-torch.inf)
+        return logits_rR.log_softmax(1).gather(1, partner_R[start:end, None])[:, 0]
+
+    return -(blockwise(log_p, len(rows_RD), len(rows_RD)) * positive_B.repeat(2)).mean()
+
+
+def angle_similarity(x_BD: Tensor, y_BD: Tensor, reading: Reading) -> Tensor:
+    """How alike two vectors are as C complex numbers each, z and w: the first half is real, the second imaginary.
+
+    The paper's |z / w * |w| / |z|| is 1 for any two numbers: it has no gradient, and so has to be read. "released": the
+    authors' code, |sum Re(z w*) + sum Im(z w*)| of unit vectors, a cosine and a sine, high where alike, and not
+    symmetric. "angle": what the text speaks of, 1 - mean |arg(z / w)| / pi, so that alike pairs have small angles.
+    """
+    z_BC, w_BC = (torch.complex(*part.chunk(2, dim=1)) for part in (normalize(x_BD, dim=1), normalize(y_BD, dim=1)))
+    quotient_BC = z_BC * w_BC.conj()
+    if reading == "released":
+        return (quotient_BC.real + quotient_BC.imag).sum(1).abs()
+    return 1 - quotient_BC.angle().abs().mean(1) / torch.pi
+
+
+class Graded(Objective):
+    """What the three share: two texts a row, with a score."""
+
+    num_views = 2
+    reads = ("targets_B",)
+
+    def forward(self, views: list[Encoded]) -> Loss:
+        """The loss of the pairs (view 0, view 1) and their scores."""
+        first, second = views
+        assert first.targets_B is not None  # it is what `reads` asks for
+        with full_precision(first.pooled_BD, second.pooled_BD) as (x_BD, y_BD):
+            return self.loss(x_BD, y_BD, first.targets_B)
+
+    def loss(self, x_BD: Tensor, y_BD: Tensor, targets_B: Tensor) -> Loss:
+        """The loss of pairs of vectors, float32 or wider."""
+        raise NotImplementedError
+
+
+class Cosent(Graded):
+    """CoSENT on cosines."""
+
+    min_rows = 2
+
+    def __init__(self, dim: int, temperature: Positive):
+        super().__init__()
+        self.temperature = temperature
+
+    def loss(self, x_BD: Tensor, y_BD: Tensor, targets_B: Tensor) -> Loss:
+        """See cosent."""
+        return Loss(cosent(cosine_similarity(x_BD, y_BD), targets_B, self.temperature))
+
+
+class Angle(Graded):
+    """AnglE: the weighted sum of its three terms, which are the parts, unweighted.
+
+    positive_from: the score from which on a pair is a positive among the in-batch negatives, on the scale 0 to 1.
+    Raises UserError for an encoder of odd width, whose vectors have no two halves.
+    """
+
+    min_rows = 2
+
+    def __init__(
+        self,
+        dim: int,
+        cosine_weight: NonNegative,
+        negatives_weight: NonNegative,
+        angle_weight: NonNegative,
+        cosine_temperature: Positive,
+        negatives_temperature: Positive,
+        angle_temperature: Positive,
+        positive_from: float,
+        reading: Reading,
+    ):
+        super().__init__()
+        if dim % 2:
+            raise UserError(f"objective=angle takes a vector's halves for real and imaginary parts: {dim} is odd")
+        self.weights = cosine_weight, negatives_weight, angle_weight
+        self.temperatures = cosine_temperature, negatives_temperature, angle_temperature
+        self.positive_from = positive_from
+        self.reading: Reading = reading
+
+    def loss(self, x_BD: Tensor, y_BD: Tensor, targets_B: Tensor) -> Loss:
+        """w1 L_cos + w2 L_ibn + w3 L_angle."""
+        of_cosine, of_negatives, of_angle = self.temperatures
+        parts = {
+            "cosine": cosent(cosine_similarity(x_BD, y_BD), targets_B, of_cosine),
+            "negatives": in_batch_negatives(x_BD, y_BD, targets_B >= self.positive_from, of_negatives),
+            "angle": cosent(angle_similarity(x_BD, y_BD, self.reading), targets_B, of_angle),
+        }
+        terms = [weight * part for weight, part in zip(self.weights, parts.values(), strict=True)]
+        return Loss(torch.stack(terms).sum(), parts)
+
+    def negatives(self, anchors: int) -> int:
+        """All rows but the anchor and its partner."""
+        return 2 * anchors - 2
+
+
+class Cosine(Graded):
+    """Regression of the cosine on the score, by its mean squared error."""
+
+    def __init__(self, dim: int):
+        super().__init__()
+
+    def loss(self, x_BD: Tensor, y_BD: Tensor, targets_B: Tensor) -> Loss:
+        """mean_i (s_i - t_i)^2."""
+        cosines_B = cosine_similarity(x_BD, y_BD)
+        return Loss(mse_loss(cosines_B, targets_B.to(cosines_B.dtype)))

@@ -1,0 +1,41 @@
+"""STS-B's training pairs: as SentEval has them, whole, and known by their content."""
+
+import pytest
+from toys import composed
+
+from cse.data.stsb import FILE
+from cse.errors import MissingResource, UserError
+from cse.run.build import make
+
+LINE = "made\tup\ttrain\t1\t{score}\ta cat .\ta dog ."
+
+
+def stsb(folder, cache, *more):
+    text = make(composed("data=stsb", f"paths.senteval={folder}", f"paths.cache={cache}", *more).data)
+    text.prepare()
+    return text
+
+
+def test_the_pairs_of_sentevals_own_file(shared, tmp_path):
+    text = stsb(shared / "data" / "senteval", tmp_path)
+    assert (len(text), text.num_columns) == (5749, 2)
+    assert (text.text(1, 0), text.text(1, 1)) == ("a man is playing a large flute .", "a man is playing a flute .")
+    assert text.targets_N[1] == pytest.approx(3.8 / 5)
+    assert (text.targets_N.min(), text.targets_N.max()) == (0, 1)
+
+
+def test_a_copy_that_is_not_whole_is_refused_and_another_content_read_anew(tmp_path):
+    file = tmp_path / FILE
+    with pytest.raises(MissingResource, match=FILE):
+        stsb(tmp_path, tmp_path / "cache")
+    file.parent.mkdir(parents=True)
+    for content, named in ((LINE.format(score=2), "not the official 5,749"), ("a\tb", "line 1: 2 fields"),
+                           (LINE.format(score="x"), "not a number"), (LINE.format(score=6), "score is 6")):  # fmt: skip
+        file.write_text(content + "\n")
+        with pytest.raises(UserError, match=named):
+            stsb(tmp_path, tmp_path / "cache")
+    for scores in ([1, 5], [2, 3]):
+        file.write_text("\n".join(LINE.format(score=score) for score in scores) + "\n")
+        text = stsb(tmp_path, tmp_path / "cache", "allow_partial=true")
+        assert (5 * text.targets_N).tolist() == pytest.approx(scores)
+    assert text.inputs().keys() == {str(file)}
