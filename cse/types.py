@@ -112,13 +112,14 @@ class Objective(nn.Module):
     reads: tuple[str, ...] = ()
     """The fields of a view that it reads beside the encoder's: "rows_B", "targets_B", "teacher_BE"."""
     teachers: dict[str, float]
-    """Checkpoints that teacher_BE comes from, and the weights of their cosines."""
+    """Checkpoints that teacher_BE comes from, and the weights of their cosines. All are pooled by `teacher_pooling`."""
+    teacher_pooling: str | None
     head: nn.Module | None
     """The training head, or None; a second modality may share it (aux_modality.head_mode)."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.head, self.teachers = None, {}
+        self.head, self.teachers, self.teacher_pooling = None, {}, None
 
     @classmethod
     def views_of(cls, settings: Settings) -> int:

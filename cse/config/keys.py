@@ -83,6 +83,7 @@ PATHS = (
     *("data.path", "data.cache_dir", "data.rows.file", "data.rows.folder", "eval.coco.folder", "eval.probing.folder"),
     *("augmentation.cache_dir", "augmentation.wordnet_dir", "aux_modality.weights", "aux_modality.data.folder"),
     *("aux_modality.data.files", "aux_modality.data.cache", "scale.sentences", "scale.pairs", "scale.documents"),
+    *("objective.teacher", "objective.second_teacher"),
 )
 """The keys whose value is a file or a folder, or may be one: it is taken as it is typed, and never parsed."""
 

@@ -130,11 +130,20 @@ def fit_text(cfg: DictConfig) -> None:
         replace(cfg, "augmentation", min_length=cfg.scale.span[0], max_length=cfg.scale.span[1], on_short="skip")
 
 
+def replace_teacher(cfg: DictConfig, name: str, pooling: str | None) -> None:
+    """That encoder in place of an objective's teachers."""
+    if "teacher" in cfg.objective:
+        replace(cfg, "objective", teacher=name, teacher_pooling=pooling)
+    if "second_teacher" in cfg.objective:
+        replace(cfg, "objective", second_teacher=None)
+
+
 def fit_training(cfg: DictConfig) -> None:
     """Few steps of a small batch, schedules as long as these; small images' batches and projectors."""
     fixed = {"schedule_steps": cfg.scale.trainer.max_steps, "save_every": None, "devices": 1}
     length = min(cfg.trainer.max_length, 2 * cfg.scale.span[1])
     replace(cfg, "trainer", **{**cfg.scale.trainer, **fixed, "max_length": length})
+    replace_teacher(cfg, cfg.scale.model, None)
     for key in ("hidden", "out"):
         if (OmegaConf.select(cfg, f"objective.head.{key}") or 0) > cfg.scale.projector:
             replace(cfg, "objective.head", **{key: cfg.scale.projector})
@@ -182,6 +191,7 @@ def shrink_training(cfg: DictConfig, world: Path) -> None:
     limits = {key: min(cfg.trainer[key], sizes[key]) for key in ("batch_size", "max_length")}
     select = cfg.trainer.select and "dev/stsb/spearman"
     replace(cfg, "trainer", **{**sizes.trainer, **limits, "select": select})
+    replace_teacher(cfg, made_up.encoder(world, "minilm"), "mean")
     if "min_length" in cfg.augmentation:  # DeCLUTR's spans
         replace(cfg, "augmentation", min_length=sizes.span[0], max_length=sizes.span[1])
     if OmegaConf.select(cfg, "objective.head.hidden"):

@@ -34,6 +34,9 @@ class Vectors(Protocol):
     def __call__(self, rows_N: np.ndarray, columns_N: np.ndarray) -> np.ndarray:
         """(N, E) float32: those of the texts in these rows and columns."""
 
+    def inputs(self) -> dict[str, str]:
+        """Digests of what made them, by the name to say of each."""
+
 
 Mask = Callable[[np.ndarray, np.random.Generator], tuple[np.ndarray, np.ndarray]]
 """One row's ids -> (ids with some hidden, labels)."""

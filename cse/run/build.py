@@ -107,7 +107,11 @@ def make_batches(
 ) -> Batches:
     """The batches of this process, once the augmentation and the mask know the encoder's tokenizer."""
     from cse.data.loader import Batches
+    from cse.run.teacher import Teachers
 
+    teacher = None
+    if objective.teachers and not cfg.data.preview:  # before the encoder takes memory for its gradients
+        teacher = Teachers(objective, text, accelerator.device, dry=cfg.dry_run)
     mask = make(cfg.masking)
     if objective.masking != "none":
         mask.bind(encoder.tokenizer.hf)
@@ -129,6 +133,7 @@ def make_batches(
         world=accelerator.num_processes,
         before_text=encoder.tokenizer.before_text() if augmentation.level == "tokens" else 1,
         reads=objective.reads,
+        teacher=teacher,
     )
 
 
@@ -138,6 +143,8 @@ def encoder_and_objective(cfg: DictConfig, augmentation: Augmentation | None) ->
     Where the objective masks, both are made a second time, the encoder now with its language-model head.
     """
     from accelerate.utils import set_seed
+
+    from cse.run.teacher import check_teachers
 
     dropout = None if augmentation is None else augmentation.model_dropout
     for masks in (False, True):
@@ -150,6 +157,7 @@ def encoder_and_objective(cfg: DictConfig, augmentation: Augmentation | None) ->
             )
         encoder.unit_length = False  # best/ is what was trained
         objective = make(cfg.objective, dim=encoder.dim)
+        check_teachers(objective)
         if objective.masking == "none":
             break
     if objective.masking == "none" and cfg.model.get("lm_head"):

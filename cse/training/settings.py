@@ -70,8 +70,8 @@ class Parts:
     def inputs(self) -> dict[str, str]:
         """Digests of all that the run learns from and `last/` does not hold, by the name to say of each."""
         found = self.batches.text.inputs() | self.augmentation.inputs()
-        if self.aux is not None:
-            found |= self.aux.inputs()
+        for part in (self.aux, self.batches.teacher):
+            found |= {} if part is None else part.inputs()
         words = repr(sorted(self.encoder.tokenizer.hf.get_vocab().items()))
         found["the vocabulary of model.name"] = f"{crc32(words.encode()):08x}"
         value = 0

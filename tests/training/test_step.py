@@ -58,7 +58,9 @@ def test_chunks_replay_their_dropout(name):
     columns = [[getattr(piece, name) for piece in pieces] for name in ("pooled_BD", "mlm_nll_B", "mlm_count_B")]
     joined = [None if column[0] is None else torch.cat(column).split(batch.sizes) for column in columns]
     pooled, nll, count = ([None] * len(batch.sizes) if parts is None else parts for parts in joined)
-    views = [Encoded(*row) for row in zip(pooled, [None] * len(batch.sizes), nll, count, strict=True)]
+    known = [{key: x.split(batch.sizes)[view] for key, x in batch.known.items()} for view in range(len(batch.sizes))]
+    rows = zip(pooled, [None] * len(batch.sizes), nll, count, known, strict=True)
+    views = [Encoded(*row, **more) for *row, more in rows]
     whole = objective(views)
     whole.total.backward()
     assert loss.total.item() == pytest.approx(whole.total.item(), rel=1e-9)

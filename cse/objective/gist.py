@@ -1,0 +1,77 @@
+"""GISTEmbed (arXiv:2402.16829): a contrastive loss whose false negatives a guide finds.
+
+    l_i = -log  exp(sim(q_i, p_i) / t)  /  sum over what is left of { (q_i, p_j), (q_i, q_j), (p_i, p_j), (q_i, n_j) }
+
+of exp(sim / t), where a negative is left out if the guide finds it more alike than the row's own pair:
+sim_guide > sim_guide(q_i, p_i). B rows of the global batch, D width, E width of the guide's vectors.
+"""
+
+from typing import Annotated
+
+import torch
+from annotated_types import Ge, Le
+from torch import Tensor
+from torch.nn.functional import cross_entropy, normalize
+
+from cse.objective.blockwise import blockwise
+from cse.ranges import AnyPooling, Name, Positive
+from cse.tensors import full_precision
+from cse.types import Encoded, Loss, Objective
+
+
+def guided(views_BD: list[Tensor], guides_BE: list[Tensor], temperature: float) -> Tensor:
+    """The mean of l_i, a scalar. views_BD: queries, positives and, or not, hard negatives; guides_BE: the guide's."""
+    anchors_BD, positives_BD, *hard = (normalize(x_BD, dim=1) for x_BD in views_BD)
+    guide_BE, guide_positives_BE, *guide_hard = (normalize(x_BE, dim=1) for x_BE in guides_BE)
+    others_CD = torch.cat([positives_BD, anchors_BD, *hard])
+    guide_others_CE = torch.cat([guide_positives_BE, guide_BE, *guide_hard])
+    own_B1 = (guide_BE * guide_positives_BE).sum(1, keepdim=True)
+    rows = len(anchors_BD)
+
+    def losses(start: int, end: int) -> Tensor:
+        some = slice(start, end)
+        of_anchors_bC = anchors_BD[some] @ others_CD.T
+        of_positives_bB = positives_BD[some] @ positives_BD.T
+        left_out_bC = guide_BE[some] @ guide_others_CE.T > own_B1[some]
+        left_out_bB = guide_positives_BE[some] @ guide_positives_BE.T > own_B1[some]
+        left_out_bC[:, start:].fill_diagonal_(False)  # the pair itself, whatever rounding makes of it
+        left_out_bC[:, rows + start :].fill_diagonal_(True)  # no row is its own negative
+        left_out_bB[:, start:].fill_diagonal_(True)
+        logits = torch.cat([of_anchors_bC, of_positives_bB], 1) / temperature
+        logits = logits.masked_fill(torch.cat([left_out_bC, left_out_bB], 1), -torch.inf)
+        return cross_entropy(logits, torch.arange(start, end, device=logits.device), reduction="none")
+
+    return blockwise(losses, rows, len(others_CD) + rows).mean()
+
+
+class Gist(Objective):
+    """GISTEmbed on the pooled embeddings of two views, or three with hard negatives.
+
+    teacher: the guide, any checkpoint that model.name takes; teacher_pooling: None as it records it.
+    """
+
+    min_rows = 2
+    reads = ("teacher_BE",)
+
+    def __init__(
+        self,
+        dim: int,
+        num_views: Annotated[int, Ge(2), Le(3)],
+        temperature: Positive,
+        teacher: Name,
+        teacher_pooling: AnyPooling | None,
+    ):
+        super().__init__()
+        self.num_views = num_views
+        self.temperature = temperature
+        self.teachers, self.teacher_pooling = {teacher: 1.0}, teacher_pooling
+
+    def forward(self, views: list[Encoded]) -> Loss:
+        """The loss of one global batch."""
+        guides_BE = [view.teacher_BE for view in views if view.teacher_BE is not None]
+        with full_precision(*(view.pooled_BD for view in views), *guides_BE) as exact:
+            return Loss(guided(list(exact[: len(views)]), list(exact[len(views) :]), self.temperature))
+
+    def negatives(self, anchors: int) -> int:
+        """At most: other positives, other queries, positives of positives, and all hard negatives."""
+        return 3 * (anchors - 1) + (self.num_views - 2) * anchors

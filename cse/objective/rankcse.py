@@ -1,0 +1,117 @@
+"""RankCSE (arXiv:2305.16726): the ranking of the batch by a teacher, learned listwise beside SimCSE's loss.
+
+    L = InfoNCE(S / t1) + beta JS( softmax(S / t1), softmax(S' / t1) ) + gamma L_rank(S / t2, T)
+
+S_ij is the cosine of view 0 of row i and view 1 of row j, S' = S^T the other way round, T the teachers' weighted mean
+of the same cosines. L_rank is ListNet, the cross entropy of softmax(T / t3) and softmax(S / t2), or ListMLE, -log of
+the Plackett-Luce probability that S / t2 gives to the order of T. B rows of the global batch, E width of T's vectors.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, normalize
+
+from cse.ranges import AnyPooling, Name, NonNegative, Positive, Share
+from cse.tensors import full_precision
+from cse.types import Encoded, Loss, Objective
+
+
+def off_diagonal(x_BB: Tensor) -> Tensor:
+    """(B, B - 1): each row without its own entry."""
+    rows = len(x_BB)
+    return x_BB.flatten()[1:].view(rows - 1, rows + 1)[:, :-1].reshape(rows, rows - 1)
+
+
+def consistency(similarities_BB: Tensor, temperature: float) -> Tensor:
+    """The Jensen-Shannon divergence of both directions' distributions over the batch, the mean over rows."""
+    p_BB = (similarities_BB / temperature).log_softmax(1)
+    q_BB = (similarities_BB.T / temperature).log_softmax(1)
+    middle_BB = torch.logaddexp(p_BB, q_BB) - math.log(2)
+    divergences = (p_BB.exp() * (p_BB - middle_BB) + q_BB.exp() * (q_BB - middle_BB)).sum(1) / 2
+    return divergences.mean()
+
+
+def listnet(student_BB: Tensor, teacher_BB: Tensor, temperature: float, teacher_temperature: float) -> Tensor:
+    """The cross entropy of the teacher's and the student's distributions over the other rows, the mean over rows."""
+    target = (off_diagonal(teacher_BB) / teacher_temperature).softmax(1)
+    return -(target * (off_diagonal(student_BB) / temperature).log_softmax(1)).sum(1).mean()
+
+
+def listmle(student_BB: Tensor, teacher_BB: Tensor, temperature: float, per_place: bool) -> Tensor:
+    """-log P(order of the teacher), the mean over rows and, with per_place, over places; ties in order of the batch."""
+    order_BB = teacher_BB.argsort(stable=True, dim=1, descending=True)
+    ranked_BB = student_BB.gather(1, order_BB) / temperature
+    costs_BB = ranked_BB.flip(1).logcumsumexp(1).flip(1) - ranked_BB
+    return costs_BB.mean() if per_place else costs_BB.sum(1).mean()
+
+
+class Rankcse(Objective):
+    """RankCSE on two dropout views.
+
+    teacher, second_teacher: any checkpoints that model.name takes (None: no second); teacher_weight: alpha, the first
+    one's. teacher_pooling: of both, None as they record it. head: partial of a module called with `dim`, dropped at
+    test.
+    """
+
+    num_views = 2
+    min_rows = 2
+    reads = ("teacher_BE",)
+
+    def __init__(
+        self,
+        dim: int,
+        teacher: Name,
+        second_teacher: Name | None,
+        teacher_weight: Share,
+        teacher_pooling: AnyPooling | None,
+        ranking: Literal["listmle", "listnet"],
+        temperature: Positive,
+        student_temperature: Positive,
+        teacher_temperature: Positive,
+        consistency_weight: NonNegative,
+        ranking_weight: NonNegative,
+        per_place: bool,
+        head: Callable[[int], nn.Module],
+    ):
+        super().__init__()
+        self.head: nn.Module = head(dim)
+        self.teachers, self.teacher_pooling = {teacher: 1.0}, teacher_pooling
+        if second_teacher not in (None, teacher):
+            self.teachers = {teacher: teacher_weight, str(second_teacher): 1 - teacher_weight}
+        self.ranking = ranking
+        self.temperature = temperature
+        self.student_temperature, self.teacher_temperature = student_temperature, teacher_temperature
+        self.consistency_weight, self.ranking_weight = consistency_weight, ranking_weight
+        self.per_place = per_place
+
+    def forward(self, views: list[Encoded]) -> Loss:
+        """The weighted sum of the three terms, which are the parts, unweighted."""
+        first, second = views
+        assert first.teacher_BE is not None  # it is what `reads` asks for
+        assert second.teacher_BE is not None
+        vectors = self.head(first.pooled_BD), self.head(second.pooled_BD), first.teacher_BE, second.teacher_BE
+        with full_precision(*vectors) as (x_BD, y_BD, of_first_BE, of_second_BE):
+            student_BB = normalize(x_BD, dim=1) @ normalize(y_BD, dim=1).T
+            teacher_BB = of_first_BE @ of_second_BE.T
+            rows_B = torch.arange(len(x_BD), device=x_BD.device)
+            parts = {
+                "contrastive": cross_entropy(student_BB / self.temperature, rows_B),
+                "consistency": consistency(student_BB, self.temperature),
+                "ranking": self.rank(student_BB, teacher_BB),
+            }
+        weighted = self.consistency_weight * parts["consistency"] + self.ranking_weight * parts["ranking"]
+        return Loss(parts["contrastive"] + weighted, parts)
+
+    def rank(self, student_BB: Tensor, teacher_BB: Tensor) -> Tensor:
+        """L_rank."""
+        if self.ranking == "listnet":
+            return listnet(student_BB, teacher_BB, self.student_temperature, self.teacher_temperature)
+        return listmle(student_BB, teacher_BB, self.student_temperature, self.per_place)
+
+    def negatives(self, anchors: int) -> int:
+        """All other rows."""
+        return anchors - 1

