@@ -15,7 +15,9 @@ from cse.data.cache import cached_folder
 from cse.data.text import Text
 from cse.errors import MissingResource, UserError
 from cse.files import sha256
-from cse.model.load import load_encoder, local_folder
+from cse.model.load import OWN, load_encoder, local_folder
+from cse.model.pooling import POOLERS
+from cse.model.recorded import recorded_modules
 from cse.progress import showing
 from cse.ranges import AnyPooling
 from cse.types import Json, Objective
@@ -58,24 +60,32 @@ def named(name: str) -> Iterator[None]:
     try:
         yield
     except UserError as error:
-        words = str(error).replace(f"model.name={name}", f"objective.teacher={name}")
+        words = str(error).replace("model.name=", "objective.teacher=")
         words = words.replace("model.pooling=", "objective.teacher_pooling=")
         raise type(error)(words) from error
 
 
 def check_teachers(objective: Objective) -> None:
-    """Raise MissingResource for a teacher that cannot be had; a hub's is downloaded."""
+    """Raise MissingResource for a teacher that cannot be had, UserError for one that does not say how it is pooled."""
     for name in objective.teachers:
-        with named(name):
-            local_folder(name)
+        folder = folder_of(name)
+        if objective.teacher_pooling is None and recorded_modules(folder) is None:
+            known = "|".join((*POOLERS, OWN))
+            raise UserError(f"objective.teacher={name} records no pooling: say objective.teacher_pooling={known}")
+
+
+def folder_of(name: str) -> Path:
+    """A teacher's folder; a hub's is downloaded. Raises MissingResource."""
+    with named(name):
+        folder = Path(local_folder(name))
+        if not folder.is_dir():  # of a package that is there
+            raise MissingResource(f"model.name={name}: there is no such folder")
+    return folder
 
 
 def identity_of(name: str, pooling: str | None) -> str:
     """A digest of a checkpoint's files (weights, tokenizer, what is recorded of pooling) and of how it is read."""
-    with named(name):
-        folder = Path(local_folder(name))
-        if not folder.is_dir():
-            raise MissingResource(f"model.name={name}: there is no such folder")
+    folder = folder_of(name)
     files = sorted(file for file in folder.rglob("*") if file.is_file())
     about = [(str(file.relative_to(folder)), sha256(file)) for file in files]
     return hashlib.sha256(repr((about, pooling)).encode()).hexdigest()[:32]
