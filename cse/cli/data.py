@@ -2,17 +2,20 @@
 
 import argparse
 import logging
+import os
 import shutil
+import subprocess
 import sys
 import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cse.cli import exits
 from cse.columns import Shown, printable
 from cse.config.compose import composed, nearest, resolved
-from cse.config.groups import choices
+from cse.config.groups import OWN, choices
 from cse.errors import MissingResource, UserError
 from cse.files import replaced_file
 from cse.run import startup
@@ -21,15 +24,21 @@ from cse.sources.catalogue import ANY_LANGUAGE, DATASETS, where
 from cse.sources.check import check, write_sums
 from cse.sources.hub import size_of
 
+if TYPE_CHECKING:  # a sweep's jobs are read where one is named
+    from cse.sweep.needs import Need
+
 EXAMPLES = """\
   cse-data list                              every dataset: size, licence, what reads it, and whether it is here
   cse-data list nli imagenet                 these alone, with the sweeps that need them
   cse-data fetch wiki1m senteval             into the hub's cache, where runs look
   cse-data fetch wikipedia:de --to FOLDER    as plain files into FOLDER/wikipedia, with their checksums
+  cse-data fetch sweep=whitenedcse/table4 to=FOLDER     all that its jobs read, encoders too, for carrying over
+  cse-data check sweep=whitenedcse/table4    whether all of it is here
   cse-data check FOLDER                      whole, altered or missing, file by file; or the NAME of a dataset
 
 Exit codes: 0 whole, 1 something is missing, altered or cannot be had, 2 a mistake on the command line.
 """
+LATER = {"mteb": "; the data of its tasks comes from the hub when they are first scored"}
 BY_CHARACTERS = ("zh", "ja")  # languages that put no blanks between words; the values are conf/data/wikipedia.yaml's
 
 
@@ -50,12 +59,12 @@ def parser() -> argparse.ArgumentParser:
     one = verbs.add_parser("list", help="every dataset that the configurations can use")
     one.add_argument("names", nargs="*", metavar="NAME", help="these alone, with the sweeps that need them")
     one.set_defaults(run=list_datasets)
-    one = verbs.add_parser("fetch", help="get datasets")
-    one.add_argument("names", nargs="+", metavar="NAME", help="wiki1m, senteval, wikipedia:de, ...")
+    one = verbs.add_parser("fetch", help="get datasets, or what a sweep reads")
+    one.add_argument("names", nargs="+", metavar="NAME", help="wiki1m, senteval, wikipedia:de, sweep=PAPER/TABLE, ...")
     one.add_argument("--to", type=Path, metavar="FOLDER", help="plain files there; without it, where runs look")
     one.set_defaults(run=fetch_datasets)
     one = verbs.add_parser("check", help="is a copy whole?")
-    one.add_argument("place", metavar="FOLDER|NAME")
+    one.add_argument("place", metavar="FOLDER|NAME|sweep=PAPER/TABLE")
     one.set_defaults(run=check_copy)
     return whole
 
@@ -76,21 +85,10 @@ def config_paths() -> dict[str, str | None]:
     return dict(resolved(composed("train", []).paths))
 
 
-def place_of(name: str, paths: dict[str, str | None]) -> Path | str | None:
-    """Where a dataset is on this machine; None where it is not. WordNet also travels with Debian and with NLTK."""
-    place = where(name, paths)
-    if place is None and name == "wordnet":
-        from cse.augmentation.wordnet import find_wordnet
-
-        try:
-            return find_wordnet(None)
-        except MissingResource:
-            return None
-    return place
-
-
 def list_datasets(arguments: argparse.Namespace) -> int:
     """Print the datasets, or those that are named with their sweeps."""
+    from cse.sweep.needs import place_of
+
     asked = [parse(name)[0] for name in arguments.names]
     sweeps, paths = sweeps_by_dataset(asked), config_paths()
     width = max(40, shutil.get_terminal_size((120, 24)).columns)
@@ -133,21 +131,87 @@ def how_to_get(name: str) -> str:
 
 def fetch_datasets(arguments: argparse.Namespace) -> int:
     """Fetch and check each dataset; one that cannot be had leaves the others to be fetched."""
+    words = [name for name in arguments.names if not name.startswith("to=")]
+    folder = next((Path(name[3:]) for name in arguments.names if name.startswith("to=")), arguments.to)
+    sweeps = [word.removeprefix("sweep=") for word in words if word.startswith("sweep=")]
+    if sweeps and len(words) > 1:
+        raise UserError(f"{' '.join(words)}: fetch one sweep at a time, and datasets on a line of their own")
+    requests = [parse(word) for word in words if not sweeps]  # all names are checked before any work
+    if sweeps:
+        return fetch_sweep(sweeps[0], folder)
     startup.settle_hub()
     startup.quiet()
-    requests = [parse(name) for name in arguments.names]  # all names are checked before any work
     code = 0
     for name, language in requests:
         about = DATASETS[name]
         try:
-            place = fetch(name, language, arguments.to)
+            place = fetch(name, language, folder)
         except MissingResource as error:
             by_hand = f"; only you can {about.person}, or name a copy, {about.setting}=FOLDER" if about.person else ""
             code = exits.complain(f"{error}{by_hand}", 1)
             continue
         print(f"{name} is in {place}")
-        if arguments.to or about.repo is None:
+        if folder or about.repo is None:
             print(f"  use it with {about.setting}={place}")
+    return code
+
+
+def fetch_sweep(name: str, folder: Path | None) -> int:
+    """Fetch what the jobs of a sweep read into where runs look; or into a folder, with the words that use it there."""
+    from cse.sweep.needs import needs_of_table
+
+    needs = needs_of_table(name)
+    if folder is not None:  # by a process whose clients know no other cache
+        folder = folder.absolute()
+        own = {key: value for key, value in os.environ.items() if not key.startswith("CSE_") or key == OWN}
+        caches = {
+            "HF_HUB_CACHE": folder / "hub",
+            "HF_DATASETS_CACHE": folder / "datasets",
+            "CSE_CACHE": folder / "cache",
+        }
+        start = "import sys; sys.argv[0] = 'cse-data'; from cse.cli.data import main; main()"
+        command = [sys.executable, "-P", "-c", start, "fetch", f"sweep={name}"]
+        code = subprocess.run(command, env=own | {key: str(place) for key, place in caches.items()}).returncode
+        print(f"copy {folder} as it is, links kept (rsync -a); where it is then:")
+        print(f"  export HF_HOME=FOLDER CSE_CACHE=FOLDER/cache; cse-data check sweep={name}; cse-train sweep={name}")
+        return code
+    startup.settle_hub()
+    startup.quiet()
+    code = 0
+    for need in needs:
+        try:
+            # Debian's WordNet, which a run finds too, is not what can be carried
+            place = where("wordnet", config_paths()) if need.name == "wordnet" else need.place()
+            if place is None and (need.is_encoder or need.dataset == "wikipedia"):
+                place = fetch_as_run(need)
+            elif place is None:
+                place = fetch(*parse(need.name), None)
+        except UserError as error:
+            code = exits.complain(str(error), 1)
+            continue
+        print(f"{need.name} is {'' if isinstance(place, str) else 'in '}{place}{LATER.get(need.name, '')}")
+    return code
+
+
+def fetch_as_run(need: "Need") -> Path | str | None:
+    """What a run itself would fetch: an encoder, or the sentences that data=wikipedia draws with the job's settings."""
+    if not need.is_encoder:
+        make(need.config.data).prepare()
+    return need.find()
+
+
+def check_sweep(name: str) -> int:
+    """Print of each thing that the jobs of a sweep read whether it is here, and whole where its checksum is known."""
+    from cse.sweep.needs import needs_of_table
+
+    startup.quiet()
+    code = 0
+    for need in needs_of_table(name):
+        place = need.place()
+        state = "missing" if place is None else "altered" if need.altered() else "here"
+        code = max(code, int(state != "here"))
+        print(printable(f"{state:<8} {need.name}  {place or ''}{LATER.get(need.name, '')}"))
+    print(f"{name}: {f'cse-data fetch sweep={name} gets what is missing' if code else 'all that it reads is here'}")
     return code
 
 
@@ -205,7 +269,11 @@ def fetch_speech(cache: Path) -> Path:
 
 def check_copy(arguments: argparse.Namespace) -> int:
     """Print what became of each file of a folder, or of a dataset where runs look."""
+    from cse.sweep.needs import place_of
+
     place = Path(arguments.place)
+    if arguments.place.startswith("sweep="):
+        return check_sweep(arguments.place.removeprefix("sweep="))
     if arguments.place in DATASETS and not place.exists():
         found = place_of(arguments.place, config_paths())
         if not isinstance(found, Path):

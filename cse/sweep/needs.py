@@ -1,25 +1,147 @@
-"""Which datasets a sweep reads, from its jobs as they are composed: seconds for a sweep, half a minute for all."""
+"""What jobs read that may not be on this machine: encoders and datasets, where each is, and getting them."""
 
-from cse.config.compose import composed, is_group
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from omegaconf import DictConfig, OmegaConf
+
+from cse.config.compose import explaining, is_group, resolved
 from cse.config.keys import key_of
-from cse.sources.catalogue import DATASETS
-from cse.sweep.jobs import CONFIGS, Sweep
+from cse.errors import MissingResource, UserError
+from cse.run.build import make
+from cse.sources import hub
+from cse.sources.catalogue import DATASETS, where
+from cse.sources.check import check
+from cse.sweep.jobs import Job, Sweep, read, root_of
 from cse.sweep.overrides import first_values
+
+DECISIVE = ("model", "checkpoint", "data", "aux_modality", "eval", "paths", "scale")
+"""Groups whose settings, too, decide what is read."""
+
+
+@dataclass(frozen=True)
+class Need:
+    """name: an encoder's, or a dataset's as cse-data takes it (stsb_multi:de). config: of a job that reads it."""
+
+    name: str
+    is_encoder: bool
+    config: DictConfig = field(compare=False, repr=False)
+
+    @property
+    def dataset(self) -> str:
+        """The name in the catalogue, without a language."""
+        return self.name.partition(":")[0]
+
+    def place(self) -> Path | str | None:
+        """Where it is, or what package has it; None where it is not here. The hub is not asked."""
+        with hub.cache_only():
+            try:
+                return self.find()
+            except MissingResource:
+                return None
+
+    def find(self) -> Path | str | None:
+        """Where it is. An encoder is fetched where the hub may be asked; else raises MissingResource."""
+        if self.is_encoder:
+            from cse.model.load import local_folder
+            from cse.model.vectors import ENDINGS
+
+            if not self.name.endswith(ENDINGS):
+                return Path(local_folder(self.name))
+            if not Path(self.name).expanduser().exists():
+                raise MissingResource(f"checkpoint={self.name}: bring this file of word vectors, which no hub has")
+            return Path(self.name)
+        setting = DATASETS[self.dataset].setting
+        own = setting and OmegaConf.select(self.config, setting)
+        if own is not None:
+            return Path(own) if Path(own).exists() else None
+        if self.dataset != "wikipedia":
+            return place_of(self.dataset, resolved(self.config.paths))
+        text = make(self.config.data)
+        text.find()
+        return text.cache / text.digest
+
+    def altered(self) -> bool:
+        """Whether a file of it is not what it was, where its checksum is known."""
+        place = self.place()
+        if not isinstance(place, Path):
+            return False
+        try:
+            return any(file.state != "whole" for file in check(place if place.is_dir() else place.parent))
+        except UserError:  # no checksum is known
+            return False
+
+
+def place_of(name: str, paths: Mapping[str, str | None]) -> Path | str | None:
+    """Where a dataset is on this machine; None where it is not. WordNet also travels with Debian and with NLTK."""
+    place = where(name, paths)
+    if place is None and name == "wordnet":
+        from cse.augmentation.wordnet import find_wordnet
+
+        try:
+            return find_wordnet(None)
+        except MissingResource:
+            return None
+    return place
+
+
+def needs_of(planned: Sequence[Job]) -> list[Need]:
+    """What the jobs read, each once; without the runs of other jobs, which they score."""
+    found: dict[Need, None] = {}
+    seen = set()
+    for job in planned:
+        words = (w for w in job.arguments if w[0] == "~" or is_group(key_of(w)) or root_of(w) in DECISIVE)
+        if (key := (job.program, *words)) in seen:
+            continue
+        seen.add(key)
+        config = job.fitted()
+        encoders = [] if job.scores else encoders_of(config)
+        found |= dict.fromkeys([*(Need(name, True, config) for name in encoders), *datasets_in(config)])
+    return list(found)
+
+
+def needs_of_table(name: str) -> list[Need]:
+    """Those of the sweep of that name. Raises UserError for an unknown one."""
+    with explaining([f"sweep={name}"], "train"):
+        return needs_of_sweep(read(name))
+
+
+def needs_of_sweep(sweep: Sweep) -> list[Need]:
+    """Those of all its jobs; of a search, of one."""
+    return needs_of(sweep.jobs([]) if sweep.sweeper == "basic" else [sweep.job(first_values(sweep.axes([])))])
 
 
 def datasets_of(sweep: Sweep) -> set[str]:
     """The datasets that some job of the sweep reads."""
-    grid = sweep.jobs([]) if sweep.sweeper == "basic" else [sweep.job(first_values(sweep.axes([])))]
-    lines = {
-        (job.program, *(a for a in job.arguments if a.startswith("~") or is_group(key_of(a)) or ".parts." in key_of(a)))
-        for job in grid
-    }
-    return {dataset for program, *arguments in lines for dataset in read_by(program, arguments)}
+    return {need.dataset for need in needs_of_sweep(sweep) if not need.is_encoder}
 
 
-def read_by(program: str, arguments: list[str]) -> set[str]:
-    """The datasets that one job reads, by what it chooses from conf/."""
-    config = composed(CONFIGS[program], arguments)
-    chosen = {f"{group}={choice}" for group, choice in config.hydra.runtime.choices.items()}
+def encoders_of(config: DictConfig) -> Iterator[str]:
+    """The encoders that a job starts from, but those of a package: its own, and that of a second modality."""
+    from hydra.utils import get_class
+
+    from cse.model.load import PACKAGE
+    from cse.types import AuxModality
+
+    names = [config.get("checkpoint") or config.model.get("name")]
+    if (aux := config.get("aux_modality")) and "_target_" in aux:
+        kind: type[AuxModality] = get_class(aux._target_)
+        names.append(kind.weights_of(aux))
+    yield from (name for name in names if name and not name.startswith(PACKAGE))
+
+
+def datasets_in(config: DictConfig) -> Iterator[Need]:
+    """The datasets that one job reads, by what it chooses."""
+    choices = config.hydra.runtime.choices
+    chosen = {f"{group}={choices.get(group)}" for group in ("augmentation", "aux_modality")}
     chosen |= {f"eval={name}" for name in config.eval or {}}
-    return {name for name, about in DATASETS.items() if chosen & set(about.reads)}
+    chosen |= {f"data={config.data.name}"} if "data" in config else set()
+    for name, about in DATASETS.items():
+        if chosen & set(about.reads):
+            languages = [None]
+            if name == "wikipedia":
+                languages = [config.data.rows.language]
+            elif name == "stsb_multi":
+                languages = config.eval.stsb_multi.languages
+            yield from (Need(name if one is None else f"{name}:{one}", False, config) for one in languages)

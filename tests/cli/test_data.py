@@ -1,8 +1,13 @@
 """cse-data as it is typed: its lines and exit codes."""
 
+import hashlib
+import io
+import tarfile
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from huggingface_hub import constants
 from typed import exit_code
 
 from cse.cli.data import parse
@@ -43,6 +48,39 @@ def test_fetch_then_check_then_altered(cse_data, toy_hub, tmp_path, capsys):
     assert f"altered  {file}" in capsys.readouterr().out
 
 
+def test_what_a_sweep_reads_is_fetched_carried_and_checked(cse_data, toy_hub, tiny_bert, tmp_path, capfd, monkeypatch):
+    """Into a folder of its own, whatever is here; and found there under another name, without the hub."""
+    content = {"wiki1m_for_simcse.txt": b"One line.\nAnother.\n", "senteval.tar": tar_of("STS/a.txt", b"a")}
+    toy_hub.lfs = {name: hashlib.sha256(data).hexdigest() for name, data in content.items()}
+    toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", content)
+    toy_hub.add("models/bert-base-uncased", Path(tiny_bert))
+    monkeypatch.setenv("HF_ENDPOINT", toy_hub.url)
+    needed = ["bert-base-uncased", "wiki1m", "senteval"]
+    assert cse_data("check", "sweep=whitenedcse/table4") == 1
+    assert [line.split()[1] for line in capfd.readouterr().out.splitlines() if line.startswith("missing")] == needed
+    assert exit_code("cse-train", "sweep=whitenedcse/table4", "dry_run=true") == 0
+    assert "encoders bert-base-uncased; data wiki1m, senteval" in capfd.readouterr().out
+    assert cse_data("fetch", "sweep=whitenedcse/table4", f"to={tmp_path}/carried") == 0
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "moved" / "hub"))
+    (tmp_path / "carried").rename(tmp_path / "moved")
+    toy_hub.status = 500
+    assert cse_data("check", "sweep=whitenedcse/table4") == 0
+    (file,) = (tmp_path / "moved").rglob("wiki1m_for_simcse.txt")
+    file.resolve().write_bytes(b"Another line.\n")
+    capfd.readouterr()
+    assert cse_data("check", "sweep=whitenedcse/table4") == 1
+    assert "altered  wiki1m" in capfd.readouterr().out
+
+
+def tar_of(name: str, content: bytes) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        about = tarfile.TarInfo(name)
+        about.size = len(content)
+        tar.addfile(about, io.BytesIO(content))
+    return packed.getvalue()
+
+
 def test_one_that_cannot_be_had_leaves_the_others(cse_data, toy_hub, capsys):
     toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", {"wiki1m_for_simcse.txt": b"One line.\n"})
     toy_hub.add("datasets/ILSVRC/imagenet-1k", {"data/train-0.parquet": b"x"})
@@ -61,6 +99,8 @@ def test_wrong_usage(cse_data, tmp_path, capsys):
     assert cse_data("check", str(tmp_path / "nowhere")) == 2
     assert cse_data("fetch", "sentevel") == 2
     assert "did you mean senteval" in capsys.readouterr().err
+    assert cse_data("fetch", "sweep=whitenedcse/table4", "wiki1m") == 2
+    assert cse_data("fetch", "sweep=whitenedcse/tabel4", "to=x") == 2
     assert cse_data("fetch") == 2
     assert cse_data() == 2
 

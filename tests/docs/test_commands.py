@@ -40,6 +40,7 @@ NOT_RUN = {
     "git clone": "the repository's address is its reader's",
     ". .venv/bin/activate": "the tests run in an environment",
     "wandb": "it needs W&B's server",
+    "export": "it sets variables for the lines below it",
     "trap": "it is a line of a script for sbatch: tests/slurm runs it",
     "cse-data fetch": "it needs the hub: tests/cli/test_data.py fetches from a small one",
     "cse-data check": "it needs a whole data set: tests/datasets/test_check.py checks one",
