@@ -171,6 +171,14 @@ def dataset(repo: Repo, config: str | None = None, split: str = "train") -> "Dat
         return load_dataset(repo.name, config, split=split, revision=repo.revision)
 
 
+def prepared(name: str, config: str) -> Path | None:
+    """Where `datasets` keeps a configuration of a dataset that `dataset` has read; None where it was not read."""
+    from datasets import config as cache
+
+    folder = Path(cache.HF_DATASETS_CACHE) / name.replace("/", "___") / config
+    return folder if folder.is_dir() else None
+
+
 def stream(repo: Repo, config: str | None = None, split: str = "train") -> "IterableDataset":
     """A split of a dataset, downloaded while it is read and not kept. Raises MissingResource."""
     from datasets import load_dataset

@@ -41,7 +41,7 @@ def summed(estimates: Sequence[Estimate], trials: int) -> str:
 
 
 def in_words(missing: Sequence[Need], title: str) -> str:
-    """The encoders and the data that are not here, and the command that gets them. title: the sweep's, if it has one."""
+    """Encoders and data that are not here, and the command that gets them. title: the sweep's, if it has one."""
     kinds = {
         kind: [need.name for need in missing if need.is_encoder == (kind == "encoders")]
         for kind in ("encoders", "data")

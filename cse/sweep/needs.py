@@ -56,6 +56,8 @@ class Need:
         own = setting and OmegaConf.select(self.config, setting)
         if own is not None:
             return Path(own) if Path(own).exists() else None
+        if self.dataset == "stsb_multi":  # of a language alone
+            return hub.prepared(str(DATASETS[self.dataset].repo), self.name.partition(":")[2])
         if self.dataset != "wikipedia":
             return place_of(self.dataset, resolved(self.config.paths))
         text = make(self.config.data)
