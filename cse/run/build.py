@@ -181,17 +181,6 @@ def make(node: DictConfig, **more: object) -> Any:
         raise
 
 
-def trainable(encoder: Encoder, name: str) -> Encoder:
-    """The encoder, as best/ can carry it. Raises UserError for one with a head that no objective would train."""
-    if encoder.head is not None:
-        raise UserError(
-            f"model.name={name} ends in a trained head that training would leave as it is: "
-            f"model.pooling={encoder.pooling} starts without it"
-        )
-    encoder.unit_length = False
-    return encoder
-
-
 def made_evaluators(cfg: DictConfig | None) -> dict[str, Evaluator]:
     """The evaluators by config key, as they are before their data is looked for."""
     from cse.eval.score import check_class
