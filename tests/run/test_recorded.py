@@ -41,7 +41,8 @@ def test_another_pooling_is_said_and_scored_beside_and_changes_no_number(small_r
     assert found["recorded"]["scores"] == pytest.approx(theirs, abs=1e-4)
     shown = f"{theirs['dev/stsb/spearman']:.2f}"
     line = next(line for line in found["log"].splitlines() if "dev/stsb/spearman " in line and shown in line)
-    assert len(line.split()) == 5  # the score, recorded, before, after, gain
+    before = f"{found['curve'][0][1]['dev/stsb/spearman']:.2f}"
+    assert line.split()[1:3] == [shown, before]
     assert "recorded   mean pooling" in found["log"]
 
 
