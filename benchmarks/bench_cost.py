@@ -13,12 +13,12 @@ from collections.abc import Callable
 
 import torch
 from hydra import compose, initialize_config_dir
-from hydra.utils import instantiate
 from transformers import BertConfig, BertModel
 
 from benchmarks.results import spread, table, where, write_section
 from cse.config.compose import CONF_DIR
 from cse.model.encoder import Encoder
+from cse.run.build import make_objective
 from cse.training.step import plain_step
 from cse.types import Batch, Encoded, Tokens
 
@@ -52,7 +52,7 @@ def objective_of(overrides: list[str], dim: int, batch: int) -> torch.nn.Module:
         config = compose("train", ["data=text", *overrides, f"trainer.batch_size={batch}"])
     if "whitening" in config.objective and not any("num_groups" in override for override in overrides):
         config.objective.whitening.num_groups = dim // 2  # as published, pairs of channels
-    return instantiate(config.objective, dim=dim).to(device())
+    return make_objective(config.objective, dim).to(device())
 
 
 def batch_of(rows: int, views: int) -> Batch:

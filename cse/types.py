@@ -66,8 +66,7 @@ class Encoded:
     mlm_nll_B: the sum of -log p(original token) over a row's masked tokens; mlm_count_B: their number; both None for a
     view without labels. hidden_BTD: the last layer, padding included; None where only the pooled rows are needed.
     What the loader knows of a row is None unless the objective `reads` it: rows_B, its number in the text (int64);
-    targets_B, its score (data.scores), of data.score_range 0 to 1; teacher_BE, its unchanged text's vector, where the
-    product of two is the weighted mean of the teachers' cosines.
+    targets_B, its score (data.scores), 0 to 1; teacher_BE, its own text's vector, products being the teachers' cosines.
     """
 
     pooled_BD: Tensor
@@ -166,8 +165,7 @@ class TextTokenizer(Protocol):
 
 
 class Augmentation:
-    """Makes the views of a row. Base class: write `views` or `tokens`, as `level` says. rng is keyed by (seed, epoch,
-    row, view), so that views do not depend on workers or processes."""
+    """Makes the views of a row: write `views` or `tokens`, as `level` says. rng depends on (seed, epoch, row, view)."""
 
     level: Literal["text", "tokens"] = "tokens"
     """"text": `views` is called with texts; "tokens": `tokens` is called with token ids."""
@@ -179,6 +177,8 @@ class Augmentation:
     """How many views of a row it can make; None: any number."""
     needs_columns: bool = False
     """Whether each view must be a column of its own, as nothing else makes the views of a row differ."""
+    keeps_first: bool = False
+    """Whether view 0 is the row as it is, and only the other views are made."""
     keeps_text: bool = False
     """Whether texts are left unchanged, so that only dropout makes two views of one column differ."""
 

@@ -1,4 +1,4 @@
-"""Every objective of cse that is a function of embeddings: what it is called with, and the head that it trains with.
+"""Objectives of cse that are functions of embeddings: what each is called with, and the head that it trains with.
 
 A loss takes the views of a batch, each (B, D) or behind the head (B, P), and gives a scalar. The masked-language-model
 loss is not among them: it needs an encoder's vocabulary head (objective=mlm, and beside DeCLUTR objective=declutr).

@@ -13,6 +13,7 @@ from toys import composed, run_of
 
 from cse.config.groups import choices
 from cse.model.load import load_encoder
+from cse.run.build import make_objective
 
 TEXTS = ["kadan lofel miga", "sta nu"]
 ONE_POSITIVE = "augmentation.positives=1"
@@ -44,7 +45,7 @@ RESUMED = {row[0]: row for row in reversed(ROWS)}  # one row of each objective
 def refusal(arguments: list[str]) -> str | None:
     """What is named where an objective and an augmentation do not fit (cse/types.py), None where they do."""
     parts = composed(*arguments)
-    objective, augmentation = instantiate(parts.objective, dim=32), instantiate(parts.augmentation)
+    objective, augmentation = make_objective(parts.objective, 32), instantiate(parts.augmentation)
     if augmentation.positives > 1 and objective.num_views > 1 and not objective.averages_positives:
         return ONE_POSITIVE
     most = augmentation.max_views

@@ -13,10 +13,10 @@ from pathlib import Path
 from types import ModuleType
 
 from hydra import compose, initialize_config_dir
-from hydra.utils import instantiate
 from omegaconf import DictConfig
 
 from cse.config.groups import CONF_DIR, choices
+from cse.run.build import make_objective
 
 TESTS = Path(__file__).parent
 COLUMNS = ["sent0", "sent1", "hard_neg"]  # of the fixture `triplets`
@@ -67,10 +67,10 @@ def run_of(objective: str, augmentation: str | None, dim: int, documents: Path, 
     chosen = augmentation or own.hydra.runtime.choices.augmentation
     columns = own.data.get("columns") or []
     if chosen == "none" and not columns:
-        columns = COLUMNS[: instantiate(own.objective, dim=dim).num_views]
+        columns = COLUMNS[: make_objective(own.objective, dim).num_views]
     overrides += [f"augmentation={chosen}", *toy_of("augmentation", chosen, dim), "data=text", "trainer.max_length=32"]
     if len(columns) < 2:
         return [*overrides, f"data.path={documents}"]
-    reads = instantiate(own.objective, dim=dim).reads
+    reads = make_objective(own.objective, dim).reads
     overrides += ["data.scores=score", "data.score_range=[0,5]"] if "targets_B" in reads else []
     return [*overrides, f"data.path={triplets}", f"data.columns=[{','.join(columns)}]"]

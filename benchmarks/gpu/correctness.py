@@ -20,7 +20,7 @@ from benchmarks.gpu.commands import Run, train, train_apart
 from benchmarks.gpu.modality import pictures, sound
 from benchmarks.gpu.world import World, batch_for
 from cse.config.compose import composed
-from cse.run.build import make
+from cse.run.build import make, make_objective
 from cse.training.step import Chunks, chunked_step, plain_step
 from cse.types import Batch
 
@@ -77,7 +77,7 @@ def parts(world: World, overrides: list[str]) -> tuple[nn.Module, nn.Module, Any
     if "whitening" in config.objective:
         config.objective.whitening.num_groups = encoder.dim // 2  # as published, pairs of channels
     torch.manual_seed(0)
-    return encoder, make(config.objective, dim=encoder.dim), config
+    return encoder, make_objective(config.objective, encoder.dim), config
 
 
 def loss_and_gradient(

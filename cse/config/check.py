@@ -24,7 +24,7 @@ from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails, SchemaError
 from typing_extensions import TypedDict
 
-from cse.config.commands import COMMANDS
+from cse.config.commands import BESIDE, COMMANDS
 from cse.config.compose import SWITCH, resolved, without_hydra
 from cse.dotted import Config
 from cse.errors import UserError
@@ -60,7 +60,7 @@ def validate_keys(cfg: DictConfig, keys: TypeAdapter) -> DictConfig:
     wrong: dict[str, dict[str, None]] = {key: {NOT_SET: None} for key in sorted(OmegaConf.missing_keys(ours))}
     for place, node in [((), content), *parts(content, ())]:
         try:
-            types = types_of(str(node["_target_"])) if place else keys
+            types = types_of(str(node["_target_"]), BESIDE.get(place)) if place else keys
         except (ImportError, ValueError, TypeError) as error:
             wrong[f"{dotted((*place, '_target_'))}={node['_target_']}"] = {why_not_imported(error): None}
             continue
@@ -124,11 +124,14 @@ def mask_parts(value: object) -> object:
 
 
 @cache
-def types_of(target: str) -> TypeAdapter:
-    """What the class or function of that name takes, none of it required: the code that builds it gives the rest."""
+def types_of(target: str, beside: type | None = None) -> TypeAdapter:
+    """What the class or function of that name takes, none of it required: the code that builds it gives the rest.
+
+    beside: a TypedDict of further keys.
+    """
     part = get_object(target)
     makers = [vars(base)["__init__"] for base in part.__mro__ if "__init__" in vars(base)] if isclass(part) else [part]
-    fields: dict[str, object] = {}
+    fields: dict[str, object] = get_type_hints(beside, include_extras=True) if beside else {}
     open_ended = True
     while open_ended and makers:  # a class that takes **settings hands them to its base
         maker = makers.pop(0)

@@ -7,7 +7,7 @@ from annotated_types import MinLen
 from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
-from cse.ranges import STRICT, AnyPooling, Count, Name, Seed, Split, WhiteningKind
+from cse.ranges import STRICT, AnyPooling, Count, Name, Positive, Seed, Split, WhiteningKind
 
 Part = Callable[..., object]
 """A node with a `_target_`: it is checked against its own signature."""
@@ -17,6 +17,13 @@ class Jobs(TypedDict):
     """How a sweep runs its jobs."""
 
     parallel: Count
+
+
+class AnyObjective(TypedDict):
+    """What conf/train.yaml gives every objective, beside what its own signature takes."""
+
+    widths: Annotated[list[Count], MinLen(1)] | None
+    width_weights: list[Positive] | None
 
 
 @with_config(STRICT | ConfigDict(extra="ignore"))
@@ -73,3 +80,6 @@ class Evaluate(TypedDict):
 
 
 COMMANDS: dict[str, type] = {"train": Train, "evaluate": Evaluate}
+
+BESIDE: dict[tuple[str | int, ...], type] = {("objective",): AnyObjective}
+"""The keys of a part, by its place, that are not its signature's."""

@@ -162,9 +162,10 @@ def shrink(cfg: DictConfig, world: Path) -> None:
         log.info("smoke      eval=%s left out", ",".join(left_out))
         cfg.scale.replaced["eval"] = list(cfg.eval)
     score_sets = {"senteval": str(written_once(world / "senteval2", made_up.write_senteval)), "allow_partial": True}
-    sts = {"sts": {"_target_": "cse.eval.sts.Sts", **score_sets}} if "sts" in cfg.eval else {}
-    stsb = {"stsb": {"_target_": "cse.eval.sts.Stsb", "with_sickr": False, **score_sets}} if cfg.eval else {}
-    cfg.eval = {**stsb, **sts}
+    widths = {name: OmegaConf.select(cfg, f"eval.{name}.widths") or [] for name in ("stsb", "sts")}
+    stsb = {"_target_": "cse.eval.sts.Stsb", "with_sickr": False, "widths": widths["stsb"], **score_sets}
+    sts = {"_target_": "cse.eval.sts.Sts", "widths": widths["sts"], **score_sets}
+    cfg.eval = {**({"stsb": stsb} if cfg.eval else {}), **({"sts": sts} if "sts" in cfg.eval else {})}
     if "trainer" in cfg:
         shrink_text(cfg, world)
         shrink_training(cfg, world)

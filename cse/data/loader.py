@@ -130,13 +130,18 @@ class Batches(Dataset[Batch]):
         """The views of one row, each a list of id sequences (one sentence, or DeCLUTR's spans)."""
         streams = [np.random.default_rng((self.seed, epoch, row, view)) for view in range(self.num_views)]
         if self.augmentation.level == "tokens":
-            pairs = zip(self.columns, streams, strict=True)
-            return [[self._augmented(np.asarray(self.text.ids(row, c)), rng)] for c, rng in pairs]
+            whole = [np.asarray(self.text.ids(row, c)) for c in self.columns]
+            views = [self._augmented(ids, rng) for ids, rng in zip(whole, streams, strict=True)]
+            if self.augmentation.keeps_first:
+                views[0] = whole[0]
+            return [[ids] for ids in views]
         if self.text.num_columns == 1:
             made = self.augmentation.views(self.text.text(row), self.num_views, streams[0])
         else:
             pairs = zip(self.columns, streams, strict=True)
             made = [self.augmentation.views(self.text.text(row, c), 1, rng)[0] for c, rng in pairs]
+        if self.augmentation.keeps_first:
+            made[0] = self.text.text(row)
         texts = [[view] if isinstance(view, str) else view for view in made[: self.num_views]]
         return [self.tokenizer(view, self.max_length) for view in texts]
 

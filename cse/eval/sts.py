@@ -16,11 +16,12 @@ from typing import ClassVar
 import numpy as np
 from scipy.stats import pearsonr, spearmanr
 
+from cse.errors import UserError
 from cse.eval.files import DataFolder, senteval_folder
 from cse.eval.score import AVERAGE
 from cse.eval.senteval.data import Examples, read_subset, read_table
 from cse.provenance import Items, ItemScores, Provenance, RowCounts
-from cse.ranges import Name
+from cse.ranges import Count, Name
 from cse.sources.senteval import SUBSETS
 from cse.types import Encode, Evaluator, Nature
 
@@ -47,6 +48,9 @@ Scored = dict[str, list[Items]]
 """Cosines and human scores of the same."""
 
 
+WHOLE: Mapping[str, int | None] = {"": None}
+
+
 def cosines(first_ND: np.ndarray, second_ND: np.ndarray) -> np.ndarray:
     """Row-wise cosine (N,) in float64, in [-1, 1]; a pair with a zero or NaN vector scores 0, as in SentEval.
 
@@ -65,16 +69,26 @@ def pair_cosines(encode: Encode, pairs: Examples) -> tuple[np.ndarray, np.ndarra
     return cosines(*np.split(encode(pairs.texts()), 2)), pairs.labels_N
 
 
-def scored_pairs(encode: Encode, tasks: Tasks) -> Scored:
-    """The cosines of every task's pairs; all sentences of all tasks go to `encode` in one call."""
+def scored_pairs(encode: Encode, tasks: Tasks, cuts: Mapping[str, int | None] = WHOLE) -> Scored:
+    """The cosines of every task's pairs; all sentences of all tasks go to `encode` in one call.
+
+    cuts: how many leading channels are compared (None: all), by what goes before the task's name.
+    Raises UserError for more channels than there are.
+    """
     sets = [pairs for subsets in tasks.values() for pairs in subsets]
     vectors_ND = encode([text for pairs in sets for text in pairs.texts()])
-    halves = iter(np.split(vectors_ND, np.cumsum([len(pairs) for pairs in sets for _ in range(2)])[:-1]))
-
-    def scored(pairs: Examples) -> Items:
-        return Items("spearman", cosines(next(halves), next(halves)), pairs.labels_N, pairs.units_UN)
-
-    return {task: [scored(pairs) for pairs in subsets] for task, subsets in tasks.items()}
+    if too_wide := [cut for cut in cuts.values() if cut is not None and cut > vectors_ND.shape[1]]:
+        raise UserError(f"eval: widths={too_wide}: the embeddings are {vectors_ND.shape[1]} wide")
+    ends = np.cumsum([len(pairs) for pairs in sets for _ in range(2)])[:-1]
+    found: Scored = {}
+    for prefix, cut in cuts.items():
+        halves = iter(np.split(vectors_ND[:, :cut], ends))
+        for task, subsets in tasks.items():
+            found[prefix + task] = [
+                Items("spearman", cosines(next(halves), next(halves)), pairs.labels_N, pairs.units_UN)
+                for pairs in subsets
+            ]
+    return found
 
 
 def joined(subsets: list[Items]) -> Items:
@@ -102,7 +116,8 @@ class ScoredPairs(Evaluator):
     """Base of evaluators of sentence pairs. A subclass says what `readers` read, and its `protocol`.
 
     Its scores are those of `natures`, `<task>/<statistic>`; those of the task `unnamed` have no task in their name.
-    averaged: the tasks of the average, which needs all of them.
+    averaged: the tasks of the average, which needs all of them. widths: leading channels to score as well, with names
+    that begin with `width96/`; a cosine does not ask for their length.
     """
 
     splits: tuple[str, ...] = ("dev", "test")
@@ -110,8 +125,9 @@ class ScoredPairs(Evaluator):
     protocol: str
     unnamed: str | None = None
 
-    def __init__(self, folder: DataFolder, averaged: Iterable[str]):
+    def __init__(self, folder: DataFolder, averaged: Iterable[str], widths: Iterable[int] | None = None):
         self.folder, self.averaged = folder, list(averaged)
+        self.cuts = {**WHOLE, **{f"width{width}/": width for width in widths or ()}}
         self.tasks: dict[str, Tasks] = {}
         self.scored: dict[str, Scored] = {}
 
@@ -135,27 +151,29 @@ class ScoredPairs(Evaluator):
         self.splits = tuple(self.tasks)
 
     def name(self, task: str, statistic: str) -> str:
-        """A score's name."""
-        return statistic if task == self.unnamed else f"{task}/{statistic}"
+        """A score's name. task: may begin with a width."""
+        *width, bare = task.split("/")
+        return "/".join([*width, *([] if bare == self.unnamed else [bare]), statistic])
 
     def scores(self, split: str) -> tuple[str, ...]:
         """Spearman and, where `natures` has it, Pearson of each task, and the average."""
         tasks = self.averaged or [str(self.unnamed)]
         names = [self.name(task, one) for task in tasks for one in ("spearman", "pearson") if one in self.natures]
-        return (*names, *(["average"] if self.averaged else []))
+        names += ["average"] if self.averaged else []
+        return tuple(cut + name for cut in self.cuts for name in names)
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         """`<task>/spearman`, `/pearson` and their means over subsets; `average` if every task of it has data."""
         self.prepare()
-        self.scored[split] = scored_pairs(encode, self.tasks[split])
+        self.scored[split] = scored_pairs(encode, self.tasks[split], self.cuts)
         scores = {
             self.name(task, statistic): value
             for task, subsets in self.scored[split].items()
             for statistic, value in correlations(subsets).items()
             if statistic in self.natures
         }
-        parts = self._average(split)
-        return scores | ({"average": self.average([scores[name] for name in parts])} if parts else {})
+        averages = self._averages(split).items()
+        return scores | {name: self.average([scores[part] for part in parts]) for name, parts in averages}
 
     def average(self, spearmans: list[float]) -> float:
         """The mean of the tasks' Spearman scores."""
@@ -169,8 +187,9 @@ class ScoredPairs(Evaluator):
             if len(subsets) > 1:
                 parts = {f"{task}/spearman/{number}": subset for number, subset in enumerate(subsets)}
                 items |= parts | {f"{task}/spearman_mean": list(parts)}
-        names = self._average(split)
-        return items | ({"average": [*names]} if names else {})
+        for name, averaged in self._averages(split).items():
+            items[name] = [*averaged]
+        return items
 
     def texts(self) -> Iterator[str]:
         """The sentences of every split and task."""
@@ -187,10 +206,11 @@ class ScoredPairs(Evaluator):
             rows |= {split: counts} if len(type(self).splits) > 1 else counts
         return {"protocol": self.protocol, "rows": rows, **self.folder.provenance()}
 
-    def _average(self, split: str) -> list[str]:
-        """The scores that the average is of; [] where one has no data."""
-        whole = self.tasks[split].keys() >= set(self.averaged)
-        return [self.name(task, "spearman") for task in self.averaged] if whole else []
+    def _averages(self, split: str) -> dict[str, list[str]]:
+        """The scores that the average of each width is of; {} where a task of it has no data."""
+        if not self.averaged or not self.tasks[split].keys() >= set(self.averaged):
+            return {}
+        return {f"{cut}average": [self.name(cut + task, "spearman") for task in self.averaged] for cut in self.cuts}
 
 
 class Stsb(ScoredPairs):
@@ -202,8 +222,14 @@ class Stsb(ScoredPairs):
     protocol = "Spearman and Pearson x100 of cosines with gold scores"
     unnamed = "STS-B"
 
-    def __init__(self, senteval: Name | None, with_sickr: bool = False, allow_partial: bool = False):
-        super().__init__(senteval_folder(senteval, allow_partial), ("STS-B", "SICK-R") if with_sickr else ())
+    def __init__(
+        self,
+        senteval: Name | None,
+        with_sickr: bool = False,
+        allow_partial: bool = False,
+        widths: list[Count] | None = None,
+    ):
+        super().__init__(senteval_folder(senteval, allow_partial), ("STS-B", "SICK-R") if with_sickr else (), widths)
 
     def readers(self, split: str) -> Readers:
         """STS-B and, with_sickr, SICK-R."""
@@ -221,8 +247,8 @@ class Sts(ScoredPairs):
     splits = ("test",)
     protocol = "Spearman and Pearson x100 of cosines; headline `all`; average of 7 rounded to 2 decimals"
 
-    def __init__(self, senteval: Name | None, allow_partial: bool = False):
-        super().__init__(senteval_folder(senteval, allow_partial), (*SUBSETS, "STS-B", "SICK-R"))
+    def __init__(self, senteval: Name | None, allow_partial: bool = False, widths: list[Count] | None = None):
+        super().__init__(senteval_folder(senteval, allow_partial), (*SUBSETS, "STS-B", "SICK-R"), widths)
 
     def readers(self, split: str) -> Readers:
         """All subsets."""

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, open_dict
 
 from cse.errors import MissingResource, UserError, combine
-from cse.run.compatible import check_dropout, check_rows, check_scores, check_views
+from cse.run.compatible import check_dropout, check_rows, check_scored_widths, check_scores, check_views
 
 if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
     from accelerate import Accelerator
@@ -76,6 +76,7 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
         encoder.tokenizer.check_length("trainer.max_length", cfg.trainer.max_length)
         if augmentation is not None:
             check_dropout(cfg.model.name, encoder, augmentation, text, objective)
+        check_scored_widths(cfg.get("eval"), encoder.dim)
         if not cfg.data.preview:
             aux = attempt(lambda: build_aux(cfg, encoder, objective))
     attempt(text.find)
@@ -156,7 +157,7 @@ def encoder_and_objective(cfg: DictConfig, augmentation: Augmentation | None) ->
                 f"model.pooling={encoder.pooling} starts without it"
             )
         encoder.unit_length = False  # best/ is what was trained
-        objective = make(cfg.objective, dim=encoder.dim)
+        objective = make_objective(cfg.objective, encoder.dim)
         check_teachers(objective)
         if objective.masking == "none":
             break
@@ -166,6 +167,18 @@ def encoder_and_objective(cfg: DictConfig, augmentation: Augmentation | None) ->
             "(objective.mlm_weight=0.1 gives SimCSE one)"
         )
     return encoder, objective
+
+
+def make_objective(node: DictConfig, dim: int) -> Objective:
+    """The objective for an encoder `dim` wide; at several widths where objective.widths names them."""
+    from cse.objective.matryoshka import Matryoshka
+
+    own = node.copy()
+    with open_dict(own):
+        widths, weights = own.pop("widths", None), own.pop("width_weights", None)
+    if widths is None and weights is not None:
+        raise UserError(f"objective.width_weights={weights}: of which objective.widths?")
+    return make(own, dim=dim) if widths is None else Matryoshka(dim, partial(make, own), widths, weights)
 
 
 def make(node: DictConfig, **more: object) -> Any:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from cse.errors import UserError
 
 if TYPE_CHECKING:
+    from omegaconf import DictConfig
+
     from cse.data.text import Text
     from cse.model.encoder import Encoder
     from cse.types import Augmentation, Objective, Settings
@@ -70,3 +72,11 @@ def check_dropout(name: str, encoder: Encoder, augmentation: Augmentation, text:
             "set augmentation=dropout augmentation.p=0.1, or choose an augmentation that changes the text "
             "(augmentation=shuffle)"
         )
+
+
+def check_scored_widths(evaluators: DictConfig | None, dim: int) -> None:
+    """Refuse eval.NAME.widths that the encoder does not have: test scores come at the very end."""
+    from cse.objective.matryoshka import check_widths
+
+    for name, node in (evaluators or {}).items():
+        check_widths(f"eval.{name!s}.widths", node.get("widths") or [], dim)

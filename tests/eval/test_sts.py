@@ -5,9 +5,13 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from sentence_transformers import SentenceTransformer
 
 from cse.errors import MissingResource, UserError
 from cse.eval.sts import Sts, Stsb, correlations, cosines
+from cse.model.export import save_encoder
+from cse.model.heads import MLPHead
+from cse.model.load import load_encoder
 from cse.provenance import Items
 from cse.sources.made_up import PAIRS
 from cse.sources.senteval import SICK_FILES, STSB_ROWS, SUBSETS
@@ -200,3 +204,26 @@ def test_the_official_counts():
     assert [sum(sets.values()) for sets in SUBSETS.values()] == [3108, 1500, 3750, 3000, 1186]  # STS12 to 16
     assert list(STSB_ROWS.values()) == [5749, 1500, 1379]
     assert [rows for _, rows in SICK_FILES.values()] == [4500, 500, 4927]
+
+
+def test_best_can_be_cut_and_scores_as_the_evaluator_says(tiny_bert, toy_senteval, tmp_path):
+    encoder = load_encoder(tiny_bert, "cls", dropout=0.0)
+    save_encoder(encoder, tmp_path / "best", MLPHead(32))
+    ours = load_encoder(str(tmp_path / "best"), None)
+    theirs = SentenceTransformer(str(tmp_path / "best"), device="cpu", truncate_dim=8)
+    texts = ["kadan lofel miga", "sta nu"]
+    assert theirs.encode(texts) == pytest.approx(ours.encode(texts)[:, :8], abs=1e-5)
+    evaluator = Stsb(str(toy_senteval), with_sickr=True, widths=[16, 8])
+    scores = evaluator(ours.encode, "dev")
+    cut = Stsb(str(toy_senteval), with_sickr=True)(theirs.encode, "dev")
+    assert {f"width8/{name}": value for name, value in cut.items()} == pytest.approx(
+        {name: value for name, value in scores.items() if name.startswith("width8/")}, abs=1e-3
+    )
+    assert {name for name in scores if "/" not in name} == {"spearman", "pearson", "average"}
+    assert set(evaluator.scores("dev")) == set(scores)
+    assert evaluator.items("dev")["width8/average"] == ["width8/spearman", "width8/SICK-R/spearman"]
+
+
+def test_more_channels_than_there_are_are_refused(toy_senteval):
+    with pytest.raises(UserError, match=r"widths=\[9\]"):
+        Stsb(str(toy_senteval), widths=[9])(lambda texts: np.zeros((len(texts), 8), np.float32), "dev")

@@ -8,6 +8,7 @@ from toys import composed, toy_of
 
 from cse.config.groups import choices
 from cse.errors import UserError
+from cse.run.build import make_objective
 from cse.run.compatible import check_scores, check_views
 from cse.sources.catalogue import DATASETS
 
@@ -21,7 +22,7 @@ def columns_of(data: str) -> int:
 def test_the_number_of_views_is_known_before_there_is_an_encoder(objective):
     node = composed(f"objective={objective}", *toy_of("objective", objective, 32)).objective
     kind = get_class(node._target_)
-    assert kind.views_of(node) == instantiate(node, dim=32).num_views
+    assert kind.views_of(node) == make_objective(node, 32).num_views
 
 
 @pytest.mark.parametrize(("objective", "data"), list(product(choices("objective"), choices("data"))))

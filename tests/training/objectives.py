@@ -1,10 +1,10 @@
 """Every objective at toy size, and batches for it: for tests that hold for all of them."""
 
 import torch
-from hydra.utils import instantiate
 from torch import nn
 from toys import composed, objectives
 
+from cse.run.build import make_objective
 from cse.types import Batch, Encoded, Tokens
 
 DIM, VOCABULARY = 8, 30
@@ -40,7 +40,7 @@ def make(name: str, dim: int = DIM) -> nn.Module:
     """The objective as conf/ builds it, in float64, with the same new weights every time."""
     config = composed("data=text", "trainer.batch_size=16", *OBJECTIVES[name])
     torch.manual_seed(5)
-    return instantiate(config.objective, dim=dim).double()
+    return make_objective(config.objective, dim).double()
 
 
 def batch_for(objective: nn.Module, rows: int, seed: int = 0) -> Batch:

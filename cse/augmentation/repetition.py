@@ -1,0 +1,65 @@
+"""ESimCSE's word repetition (arXiv:2109.04380, Section 3.1): view 0 is the sentence, the others say some words twice.
+
+    dup_len ~ U{0, ..., max(2, int(rate N))},   dup_set ~ dup_len of the N places, uniformly, without replacement
+
+With dropout alone both views of a sentence are equally long, and length becomes a feature; here lengths differ.
+"""
+
+import sys
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from cse.ranges import BelowOne, Share
+from cse.types import Augmentation
+
+if TYPE_CHECKING:  # importing transformers takes seconds
+    from transformers import PreTrainedTokenizerBase
+
+
+class Repetition(Augmentation):
+    """Repeats word pieces, or words between blanks, each right after itself.
+
+    count   paper: as above | released: the authors' code, which never reaches its largest count, adds no more than 9,
+            counts special tokens among N, leaves rows alone where int(rate N) < 1, and never repeats a last word
+    A row of pieces grows to as much as the model reads, words only to trainer.max_length.
+    """
+
+    keeps_first = True
+
+    def __init__(
+        self,
+        rate: Share,
+        unit: Literal["wordpieces", "words"],
+        count: Literal["paper", "released"],
+        model_dropout: BelowOne | None,
+    ):
+        self.rate, self.unit, self.count = rate, unit, count
+        self.model_dropout = model_dropout
+        self.level = "text" if unit == "words" else "tokens"
+        self.longest = sys.maxsize
+
+    def bind(self, tokenizer: "PreTrainedTokenizerBase") -> None:
+        """A row may not become longer than the model reads."""
+        if self.level == "tokens":
+            self.longest = tokenizer.model_max_length
+
+    def views(self, text: str, num_views: int, rng: np.random.Generator) -> list[str | list[str]]:
+        """num_views copies of a text, each with other words twice."""
+        words = text.split(" ") if self.count == "released" else text.split()
+        return [" ".join(words[i] for i in self._places(len(words), rng)) for _ in range(num_views)]
+
+    def tokens(self, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        """The row's ids, with some of the real tokens twice."""
+        return ids[[0, *(1 + self._places(len(ids) - 2, rng)), len(ids) - 1]]
+
+    def _places(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """The places 0..n-1 in order, some of them twice."""
+        most, among = max(2, int(self.rate * n)), n
+        if self.count == "released" and self.unit == "words":
+            most, among = min(10, n, most) - 1, n - 1
+        elif self.count == "released":
+            most = min(10, int(self.rate * (n + 2))) - 1
+        most = max(0, min(most, among, self.longest - n - 2))
+        twice = rng.choice(among, rng.integers(most + 1), replace=False)
+        return np.sort(np.concatenate([np.arange(n), twice]))

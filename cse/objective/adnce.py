@@ -1,0 +1,64 @@
+"""ADNCE, adjusted InfoNCE (arXiv:2310.11048): negatives weigh by how similar they are, most at mu.
+
+    l_i = -log  exp(s_ii / t)  /  ( exp(s_ii / t) + sum_{j != i} w_ij exp(s_ij / t) )
+    w_ij = g(s_ij) / mean_{j != i} g(s_ij),   g(s) = exp(-(s - mu)^2 / (2 sigma^2)) / (sigma sqrt(2 pi))
+
+s is the cosine of anchor i and positive j, t the temperature; w is a constant for the gradient. B rows of the global
+batch, D width. The loss is the mean of l_i. Hard false negatives, above mu, weigh less, and so do easy ones below it.
+"""
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from cse.objective.blockwise import blockwise
+from cse.objective.two_views import TwoViews
+from cse.ranges import Positive
+
+
+def adnce(
+    anchors_BD: Tensor, positives_BD: Tensor, temperature: float, mu: float, sigma: float, *, weigh_positive: bool
+) -> Tensor:
+    """The mean of l_i, a scalar.
+
+    weigh_positive: the positive has a weight in the denominator too, and is in the mean of g (the authors' code).
+    """
+    anchors_BD, positives_BD = normalize(anchors_BD, dim=1), normalize(positives_BD, dim=1)
+
+    def losses(start: int, end: int) -> Tensor:
+        s_bB = anchors_BD[start:end] @ positives_BD.T
+        own_bB = torch.zeros_like(s_bB, dtype=torch.bool)
+        own_bB[:, start:].fill_diagonal_(True)
+        log_g_bB = -((s_bB.detach() - mu) / sigma).square() / 2
+        log_g_bB = log_g_bB if weigh_positive else log_g_bB.masked_fill(own_bB, -torch.inf)
+        count = s_bB.shape[1] - (not weigh_positive)
+        log_w_bB = log_g_bB - log_g_bB.logsumexp(1, keepdim=True) + math.log(count)
+        log_w_bB = log_w_bB if weigh_positive else log_w_bB.masked_fill(own_bB, 0)
+        return (s_bB / temperature + log_w_bB).logsumexp(1) - s_bB[own_bB] / temperature
+
+    return blockwise(losses, len(anchors_BD), len(positives_BD)).mean()
+
+
+class ADNCE(TwoViews):
+    """ADNCE of two views."""
+
+    def __init__(
+        self,
+        dim: int,
+        head: Callable[[int], nn.Module],
+        temperature: Positive,
+        mu: float,
+        sigma: Positive,
+        weigh_positive: bool,
+    ):
+        super().__init__(dim, head, temperature)
+        self.mu, self.sigma, self.weigh_positive = mu, sigma, weigh_positive
+
+    def contrast(self, anchors_BD: Tensor, positives_BD: Tensor) -> Tensor:
+        """The mean of l_i."""
+        return adnce(
+            anchors_BD, positives_BD, self.temperature, self.mu, self.sigma, weigh_positive=self.weigh_positive
+        )

@@ -1,0 +1,54 @@
+"""ArcCon, the angular-margin contrast of ArcCSE (arXiv:2203.06875, Section 3.2); without its loss of triplets.
+
+    l_i = -log  exp(cos(theta_ii + m) / t)  /  ( exp(cos(theta_ii + m) / t) + sum_{j != i} exp(cos(theta_ij) / t) )
+
+theta_ij is the angle between the embeddings of anchor i and positive j, m the margin, t the temperature. B rows of the
+global batch, D width. The loss is the mean of l_i, from anchors to positives.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Annotated
+
+import torch
+from annotated_types import Ge, Lt
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, normalize
+
+from cse.objective.blockwise import blockwise
+from cse.objective.two_views import TwoViews
+from cse.ranges import Positive
+
+
+def arccon(anchors_BD: Tensor, positives_BD: Tensor, temperature: float, margin: float) -> Tensor:
+    """The mean of l_i, a scalar. margin: degrees."""
+    anchors_BD, positives_BD = normalize(anchors_BD, dim=1), normalize(positives_BD, dim=1)
+    cos_B = (anchors_BD * positives_BD).sum(1)
+    sin_B = (1 - cos_B.square()).clamp(min=1e-7).sqrt()  # its slope at equal views is endless
+    own_B = cos_B * math.cos(math.radians(margin)) - sin_B * math.sin(math.radians(margin))  # cos(theta_ii + m)
+
+    def losses(start: int, end: int) -> Tensor:
+        logits_bB = anchors_BD[start:end] @ positives_BD.T
+        logits_bB[:, start:].diagonal().copy_(own_B[start:end])
+        places_b = torch.arange(start, end, device=logits_bB.device)
+        return cross_entropy(logits_bB / temperature, places_b, reduction="none")
+
+    return blockwise(losses, len(anchors_BD), len(positives_BD)).mean()
+
+
+class ArcCon(TwoViews):
+    """ArcCon of two views. margin: degrees."""
+
+    def __init__(
+        self,
+        dim: int,
+        head: Callable[[int], nn.Module],
+        temperature: Positive,
+        margin: Annotated[float, Ge(0), Lt(90)],
+    ):
+        super().__init__(dim, head, temperature)
+        self.margin = margin
+
+    def contrast(self, anchors_BD: Tensor, positives_BD: Tensor) -> Tensor:
+        """The mean of l_i."""
+        return arccon(anchors_BD, positives_BD, self.temperature, self.margin)

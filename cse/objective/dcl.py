@@ -1,0 +1,48 @@
+"""DCL, decoupled contrastive learning (arXiv:2110.06848): the positive pair is not among its own negatives.
+
+    l_i^(k) = -w_i <z_i^(1), z_i^(2)> / t  +  log sum_{l in {1, 2}, j != i} exp(<z_i^(k), z_j^(l)> / t)
+    DCL: w_i = 1;   DCLW: w_i = 2 - exp(<z_i^(1), z_i^(2)> / sigma) / mean_j exp(<z_j^(1), z_j^(2)> / sigma)
+
+z^(k) is view k, on the unit sphere, t the temperature. B rows of the global batch, D width, R = 2B rows of both views.
+The loss is the mean of l over rows and views; the text writes the sum.
+"""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from cse.objective.blockwise import blockwise
+from cse.objective.two_views import TwoViews
+from cse.ranges import Positive
+
+
+def dcl(z1_BD: Tensor, z2_BD: Tensor, temperature: float, sigma: float | None = None) -> Tensor:
+    """The mean of l, a scalar. sigma: None for DCL; a number for DCLW, whose weights carry gradient."""
+    z_RD = torch.cat([normalize(z1_BD, dim=1), normalize(z2_BD, dim=1)])
+    positive_B = (z_RD[: len(z1_BD)] * z_RD[len(z1_BD) :]).sum(1)
+    rows_R = torch.arange(len(z1_BD), device=z_RD.device).repeat(2)
+
+    def log_negatives(start: int, end: int) -> Tensor:
+        logits_rR = z_RD[start:end] @ z_RD.T / temperature
+        return logits_rR.masked_fill(rows_R[start:end, None] == rows_R, -torch.inf).logsumexp(1)
+
+    weights_B = 1.0 if sigma is None else 2 - len(positive_B) * (positive_B / sigma).softmax(0)
+    return blockwise(log_negatives, len(z_RD), len(z_RD)).mean() - (weights_B * positive_B).mean() / temperature
+
+
+class DCL(TwoViews):
+    """DCL of two views, both as anchors; DCLW with a sigma."""
+
+    def __init__(self, dim: int, head: Callable[[int], nn.Module], temperature: Positive, sigma: Positive | None):
+        super().__init__(dim, head, temperature)
+        self.sigma = sigma
+
+    def contrast(self, anchors_BD: Tensor, positives_BD: Tensor) -> Tensor:
+        """The mean of l."""
+        return dcl(anchors_BD, positives_BD, self.temperature, self.sigma)
+
+    def negatives(self, anchors: int) -> int:
+        """The other rows of both views."""
+        return 2 * anchors - 2

@@ -1,0 +1,11 @@
+"""Two views of like rows, in float64, the same for every test that has numbers of other implementations for them."""
+
+import numpy as np
+import torch
+
+
+def views(seed: int = 27, rows: int = 6, dim: int = 5) -> tuple[torch.Tensor, torch.Tensor]:
+    """(x, y) with y = x + noise / 2, from numpy's generator."""
+    rng = np.random.default_rng(seed)
+    x, noise = (torch.tensor(rng.standard_normal((rows, dim))) for _ in range(2))
+    return x, x + noise / 2

@@ -1,0 +1,75 @@
+"""ADNCE: the equation as loops, the authors' numbers, its limits, and weights that carry no gradient."""
+
+import math
+
+import pytest
+import torch
+from made_up_views import views
+
+from cse.objective import blockwise
+from cse.objective.adnce import adnce
+from cse.objective.simcse import info_nce
+
+MORE_TOYS = {"adnce released": ["objective=adnce", "objective.weigh_positive=true"]}
+
+
+def slow_adnce(x, y, t, mu, sigma, weigh_positive):
+    def cosine(a, b):
+        return sum(p * q for p, q in zip(a, b, strict=True)) / math.hypot(*a) / math.hypot(*b)
+
+    def gauss(s):
+        return math.exp(-((s - mu) ** 2) / (2 * sigma**2)) / (sigma * math.sqrt(2 * math.pi))
+
+    x, y, total = x.tolist(), y.tolist(), 0.0
+    for i in range(len(x)):
+        s = [cosine(x[i], other) for other in y]
+        weighed = [j for j in range(len(y)) if weigh_positive or j != i]
+        mean = sum(gauss(s[j]) for j in weighed) / len(weighed)
+        weights = [gauss(s[j]) / mean if j in weighed else 1 for j in range(len(y))]
+        total -= math.log(math.exp(s[i] / t) / sum(w * math.exp(v / t) for w, v in zip(weights, s, strict=True)))
+    return total / len(x)
+
+
+@pytest.mark.parametrize("weigh_positive", [False, True])
+@pytest.mark.parametrize(("mu", "sigma"), [(0.4, 1.0), (0.2, 0.3), (2.0, 0.5)])
+def test_the_equation_against_loops_and_its_blocks(mu, sigma, weigh_positive, monkeypatch):
+    x, y = views(1)
+    expected = slow_adnce(x, y, 0.07, mu, sigma, weigh_positive)
+    assert adnce(x, 3 * y, 0.07, mu, sigma, weigh_positive=weigh_positive).item() == pytest.approx(expected, rel=1e-10)
+    monkeypatch.setattr(blockwise, "MAX_ELEMENTS", 12)
+    blocks = adnce(x.requires_grad_(), y, 0.07, mu, sigma, weigh_positive=weigh_positive)
+    assert blocks.item() == pytest.approx(expected, rel=1e-10)
+
+
+def test_the_authors_numbers():
+    """junkangwu/ADNCE, sentence/simcse/models.py, loss_mode "reweight", which weighs the positive too."""
+    for mu, sigma, expected in ((0.4, 1.0, 0.018401675744436085), (0.2, 0.3, -2.1520344775615525)):
+        assert adnce(*views(), 0.07, mu, sigma, weigh_positive=True).item() == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("weigh_positive", [False, True])
+def test_a_wide_bell_is_info_nce(weigh_positive):
+    x, y = views()
+    loss = adnce(x, y, 0.07, 0.4, 1e6, weigh_positive=weigh_positive)
+    torch.testing.assert_close(loss, info_nce(x, y, 0.07))
+
+
+def test_the_weights_are_constants_for_the_gradient():
+    """So the slope in a negative's cosine is its weighted share of the denominator, divided by t."""
+    x, y = views(rows=4)
+    x.requires_grad_()
+    slope = torch.autograd.grad(adnce(x, y, 0.2, 0.4, 0.3, weigh_positive=False), x)[0]
+    s = torch.nn.functional.normalize(x, dim=1) @ torch.nn.functional.normalize(y, dim=1).T
+    weights = (-((s.detach() - 0.4) ** 2) / (2 * 0.3**2)).exp().fill_diagonal_(0)
+    weights = (3 * weights / weights.sum(1, keepdim=True)).fill_diagonal_(1)
+    terms = weights * (s / 0.2).exp()
+    share = (terms / terms.sum(1, keepdim=True)).detach() - torch.eye(4)
+    torch.testing.assert_close(slope, torch.autograd.grad((share * s / 0.2).sum() / 4, x)[0])
+
+
+def test_a_narrow_bell_far_away_does_not_overflow():
+    x, y = (view.float().requires_grad_() for view in views())
+    loss = adnce(x, y, 0.01, 2.0, 0.01, weigh_positive=False)
+    loss.backward()
+    assert loss.isfinite()
+    assert x.grad.isfinite().all()

@@ -1,0 +1,68 @@
+"""DCL and DCLW: the equation as loops, numbers of other implementations, and what decoupling means."""
+
+import math
+
+import pytest
+import torch
+from made_up_views import views
+from torch.nn.functional import cross_entropy, normalize
+
+from cse.model.heads import MLPHead
+from cse.objective import blockwise
+from cse.objective.dcl import DCL, dcl
+from cse.types import Encoded
+
+MORE_TOYS = {"dclw": ["objective=dcl", "objective.sigma=0.5"]}
+
+
+def slow_dcl(x, y, t, sigma=None):
+    unit = [[[v / math.hypot(*row) for v in row] for row in view.tolist()] for view in (x, y)]
+    dot = lambda a, b: sum(p * q for p, q in zip(a, b, strict=True))  # noqa: E731
+    n = len(x)
+    positive = [dot(unit[0][i], unit[1][i]) for i in range(n)]
+    mean = sum(math.exp(p / sigma) for p in positive) / n if sigma else 1
+    total = 0.0
+    for k in range(2):
+        for i in range(n):
+            weight = 2 - math.exp(positive[i] / sigma) / mean if sigma else 1
+            others = sum(math.exp(dot(unit[k][i], unit[l][j]) / t) for l in range(2) for j in range(n) if j != i)  # noqa: E741
+            total += -weight * positive[i] / t + math.log(others)
+    return total / (2 * n)
+
+
+@pytest.mark.parametrize("sigma", [None, 0.5, 0.1])
+def test_the_equation_against_loops_and_its_blocks(sigma, monkeypatch):
+    x, y = views(1)
+    expected = slow_dcl(x, y, 0.05, sigma)
+    assert dcl(x, 3 * y, 0.05, sigma).item() == pytest.approx(expected, rel=1e-12)
+    monkeypatch.setattr(blockwise, "MAX_ELEMENTS", 30)
+    assert dcl(x.requires_grad_(), y, 0.05, sigma).item() == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_numbers_of_other_implementations():
+    """raminnakhli/Decoupled-Contrastive-Learning's DCL, half the sum of both directions; the same with the weights of
+    lightly's DCLW, whose mean is 1."""
+    assert dcl(*views(), 0.1).item() == pytest.approx(-3.8141634220859437, rel=1e-9)
+    assert dcl(*views(), 0.1, 0.5).item() == pytest.approx(-3.777720122924452, rel=1e-9)
+
+
+def test_it_is_nt_xent_without_the_positive_in_the_denominator():
+    """So l = l_NT-Xent + log(1 - p), with p the positive's share, which is what made easy pairs' gradients fade."""
+    rows = normalize(torch.cat(views()), dim=1)
+    logits = (rows @ rows.T / 0.1).fill_diagonal_(-torch.inf)
+    nt_xent = cross_entropy(logits, torch.arange(12).roll(6), reduction="none")
+    torch.testing.assert_close(dcl(*views(), 0.1), (nt_xent + (1 - (-nt_xent).exp()).log()).mean())
+
+
+def test_positives_that_are_all_alike_weigh_1():
+    x = torch.eye(4, dtype=torch.float64)
+    y = x + 0.3 * x.roll(1, 1)
+    torch.testing.assert_close(dcl(x, y, 0.1, sigma=0.5), dcl(x, y, 0.1))
+
+
+def test_the_head_is_there_in_training_alone():
+    module = DCL(5, MLPHead, 0.1, None).double()
+    x, y = views()
+    torch.testing.assert_close(module([Encoded(x), Encoded(y)]).total, dcl(module.head(x), module.head(y), 0.1))
+    assert module.test_head() is None
+    assert module.negatives(64) == 126
