@@ -68,3 +68,9 @@ def test_an_average_is_marked_by_its_own_tasks():
     metrics = {f"test/x/{score}": 1.0 for score in ("average", "MR/accuracy", "SST5/accuracy")}
     found = scores.rows_of(metrics, {"x": {"rows": rows, "problems": problems, **ABOUT}}, "an encoder", {})
     assert [row["data"] for row in found] == ["whole", "whole", "partial"]
+
+
+def test_a_score_of_leading_channels_rests_on_the_data_of_the_whole():
+    source = {"rows": {"dev": 12}, "problems": [{"task": "STS12", "split": "dev", "problem": "holds 12 rows"}]}
+    names = ["width96/spearman", "spearman", "width96/STS12/spearman", "width96/STS13/spearman"]
+    assert [scores.is_altered(source, "dev", name) for name in names] == [True, True, True, False]

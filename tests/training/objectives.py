@@ -33,12 +33,14 @@ class ToyEncoder(nn.Module):
         return Encoded(pooled_BD, hidden_BTD, (nll_BT * masked_BT).sum(1), masked_BT.sum(1))
 
 
-OBJECTIVES = objectives(DIM)
+BY_WIDTH = {"simcse by width": ["objective=simcse"], "simcse_sup by width": ["objective=simcse_sup"]}
+OBJECTIVES = objectives(DIM) | BY_WIDTH
 
 
 def make(name: str, dim: int = DIM) -> nn.Module:
     """The objective as conf/ builds it, in float64, with the same new weights every time."""
-    config = composed("data=text", "trainer.batch_size=16", *OBJECTIVES[name])
+    widths = [f"objective.widths=[{dim},{dim // 2}]"] if name in BY_WIDTH else []
+    config = composed("data=text", "trainer.batch_size=16", *OBJECTIVES[name], *widths)
     torch.manual_seed(5)
     return make_objective(config.objective, dim).double()
 
