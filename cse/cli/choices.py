@@ -120,7 +120,7 @@ def text(node: DictConfig) -> str:
     """Where training text is: in the hub's cache, read before, in a package."""
     if node.name == "text":
         return "any text of yours: data.path=FILE"
-    if node.name == "demo":
+    if node.name in ("demo", "demo_documents"):
         if find_spec("gensim") is None:
             raise MissingResource("it travels in gensim's wheel: pip install -e '.[demo]'")
         return "in gensim's wheel"

@@ -122,7 +122,7 @@ def fit_text(cfg: DictConfig) -> None:
         )
     cfg.scale.replaced["data.name"] = cfg.data.name
     if file is None:
-        demo = OmegaConf.load(Path(CONF_DIR) / "data" / "demo.yaml")
+        demo = OmegaConf.load(Path(CONF_DIR) / "data" / ("demo_documents.yaml" if spans else "demo.yaml"))
         cfg.data = OmegaConf.merge(demo, {key: cfg.data.get(key) for key in KEPT})
     else:
         cfg.data = own_text(cfg, "text", file)

@@ -13,8 +13,28 @@ NOT_PROSE = re.compile(r"^\s*([*#:;|!{}=]|\||File:|Image:|Category:|thumb\|)|[|{
 MIN_WORDS, MAX_WORDS = 5, 60
 
 
+DOCUMENT = 256  # words, at least: room for four anchors of scale=laptop's spans
+
+
 def wikipedia_sentences() -> Iterator[tuple[str]]:
     """Sentences of 5 to 60 words, in the articles' order, each once. Raises MissingResource without gensim."""
+    for article in articles():
+        yield from ((sentence,) for sentence in article)
+
+
+def wikipedia_documents() -> Iterator[tuple[str]]:
+    """The same sentences, one after the other, in passages of 256 words or more of one article; see above."""
+    for article in articles():
+        passage: list[str] = []
+        for sentence in article:
+            passage += sentence.split()
+            if len(passage) >= DOCUMENT:
+                yield (" ".join(passage),)
+                passage = []
+
+
+def articles() -> Iterator[list[str]]:
+    """The sentences of each article that no article before it had."""
     spec = find_spec("gensim")
     if spec is None or spec.origin is None:
         raise MissingResource("data=demo reads the articles in gensim's wheel: pip install -e '.[demo]'")
@@ -26,7 +46,7 @@ def wikipedia_sentences() -> Iterator[tuple[str]]:
         for _, markup, _ in extract_pages(dump, filter_namespaces=("0",)):
             if markup.lstrip().upper().startswith("#REDIRECT"):
                 continue
-            plain = filter_wiki(markup, promote_remaining=True, simplify_links=True)
+            plain, new = filter_wiki(markup, promote_remaining=True, simplify_links=True), []
             for paragraph in plain.replace("'''", "").replace("''", "").splitlines():
                 if NOT_PROSE.search(paragraph):
                     continue
@@ -38,4 +58,5 @@ def wikipedia_sentences() -> Iterator[tuple[str]]:
                         and sentence not in seen
                     ):
                         seen.add(sentence)
-                        yield (sentence,)
+                        new.append(sentence)
+            yield new

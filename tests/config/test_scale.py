@@ -34,6 +34,7 @@ def test_encoder_text_and_judgements_travel_in_packages():
     assert config.trainer.max_steps == config.trainer.schedule_steps == 40
     assert config.trainer.lr == 3e-5  # the method's own
     assert config.scale.replaced["model.name"] == "bert-base-uncased"
+    assert fitted("objective=declutr").data.name == "demo_documents"
 
 
 @pytest.mark.parametrize(("words", "evaluators", "select"), [
@@ -80,11 +81,9 @@ def test_a_size_that_would_be_replaced_is_refused(word, key):
         cse.compose("scale=laptop", word)
 
 
-def test_pairs_and_documents_must_be_given():
+def test_pairs_must_be_given():
     with pytest.raises(MissingResource, match=r"scale.pairs=FILE with the columns sent0, sent1, hard_neg"):
         fitted("objective=simcse_sup")
-    with pytest.raises(MissingResource, match=r"scale.documents=FILE"):
-        fitted("objective=declutr")
     config = fitted("objective=simcse_sup", "scale.pairs=nli.csv", "data.limit=27560")
     assert (config.data.path, list(config.data.columns)) == ("nli.csv", ["sent0", "sent1", "hard_neg"])
     assert config.data.limit == pytest.approx(0.1, rel=1e-3)  # the same share of less text
@@ -94,7 +93,7 @@ def test_pairs_and_documents_must_be_given():
 def test_every_table_has_jobs_of_this_size(name):
     """Three seeds unless it has its own, no more than sixty jobs, in a folder apart; the first fits."""
     sweep = jobs.read(name)
-    given = ["scale=laptop", "scale.pairs=nli.csv", "scale.documents=documents.txt"]
+    given = ["scale=laptop", "scale.pairs=nli.csv"]
     assert sweep.place(given).parts[:2] == ("runs", "laptop")
     if sweep.sweeper != "basic":
         return
