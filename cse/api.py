@@ -121,7 +121,8 @@ def evaluate_into(*words: str, folder: str | Path | None = None, **settings: obj
 def load(name: str | Path, pooling: AnyPooling | None = None) -> Encoder:
     """The encoder of a run's folder, a sentence-transformers or Hugging Face folder, or a hub name, in eval mode.
 
-    pooling: None as the checkpoint records it. Raises UserError, or MissingResource where it cannot be had.
+    pooling: None as the checkpoint records it, with its head and unit length; `described` of the encoder says
+    which. Raises UserError, or MissingResource where it cannot be had.
     """
     from cse.model.load import load_encoder
     from cse.run.subject import folder_of

@@ -111,14 +111,11 @@ def fit_text(cfg: DictConfig) -> None:
     columns, spans = cfg.data.get("columns"), "anchors" in cfg.augmentation
     kind = "documents" if spans else "pairs" if columns else "sentences"
     file = cfg.scale[kind]
-    if file is None and kind != "sentences":
+    if file is None and kind == "pairs":
+        needed = ", ".join([*columns, *filter(None, [cfg.data.get("scores")])])
         raise MissingResource(
-            f"scale={cfg.scale.name} has no {kind} of its own for data={cfg.data.name}: scale.{kind}=FILE"
-            + (
-                f" with the columns {', '.join([*columns, *filter(None, [cfg.data.get('scores')])])}"
-                if columns
-                else ", one document of 128 words or more a line"
-            )
+            f"scale={cfg.scale.name} has no pairs of its own for data={cfg.data.name}: scale.pairs=FILE "
+            f"with the columns {needed}"
         )
     cfg.scale.replaced["data.name"] = cfg.data.name
     if file is None:

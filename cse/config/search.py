@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from cse.config.groups import CONF_DIR, choices, file_of, first_comment, groups, included
-from cse.config.synonyms import ALWAYS, SYNONYMS
+from cse.config.synonyms import ALWAYS, SYNONYMS, TOPICS
 from cse.errors import UserError
 
 KEY = re.compile(r"( *)(\w+):(?: +([^#\s].*?))?(?: +# ?(.*))?")
@@ -44,8 +44,9 @@ def found(config_name: str, word: str, width: int) -> str:
     Raises UserError where there are none.
     """
     known = [*offers(config_name), *settings(config_name)]
-    if several := named(known, word) or about(known, word):
-        return "\n".join(told(together(several), width))
+    several, topic = named(known, word) or about(known, word), TOPICS.get(word.lower().replace("license", "licence"))
+    if several or topic:
+        return "\n".join([*filter(None, [topic]), *told(together(several), width)])
     ends = sorted({one.key.rpartition(".")[2] for one in known} | {*groups(config_name)})
     close = difflib.get_close_matches(word.rpartition(".")[2], ends, 3, 0.6)
     hint = f"; did you mean {' or '.join(close)}?" if close else "; --help alone shows what can be chosen"
@@ -80,7 +81,7 @@ def together(several: list[Setting]) -> list[Setting]:
 
 def told(several: list[Setting], width: int) -> Iterator[str]:
     """A paragraph for each: KEY=VALUE, then, in a column, the choices that have it and its comment."""
-    column = min(44, max(len(f"{one.key}={one.value}") for one in several) + 2)
+    column = min(44, max((len(f"{one.key}={one.value}") for one in several), default=0) + 2)
     for one in several:
         names = one.choice.split()
         if len(names) > SHOWN:

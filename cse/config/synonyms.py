@@ -20,6 +20,14 @@ SYNONYMS = {
     "report_to": "tracker",
     "loss": "objective",
 }
+TOPICS = {
+    "significance": "cse-report runs=FOLDER: differences between settings, intervals, corrected p (cse-report --help)",
+    "repeat": "-m seed=1,2,3: a line once for each seed; cse-report runs=FOLDER: mean and deviation over them",
+    "rerun": "the best/README.md of a run has the line that makes it again; resume=FOLDER goes on with a run",
+    "splits": "cse-eval splits=[test]; cse-train scores dev while it trains, and every split of its best step",
+    "licence": "cse-data list: each dataset's; an encoder's stands in its model card",
+}
+"""What no setting is named after, and what answers it."""
 ALWAYS = ("hydra.run.dir",)
 """Ours that stand in no list of keys: Hydra's."""
 

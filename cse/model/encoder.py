@@ -73,6 +73,12 @@ class Encoder(nn.Module):
         return self.backbone.config.hidden_size
 
     @property
+    def described(self) -> str:
+        """How a text becomes a vector: pooling, head, unit length and the longest text, as recorded or as asked for."""
+        about = [f"{self.pooling} pooling"] + ["its dense head"] * (self.head is not None)
+        return ", ".join([*about, *["unit length"] * self.unit_length, f"at most {self.tokenizer.longest} tokens"])
+
+    @property
     def device(self) -> torch.device:
         """Where its weights are."""
         return self.backbone.device

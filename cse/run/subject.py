@@ -43,9 +43,7 @@ def load(cfg: DictConfig) -> Subject:
     backbone: torch.nn.Module = encoder.backbone
     backbone.to(DTYPES[cfg.dtype])
     encoder.to("cuda" if torch.cuda.is_available() else "cpu")
-    about = [cfg.checkpoint or cfg.model.name, f"{encoder.pooling} pooling"]
-    about += ["its dense head"] * (encoder.head is not None) + ["unit length"] * encoder.unit_length
-    described = ", ".join([*about, f"at most {encoder.tokenizer.longest} tokens"])
+    described = f"{cfg.checkpoint or cfg.model.name}, {encoder.described}"
     return Subject(partial(encoder.encode, batch_size=cfg.batch_size), described, str(encoder.device))
 
 

@@ -50,6 +50,13 @@ def test_every_way_to_ask():
     assert "whitenedcse/table4" in help_of("sweep=?")
     assert help_of("--help", "sweep=whitenedcse/table4").startswith("whitenedcse/table4: Table 4: the")
     assert help_of("--version") == f"cse {version('cse-lab')}"
+    for word, answered in (
+        ("significance", "cse-report"),
+        ("repeat", "seed=1,2"),
+        ("rerun", "again"),
+        ("license", "list"),
+    ):
+        assert answered in help_of("--help", word)
     assert help_of("objective=barlow") is None
     assert help_of("data.path=what?") is None  # a value that ends so
 
