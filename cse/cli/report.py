@@ -57,6 +57,9 @@ def main() -> None:
 def report(config: Config) -> None:
     """Read the runs, compare them, print and write."""
     folders = [Path(folder) for folder in config["runs"]]
+    if config["differ"]:
+        of_two([Path(folder) for folder in config["differ"]], Path(config["out"] or "reports/differ"))
+        return
     out = Path(config["out"] or f"reports/{config['sweep'] or folders[0].resolve().name}")
     if config["sweep"]:
         from cse.report.sweep import of_sweep
@@ -64,6 +67,26 @@ def report(config: Config) -> None:
         of_paper(of_sweep(config, folders, out), out, config)
     else:
         of_folders(folders, out, config)
+
+
+def of_two(folders: list[Path], out: Path) -> None:
+    """Show what is not the same in two runs, and leave it as Markdown and CSV."""
+    from cse.files import write_text
+    from cse.record.runs import newest_run, read_run
+    from cse.report import markup, terminal
+    from cse.report.differ import what_differs
+
+    for folder in folders:
+        if not (folder / "results.json").is_file():
+            raise UserError(f"differ: {folder} is no run's folder (no results.json in it){newest_run(folder)}")
+    if len(set(folders)) < 2:
+        raise UserError(f"differ={folders[0]},{folders[1]}: name two runs")
+    found = what_differs([read_run(folder) for folder in folders])
+    make_folder(out, "out")
+    terminal.show_table(found, terminal.console())
+    write_text(out / "differ.md", f"# {' and '.join(map(str, folders))}\n\n{markup.to_markdown(found)}\n")
+    write_text(out / "differ.csv", frame_text(found))
+    print(f"{out / 'differ.md'}  (also differ.csv)" if len(found) else "nothing that they say of themselves differs")
 
 
 def of_paper(result: "Report", out: Path, config: Config) -> None:

@@ -101,12 +101,12 @@ def scored_differently(runs: list[Run]) -> list[str]:
     an evaluator's settings, the checksums of its data."""
     values: dict[str, dict[str, None]] = {}
     for run in runs:
-        for name, value in _scoring(run).items():
+        for name, value in scoring(run).items():
             values.setdefault(name, {})[value] = None
     return [f"{name} ({' | '.join(found)})" for name, found in values.items() if len(found) > 1]
 
 
-def _scoring(run: Run) -> dict[str, str]:
+def scoring(run: Run) -> dict[str, str]:
     """Everything that a run's scores depend on beside its encoder, as text."""
     versions = run.versions
     told = {library: str(versions[library]) for library in SCORING if library in versions}

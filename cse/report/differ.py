@@ -1,0 +1,46 @@
+"""Why two runs differ: what is not the same in their settings, data, versions and machines, science first."""
+
+from collections.abc import Iterator, Sequence
+
+import pandas as pd
+
+from cse.config.keys import entry
+from cse.dotted import flattened
+from cse.record.runs import Run, plain
+from cse.report.frame import written
+from cse.report.notes import scoring
+
+ORDER = ("science", "data", "versions", "machine", "logging", "bookkeeping")
+ABSENT = "-"
+
+
+def facts(run: Run) -> Iterator[tuple[str, str, object]]:
+    """(kind, name, value) of all that a run says of itself but its scores and its times."""
+    results = run.results
+    for name in ("encoder", "architecture", "precision", "dtype"):
+        yield "science", name, results.get(name)
+    for key, value in {**run.choices, **flattened(run.config)}.items():
+        yield entry(key).role, key, run.get(key) if value is not None else None
+    for name, value in scoring(run).items():
+        if name.startswith("data of "):
+            yield "data", name, value
+    trained = results.get("training_data")
+    for name, value in flattened(trained if isinstance(trained, dict) else {}).items():
+        yield "data", f"training data: {name}", value
+    for name in ("code", "git_commit"):
+        yield "versions", name, results.get(name)
+    for name, value in run.versions.items():
+        yield "versions", name, value
+    yield "machine", "device", results.get("device")
+
+
+def what_differs(runs: Sequence[Run]) -> pd.DataFrame:
+    """A line for each fact that is not the same in two runs, as text: what is learned and scored comes first."""
+    told = [{(kind, name): value for kind, name, value in facts(run) if value is not None} for run in runs]
+    names = sorted(set().union(*told), key=lambda fact: (ORDER.index(fact[0]), fact[1]))
+    lines = [
+        (*name, *(written(of[name]) if name in of else ABSENT for of in told))
+        for name in names
+        if repr(plain(told[0].get(name))) != repr(plain(told[1].get(name)))
+    ]
+    return pd.DataFrame(lines, columns=["kind", "what", *(str(run.folder) for run in runs)])
