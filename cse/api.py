@@ -166,19 +166,19 @@ def _job(
     from cse.run import fit
 
     spelled = _spelled(command, words, settings)
-    resumed = resume.folder_to_resume(spelled)
+    resumed, rerun = resume.folder_to_resume(spelled), resume.folder_to_rerun(spelled)
     with startup.alone(), explaining(spelled, command):
         config = _composed(command, spelled)
         place = Path(folder or resumed or config.hydra.run.dir)
         check_place(place)
         cfg = without_hydra(config)
-        said = fit.fit(cfg, command, composed=config, words=spelled) if resumed is None else []
+        said = fit.fit(cfg, command, composed=config, words=spelled) if resumed is rerun is None else []
         fit.check(cfg, command, place)
         with logging_by(config, place, [PROGRAMS[command], *words, *spell_settings(settings)]):
             for line in said:
                 logging.getLogger("cse").info(line)
             is_look = command == "train" and bool(cfg.dry_run or cfg.data.preview)
-            yield cfg, RunFolder(place, records(config, cfg, spelled), is_made=not is_look)
+            yield cfg, RunFolder(place, records(config, cfg, resume.whole_line(spelled)), is_made=not is_look)
 
 
 def _spelled(command: str, words: Sequence[str], settings: dict[str, object]) -> list[str]:
@@ -201,5 +201,8 @@ def _composed(command: str, words: Sequence[str]) -> DictConfig:
         refuse_words(words, command)
         if ONE_OF_MANY not in words:
             refuse_sizes(words)
-        config = composed(command, words) if run is None else resume.resumed(run, words)
+        if rerun := resume.folder_to_rerun(words):
+            config = resume.resumed(rerun, words, "rerun")
+        else:
+            config = composed(command, words) if run is None else resume.resumed(run, words)
         return validate(config, command)

@@ -50,6 +50,7 @@ Shorter, larger, elsewhere
   hydra.run.dir=FOLDER            where the run goes (outputs/DATE/TIME by default; of -m: hydra.sweep.dir=FOLDER)
   jobs.parallel=2                 of -m and sweep=: jobs at the same time; jobs.fail_fast=true: none after a failure
   tracker.wandb.artifact=true     upload best/ and the results to W&B
+  rerun=FOLDER trainer.lr=1e-4    that run again with one change, in a new folder, on inputs held to its digests
   resume=FOLDER                   go on with that run, bit for bit, from its last checkpoint
 
 Look before you run                                             (objective=? and objective=barlow.? do the same)

@@ -31,6 +31,7 @@ class Train(TypedDict):
     """The keys of conf/train.yaml that no part takes."""
 
     seed: Seed
+    rerun: Name | None
     resume: Name | None
     note: str | None
     dry_run: bool

@@ -69,6 +69,7 @@ KEYS: dict[str, Key] = {
     # Bookkeeping
     "sweep": Key("bookkeeping", of_line=True),
     "resume": Key("bookkeeping", once=True),
+    "rerun": Key("bookkeeping", once=True),
     "dry_run": Key("bookkeeping", of_line=True, once=True),
     "jobs": Key("bookkeeping", of_line=True),
     "hydra.launcher": Key("bookkeeping", of_line=True),
@@ -79,7 +80,7 @@ KEYS: dict[str, Key] = {
 }
 
 PATHS = (
-    *("resume", "checkpoint", "paths", "hydra.run.dir", "hydra.sweep.dir", "whitening.fit", "model.name"),
+    *("resume", "rerun", "checkpoint", "paths", "hydra.run.dir", "hydra.sweep.dir", "whitening.fit", "model.name"),
     *("data.path", "data.cache_dir", "data.rows.file", "data.rows.folder", "eval.coco.folder", "eval.probing.folder"),
     *("augmentation.cache_dir", "augmentation.wordnet_dir", "aux_modality.weights", "aux_modality.data.folder"),
     *("aux_modality.data.files", "aux_modality.data.cache", "scale.sentences", "scale.pairs", "scale.documents"),

@@ -1,6 +1,7 @@
 """A run's folder: made once nothing can be refused any more, with a record of how the run was started."""
 
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +39,10 @@ class RunFolder:
         for name, text in self.files.items():
             write_text(self.path / name, text)
         begin_log_files()
+
+    def command(self) -> str:
+        """The line of its recorded words, which starts the run again without another run's folder."""
+        return shlex.join(["cse-train", *yaml.safe_load(self.files[".hydra/overrides.yaml"])])
 
     def resume_hint(self) -> str:
         """The words to a person whose run ended before it was done."""

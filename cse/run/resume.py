@@ -1,4 +1,4 @@
-"""`resume=FOLDER`: the settings of a run as data, with what is typed now laid over them.
+"""`resume=FOLDER` and `rerun=FOLDER`: the settings of a run as data, with what is typed now laid over them.
 
 A folder may be a stranger's. Nothing that it holds is composed, interpolated or taken for a word of Hydra's, and only
 parts that conf/ or a --config-dir of this line names are built.
@@ -7,7 +7,7 @@ parts that conf/ or a --config-dir of this line names are built.
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from omegaconf import DictConfig, OmegaConf
@@ -19,14 +19,22 @@ from cse.config.spelling import MEANINGS, spell_value, values_of
 from cse.dotted import Config
 from cse.errors import UserError
 from cse.record.results import checked
-from cse.record.runs import SETTINGS, newest_run
+from cse.record.runs import SETTINGS, newest_run, read_run
 from cse.run.folder import RUN
 
 HYDRAS_KEY = re.compile(r"\._[a-z]+_\.")
 """In a dotted key: `_target_` and the others by which Hydra builds a part."""
 
+Word = Literal["resume", "rerun"]
+
 LISTS = ("eval", "tracker", "experiment", "variant")
 """The groups that several choices of may be chosen."""
+
+
+def folder_to_rerun(words: Sequence[str]) -> Path | None:
+    """FOLDER of `rerun=FOLDER`; None without it."""
+    folder = values_of(words).get("rerun", "null")
+    return None if folder in ("null", "") else Path(folder)
 
 
 def folder_to_resume(words: Sequence[str]) -> Path | None:
@@ -35,32 +43,47 @@ def folder_to_resume(words: Sequence[str]) -> Path | None:
     return None if folder in (*MEANINGS["resume"], "") else Path(folder)
 
 
-def resumed(folder: Path, words: Sequence[str]) -> DictConfig:
+def resumed(folder: Path, words: Sequence[str], word: Word = "resume") -> DictConfig:
     """The config of the run in `folder` with these words laid over it, and with Hydra's node of this line.
+
+    word: "rerun" for a new run in a folder of its own.
 
     Raises UserError for a folder that holds no run, for settings that are not plain data, for a part or a place in W&B
     that neither conf/ nor this line names, and for a word that the config has no key for.
     """
-    recorded = settings_of(folder)
-    typed = [word for word in words if key_of(word) not in ("resume", "hydra.run.dir")]
-    chosen = [word for word in typed if is_group(key_of(word)) or key_of(word).startswith("hydra")]
-    laid = [word for word in typed if word not in chosen]
-    fresh = composed("train", [*choices_of(recorded, chosen), *chosen])  # what conf/ gives for the same choices
+    recorded = settings_of(folder, word)
+    typed = [one for one in words if key_of(one) not in ("resume", "rerun", "hydra.run.dir")]
+    chosen = [one for one in typed if is_group(key_of(one)) or key_of(one).startswith("hydra")]
+    laid = [one for one in typed if one not in chosen]
+    places = [one for one in words if word == "rerun" and key_of(one) in ("resume", "hydra.run.dir")]
+    fresh = composed("train", [*choices_of(recorded, chosen), *chosen, *places])  # what conf/ gives for them
     config = OmegaConf.create({**recorded, "hydra": fresh.hydra})
-    for word in chosen:
-        group = key_of(word)
+    for one in chosen:
+        group = key_of(one)
         if not group.startswith("hydra"):
+            if word == "rerun" and group == "scale":
+                raise UserError(f"{one}: rerun={folder} keeps that run's size; start a new run for another")
             if group not in recorded or group not in fresh:
-                raise UserError(f"{word}: a run goes on without it; leave it out, or start a new run")
+                raise UserError(f"{one}: a run goes on without it; leave it out, or start a new run")
             config[group] = fresh[group]
     for key in (key for key in KEYS if entry(key).once):
         OmegaConf.update(config, key, OmegaConf.select(fresh, key))
-    config.resume = "auto"
-    refer_again(config, fresh, [key_of(word) for word in laid])
+    config.resume, config.rerun = ("auto", None) if word == "resume" else (fresh.resume, str(folder))
+    refer_again(config, fresh, [key_of(one) for one in laid])
     lay_over(config, laid)
-    refuse_foreign_uploads(folder, config, fresh, laid)
-    refuse_foreign_parts(folder, config, words)
+    refuse_foreign_uploads(folder, config, fresh, laid, word=word)
+    refuse_foreign_parts(folder, config, words, word)
     return config
+
+
+def whole_line(words: Sequence[str]) -> list[str]:
+    """What makes the run again without the folder of `rerun=FOLDER`: that run's own words and, after them, these."""
+    folder = folder_to_rerun(words)
+    if folder is None:
+        return list(words)
+    typed = [word for word in words if key_of(word) != "rerun"]
+    keys = {key_of(word) for word in typed}
+    return [*(word for word in read_run(folder).overrides if key_of(word) not in keys), *typed]
 
 
 def choices_of(recorded: Config, chosen: Sequence[str]) -> list[str]:
@@ -71,7 +94,7 @@ def choices_of(recorded: Config, chosen: Sequence[str]) -> list[str]:
     for group in groups("train"):
         known = [name for name in str(names.get(group)).split(",") if name in choices(group)]
         if known and group not in map(key_of, chosen):
-            words.append(f"{group}=[{','.join(known)}]" if group in LISTS else f"{group}={known[0]}")
+            words.append(f"{group}=[{','.join(known)}]" if group in LISTS and known[1:] else f"{group}={known[0]}")
     return words
 
 
@@ -96,16 +119,16 @@ def lay_over(config: DictConfig, words: Sequence[str]) -> None:
     ConfigLoaderImpl._apply_overrides_to_config(OverridesParser.create().parse_overrides(list(words)), config)
 
 
-def settings_of(folder: Path) -> Config:
+def settings_of(folder: Path, word: Word = "resume") -> Config:
     """The resolved settings that a run left. Raises UserError where there are none that are plain data."""
     file = folder / RUN
     if (folder / ".hydra").is_dir() and not file.exists():
         raise UserError(
-            f"resume={folder}: an older version of cse started this run (no {RUN} in it): go on with that version, or "
+            f"{word}={folder}: an older version of cse started this run (no {RUN} in it): go on with that version, or "
             "train again; reports, cse-eval and cse-export take it as it is"
         )
     if not file.is_file():
-        raise UserError(f"resume={folder}: this is not a run's folder (no {RUN} in it){newest_run(folder)}")
+        raise UserError(f"{word}={folder}: this is not a run's folder (no {RUN} in it){newest_run(folder)}")
     try:
         settings = checked(SETTINGS, file).get("config")
         nodes = [settings.get(key) or {} for key in ("trainer", "data")] if isinstance(settings, dict) else []
@@ -119,7 +142,9 @@ def settings_of(folder: Path) -> Config:
     return settings
 
 
-def refuse_foreign_uploads(folder: Path, config: DictConfig, fresh: DictConfig, words: Sequence[str]) -> None:
+def refuse_foreign_uploads(
+    folder: Path, config: DictConfig, fresh: DictConfig, words: Sequence[str], *, word: Word
+) -> None:
     """Raise UserError where W&B would send the run elsewhere than conf/, the environment or a word of this line says.
 
     fresh: what conf/ and the environment give. Of two modes the one that asks no network is taken, unless one is typed.
@@ -136,12 +161,12 @@ def refuse_foreign_uploads(folder: Path, config: DictConfig, fresh: DictConfig, 
     if foreign:
         there = " ".join(f"{key}={spell_value(OmegaConf.select(config, key))}" for key in foreign)
         raise UserError(
-            f"resume={folder}: W&B would send this run where neither conf/ nor the environment says; if you trust it, "
+            f"{word}={folder}: W&B would send this run where neither conf/ nor the environment says; if you trust it, "
             f"give {there} again, else tracker=none, or tracker=wandb for your own place"
         )
 
 
-def refuse_foreign_parts(folder: Path, config: DictConfig, words: Sequence[str]) -> None:
+def refuse_foreign_parts(folder: Path, config: DictConfig, words: Sequence[str], word: Word) -> None:
     """Raise UserError for a part that neither conf/, nor a folder of own choices, has at that key, nor this line names.
 
     A part is what Hydra builds: its `_target_`, and how it is called (`_partial_`, `_args_`).
@@ -152,7 +177,7 @@ def refuse_foreign_parts(folder: Path, config: DictConfig, words: Sequence[str])
     for key, value in plain_values(OmegaConf.to_container(without_hydra(config))):
         if HYDRAS_KEY.search(f".{key}.") and (key, str(value)) not in known and value not in typed:
             raise UserError(
-                f"resume={folder}: {key}={value} is no part of cse there, and a run's folder runs no code of its own: "
+                f"{word}={folder}: {key}={value} is no part of cse there, and a run's folder runs no code of its own: "
                 f"give --config-dir FOLDER of your choices, which names it, or {key}={value} again"
             )
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
@@ -94,6 +95,7 @@ def begin(
     from cse.run.best import recover_best
     from cse.run.preview import preview
     from cse.run.recorded import recorded_use
+    from cse.run.rerun import check_same_inputs
     from cse.run.summary import announce, print_estimate, print_forecast
     from cse.training.loop import Training
 
@@ -110,6 +112,8 @@ def begin(
         preview(parts.batches, config["data"]["preview"])
         return None
     training = Training(parts, accelerator, folder.path, identity(config))
+    if cfg.rerun is not None and is_first:
+        check_same_inputs(Path(cfg.rerun), config, training)
     found = overlap(parts.batches.text, parts.evaluators) if is_first else None
     use = recorded_use(cfg.model, parts.encoder) if is_first else ""
     if found:
@@ -126,6 +130,8 @@ def begin(
         folder.make()
     record = recorded(cfg, config, training)
     record.results |= {"overlap": found, "recorded": {"use": use, "scores": {}} if use else None}
+    if cfg.rerun is not None:
+        record.results["command"] = folder.command()
     return training, record
 
 

@@ -95,11 +95,10 @@ def model_card(record: Json, scores: Mapping[str, float], name: str, license: st
     title = f"{NAMES.get(choice(config), choice(config))} from {base or config['model']['name'].rpartition('/')[2]}"
     data = DATASETS.get(config["data"]["name"])
     finite = {key: value for key, value in scores.items() if value is not None and math.isfinite(value)}
-    results = []
     altered = partial_scores(finite, record.get("data") or {})
-    for key, value in finite.items():
-        if key in altered:  # a leaderboard would show it as if it were whole
-            continue
+    whole = {key: value for key, value in finite.items() if key not in altered}  # what a leaderboard may show
+    results = []
+    for key, value in whole.items():
         split, *scored, metric = key.split("/")
         dataset = "/".join(scored)
         results.append(EvalResult(TASK, dataset, dataset, metric, round(value, 4), dataset_split=split))
@@ -114,8 +113,8 @@ def model_card(record: Json, scores: Mapping[str, float], name: str, license: st
         model_name=title,
         eval_results=results or None,
     )
-    notes = ["Scores that begin with `dev/` chose the step."] if any(key.startswith("dev/") for key in finite) else []
-    notes += ["†: on incomplete or altered data; not comparable with published scores."] if altered else []
+    notes = "Scores that begin with `dev/` chose the step.\n" if any(key.startswith("dev/") for key in finite) else ""
+    notes += "†: on incomplete or altered data; not comparable with published scores.\n" if altered else ""
     text = BODY.format(
         title=markdown_cell(title),
         seed=record["seed"],
@@ -125,10 +124,8 @@ def model_card(record: Json, scores: Mapping[str, float], name: str, license: st
         settings=yaml.safe_dump(hyper_parameters(config), sort_keys=False, allow_unicode=True).rstrip(),
         command=printable(shareable(record["command"])).replace("\n", " "),  # on one line it ends no block of code
         data=markdown_cell(data_in_words(config)),
-        rows="\n".join(
-            f"| {markdown_cell(key)} | {value:.2f}{' †' if key in altered else ''} |" for key, value in finite.items()
-        ),
-        notes="".join(f"{note}\n" for note in notes),
+        rows="\n".join(f"| {markdown_cell(key)} | {one:.2f}{' †' * (key in altered)} |" for key, one in finite.items()),
+        notes=notes,
         name=name,
         pooling=config["model"]["pooling"] or "as the checkpoint records it",
         citation="\n".join(bibtex(entry) for entry in cited(config)),

@@ -41,6 +41,7 @@ class Line(BaseModel):
     fail_fast: bool = Field(False, alias="jobs.fail_fast")
     dry_run: bool = False
     resume: Literal["auto", "null", ""] = "null"  # FOLDER is one run's: many go on when the same line is given again
+    rerun: Literal["null", ""] = "null"  # likewise
     launcher: Literal["basic", "submitit_slurm", "submitit_local"] = Field("basic", alias="hydra/launcher")
     sweeper: Literal["basic", "smac"] = Field(alias="hydra/sweeper")
     n_trials: PositiveInt = Field(alias="hydra.sweeper.n_trials")

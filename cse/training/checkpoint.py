@@ -114,6 +114,14 @@ def explaining(folder: Path) -> Iterator[None]:
         ) from error
 
 
+def read_about(folder: Path) -> Json:
+    """What last/ says beside its tensors; {} where there is no last/. Raises UserError for a damaged file."""
+    if not (folder / FILE).is_file():
+        return {}
+    with explaining(folder), safe_open(folder / FILE, "pt") as file:
+        return dict(json.loads(file.metadata()["about"]))
+
+
 def check_about(about: Json, folder: Path) -> None:
     """Raise UserError where `last/` lacks something that a run needs to resume."""
     with explaining(folder):

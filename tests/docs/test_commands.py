@@ -110,7 +110,7 @@ def test_every_line_of_one_run_composes(monkeypatch):
     composed = 0
     for command, place in SHOWN.items():
         _, program, words = understood(command)
-        many = line.is_many(words) or any(word.startswith("resume=") for word in words)
+        many = line.is_many(words) or any(word.startswith(("resume=", "rerun=")) for word in words)
         looks = any(word.startswith("-") or word.endswith("?") for word in words)
         if program not in COMPOSED or many or looks:
             continue

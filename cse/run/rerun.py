@@ -1,0 +1,53 @@
+"""`rerun=FOLDER`: whether a new run learns from what the run in that folder learned from, but for what was changed."""
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cse.config.keys import is_science
+from cse.dotted import Config, flattened
+from cse.errors import UserError
+from cse.run.resume import settings_of
+
+if TYPE_CHECKING:  # torch is imported when there is work
+    from cse.training.loop import Training
+
+log = logging.getLogger("cse")
+
+READ_BY = ("data", "augmentation", "aux_modality", "model")
+"""The groups whose settings say what a run learns from: where one was changed, so may be what is read."""
+
+
+def check_same_inputs(folder: Path, config: Config, training: "Training") -> None:
+    """Raise UserError, naming the first, where the bytes of some input are not what the run in `folder` had.
+
+    Another file than that run's is what the line asked for; the same one with other content is not.
+    """
+    from cse.training.checkpoint import read_about
+
+    about = read_about(folder)
+    if "inputs" not in about:
+        log.warning("rerun      %s does not say what it learned from (no last/): its inputs are not compared", folder)
+        return
+    changed = groups_changed(settings_of(folder, "rerun"), config)
+    differ = [name for name, digest in about["inputs"].items() if training.inputs.get(name, digest) != digest]
+    if not changed & set(READ_BY):
+        differ += sorted(about["inputs"].keys() ^ training.inputs.keys())
+    if "model" in changed:  # which has its own vocabulary and weights
+        differ = [name for name in differ if "model.name" not in name]
+    for name, files in about.get("dev_data", {}).items():
+        now = training.dev_data.get(name, {})
+        differ += [f"{file} of eval={name}" for file, known in files.items() if now.get(file, known) != known]
+    if differ:
+        more = f" and {len(differ) - 1} more" if len(differ) > 1 else ""
+        raise UserError(
+            f"rerun={folder}: {differ[0]}{more} changed since that run: put back what was there, or start a new run"
+        )
+    log.info("rerun      %s: the same %d inputs, by their digests", folder, len(about["inputs"]))
+
+
+def groups_changed(before: Mapping[str, object], now: Mapping[str, object]) -> set[str]:
+    """The groups in which a setting is science and not the same."""
+    a, b = flattened(before), flattened(now)
+    return {key.partition(".")[0] for key in a.keys() | b.keys() if is_science(key) and a.get(key) != b.get(key)}
