@@ -58,6 +58,7 @@ PUBLISHED = {
     "noncontrastive/figure3": 14 + 2,
     "noncontrastive/figure4": 1 + 3,
     "study/methods": 9 * 8 + 1,
+    "beyond/rankcse": 3,
 }
 NAMES = sorted(PUBLISHED)
 
