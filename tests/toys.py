@@ -65,7 +65,7 @@ def run_of(objective: str, augmentation: str | None, dim: int, documents: Path, 
     overrides = [f"objective={objective}", *toy_of("objective", objective, dim)]
     own = composed(*overrides)
     chosen = augmentation or own.hydra.runtime.choices.augmentation
-    columns = own.data.get("columns") or []
+    columns = COLUMNS[: len(own.data.get("columns") or [])]
     if chosen == "none" and not columns:
         columns = COLUMNS[: make_objective(own.objective, dim).num_views]
     overrides += [f"augmentation={chosen}", *toy_of("augmentation", chosen, dim), "data=text", "trainer.max_length=32"]

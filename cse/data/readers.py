@@ -84,7 +84,8 @@ def read_rows(file: Path, columns: Columns | None, encoding: str, digest: str | 
         )
     for name in names_of(columns):
         if header.count(name) != 1:
-            key = f"data.columns={names_of(columns)}" if name in columns else f"data.scores={name}"
+            texts = [column for column in columns if isinstance(column, str)]
+            key = f"data.columns={texts}" if name in texts else f"data.scores={name}"
             raise UserError(f"{key}: {file} has {header.count(name)} columns {name}; it has {there}")
     return _cells(file, columns, encoding, digest)
 
