@@ -48,6 +48,8 @@ def refusal(arguments: list[str]) -> str | None:
     objective, augmentation = make_objective(parts.objective, 32), instantiate(parts.augmentation)
     if augmentation.positives > 1 and objective.num_views > 1 and not objective.averages_positives:
         return ONE_POSITIVE
+    if "min_length" in parts.augmentation and len(parts.data.columns or ()) == objective.num_views == 2:
+        return "words"  # spans of documents, and the pairs here are sentences
     most = augmentation.max_views
     return "views" if most is not None and objective.num_views > most else None
 
