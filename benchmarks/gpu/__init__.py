@@ -16,7 +16,8 @@ tests/benchmarks runs every part at toy size on a CPU; `--tiny` does the same by
 
 What waits for a card
 ---------------------
-No line below has run on a GPU yet: trainer.compile, the tests of tests/training/test_compilation.py and test_waiting.py
+tests/training/test_card.py runs every objective on a GPU that is not there: no tensor of the wrong device, no wait. No
+line below has run on a GPU yet: trainer.compile, the tests of tests/training/test_compilation.py and test_waiting.py
 that skip without one, fp16, every figure.
 On a machine without a network, carry wheels (6 MB in all) of what it lacks beside torch, transformers, accelerate and
 scikit-learn. `pip download --no-deps --only-binary=:all: --python-version 3.12 --platform ... -d .whl` fetched these:
