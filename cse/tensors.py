@@ -1,4 +1,4 @@
-"""Tensors: random numbers by key, copies to a device, and the arithmetic of a loss (float32 or wider)."""
+"""Tensors: random numbers by key, and the arithmetic of a loss (float32 or wider)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,13 +16,6 @@ def seeded(*key: int) -> torch.Generator:
     same."""
     words = np.random.SeedSequence(key).generate_state(2, np.uint32)
     return torch.Generator().manual_seed(int(words[0]) << 32 | int(words[1]))
-
-
-def to_device(x: Tensor, device: torch.device) -> Tensor:
-    """x on `device`. To a GPU it is copied from pinned memory, so that the host does not wait for the copy."""
-    if device.type == "cuda" and x.device.type == "cpu" and not x.is_pinned():
-        x = x.pin_memory()
-    return x.to(device, non_blocking=True)
 
 
 @contextmanager

@@ -9,11 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from cse.device import to_device
 from cse.dotted import Config as Config
 from cse.dotted import Json as Json
 from cse.provenance import ItemScores, Provenance
 from cse.provenance import Nature as Nature
-from cse.tensors import to_device
 
 if TYPE_CHECKING:  # importing transformers takes seconds
     from transformers import PreTrainedTokenizerBase
@@ -248,7 +248,8 @@ class AuxModality(nn.Module):
         raise NotImplementedError
 
     def tokens(self, batch: Any) -> tuple[Tensor, Tensor]:
-        """(x_BTD, labels_B): both views of the batch stacked (2B rows, view 1 then view 2), labels of the B items."""
+        """(x_BTD, labels_B): both views of the batch stacked (2B rows, view 1 then view 2); labels of the B items,
+        which stay on the CPU."""
         raise NotImplementedError
 
     def loss(self, pooled_BD: Tensor, labels_B: Tensor) -> Loss:

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
 from cse.aux_modality.modality import BatchSource, Labelled, Modality
+from cse.device import to_device
 from cse.errors import MissingResource, UserError
 from cse.ranges import Name
 from cse.types import Settings
@@ -84,9 +85,9 @@ class Audio(Modality):
         return (BANDS // settings["patch"]) * (FRAMES // settings["patch"]) + 1
 
     def tokens(self, batch: Clips) -> tuple[Tensor, Tensor]:
-        """(x_BTD, labels_B): 2B rows of num_tokens tokens. Both views are equal; the encoder's dropout differs."""
-        x_BTD = self.projection(self.patches(batch.fbank_BTF.to(self.device, non_blocking=True)))
-        return x_BTD.repeat(2, 1, 1), batch.labels_B.to(self.device, non_blocking=True)
+        """See AuxModality: 2B rows of num_tokens tokens. Both views are equal; the encoder's dropout differs."""
+        x_BTD = self.projection(self.patches(to_device(batch.fbank_BTF, self.device)))
+        return x_BTD.repeat(2, 1, 1), batch.labels_B
 
 
 def ssast_tensors(weights: str) -> list[Tensor]:

@@ -22,6 +22,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, normalize
 
+from cse.device import to_device
 from cse.errors import RunError
 
 Kind = Literal["supcon", "simclr", "simclr_sym", "rank_ce", "eq4", "eq4_app"]
@@ -31,23 +32,31 @@ BASE_TEMPERATURE = 0.07  # Khosla's code scales its loss by t / 0.07, and has no
 def contrast(view1_BD: Tensor, view2_BD: Tensor, labels_B: Tensor, temperature: float, kind: Kind = "supcon") -> Tensor:
     """The loss `kind` of a batch, a scalar: the mean over anchors, but for eq4 and eq4_app the sum over items.
 
-    labels_B: integers; simclr and simclr_sym do not read them. Raises RunError for a batch of one class under eq4 and
-    eq4_app, whose denominator would be empty.
+    labels_B: integers, read where they lie: on the CPU, or a GPU is waited for. simclr and simclr_sym do not read them.
+    Raises RunError for a batch of one class under eq4 and eq4_app, whose denominator would be empty.
     """
+    if kind.startswith("eq4") and (labels_B == labels_B[0]).all():
+        raise RunError(
+            f"aux_modality.loss: Eq. 4 divides by the items of other classes, and all {len(labels_B)} of this batch "
+            f"are of class {labels_B[0].item()}: use aux_modality.loss=supcon, a larger "
+            "aux_modality.data.batch_size or data with more classes"
+        )
+    ranks_B = to_device(labels_B.unique(return_inverse=True)[1], view1_BD.device)
+    own_B = torch.arange(len(ranks_B), device=ranks_B.device)
     view1_BD, view2_BD = normalize(view1_BD, dim=1), normalize(view2_BD, dim=1)
     if kind == "supcon":
-        return _supcon(view1_BD, view2_BD, labels_B, temperature)
+        return _supcon(view1_BD, view2_BD, ranks_B, temperature)
     if kind == "simclr_sym":
-        return _supcon(view1_BD, view2_BD, torch.arange(len(labels_B), device=labels_B.device), temperature)
+        return _supcon(view1_BD, view2_BD, own_B, temperature)
     across_BB = view1_BD @ view2_BD.T / temperature
     if kind == "simclr":
-        return cross_entropy(across_BB, torch.arange(len(across_BB), device=across_BB.device))
+        return cross_entropy(across_BB, own_B)
     if kind == "rank_ce":
-        return cross_entropy(across_BB, labels_B.unique(return_inverse=True)[1])
+        return cross_entropy(across_BB, ranks_B)
     if kind == "eq4":
-        return _eq4(across_BB, view1_BD @ view1_BD.T / temperature, labels_B)
+        return _eq4(across_BB, view1_BD @ view1_BD.T / temperature, ranks_B)
     if kind == "eq4_app":
-        return _eq4(across_BB, across_BB, labels_B)
+        return _eq4(across_BB, across_BB, ranks_B)
     assert_never(kind)
 
 
@@ -63,12 +72,6 @@ def _supcon(view1_BD: Tensor, view2_BD: Tensor, labels_B: Tensor, temperature: f
 
 def _eq4(across_BB: Tensor, classmates_BB: Tensor, labels_B: Tensor) -> Tensor:
     same_BB = labels_B[:, None] == labels_B
-    if same_BB.all():
-        raise RunError(
-            f"aux_modality.loss: Eq. 4 divides by the items of other classes, and all {len(labels_B)} of this batch "
-            f"are of class {labels_B[0].item()}: use aux_modality.loss=supcon, a larger "
-            "aux_modality.data.batch_size or data with more classes"
-        )
     own_BB = torch.eye(len(labels_B), dtype=torch.bool, device=labels_B.device)
     # on the diagonal an item meets its own other view; the class term there would compare it with itself
     positives_BB = torch.where(own_BB, across_BB, classmates_BB).masked_fill(~same_BB, -torch.inf)

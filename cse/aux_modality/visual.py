@@ -73,9 +73,9 @@ class Visual(Modality):
         return (settings["weights"] or VIT_BASE) if settings["init"] == "vit" else None
 
     def tokens(self, batch: Labelled) -> tuple[Tensor, Tensor]:
-        """(x_BTD, labels_B): 2B rows of num_tokens tokens, view 1 then view 2."""
+        """See AuxModality: 2B rows of num_tokens tokens, view 1 then view 2."""
         pixels_BCHW = self.data.views(batch, self.device)
-        return self.projection(self.patches(pixels_BCHW)), batch.labels_B.to(self.device, non_blocking=True)
+        return self.projection(self.patches(pixels_BCHW)), batch.labels_B
 
 
 def vit_patches(weights: str) -> "ViTEmbeddings":

@@ -73,11 +73,13 @@ def gpus() -> list[Finding]:
     """A finding for each GPU; without a GPU, one that says so."""
     import torch
 
+    from cse.device import computes_bf16, count_gpus
+
     findings = []
-    for index in range(torch.cuda.device_count()):
+    for index in range(count_gpus()):
         properties = torch.cuda.get_device_properties(index)
         with torch.cuda.device(index):
-            precision = "bf16" if torch.cuda.is_bf16_supported(including_emulation=False) else "no bf16: fp16 or fp32"
+            precision = "bf16" if computes_bf16() else "no bf16: fp16 or fp32"
         note = f"{properties.name}, {properties.total_memory / 2**30:.0f} GiB, {precision}"
         findings.append(Finding("machine", f"gpu {index}", "ok", note))
     return findings or [Finding("machine", "gpu", "none", "everything runs on the CPU, in fp32")]

@@ -22,6 +22,7 @@ from torch import Tensor
 from cse.data import hub_images
 from cse.data.stream import Stream, by_class
 from cse.data.usable import check_share
+from cse.device import to_device
 from cse.errors import MissingResource, UserError, first_line
 from cse.progress import showing, track
 from cse.ranges import Ascending, Count, Name, Natural, NonNegative, OneOf, PositiveShare, Seed, Share
@@ -155,12 +156,12 @@ class Images(Stream[ImageBatch]):
         """(N, 3, H, W) float32 on `device`: both views, their colours changed, normalised."""
         from torchvision.transforms.v2 import functional
 
-        x_NCHW = functional.to_dtype(batch.pixels_NCHW.to(device, non_blocking=True), torch.float32, scale=True)
+        x_NCHW = functional.to_dtype(to_device(batch.pixels_NCHW, device), torch.float32, scale=True)
         x_NCHW = change_colours(x_NCHW, batch.order_N4, batch.factors_N4, batch.jitter_N)
-        gray = batch.gray_N.nonzero()[:, 0].to(device, non_blocking=True)
+        gray = to_device(batch.gray_N.nonzero()[:, 0], device)
         x_NCHW[gray] = functional.rgb_to_grayscale(x_NCHW[gray], num_output_channels=3)
-        mean, std = MEAN_STD[self.normalize]
-        return functional.normalize(x_NCHW, list(mean), list(std))
+        mean_C11, std_C11 = to_device(torch.tensor(MEAN_STD[self.normalize])[..., None, None], device)
+        return x_NCHW.sub(mean_C11).div_(std_C11)  # torchvision's copies to the device, and waits
 
     def _readable(self, row: int, skipped: dict[str, str]) -> tuple[int, Tensor]:
         """(row, its image), or the next row's that can be decoded; those that cannot are added to `skipped`."""
@@ -196,8 +197,8 @@ def change_colours(x_NCHW: Tensor, order_N4: Tensor, factors_N4: Tensor, jitter_
     for turn in range(4):
         for kind, operation in enumerate((_brightness, _contrast, _saturation, _hue)):
             rows = (jitter_N & (order_N4[:, turn] == kind)).nonzero()[:, 0]
-            factors_n111 = factors_N4[rows, kind, None, None, None].to(device, non_blocking=True)
-            rows = rows.to(device, non_blocking=True)
+            factors_n111 = to_device(factors_N4[rows, kind, None, None, None], device)
+            rows = to_device(rows, device)
             x_NCHW[rows] = operation(x_NCHW[rows], factors_n111)
     return x_NCHW
 

@@ -14,6 +14,7 @@ import torch
 from torch.utils.data import Dataset
 
 from cse.data.prefetch import prefetch
+from cse.device import count_gpus
 from cse.errors import UserError
 from cse.tensors import seeded
 from cse.types import Settings
@@ -75,7 +76,7 @@ class Stream(Dataset[B], Generic[B]):
 
     def batches(self, first: int, rank: int = 0, world: int = 1) -> Iterator[B]:
         """Batches first, first + 1, ... without end; as one of `world` processes, every world-th of them."""
-        made = prefetch(self, count(first * world + rank, world), self.workers, torch.cuda.is_available())
+        made = prefetch(self, count(first * world + rank, world), self.workers, count_gpus() > 0)
         while True:
             started = time.perf_counter()
             batch = next(made)

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from cse.device import default_device
 from cse.errors import UserError
 from cse.eval.files import DataFolder
 from cse.eval.senteval.pickles import read_pickle
@@ -70,7 +71,7 @@ class Coco(Evaluator):
         self.width, self.margin, self.contrasts = width, margin, contrasts
         self.lr, self.batch_size, self.tenacity, self.max_epoch = lr, batch_size, tenacity, max_epoch
         self.fold_images, self.seed = fold_images, seed
-        self.device = device if device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
+        self.device = device if device != "auto" else default_device()
         self.data: dict[str, Images] = {}
 
     def prepare(self) -> None:

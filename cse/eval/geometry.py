@@ -73,9 +73,11 @@ def gram(x_ND: Tensor | np.ndarray, chunk: int = CHUNK) -> Tensor:
 def effective_rank(x_ND: Tensor | np.ndarray, chunk: int = CHUNK) -> float:
     """exp of the entropy of the singular values' shares, in [1, min(N, D)] (Roy & Vetterli 2007; RankMe 2210.02885).
 
-    The singular values are the square roots of the eigenvalues of X^T X; X is neither centred nor normalised.
+    The singular values are the square roots of the eigenvalues of X^T X, or, where rows are few, of X X^T, whose others
+    are 0; X is neither centred nor normalised. Raises LinAlgError for a matrix whose eigenvalues are not found.
     """
-    singular_D = torch.linalg.eigvalsh(gram(x_ND, chunk)).clamp(min=0).sqrt()
+    rows, width = x_ND.shape
+    singular_D = torch.linalg.eigvalsh(gram(x_ND if width < rows else x_ND.T, chunk)).clamp(min=0).sqrt()
     share_D = singular_D / singular_D.sum()
     return math.exp(torch.special.entr(share_D).sum())
 

@@ -23,7 +23,6 @@ from cse.tensors import full_precision
 from cse.types import Encoded, Loss, Objective
 
 Reduction = Literal["mean", "sum"]
-REDUCTIONS: dict[Reduction, Callable[[Tensor], Tensor]] = {"mean": Tensor.mean, "sum": Tensor.sum}
 
 
 def negative_log(log_p: Tensor, floor: float) -> Tensor:
@@ -54,7 +53,8 @@ def nt_xent(
         return logits_rC.log_softmax(1).gather(1, partner_R[start:end, None])
 
     log_p_R1 = blockwise(log_p, len(rows_RD), len(others_CD))
-    return REDUCTIONS[reduction](negative_log(log_p_R1, log_floor))
+    losses_R1 = negative_log(log_p_R1, log_floor)
+    return losses_R1.sum() if reduction == "sum" else losses_R1.mean()
 
 
 def nt_xent_against_memory(
@@ -79,7 +79,8 @@ def nt_xent_against_memory(
     positive_RQ = same_RQ.clone()
     positive_RQ[:, -len(rows_RD) :].fill_diagonal_(own_copy)
     log_p_RQ = logits_RQ - logits_RQ.logaddexp(negatives_R1)
-    return REDUCTIONS[reduction](negative_log(log_p_RQ[positive_RQ], log_floor))
+    total = negative_log(log_p_RQ, log_floor).masked_fill(~positive_RQ, 0.0).sum()
+    return total if reduction == "sum" else total / positive_RQ.sum()
 
 
 class Declutr(Objective):
@@ -122,6 +123,8 @@ class Declutr(Objective):
         self.labels_Q: Tensor
         self.register_buffer("memory_QD", torch.zeros(memory_size, cast(int, self.head.out_dim)))
         self.register_buffer("labels_Q", torch.full((memory_size,), -1))  # -1: not filled yet
+        self.held: int | None = 0  # of the bank's rows, the last; None until it is read: a GPU is not asked each step
+        self.register_load_state_dict_post_hook(Declutr._forget_held)
 
     def forward(self, views: list[Encoded]) -> Loss:
         """View 0 holds the anchors, view 1 the positives of one anchor after the other. The parts are unweighted."""
@@ -151,7 +154,9 @@ class Declutr(Objective):
         rows_RD = torch.cat([anchors_ND, positives_ND])
         first = 0 if self.memory_kind == "v1_labels" else self.labels_Q.max() + 1
         labels_R = (first + torch.arange(len(anchors_ND), device=rows_RD.device)).repeat(2)
-        older_QD = self.memory_QD[self.labels_Q >= 0]
+        older = int((self.labels_Q >= 0).sum()) if self.held is None else self.held
+        older_QD = self.memory_QD[self.memory_size - older :]
+        self.held = min(older + len(rows_RD), self.memory_size)
         self.memory_QD = torch.cat([self.memory_QD, rows_RD.detach()])[-self.memory_size :]
         self.labels_Q = torch.cat([self.labels_Q, labels_R])[-self.memory_size :]
         if self.memory_kind == "paper_literal":
@@ -161,14 +166,18 @@ class Declutr(Objective):
                 f"objective.memory_size={self.memory_size} cannot hold one batch's {len(rows_RD)} embeddings, as "
                 f"objective.memory_kind={self.memory_kind} needs."
             )
-        held_Q = self.labels_Q >= 0
         return nt_xent_against_memory(
             rows_RD,
             labels_R,
-            self.memory_QD[held_Q],
-            self.labels_Q[held_Q],
+            self.memory_QD[-self.held :],
+            self.labels_Q[-self.held :],
             temperature=self.temperature,
             own_copy=self.memory_own_copy,
             reduction=self.reduction,
             log_floor=self.log_floor,
         )
+
+    @staticmethod
+    def _forget_held(module: nn.Module, _: object) -> None:
+        """After a checkpoint was read into the module."""
+        cast(Declutr, module).held = None

@@ -15,6 +15,7 @@ from annotated_types import Ge
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from cse.device import to_device
 from cse.errors import UserError
 from cse.objective.blockwise import blockwise
 from cse.objective.whitening import Decomposition, ShuffledGroupWhitening, check_groups, whiten_views
@@ -63,7 +64,9 @@ def multi_positive(
 
     log_z_PB = blockwise(log_z, h_MBD.shape[1], sim_PB.numel()).T
     l_PB = log_z_PB - sim_PB
-    weights_P = l_PB.new_ones(len(l_PB)) if weights is None else l_PB.new_tensor(weights)
+    weights_P = l_PB.new_ones(len(l_PB))
+    if weights is not None:
+        weights_P = to_device(torch.tensor(weights, dtype=l_PB.dtype), l_PB.device)
     if kind == "L1":
         return weights_P @ l_PB.mean(1)
     log_weights_P1 = weights_P.log()[:, None]

@@ -15,6 +15,7 @@ from typing import Literal, assert_never
 import torch
 from torch import Tensor, nn
 
+from cse.device import to_device
 from cse.errors import RunError, UserError
 from cse.ranges import BelowOne, Count, Seed, Share
 from cse.tensors import seeded
@@ -232,13 +233,15 @@ class ShuffledGroupWhitening(nn.Module):
         """(len(keys), D), one permutation of the channels a key, on like's device; None without shuffling."""
         if not self.shuffle:
             return None
-        return torch.stack([torch.randperm(self.dim, generator=seeded(*key)) for key in keys]).to(like.device)
+        orders_KD = torch.stack([torch.randperm(self.dim, generator=seeded(*key)) for key in keys])
+        return to_device(orders_KD, like.device)
 
     def update_moments(self, x_MBD: Tensor) -> None:
         """Eq. 13, one view after the other: moments = beta * moments + (1 - beta) * the view's own."""
         views, rows, _ = x_MBD.shape
         centred_MBD = x_MBD - x_MBD.mean(1, keepdim=True)
-        weights_M = (1 - self.beta) * self.beta ** torch.arange(views - 1, -1, -1).to(x_MBD)
+        ages_M = torch.arange(views - 1, -1, -1, dtype=x_MBD.dtype, device=x_MBD.device)
+        weights_M = (1 - self.beta) * self.beta**ages_M
         weighted_MBD = weights_M[:, None, None] / rows * centred_MBD
         self.mean_D.mul_(self.beta**views).add_(weights_M @ x_MBD.mean(1))
         self.covariance_DD.mul_(self.beta**views).add_(weighted_MBD.flatten(0, 1).T @ centred_MBD.flatten(0, 1))

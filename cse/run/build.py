@@ -253,11 +253,11 @@ def build_aux(cfg: DictConfig, encoder: Encoder, objective: Objective) -> AuxMod
 
 def precision_of(name: str) -> str:
     """Accelerate's name; auto is bf16 on a GPU that has it, and no mixed precision elsewhere."""
-    import torch
+    from cse.device import computes_bf16, count_gpus
 
     if name == "auto":
-        return "bf16" if torch.cuda.is_available() and torch.cuda.is_bf16_supported() else "no"
-    if name == "fp16" and not torch.cuda.is_available():
+        return "bf16" if computes_bf16() else "no"
+    if name == "fp16" and not count_gpus():
         raise UserError("trainer.precision=fp16 needs a GPU: on a CPU use fp32 or bf16")
     return "no" if name == "fp32" else name
 

@@ -30,22 +30,24 @@ PATIENCE = 30.0  # seconds of waiting for other processes, before it is said
 def launch(cfg: DictConfig, folder: RunFolder) -> None:
     """Run on cfg.trainer.devices processes. Raises RunError with the failed process's last words."""
     from cse.data.loader import check_even_split
+    from cse.device import check_one_each, count_gpus
     from cse.record.heartbeat import check_free
     from cse.run.run import run
 
     if folder.is_made:
         check_free(folder.path)  # at once; the first process takes it
     if "RANK" in os.environ:
+        from cse.training.distributed import leave_processes
+
         run(cfg, shared(folder))
-        leave_group()  # not after a failure: the other processes may be inside a collective
+        leave_processes()  # not after a failure: the other processes may be inside a collective
         return
     check_even_split(cfg.trainer.batch_size, cfg.trainer.devices)  # here, before there are processes to say it
+    check_one_each("trainer.devices", cfg.trainer.devices)
     if cfg.trainer.devices > 1:
         spawn(cfg, folder)
         return
-    import torch
-
-    if (visible := torch.cuda.device_count()) > 1:
+    if (visible := count_gpus()) > 1:
         log.info("%d GPUs are visible and one is used; trainer.devices=%d uses them all", visible, visible)
     run(cfg, folder)
 
@@ -110,6 +112,7 @@ def worker(config: str, folder: RunFolder, log_files: Handed) -> None:
     """One spawned process. An error ends the others too: they may be waiting for this one."""
     from cse.run import startup
     from cse.run.run import run
+    from cse.training.distributed import leave_processes
 
     startup.quiet()
     level = logging.ERROR if slurm.is_follower() else logging.INFO
@@ -120,27 +123,15 @@ def worker(config: str, folder: RunFolder, log_files: Handed) -> None:
         run(OmegaConf.create(config), folder)  # type: ignore[arg-type]
     except Interrupted as error:  # which torch would take for the parent's own end; the parent says it
         sys.exit(error.code)
-    leave_group()
-
-
-def leave_group() -> None:
-    """Close this process's group, if it is in one: left to the interpreter's end, the group's threads can abort it."""
-    import torch.distributed as dist
-
-    if dist.is_initialized():
-        dist.destroy_process_group()
+    leave_processes()
 
 
 def shared(folder: RunFolder) -> RunFolder:
     """Rank 0's folder, on every rank: each process composed its own from the clock."""
-    import torch
-    from accelerate.state import PartialState
-
-    from cse.run.run import GROUP_TIMEOUT
-    from cse.training.distributed import gather_objects
+    from cse.training.distributed import gather_objects, join_processes
 
     with said_when_alone():
-        PartialState(cpu=not torch.cuda.is_available(), timeout=GROUP_TIMEOUT)
+        join_processes()
     return replace(folder, path=Path(gather_objects(str(folder.path))[0]))
 
 

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,8 +25,6 @@ if TYPE_CHECKING:  # torch is imported when there is work: --help answers at onc
     from cse.training.signals import Signals
 
 log = logging.getLogger("cse")
-
-GROUP_TIMEOUT = timedelta(days=1)  # for one process that tokenises or scores while the others wait
 
 
 def run(cfg: DictConfig, folder: RunFolder) -> None:
@@ -97,10 +94,11 @@ def begin(
     from cse.run.recorded import recorded_use
     from cse.run.rerun import check_same_inputs
     from cse.run.summary import announce, print_estimate, print_forecast
+    from cse.training.distributed import main_process_first
     from cse.training.loop import Training
 
     is_first = accelerator.is_main_process
-    with accelerator.main_process_first():  # what is to be tokenised is so once, by the first
+    with main_process_first():  # what is to be tokenised is so once, by the first
         try:
             parts = build(cfg, accelerator)
         except MissingResource:
@@ -164,7 +162,9 @@ def start_processes(cfg: DictConfig) -> "Accelerator":
     """This process's place among those of the run, its device and its precision."""
     import torch
     from accelerate import Accelerator
-    from accelerate.state import AcceleratorState, PartialState
+    from accelerate.state import AcceleratorState
+
+    from cse.training.distributed import join_processes
 
     torch.use_deterministic_algorithms(False)  # an earlier run of this process may have asked for it
     if cfg.trainer.deterministic:
@@ -172,5 +172,6 @@ def start_processes(cfg: DictConfig) -> "Accelerator":
 
         enable_full_determinism(cfg.seed)
     AcceleratorState._reset_state(reset_partial_state=True)  # runs of one process (cse.train) share no state
-    PartialState(cpu=not torch.cuda.is_available(), timeout=GROUP_TIMEOUT)
+    join_processes()
+    torch.backends.cudnn.allow_tf32 = False  # by default cuDNN rounds float32's convolutions; products are exact anyway
     return Accelerator(mixed_precision=precision_of(cfg.trainer.precision))

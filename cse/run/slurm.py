@@ -18,10 +18,10 @@ def join() -> None:
     tasks = int(os.environ.get("SLURM_STEP_NUM_TASKS", 1))
     if "RANK" in os.environ or tasks == 1:
         return
-    import torch
+    from cse.device import count_gpus
 
     # with --gpus-per-task each task sees one GPU, which is its number 0
-    visible = torch.cuda.device_count() or tasks
+    visible = count_gpus() or tasks
     os.environ["RANK"] = os.environ["SLURM_PROCID"]
     os.environ["WORLD_SIZE"] = str(tasks)
     os.environ["LOCAL_RANK"] = str(int(os.environ["SLURM_LOCALID"]) % visible)

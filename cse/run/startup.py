@@ -128,7 +128,7 @@ def random_states_kept() -> Iterator[None]:
     drawn, numpys, torchs = random.getstate(), np.random.get_state(), torch.get_rng_state()
     cards = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
     flags = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
-    fast, dtype = (switches.deterministic, switches.benchmark), torch.get_default_dtype()
+    fast, dtype = (switches.deterministic, switches.benchmark, switches.allow_tf32), torch.get_default_dtype()
     try:
         yield
     finally:
@@ -138,5 +138,5 @@ def random_states_kept() -> Iterator[None]:
         if cards:
             torch.cuda.set_rng_state_all(cards)
         torch.use_deterministic_algorithms(flags[0], warn_only=flags[1])
-        switches.deterministic, switches.benchmark = fast
+        switches.deterministic, switches.benchmark, switches.allow_tf32 = fast
         torch.set_default_dtype(dtype)

@@ -34,6 +34,7 @@ def load(cfg: DictConfig) -> Subject:
         raise UserError("lowercase=true is for word vectors; an encoder's tokenizer knows its own case")
     import torch
 
+    from cse.device import default_device
     from cse.model.load import DTYPES
 
     encoder = load_model(cfg)
@@ -42,7 +43,7 @@ def load(cfg: DictConfig) -> Subject:
         encoder.tokenizer.longest = cfg.max_length
     backbone: torch.nn.Module = encoder.backbone
     backbone.to(DTYPES[cfg.dtype])
-    encoder.to("cuda" if torch.cuda.is_available() else "cpu")
+    encoder.to(default_device())
     described = f"{cfg.checkpoint or cfg.model.name}, {encoder.described}"
     return Subject(partial(encoder.encode, batch_size=cfg.batch_size), described, str(encoder.device))
 

@@ -13,6 +13,7 @@ from omegaconf import DictConfig
 from cse.columns import in_columns
 from cse.config.compose import resolved
 from cse.data.overlap import Overlap, in_words
+from cse.device import is_gpu, peak_memory, total_memory
 from cse.eval.score import nature
 from cse.files import write_text
 from cse.record.scores import partial_scores, problems_of
@@ -24,7 +25,6 @@ from cse.run.record import Record
 from cse.sharing.card import model_card
 from cse.training.forecast import forecast
 from cse.training.loop import Training
-from cse.training.memory import peak, total
 from cse.training.settings import Outcome, Parts, Trainer
 from cse.types import Config, Evaluator
 
@@ -64,12 +64,12 @@ def print_forecast(training: Training) -> None:
     negatives = parts.objective.negatives(trainer.batch_size)
     device = training.accelerator.device
     processor = f"{torch.get_num_threads()} threads of {platform.processor() or platform.machine()}"
-    if device.type == "cuda":
+    if is_gpu(device):
         processor = torch.cuda.get_device_name(device)
     print_fields(
         negatives=f"{negatives:,} an anchor" if negatives else "none",
         time=f"{training.steps:,} steps of {about.step:.3g} s{scored}{last}: {duration(seconds)}{not_included}",
-        memory=f"{about.memory / 2**30:.1f} of {total(device) / 2**30:.0f} GiB at the peak",
+        memory=f"{about.memory / 2**30:.1f} of {total_memory(device) / 2**30:.0f} GiB at the peak",
         work=f"{training.steps * about.flop / 1e15:.3g} PFLOP in {training.steps:,} steps; another machine takes that "
         f"by what it sustains, this one {about.flop / about.step / 1e12:.3g} TFLOP a second",
         measured=f"{about.steps} steps on {platform.node()}, {processor}",
@@ -136,7 +136,7 @@ def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
         best_step=best_step,
         seconds=round(outcome.seconds, 1),
         tokens_per_second=round(outcome.tokens_per_second, 1),
-        peak_memory=peak(parts.encoder.device),
+        peak_memory=peak_memory(parts.encoder.device),
         data={name: evaluator.provenance() for name, evaluator in parts.evaluators.items()},
         training_data=parts.batches.text.provenance(),
     )

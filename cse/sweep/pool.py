@@ -40,8 +40,8 @@ def idle_gpus(job: Job, parallel: int) -> int:
 
 def visible_gpus() -> list[str]:
     """The GPUs of this process, as CUDA_VISIBLE_DEVICES names them."""
-    import torch
+    from cse.device import count_gpus
 
-    count = torch.cuda.device_count()
+    count = count_gpus()
     named = os.environ.get("CUDA_VISIBLE_DEVICES", "")
     return named.split(",") if count and named else [str(gpu) for gpu in range(count)]

@@ -21,9 +21,11 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from typing_extensions import TypedDict
 
+from cse import device
 from cse.errors import UserError, in_short
 from cse.files import remove_leftovers, replaced_file
 from cse.ranges import Natural, NonNegative
+from cse.training.memory import is_out_of_memory
 from cse.types import Json
 
 log = logging.getLogger(__name__)
@@ -105,9 +107,9 @@ def explaining(folder: Path) -> Iterator[None]:
     """Make one UserError of what reading a checkpoint raises where it is damaged, or another experiment's."""
     try:
         yield
-    except torch.OutOfMemoryError:
-        raise
     except (SafetensorError, OSError, RuntimeError, LookupError, TypeError, ValueError, OverflowError) as error:
+        if is_out_of_memory(error):
+            raise
         raise UserError(
             f"the checkpoint {folder / FILE} is damaged or another experiment's ({in_short(error)}): take a copy, or "
             "delete it to start anew"
@@ -196,22 +198,16 @@ def check_same_data(folder: Path, before: Json, now: Json) -> None:
 
 def random_state() -> Json:
     """This process's random states: torch on CPU and GPU, numpy's global generator, Python's."""
-    tensors = {"torch": torch.get_rng_state()}
-    if torch.cuda.is_available():
-        tensors["cuda"] = torch.cuda.get_rng_state()
+    tensors = device.random_state()
     legacy: Any = np.random.get_state()
     tensors["numpy"] = torch.from_numpy(np.asarray(legacy[1], dtype=np.int64))
     return {"tensors": tensors, "python": [random.getstate(), legacy[2], legacy[3], legacy[4]]}
 
 
 def set_random_state(tensors: dict[str, Tensor], about: Json, rank: int) -> None:
-    """The inverse of random_state() for this process. Raises UserError if the run had fewer processes."""
+    """The inverse of random_state() for this process, one of those that saved."""
     mine = _under(tensors, f"random/{rank}")
-    if not mine:
-        raise UserError(f"this run was saved by {len(about['python_random'])} processes: resume it with as many")
-    torch.set_rng_state(mine["torch"])
-    if "cuda" in mine and torch.cuda.is_available():
-        torch.cuda.set_rng_state(mine["cuda"])
+    device.set_random_state(mine)
     (version, words, gauss), position, has_gauss, cached = about["python_random"][rank]
     random.setstate((version, tuple(words), gauss))
     np.random.set_state(("MT19937", mine["numpy"].numpy().astype(np.uint32), position, has_gauss, cached))

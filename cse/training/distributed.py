@@ -9,16 +9,21 @@ Not torch's DistributedDataParallel: its hooks fire in each backward pass, and a
 serves all of them; what is given up is the overlap of that message with the backward pass.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import fields
+from datetime import timedelta
+from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
 import torch
 import torch.distributed as dist
+from accelerate.state import PartialState
 from torch import Tensor, nn
 
+from cse.device import check_one_each, default_device
 from cse.errors import RunError
 from cse.types import Encode, Encoded
 
@@ -28,7 +33,39 @@ LOST = (  # what gloo, NCCL and the store say where the other end of a connectio
     *("Connection closed by peer", "Connection reset by peer", "Broken pipe", "Connection refused"),
     *("remote process exited", "ncclRemoteError", "failed to recv, got 0 bytes"),
 )
+STEP_TIMEOUT = timedelta(minutes=30)  # for a collective of a step: no process is so far behind another
+HOST_TIMEOUT = timedelta(days=1)  # for one process that tokenises or scores while the others wait
 TEXTS_PER_SHARE = 256  # that a process encodes before it looks for a signal
+
+
+def join_processes() -> PartialState:
+    """Take this process's place among those of the run. Raises UserError where there are more than GPUs for them."""
+    check_one_each("LOCAL_WORLD_SIZE", int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+    return PartialState(cpu=default_device() == "cpu", timeout=STEP_TIMEOUT)
+
+
+def leave_processes() -> None:
+    """Close this process's groups, if it is in any: left to the interpreter's end, their threads can abort it."""
+    hosts.cache_clear()
+    if dist.is_initialized():
+        dist.destroy_process_group()
+
+
+@lru_cache(1)
+def hosts() -> dist.ProcessGroup:
+    """The run's processes as their CPUs meet, through gloo, however late one comes; made where all ask for it."""
+    return dist.new_group(backend="gloo", timeout=HOST_TIMEOUT)
+
+
+@contextmanager
+def main_process_first() -> Iterator[None]:
+    """The main process does the block alone, then the others do."""
+    is_first = world_size() == 1 or dist.get_rank() == 0
+    if not is_first:
+        gather_objects(None)
+    yield
+    if is_first:
+        gather_objects(None)
 
 
 def world_size() -> int:
@@ -116,7 +153,7 @@ def gather_objects(value: T) -> list[T]:
     if world_size() == 1:
         return [value]
     values: list = [None] * dist.get_world_size()
-    dist.all_gather_object(values, value)
+    dist.all_gather_object(values, value, hosts())
     return values
 
 
@@ -129,7 +166,7 @@ class Agreement:
 
     def __init__(self, number: Callable[[], int]):
         self.own_number = number
-        self.group = dist.new_group(backend="gloo") if world_size() > 1 else None
+        self.group = hosts() if world_size() > 1 else None
 
     def ask(self) -> None:
         """Send this process's number; alone there is nobody to tell."""
@@ -182,7 +219,7 @@ def follow_encoding(encode: Encode) -> None:
 def _broadcast(texts: list[str] | None) -> list[str] | None:
     """The main process's texts on every process; None after the last."""
     message = [texts]
-    dist.broadcast_object_list(message, src=0)
+    dist.broadcast_object_list(message, src=0, group=hosts())
     return message[0]
 
 

@@ -11,8 +11,8 @@ from statistics import fmean
 import numpy as np
 from torch.utils.flop_counter import FlopCounterMode
 
+from cse.device import peak_memory
 from cse.training.loop import Training
-from cse.training.memory import peak
 
 STEPS = 3  # that are timed, after a first one that waits for libraries and for the optimizer's moments
 ENOUGH = 30.0  # seconds of steps, after which no other is begun
@@ -52,7 +52,7 @@ def forecast(training: Training) -> Forecast:
             seconds.append(seconds_of(step))
     timed = seconds[1:] or seconds
     dev_score, last_scores = scoring_seconds(training)
-    memory, flop = peak(training.accelerator.device), counter.get_total_flops()
+    memory, flop = peak_memory(training.accelerator.device), counter.get_total_flops()
     return Forecast(fmean(timed), dev_score, last_scores, memory, flop, len(timed))
 
 

@@ -17,6 +17,7 @@ from torch import nn
 
 from cse.config.spelling import line_to_resume
 from cse.data.prefetch import WORKER_DIED, reset_worker_handler
+from cse.device import is_gpu
 from cse.errors import Interrupted, RunError, UserError, first_line
 from cse.eval.score import MemoizedEncode, score
 from cse.training import checkpoint
@@ -94,7 +95,11 @@ class Training:
         with checkpoint.explaining(self.folder):
             if self.accelerator.scaler is not None and about.get("scaler"):  # fp16
                 self.accelerator.scaler.load_state_dict(about["scaler"])
-            checkpoint.set_random_state(tensors, about, self.accelerator.process_index)
+            rank, saved = self.accelerator.process_index, len(about["python_random"])
+            if rank < saved:
+                checkpoint.set_random_state(tensors, about, rank)
+            else:  # the run was saved by fewer processes: this one draws numbers of its own from here on
+                set_seed(seed + self.step, device_specific=True)
         log.info("resuming %s at step %d of %d", self.folder, self.step, self.steps)
 
     def run(self, on_best: Callback, log: Callback, signals: Signals) -> Outcome:
@@ -183,7 +188,7 @@ class Training:
     def batches(self) -> Iterator[Batch]:
         """The batches from this step on, in the host's memory; their real tokens are counted."""
         first, last = self.step * self.trainer.accumulate, self.steps * self.trainer.accumulate
-        pin = self.accelerator.device.type == "cuda"
+        pin = is_gpu(self.accelerator.device)
         for batch in self.parts.batches.loader(first, last, self.trainer.workers, pin):
             self.tokens += int(batch.tokens.mask_BT.sum()) * world_size()
             yield batch

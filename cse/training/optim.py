@@ -33,6 +33,8 @@ def adamw(
 def set_rates(optimizer: AdamW, step: int, lr: float, eps: float, correction: str, decays: list[float]) -> None:
     """Set learning rate, eps and decay of update number `step` (from 0) so that torch's AdamW computes a variant.
 
+    With fp16, `step` leaves out the updates that were skipped, as torch's own count t does.
+
     m, v: moving averages; c1 = 1 - beta1^t, c2 = 1 - beta2^t, t = step + 1. torch's update is
     lr (m / c1) / (sqrt(v / c2) + eps). correction:
       torch  as it is.
@@ -48,6 +50,11 @@ def set_rates(optimizer: AdamW, step: int, lr: float, eps: float, correction: st
         group["lr"] = rate
         group["eps"] = eps if correction == "torch" else eps / math.sqrt(c2)
         group["weight_decay"] = decay * lr / rate if rate else 0.0  # decay follows the plain lr in every variant
+
+
+def updates_made(optimizer: AdamW) -> int:
+    """How often the optimizer has changed its parameters. With fp16 only the GPU, which is waited for, knows."""
+    return int(max((state["step"].item() for state in optimizer.state.values()), default=0))
 
 
 def learning_rate(schedule: str, base: float, step: int, total: int, warmup: int) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 import torch
 from torch import Tensor, nn
 
-from cse.tensors import to_device
+from cse.device import random_state, set_random_state, to_device
 from cse.training.distributed import gather_views
 from cse.types import Batch, Encoded, Loss, Tokens
 
@@ -71,9 +71,9 @@ def chunked_step(
     states, encoded = [], []
     with torch.no_grad():
         for piece in pieces:
-            states.append(_random_state(device))
+            states.append(random_state())
             encoded.append(encoder(piece))
-    after = _random_state(device)
+    after = random_state()
     place_B = to_device(order_B.argsort(), device)
     leaf = Encoded(**{
         name: torch.cat([getattr(e, name) for e in encoded])[place_B]
@@ -86,11 +86,11 @@ def chunked_step(
     order_B = to_device(order_B, device)
     grads = [(torch.zeros_like(x) if x.grad is None else x.grad)[order_B].split(sizes) for x in live]
     for piece, state, *mine in zip(pieces, states, *grads, strict=True):
-        _set_random_state(state, device)
+        set_random_state(state)
         again = encoder(piece)
         outputs = [x for x in (again.pooled_BD, again.mlm_nll_B) if x is not None]
         torch.autograd.backward(outputs, [grad.to(x.dtype) for grad, x in zip(mine, outputs, strict=True)])
-    _set_random_state(after, device)
+    set_random_state(after)
     return loss, views
 
 
@@ -117,13 +117,3 @@ def rows_of(tokens: Tokens, numbers_b: Tensor) -> Tokens:
     longest = int(tokens.mask_BT[numbers_b].sum(1).max())
     labels_bt = None if tokens.labels_BT is None else tokens.labels_BT[numbers_b, :longest]
     return Tokens(tokens.ids_BT[numbers_b, :longest], tokens.mask_BT[numbers_b, :longest], labels_bt)
-
-
-def _random_state(device: torch.device) -> tuple[Tensor, Tensor | None]:
-    return torch.get_rng_state(), torch.cuda.get_rng_state(device) if device.type == "cuda" else None
-
-
-def _set_random_state(state: tuple[Tensor, Tensor | None], device: torch.device) -> None:
-    torch.set_rng_state(state[0])
-    if state[1] is not None:
-        torch.cuda.set_rng_state(state[1], device)

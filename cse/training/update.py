@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, cast
 
@@ -10,7 +11,7 @@ from accelerate import Accelerator
 from accelerate.optimizer import AcceleratedOptimizer
 from torch import Tensor, nn
 
-from cse.errors import UserError
+from cse.errors import RunError, UserError, in_short
 from cse.eval.geometry import alignment, effective_rank, uniformity
 from cse.model.encoder import Encoder
 from cse.training import optim
@@ -67,8 +68,11 @@ class Update:
         views: list[Encoded] = []
         for _ in range(self.trainer.accumulate):
             batch = next(batches)
-            with self.accelerator.autocast():
+            with self.accelerator.autocast(), explain_compiler():
                 loss, views = self.text_step(self.text_encoder, self.objective, batch, self.backward)
+            if self.trainer.compile and self.trainer.accumulate > 1:  # the next gradients may be written over these
+                for parameter in self.encoder.parameters():
+                    parameter.grad = None if parameter.grad is None else parameter.grad.clone()
             for name, part in {"loss": loss.total, **loss.parts}.items():
                 metrics[name] = metrics.get(name, 0.0) + part.detach() / self.trainer.accumulate
         if self.joint and self.aux is not None:
@@ -107,6 +111,8 @@ class Update:
         average_gradients(modules, shrunk)
         self.accelerator.unscale_gradients(optimizer)
         norm = optim.clip_gradients(modules, clip)
+        if self.accelerator.scaler is not None:
+            step = optim.updates_made(optimizer.optimizer)
         optim.set_rates(
             optimizer.optimizer, step, lr, eps=trainer.eps, correction=trainer.bias_correction, decays=self.decays[name]
         )
@@ -162,12 +168,31 @@ def compiled(encoder: Encoder, backend: str = "inductor") -> nn.Module:
     return cast(nn.Module, torch.compile(encoder, backend=backend))
 
 
+@contextmanager
+def explain_compiler() -> Iterator[None]:
+    """Raise RunError where torch.compile fails in the block: it compiles at the first step, and for new shapes."""
+    try:
+        yield
+    except RuntimeError as error:
+        from torch._dynamo.exc import TorchDynamoException
+
+        if not isinstance(error, TorchDynamoException):
+            raise
+        raise RunError(
+            f"trainer.compile=true: torch.compile failed ({in_short(error)}); trainer.compile=false trains without it"
+        ) from error
+
+
 def geometry(views: list[Encoded]) -> dict[str, float]:
     """Alignment of the first two views, uniformity and effective rank of the first."""
     first_BD = views[0].pooled_BD.detach().float()
     if not first_BD.isfinite().all():
         return {"effective_rank": math.nan}
-    metrics = {"uniformity": float(uniformity(first_BD)), "effective_rank": effective_rank(first_BD)}
+    try:
+        rank = effective_rank(first_BD)
+    except torch.linalg.LinAlgError:  # a figure to look at: training goes on without it
+        rank = math.nan
+    metrics = {"uniformity": float(uniformity(first_BD)), "effective_rank": rank}
     if len(views) > 1 and len(views[1].pooled_BD) == len(first_BD):
         metrics["alignment"] = float(alignment(first_BD, views[1].pooled_BD.detach()))
     return metrics

@@ -198,3 +198,11 @@ def test_minilm_lies_as_measured(shared, minilm_encode, pooling):
     above_4 = evaluator(senteval, threshold=4.0, duplicates=True)(encode, "dev")
     found = (with_4["alignment"], above_4["alignment"], with_4["uniformity"], above_4["uniformity"])
     assert found == pytest.approx(MINILM[pooling], abs=1e-4)
+
+
+def test_few_wide_rows_have_the_rank_of_the_whole_gram():
+    x = np.random.default_rng(3).standard_normal((6, 40))
+    singular = np.linalg.svd(x, compute_uv=False)
+    share = singular / singular.sum()
+    assert effective_rank(x) == pytest.approx(math.exp(-(share * np.log(share)).sum()), rel=1e-7)
+    assert effective_rank(x.T) == pytest.approx(effective_rank(x), rel=1e-7)

@@ -1,15 +1,22 @@
 """The compiled encoder is the plain one: rows, gradients, losses, dropout's draws."""
 
+from functools import partial
+from itertools import repeat
 from types import SimpleNamespace
 
 import pytest
 import torch
+from accelerate import Accelerator
+from functorch.compile import make_boxed_func
 from objectives import batch_for, make
+from torch._dynamo.backends.common import aot_autograd
+from toys import composed
 
 from cse.errors import UserError
 from cse.model.load import load_encoder
+from cse.run.build import make as run_maker
 from cse.training.step import plain_step
-from cse.training.update import check_settings, compiled
+from cse.training.update import Update, check_settings, compiled
 
 
 @pytest.fixture(autouse=True)
@@ -45,6 +52,56 @@ def test_compiled_steps_are_the_plain_steps(name, kind, request):
     """With dropout, which this backend draws as the plain encoder does, and gradients that add up over batches."""
     encoder = load_encoder(request.getfixturevalue(kind), "mean", dropout=0.3, mlm=True, packed=False)
     check_same(encoder, name, "aot_eager")
+
+
+def static(graph, _):
+    """A compiler whose code returns the same memory at every call of a shape, as a CUDA graph does."""
+    held = {}
+
+    def run(*arguments):
+        results = graph(*arguments)
+        for place, result in enumerate(results):
+            if isinstance(result, torch.Tensor):
+                held.setdefault((place, result.shape), result.detach().clone()).copy_(result)
+        return [held[place, x.shape].detach() if isinstance(x, torch.Tensor) else x for place, x in enumerate(results)]
+
+    return make_boxed_func(run)
+
+
+@pytest.mark.parametrize("accumulate", [pytest.param(1, marks=pytest.mark.nightly), 2])
+def test_updates_outlive_the_memory_of_compiled_code(accumulate, tiny_bert, monkeypatch):
+    """Two updates of different batches, which a backend of one memory would spoil wherever it is read too late."""
+    backend = aot_autograd(fw_compiler=static, bw_compiler=static)
+    monkeypatch.setattr("cse.training.update.compiled", partial(compiled, backend=backend))
+    trained = []
+    for chosen in (False, True):
+        more = [f"trainer.compile={chosen}", f"trainer.accumulate={accumulate}", "trainer.lr=0.01"]
+        trainer = run_maker(composed("data=text", "objective=simcse", *more).trainer)
+        torch.manual_seed(0)
+        encoder, objective = load_encoder(tiny_bert, "cls", dropout=0.0, packed=False), make("simcse", 32).float()
+        modules = {"encoder": encoder, "objective": objective}
+        update = Update(SimpleNamespace(trainer=trainer, aux=None, **modules), modules, Accelerator(cpu=True), steps=9)
+        batches = (batch_for(objective, 8, seed) for seed in range(2 * accumulate))
+        for step in range(2):
+            update(step, batches, repeat(None))
+        trained.append([p.detach().clone() for p in encoder.parameters()])
+    torch.testing.assert_close(*trained, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("last", [pytest.param(1, marks=pytest.mark.nightly), 2])
+def test_a_compiler_that_fails_ends_the_run_with_one_sentence(last, small_run, cse_train, monkeypatch, capsys):
+    """At the first graph, and at those that other shapes ask for."""
+    graphs = []
+
+    def failing(graph, _):
+        graphs.append(graph)
+        if len(graphs) == last:
+            raise RuntimeError("no compiler here")
+        return graph.forward
+
+    monkeypatch.setattr("cse.training.update.compiled", lambda encoder: torch.compile(encoder, backend=failing))
+    assert cse_train([*small_run, "trainer.compile=true", "model.packed=false"]) == 1
+    assert "trainer.compile=false" in capsys.readouterr().err.splitlines()[-1]
 
 
 @pytest.mark.nightly

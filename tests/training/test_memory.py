@@ -19,12 +19,21 @@ def on_a_gpu():
     raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB.")
 
 
+def without_the_allocator():
+    raise torch.AcceleratorError("CUDA error: out of memory")
+
+
+def in_a_library():
+    raise RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`")
+
+
 def elsewhere():
     raise RuntimeError("the sizes of tensors must match")
 
 
 @pytest.mark.parametrize(("work", "kind", "named"), [
     (lambda: torch.empty(2**50), RunError, r"trainer\.chunk=8 "), (on_a_gpu, RunError, r"trainer\.max_length"),
+    (without_the_allocator, RunError, r"trainer\.chunk=8 "), (in_a_library, RunError, r"trainer\.chunk=8 "),
     (lambda: np.ones((2**30, 2**20)), RunError, r"model\.gradient_checkpointing"), (elsewhere, RuntimeError, "sizes"),
 ])  # fmt: skip
 def test_out_of_memory_names_what_saves_it_and_other_errors_stay(work, kind, named):

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from cse.training.optim import adamw, clip_gradients, learning_rate, set_rates
+from cse.training.optim import adamw, clip_gradients, learning_rate, set_rates, updates_made
 
 
 def slow_adamw(p, grads, lr, beta1, beta2, eps, decay, correction) -> float:
@@ -76,3 +76,22 @@ def test_clipping_counts_all_modules_together():
     assert a.weight.grad.item() == 3
     assert clip_gradients([a, b], 1.0).item() == pytest.approx(5)
     assert a.weight.grad.item() == pytest.approx(0.6, rel=1e-5)
+
+
+@pytest.mark.parametrize("correction", ["torch", "hf", "none"])
+def test_an_update_that_fp16_skips_counts_for_no_correction(correction):
+    """torch's count leaves it out, and so does the number that the rates are set by."""
+    module = nn.Linear(1, 1, bias=False)
+    start = module.weight.item()
+    optimizer = adamw([module], 0.1, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, no_decay=[])
+    scaler = torch.amp.GradScaler("cpu", init_scale=1.0)
+    for grad in (0.3, math.inf, -0.2, math.inf, 0.7):
+        scaler.scale(torch.zeros(()))  # it is made at its first use
+        module.weight.grad = torch.full_like(module.weight, grad)
+        scaler.unscale_(optimizer)
+        set_rates(optimizer, updates_made(optimizer), 0.1, 1e-8, correction, [0.0])
+        scaler.step(optimizer)
+        scaler.update(1.0)
+    assert updates_made(optimizer) == 3
+    expected = slow_adamw(start, [0.3, -0.2, 0.7], 0.1, 0.9, 0.999, 1e-8, 0.0, correction)
+    assert module.weight.item() == pytest.approx(expected, rel=1e-5)

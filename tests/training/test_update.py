@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from cse.errors import UserError
 from cse.training.step import split
-from cse.training.update import Update, check_names
+from cse.training.update import Update, check_names, geometry
 from cse.types import AuxModality, Encoded, Loss
 
 UPDATES, WARMUP = 6, 2
@@ -126,3 +126,13 @@ def test_a_name_that_no_parameter_has_is_refused(names, wrong):
         return
     with pytest.raises(UserError, match=rf"trainer\.no_decay=\['{wrong}'\]"):
         check_names("trainer.no_decay", names, modules)
+
+
+def test_eigenvalues_that_are_not_found_leave_the_rest(monkeypatch):
+    def fails(_):
+        raise torch.linalg.LinAlgError("the algorithm failed to converge")
+
+    monkeypatch.setattr(torch.linalg, "eigvalsh", fails)
+    told = geometry([Encoded(torch.randn(5, 3))])
+    assert math.isnan(told["effective_rank"])
+    assert math.isfinite(told["uniformity"])

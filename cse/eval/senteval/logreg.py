@@ -20,6 +20,7 @@ import torch
 from annotated_types import MinLen
 from torch import Tensor
 
+from cse.device import default_device
 from cse.progress import track
 from cse.ranges import Count, Device, Natural, NonNegative, Positive, Seed
 
@@ -81,7 +82,7 @@ class LogisticRegression:
 
     def place(self, x_NF: np.ndarray) -> Tensor:
         """The features (N, F) as float32 on the device of the fits."""
-        device = self.device if self.device != "auto" else "cuda" if torch.cuda.is_available() else "cpu"
+        device = self.device if self.device != "auto" else default_device()
         return torch.from_numpy(np.ascontiguousarray(x_NF, np.float32)).to(device)
 
     def fit(self, x_NF: Tensor, y_N: np.ndarray, splits: list[Split], l2_SL: np.ndarray) -> Fitted:

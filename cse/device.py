@@ -1,0 +1,71 @@
+"""The device of a run. Here alone torch is asked what GPUs there are, and what differs on one; a GPU is CUDA's."""
+
+import resource
+import sys
+
+import psutil
+import torch
+from torch import Tensor
+
+from cse.errors import UserError
+
+
+def count_gpus() -> int:
+    """How many GPUs this process sees."""
+    return torch.cuda.device_count()
+
+
+def default_device() -> str:
+    """cuda where there is a GPU, else cpu."""
+    return "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def is_gpu(device: torch.device) -> bool:
+    """Whether the host runs ahead of the device, and would have to wait to read from it."""
+    return device.type == "cuda"
+
+
+def check_one_each(key: str, processes: int) -> None:
+    """Raise UserError for more processes on this machine than GPUs; without a GPU they are processes of the CPU."""
+    if count_gpus() and processes > count_gpus():
+        raise UserError(
+            f"{key}={processes}: each process needs a GPU of its own, and {count_gpus()} can be seen here "
+            "(CUDA_VISIBLE_DEVICES may hide others): start at most so many"
+        )
+
+
+def computes_bf16() -> bool:
+    """Whether the current GPU computes in bfloat16 itself; a T4 and a V100 imitate it, slower than float32."""
+    return torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False)
+
+
+def to_device(x: Tensor, device: torch.device) -> Tensor:
+    """x on `device`. To a GPU it is copied from pinned memory, so that the host does not wait for the copy."""
+    if is_gpu(device) and not is_gpu(x.device) and not x.is_pinned():
+        x = x.pin_memory()
+    return x.to(device, non_blocking=True)
+
+
+def random_state() -> dict[str, Tensor]:
+    """The state of torch's generator on the CPU and, where there is one, on this process's GPU."""
+    state = {"torch": torch.get_rng_state()}
+    return state | {"cuda": torch.cuda.get_rng_state()} if torch.cuda.is_available() else state
+
+
+def set_random_state(state: dict[str, Tensor]) -> None:
+    """The inverse of random_state(); a GPU's is left out where there is none."""
+    torch.set_rng_state(state["torch"])
+    if "cuda" in state and torch.cuda.is_available():
+        torch.cuda.set_rng_state(state["cuda"])
+
+
+def peak_memory(device: torch.device) -> int:
+    """The most bytes that were held since the process started, by tensors on a GPU, by the whole process on a CPU."""
+    if is_gpu(device):
+        return torch.cuda.max_memory_allocated(device)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def total_memory(device: torch.device) -> int:
+    """Bytes that the device has."""
+    return torch.cuda.get_device_properties(device).total_memory if is_gpu(device) else psutil.virtual_memory().total

@@ -1,0 +1,58 @@
+"""What is decided by the GPUs of a machine, on machines that are made up."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from cse import device
+from cse.errors import UserError
+from cse.run.build import precision_of
+from cse.run.run import start_processes
+
+
+@pytest.fixture
+def gpus(monkeypatch):
+    """A function: so many GPUs of this compute capability."""
+
+    def see(count: int, capability: tuple[int, int] = (8, 0)) -> None:
+        about = SimpleNamespace(major=capability[0], minor=capability[1])
+        monkeypatch.setattr(torch.cuda, "is_available", lambda: count > 0)
+        monkeypatch.setattr(torch.cuda, "device_count", lambda: count)
+        monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+        monkeypatch.setattr(torch.cuda, "get_device_properties", lambda *_: about)
+        monkeypatch.setattr(torch.version, "cuda", "13.0")
+
+    return see
+
+
+@pytest.mark.parametrize(("capability", "precision"), [((7, 0), "no"), ((7, 5), "no"), ((8, 0), "bf16")])
+def test_auto_is_bf16_on_a_gpu_that_computes_in_it(capability, precision, gpus):
+    gpus(1, capability)
+    assert precision_of("auto") == precision
+    assert precision_of("fp16") == "fp16"
+
+
+def test_more_processes_than_gpus_are_refused_before_any_work(gpus, cse_train, small_run, tmp_path, capsys):
+    gpus(2)
+    assert cse_train([*small_run, "trainer.devices=4"]) == 2
+    assert "trainer.devices=4" in capsys.readouterr().err
+    assert not (tmp_path / "run").exists()
+    device.check_one_each("trainer.devices", 2)
+    with pytest.raises(UserError, match="LOCAL_WORLD_SIZE=3"):
+        device.check_one_each("LOCAL_WORLD_SIZE", 3)
+    gpus(0)
+    device.check_one_each("trainer.devices", 4)
+
+
+def test_float32_is_float32_in_convolutions_while_a_run_lasts(cse_train, small_run, monkeypatch):
+    seen = []
+
+    def started(cfg):
+        accelerator = start_processes(cfg)
+        seen.append(torch.backends.cudnn.allow_tf32)
+        return accelerator
+
+    monkeypatch.setattr("cse.run.run.start_processes", started)
+    assert cse_train([*small_run, "dry_run=true"]) == 0
+    assert seen == [False]
