@@ -1,0 +1,127 @@
+"""A GPU that is not there: tensors that say they are on `card`, and hold real numbers on the CPU.
+
+An operator that meets tensors of both raises, as a GPU's does. What a host would wait for is counted with the line that
+asks: a number read, a size that depends on data, a copy that blocks. Every other operator but a view is a kernel. The
+numbers of a run on the card are the CPU's own, but for rounding.
+"""
+
+import traceback
+from collections import Counter
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode, return_and_correct_aliasing
+from torch.utils._pytree import tree_leaves, tree_map_only
+from torch.utils.backend_registration import _DummyBackendModule, _setup_privateuseone_for_python_backend
+
+aten = torch.ops.aten
+SOURCE = str(Path(__file__).parents[1] / "cse")
+WAITS = {aten._local_scalar_dense, aten.nonzero, aten.masked_select, aten._unique2, aten.unique_dim, aten.equal,
+         aten._linalg_check_errors}  # fmt: skip
+INDEXED = {aten.index, aten.index_put, aten.index_put_, aten._index_put_impl_}
+NO_KERNEL = {aten.detach, aten.alias, aten.empty, aten.empty_like, aten.empty_strided, aten._unsafe_view,
+             aten._reshape_alias, aten.lift_fresh}  # fmt: skip
+
+
+class Module(_DummyBackendModule):
+    """What torch asks of a device's module beside what its dummy has."""
+
+    def get_amp_supported_dtype(self) -> list[torch.dtype]:
+        return [torch.bfloat16, torch.float16]
+
+
+_setup_privateuseone_for_python_backend("card", Module())
+DEVICE = torch.device("card", 0)
+
+
+class OnCard(Tensor):
+    """held: the numbers."""
+
+    held: Tensor
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+    @staticmethod
+    def __new__(cls, held: Tensor):
+        about = {"strides": held.stride(), "storage_offset": held.storage_offset(), "dtype": held.dtype}
+        return Tensor._make_wrapper_subclass(cls, held.size(), device=DEVICE, **about)
+
+    def __init__(self, held: Tensor):
+        self.held = held
+
+    def tolist(self) -> list:  # which torch refuses its subclasses
+        return self.cpu().tolist()
+
+    def __tensor_flatten__(self):  # with which Module.to keeps tied weights tied
+        return ["held"], None
+
+    @staticmethod
+    def __tensor_unflatten__(inner, *_):
+        return OnCard(inner["held"])
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        return Card.present.run(func, args, kwargs or {})
+
+
+class Card(TorchDispatchMode):
+    """A block with the card in the machine. kernels: how many of each operator; waits: by the line that asks."""
+
+    present: "Card"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.kernels: Counter[str] = Counter()
+        self.waits: Counter[str] = Counter()
+        self.pinned: list[Tensor] = []
+        Card.present = self
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        return self.run(func, args, kwargs or {})
+
+    def run(self, func, args, kwargs):
+        """The operator on the numbers; its result is on the card where its arguments are, or where it is told so."""
+        packet, wanted = func.overloadpacket, kwargs.get("device")
+        if packet is aten.is_pinned:
+            return any(args[0] is x for x in self.pinned)
+        if packet is aten._pin_memory:
+            self.pinned = [*self.pinned[-20:], args[0].clone()]
+            return self.pinned[-1]
+        tensors = [x for x in tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
+        given = any(isinstance(x, OnCard) for x in tensors)
+        to_card = given if wanted is None else torch.device(wanted).type == DEVICE.type
+        if not given and not to_card:
+            return func(*args, **kwargs)
+        if packet is aten.copy_:
+            to_card = isinstance(args[0], OnCard)
+        self.count(func, args, kwargs, tensors, to_card)
+        bare_args, bare = tree_map_only(OnCard, lambda x: x.held, (args, dict(kwargs)))
+        out = func(*bare_args, **(bare if wanted is None else bare | {"device": "cpu"}))
+        if not to_card:
+            return args[0] if packet is aten.copy_ else out
+        if packet in (aten._conj, aten._neg_view):  # what is only noted on a tensor, and cannot be on these
+            return OnCard(out.resolve_conj().resolve_neg())
+        return return_and_correct_aliasing(func, args, kwargs, tree_map_only(Tensor, OnCard, out))
+
+    def count(self, func, args, kwargs, tensors, to_card) -> None:
+        packet = func.overloadpacket
+        if packet in (aten.copy_, aten._to_copy):
+            source = args[packet is aten.copy_]
+            blocks = not (kwargs.get("non_blocking") or args[2:]) or all(source is not x for x in self.pinned)
+            if isinstance(source, OnCard) != to_card and (blocks or not to_card):
+                self.waits[f"copy {tuple(source.shape)}: {asked_by()}"] += 1
+        elif packet in INDEXED and any(
+            x.dtype == torch.bool or not isinstance(x, OnCard) for x in args[1] if x is not None
+        ):
+            self.waits[f"{packet.__name__}: {asked_by()}"] += 1
+        elif strangers := [x for x in tensors if x.dim() and not isinstance(x, OnCard)]:
+            raise RuntimeError(f"{func}: some of its tensors are on the card and {tuple(strangers[0].shape)} is not")
+        elif packet in WAITS:
+            self.waits[f"{packet.__name__}: {asked_by()}"] += 1
+        self.kernels[packet.__name__] += not (func.is_view or packet in NO_KERNEL)
+
+
+def asked_by() -> str:
+    """The innermost line of cse that is running."""
+    frames = (f for f in reversed(traceback.extract_stack()) if f.filename.startswith(SOURCE))
+    return next((f"{Path(f.filename).name}:{f.lineno} {f.line}" for f in frames), "torch")

@@ -1,0 +1,147 @@
+"""Every objective, chunked or not, with images or sound, on a GPU that is not there (tests/fake_card.py)."""
+
+import json
+import os
+from itertools import product
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+import torch
+from accelerate import Accelerator
+from fake_card import DEVICE, Card, OnCard
+from objectives import batch_for
+from safetensors.torch import load_file
+from toys import composed, objectives, run_of
+
+from cse.config.groups import choices
+from cse.run.build import make
+from cse.run.run import start_processes
+from cse.training.update import Update, geometry
+
+DIM, ROWS = 32, 8
+OBJECTIVES = objectives(DIM)
+WAYS = {"plain": [], "chunk": ["trainer.chunk=5"], "chunk_tokens": ["trainer.chunk_tokens=40"],
+        "accumulate": ["trainer.accumulate=2"]}  # fmt: skip
+MODALITIES = ("text", "images", "sounds")
+EVERY = list(product(OBJECTIVES, WAYS, MODALITIES))
+PAIRS = [(name, way, MODALITIES[(one + other) % 3])
+         for one, name in enumerate(OBJECTIVES) for other, way in enumerate(WAYS)]  # fmt: skip
+FAST = [case for number, case in enumerate(PAIRS) if number % 6 == 0]
+KERNELS = Path(__file__).with_name("kernels.json")
+WRITE = "KERNELS=write python -m pytest -q tests/training/test_card.py -k kernels"
+
+
+@pytest.fixture(autouse=True)
+def _card(monkeypatch):
+    monkeypatch.setattr("cse.device.is_gpu", lambda device: device.type == DEVICE.type)
+
+
+@pytest.fixture(scope="session")
+def modality(images, sounds, tmp_path_factory):
+    """A function from text, images or sounds to the second modality's arguments."""
+    workers, cache = "aux_modality.data.workers=0", f"paths.cache={tmp_path_factory.mktemp('cache')}"
+    return {"text": [], "images": [*images, workers, cache], "sounds": [*sounds, workers, cache]}.__getitem__
+
+
+@pytest.fixture
+def trained(tiny_bert, modality):
+    """A function: the encoder, the objective and the metrics after two updates, the second without a wait on a card."""
+
+    def train(name: str, way: str, second: str, card: Card | None = None):
+        config = composed("model=bert", f"model.name={tiny_bert}", "model.packed=false", "data=text",
+                          f"trainer.batch_size={ROWS}", *OBJECTIVES[name], *WAYS[way], *modality(second))  # fmt: skip
+        torch.manual_seed(0)
+        encoder, objective = make(config.model, dropout=0.1, mlm=True), make(config.objective, dim=DIM)
+        aux = make(config.aux_modality, dim=DIM) if second != "text" else None
+        if aux is not None:
+            aux.bind(text_head=objective.head)
+        modules = {"encoder": encoder, "objective": objective} | ({} if aux is None else {"aux": aux})
+        for module in modules.values():
+            module.to("cpu" if card is None else DEVICE)
+        parts = SimpleNamespace(trainer=make(config.trainer), encoder=encoder, objective=objective, aux=aux)
+        update = Update(parts, modules, Accelerator(cpu=True), steps=10)
+        batches = (batch_for(objective, rows, seed) for seed, rows in enumerate((8, 8, 7, 6, 8, 8)))
+        others = None if aux is None else aux.batches(0)
+        for step in range(2):
+            if card is not None:
+                card.kernels.clear()
+                card.waits.clear()
+            metrics, views = update(step, batches, others)
+        if card is not None:
+            assert not card.waits, card.waits
+            strangers = [
+                p for m in modules.values() for p in [*m.parameters(), *m.buffers()] if not isinstance(p, OnCard)
+            ]
+            assert not strangers
+        assert set(geometry(views)) <= {"uniformity", "effective_rank", "alignment"}
+        return {n: float(value) for n, value in metrics.items()}
+
+    return train
+
+
+@pytest.mark.parametrize("case", FAST, ids="-".join)
+def test_two_updates_on_the_card_are_the_cpus_and_wait_for_nothing(case, trained):
+    with Card() as card:
+        there = trained(*case, card)
+    assert there == pytest.approx(trained(*case), rel=1e-3, abs=1e-5)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("case", sorted({*EVERY} - {*FAST}), ids="-".join)
+def test_all_of_them(case, trained):
+    test_two_updates_on_the_card_are_the_cpus_and_wait_for_nothing(case, trained)
+
+
+def test_kernels_of_an_update(trained):
+    """A change of these numbers is deliberate, and written by WRITE, or a mistake. A new objective is in no table."""
+    known, writes = json.loads(KERNELS.read_text()), os.environ.get("KERNELS") == "write"
+    found = {}
+    for name in choices("objective") if writes else known:
+        with Card() as card:
+            trained(name, "plain", "text", card)
+        found[name] = card.kernels.total()
+    if writes:
+        KERNELS.write_text(json.dumps(found, indent=1) + "\n")
+    assert writes or found == known, f"the operators of an update changed; if they should: {WRITE}"
+
+
+@pytest.fixture
+def on_card(monkeypatch):
+    """A function: what start_processes gives, with the card for its device."""
+
+    def start(cfg):
+        accelerator = start_processes(cfg)
+        accelerator.state.device = DEVICE
+        return accelerator
+
+    return lambda chosen: monkeypatch.setattr("cse.run.run.start_processes", start if chosen else start_processes)
+
+
+@pytest.mark.parametrize(("name", "way", "second"), [
+    ("simcse", "plain", "text"),
+    pytest.param("declutr_memory", "chunk", "images", marks=pytest.mark.nightly),
+    pytest.param("whitenedcse_ema", "accumulate", "sounds", marks=pytest.mark.nightly),
+])  # fmt: skip
+def test_a_run_on_the_card_is_the_cpus(name, way, second, modality, small_run, documents, triplets, tmp_path, cse_train,
+                                       on_card):  # fmt: skip
+    """Logged, scored, saved, stopped, gone on with and exported; more steps make no more waits."""
+    waits = {}
+    line = [*small_run, *run_of(name.partition("_")[0], None, DIM, documents, triplets), *OBJECTIVES[name], *WAYS[way],
+            *modality(second), "model.packed=false", "trainer.epochs=4", "trainer.schedule_steps=20",
+            "trainer.log_every=100", "trainer.eval_every=100", "trainer.stop_on_collapse=false"]  # fmt: skip
+    for place, steps in (("cpu", 5), ("card", 3), ("longer", 5), ("card", 5)):
+        on_card(place != "cpu")
+        folder = tmp_path / place
+        with Card() as card:
+            more = ["resume=auto"] if folder.exists() else []
+            assert cse_train([*line, f"trainer.max_steps={steps}", f"hydra.run.dir={folder}", *more]) == 0
+        waits[place, steps] = card.waits.total()
+    assert waits["longer", 5] == waits["card", 3] > waits["cpu", 5] == 0
+    here, there, paused = (
+        load_file(tmp_path / place / "last/state.safetensors") for place in ("cpu", "longer", "card")
+    )
+    assert here.keys() == there.keys() == paused.keys()
+    for key, value in there.items():
+        assert torch.equal(value, paused[key]), key
+        torch.testing.assert_close(value, here[key], rtol=1e-3, atol=1e-4)

@@ -1,0 +1,62 @@
+"""Two processes that meet through gloo: the same collectives in the same order, one's failure ends both, resume."""
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from safetensors.torch import load_file
+from toys import run_of
+
+TORCHRUN = Path(sys.executable).parent / "torchrun"
+RECORDED = Path(__file__).with_name("recorded.py")
+
+
+def start(folder: Path, words: list[str], processes: int = 2, fails_at: int = -1) -> subprocess.CompletedProcess:
+    folder.mkdir(exist_ok=True)
+    launcher = [TORCHRUN, "--standalone", f"--nproc-per-node={processes}"]
+    return subprocess.run([*launcher, RECORDED, folder, str(fails_at), *words], capture_output=True, text=True)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("name", "way"), [
+    ("simcse", "trainer.chunk=3"), ("declutr", "trainer.chunk_tokens=64"), ("whitenedcse", "trainer.accumulate=2"),
+    ("vicreg", "trainer.drop_last=false"),
+])  # fmt: skip
+def test_both_call_the_same_collectives_in_the_same_order(name, way, small_run, documents, triplets, tmp_path):
+    """Over an uneven last batch, scores, checkpoints and the best step's export."""
+    line = [*small_run, *run_of(name, None, 32, documents, triplets), way, "trainer.batch_size=10", "trainer.epochs=2",
+            "trainer.max_steps=null", "trainer.stop_on_collapse=false"]  # fmt: skip
+    ended = start(tmp_path, line)
+    assert ended.returncode == 0, ended.stderr
+    first, second = (json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2))
+    assert first == second
+    assert len(first) > 20
+
+
+@pytest.mark.nightly
+def test_memory_that_runs_out_on_one_ends_both_with_one_sentence(small_run, tmp_path):
+    began = time.monotonic()
+    ended = start(tmp_path, small_run, fails_at=3)
+    assert time.monotonic() - began < 90  # half of it is the start
+    assert ended.returncode == 1
+    said = [text for text in ended.stderr.splitlines() if text.startswith("cse-train: ")]
+    assert len(set(said)) == 1
+    assert "out of memory" in said[0]
+
+
+@pytest.mark.nightly
+def test_a_run_goes_on_with_another_number_of_processes(small_run, tmp_path):
+    """Without dropout, which each process draws for itself, one, two and one again end where one alone does."""
+    still = [*small_run, "augmentation=shuffle", "augmentation.model_dropout=0.0", "trainer.schedule_steps=6"]
+    alone, shared = tmp_path / "alone", tmp_path / "shared"
+    assert start(alone, [*still, f"hydra.run.dir={alone}/run"], processes=1).returncode == 0
+    for steps, processes in ((2, 1), (4, 2), (6, 1)):
+        line = [*still, f"trainer.max_steps={steps}", f"hydra.run.dir={shared}/run", "resume=auto"]
+        ended = start(shared, line, processes)
+        assert ended.returncode == 0, ended.stderr
+    once, twice = (load_file(folder / "run/last/state.safetensors") for folder in (alone, shared))
+    for name in (name for name in once if name.startswith("encoder/")):
+        assert once[name].allclose(twice[name], rtol=1e-4, atol=1e-5), name
