@@ -37,14 +37,15 @@ def test_both_call_the_same_collectives_in_the_same_order(name, way, small_run, 
 
 
 @pytest.mark.nightly
-def test_memory_that_runs_out_on_one_ends_both_with_one_sentence(small_run, tmp_path):
+def test_memory_that_runs_out_on_one_ends_both(small_run, tmp_path):
+    """The one says why; the first, which waits for it in vain, that it does."""
     began = time.monotonic()
     ended = start(tmp_path, small_run, fails_at=3)
     assert time.monotonic() - began < 90  # half of it is the start
     assert ended.returncode == 1
-    said = [text for text in ended.stderr.splitlines() if text.startswith("cse-train: ")]
-    assert len(set(said)) == 1
-    assert "out of memory" in said[0]
+    said = {text for text in ended.stderr.splitlines() if text.startswith("cse-train: ")}
+    assert sum("out of memory" in text for text in said) == 1
+    assert len(said) <= 2
 
 
 @pytest.mark.nightly
