@@ -37,7 +37,7 @@ def adnce(
         count = s_bB.shape[1] - (not weigh_positive)
         log_w_bB = log_g_bB - log_g_bB.logsumexp(1, keepdim=True) + math.log(count)
         log_w_bB = log_w_bB if weigh_positive else log_w_bB.masked_fill(own_bB, 0)
-        return (s_bB / temperature + log_w_bB).logsumexp(1) - s_bB[own_bB] / temperature
+        return (s_bB / temperature + log_w_bB).logsumexp(1) - s_bB.diagonal(start) / temperature
 
     return blockwise(losses, len(anchors_BD), len(positives_BD)).mean()
 

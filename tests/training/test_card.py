@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from toys import composed, objectives, run_of
 
 from cse.config.groups import choices
-from cse.run.build import make
+from cse.run.build import make, make_objective
 from cse.run.run import start_processes
 from cse.training.update import Update, geometry
 
@@ -52,7 +52,7 @@ def trained(tiny_bert, modality):
         config = composed("model=bert", f"model.name={tiny_bert}", "model.packed=false", "data=text",
                           f"trainer.batch_size={ROWS}", *OBJECTIVES[name], *WAYS[way], *modality(second))  # fmt: skip
         torch.manual_seed(0)
-        encoder, objective = make(config.model, dropout=0.1, mlm=True), make(config.objective, dim=DIM)
+        encoder, objective = make(config.model, dropout=0.1, mlm=True), make_objective(config.objective, DIM)
         aux = make(config.aux_modality, dim=DIM) if second != "text" else None
         if aux is not None:
             aux.bind(text_head=objective.head)
