@@ -12,7 +12,7 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[demo,mteb,lora,eda,launchers,onnx,smac,docs,dev]'
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[demo,mteb,lora,eda,launchers,onnx,near,smac,docs,dev]'
 	touch $(READY)
 
 setup: $(READY) ## Make .venv with everything pinned in constraints.txt

@@ -2,7 +2,9 @@
 
 import json
 
-from cse.data.overlap import in_words, normalised, overlap
+import pytest
+
+from cse.data.overlap import NEAR, grams_of, in_words, near_duplicates, normalised, overlap
 from cse.types import Evaluator
 
 
@@ -15,6 +17,8 @@ class Fixed(Evaluator):
     def texts(self):
         return self.given
 
+
+pytest.importorskip("datasketch")
 
 LINES = ["A man is playing.", "a man is PLAYING", "Nothing like it.", "Don't go!", "ﬁne café", "..."]
 
@@ -31,6 +35,7 @@ def test_texts_are_found_word_for_word_and_but_for_case_and_punctuation(prepared
             "demo": {"texts": 2, "exact": 0, "normalised": 1},
         },
         "unread": ["mteb"],
+        "near": (4, 6),
     }
     assert all(part in in_words(found) for part in ("1 of 6", "sts 3", "demo 1", "mteb"))
 
@@ -50,3 +55,13 @@ def test_only_rows_in_use_count_and_the_count_is_kept(prepared):
 def test_unicode_that_folds_to_ascii_has_the_key_of_its_ascii():
     assert normalised("ﬁne — “Café_1”".encode()) == "finecafé1".encode()
     assert normalised("ＡＢＣ１".encode()) == normalised(b"a-b c 1") == b"abc1"
+
+
+def test_near_duplicates_are_those_that_share_their_n_grams():
+    """Held to Jaccard's index of every pair; one word of thirty is changed, or half of them."""
+    words = [f"{number * 7919 % 10007}".encode() for number in range(300)]
+    texts = [b"".join(words[start : start + 30]) for start in range(0, 300, 30)]
+    sample = [texts[0].replace(words[3], b"xy"), texts[1][: len(texts[1]) // 2] + texts[2], texts[3], b"another text"]
+    pairs = [[len(grams_of(a) & grams_of(b)) / len(grams_of(a) | grams_of(b)) for b in texts] for a in sample]
+    assert near_duplicates(sample, set(texts)) == sum(max(of) >= NEAR for of in pairs) == 2
+    assert near_duplicates([], set(texts)) == near_duplicates(sample, set()) == 0
