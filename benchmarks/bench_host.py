@@ -1,0 +1,219 @@
+"""What the host does beside the model: rows made a second, operators a step, start-up, what a checkpoint holds up.
+
+    python benchmarks/bench_host.py [--part rows|operators|startup|checkpoint] [--repeats 5] [--shared ../shared/data]
+
+One thread, CPU time where nothing waits for a disk, so that a busy machine changes little. Rows: batches as the loop
+gets them, after a first pass over the same ones that fills the caches (WordNet's words, word pieces). Beside SimCSE's,
+sentence-transformers' collator on the same texts twice, where it is installed. Without the real data, made-up words.
+"""
+
+import argparse
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from benchmarks.peers import PACKAGE, save_model, write_sentences
+from benchmarks.results import SHARED, spread, table, write_section
+from cse.run import startup
+
+AUGMENTATIONS = {  # overrides, steps
+    "SimCSE's dropout, 64 rows": (["trainer.batch_size=64"], 100),
+    "SimCSE's dropout, 512 rows": (["trainer.batch_size=512"], 20),
+    "shuffle, 64 rows": (["augmentation=shuffle"], 40),
+    "EDA, 64 rows": (["augmentation=eda"], 20),
+    "DeCLUTR's spans, masked anchors, 16 documents": (["objective=declutr", "model.pooling=mean"], 10),
+}
+SMOKE = ["smoke=true", "tracker=none"]
+LIGHT = {"cse-train --help": ["--help"], "cse-train smoke=true": SMOKE}
+
+
+def batches_of(overrides: list[str], text: Path, folder: Path) -> Any:
+    """The batches of a run with these settings."""
+    from accelerate import Accelerator
+
+    from cse.config.compose import composed
+    from cse.run.build import build
+
+    given = ["model=minilm", *overrides, "data=text", f"data.path={text}", "eval=[]", "trainer.select=null"]
+    return build(composed("train", [*given, f"paths.cache={folder}/cache"]), Accelerator(cpu=True)).batches
+
+
+def rows_a_second(rows: int, work: Callable[[], object], repeats: int) -> list[float]:
+    """Rows a second of CPU time, each time, after one that does not count."""
+    rates = []
+    for _ in range(repeats + 1):
+        started = time.process_time()
+        work()
+        rates.append(rows / (time.process_time() - started))
+    return rates[1:]
+
+
+def rows(shared: Path, repeats: int) -> str:
+    """Rows a second of each augmentation, and of the peer's collator."""
+    measured = []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        made = write_made_up(folder)
+        real = shared.is_dir()
+        for what, (overrides, steps) in AUGMENTATIONS.items():
+            file = "documents.txt.gz" if "documents" in what else "wiki_sentences.txt.gz"
+            batches = batches_of(overrides, shared / "text" / file if real else made[file], folder)
+            steps = min(steps, batches.steps_per_epoch)
+
+            def ours(batches: Any = batches, steps: int = steps) -> None:
+                for _ in batches.loader(0, steps, 0, False):
+                    pass
+
+            measured.append([what, spread(rows_a_second(steps * batches.batch_size, ours, repeats))])
+            if "dropout" in what and (rates := peer(batches, steps, repeats)):
+                measured.append([f"sentence-transformers' collator, {batches.batch_size} rows twice", spread(rates)])
+    about = "" if real else "Made-up words: the real data is not there.\n\n"
+    return f"{about}{table(['batches', 'rows a second'], measured)}"
+
+
+def peer(batches: Any, steps: int, repeats: int) -> list[float]:
+    """Rows a second of sentence-transformers' collator, on the texts of the same batches; [] where it is missing."""
+    try:
+        from sentence_transformers import SentenceTransformer
+        from sentence_transformers.sentence_transformer.data_collator import SentenceTransformerDataCollator
+    except ImportError:
+        return []
+    from cse.model.load import locate
+
+    model = SentenceTransformer(str(locate(PACKAGE)), device="cpu")
+    model.max_seq_length = batches.max_length
+    collate = SentenceTransformerDataCollator(model.preprocess)
+    texts = [[batches.text.text(int(row)) for row in batches.rows_of(step)] for step in range(steps)]
+    features = [[{"anchor": text, "positive": text} for text in step] for step in texts]
+    return rows_a_second(sum(map(len, texts)), lambda: [collate(one) for one in features], repeats)
+
+
+def write_made_up(folder: Path) -> dict[str, Path]:
+    """A file of sentences and one of documents, by the names of the real ones."""
+    made = {"wiki_sentences.txt.gz": folder / "sentences.txt", "documents.txt.gz": folder / "documents.txt"}
+    write_sentences(save_model("minilm", folder / "model"), made["wiki_sentences.txt.gz"], 20_000)
+    lines = made["wiki_sentences.txt.gz"].read_text().splitlines()
+    made["documents.txt.gz"].write_text("".join(" ".join(lines[i : i + 150]) + "\n" for i in range(0, 20_000, 100)))
+    return made
+
+
+class Operators(TorchDispatchMode):
+    """Counts what is dispatched to the device inside the block."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.counts: Counter[str] = Counter()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.counts[str(func.overloadpacket)] += 1
+        return func(*args, **(kwargs or {}))
+
+
+def operators() -> str:
+    """Operators of a training step of SimCSE, MiniLM's shape, by precision; the second step counts."""
+    measured = []
+    for precision in ("fp32", "bf16"):
+        with tempfile.TemporaryDirectory() as name:
+            training = small_training(Path(name), precision)
+            given, aux = training.batches(), training.aux_batches()
+            training.update(0, given, aux)
+            with Operators() as mode:
+                training.update(1, given, aux)
+        casts = mode.counts["aten._to_copy"]
+        most = ", ".join(f"{name.removeprefix('aten.')} {n}" for name, n in mode.counts.most_common(6))
+        measured.append([precision, f"{mode.counts.total():,}", str(casts), most])
+    return table(["precision", "operators", "of them casts", "the most frequent"], measured)
+
+
+def small_training(folder: Path, precision: str) -> Any:
+    """SimCSE of MiniLM's shape, on made-up sentences."""
+    from accelerate import Accelerator
+    from accelerate.state import AcceleratorState
+
+    from cse.config.compose import composed
+    from cse.run.build import build
+    from cse.training.loop import Training
+
+    AcceleratorState._reset_state(reset_partial_state=True)  # of the precision before
+
+    source = save_model("minilm", folder / "model")
+    write_sentences(source, folder / "text.txt", 64)
+    settings = ["model=minilm", "model.pooling=cls", f"model.name={source}", "data=text", "eval=[]"]
+    settings += [f"data.path={folder}/text.txt", f"paths.cache={folder}/cache", "trainer.select=null"]
+    settings += ["trainer.batch_size=8", f"trainer.precision={precision}"]
+    accelerator = Accelerator(cpu=True, mixed_precision={"fp32": "no"}.get(precision, precision))
+    training = Training(build(composed("train", settings), accelerator), accelerator, folder, identity={})
+    training.start(seed=0, resume=False)
+    return training
+
+
+def start(repeats: int) -> str:
+    """CPU seconds of whole commands, user and system, of all their processes."""
+    measured: dict[str, list[float]] = {name: [] for name in LIGHT}
+    for _ in range(repeats):
+        for name, words in LIGHT.items():
+            with tempfile.TemporaryDirectory() as folder:
+                before = resource.getrusage(resource.RUSAGE_CHILDREN)
+                command = [str(Path(sys.executable).parent / "cse-train"), *words]
+                if words is SMOKE:
+                    command += [f"hydra.run.dir={folder}/run", f"paths.cache={folder}/cache"]
+                subprocess.run(command, check=True, capture_output=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
+                after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            measured[name].append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return table(["command", "CPU seconds"], [[name, spread(times)] for name, times in measured.items()])
+
+
+def checkpoint(repeats: int) -> str:
+    """Seconds of wall clock in which the loop waits for `last/` of a BERT-base with its optimizer."""
+    from transformers import BertConfig, BertModel
+
+    from cse.training import checkpoint as saving
+
+    model = BertModel(BertConfig(), add_pooling_layer=False)
+    optimizer = torch.optim.AdamW(model.parameters())
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    optimizer.step()
+    stalls = []
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(repeats):
+            started = time.perf_counter()
+            saving.save(Path(folder), {"encoder": model}, {"adamw": optimizer}, [saving.random_state()], {})
+            stalls.append(time.perf_counter() - started)
+        size = (Path(folder) / saving.FILE).stat().st_size
+    return table(["last/ of BERT-base", "seconds"], [[f"the loop waits ({size / 1e9:.2f} GB)", spread(stalls)]])
+
+
+def main() -> None:
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--part", choices=["rows", "operators", "startup", "checkpoint"])
+    arguments.add_argument("--repeats", type=int, default=5)
+    arguments.add_argument("--shared", type=Path, default=SHARED)
+    given = arguments.parse_args()
+    torch.set_num_threads(1)
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    startup.quiet()
+    parts: dict[str, Callable[[], str]] = {
+        "rows": lambda: rows(given.shared, given.repeats),
+        "operators": operators,
+        "startup": lambda: start(given.repeats),
+        "checkpoint": lambda: checkpoint(given.repeats),
+    }
+    for name in [given.part] if given.part else parts:
+        body = parts[name]()
+        write_section(f"The host: {name}", f"python benchmarks/bench_host.py --part {name}", body)
+        print(f"{body}\n")
+
+
+if __name__ == "__main__":
+    main()
