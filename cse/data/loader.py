@@ -13,6 +13,7 @@ import torch
 from torch.utils.data import Dataset
 
 from cse.data.prefetch import prefetch
+from cse.data.streams import streams
 from cse.data.text import Text
 from cse.errors import UserError
 from cse.tensors import seeded
@@ -40,6 +41,9 @@ class Vectors(Protocol):
 
 Mask = Callable[[np.ndarray, np.random.Generator], tuple[np.ndarray, np.ndarray]]
 """One row's ids -> (ids with some hidden, labels)."""
+
+Made = list[list[np.ndarray]]
+"""A view of a batch: for each row its id sequences."""
 
 MASKING_STREAM = 2**31  # in place of a view's number, so that masking shares no draws with the augmentation
 
@@ -107,14 +111,11 @@ class Batches(Dataset[Batch]):
     def __getitem__(self, step: int) -> Batch:
         epoch = step // self.steps_per_epoch
         rows = np.array_split(self.rows_of(step), self.world)[self.rank]
-        views: list[list[tuple[int, Sequence]]] = [[] for _ in range(self.num_views + (self.masking == "copies"))]
-        for row in rows:
-            for view, sequences in zip(views, self._masked(int(row), epoch), strict=True):
-                view += [(int(row), one) for one in sequences]
-        together = [pair for view in views for pair in view]
+        views, numbers = self._masked(rows, epoch), rows.tolist()
+        together = [(row, one) for view in views for row, ones in zip(numbers, view, strict=True) for one in ones]
         labels = None if self.masking == "none" else [one.labels for _, one in together]
         tokens = self.tokenizer.collate([one.ids for _, one in together], labels)
-        return Batch(tokens, tuple(map(len, views)), self._known(together))
+        return Batch(tokens, tuple(sum(map(len, view)) for view in views), self._known(together))
 
     def _known(self, sequences: list[tuple[int, Sequence]]) -> dict[str, torch.Tensor]:
         """What the objective reads of each (row, sequence), by its field in Encoded."""
@@ -126,27 +127,43 @@ class Batches(Dataset[Batch]):
             known["teacher_BE"] = self.teacher(rows_B, np.array([one.column for _, one in sequences]))
         return {name: torch.from_numpy(value) for name, value in known.items()}
 
-    def views(self, row: int, epoch: int) -> list[list[np.ndarray]]:
-        """The views of one row, each a list of id sequences (one sentence, or DeCLUTR's spans)."""
-        streams = [np.random.default_rng((self.seed, epoch, row, view)) for view in range(self.num_views)]
-        if self.augmentation.level == "tokens":
-            whole = [np.asarray(self.text.ids(row, c)) for c in self.columns]
-            views = [self._augmented(ids, rng) for ids, rng in zip(whole, streams, strict=True)]
-            if self.augmentation.keeps_first:
-                views[0] = whole[0]
-            return [[ids] for ids in views]
+    def views(self, rows_B: np.ndarray, epoch: int) -> list[Made]:
+        """The views of some rows, each with a list of id sequences for every row (a sentence, or DeCLUTR's spans)."""
+        make = self._of_tokens if self.augmentation.level == "tokens" else self._of_texts
+        return make(rows_B, epoch)
+
+    def _of_tokens(self, rows_B: np.ndarray, epoch: int) -> list[Made]:
+        column = {c: self.text.ids_of(rows_B, c) for c in set(self.columns)}
+        plain = [column[c] for c in self.columns]
+        if self.augmentation.keeps_text:  # nothing is drawn
+            return [[[ids] for ids in view] for view in plain]
+        kept = int(self.augmentation.keeps_first)
+        drawn = streams(self.seed, epoch, rows_B, range(kept, self.num_views))
+        views = zip(plain[kept:], drawn, strict=True)
+        changed = [[[self._augmented(*one)] for one in zip(*view, strict=True)] for view in views]
+        return [[[ids] for ids in view] for view in plain[:kept]] + changed
+
+    def _of_texts(self, rows_B: np.ndarray, epoch: int) -> list[Made]:
+        """All texts of the batch are tokenised in one call."""
+        texts = [[self.text.text(row, c) for row in rows_B.tolist()] for c in range(self.text.num_columns)]
         if self.text.num_columns == 1:
-            made = self.augmentation.views(self.text.text(row), self.num_views, streams[0])
+            [rngs] = streams(self.seed, epoch, rows_B, [0])
+            rows = [self.augmentation.views(t, self.num_views, rng) for t, rng in zip(texts[0], rngs, strict=True)]
+            views = [list(view) for view in zip(*rows, strict=True)][: self.num_views]
         else:
-            pairs = zip(self.columns, streams, strict=True)
-            made = [self.augmentation.views(self.text.text(row, c), 1, rng)[0] for c, rng in pairs]
+            drawn = streams(self.seed, epoch, rows_B, self.columns)
+            pairs = (zip(texts[c], rngs, strict=True) for c, rngs in zip(self.columns, drawn, strict=True))
+            views = [[self.augmentation.views(text, 1, rng)[0] for text, rng in column] for column in pairs]
         if self.augmentation.keeps_first:
-            made[0] = self.text.text(row)
-        texts = [[view] if isinstance(view, str) else view for view in made[: self.num_views]]
-        return [self.tokenizer(view, self.max_length) for view in texts]
+            views[0] = [*texts[0]]
+        spelled = [[[view] if isinstance(view, str) else view for view in rows] for rows in views]
+        ids = iter(self.tokenizer([text for view in spelled for row in view for text in row], self.max_length))
+        return [[[next(ids) for _ in row] for row in view] for view in spelled]
 
     def _augmented(self, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         """The row after the augmentation, which leaves a prefix (an instruction) as it is."""
+        if not self.prefix_length:
+            return self.augmentation.tokens(ids, rng)
         return np.concatenate([ids[: self.prefix_length], self.augmentation.tokens(ids[self.prefix_length :], rng)])
 
     def loader(self, first: int, last: int, workers: int, pin: bool) -> Iterator[Batch]:
@@ -155,21 +172,23 @@ class Batches(Dataset[Batch]):
             os.environ["TOKENIZERS_PARALLELISM"] = "false"
         return prefetch(self, range(first, last), workers, pin)
 
-    def _masked(self, row: int, epoch: int) -> list[list[Sequence]]:
-        """The views of one row, with labels where they are masked."""
-        views = self.views(row, epoch)
-        plain = [[Sequence(ids, c) for ids in view] for c, view in zip(self.columns, views, strict=True)]
+    def _masked(self, rows_B: np.ndarray, epoch: int) -> list[list[list[Sequence]]]:
+        """The views of some rows, with labels where they are masked."""
+        views = zip(self.columns, self.views(rows_B, epoch), strict=True)
+        plain = [[[Sequence(ids, c) for ids in sequences] for sequences in view] for c, view in views]
         if self.masking == "none" or self.mask is None:
             return plain
-        rng, mask = np.random.default_rng((self.seed, epoch, row, MASKING_STREAM)), self.mask
+        [rngs], mask = streams(self.seed, epoch, rows_B, [MASKING_STREAM]), self.mask
 
-        def masked(one: Sequence) -> Sequence:
+        def masked(one: Sequence, rng: np.random.Generator) -> Sequence:
             ids, labels = mask(one.ids, rng)
             return Sequence(ids, one.column, labels)
 
         if self.masking == "first":
-            return [[masked(one) for one in plain[0]], *plain[1:]]
-        return [*plain, [masked(one) for view in plain for one in view]]
+            first = [[masked(one, rng) for one in row] for row, rng in zip(plain[0], rngs, strict=True)]
+            return [first, *plain[1:]]
+        rows = zip(*plain, rngs, strict=True)
+        return [*plain, [[masked(one, rng) for view in row for one in view] for *row, rng in rows]]
 
     def _permutation(self, epoch: int) -> np.ndarray:
         if self._order[0] != epoch:

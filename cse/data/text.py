@@ -58,7 +58,7 @@ class Text:
     limit: the number of rows to use (a float: their share), None for all; the first ones, or with limit_seed a random
     choice. noise: {delete, insert, swap, seed} of cse.data.noise, for every text. preview: rows whose views the command
     line prints (cse.run.preview). empty: what becomes of unusable rows (cse.data.usable).
-    After `prepare`, `len`, `text(i)` and `ids(i)` give rows.
+    After `prepare`, `len`, `text(i)` and `ids_of(rows)` give rows.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class Text:
             raise UserError(f"data={self.name} ({self.path or self.identity}) has {count}; it needs at least two")
 
     def tokenize(self, tokenizer, max_length: int) -> None:
-        """Make ids(i) available: every column's ids with special tokens, cut to max_length."""
+        """Make ids_of available: every column's ids with special tokens, cut to max_length."""
         key = hashlib.sha256(f"{self.digest} {tokenizer.key()} {max_length}".encode()).hexdigest()[:32]
         dtype = "uint16" if len(tokenizer.hf) <= 2**16 else "int32"
         folder = self.cache / f"{key}.ids"
@@ -192,9 +192,9 @@ class Text:
         """The text of row i in that column."""
         return self.texts[column][self.chosen[i]].tobytes().decode()
 
-    def ids(self, i: int, column: int = 0) -> np.ndarray:
-        """Its ids with special tokens, one int32 array."""
-        return self.token_ids[column][self.chosen[i]]
+    def ids_of(self, rows_B: np.ndarray, column: int = 0) -> list[np.ndarray]:
+        """The ids of some rows, with special tokens, one integer array each."""
+        return self.token_ids[column].rows(self.chosen[rows_B])
 
     def cells(self) -> Iterator[bytes]:
         """The text of every column of the rows in use, as UTF-8; a million in half a second."""

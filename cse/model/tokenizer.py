@@ -52,17 +52,20 @@ class Tokenizer:
 
     def collate(self, rows: list[np.ndarray], labels: list[np.ndarray | None] | None = None) -> Tokens:
         """Pad rows of ids to the longest of them. labels: per row, the ids to predict (-100 elsewhere) or None."""
-        shape = len(rows), max(map(len, rows))
-        ids_BT = np.full(shape, self.hf.pad_token_id, dtype=np.int64)
-        mask_BT = np.zeros(shape, dtype=np.int64)
-        labels_BT = np.full(shape, -100, dtype=np.int64)
-        for i, row in enumerate(rows):
-            ids_BT[i, : len(row)] = row
-            mask_BT[i, : len(row)] = 1
-            if labels is not None and (targets := labels[i]) is not None:
-                labels_BT[i, : len(row)] = targets
-        targets_BT = None if labels is None else torch.from_numpy(labels_BT)
-        return Tokens(torch.from_numpy(ids_BT), torch.from_numpy(mask_BT), targets_BT)
+        lengths_B = np.fromiter(map(len, rows), np.int64, len(rows))
+        real_BT = np.arange(lengths_B.max()) < lengths_B[:, None]
+
+        def padded(rows: Iterable[np.ndarray], padding: int | None) -> torch.Tensor:
+            filled_BT = np.full(real_BT.shape, padding, dtype=np.int64)
+            filled_BT[real_BT] = np.concatenate(list(rows))
+            return torch.from_numpy(filled_BT)
+
+        targets_BT = None
+        if labels is not None:
+            nothing = np.full(real_BT.shape[1], -100)
+            targets = zip(rows, labels, strict=True)
+            targets_BT = padded((nothing[: len(ids)] if one is None else one for ids, one in targets), -100)
+        return Tokens(padded(rows, self.hf.pad_token_id), torch.from_numpy(real_BT.astype(np.int64)), targets_BT)
 
     def key(self) -> str:
         """A digest of everything that decides its ids; the padding and truncation of the last call are left out."""

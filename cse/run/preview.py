@@ -29,7 +29,7 @@ def preview(batches: Batches, asked: int | list[int] | str) -> None:
     decode = batches.tokenizer.hf.decode
     for row in rows:
         print(printable(f"row {batches.text.number(row)}: {batches.text.text(row)[:300]}"))
-        for view, sequences in enumerate(batches.views(row, epoch)):
+        for view, [sequences] in enumerate(batches.views(np.array([row]), epoch)):
             for ids in sequences:
                 print(printable(f"  view {view}  {len(ids):3d} tokens  {decode(ids)}"))
                 print(f"          ids  {' '.join(map(str, ids))}")

@@ -76,8 +76,8 @@ def test_each_epoch_augments_and_masks_a_row_anew(make, masking):
 
 def test_the_views_of_a_row_are_augmented_apart(make):
     batches = make(rows=30, augmentation=Shuffle(1.0, "round", 2, "count", None))
-    pairs = [batches.views(row, 0) for row in range(30)]
-    assert sum(one.tolist() != two.tolist() for (one,), (two,) in pairs) > 15
+    one, two = batches.views(np.arange(30), 0)
+    assert sum(a.tolist() != b.tolist() for (a,), (b,) in zip(one, two, strict=True)) > 15
 
 
 @pytest.mark.parametrize("masking", ["none", "first", "copies"])
@@ -162,9 +162,8 @@ def test_a_prefix_is_not_shuffled_with_its_text(make):
     )
     prefix = told.tokenizer.hf("kafel migor: ", add_special_tokens=False)["input_ids"]
     assert told.prefix_length == len(prefix) > 1
-    for row in range(10):
-        for with_prefix, without in zip(told.views(row, 0), plain.views(row, 0), strict=True):
-            (long,), (short,) = with_prefix, without
+    for with_prefix, without in zip(told.views(np.arange(10), 0), plain.views(np.arange(10), 0), strict=True):
+        for (long,), (short,) in zip(with_prefix, without, strict=True):
             assert long.tolist() == [short[0], *prefix, *short[1:]]
 
 
@@ -172,6 +171,6 @@ def test_a_prefix_is_not_shuffled_with_its_text(make):
 @pytest.mark.parametrize("unit", ["wordpieces", "words"])
 def test_an_augmentation_that_keeps_the_first_view_changes_the_others_alone(make, unit, columns):
     plain, repeated = (make(columns=columns, augmentation=one) for one in (None, Repetition(1.0, unit, "paper", None)))
-    views = [(plain.views(row, 0), repeated.views(row, 0)) for row in range(30)]
-    assert all(np.array_equal(before[0][0], after[0][0]) for before, after in views)
-    assert sum(len(after[1][0]) > len(before[1][0]) for before, after in views) > 20
+    before, after = plain.views(np.arange(30), 0), repeated.views(np.arange(30), 0)
+    assert all(np.array_equal(a, b) for (a,), (b,) in zip(before[0], after[0], strict=True))
+    assert sum(len(b) > len(a) for (a,), (b,) in zip(before[1], after[1], strict=True)) > 20

@@ -26,7 +26,7 @@ def test_rows_ids_and_source_of_a_file(tmp_path, tiny_tokenizer):
         for column, cell in enumerate(cells):
             assert text.text(row, column) == cell
             expected = tiny_tokenizer(cell, truncation=True, max_length=4)["input_ids"]
-            assert text.ids(row, column).tolist() == expected
+            assert text.ids_of(np.array([row]), column)[0].tolist() == expected
     assert isinstance(text.token_ids[0].flat, np.memmap)
     digest = hashlib.sha256((tmp_path / "a.csv").read_bytes()).hexdigest()
     assert text.provenance()["sha256"] == {str(tmp_path / "a.csv"): digest}
