@@ -131,10 +131,10 @@ def world(tmp_path_factory, tiny_bert) -> Path:
     for name in ("SENTEVAL/downstream", "outputs/DATE", "sentence-transformers"):
         (place / name).mkdir(parents=True)
     made_up.write_senteval(place / "SENTEVAL" / "downstream")
-    made_up.write_text(place, ())
+    made_up.write_text(place, (), None)
     (place / "text.txt").rename(place / "sentences.txt")
     (place / "documents.txt").symlink_to("sentences.txt")
-    made_up.write_text(place, ("sent0", "sent1", "hard_neg"))
+    made_up.write_text(place, ("sent0", "sent1", "hard_neg"), None)
     (place / "text.csv").rename(place / "nli.csv")
     before = Path.cwd()
     os.chdir(place)
