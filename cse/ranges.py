@@ -23,7 +23,7 @@ PositiveShare = Annotated[float, Gt(0), Le(1)]
 BelowOne = Annotated[float, Ge(0), Lt(1)]  # a dropout, a momentum: 1 would leave nothing
 Name = Annotated[str, MinLen(1)]
 Split = Literal["dev", "test"]
-Pooling = Literal["cls", "mean", "last", "avg_top2", "avg_first_last", "avg_first_last_0"]
+Pooling = Literal["cls", "mean", "last", "mask", "avg_top2", "avg_first_last", "avg_first_last_0"]
 AnyPooling = Literal[Pooling, "pooler"]  # CLS through the checkpoint's own pooler, where it is only scored
 WhiteningKind = Literal["pca", "zca"]  # of finished embeddings
 

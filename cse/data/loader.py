@@ -62,8 +62,9 @@ class Batches(Dataset[Batch]):
 
     text: prepared, and tokenised if the augmentation is one of tokens. num_views, masking: the objective's. mask: None
     where masking is "none". batch_size: rows of the global batch, of which this process makes part `rank` of `world`.
-    before_text: ids at the start of a row that are not its text's (a special token, a prefix). reads: the objective's.
-    teacher: gives teacher_BE. Its attribute `rows` has the numbers of the rows to train on.
+    before_text, after_text: ids at the ends of a row that are not its text's (a special token, a prefix, a template).
+    retold: changes the rows of all views but the first at last. reads: the objective's. teacher: gives teacher_BE. Its
+    attribute `rows` has the numbers of the rows to train on.
     """
 
     def __init__(
@@ -82,6 +83,8 @@ class Batches(Dataset[Batch]):
         rank: int,
         world: int,
         before_text: int = 1,
+        after_text: int = 1,
+        retold: Callable[[np.ndarray], np.ndarray] | None = None,
         reads: tuple[str, ...] = (),
         teacher: Vectors | None = None,
     ):
@@ -89,7 +92,8 @@ class Batches(Dataset[Batch]):
         self.num_views, self.masking, self.mask = num_views, masking, mask
         self.batch_size, self.max_length, self.seed = batch_size, max_length, seed
         self.rank, self.world, self.reads, self.teacher = rank, world, reads, teacher
-        self.prefix_length = max(0, before_text - 1)  # an augmentation itself keeps one token at the start
+        self.prefix_length = max(0, before_text - 1)  # an augmentation itself keeps one token at each end
+        self.suffix_length, self.retold = max(0, after_text - 1), retold
         self.columns = [0] * num_views if text.num_columns == 1 else list(range(num_views))  # of each view
         self.rows = augmentation.usable_rows(text)
         if batch_size > len(self.rows):
@@ -130,7 +134,10 @@ class Batches(Dataset[Batch]):
     def views(self, rows_B: np.ndarray, epoch: int) -> list[Made]:
         """The views of some rows, each with a list of id sequences for every row (a sentence, or DeCLUTR's spans)."""
         make = self._of_tokens if self.augmentation.level == "tokens" else self._of_texts
-        return make(rows_B, epoch)
+        first, *others = make(rows_B, epoch)
+        if self.retold is not None:
+            others = [[[self.retold(ids) for ids in row] for row in view] for view in others]
+        return [first, *others]
 
     def _of_tokens(self, rows_B: np.ndarray, epoch: int) -> list[Made]:
         column = {c: self.text.ids_of(rows_B, c) for c in set(self.columns)}
@@ -161,10 +168,11 @@ class Batches(Dataset[Batch]):
         return [[[next(ids) for _ in row] for row in view] for view in spelled]
 
     def _augmented(self, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """The row after the augmentation, which leaves a prefix (an instruction) as it is."""
-        if not self.prefix_length:
+        """The row after the augmentation, which leaves a prefix (an instruction) and a template as they are."""
+        if not self.prefix_length and not self.suffix_length:
             return self.augmentation.tokens(ids, rng)
-        return np.concatenate([ids[: self.prefix_length], self.augmentation.tokens(ids[self.prefix_length :], rng)])
+        start, end = self.prefix_length, len(ids) - self.suffix_length
+        return np.concatenate([ids[:start], self.augmentation.tokens(ids[start:end], rng), ids[end:]])
 
     def loader(self, first: int, last: int, workers: int, pin: bool) -> Iterator[Batch]:
         """Batches of steps first..last-1, made ahead by `workers` processes (0: in this one)."""

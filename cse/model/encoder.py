@@ -16,6 +16,7 @@ from cse.errors import UserError
 from cse.model import packing
 from cse.model.architecture import hidden_of_embeddings, takes_embeddings
 from cse.model.pooling import pool
+from cse.model.template import Denoising
 from cse.model.tokenizer import Tokenizer
 from cse.progress import track
 from cse.types import Encoded, Tokens
@@ -31,13 +32,14 @@ KEPT = 200_000  # texts whose token ids encode() keeps; the corpora of MTEB's re
 class Encoder(nn.Module):
     """A Hugging Face encoder with its pooling.
 
-    backbone: what AutoModel loads, without a pooler. pooling: cls | mean | last | avg_top2 | avg_first_last |
+    backbone: what AutoModel loads, without a pooler. pooling: cls | mean | last | mask | avg_top2 | avg_first_last |
     avg_first_last_0 (cse.model.pooling). mlm_head: hidden (n, D) -> logits (n, V), or None where no objective asks for
     a masked-language-model loss. head: the trained head that stays on at test time (supervised SimCSE), or None.
     unit_length: whether `encode` returns vectors of length 1, as some published sentence-transformers folders ask.
     packed: leave out padding and what the pooling does not read, on a CPU (cse.model.packing); the same function,
     faster. dropout: the largest dropout probability in training, adapters' included. own_dropout: the checkpoint's own
     probabilities by the configuration's names; they are what `best/` records. lora: whether only an adapter is trained.
+    denoising: what is subtracted in training (cse.model.template), or None.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class Encoder(nn.Module):
         self.dropout = dropout
         self.own_dropout = dict(own_dropout or {})
         self.lora = lora
+        self.denoising: Denoising | None = None
         self._token_ids: dict[str, np.ndarray] = {}  # of texts that encode() has seen, KEPT at most
 
     @property
@@ -75,7 +78,8 @@ class Encoder(nn.Module):
     @property
     def described(self) -> str:
         """How a text becomes a vector: pooling, head, unit length and the longest text, as recorded or as asked for."""
-        about = [f"{self.pooling} pooling"] + ["its dense head"] * (self.head is not None)
+        about = [f"{self.pooling} pooling", *["in a template"] * bool(self.tokenizer.beside)]
+        about += ["its dense head"] * (self.head is not None)
         return ", ".join([*about, *["unit length"] * self.unit_length, f"at most {self.tokenizer.longest} tokens"])
 
     @property
@@ -118,8 +122,13 @@ class Encoder(nn.Module):
             )
             last_BTD, layers = output.last_hidden_state, output.hidden_states
         nll_B, count_B = self.masked_losses(last_BTD, tokens)
-        pooled_BD = self._wide(pool(self.pooling, last_BTD, layers, tokens.mask_BT))
-        return Encoded(pooled_BD, last_BTD, nll_B, count_B)
+        read_BT = tokens.mask_BT
+        if self.pooling == "mask":
+            read_BT = read_BT * (tokens.ids_BT == self.tokenizer.hf.mask_token_id)
+        pooled_BD = pool(self.pooling, last_BTD, layers, read_BT)
+        if self.denoising is not None and self.training:
+            pooled_BD = pooled_BD - self.denoising(self.backbone, tokens)
+        return Encoded(self._wide(pooled_BD), last_BTD, nll_B, count_B)
 
     def _attention_mask(self, mask_BT: Tensor) -> Tensor:
         """As (B, 1, 1, T) booleans where the layers read that: of a mask of two dimensions transformers asks whether

@@ -17,6 +17,7 @@ from cse.model.architecture import has_optional_pooler
 from cse.model.encoder import Encoder
 from cse.model.lora import merged
 from cse.model.pooling import TRAINABLE
+from cse.model.tokenizer import Tokenizer
 from cse.types import Json
 
 PROMPT = "default"  # the name under which a prefix is recorded
@@ -44,11 +45,19 @@ def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, 
         raise FileExistsError(f"{folder} is not empty")
     write_weights(encoder, folder, head)
     encoder.tokenizer.hf.save_pretrained(folder)
-    write_json(folder / "1_Pooling/config.json", pooling_config(encoder))
-    kinds = ["Transformer", "Pooling"]
+    if encoder.tokenizer.beside:  # a class of its own would make the tokenizer anew, without the template
+        own = {
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "model_input_names": encoder.tokenizer.hf.model_input_names,
+        }
+        write_json(folder / "tokenizer_config.json", json.loads((folder / "tokenizer_config.json").read_text()) | own)
+    kinds = ["Transformer", *["WordWeights"] * (encoder.pooling == "mask"), "Pooling", *["Dense"] * (head is not None)]
+    place = {kind: folder / f"{i}_{kind}" for i, kind in enumerate(kinds)}
+    if encoder.pooling == "mask":
+        write_mask_weights(encoder.tokenizer, place["WordWeights"])
+    write_json(place["Pooling"] / "config.json", pooling_config(encoder))
     if head is not None:
-        kinds.append("Dense")
-        write_dense(head, folder / "2_Dense", encoder.dim)
+        write_dense(head, place["Dense"], encoder.dim)
     modules = [
         {"idx": i, "name": str(i), "path": f"{i}_{kind}" if i else "", "type": f"sentence_transformers.models.{kind}"}
         for i, kind in enumerate(kinds)
@@ -69,9 +78,21 @@ def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, 
 
 def pooling_config(encoder: Encoder) -> Json:
     """What sentence-transformers records of a Pooling module, in the booleans that every version reads."""
-    named = {"cls": "cls_token", "mean": "mean_tokens", "last": "lasttoken"}[encoder.pooling]
+    named = {"cls": "cls_token", "mean": "mean_tokens", "mask": "mean_tokens", "last": "lasttoken"}[encoder.pooling]
     modes = ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens", "weightedmean_tokens", "lasttoken")
     return {"word_embedding_dimension": encoder.dim} | {f"pooling_mode_{mode}": mode == named for mode in modes}
+
+
+def write_mask_weights(tokenizer: Tokenizer, folder: Path) -> None:
+    """A WordWeights module of sentence-transformers: 1 for the mask token and 0 for all others, so that the weighted
+    mean behind it is what the mask gives."""
+    hf = tokenizer.hf
+    vocabulary = [token or "" for token in hf.convert_ids_to_tokens(list(range(len(hf))))]
+    config = {"vocab": vocabulary, "word_weights": {hf.mask_token: 1.0}, "unknown_word_weight": 0.0}
+    write_json(folder / "config.json", config)
+    weights = torch.zeros(len(vocabulary), 1)
+    weights[hf.mask_token_id] = 1
+    save_file({"emb_layer.weight": weights}, folder / "model.safetensors", metadata={"format": "pt"})
 
 
 def write_dense(head: nn.Module, folder: Path, dim: int) -> None:

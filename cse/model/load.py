@@ -20,6 +20,7 @@ from cse.model.lora import add_adapter, lora_settings
 from cse.model.packing import ARCHITECTURES
 from cse.model.pooling import POOLERS
 from cse.model.recorded import Ending, recorded_modules
+from cse.model.template import write_templates
 from cse.model.tokenizer import Tokenizer
 from cse.ranges import AnyPooling, BelowOne, Count, Name
 from cse.sources import hub
@@ -52,6 +53,9 @@ def load_encoder(
     attention: Name | None = None,
     lm_head: Literal["copy"] | None = None,
     lora: Mapping | None = None,
+    template: str | None = None,
+    second_template: str | None = None,
+    denoise: Literal["paper", "released"] | None = None,
 ) -> Encoder:
     """An Encoder in train mode.
 
@@ -64,7 +68,8 @@ def load_encoder(
     bidirectional: let a decoder's tokens see all others. dtype: of the weights. attention: transformers'
     implementation (sdpa, eager, flash_attention_2), None for its choice. lm_head: None ties the language-model head
     to the embeddings where the checkpoint does, "copy" starts it from them and trains it apart. lora: what
-    cse.model.lora.Lora takes, or None to train all weights.
+    cse.model.lora.Lora takes, or None to train all weights. template: put around every text, [X]; None keeps the
+    checkpoint's. second_template: of all views but the first. denoise: how templates are denoised in training.
 
     Raises MissingResource if the weights cannot be had, UserError if they do not fit.
     """
@@ -77,6 +82,7 @@ def load_encoder(
         architecture.untie(encoder.mlm_head, encoder.backbone)
     if prefix is not None:
         encoder.tokenizer.prefix = prefix
+    write_templates(encoder, template, second_template, denoise)
     check_direction(name, encoder.backbone, encoder.pooling, bidirectional)
     if adapter is not None:
         add_adapter(encoder.backbone, adapter)

@@ -57,11 +57,14 @@ def recorded_modules(folder: Path) -> Ending | None:
     for module in json.loads((folder / "modules.json").read_bytes()):
         kind, place = module["type"].rpartition(".")[2], within(folder, module["path"])
         if kind == "Pooling":
-            pooling = pooling_kind(place / "config.json")
+            pooling = pooling or pooling_kind(place / "config.json")
         elif kind == "Dense":
             head = dense_head(place)
         elif kind == "Normalize":
             unit_length = True
+        elif kind == "WordWeights":
+            check_reads_mask(place / "config.json")
+            pooling = "mask"
         elif kind != "Transformer":
             raise UserError(f"{folder}/modules.json: a {kind} module is not one that cse can load")
     if pooling is None:
@@ -85,6 +88,13 @@ def pooling_kind(file: Path) -> str:
     if kind not in MODES:
         raise UserError(f"{file}: pooling {kind or chosen} is not one of {', '.join(POOLERS)}")
     return MODES[kind]
+
+
+def check_reads_mask(file: Path) -> None:
+    """Raise UserError for weights of words that are not the one and only mask token's (cse.model.export)."""
+    config = json.loads(file.read_bytes())
+    if config["unknown_word_weight"] != 0 or list(config["word_weights"].values()) != [1.0]:
+        raise UserError(f"{file}: of weights of words cse knows only one, that of a mask token")
 
 
 def dense_head(folder: Path) -> nn.Module:

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from cse.errors import UserError
+from cse.model import template
 from cse.types import Tokens
 
 if TYPE_CHECKING:  # importing transformers takes seconds
@@ -19,8 +20,9 @@ class Tokenizer:
     """hf: a fast Hugging Face tokenizer. longest: the most tokens that are read at test time, special tokens included.
     positions: the most that its encoder can read, None for any number.
 
-    prefix: put before every text, as instruction-tuned encoders ask ("query: "). A tokenizer without a padding token
-    (decoders) pads with its end token; padding is masked wherever it is read.
+    prefix: put before every text, as instruction-tuned encoders ask ("query: "). templates: of the first view and of
+    all others, where these have their own. A tokenizer without a padding token (decoders) pads with its end token;
+    padding is masked wherever it is read.
     """
 
     def __init__(self, hf: "PreTrainedTokenizerBase", longest: int, prefix: str = "", positions: int | None = None):
@@ -29,6 +31,7 @@ class Tokenizer:
             hf.pad_token = hf.eos_token
         self.longest, self.positions = min(longest, hf.model_max_length), positions
         self.prefix = prefix
+        self.templates: list[template.Around] = []
 
     def __call__(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]:
         """Ids with special tokens at both ends, cut to max_length tokens, one int32 array a text."""
@@ -38,11 +41,26 @@ class Tokenizer:
 
     def check_length(self, asked: str, max_length: int) -> None:
         """Raise UserError for more tokens than there are positions. asked: the setting, for the message."""
-        if self.positions is not None and max_length > self.positions:
+        if self.positions is not None and max_length + self.beside > self.positions:
+            taken = f", {self.beside} of them its template's" if self.beside else ""
             raise UserError(
-                f"{asked}={max_length}: this encoder has positions for {self.positions} tokens: "
-                f"{asked}={self.positions} at most"
+                f"{asked}={max_length}: this encoder has positions for {self.positions} tokens{taken}: "
+                f"{asked}={self.positions - self.beside} at most"
             )
+
+    @property
+    def beside(self) -> int:
+        """The number of ids of a template, which lengths that are asked for leave out."""
+        return template.length(self.hf)
+
+    def after_text(self) -> int:
+        """The number of ids after those of a text: a template's, and a special token's."""
+        return len(template.around(self.hf).after)
+
+    def in_second_template(self, ids: np.ndarray) -> np.ndarray:
+        """A row of the first view's template in that of the others."""
+        first, second = self.templates
+        return np.array([*second.before, *first.text(ids.tolist()), *second.after], np.int32)
 
     def before_text(self) -> int:
         """The number of ids before those of a text: a special token's, and the prefix's."""

@@ -116,23 +116,27 @@ def make_batches(
     mask = make(cfg.masking)
     if objective.masking != "none":
         mask.bind(encoder.tokenizer.hf)
-    augmentation.bind(encoder.tokenizer.hf)
-    if augmentation.level == "tokens":
-        text.tokenize(encoder.tokenizer, cfg.trainer.max_length)
+    tokenizer, of_tokens = encoder.tokenizer, augmentation.level == "tokens"
+    max_length = cfg.trainer.max_length + tokenizer.beside
+    augmentation.bind(tokenizer.hf)
+    if of_tokens:
+        text.tokenize(tokenizer, max_length)
     return Batches(
         text,
-        encoder.tokenizer,
+        tokenizer,
         augmentation,
         num_views=objective.num_views,
         masking=objective.masking,
         mask=mask.masked,
         batch_size=cfg.trainer.batch_size,
-        max_length=cfg.trainer.max_length,
+        max_length=max_length,
         drop_last=cfg.trainer.drop_last,
         seed=cfg.seed,
         rank=accelerator.process_index,
         world=accelerator.num_processes,
-        before_text=encoder.tokenizer.before_text() if augmentation.level == "tokens" else 1,
+        before_text=tokenizer.before_text() if of_tokens else 1,
+        after_text=tokenizer.after_text() if of_tokens else 1,
+        retold=tokenizer.in_second_template if tokenizer.templates else None,
         reads=objective.reads,
         teacher=teacher,
     )
@@ -159,6 +163,8 @@ def encoder_and_objective(cfg: DictConfig, augmentation: Augmentation | None) ->
         encoder.unit_length = False  # best/ is what was trained
         objective = make_objective(cfg.objective, encoder.dim)
         check_teachers(objective)
+        if objective.masking == "first" and encoder.pooling == "mask":
+            raise UserError("model.pooling=mask: the loss hides tokens of the rows whose mask token would be read")
         if objective.masking == "none":
             break
     if objective.masking == "none" and cfg.model.get("lm_head"):

@@ -40,7 +40,7 @@ def load(cfg: DictConfig) -> Subject:
     encoder = load_model(cfg)
     if cfg.max_length is not None:
         encoder.tokenizer.check_length("max_length", cfg.max_length)
-        encoder.tokenizer.longest = cfg.max_length
+        encoder.tokenizer.longest = cfg.max_length + encoder.tokenizer.beside
     backbone: torch.nn.Module = encoder.backbone
     backbone.to(DTYPES[cfg.dtype])
     encoder.to(default_device())

@@ -1,0 +1,169 @@
+"""A template around every text: PromptBERT (arXiv:2201.04337) reads its mask, PromptEOL (arXiv:2307.16645) its end.
+
+    This sentence of "[X]" means [MASK].        h_i the last layer at [MASK]
+    This sentence : "[X]" means in one word:"   h_i the last layer at the last token
+
+The tokenizer puts a template's ids around a text's, as it does with special tokens: a long text is cut inside it, and
+tokenizer.json carries it to every reader of an export. A text's ids are those of the text alone, as in PromptBERT's
+train.py; of BERT's tokenizer they are those of the written-out sentence, too.
+
+B rows, T tokens, D width; t tokens of a template, L lengths of a text.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from cse.errors import UserError
+from cse.model.architecture import first_position
+from cse.model.packing import ARCHITECTURES
+from cse.model.pooling import mean
+from cse.types import Tokens
+
+if TYPE_CHECKING:  # importing transformers takes seconds
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+    from cse.model.encoder import Encoder
+
+TEXT, MASK = "[X]", "[MASK]"  # where the text goes, and the tokenizer's own mask token, whatever it is called
+HEAD, TAIL = "[TEMPLATE_HEAD]", "[TEMPLATE_TAIL]"  # the names of the template's ids in tokenizer.json
+
+
+@dataclass(frozen=True)
+class Around:
+    """The ids before and after those of every text: a tokenizer's special tokens, and the template's inside them."""
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+    def is_like(self, other: "Around") -> bool:
+        """Whether a row of the one could be read as a row of the other, though they differ."""
+        begin = zip(self.before, other.before, strict=False)
+        end = zip(reversed(self.after), reversed(other.after), strict=False)
+        return self != other and all(a == b for a, b in (*begin, *end))
+
+    def text(self, ids: list[int]) -> list[int]:
+        """The ids of a row between them."""
+        return ids[len(self.before) : len(ids) - len(self.after)]
+
+
+def around(hf: "PreTrainedTokenizerBase") -> Around:
+    """What a fast tokenizer puts around a text."""
+    row = hf("a")
+    ids: list[int] = row["input_ids"]
+    places = [i for i, part in enumerate(row.sequence_ids(0)) if part is not None]
+    return Around(tuple(ids[: places[0]]), tuple(ids[places[-1] + 1 :]))
+
+
+def length(hf: "PreTrainedTokenizerBase") -> int:
+    """The number of ids of the template that a tokenizer has; 0 without one."""
+    processor = hf.backend_tokenizer.post_processor
+    pieces = {} if processor is None else json.loads(processor.__getstate__()).get("special_tokens", {})
+    return sum(len(pieces[name]["ids"]) for name in (HEAD, TAIL) if name in pieces)
+
+
+def ids_of(hf: "PreTrainedTokenizerBase", key: str, template: str) -> tuple[list[int], list[int]]:
+    """The ids of a template before and after its text. Raises UserError, naming the key, for what is no template."""
+    if template.count(TEXT) != 1:
+        raise UserError(f"{key}={template!r}: write {TEXT} in it, once, where the text goes")
+    if MASK in template and hf.mask_token is None:
+        raise UserError(f"{key}={template!r}: this encoder's tokenizer has no mask token")
+    head, tail = template.replace(MASK, str(hf.mask_token)).split(TEXT)
+    # a blank before the text would be a token of its own for byte-level tokenizers, and there is none in training [C]
+    return tuple(hf(part, add_special_tokens=False)["input_ids"] for part in (head.rstrip(), tail))
+
+
+def put(hf: "PreTrainedTokenizerBase", template: str) -> None:
+    """Have the tokenizer put the template around every text. Raises UserError for what is no template, or a second."""
+    from tokenizers.processors import TemplateProcessing
+
+    if length(hf):
+        raise UserError(
+            f"model.template={template!r}: this checkpoint's tokenizer has a template already: leave it out"
+        )
+    own = around(hf)
+    head, tail = ids_of(hf, "model.template", template)
+    pieces = {"[BEFORE]": own.before, HEAD: head, "$A": (), TAIL: tail, "[AFTER]": own.after}
+    special = [
+        {"id": name, "ids": list(ids), "tokens": hf.convert_ids_to_tokens(list(ids))}
+        for name, ids in pieces.items() if ids
+    ]  # fmt: skip
+    single = " ".join(name for name, ids in pieces.items() if ids or name == "$A")
+    hf.backend_tokenizer.post_processor = TemplateProcessing(single=single, special_tokens=special)
+
+
+def other(hf: "PreTrainedTokenizerBase", template: str) -> Around:
+    """What another template than the tokenizer's own would put around a text."""
+    if not length(hf):
+        raise UserError(f"model.second_template={template!r}: there is no model.template for the first view")
+    pieces = json.loads(hf.backend_tokenizer.post_processor.__getstate__())["special_tokens"]
+    ends = [tuple(pieces[name]["ids"]) if name in pieces else () for name in ("[BEFORE]", "[AFTER]")]
+    head, tail = ids_of(hf, "model.second_template", template)
+    return Around((*ends[0], *head), (*tail, *ends[1]))
+
+
+def write_templates(encoder: "Encoder", first: str | None, second: str | None, denoise: str | None) -> None:
+    """Give an encoder its templates, as in load_encoder. Raises UserError for those that it cannot read."""
+    hf, config = encoder.tokenizer.hf, encoder.backbone.config
+    if first is not None:
+        put(hf, first)
+    every = [around(hf), *([other(hf, second)] if second is not None else [])]
+    if encoder.pooling == "mask" and any(hf.mask_token_id not in (*one.before, *one.after) for one in every):
+        raise UserError(f"model.pooling=mask reads the {MASK} of model.template, and there is none in it")
+    if second is not None:
+        encoder.tokenizer.templates = every
+    if denoise is None:
+        return
+    if encoder.pooling != "mask" or config.model_type not in ARCHITECTURES:
+        raise UserError(
+            f"model.denoise={denoise} is for model.pooling=mask and {', '.join(ARCHITECTURES)}, not for "
+            f"{encoder.pooling} pooling of {config.model_type}"
+        )
+    if every[0].is_like(every[-1]):
+        raise UserError(f"model.second_template={second!r}: model.denoise cannot tell its rows from model.template's")
+    encoder.denoising = Denoising(every, hf.mask_token_id, 0 if denoise == "released" else first_position(config))
+
+
+class Denoising(nn.Module):
+    """PromptBERT, Section 3.3: the bias h^_i, what the template alone gives at its mask, with the position ids that its
+    tokens have around the text. The denoised h_i - h^_i goes into the loss; at test time h_i does.
+
+    As in the authors' code a bias is made for each length of a text in the batch, with its own dropout and gradient,
+    and shared by the rows of that length. templates: of the first view and of the others. first: the position of a
+    row's first token; the authors' code counts from 0, RoBERTa's rows from 2.
+    """
+
+    def __init__(self, templates: list[Around], mask_id: int, first: int):
+        super().__init__()
+        self.templates, self.mask_id, self.first = templates, mask_id, first
+        for i, template in enumerate(templates):  # on the encoder's device, and no weights
+            self.register_buffer(f"ids{i}", torch.tensor([*template.before, *template.after]), persistent=False)
+
+    def forward(self, backbone: "PreTrainedModel", tokens: Tokens) -> Tensor:
+        """The bias of every row, (B, D)."""
+        bias_BD = self.biases(backbone, tokens, 0)
+        for i in range(1, len(self.templates)):
+            bias_BD = torch.where(self.has(tokens, i)[:, None], self.biases(backbone, tokens, i), bias_BD)
+        return bias_BD
+
+    def biases(self, backbone: "PreTrainedModel", tokens: Tokens, i: int) -> Tensor:
+        """Those that the rows would have in template i, (B, D)."""
+        ids_t = self.get_buffer(f"ids{i}")
+        texts_L = torch.arange(max(1, tokens.ids_BT.shape[1] - len(ids_t) + 1), device=ids_t.device)
+        is_after_t = torch.arange(len(ids_t), device=ids_t.device) >= len(self.templates[i].before)
+        places_Lt = self.first + torch.arange(len(ids_t), device=ids_t.device) + texts_L[:, None] * is_after_t
+        ids_Lt = ids_t.expand(len(texts_L), -1)
+        hidden_LtD = backbone(input_ids=ids_Lt, position_ids=places_Lt).last_hidden_state
+        length_B = tokens.mask_BT.sum(1) - len(ids_t)
+        return mean(hidden_LtD, ids_Lt == self.mask_id)[length_B.clamp(0, len(texts_L) - 1)]
+
+    def has(self, tokens: Tokens, i: int) -> Tensor:
+        """Which rows are in template i, (B,)."""
+        ids_t, before = self.get_buffer(f"ids{i}"), len(self.templates[i].before)
+        rows_BT, size = tokens.ids_BT, len(ids_t)
+        places_Bt = torch.arange(size, device=ids_t.device).expand(len(rows_BT), -1).clone()
+        places_Bt[:, before:] += tokens.mask_BT.sum(1, keepdim=True) - size
+        return (rows_BT.gather(1, places_Bt.clamp(0, rows_BT.shape[1] - 1)) == ids_t).all(1)

@@ -1,0 +1,158 @@
+"""Templates: rows against the written-out sentence, mask pooling and denoising against loops, the export, refusals."""
+
+import numpy as np
+import pytest
+import torch
+from tiny_encoders import tokens_of
+
+from cse.errors import UserError
+from cse.model.export import save_encoder
+from cse.model.load import load_encoder
+from cse.training.step import Chunks, chunked_step, plain_step
+from cse.types import Batch, Encoded, Loss, Objective
+
+TEXTS = ["kadan lofel migor.", "permon", "stazu tridan nuler kadan lofel, migor " * 30]
+FIRST, SECOND = "kadan, [X] lofel [MASK].", "migor [X] lofel nuler [MASK]."
+
+
+def in_train_mode(folder: str, **more):
+    """An encoder that denoises; without dropout, so that it gives the same numbers twice."""
+    return load_encoder(folder, "mask", template=FIRST, second_template=SECOND, denoise="paper", dropout=0.0, **more)
+
+
+def two_views(encoder, texts: list[str], max_length: int = 40) -> tuple[list[list[int]], Batch]:
+    """The rows of both views, and the batch that holds them."""
+    first = encoder.tokenizer(texts, max_length)
+    rows = [*first, *map(encoder.tokenizer.in_second_template, first)]
+    return [ids.tolist() for ids in rows], Batch(encoder.tokenizer.collate(rows), (len(texts), len(texts)))
+
+
+def slow_row(encoder, ids: list[int], template: str, denoised: bool) -> torch.Tensor:
+    """A row by itself: the hidden state at its mask, less that of the template's ids at the places they have in it."""
+    hf, config = encoder.tokenizer.hf, encoder.backbone.config
+    head, tail = (hf(part, add_special_tokens=False)["input_ids"] for part in template.split("[X]"))
+    start = 0 if config.model_type == "bert" else config.pad_token_id + 1  # RoBERTa and its kin
+    places = list(range(len(ids)))
+    kept = places[: len(head) + 1] + places[len(ids) - len(tail) - 1 :]  # with the special tokens at both ends
+    assert [ids[i] for i in kept] == [hf.cls_token_id, *head, *tail, hf.sep_token_id]
+
+    def at_mask(some: list[int]) -> torch.Tensor:
+        row = torch.tensor([[ids[i] for i in some]])
+        where = torch.tensor([[start + i for i in some]])
+        hidden_TD = encoder.backbone(input_ids=row, position_ids=where).last_hidden_state[0]
+        return hidden_TD[row[0].tolist().index(hf.mask_token_id)]
+
+    return at_mask(places) - at_mask(kept) if denoised else at_mask(places)
+
+
+@pytest.mark.parametrize("pooling", ["mask", "cls"])
+def test_a_row_is_the_written_out_sentence(tiny_bert, pooling):
+    encoder, plain = load_encoder(tiny_bert, pooling, template=FIRST), load_encoder(tiny_bert, "cls")
+    written = [FIRST.replace("[X]", text) for text in TEXTS[:2]]
+    for ids, expected in zip(encoder.tokenizer(TEXTS, 64), plain.tokenizer(written, 64), strict=False):
+        assert ids.tolist() == expected.tolist()
+    if pooling == "cls":
+        np.testing.assert_array_equal(encoder.encode(TEXTS[:2]), plain.encode(written))
+    assert encoder.tokenizer.key() != plain.tokenizer.key()
+    assert (encoder.tokenizer.beside, plain.tokenizer.beside) == (5, 0)
+
+
+def test_a_long_text_is_cut_inside_its_template(tiny_bert):
+    encoder, plain = load_encoder(tiny_bert, "mask", template=FIRST), load_encoder(tiny_bert, "cls")
+    (row,), (alone,) = encoder.tokenizer(TEXTS[2:], 20 + encoder.tokenizer.beside), plain.tokenizer(TEXTS[2:], 20)
+    assert len(row) == 25
+    assert row.tolist()[3:-4] == alone.tolist()[1:-1]  # as much text as without a template
+
+
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("kind", ["bert", "xlm-roberta", "camembert"])
+def test_mask_pooling_and_denoising_against_loops(tiny, kind, packed):
+    encoder = in_train_mode(tiny(kind), packed=packed)
+    rows, batch = two_views(encoder, TEXTS)
+    templates = [FIRST] * len(TEXTS) + [SECOND] * len(TEXTS)
+    for training in (True, False):
+        pooled_BD = encoder.train(training)(batch.tokens).pooled_BD
+        slow = [slow_row(encoder, ids, template, training) for ids, template in zip(rows, templates, strict=True)]
+        torch.testing.assert_close(pooled_BD, torch.stack(slow), atol=1e-5, rtol=1e-4)
+
+
+def test_the_released_positions_differ_for_roberta_alone(tiny, tiny_bert):
+    for folder, same in ((tiny_bert, True), (tiny("xlm-roberta"), False)):
+        both = [load_encoder(folder, "mask", template=FIRST, denoise=one, dropout=0.0) for one in ("paper", "released")]
+        pooled = [encoder(tokens_of(encoder, TEXTS[:2])).pooled_BD for encoder in both]
+        assert torch.allclose(*pooled, atol=1e-6) == same
+
+
+def test_rows_of_one_length_share_the_bias_that_has_a_gradient(tiny_bert):
+    encoder = in_train_mode(tiny_bert)
+    tokens = tokens_of(encoder, ["kadan lofel", "migor nuler", "permon"])
+    encoder.backbone.train()
+    for module in encoder.backbone.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.5
+    bias_BD = encoder.denoising(encoder.backbone, tokens)
+    assert torch.equal(bias_BD[0], bias_BD[1])
+    assert not torch.allclose(bias_BD[0], bias_BD[2])
+    bias_BD.sum().backward()
+    assert any(weight.grad is not None for weight in encoder.backbone.parameters())
+
+
+class Alike(Objective):
+    num_views = 2
+
+    def forward(self, views: list[Encoded]) -> Loss:
+        return Loss((views[0].pooled_BD * views[1].pooled_BD).sum())
+
+
+@pytest.mark.parametrize("chunks", [Chunks(rows=2), Chunks(tokens=48)])
+def test_chunks_give_the_same_gradient(tiny_bert, chunks):
+    gradients = []
+    for step in (plain_step, chunked_step):
+        encoder = in_train_mode(tiny_bert)
+        _, batch = two_views(encoder, TEXTS)
+        more = {} if step is plain_step else {"chunks": chunks}
+        step(encoder, Alike(), batch, lambda total: total.backward(), "exact", **more)
+        gradients.append(torch.cat([w.grad.flatten() for w in encoder.backbone.parameters() if w.grad is not None]))
+    torch.testing.assert_close(*gradients, atol=2e-4, rtol=1e-3)
+
+
+@pytest.mark.parametrize(("kind", "pooling", "template"), [
+    ("bert", "mask", FIRST), ("xlm-roberta", "mask", FIRST), ("mpnet", "mask", FIRST), ("bert", "mean", FIRST),
+    ("llama", "last", "kadan, [X] lofel migor"),
+])  # fmt: skip
+def test_every_reader_of_an_export_has_the_template(tiny, tmp_path, kind, pooling, template):
+    from sentence_transformers import SentenceTransformer
+
+    encoder = load_encoder(tiny(kind), pooling, template=template)
+    expected, best = encoder.encode(TEXTS), tmp_path / "best"
+    save_encoder(encoder, best)
+    st = SentenceTransformer(str(best), device="cpu")
+    np.testing.assert_allclose(st.encode(TEXTS), expected, atol=1e-6)
+    again = load_encoder(str(best), None)
+    assert (again.pooling, again.tokenizer.beside) == (pooling, encoder.tokenizer.beside)
+    np.testing.assert_allclose(again.encode(TEXTS), expected, atol=1e-6)
+    with pytest.raises(UserError, match=r"model\.template"):
+        load_encoder(str(best), None, template=template)
+
+
+@pytest.mark.parametrize(("kind", "settings", "named"), [
+    ("bert", {"template": "kadan [MASK]."}, r"model\.template"),
+    ("bert", {"template": "[X] [X] [MASK]"}, r"model\.template"),
+    ("bert", {"template": "kadan [X] lofel"}, r"model\.pooling=mask"),
+    ("bert", {}, r"model\.pooling=mask"),
+    ("bert", {"second_template": SECOND}, r"model\.second_template"),
+    ("bert", {"template": FIRST, "second_template": "migor [X] lofel."}, r"model\.pooling=mask"),
+    ("bert", {"template": FIRST, "second_template": "kadan, nuler" + FIRST[6:], "denoise": "paper"}, "second_template"),
+    ("mpnet", {"template": FIRST, "denoise": "paper"}, r"model\.denoise"),
+    ("bert", {"template": FIRST, "denoise": "paper", "pooling": "cls"}, r"model\.denoise"),
+])  # fmt: skip
+def test_refusals(tiny, kind, settings, named):
+    with pytest.raises(UserError, match=named):
+        load_encoder(tiny(kind), **{"pooling": "mask"} | settings)
+
+
+def test_lengths_leave_the_template_out(tiny_bert):
+    tokenizer = load_encoder(tiny_bert, "mask", template=FIRST).tokenizer
+    tokenizer.check_length("trainer.max_length", 64 - tokenizer.beside)
+    with pytest.raises(UserError, match=r"trainer\.max_length=59 at most"):
+        tokenizer.check_length("trainer.max_length", 60)
