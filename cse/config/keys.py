@@ -62,6 +62,7 @@ KEYS: dict[str, Key] = {
     "hydra": Key("logging"),  # what is left of it below
     "trainer.log_every": Key("logging"),
     "trainer.save_every": Key("logging"),
+    "trainer.save_minutes": Key("logging"),
     "data.preview": Key("logging", once=True),
     "choices": Key("logging"),  # this and the next two are what a run says of its own settings
     "sources": Key("logging"),

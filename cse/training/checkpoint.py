@@ -7,10 +7,12 @@ no pickle is read from a user's folder, and a kill at any moment leaves the old 
 import json
 import logging
 import random
+import time
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NotRequired
+from typing import Any, NotRequired, Self
 
 import numpy as np
 import torch
@@ -56,17 +58,52 @@ class About(TypedDict):
     python_random: list[tuple[tuple[int, list[int], float | None], int, int, float]]  # one per process
 
 
-def save(
-    folder: Path,
-    modules: dict[str, nn.Module],
-    optimizers: dict[str, Optimizer],
-    random_states: list[Json],
-    about: Json,
-) -> None:
-    """Write last/. random_states: one per process (random_state()). about: JSON-ready counters.
+class Saver:
+    """Writes last/ of a run in a thread, one after the other; as a context manager it ends with the last one written.
 
-    Raises RunError where the disk refuses; the old checkpoint stays.
+    Errors of a write (RunError where the disk refuses; the old checkpoint stays) are raised by what waits for it.
     """
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.thread = ThreadPoolExecutor(1, "last")
+        self.writing: Future[None] | None = None
+        self.saved = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.wait()
+
+    def save(
+        self,
+        modules: dict[str, nn.Module],
+        optimizers: dict[str, Optimizer],
+        random_states: list[Json],
+        about: Json,
+    ) -> None:
+        """Copy all that last/ holds to the host's memory, and write it while the run goes on.
+
+        random_states: one per process (random_state()). about: JSON-ready counters.
+        """
+        self.wait()
+        tensors = copied(modules, optimizers, random_states)
+        about = about | {"python_random": [state["python"] for state in random_states]}
+        self.writing = self.thread.submit(write, self.folder, tensors, json.dumps(about))
+        self.saved = time.monotonic()
+
+    def wait(self) -> None:
+        """Wait until what was saved is on the disk."""
+        writing, self.writing = self.writing, None
+        if writing is not None:
+            writing.result()
+
+
+def copied(
+    modules: dict[str, nn.Module], optimizers: dict[str, Optimizer], random_states: list[Json]
+) -> dict[str, Tensor]:
+    """The tensors of last/, each with memory of its own on the host: safetensors writes none that is shared (tied)."""
     tensors: dict[str, Tensor] = {}
     for name, module in modules.items():
         frozen = frozen_names(module)
@@ -76,23 +113,16 @@ def save(
             tensors |= {f"{name}/{index}/{key}": value for key, value in moments.items()}
     for rank, state in enumerate(random_states):
         tensors |= {f"random/{rank}/{key}": value for key, value in state["tensors"].items()}
-    tensors = unshared({key: value.detach().cpu().contiguous() for key, value in tensors.items()})
-    about = about | {"python_random": [state["python"] for state in random_states]}
+    plain = torch.contiguous_format
+    return {key: value.detach().to("cpu", copy=True, memory_format=plain) for key, value in tensors.items()}
+
+
+def write(folder: Path, tensors: dict[str, Tensor], about: str) -> None:
+    """Replace last/. Raises RunError where the disk refuses."""
     path = folder / FILE
     remove_leftovers(path)
     with replaced_file(path) as temporary:
-        save_file(tensors, temporary, metadata={"about": json.dumps(about)})
-
-
-def unshared(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors, with a copy of each whose storage an earlier one has: safetensors refuses to write tied weights."""
-    seen: set[int] = set()
-    own = {}
-    for key, value in tensors.items():
-        place = value.untyped_storage().data_ptr()
-        own[key] = value.clone() if place in seen else value
-        seen.add(place)
-    return own
+        save_file(tensors, temporary, metadata={"about": about})
 
 
 def read(folder: Path) -> tuple[dict[str, Tensor], Json]:

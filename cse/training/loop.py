@@ -66,6 +66,7 @@ class Training:
         self.curve: list[tuple[int, Scores]] = []
         self.seconds, self.tokens = 0.0, 0
         self.encoding: tuple[int, MemoizedEncode] | None = None  # of the step it was made at
+        self.saver = checkpoint.Saver(folder)
         self.watch = Watch(trainer, batches, folder, accelerator)
 
     def start(self, seed: int, resume: bool) -> None:
@@ -110,9 +111,9 @@ class Training:
         """
         trainer = self.trainer
         batches, aux_batches = self.batches(), self.aux_batches()
-        stop = Agreement(lambda: int(signals.requested or 0))
+        asked = Agreement(lambda: 2 * int(signals.requested or 0) + self._is_late())
         progress = Progress(self.steps, self.step, self.accelerator.is_main_process)
-        with signals.waiting(True), self._explain_dead_worker(), progress:
+        with signals.waiting(True), self._explain_dead_worker(), self.saver, progress:
             if self._is_due() and self.step not in dict(self.curve):  # a resumed run may have been stopped right here
                 scores = self._evaluate(on_best, log, signals)
                 if scores:
@@ -121,7 +122,7 @@ class Training:
             while self.step < self.steps and not self.watch.is_over(self.curve):
                 started = time.perf_counter()
                 logged = (self.step + 1) % trainer.log_every == 0 or self.step + 1 == self.steps
-                stop.ask()
+                asked.ask()
                 values, views = self.update(self.step, batches, aux_batches)
                 # reading a number waits for the device, so nothing is read on steps that are not logged
                 told: Metrics = {**values, **geometry(views)} if logged else {}
@@ -135,8 +136,8 @@ class Training:
                     metrics |= {"train/step": self.step, "train/epoch": self.step / self.epoch_steps} | rates
                     self._log(log, metrics)
                     shown = {"loss": metrics["train/loss"], "tokens/s": rates["train/tokens_per_second"]}
-                stops = stop.answer()
-                saves = self.step % (trainer.save_every or trainer.eval_every) == 0 or self.step == self.steps
+                stops, late = divmod(asked.answer(), 2)
+                saves = late or self.step % (trainer.save_every or trainer.eval_every) == 0 or self.step == self.steps
                 if logged or stops or saves or self._is_due():  # nothing broken is scored or saved
                     self.watch.check(metrics, self.best_step)
                 if stops:
@@ -203,10 +204,16 @@ class Training:
         """Whether this step is one that is scored: the untrained encoder, every eval_every steps, and the last."""
         return self.step % self.trainer.eval_every == 0 or self.step == self.steps
 
+    def _is_late(self) -> bool:
+        """Whether last/ is older than trainer.save_minutes."""
+        minutes = self.trainer.save_minutes
+        return minutes is not None and time.monotonic() - self.saver.saved > 60 * minutes
+
     def _stop(self, number: int, signals: Signals) -> NoReturn:
         """Save last/ and raise Interrupted, in every process once the first has saved: one that ends may end all."""
         signals.note(number)
         self._save()
+        self.saver.wait()
         gather_objects(None)
         raise signals.interruption(f"step {self.step} of {self.steps} is saved; ")
 
@@ -263,7 +270,7 @@ class Training:
         return rates if self.parts.aux is None else rates | {"train/aux/waiting_share": waited / seconds}
 
     def _save(self) -> None:
-        """Write last/, with every process's random state."""
+        """Have last/ written, with every process's random state."""
         states = gather_objects(checkpoint.random_state())
         if not self.accelerator.is_main_process:
             return
@@ -281,4 +288,4 @@ class Training:
             "watch": self.watch.state(),
             "scaler": None if scaler is None else scaler.state_dict(),
         }
-        checkpoint.save(self.folder, self.modules, self.update.plain_optimizers(), states, about)
+        self.saver.save(self.modules, self.update.plain_optimizers(), states, about)

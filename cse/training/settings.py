@@ -43,6 +43,7 @@ class Trainer:
     eval_every: Count
     eval_precision: Literal["fp32", "bf16"]
     save_every: Count | None
+    save_minutes: Positive | None
     log_every: Count
     select: Name | None
     watch: list[Name]

@@ -48,7 +48,8 @@ def parquet() -> bytes:
 
 def saved() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        checkpoint.save(Path(folder), {"encoder": nn.Linear(2, 2)}, {}, [checkpoint.random_state()], {"step": 1})
+        with checkpoint.Saver(Path(folder)) as saver:
+            saver.save({"encoder": nn.Linear(2, 2)}, {}, [checkpoint.random_state()], {"step": 1})
         return (Path(folder) / checkpoint.FILE).read_bytes()
 
 

@@ -145,7 +145,8 @@ def test_a_checkpoint(tmp_path):
 
     def save(step: int) -> None:
         nn.init.constant_(module.weight, step)
-        checkpoint.save(tmp_path, {"encoder": module}, {}, [checkpoint.random_state()], {"step": step})
+        with checkpoint.Saver(tmp_path) as saver:
+            saver.save({"encoder": module}, {}, [checkpoint.random_state()], {"step": step})
 
     def check() -> None:
         tensors, about = checkpoint.read(tmp_path)

@@ -73,15 +73,15 @@ def test_the_first_start_goes_on_beside_a_second(small_run, tmp_path, cse_train,
     """The second comes while the first trains, and neither knows a word of the other's but the lock."""
     from cse.training import checkpoint
 
-    save, codes = checkpoint.save, []
+    write, codes = checkpoint.write, []
 
-    def save_and_start_again(*arguments: object) -> None:
-        save(*arguments)
+    def write_and_start_again(*arguments: object) -> None:
+        write(*arguments)
         if not codes:
             second = subprocess.run([CSE_TRAIN, *small_run, "resume=auto"], capture_output=True, text=True)
             codes.append((second.returncode, f"process {os.getpid()} " in second.stderr))
 
-    monkeypatch.setattr(checkpoint, "save", save_and_start_again)
+    monkeypatch.setattr(checkpoint, "write", write_and_start_again)
     assert cse_train(small_run) == 0
     assert codes == [(2, True)]
 

@@ -2,6 +2,7 @@
 
 import json
 import random
+import threading
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,6 +13,7 @@ from accelerate.state import PartialState
 from killed import assert_same_run, logged
 from toys import toy_of
 
+from cse.errors import UserError
 from cse.training import checkpoint
 from cse.training.loop import Training
 
@@ -47,17 +49,43 @@ def test_a_new_run_starts_from_another_ones_weights(small_run, tmp_path, cse_tra
 
 
 def test_tied_weights_are_saved_under_both_names(tmp_path):
-    """safetensors refuses tensors that share memory; those that share none are written as they are."""
+    """safetensors refuses tensors that share memory."""
     tied = torch.nn.ModuleDict({"in": torch.nn.Linear(3, 3), "out": torch.nn.Linear(3, 3)})
     tied["out"].weight = tied["in"].weight
-    checkpoint.save(tmp_path, {"encoder": tied}, {}, [checkpoint.random_state()], {})
+    with checkpoint.Saver(tmp_path) as saver:
+        saver.save({"encoder": tied}, {}, [checkpoint.random_state()], {})
     tensors, _ = checkpoint.read(tmp_path)
     for name in ("in", "out"):
         assert torch.equal(tensors[f"encoder/{name}.weight"], tied["in"].weight)
-    plain = {"a": torch.ones(2), "b": torch.ones(4)}
-    kept = checkpoint.unshared(plain | {"half": plain["b"][:2]})
-    assert kept["a"] is plain["a"]
-    assert kept["half"].data_ptr() != plain["b"].data_ptr()
+
+
+def test_the_run_goes_on_while_last_is_written(tmp_path, monkeypatch):
+    write, go_on = checkpoint.write, threading.Event()
+    monkeypatch.setattr(checkpoint, "write", lambda *given: go_on.wait(60) and write(*given))
+    module = torch.nn.Linear(2, 2)
+    saved = module.weight.detach().clone()
+    with checkpoint.Saver(tmp_path) as saver:
+        saver.save({"encoder": module}, {}, [checkpoint.random_state()], {})
+        torch.nn.init.zeros_(module.weight)
+        assert not (tmp_path / checkpoint.FILE).exists()
+        go_on.set()
+    assert torch.equal(checkpoint.read(tmp_path)[0]["encoder/weight"], saved)
+
+
+def test_who_waits_for_last_is_told_that_the_disk_refuses(tmp_path):
+    (tmp_path / "last").write_text("not a folder")
+    saver = checkpoint.Saver(tmp_path)
+    saver.save({}, {}, [checkpoint.random_state()], {})
+    with pytest.raises(UserError, match="last"):
+        saver.save({}, {}, [checkpoint.random_state()], {})
+
+
+def test_last_is_saved_by_time_as_well_as_by_steps(small_run, tmp_path, cse_train, monkeypatch):
+    write, steps = checkpoint.write, []
+    monkeypatch.setattr(checkpoint, "write", lambda *given: steps.append(json.loads(given[2])["step"]) or write(*given))
+    assert cse_train([*small_run, "trainer.save_every=1000", "trainer.save_minutes=1e-9"]) == 0
+    assert steps == list(range(1, len(steps) + 1))
+    assert len(steps) > 2
 
 
 def test_each_process_draws_its_own_dropout(tmp_path, monkeypatch):
@@ -82,7 +110,8 @@ def test_every_generator_of_every_process_goes_on_where_it_was(tmp_path):
         draws()
         states.append(checkpoint.random_state())
         expected.append([draws() for _ in range(3)])
-    checkpoint.save(tmp_path, {}, {}, states, {})
+    with checkpoint.Saver(tmp_path) as saver:
+        saver.save({}, {}, states, {})
     for rank in range(2):
         checkpoint.set_random_state(*checkpoint.read(tmp_path), rank)
         assert [draws() for _ in range(3)] == expected[rank]
