@@ -56,3 +56,13 @@ def test_float32_is_float32_in_convolutions_while_a_run_lasts(cse_train, small_r
     monkeypatch.setattr("cse.run.run.start_processes", started)
     assert cse_train([*small_run, "dry_run=true"]) == 0
     assert seen == [False]
+
+
+@pytest.mark.parametrize(
+    ("on", "cards", "cores", "workers"),
+    [("cpu", 0, 64, 0), ("cuda", 1, 64, 4), ("cuda", 8, 32, 3), ("cuda", 1, 1, 0), ("cuda", 2, 2, 0)],
+)
+def test_batches_are_made_ahead_on_a_gpu_alone(on, cards, cores, workers, gpus, monkeypatch):
+    gpus(cards)
+    monkeypatch.setattr(device, "usable_cores", lambda: cores)
+    assert device.data_workers(torch.device(on)) == workers

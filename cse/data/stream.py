@@ -2,7 +2,6 @@
 
 import hashlib
 import logging
-import os
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ import torch
 from torch.utils.data import Dataset
 
 from cse.data.prefetch import prefetch
-from cse.device import count_gpus
+from cse.device import count_gpus, usable_cores
 from cse.errors import UserError
 from cse.tensors import seeded
 from cse.types import Settings
@@ -44,8 +43,7 @@ class Stream(Dataset[B], Generic[B]):
         if len(np.unique(labels)) == 1:
             log.warning("%s: all %d items are of one class, so a loss by labels has no negatives", where, len(labels))
         self.labels, self.where, self.batch_size, self.seed = labels, where, batch_size, seed
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        self.workers = min(MAX_WORKERS, cores) if workers is None else workers
+        self.workers = min(MAX_WORKERS, usable_cores()) if workers is None else workers
         self.inputs: dict[str, str] = {}  # see by_class; a subclass fills it
         self.seconds_waited = 0.0  # time that the consumer of `batches` has spent waiting
 

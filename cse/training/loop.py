@@ -17,7 +17,7 @@ from torch import nn
 
 from cse.config.spelling import line_to_resume
 from cse.data.prefetch import WORKER_DIED, reset_worker_handler
-from cse.device import is_gpu
+from cse.device import data_workers, is_gpu
 from cse.errors import Interrupted, RunError, UserError, first_line
 from cse.eval.score import MemoizedEncode, score
 from cse.training import checkpoint
@@ -189,8 +189,9 @@ class Training:
     def batches(self) -> Iterator[Batch]:
         """The batches from this step on, in the host's memory; their real tokens are counted."""
         first, last = self.step * self.trainer.accumulate, self.steps * self.trainer.accumulate
-        pin = is_gpu(self.accelerator.device)
-        for batch in self.parts.batches.loader(first, last, self.trainer.workers, pin):
+        on, workers = self.accelerator.device, self.trainer.workers
+        workers = data_workers(on) if workers == "auto" else workers
+        for batch in self.parts.batches.loader(first, last, workers, pin=is_gpu(on)):
             self.tokens += int(batch.tokens.mask_BT.sum()) * world_size()
             yield batch
 

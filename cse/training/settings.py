@@ -50,7 +50,7 @@ class Trainer:
     patience: Count | None
     stop_early: bool
     stop_on_collapse: bool
-    workers: Natural
+    workers: Natural | Literal["auto"]
     deterministic: bool
     compile: bool
     devices: Count
