@@ -4,6 +4,7 @@ A signature is the only place that knows what a part takes; cse.config.check che
 work. A choice is a Literal, or a OneOf where a table lists the names already. NaN and infinity are refused everywhere.
 """
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
@@ -52,8 +53,8 @@ Ascending = AfterValidator(ascending)
 
 
 def apart(ends: tuple[float, float]) -> tuple[float, float]:
-    """The ends of a scale. Raises ValueError unless the first is the lower one."""
-    if not ends[0] < ends[1]:
+    """The ends of a scale. Raises ValueError unless the first is the lower one, and how far they are apart a number."""
+    if not 0 < ends[1] - ends[0] < math.inf:
         raise ValueError("must be the lower end and the upper end of a scale, such as [0,5]")
     return ends
 

@@ -71,7 +71,6 @@ def report(config: Config) -> None:
 
 def of_two(folders: list[Path], out: Path) -> None:
     """Show what is not the same in two runs, and leave it as Markdown and CSV."""
-    from cse.files import write_text
     from cse.record.runs import newest_run, read_run
     from cse.report import markup, terminal
     from cse.report.differ import what_differs
@@ -79,13 +78,13 @@ def of_two(folders: list[Path], out: Path) -> None:
     for folder in folders:
         if not (folder / "results.json").is_file():
             raise UserError(f"differ: {folder} is no run's folder (no results.json in it){newest_run(folder)}")
-    if len(set(folders)) < 2:
+    if folders[0].resolve() == folders[1].resolve():
         raise UserError(f"differ={folders[0]},{folders[1]}: name two runs")
     found = what_differs([read_run(folder) for folder in folders])
     make_folder(out, "out")
     terminal.show_table(found, terminal.console())
-    write_text(out / "differ.md", f"# {' and '.join(map(str, folders))}\n\n{markup.to_markdown(found)}\n")
-    write_text(out / "differ.csv", frame_text(found))
+    leave(out / "differ.md", f"# {' and '.join(map(str, folders))}\n\n{markup.to_markdown(found)}\n")
+    leave(out / "differ.csv", frame_text(found))
     print(f"{out / 'differ.md'}  (also differ.csv)" if len(found) else "nothing that they say of themselves differs")
 
 
@@ -111,10 +110,10 @@ def of_paper(result: "Report", out: Path, config: Config) -> None:
         for text, table in zip(texts, result.tables, strict=True)
     ]
     write_text(out / "report.html", page.sweep_page(result))
-    write_text(out / "report.md", "\n".join(markdown))
-    write_text(out / "report.csv", frame_text(layout.cells_frame(result.tables)))
-    write_text(out / "claims.csv", frame_text(findings.findings_frame(result.findings)))
-    write_text(out / "report.tex", "\n".join(latex))
+    leave(out / "report.md", "\n".join(markdown))
+    leave(out / "report.csv", frame_text(layout.cells_frame(result.tables)))
+    leave(out / "claims.csv", frame_text(findings.findings_frame(result.findings)))
+    leave(out / "report.tex", "\n".join(latex))
     print(f"{out / 'report.html'}  (also report.md, report.csv, claims.csv, report.tex)")
     log_to(texts, {picture.name: picture.path for picture in result.pictures if picture.path}, out, config)
 
@@ -147,15 +146,15 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     parts = [(comparison.table(), f"{comparison.title}: {comparison.counted}", comparison.notes, words)]
     parts += [(told.table(), told.title, told.notes, words - 1)] if told else []
     markdown = [
-        f"# {title}\n\n{markup.to_markdown(table)}\n\n" + "".join(f"- {note}\n" for note in notes)
+        f"# {title}\n\n{markup.to_markdown(table)}\n\n" + "".join(f"- {' '.join(note.split())}\n" for note in notes)
         for table, title, notes, _ in parts
     ]
     write_text(out / "report.html", page.runs_page(comparison, told))
-    write_text(out / "report.md", "\n#".join(markdown))
-    write_text(out / "report.tex", "\n".join(to_latex(*part) for part in parts))
-    write_text(out / "runs.csv", frame_text(comparison.frame))
+    leave(out / "report.md", "\n#".join(markdown))
+    leave(out / "report.tex", "\n".join(to_latex(*part) for part in parts))
+    leave(out / "runs.csv", frame_text(comparison.frame))
     if told:
-        write_text(out / "differences.csv", frame_text(told.frame()))
+        leave(out / "differences.csv", frame_text(told.frame()))
     print(f"{out / 'report.html'}  (also runs.csv,{' differences.csv,' if told else ''} report.md, report.tex)")
     log_to([table for table, *_ in parts], {}, out, config)
     if gated:
@@ -171,6 +170,14 @@ def frame_text(frame: "DataFrame") -> str:
     return (
         frame.assign(**{name: frame[name].map(csv_cell) for name in text}).rename(columns=csv_cell).to_csv(index=False)
     )
+
+
+def leave(path: Path, text: str) -> None:
+    """Write what a person reads in a terminal too, and a run may have named."""
+    from cse.columns import printable
+    from cse.files import write_text
+
+    write_text(path, printable(text))
 
 
 def log_to(tables: "list[DataFrame]", pictures: dict[str, Path], out: Path, config: Config) -> None:

@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 from cse.errors import UserError
 
+LARGEST = 3e38  # of float32, as which the numbers are kept
+
 
 class ScoreColumn(NamedTuple):
     """name: the column's. ends: the numbers that become 0 and 1, between which all must lie; None: any, as they are."""
@@ -14,11 +16,12 @@ class ScoreColumn(NamedTuple):
 
     def cell(self, cell: object, place: str) -> str:
         """The scaled number, as text. place: where it stands, for the UserError for what is none or lies beyond."""
+        number = "" if isinstance(cell, bool) or "_" in str(cell) else cell  # 1_0 is a number in Python alone
         try:
-            value = float(cell) if isinstance(cell, str | int | float) and not isinstance(cell, bool) else math.nan
-        except ValueError:
+            value = float(number) if isinstance(number, str | int | float) else math.nan
+        except (ValueError, OverflowError):
             value = math.nan
-        if not math.isfinite(value):
+        if not abs(value) <= LARGEST:
             raise UserError(f"{place}: {self.name} holds {repr(cell)[:40]}, not a number (data.scores={self.name})")
         if self.ends is None:
             return repr(value)

@@ -4,6 +4,7 @@ What a score is (unit, direction, headline) is declared by its evaluator and fou
 """
 
 import logging
+import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -47,7 +48,7 @@ def nature(key: str) -> Nature:
 @cache
 def declared_natures(evaluator: str, *folders: Path) -> Mapping[str, Nature]:
     """The natures of the class that <evaluator>.yaml in one of the folders names; {} where there is none."""
-    found = [path for folder in folders if (path := folder / f"{evaluator}.yaml").is_file()]
+    found = [path for folder in folders if os.path.isfile(path := folder / f"{evaluator}.yaml")]  # however long
     for file in reversed(groups.included(found[0]) if found else []):
         if target := yaml.safe_load(file.read_text(encoding="utf-8")).get("_target_"):
             module, _, name = target.rpartition(".")

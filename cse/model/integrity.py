@@ -15,10 +15,11 @@ from pathlib import Path
 import torch
 from safetensors import safe_open
 from torch.nn.functional import pad
-from transformers import PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTokenizerFast
+from transformers import AutoModel, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from cse.errors import MissingResource, RunError, UserError, in_short
 from cse.files import within
+from cse.sources.hub import WEIGHTS
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +57,20 @@ def check_files(folder: Path) -> None:
     for index in sorted(folder.glob("*.index.json")):
         for name in set(json.loads(index.read_bytes())["weight_map"].values()):
             within(folder, name)
+
+
+def check_size(name: str, folder: Path, config: PretrainedConfig) -> None:
+    """Raise UserError for a configuration of more parameters than its weights have bytes, before it takes memory."""
+    size = sum(file.stat().st_size for file in folder.iterdir() if file.suffix in WEIGHTS)
+    asked = config.num_hidden_layers * config.hidden_size  # at the least: a layer that many are asked of is not made
+    if 0 < size >= asked:
+        with torch.device("meta"):
+            asked = sum(parameter.numel() for parameter in AutoModel.from_config(config).parameters())
+    if asked > size > 0:  # without weights the loader says so
+        raise UserError(
+            f"model.name={name}: its config.json asks for {asked:,} parameters, and its weights are {size:,} bytes: it "
+            "is damaged, or its config.json is another model's"
+        )
 
 
 def check_weights(name: str, folder: str, model: PreTrainedModel, keys: Mapping, *, fewer_layers: bool) -> None:

@@ -121,7 +121,12 @@ def read_checkpoint(
         ending = Ending(pooling) if pooling is not None else recorded_modules(Path(folder))
         if ending is None:
             raise UserError(f"model.name={name} records no pooling: say model.pooling={'|'.join((*POOLERS, OWN))}")
+        if ending.head is not None and ending.head[0].in_features != config.hidden_size:
+            raise UserError(
+                f"model.name={name}: its dense head does not read the {config.hidden_size} channels of a vector"
+            )
         own_dropout = configure(config, name, dropout=dropout, num_layers=num_layers, bidirectional=bidirectional)
+        integrity.check_size(name, Path(folder), config)
         hf_tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         head: Literal["mlm", "pooler"] | None = "mlm" if mlm else "pooler" if ending.pooling == OWN else None
         backbone, read = read_weights(name, folder, config, weights, head=head, fewer_layers=num_layers is not None)

@@ -7,6 +7,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
 from pydantic import TypeAdapter
 from torch import nn
 from typing_extensions import TypedDict
@@ -23,6 +24,7 @@ MODES = {
     "pooling_mode_mean_tokens": "mean",
     "pooling_mode_lasttoken": "last",
 }
+MODULES = ("Transformer", "WordWeights", "Pooling", "Dense", "Normalize")  # in the order in which they are applied
 ACTIVATIONS = {"Tanh": nn.Tanh, "Identity": nn.Identity, "ReLU": nn.ReLU}
 
 
@@ -32,7 +34,7 @@ class Ending:
     the model can), the text put before every sentence."""
 
     pooling: str
-    head: nn.Module | None = None
+    head: nn.Sequential | None = None
     unit_length: bool = False
     longest: int | None = None
     prefix: str = ""
@@ -49,11 +51,11 @@ class Settings(TypedDict, total=False):
 def recorded_modules(folder: Path) -> Ending | None:
     """What a sentence-transformers layout says, None where there is no such layout.
 
-    Raises UserError for a module or a pooling that cse does not have, and for one in another folder.
+    Raises UserError for a module, an order or a pooling that cse does not have, and for one in another folder.
     """
     if not (folder / "modules.json").is_file():
         return None
-    pooling, head, unit_length = None, None, False
+    pooling, head, unit_length, kinds = None, None, False, []
     for module in json.loads((folder / "modules.json").read_bytes()):
         kind, place = module["type"].rpartition(".")[2], within(folder, module["path"])
         if kind == "Pooling":
@@ -67,6 +69,11 @@ def recorded_modules(folder: Path) -> Ending | None:
             pooling = "mask"
         elif kind != "Transformer":
             raise UserError(f"{folder}/modules.json: a {kind} module is not one that cse can load")
+        kinds.append(kind)
+    if kinds != [kind for kind in MODULES if kind in kinds]:
+        raise UserError(
+            f"{folder}/modules.json: {', '.join(kinds)}: cse loads {', '.join(MODULES)}, once each, in order"
+        )
     if pooling is None:
         raise UserError(f"{folder}/modules.json names no Pooling: say model.pooling={'|'.join(POOLERS)}")
     settings = Settings()
@@ -97,12 +104,20 @@ def check_reads_mask(file: Path) -> None:
         raise UserError(f"{file}: of weights of words cse knows only one, that of a mask token")
 
 
-def dense_head(folder: Path) -> nn.Module:
-    """A Dense module: linear, then its activation."""
+def dense_head(folder: Path) -> nn.Sequential:
+    """A Dense module: linear, then its activation; of the size of its weights, whatever its settings announce.
+
+    Raises UserError for weights that are no finite numbers.
+    """
     from safetensors.torch import load_file
 
     config = json.loads((folder / "config.json").read_bytes())
-    linear = nn.Linear(config["in_features"], config["out_features"], bias=config["bias"])
+    with torch.device("meta"):
+        linear = nn.Linear(config["in_features"], config["out_features"], bias=config["bias"])
     weights = load_file(folder / "model.safetensors")
-    linear.load_state_dict({name.removeprefix("linear."): value for name, value in weights.items()})
+    if not all(value.is_floating_point() and value.numel() and value.isfinite().all() for value in weights.values()):
+        raise UserError(f"{folder}/model.safetensors holds whole numbers, NaN or infinity, or nothing: it is damaged")
+    linear.load_state_dict(
+        {name.removeprefix("linear."): value.float() for name, value in weights.items()}, assign=True
+    )
     return nn.Sequential(linear, ACTIVATIONS[config["activation_function"].rpartition(".")[2]]())

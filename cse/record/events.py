@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TypeGuard
 
 from cse.dotted import Json
 from cse.files import cannot_write, json_line, json_lines, replaced_file
@@ -88,6 +89,15 @@ def metric_events(folder: Path) -> list[Event]:
     return [event for _, event in heapq.merge(*kept.values(), key=lambda one: one[0])]
 
 
+def is_event(line: object) -> TypeGuard[Event]:
+    """Whether a line's content is an event, and that of metrics all numbers (None: it was NaN)."""
+    if not isinstance(line, dict) or type(line.get("step")) is not int or not 0 <= line["step"] < 2**63:
+        return False
+    numbers = [value for key, value in line.items() if key != "event"] if line.get("event") == "metrics" else []
+    kinds = (isinstance(one, float | None) or (type(one) is int and abs(one) < 2**63) for one in numbers)
+    return isinstance(line.get("event"), str) and all(kinds)
+
+
 def read_events(path: Path) -> Iterator[Event]:
     """The file's events in order, none where the file does not exist.
 
@@ -95,7 +105,7 @@ def read_events(path: Path) -> Iterator[Event]:
     """
     first = count = 0
     for number, event in enumerate(json_lines(path), 1):
-        if isinstance(event, dict) and isinstance(event.get("step"), int) and "event" in event:
+        if is_event(event):
             yield event
         else:
             first, count = first or number, count + 1

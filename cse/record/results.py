@@ -33,6 +33,7 @@ LIBYAML = 8 << 10
 """Characters of YAML within which nothing nests so deeply that libyaml, which recurses in C, ends the process."""
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]
+Score = Annotated[float, Field(ge=-1e38, le=1e38)]  # within float32, so that squares are within float64
 Plain = dict[str, JsonValue]
 STRICT = ConfigDict(strict=True, extra="allow", allow_inf_nan=False)
 
@@ -54,7 +55,7 @@ class Source(TypedDict, total=False):
     parts: "dict[str, Source]"
     rows: Plain
     problems: list[Problem]
-    top: dict[str, list[list[float | str]]]  # of retrieval, by query
+    top: dict[str, list[Annotated[list[float | str], Field(min_length=2, max_length=2)]]]  # of retrieval, by query
     tasks: dict[str, Plain]  # of mteb
     model: Plain
 
@@ -68,7 +69,7 @@ class Results(TypedDict, total=False):
 
     status: Required[Literal["running", "done", "failed", "interrupted"]]
     config: Required[Plain]
-    metrics: Required[dict[str, float | None]]
+    metrics: Required[dict[str, Score | None]]
     seed: Count | None
     choices: dict[str, str | None]
     command: str | None

@@ -169,8 +169,14 @@ def read_run(folder: Path) -> Run:
         choices=choices,
         metrics={name: value for name, value in results.get("metrics", {}).items() if value is not None},
         results=results,
-        overrides=_read(partial(checked, WORDS), folder / ".hydra" / "overrides.yaml", ()),
+        overrides=tuple(filter(is_setting, _read(partial(checked, WORDS), folder / ".hydra" / "overrides.yaml", ()))),
     )
+
+
+def is_setting(word: str) -> bool:
+    """Whether a word of a run's line sets a value: a command that is shown with it must not run what the run names."""
+    key = word.partition("=")[0]
+    return not word.startswith("-") and "._" not in key
 
 
 def _encoder(described: str, config: Config, choices: dict[str, str]) -> str:

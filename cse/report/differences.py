@@ -157,19 +157,22 @@ def seeds_to_tell(cells: dict[int, Cell], found: Found, confidence: float, tests
     return str(seeds_for(abs(found.effect), sd, level))
 
 
-def setting_named(comparison: Comparison, name: str) -> int:
-    """The setting of `KEY=VALUE,...`, or of the runs at or below a folder. Raises UserError for none or several."""
+def setting_named(comparison: Comparison, name: str | Path) -> int:
+    """The setting of `KEY=VALUE,...`, or of the runs at or below a folder, which a Path is, and a name that is nothing
+    else. Raises UserError for none or several."""
     keys = {name: key for key, name in comparison.keys.items()}
 
-    def holds(setting: int) -> bool:
-        runs = comparison.runs_of(setting)
-        if "=" not in name:
-            return any(run.folder.resolve().is_relative_to(Path(name).resolve()) for run in runs)
-        words = [word.strip().partition("=") for word in name.strip("[]").split(",")]
-        asked = [(keys.get(key, key), value) for key, _, value in words]
-        return all(same(runs[0].get(key), value) or shown(runs[0], key) == value for key, value in asked)
+    def has(setting: int, words: str) -> bool:
+        run = comparison.runs_of(setting)[0]
+        asked = [word.strip().partition("=") for word in words.strip("[]").split(",")]
+        told = [(keys.get(key, key), value) for key, _, value in asked]
+        return all(same(run.get(key), value) or shown(run, key) == value for key, value in told)
 
-    found = [setting for setting in comparison.of_settings if holds(setting)]
+    def is_in(setting: int) -> bool:
+        return any(run.folder.resolve().is_relative_to(Path(name).resolve()) for run in comparison.runs_of(setting))
+
+    found = [one for one in comparison.of_settings if isinstance(name, str) and "=" in name and has(one, name)]
+    found = found or [one for one in comparison.of_settings if is_in(one)]
     if len(found) == 1:
         return found[0]
     known = listed([f"'{comparison.label(one)}'" for one in found or comparison.of_settings])
@@ -180,9 +183,9 @@ def gate(comparison: Comparison, least: float, baseline: str | None, confidence:
     """Whether the first setting is better than the baseline, or than every other one, by `least` or more, and a line
     for each. First is the one of the first folder, where several are named, else the best.
 
-    "Is" means that it is told from a difference of just `least`, with the seeds that a verdict needs.
+    "Is" means that it is told from a difference of just `least`, with the seeds that a verdict needs, on whole data.
     """
-    first = comparison.best if len(comparison.folders) == 1 else setting_named(comparison, str(comparison.folders[0]))
+    first = comparison.best if len(comparison.folders) == 1 else setting_named(comparison, comparison.folders[0])
     score = comparison.best_by
     known = [setting_named(comparison, baseline)] if baseline else list(comparison.of_settings)
     others = [one for one in known if one != first]
@@ -197,6 +200,8 @@ def gate(comparison: Comparison, least: float, baseline: str | None, confidence:
     for (one, of), p in zip(found.items(), holm([p_apart(of) for of in found.values()]), strict=True):
         assert of.effect is not None
         larger, few = sign * of.effect > least, few_seeds([cell, against[one]])
+        if any(score in run.altered for setting in (first, one) for run in comparison.runs_of(setting)):
+            few = "its data are incomplete or altered"
         why = few or (f"p {probability(p) or 'unknown'}" if larger else "it is not even so in these runs")
         is_so = larger and not few and p < 1 - confidence
         passed &= is_so

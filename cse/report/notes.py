@@ -111,7 +111,7 @@ def scoring(run: Run) -> dict[str, str]:
     versions = run.versions
     told = {library: str(versions[library]) for library in SCORING if library in versions}
     told |= {key: written(run.get(key)) for key in ("dtype", "trainer.eval_precision") if run.get(key) is not None}
-    for key, value in flattened(run.config.get("eval") or {}, "eval.").items():
+    for key, value in flattened(run.group("eval"), "eval.").items():
         if not str(value).startswith("/"):  # where the data lies; what it is, its checksum tells
             told[key] = written(value)
     for evaluator, source in (run.results.get("data") or {}).items():

@@ -11,6 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from cse.config.compose import resolved, without_hydra
 from cse.config.groups import own_folders
+from cse.config.keys import key_of
 from cse.config.spelling import line_to_resume
 from cse.errors import UserError
 from cse.files import make_folder, write_text
@@ -18,6 +19,9 @@ from cse.run.logs import begin_log_files
 
 RUN = "run.yaml"
 """The run's resolved, checked config as data: what `resume=FOLDER` reads. `.hydra/` is for people."""
+
+UPLOADS = ("tracker.wandb.entity", "tracker.wandb.project")
+"""Keys that are typed again where a run goes on: no folder decides where it sends what it logs."""
 
 ABOUT = f"# {RUN}: this run's settings as data. cse-train resume=FOLDER reads them, and lays what is typed over them.\n"
 
@@ -48,7 +52,8 @@ class RunFolder:
         """The words to a person whose run ended before it was done."""
         if not self.is_made:
             return "nothing was trained"
-        again = line_to_resume(self.path)
+        words = yaml.safe_load(self.files.get(".hydra/overrides.yaml", "[]"))
+        again = line_to_resume(self.path, *(word for word in words if key_of(word) in UPLOADS))
         if (self.path / "last").is_dir():
             return f"this goes on: {again}"
         if (self.path / RUN).is_file():

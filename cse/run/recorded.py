@@ -36,9 +36,16 @@ def recorded_use(model: DictConfig, encoder: Encoder) -> str:
     return f"{recorded.pooling} pooling{''.join(more)}"
 
 
-def scores_as_recorded(model: DictConfig, training: Training) -> dict[str, float]:
-    """Of the checkpoint as its folder records it: the dev scores that training watches. Keeps the random states."""
+def scores_as_recorded(model: DictConfig, training: Training) -> dict[str, float] | None:
+    """Of the checkpoint as its folder records it: the dev scores that training watches. Keeps the random states.
+
+    None, which is logged, where it cannot be loaded so.
+    """
     with random_states_kept():
-        encoder = load_encoder(model.name, pooling=None, prefix=model.prefix).to(training.accelerator.device)
+        try:
+            encoder = load_encoder(model.name, pooling=None, prefix=model.prefix).to(training.accelerator.device)
+        except UserError as error:
+            log.warning("%s; training is not compared with the recorded use", error)
+            return None
         splits = {name: ["dev"] for name in training.watched}
         return score(training.parts.evaluators, splits, encoder.encode, logging.DEBUG)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # torch is imported when there is work
 
 log = logging.getLogger("cse")
 
-READ_BY = ("data", "augmentation", "aux_modality", "model")
+READ_BY = ("data", "augmentation", "aux_modality", "model", "objective")
 """The groups whose settings say what a run learns from: where one was changed, so may be what is read."""
 
 
@@ -24,12 +24,13 @@ def check_same_inputs(folder: Path, config: Config, training: "Training") -> Non
 
     Another file than that run's is what the line asked for; the same one with other content is not.
     """
-    from cse.training.checkpoint import read_about
+    from cse.training.checkpoint import check_about, read_about
 
     about = read_about(folder)
     if "inputs" not in about:
         log.warning("rerun      %s does not say what it learned from (no last/): its inputs are not compared", folder)
         return
+    check_about(about, folder)
     changed = groups_changed(settings_of(folder, "rerun"), config)
     differ = [name for name, digest in about["inputs"].items() if training.inputs.get(name, digest) != digest]
     if not changed & set(READ_BY):

@@ -83,7 +83,8 @@ def whole_line(words: Sequence[str]) -> list[str]:
         return list(words)
     typed = [word for word in words if key_of(word) != "rerun"]
     keys = {key_of(word) for word in typed}
-    return [*(word for word in read_run(folder).overrides if key_of(word) not in keys), *typed]
+    own = [word for word in read_run(folder).overrides if not key_of(word).startswith("hydra")]
+    return [*(word for word in own if key_of(word) not in keys), *typed]
 
 
 def choices_of(recorded: Config, chosen: Sequence[str]) -> list[str]:

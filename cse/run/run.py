@@ -53,8 +53,9 @@ def run(cfg: DictConfig, folder: RunFolder) -> None:
             with record, explain_out_of_memory(cfg), explain_lost():  # inside the record, which keeps the sentence
                 if is_first and training.step == 0:
                     keep_cosines(folder.path, "before", training.parts.evaluators, training.encode())
-                if recorded_use := record.results["recorded"]:
-                    recorded_use["scores"] = scores_as_recorded(cfg.model, training)
+                if use := record.results["recorded"]:
+                    scores = scores_as_recorded(cfg.model, training)
+                    record.results["recorded"] = None if scores is None else use | {"scores": scores}
                 keep_best = partial(keep, record, training.parts)
                 outcome = training.run(on_best=keep_best, log=record.log, signals=signals)
                 if is_first:

@@ -113,6 +113,8 @@ def table_of(
                     vectors_NE = encoder.encode([text.text(row, column) for row in block])
                     out.write(np.ascontiguousarray(vectors_NE, np.float32).tobytes())
                     width = vectors_NE.shape[1]
+        if identity_of(name, pooling) != identity:
+            raise UserError(f"objective.teacher={name} changed while it was read: run again when its files stay")
         return {"width": width}
 
     if dry and not folder.exists():

@@ -54,9 +54,9 @@ Trained on {data}.{architecture}
 
 <details><summary>Hyper-parameters</summary>
 
-```yaml
+{fence}yaml
 {settings}
-```
+{fence}
 
 </details>
 
@@ -115,19 +115,21 @@ def model_card(record: Json, scores: Mapping[str, float], name: str, license: st
     )
     notes = "Scores that begin with `dev/` chose the step.\n" if any(key.startswith("dev/") for key in finite) else ""
     notes += "†: on incomplete or altered data; not comparable with published scores.\n" if altered else ""
+    settings = yaml.safe_dump(hyper_parameters(config), sort_keys=False, allow_unicode=True).rstrip()
     text = BODY.format(
         title=markdown_cell(title),
         seed=record["seed"],
         step=record.get("best_step"),
-        program=program_in_words(record),
+        program=markdown_cell(program_in_words(record)),
         architecture=f" The encoder: {markdown_cell(shape)}." if (shape := record.get("architecture")) else "",
-        settings=yaml.safe_dump(hyper_parameters(config), sort_keys=False, allow_unicode=True).rstrip(),
+        settings=settings,
+        fence="`" * max(3, 1 + max(map(len, re.findall("`+", settings)), default=0)),  # which no value can close
         command=printable(shareable(record["command"])).replace("\n", " "),  # on one line it ends no block of code
         data=markdown_cell(data_in_words(config)),
         rows="\n".join(f"| {markdown_cell(key)} | {one:.2f}{' †' * (key in altered)} |" for key, one in finite.items()),
         notes=notes,
         name=name,
-        pooling=config["model"]["pooling"] or "as the checkpoint records it",
+        pooling=markdown_cell(config["model"]["pooling"] or "") or "as the checkpoint records it",
         citation="\n".join(bibtex(entry) for entry in cited(config)),
     )
     return f"---\n{about.to_yaml()}\n---\n\n{text}"

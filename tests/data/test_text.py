@@ -103,6 +103,16 @@ def test_scores_beside_the_text(tmp_path, name, content):
             read(**{"score_range": (0, 5)} | words)
 
 
+@pytest.mark.parametrize("score", ['"1_0"', "1e39", "1" + 400 * "0", "true", '"1e400"', "null", "[1]"])
+def test_what_is_no_score_is_refused_with_its_line(tmp_path, score):
+    (tmp_path / "a.jsonl").write_text(
+        '{"a": "x", "b": "y", "score": 1}\n{"a": "x", "b": "y", "score": ' + score + "}\n"
+    )
+    text = Text("text", str(tmp_path), str(tmp_path / "a.jsonl"), ["a", "b"], "score", None)
+    with pytest.raises(UserError, match=r"a\.jsonl, line 2\b"):
+        text.prepare()
+
+
 def test_limits():
     assert list(chosen_rows(10, None, None)) == list(range(10))
     assert list(chosen_rows(10, 4, None)) == list(chosen_rows(10, 0.4, None)) == [0, 1, 2, 3]

@@ -2,10 +2,12 @@
 
 import json
 import os
+import re
 from functools import reduce
 from pathlib import Path
 
 import pytest
+import yaml
 from typed import exit_code
 
 from cse.config.compose import composed
@@ -229,3 +231,20 @@ def test_a_damaged_adapter_is_one_sentence(run, capfd):
     (run / "best" / "adapter" / "adapter_config.json").write_text("{")
     assert "adapter_config.json" in refused(capfd, run)
     assert not (run / "export").exists()
+
+
+def test_no_value_of_a_run_leaves_its_place_in_the_card(run, tmp_path):
+    record = json.loads((run / "results.json").read_text())
+    evil = "a\n\n```\n\n# Evil\n---\n| x |"
+    record["config"]["model"]["pooling"] = evil
+    record["config"]["objective"]["note"] = evil
+    record |= {"git_commit": evil, "architecture": evil, "weights": {"license": evil, "language": [evil]}}
+    (run / "results.json").write_text(json.dumps(record))
+    assert exit_code("cse-export", run, "--to", tmp_path / "share") == 0
+    text = (tmp_path / "share" / "README.md").read_text()
+    front, body = re.fullmatch(r"---\n(.*?)\n---\n\n(# .*)", text, re.DOTALL).groups()
+    assert yaml.safe_load(front)["license"] == evil
+    fence, inside = re.search(r"^(`{4,})yaml\n(.*?)\n\1\n\n</details>", body, re.DOTALL | re.MULTILINE).groups()
+    assert yaml.safe_load(inside)["objective.note"] == evil
+    assert fence not in inside
+    assert "# Evil" not in [line.strip() for line in body.replace(inside, "").splitlines()]

@@ -70,6 +70,13 @@ CHECKPOINTS = {  # more in tests/model/test_integrity.py
     "st_dense_shape": dense(DENSE, linear=torch.zeros(3, 3)),
     "st_dense_config": dense({}, linear=torch.zeros(8, 32)),
     "st_dense_activation": dense(DENSE | {"activation_function": "torch.nn.Nothing"}, linear=torch.zeros(8, 32)),
+    "st_dense_width": dense(DENSE | {"in_features": 40}, linear=torch.zeros(8, 40)),
+    "st_dense_nan": dense(DENSE, linear=torch.full((8, 32), torch.nan)),
+    "st_dense_announced": dense(DENSE | {"in_features": 10**7, "out_features": 10**7}, linear=torch.zeros(8, 32)),
+    "st_order": POOLED | st("Pooling", "Transformer", **{"0_Pooling": CLS}),
+    "st_twice": POOLED | st("Transformer", "Pooling", "Pooling", **{"2_Pooling": CLS}),
+    "config_layers": {"config.json": {"num_hidden_layers": 10**9}},
+    "config_wide": {"config.json": {"vocab_size": 10**12}},
     "st_length_text": POOLED | {"sentence_bert_config.json": {"max_seq_length": "long"}},
     "st_prompts_list": POOLED | {"config_sentence_transformers.json": {"prompts": ["a"]}},
 }

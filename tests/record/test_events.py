@@ -74,3 +74,15 @@ def test_a_file_of_many_events_takes_the_memory_of_some(tmp_path, monkeypatch, c
     assert {event["step"] for event in events if "dev/stsb/spearman" in event} == set(range(0, 10_000, 200))
     Jsonl(tmp_path, resume_step=9_998)
     assert (tmp_path / "metrics.jsonl").read_text() == "".join(json_line(line) for line in lines[:-1])
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['{"event": "metrics", "step": 1, "a": "x"}', '{"event": "metrics", "step": 1, "a": [1]}',
+     '{"event": "metrics", "step": true}', '{"event": "metrics", "step": -1}', '{"event": [], "step": 1}',
+     '{"event": "metrics", "step": 1, "a": 1' + 400 * "0" + "}", '{"event": "metrics", "step": 1' + 400 * "0" + "}"],
+)  # fmt: skip
+def test_a_stranger_s_event_is_left_out_with_a_line(tmp_path, caplog, line):
+    (tmp_path / "metrics.jsonl").write_text('{"event": "metrics", "step": 0, "train/loss": null}\n' + line + "\n")
+    assert [event["step"] for event in read_events(tmp_path / "metrics.jsonl")] == [0]
+    assert "line 2" in caplog.text

@@ -102,7 +102,9 @@ WHOLE = {"status": "done", "config": {"seed": 1, "trainer": {"lr": 1e-5}}, "metr
         ("1e-05", 900 * '{"a":' + "1" + 900 * "}", "config"), ("1e-05", 10**5 * '{"a":', ""),
         ('"metrics"', '"metrics": {"test/x": 1}, "metrics"', "metrics"), ('{"torch": "2"}', "[1]", "versions"),
         (" 4", " -4", "steps"), (" 4", ' "4"', "steps"), (" 4", " 1" + 400 * "0", "steps"), (" 4", " true", "steps"),
-        ("{}", "[1]", "data.retrieval.top"), ('"none"', f'"{"x" * 2**23}"', ""), ('"none"', r'"\ud800"', ""),
+        ("{}", "[1]", "data.retrieval.top"), ("{}", '{"q": [[1, "a", "b"]]}', "data.retrieval.top"),
+        (" 99.0", "1e300", "test/x"),
+        ('"none"', f'"{"x" * 2**23}"', ""), ('"none"', r'"\ud800"', ""),
         ('"done"', '"broken"', "status"), ('"config"', '"c"', "config"), ("test/x", 5000 * "x", ""),
     ],
 )  # fmt: skip

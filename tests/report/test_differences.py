@@ -1,6 +1,7 @@
 """How settings differ: held to scipy's own tests, to Holm's arithmetic and to what a gate in someone's CI must say."""
 
 import csv
+import json
 from functools import partial
 
 import pytest
@@ -88,3 +89,48 @@ def test_differences_are_in_every_file(cse_report, tmp_path, capsys):
     assert r"-0.15 $\approx$" in (tmp_path / "out" / "report.tex").read_text()
     with open(tmp_path / "out" / "differences.csv") as file:
         assert len(list(csv.DictReader(file))) == 2
+
+
+def test_a_folder_whose_name_has_an_equals_sign_is_a_folder(leave, tmp_path, monkeypatch):
+    """`lr=5` is the folder of the better runs, and the setting of the others."""
+    monkeypatch.chdir(tmp_path)
+    for name, lr, value in (("lr=5", 1.0, 80.0), ("other", 5.0, 70.0)):
+        for seed in (1, 2, 3):
+            leave(f"{name}/{seed}", {"seed": seed, "trainer.lr": lr}, {"dev/stsb/spearman": value + seed / 100})
+    folders = "runs=[runs/lr=5,runs/other]"
+    assert exit_code("cse-report", folders, "gate=1", "out=out") == 0
+    assert exit_code("cse-report", folders, "gate=1", "baseline=runs/lr=5", "out=out") == 2  # it is the first itself
+
+
+def test_altered_data_pass_no_gate(leave, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, value in (("a", 80.0), ("b", 70.0)):
+        for seed in (1, 2, 3):
+            file = leave(f"{name}/{seed}", {"seed": seed}, {"dev/stsb/spearman": value + seed / 100}) / "results.json"
+            problem = {"problem": "12 of 1,500 pairs"} if name == "a" and seed == 2 else None
+            data = {"stsb": {"problems": [problem] if problem else []}}
+            file.write_text(json.dumps(json.loads(file.read_text()) | {"data": data}))
+    assert exit_code("cse-report", "runs=[runs/a,runs/b]", "gate=1", "out=out") == 1
+    assert "altered" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"config": {"seed": 1, "eval": [1], "trainer": {"lr": 2.0}}}, {"metrics": {f"dev/{'x' * 900}": 1.0}},
+     {"metrics": {"dev/stsb/spearman": -1e38}}, {"config": {"seed": 1, "case": [1]}},
+     {"architecture": "\x1b]0;a", "versions": {"torch": "\x1b]0;a"}, "training_data": {"\x1b[2J": "\n# A | b"}}],
+)  # fmt: skip
+def test_a_stranger_s_run_harms_no_report(leave, tmp_path, monkeypatch, capsys, changes):
+    monkeypatch.chdir(tmp_path)
+    for number, seed in enumerate((1, 1, 2, 3)):
+        file = (
+            leave(f"{number}", {"seed": seed, "trainer.lr": 1.0}, {"dev/stsb/spearman": 7.0 + number}) / "results.json"
+        )
+        file.write_text(json.dumps(json.loads(file.read_text()) | (changes if number == 1 else {})))
+    assert exit_code("cse-report", "runs=runs", "out=out") == 0
+    assert exit_code("cse-report", "differ=[runs/0,runs/1]", "out=out") == 0
+    files = [file for file in (tmp_path / "out").iterdir() if file.suffix != ".html"]
+    assert "\x1b" not in "".join([*(file.read_text() for file in files), *capsys.readouterr()])
+    lines = [line for file in files if file.suffix == ".md" for line in file.read_text().splitlines()]
+    assert not [line for line in lines if line.startswith("# A")]
+    assert exit_code("cse-report", "differ=[runs/0,runs/../runs/0]") == 2

@@ -63,6 +63,13 @@ def test_a_record_that_cannot_be_used_refuses_no_training(small_run, tuned, tmp_
     assert "weightedmean" in found["log"]
 
 
+def test_a_record_that_cannot_be_loaded_fails_no_run(small_run, tuned, tmp_path):
+    (tuned / "sentence_bert_config.json").write_text('{"max_seq_length": 1}')
+    found = trained(small_run, tmp_path / "run", f"model.name={tuned}", "model.pooling=cls")
+    assert (found["status"], found["recorded"]) == ("done", None)
+    assert "max_seq_length" in found["log"]
+
+
 def test_a_resumed_run_has_the_same_table(small_run, tuned, tmp_path):
     words = [f"model.name={tuned}", "model.pooling=cls", "trainer.max_steps=1"]
     folder = tmp_path / "run"

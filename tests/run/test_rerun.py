@@ -5,6 +5,8 @@ from functools import partial
 
 import pytest
 import yaml
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 from typed import exit_code
 
 LINE = ("objective=simcse", "model=bert", "data=text", "data.path=lines.txt", "eval=[]", "trainer.select=null",
@@ -52,3 +54,35 @@ def test_what_cannot_be_meant_is_refused(cse_train, words):
 @pytest.mark.parametrize("words", [["differ=[first,nowhere]"], ["differ=[first,first]"], ["differ=first"]])
 def test_two_runs_are_needed_to_differ(cse_train, words):
     assert exit_code("cse-report", *words) == 2
+
+
+def test_a_stranger_s_run_puts_no_word_of_its_own_on_the_line(cse_train, tmp_path):
+    """Its line is shown, to be run again: nothing in it may name code, or a folder of choices."""
+    words = ["--config-dir=/evil", "+hydra.callbacks.x._target_=os.system", "objective._target_=os.system"]
+    file = tmp_path / "first" / ".hydra" / "overrides.yaml"
+    file.write_text(yaml.safe_dump([*words, *yaml.safe_load(file.read_text())]))
+    assert cse_train("rerun=first", "seed=7", "hydra.run.dir=second") == 0
+    for text in (json.loads((tmp_path / "second" / "results.json").read_text())["command"],
+                 (tmp_path / "second" / ".hydra" / "overrides.yaml").read_text()):  # fmt: skip
+        assert "data.path=lines.txt" in text
+        assert not any(word in text for word in ("evil", "os.system"))
+
+
+@pytest.mark.parametrize(
+    "changes", [{"inputs": [1]}, {"inputs": {"a": 1}}, {"dev_data": "x"}, {"dev_data": {"a": [1]}}]
+)
+def test_a_damaged_checkpoint_is_one_sentence(cse_train, tmp_path, capsys, changes):
+    file = tmp_path / "first" / "last" / "state.safetensors"
+    with safe_open(file, "pt") as saved:
+        about = json.loads(saved.metadata()["about"]) | changes
+    save_file(load_file(file), file, metadata={"about": json.dumps(about)})
+    capsys.readouterr()
+    assert cse_train("rerun=first", "seed=7", "hydra.run.dir=second") == 2
+    assert len(capsys.readouterr().err.strip().splitlines()) == 1
+    assert not (tmp_path / "second").exists()
+
+
+def test_another_objective_may_have_another_teacher(cse_train, tiny_bert, capsys):
+    words = ["objective=gist", f"objective.teacher={tiny_bert}", "objective.teacher_pooling=mean"]
+    assert cse_train("rerun=first", *words, "hydra.run.dir=second") == 0
+    assert cse_train("rerun=second", "objective=simcse", "hydra.run.dir=third") == 0

@@ -10,6 +10,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from toys import composed
 
+from cse.errors import UserError
 from cse.model.load import load_encoder
 from cse.objective.rankcse import Rankcse
 from cse.run.build import make
@@ -96,3 +97,19 @@ def test_a_run_goes_on_with_the_same_teacher_alone(small_run, cse_train, teacher
     assert cse_train([*words, "objective.teacher=/no/where", f"hydra.run.dir={tmp_path}/other"]) == 2
     assert "objective.teacher=/no/where" in capsys.readouterr().err
     assert not (tmp_path / "other").exists()
+
+
+def test_a_teacher_that_changes_while_it_reads_leaves_no_vectors(taught, teacher, tmp_path, monkeypatch):
+    """Such as best/ of a run that is training: its vectors would stand under the name of the weights before."""
+    load = load_encoder
+
+    def changed(*words):
+        change_one_weight(teacher)
+        return load(*words)
+
+    monkeypatch.setattr("cse.run.teacher.load_encoder", changed)
+    with pytest.raises(UserError, match=r"objective\.teacher=.* changed while"):
+        taught()
+    assert not [
+        file for file in (tmp_path / "cache" / "teacher").rglob("*") if file.is_file() and file.suffix != ".lock"
+    ]
