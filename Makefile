@@ -1,15 +1,15 @@
-# Everything a newcomer needs; `make help` lists it. Needs Python 3.11 or newer and make.
+# Everything a newcomer needs; `make help` lists it. Needs Python 3.11 to 3.13 and make.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help setup demo test test-all check lint format types layers pins readme docs bench gpu audit clean
+.PHONY: help setup demo test test-all check lint format types layers pins choices docs bench gpu audit clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 14
 
 $(READY): pyproject.toml constraints.txt
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
+	$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14) and "Python 3.11, 3.12 or 3.13 is needed: make PYTHON=...")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[demo,mteb,lora,eda,launchers,onnx,near,smac,docs,dev]'
@@ -44,14 +44,14 @@ test-all: check ## Those of many processes too: kills, SLURM, a browser, fuzz, e
 pins: $(READY) ## Pin the newest versions that fit together in constraints.txt; `make test` then says whether they do
 	$(BIN)/python .ci/pins.py
 
-readme: $(READY) ## Write README's table of choices from conf/
-	$(BIN)/python -m cse.cli.help README.md
+choices: $(READY) ## Write the table of docs/choices.md from conf/
+	$(BIN)/python -m cse.cli.help docs/choices.md
 
 docs: $(READY) ## Build the documents into site/; a link that leads nowhere fails
 	$(BIN)/python -m sphinx -q -W --keep-going -d site/.doctrees docs site
 
 bench: $(READY) ## Every benchmark; each writes its part of benchmarks/RESULTS.md
-	for file in benchmarks/bench_*.py; do $(BIN)/python $$file || exit 1; done
+	for file in benchmarks/bench_*.py; do $(BIN)/python -m benchmarks.$$(basename $$file .py) || exit 1; done
 
 gpu: $(READY) ## Prove a GPU machine: right, fast, in memory; about 20 minutes, no network (benchmarks/gpu)
 	$(BIN)/python -m benchmarks.gpu

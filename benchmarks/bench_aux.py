@@ -1,7 +1,7 @@
 """Images and sound beside SimCSE: does the transformer learn to tell them apart, what does it do to STS-B, what does
 it cost?
 
-    python benchmarks/bench_aux.py [--steps 100] [--seeds 3] [--layers N] [--part learn|cost] [--parallel 1]
+    python -m benchmarks.bench_aux [--steps 100] [--seeds 3] [--layers N] [--part learn|cost] [--parallel 1]
                                    [--shared ../shared/data]
 
 Needs the real data beside the checkout: Wikipedia sentences, STS-B, natural_small, cifar10_small, speech_small. Never
@@ -146,7 +146,7 @@ the text {SECOND["visual"]} pictures or {SECOND["audio"]} clips a step at the ra
 for 15,625 steps, not {steps}), augmented as published. Losses: mean of the first tenth and of the last tenth of the
 steps. Nearest neighbour, before -> after: of files held out, among {GALLERY} a class that were trained on; and of
 {QUERIES} a class of classes (speakers) held out whole, among themselves."""
-    command = " ".join(["python benchmarks/bench_aux.py", *sys.argv[1:]])
+    command = " ".join(["python -m benchmarks.bench_aux", *sys.argv[1:]])
     write_section("Images and sound beside the text", command, f"{note}\n\n{table(header, rows)}")
 
 
@@ -203,7 +203,7 @@ def cost(shared: Path, work: Path) -> None:
     note = f"""MiniLM, the papers' batches: 64 sentences in two views, 48 pictures or clips in two views. {rounds} runs
 of {steps} steps each, in turn. Waiting: of the steps after the first, which waits for the workers to start. Medians,
 least and most."""
-    write_section(f"What images and sound cost, {where()}", "python benchmarks/bench_aux.py --part cost",
+    write_section(f"What images and sound cost, {where()}", "python -m benchmarks.bench_aux --part cost",
                   f"{note}\n\n{table(header, rows)}")  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """What each objective costs: its step beside SimCSE's on the same batch, interleaved in one run; and whitening's share.
 
-    python benchmarks/bench_cost.py [--model minilm|bert] [--batch 64] [--repeats 5]
+    python -m benchmarks.bench_cost [--model minilm|bert] [--batch 64] [--repeats 5]
 
 Random weights and tokens serve: time does not depend on them. 26 tokens a sentence on average, 32 at most.
 """
@@ -118,7 +118,7 @@ def main() -> None:
         "\n\nForward of the whole objective (whitening of three views, head, loss) and backward, beside its step:\n\n"
     )
     body += table(["groups", "ms", "share of the step"], shares)
-    command = f"python benchmarks/bench_cost.py --model {given.model} --batch {given.batch} --repeats {given.repeats}"
+    command = f"python -m benchmarks.bench_cost --model {given.model} --batch {given.batch} --repeats {given.repeats}"
     write_section(f"Cost of the objectives, {given.model} shape, batch {given.batch}, {where()}", command,
                   f"Medians, least and most of {given.repeats}; ratios within a round.\n\n{body}")  # fmt: skip
     sys.stdout.write(body + "\n")

@@ -1,6 +1,6 @@
 """Peak memory of training an adapter (model.lora) on a decoder of Qwen3-Embedding-0.6B's shape, weights in bf16.
 
-    python benchmarks/bench_decoder.py [--batch 4] [--steps 2]
+    python -m benchmarks.bench_decoder [--batch 4] [--steps 2]
 
 cse-train itself, on new weights, in a process of its own that says its peak of resident memory when it ends.
 """
@@ -55,7 +55,7 @@ def main() -> None:
         "gradients and moments. The peak is of the whole run, with reading and the merged export."
     )
     body = f"{about}\n\n{table(['', 'MiB'], rows)}"
-    command = " ".join(["python", "benchmarks/bench_decoder.py", *sys.argv[1:]])
+    command = " ".join(["python -m benchmarks.bench_decoder", *sys.argv[1:]])
     write_section("Memory of a 0.6B decoder with an adapter", command, body)
     print(body)
 

@@ -1,6 +1,6 @@
 """STS and transfer beside SentEval's procedure as published, in one run: the same scores, and how much sooner.
 
-    python benchmarks/bench_eval.py [--all] [--tasks STS-B CR ...] [--fraction 1] [--rounds 1]
+    python -m benchmarks.bench_eval [--all] [--tasks STS-B CR ...] [--fraction 1] [--rounds 1]
 
 Needs the real data beside the checkout, and the genuine all-MiniLM-L6-v2. SentEval's way is written from its
 description: batches of 128 in its order, tokenised as they come, padded to their longest, nothing remembered; then one
@@ -301,7 +301,7 @@ def main() -> None:
     with initialize_config_dir(CONF_DIR, version_base="1.3"):
         config = compose("train", ["data=text", "model=minilm", "model.pooling=mean", "eval=[sts,transfer]",
                                    f"paths.senteval={SENTEVAL}"])  # fmt: skip
-    command = " ".join(["python benchmarks/bench_eval.py", *sys.argv[1:]])
+    command = " ".join(["python -m benchmarks.bench_eval", *sys.argv[1:]])
     usual = TRANSFER_TASKS if given.all else QUICK
     for bench, known, whole in ((bench_sts, STS_TASKS, STS_TASKS), (bench_transfer, TRANSFER_TASKS, usual)):
         if tasks := [task for task in known if task in (given.tasks or whole)]:

@@ -1,6 +1,6 @@
 """Does every objective learn? MiniLM's STS-B dev score before and after some steps of each, on real text.
 
-    python benchmarks/bench_learning.py [--steps 100] [--only mlm ...] [--shared ../shared/data]
+    python -m benchmarks.bench_learning [--steps 100] [--only mlm ...] [--shared ../shared/data]
 
 Needs the real data beside the checkout: Wikipedia sentences, documents, NLI triplets, STS-B.
 """
@@ -80,7 +80,7 @@ def write(rows: list[list[str]], steps: int) -> None:
     note = "MiniLM with CLS pooling, STS-B dev Spearman x100, seed 42, one run each"
     cut = "" if len(rows) == len(RUNS) else f"; {len(rows)} of {len(RUNS)} runs so far"
     write_section(
-        TITLE, f"python benchmarks/bench_learning.py --steps {steps}", f"{note}{cut}.\n\n{table(HEADER, rows)}"
+        TITLE, f"python -m benchmarks.bench_learning --steps {steps}", f"{note}{cut}.\n\n{table(HEADER, rows)}"
     )
 
 

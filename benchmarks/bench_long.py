@@ -1,6 +1,6 @@
 """A long run watched from outside: do memory, open files, step time or metrics.jsonl grow with steps or with rows?
 
-    python benchmarks/bench_long.py [--steps 20000] [--rows 5000000] [--every 500] [--folder FOLDER]
+    python -m benchmarks.bench_long [--steps 20000] [--rows 5000000] [--every 500] [--folder FOLDER]
 
 cse-train, in a process of its own, on a made-up text of so many rows and an encoder of one layer of width 64: SimCSE,
 batches of 16, evaluation (STS-B and geometry, made-up pairs) and a checkpoint every --every steps, pictures at the end.
@@ -142,7 +142,7 @@ def main() -> None:
         table(["at the end", ""], found["ended"]),
     ]
     body = "\n\n".join([about, *tables])
-    write_section("A long run", f"python benchmarks/bench_long.py --steps {given.steps} --rows {given.rows}", body)
+    write_section("A long run", f"python -m benchmarks.bench_long --steps {given.steps} --rows {given.rows}", body)
     print(body)
 
 

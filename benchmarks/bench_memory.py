@@ -1,6 +1,6 @@
 """Peak memory of a training step and seconds a row against the batch: plain, and in chunks of 64 rows.
 
-    python benchmarks/bench_memory.py [--layers 1] [--width 192] [--batches 256,1024,4096,16384,65536]
+    python -m benchmarks.bench_memory [--layers 1] [--width 192] [--batches 256,1024,4096,16384,65536]
                                       [--chunk 64] [--objectives simcse,barlow] [--memory GiB] [--seconds 120]
 
 A small encoder (by default one layer of half MiniLM's width), two views, 26 tokens on average, AdamW. Each cell is a
@@ -149,7 +149,7 @@ def main() -> None:
         "the projector's B x P."
     )
     place = {"cuda": "on the GPU", "cpu": "on the CPU"}[alone["device"]]
-    command = " ".join(["python", "benchmarks/bench_memory.py", *sys.argv[1:]])
+    command = " ".join(["python -m benchmarks.bench_memory", *sys.argv[1:]])
     write_section(f"Memory against the batch, {place}", command, f"{about}\n\n{body}")
     print(f"{about}\n\n{body}")
 

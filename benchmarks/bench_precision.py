@@ -1,6 +1,6 @@
 """What bf16 does to a score and to the time: SimCSE on MiniLM in float32 and under bf16 autocast, the same seeds.
 
-    python benchmarks/bench_precision.py [--steps 100] [--seeds 3] [--shared ../shared/data]
+    python -m benchmarks.bench_precision [--steps 100] [--seeds 3] [--shared ../shared/data]
 
 Needs the real data beside the checkout: Wikipedia sentences and STS-B.
 """
@@ -48,7 +48,7 @@ def main() -> None:
 {given.seeds} seeds. Loss apart: mean relative distance of the first ten steps' losses from float32's. Speed: steps and
 scores together, float32 = 1."""
     header = ["precision", "dev, step 0", "dev, end", "from float32, seed by seed", "loss apart", "speed"]
-    command = f"python benchmarks/bench_precision.py --steps {given.steps} --seeds {given.seeds}"
+    command = f"python -m benchmarks.bench_precision --steps {given.steps} --seeds {given.seeds}"
     write_section(f"bf16 beside float32, {where()}", command, f"{note}\n\n{table(header, rows)}")
 
 

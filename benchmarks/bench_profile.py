@@ -1,6 +1,6 @@
 """What the time of our training step goes into: operators by their own time.
 
-    python benchmarks/bench_profile.py [--model minilm|bert] [--batch 64]
+    python -m benchmarks.bench_profile [--model minilm|bert] [--batch 64]
 
 One profiled step after an untimed one, on the rows of bench_speed.py.
 """
@@ -39,7 +39,7 @@ def main() -> None:
     rows.append(["the rest", f"{sum(own[key] for key in own if key not in most) / 1e6:.3f}",
                  f"{1 - sum(own[key] for key in most) / whole:.1%}"])  # fmt: skip
     body = table(["operator", "seconds", "share"], rows)
-    command = f"python benchmarks/bench_profile.py --model {given.model} --batch {given.batch}"
+    command = f"python -m benchmarks.bench_profile --model {given.model} --batch {given.batch}"
     write_section(f"What a step's time goes into, {given.model}, batch {given.batch}, {where()}", command,
                   f"Own time of each operator, {whole / 1e6:.2f} s in all.\n\n{body}")  # fmt: skip
     print(body)

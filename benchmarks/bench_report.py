@@ -1,6 +1,6 @@
 """CPU time, peak memory and the size of the page of `cse-report runs=FOLDER` over made-up runs.
 
-    python benchmarks/bench_report.py [--runs 10000]
+    python -m benchmarks.bench_report [--runs 10000]
 
 Every run is a copy of one composed config with its own learning rate, batch size, pooling and seed: five seeds a
 setting, four scores, eight steps of a curve. The report is a process of its own.
@@ -97,7 +97,7 @@ def main() -> None:
     rows = [measured(runs) for runs in sorted({min(1000, most), most})]
     text = table(["runs", "seconds of CPU", "GiB at the peak", "MB of the page"], rows)
     print(text)
-    write_section("cse-report over many runs", f"python benchmarks/bench_report.py --runs {most}", text)
+    write_section("cse-report over many runs", f"python -m benchmarks.bench_report --runs {most}", text)
 
 
 if __name__ == "__main__":

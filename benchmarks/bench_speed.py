@@ -1,7 +1,7 @@
 """Seconds a training step and tokens a second: ours, sentence-transformers' trainer, a plain Hugging Face Trainer.
 
-    python benchmarks/bench_speed.py [--model minilm|bert] [--batch 64|256] [--steps N] [--rounds N] [--quick]
-    python benchmarks/bench_speed.py --recipe [--steps 300] [--model minilm|bert] [--shared ../shared/data]
+    python -m benchmarks.bench_speed [--model minilm|bert] [--batch 64|256] [--steps N] [--rounds N] [--quick]
+    python -m benchmarks.bench_speed --recipe [--steps 300] [--model minilm|bert] [--shared ../shared/data]
 
 Without options: both shapes at both batches, 11 minutes on two cores. Random weights and made-up sentences serve: time
 does not depend on them. 32 tokens at most, 26 on average, every row twice; the three train on the same rows in the same
@@ -182,7 +182,7 @@ def main() -> None:
     arguments.add_argument("--shared", type=Path, default=SHARED)
     given = arguments.parse_args()
     startup.quiet()
-    command = " ".join(["python", "benchmarks/bench_speed.py", *sys.argv[1:]])
+    command = " ".join(["python -m benchmarks.bench_speed", *sys.argv[1:]])
     if given.recipe:
         if not given.shared.is_dir():
             sys.exit(f"{given.shared} is not there: --recipe needs the real data")

@@ -1,6 +1,6 @@
 """How long a person waits: `cse-train --help`, `--cfg job`, and the first training step of a run.
 
-    python benchmarks/bench_startup.py [--repeats 5] [--shared ../shared/data]
+    python -m benchmarks.bench_startup [--repeats 5] [--shared ../shared/data]
 
 Each time a new process, wall clock. The first step is counted from the command's start to the line of step 1 in
 metrics.jsonl; it waits for libraries, text, encoder and the score of the untrained encoder on STS-B dev. Once with an
@@ -68,7 +68,7 @@ def main() -> None:
     else:
         about += f" No run: {given.shared} is not there."
     body = f"{about}\n\n{table(['from the command to', 'seconds'], [[name, spread(t)] for name, t in times.items()])}"
-    write_section("Start-up", f"python benchmarks/bench_startup.py --repeats {given.repeats}", body)
+    write_section("Start-up", f"python -m benchmarks.bench_startup --repeats {given.repeats}", body)
     print(body)
 
 

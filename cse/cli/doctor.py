@@ -60,7 +60,9 @@ def machine(cfg: DictConfig, online: bool) -> list[Finding]:
     key = has_key()
     answers = f"{'answers' if online else 'does not answer'}; {'with' if get_token() else 'no'} token"
     return [
-        of("python", sys.version_info >= (3, 11), f"{platform.python_version()} on {platform.platform()}"),
+        of(
+            "python", (3, 11) <= sys.version_info[:2] < (3, 14), f"{platform.python_version()} on {platform.platform()}"
+        ),
         of("cpu", True, f"{os.cpu_count()} cores, {torch.get_num_threads()} threads for torch"),
         *gpus(),
         *(disk(name, Path(place)) for name, place in (("disk, runs", "."), ("disk, cache", cfg.paths.cache))),

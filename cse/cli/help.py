@@ -1,6 +1,6 @@
 """The help texts: by task, with lines to copy. What can be chosen is read from conf/; nothing slow is imported.
 
-`python -m cse.cli.help README.md` (make readme) writes the table of choices into README.md.
+`python -m cse.cli.help docs/choices.md` (make choices) writes the table of choices into that page.
 """
 
 import re
@@ -172,7 +172,7 @@ def described(group: str) -> str:
 
 
 def table() -> str:
-    """README's table of what cse-train chooses from."""
+    """docs/choices.md's table of what cse-train chooses from."""
     rows = [
         f"| `{group}=` | {comment} | {' '.join(f'`{choice}`' for choice in choices(group))} |"
         for group, comment in groups("train").items()
@@ -182,6 +182,6 @@ def table() -> str:
 
 
 if __name__ == "__main__":
-    readme = Path(sys.argv[1])
-    text = readme.read_text(encoding="utf-8")
-    readme.write_text(re.sub(r"\| group \|.*?\n(?!\|)", lambda _: table(), text, count=1, flags=re.DOTALL))
+    page = Path(sys.argv[1])
+    text = page.read_text(encoding="utf-8")
+    page.write_text(re.sub(r"\| group \|.*?\n(?!\|)", lambda _: table(), text, count=1, flags=re.DOTALL))

@@ -1,6 +1,7 @@
 """The charts of a comparison of runs, by plotly: scores by setting, curves, two scores, parallel coordinates.
 
-Everything of a run that becomes a label is escaped: plotly reads a few HTML tags.
+A setting has one colour in all of them, by the value of the setting that explains most of the score that ranks, and
+the number of its place in the table. Everything of a run that becomes a label is escaped: plotly reads a few HTML tags.
 """
 
 import math
@@ -10,8 +11,8 @@ from itertools import islice
 
 import numpy as np
 import pandas as pd
-import plotly.express as px
 import plotly.graph_objects as go
+from plotly.colors import sample_colorscale
 
 from cse.eval.score import nature
 from cse.report.comparison import Comparison
@@ -21,8 +22,19 @@ COUNTERS = ("step", "time", "train/step", "train/epoch")
 POINTS = 400  # of a curve; a longer one is thinned
 RUNS = 100  # whose curves are drawn
 ALL_POINTS = 200_000  # of a page; where there are more curves, each has fewer
-COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b07d00", "#56b4e9", "#1c1e21", "#7f7f7f")  # Okabe and Ito
-HEIGHT, MARGIN = 420, {"t": 60, "r": 20}  # pixels
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b07d00", "#56b4e9", "#9467bd", "#7f7f7f")  # Okabe and Ito
+Colours = dict[int, str]  # of each setting
+NAMED = 8  # settings, the best first, whose curves are named
+TICKS = 7  # of an axis of parallel coordinates
+CLEAR, GREY = "rgba(0,0,0,0)", "#7a808a"  # the page shines through; a grey that is read on white and on black
+AXIS = {"gridcolor": "rgba(128,128,128,.25)", "zeroline": False, "automargin": True}
+TEMPLATE = go.layout.Template(
+    layout={
+        "height": 440, "margin": {"t": 60, "r": 20, "l": 50, "b": 50}, "showlegend": False, "colorway": COLOURS,
+        "paper_bgcolor": CLEAR, "plot_bgcolor": CLEAR, "font": {"size": 13, "color": GREY},
+        "xaxis": AXIS, "yaxis": AXIS,
+    }
+)  # fmt: skip
 
 
 def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
@@ -33,37 +45,60 @@ def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
     first = [name for name in (by, "train/loss") if name in curves]
     others = [metric for metric in scored if metric != by]
     charts: dict[str, go.Figure] = {}
-    if comparison.keys and scored:
-        names = [*map(escape, comparison.keys.values()), None]
+    keys, colours = strongest_first(comparison) if scored else [], colours_of(comparison)
+    if keys:
+        names = [escape(comparison.keys[key]) for key in keys]
         charts["Score by setting"] = with_menu(
-            {metric: by_setting(comparison, metric) for metric in scored},
+            {metric: by_setting(comparison, keys[:2], metric, colours) for metric in scored},
             xaxis={"title": names[0], "type": "category"},
-            yaxis={"title": names[1], "type": "category"} if len(comparison.keys) > 1 else {},
+            yaxis={"title": names[1], "type": "category"} if len(keys) > 1 else {},
         )
     if curves:
         metrics = dict.fromkeys([*first, *sorted(curves)])
         many = len(comparison.runs)
         title = "Curves" if many <= RUNS else f"Curves of {RUNS} of {many:,} runs, those of the best settings"
-        charts[title] = with_menu({metric: curve_lines(curves[metric]) for metric in metrics}, xaxis_title="step")
-    if others:
-        pairs = {metric: [setting_points(comparison, metric, by)] for metric in others}
-        charts[f"{by}, over another score"] = with_menu(pairs, yaxis_title=escape(by))
-    if comparison.keys and scored:
-        charts["Parallel coordinates"] = go.Figure(
-            parallel(comparison, scored, by), layout_of(margin={"t": 90, "r": 90})
+        charts[title] = with_menu(
+            {metric: curve_lines(curves[metric], comparison, colours) for metric in metrics},
+            xaxis_title="step",
+            margin_r=40,
         )
+    if others:
+        pairs = {metric: [setting_points(comparison, metric, by, colours)] for metric in others}
+        charts[f"{by}, over another score"] = with_menu(pairs, yaxis_title=escape(by))
+    if keys and len(keys) + len(scored) > 2:
+        charts["Parallel coordinates"] = parallel(comparison, keys, scored, colours)
     return charts
 
 
-def layout_of(**more: object) -> go.Layout:
-    """A chart's layout: what all charts share, and more."""
-    return go.Layout({"template": "plotly_white", "height": HEIGHT, "colorway": COLOURS, "margin": MARGIN, **more})
+def strongest_first(comparison: Comparison) -> list[str]:
+    """The keys that differ, first the one whose values explain most of the variance of the score that ranks (adjusted
+    for their number: a key with a value a run explains nothing)."""
+    scores = pd.to_numeric(comparison.frame[comparison.best_by])
+
+    def unexplained(key: str) -> float:
+        groups = scores.groupby(comparison.frame[key].map(repr))
+        free = scores.count() - groups.ngroups
+        return float(((scores - groups.transform("mean")) ** 2).sum()) / free if free > 0 else math.inf
+
+    return sorted(comparison.keys, key=unexplained)
+
+
+def colours_of(comparison: Comparison) -> Colours:
+    """The colour of each setting."""
+    if not comparison.keys or comparison.best_by is None:
+        return dict.fromkeys(comparison.scores.index, COLOURS[0])
+    key = strongest_first(comparison)[0]
+    values = {one: brief(comparison.runs_of(one)[0].get(key)) for one in comparison.scores.index}
+    order = in_order(comparison.runs_of(one)[0].get(key) for one in values)
+    many = len(order) > len(COLOURS)
+    colours = sample_colorscale("Viridis", np.linspace(0.1, 0.9, len(order))) if many else COLOURS
+    return {one: colours[order.index(value)] for one, value in values.items()}
 
 
 def with_menu(traces: dict[str, list], **layout: object) -> go.Figure:
     """A figure with a menu of what it shows. traces: by the name in the menu."""
     owners = [name for name, of in traces.items() for _ in of]
-    figure = go.Figure([trace for of in traces.values() for trace in of], layout_of(**layout))
+    figure = go.Figure([trace for of in traces.values() for trace in of], go.Layout(template=TEMPLATE, **layout))
     for trace, owner in zip(figure.data, owners, strict=True):
         trace.visible = owner == owners[0]
     buttons = [
@@ -71,27 +106,36 @@ def with_menu(traces: dict[str, list], **layout: object) -> go.Figure:
         for name in traces
     ]
     menu = {"buttons": buttons, "x": 0, "xanchor": "left", "y": 1.02, "yanchor": "bottom"}
+    menu |= {"bgcolor": CLEAR, "bordercolor": GREY}
     return figure.update_layout(updatemenus=[menu])
 
 
-def by_setting(comparison: Comparison, metric: str) -> list:
-    """Of one key every run, with quartiles, mean and deviation; of several the means over the first two, a heat map."""
-    scores = pd.to_numeric(comparison.frame[metric])
-    columns = [[run.get(key) for run in comparison.runs] for key in list(comparison.keys)[:2]]
-    texts = [pd.Series([brief(value) for value in values]) for values in columns]
+def by_setting(comparison: Comparison, keys: Sequence[str], metric: str, colours: Colours) -> list:
+    """Of one key every run, with quartiles, mean and deviation; of two a heat map of the means, with deviations."""
+    scores = pd.to_numeric(comparison.frame[metric]).dropna()
+    columns = [[comparison.runs[place].get(key) for place in scores.index] for key in keys]
+    texts = [pd.Series([brief(value) for value in values], scores.index) for values in columns]
     orders = [in_order(values) for values in columns]
-    if len(columns) == 1:
-        order = texts[0].map(orders[0].index).argsort(kind="stable")
-        return [go.Box(x=escaped(texts[0][order]), y=scores[order], boxmean="sd", boxpoints="all", name="runs")]
-    cells = scores.groupby([texts[1], texts[0]]).mean().unstack().reindex(index=orders[1], columns=orders[0])
+    if len(keys) == 1:
+        marks = {"boxmean": "sd", "boxpoints": "all"}
+        colour = {text: colours[comparison.setting[place]] for place, text in texts[0].items()}
+        boxes = {one: scores[texts[0] == one] for one in orders[0]}
+        return [go.Box(x=[escape(one)] * len(of), y=of, marker_color=colour[one], **marks) for one, of in boxes.items()]
+    groups = scores.groupby([texts[1], texts[0]])
+    means, sds = (
+        of.unstack().reindex(index=orders[1], columns=orders[0]).to_numpy() for of in (groups.mean(), groups.std())
+    )
+    written = np.char.add(np.char.mod("%.2f", means), np.where(np.isnan(sds), "", np.char.mod("<br>± %.2f", sds)))
     return [
         go.Heatmap(
-            z=cells.to_numpy(),
+            z=means,
             x=escaped(orders[0]),
             y=escaped(orders[1]),
-            texttemplate="%{z:.2f}",
+            text=np.where(np.isnan(means), "", written),
+            texttemplate="%{text}",
             colorscale="Cividis",
             reversescale=nature(metric).lower_is_better,
+            showscale=False,
         )
     ]
 
@@ -112,31 +156,47 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def setting_points(comparison: Comparison, across: str, up: str) -> go.Scatter:
-    """A point for each setting at its means of two scores."""
+def setting_points(comparison: Comparison, across: str, up: str, colours: Colours) -> go.Scatter:
+    """A point for each setting at its means of two scores, with its place in the table."""
     x, y = (comparison.scores[name, "mean"] for name in (across, up))
     labels = escaped(map(comparison.label, comparison.scores.index))
-    return go.Scatter(x=x, y=y, text=labels, mode="markers", marker_size=10)
+    places = list(map(str, range(1, len(labels) + 1)))
+    marker = {"size": 11, "color": list(colours.values())}
+    where = {"mode": "markers+text", "textposition": "top center"}
+    return go.Scatter(x=x, y=y, text=places, hovertext=labels, marker=marker, **where)
 
 
-def parallel(comparison: Comparison, metrics: Sequence[str], by: str) -> go.Parcoords:
-    """A line for each setting through its values and its scores, coloured by the score that ranks."""
-    runs = [comparison.runs_of(setting)[0] for setting in comparison.scores.index]
-    axes: list[dict[str, object]] = []
-    for key, name in comparison.keys.items():
-        values = [run.get(key) for run in runs]
-        texts = in_order(values)
-        places = [texts.index(brief(value)) for value in values]
-        axes.append(
-            {"label": escape(name), "values": places, "tickvals": list(range(len(texts))), "ticktext": escaped(texts)}
+def parallel(comparison: Comparison, keys: Sequence[str], metrics: Sequence[str], colours: Colours) -> go.Figure:
+    """A line for each setting through its values and its scores; ticks stand on the lines, on a ground of their own."""
+    scores = comparison.scores.loc[comparison.scores[comparison.best_by, "mean"].notna()]
+    runs = [comparison.runs_of(setting)[0] for setting in scores.index]
+    names, heights, ticks = [*(comparison.keys[key] for key in keys), *metrics], [], []
+    for place, name in enumerate([*keys, *metrics]):
+        if place < len(keys):
+            order = in_order(run.get(name) for run in runs)
+            values = np.array([order.index(brief(run.get(name))) for run in runs], float)
+            marks = list(enumerate(order))[:: math.ceil(len(order) / TICKS)]
+        else:
+            values = scores[name, "mean"].to_numpy(float)
+            marks = [(one, f"{one:.2f}") for one in np.linspace(np.nanmin(values), np.nanmax(values), 4)]
+        low, high = np.nanmin(values), np.nanmax(values)
+        width = high - low or 1.0
+        heights.append((values - low) / width)
+        ticks += [(place, (at - low) / width, text) for at, text in marks]
+    lines = [
+        go.Scatter(x=list(range(len(names))), y=of, line={"color": colours[setting], "width": 2.5},
+                   text=escape(comparison.label(setting)), hoverinfo="text")
+        for of, setting in zip(np.transpose(heights), scores.index, strict=True)
+    ]  # fmt: skip
+    figure = go.Figure(lines[::-1], go.Layout(template=TEMPLATE, margin_t=90, yaxis_visible=False))
+    figure.update_xaxes(
+        side="top", tickvals=list(range(len(names))), ticktext=[name.replace("/", "/<br>") for name in escaped(names)]
+    )
+    for x, y, text in ticks:
+        figure.add_annotation(
+            x=x, y=y, text=escape(text), showarrow=False, bgcolor="#5d636d", font={"color": "white", "size": 12}
         )
-    axes += [{"label": escape(metric), "values": comparison.scores[metric, "mean"]} for metric in metrics]
-    line = {
-        "color": comparison.scores[by, "mean"],
-        "colorscale": "Cividis",
-        "reversescale": nature(by).lower_is_better,
-    }
-    return go.Parcoords(dimensions=axes, line=line, labelangle=-15)
+    return figure
 
 
 def curves_of(comparison: Comparison) -> pd.DataFrame:
@@ -152,7 +212,7 @@ def curves_of(comparison: Comparison) -> pd.DataFrame:
         if metrics:
             points = events.melt("step", metrics, "metric")
             points["value"] = pd.to_numeric(points["value"], errors="coerce")
-            names = {"run": escape(comparison.name(run)), "setting": escape(comparison.label(setting))}
+            names = {"run": escape(comparison.name(run)), "setting": setting}
             parts.append(thinned(points.dropna(), POINTS, ["metric"]).assign(**names))
     points = pd.concat(parts[1:] or parts, ignore_index=True)
     curves = points.groupby(["metric", "run"]).ngroups
@@ -169,16 +229,30 @@ def thinned(points: pd.DataFrame, most: int, curve: list[str]) -> pd.DataFrame:
     return points[(sizes > 1) & (from_end % np.ceil(sizes / most) == 0)]
 
 
-def curve_lines(points: pd.DataFrame) -> list:
-    """A line for each run, the colour and the legend for its setting."""
-    figure = px.line(
-        points,
-        x="step",
-        y="value",
-        color="setting",
-        line_group="run",
-        hover_name="run",
-        color_discrete_sequence=COLOURS,
-        render_mode="svg",
-    )
-    return list(figure.data)
+def curve_lines(points: pd.DataFrame, comparison: Comparison, colours: Colours) -> list:
+    """A thin line for each run, of several the mean of a setting thick, and at its end the setting's place in the
+    table."""
+    lines, ends = [], {}
+    for setting, of in points.groupby("setting"):
+        several = of["run"].nunique() > 1
+        for run, own in of.groupby("run"):
+            line = {"color": colours[setting], "width": 1 if several else 2.5}
+            about = f"{run}<br>{escape(comparison.label(setting))}<br>%{{x}}: %{{y:.4g}}<extra></extra>"
+            lines.append(
+                go.Scatter(x=own["step"], y=own["value"], mode="lines", line=line, hovertemplate=about,
+                           opacity=0.45 if several else 1)
+            )  # fmt: skip
+        mean = of.groupby("step")["value"].mean()
+        if several:
+            line = {"color": colours[setting], "width": 2.5}
+            lines.append(go.Scatter(x=mean.index, y=mean, mode="lines", line=line, hoverinfo="skip"))
+        ends[setting] = mean.index[-1], mean.iloc[-1]
+    named = {setting: str(place) for place, setting in enumerate(comparison.scores.index[:NAMED], 1) if setting in ends}
+    apart = 0.05 * float(points["value"].max() - points["value"].min())
+    lowest = -math.inf
+    for setting in sorted(named, key=lambda setting: ends[setting][1]):
+        x, y = ends[setting]
+        lowest = max(y, lowest + apart)  # names do not cover each other
+        place = {"x": [x], "y": [lowest], "text": [f" <b>{named[setting]}</b>"], "textfont_color": colours[setting]}
+        lines.append(go.Scatter(place, mode="text", textposition="middle right", cliponaxis=False, hoverinfo="skip"))
+    return lines

@@ -53,6 +53,17 @@ FACTS: dict[str, Callable[[Cell, int | None], str]] = {
 }
 
 
+def grid(table: Table) -> dict[str, list[tuple[str, str, str]]]:
+    """The table as its paper lays it out, by row: (ours, the printed number and the difference to it, the verdict)."""
+
+    def shown(cell: Cell) -> tuple[str, str, str]:
+        digits = table.printed.digits(cell.column)
+        below = [_published(cell, digits), signed(cell.difference, digits)]
+        return _ours(cell, digits), " · ".join(filter(None, below)), cell.verdict
+
+    return {row: [shown(cells[name]) for name in table.printed.columns] for row, cells in table.cells.items()}
+
+
 def text_table(table: Table) -> pd.DataFrame:
     """The table's lines, without facts that no cell has."""
     printed, cells = table.printed, table.all_cells

@@ -4,6 +4,7 @@ Plotly's and DataTables' scripts stand in the page that needs them; both ship wi
 """
 
 import base64
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from cse.eval.score import nature
 from cse.record.runs import Run
@@ -27,7 +28,7 @@ from cse.report.terminal import COLOURS
 ROWS = 1000
 """Rows of a table of the page; runs.csv has all."""
 
-PLOTLY = {"responsive": True, "displaylogo": False}
+PLOTLY = {"responsive": True, "displayModeBar": False}
 
 
 @dataclass
@@ -50,6 +51,14 @@ class Report:
     pictures: list[Picture]
     runs: list[Run]
     findings: list[Finding] = field(default_factory=list)
+    link: str = ""
+    start: str = ""
+    """The paper's address; the command that makes the runs."""
+
+    @property
+    def done(self) -> bool:
+        """Whether any run is done."""
+        return any(run.status == "done" for run in self.runs)
 
 
 @cache
@@ -72,10 +81,12 @@ def sweep_page(report: Report) -> str:
         templates()
         .get_template("sweep.html")
         .render(
+            report=report,
             title=report.title,
-            subtitle=report.subtitle,
-            tables=[(table, layout.text_table(table), layout.remarks(table)) for table in report.tables],
-            claims=findings.text_table(report.findings) if report.findings else None,
+            tables=[(one, layout.grid(one), layout.text_table(one), layout.remarks(one)) for one in report.tables],
+            claims=[
+                (one, {name: fact for name, fact in findings.facts(one).items() if fact}) for one in report.findings
+            ],
             headline=findings.headline(report.findings),
             pictures=[(one, encoded(one.path)) for one in report.pictures],
             runs=provenance(report.runs),
@@ -111,12 +122,13 @@ def runs_page(comparison: Comparison, told: Differences | None = None) -> str:
     from itables.options import dt_bundle
     from plotly.offline import get_plotlyjs
 
-    from cse.report.charts import draw_charts
+    from cse.report.charts import colours_of, draw_charts
 
     best, by = comparison.best, str(comparison.best_by)
     shown = comparison.setting.map({one: place for place, one in enumerate(comparison.scores.index)})
     rows = shown.sort_values(kind="stable").index[:ROWS].sort_values()  # of many runs those of the best settings
-    runs = comparison.frame.loc[rows].infer_objects().round(4).astype(object)
+    runs = comparison.frame.loc[rows].astype(object).map(plainly)
+    runs["folder"] = [comparison.name(comparison.runs[place]) for place in rows]
     cut = f", the {ROWS:,} of the best settings; runs.csv has all {len(comparison.runs):,}"
     hidden = [name for name in comparison.metrics if name not in comparison.chosen]
     charts = draw_charts(comparison)
@@ -129,9 +141,9 @@ def runs_page(comparison: Comparison, told: Differences | None = None) -> str:
         score="" if best is None else comparison.score_text(best, by),
         again="" if best is None else comparison.more_seeds(best),
         scripts=Markup(generate_init_offline_itables_html(dt_bundle)),
-        settings=widget(settings_table(comparison).head(ROWS)),
+        settings=widget(settings_table(comparison).head(ROWS), colours=list(colours_of(comparison).values())),
         cut=cut if len(comparison.runs) > ROWS else "",
-        runs=widget(runs.where(runs.notna(), ""), hidden=[list(runs).index(name) for name in hidden]),
+        runs=widget(runs, hidden=[list(runs).index(name) for name in hidden]),
         plotly=Markup(get_plotlyjs()) if charts else "",
         charts={
             name: Markup(chart.to_html(full_html=False, include_plotlyjs=False, config=PLOTLY))
@@ -143,16 +155,34 @@ def runs_page(comparison: Comparison, told: Differences | None = None) -> str:
     )
 
 
-def widget(table: pd.DataFrame, hidden: Sequence[int] = ()) -> Markup:
-    """A table that sorts and filters, by DataTables. hidden: the places of columns that a reader may call for."""
+def plainly(value: object) -> object:
+    """A cell of the runs' table: a float with as many digits as a reader compares, of a whole one none; "" for none."""
+    if not isinstance(value, float):
+        return "" if value is None else value
+    if math.isnan(value):
+        return ""
+    return int(value) if value.is_integer() else float(f"{value:.6g}")
+
+
+def widget(table: pd.DataFrame, hidden: Sequence[int] = (), colours: Sequence[str] = ()) -> Markup:
+    """A table that sorts and filters, by DataTables. hidden: the places of columns that a reader may call for.
+
+    colours: of the lines in the charts, which gives each line its number in its colour.
+    """
     from itables import to_html_datatable
 
+    escaped = table.map(lambda cell: str(escape(cell)) if isinstance(cell, str) else cell).rename(columns=escape)
+    if colours:
+        place = '<b class="place" style="border-color:{}">{}</b>'
+        escaped.insert(0, "#", [place.format(*one) for one in zip(colours, range(1, len(table) + 1), strict=False)])
     return Markup(
         to_html_datatable(
-            table,
+            escaped,
             connected=False,
             maxBytes=0,
+            allow_html=True,
             classes="display compact nowrap",
+            style="width:100%",
             order=[],
             paging=False,
             showIndex=False,
@@ -168,8 +198,8 @@ def settings_table(comparison: Comparison) -> pd.DataFrame:
     table = comparison.settings.copy()
     for metric in comparison.chosen:
         scores = comparison.scores[metric].round(nature(metric).decimals)
-        table[[metric, f"{metric} sd"]] = scores[["mean", "std"]]
+        table[[metric, f"± {metric}"]] = scores[["mean", "std"]].astype(object).where(scores.notna(), "")
     marked = [sorted({name for run in comparison.runs_of(one) for name in run.altered}) for one in table.index]
     if any(marked):
         table["partial"] = [" ".join(name for name in of if name in comparison.chosen) for of in marked]
-    return table.dropna(axis="columns", how="all")
+    return table.loc[:, (table != "").any()]

@@ -51,6 +51,8 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
     return Report(
         title=config["sweep"],
         subtitle=f"{paper}. {progress(runs, folders)}",
+        link=published.read(spec.paper).get("link", ""),
+        start=f"cse-train sweep={config['sweep']}",
         tables=tables,
         pictures=[draw(plot, spec, runs, out) for plot in plots],
         runs=runs,
@@ -82,6 +84,8 @@ def cases_of(claims: object) -> list[str]:
 
 def progress(runs: list[Run], folders: list[Path]) -> str:
     """How many of the runs are done, in a sentence."""
+    if not runs:
+        return f"No run in {', '.join(map(str, folders))}."
     states = Counter(status_of(run).state for run in runs)
     alive = f", {states[RUNNING]} running" if states[RUNNING] else ""
     return f"{states[DONE]} of {len(runs)} runs in {', '.join(map(str, folders))} are done{alive}."

@@ -1,4 +1,4 @@
-"""--help, GROUP=? and README's table say what conf/ offers."""
+"""--help, GROUP=? and the table of docs/choices.md say what conf/ offers."""
 
 import re
 import subprocess
@@ -13,7 +13,7 @@ from cse.cli.help import EVALUATE, TRAIN, answer, table
 from cse.config.groups import CONF_DIR, choices, first_comment, groups
 from cse.errors import UserError
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+CHOICES = Path(__file__).resolve().parents[2] / "docs" / "choices.md"
 
 
 def help_of(*words: str) -> str | None:
@@ -111,15 +111,15 @@ def test_every_group_is_in_the_help():
     assert folders == {*groups("train"), "recipe"} - {"sweep"}
 
 
-def test_readmes_table_is_true():
-    """Every line as `make readme` writes it; a choice that was added since may be missing."""
+def test_the_pages_table_is_true():
+    """Every line as `make choices` writes it; a choice that was added since may be missing."""
     written = {line.split(" | ")[0]: line for line in table().splitlines()}
-    rows = re.findall(r"^\| `\w+=` \|.*$", README.read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| `\w+=` \|.*$", CHOICES.read_text(), re.MULTILINE)
     assert [row.split(" | ")[0] for row in rows] == list(written)[2:]
     for row in rows:
         group, what, names = row.strip("| ").split(" | ")
         assert f"{group} | {what} |" in written[f"| {group}"]
-        assert set(names.split()) <= set(written[f"| {group}"].split()), f"{group}: run make readme"
+        assert set(names.split()) <= set(written[f"| {group}"].split()), f"{group}: run make choices"
 
 
 @pytest.mark.nightly
