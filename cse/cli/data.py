@@ -134,6 +134,8 @@ def fetch_datasets(arguments: argparse.Namespace) -> int:
     words = [name for name in arguments.names if not name.startswith("to=")]
     folder = next((Path(name[3:]) for name in arguments.names if name.startswith("to=")), arguments.to)
     sweeps = [word.removeprefix("sweep=") for word in words if word.startswith("sweep=")]
+    if not words or "to=" in arguments.names:
+        raise UserError("fetch NAME... to=FOLDER: what, and where to? cse-data list shows what there is")
     if sweeps and len(words) > 1:
         raise UserError(f"{' '.join(words)}: fetch one sweep at a time, and datasets on a line of their own")
     requests = [parse(word) for word in words if not sweeps]  # all names are checked before any work

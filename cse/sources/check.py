@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from cse.errors import UserError
-from cse.files import sha256, write_text
+from cse.files import sha256, within, write_text
 
 SUMS = "SHA256SUMS"
 KNOWN = Path(__file__).with_name(SUMS)
@@ -79,10 +79,14 @@ def state_of(file: Path, expected: str) -> Literal["whole", "altered", "missing"
 
 
 def read_sums(file: Path) -> dict[str, str]:
-    """{file: sha256} of a file in the form that sha256sum writes; {} where there is none."""
-    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+    """{file: sha256} of a file in the form that sha256sum writes; {} where there is none. Raises UserError for one that
+    is no text, or names a file of another folder."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+    except ValueError as error:
+        raise UserError(f"{file} is damaged: {error}") from error
     pairs = (line.split("  ", 1) for line in lines if "  " in line and not line.startswith("#"))
-    return {name: digest for digest, name in pairs}
+    return {name: digest for digest, name in pairs if within(file.parent, name)}
 
 
 def write_sums(folder: Path, files: Iterable[Path]) -> None:

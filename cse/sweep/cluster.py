@@ -32,6 +32,8 @@ ANY_CLUSTER = {"timeout_min", "cpus_per_task", "gpus_per_node", "tasks_per_node"
                "stderr_to_stdout"}  # fmt: skip
 """submitit's parameters of any cluster; before the others stands the cluster's name."""
 
+NUMBERS = ("timeout_min", "nodes", "tasks_per_node", "cpus_per_task", "array_parallelism")
+
 
 class OnNode(Checkpointable):
     """What submitit calls on a node; for one that is preempted it asks SLURM to call it again."""
@@ -93,12 +95,21 @@ def executor_of(line: Line) -> AutoExecutor:
 
 
 def parameters_of(line: Line) -> tuple[str, dict[str, object]]:
-    """The cluster's name and submitit's parameters of a line: ours, and over them those that were typed."""
+    """The cluster's name and submitit's parameters of a line: ours, and over them those that were typed.
+
+    Raises UserError for a number that is none, and for text of several lines, which sbatch's script would run.
+    """
     from hydra.core.override_parser.overrides_parser import OverridesParser
 
     cluster = line.launcher.removeprefix("submitit_")
-    words = [f"{key}={value}" for key, value in line.given.items() if key.startswith("hydra.launcher.")]
-    typed = {o.key_or_group.split(".", 2)[2]: o.value() for o in OverridesParser.create().parse_overrides(words)}
+    parsed = OverridesParser.create().parse_overrides(line.launch)
+    typed = {one.key_or_group.split(".", 2)[2]: one.value() for one in parsed}
+    for key, value in typed.items():
+        is_number = isinstance(value, int | float) and value > 0
+        if (key in NUMBERS and not is_number) or (isinstance(value, str) and not value.isprintable()):
+            raise UserError(
+                f"hydra.launcher.{key}={value}: give {'a number above 0' if key in NUMBERS else 'one line'}"
+            )
     return cluster, DEFAULTS[cluster] | typed
 
 

@@ -25,15 +25,16 @@ PACKAGES = {"submitit_slurm": SUBMITIT, "submitit_local": SUBMITIT, "smac": ("sm
 class Line(BaseModel):
     """What a line's own words say of how its jobs are started, and what its jobs are.
 
-    given: its values by key; the last of a key counts. own: the overrides that are the jobs'. table: what names the
-    jobs and gives their arguments. search: all of hydra.sweeper. parallel: jobs at the same time. n_trials: of each
-    search.
+    given: its values by key; the last of a key counts. launch: its words hydra.launcher.KEY=VALUE. own: the overrides
+    that are the jobs'. table: what names the jobs and gives their arguments. search: all of hydra.sweeper. parallel:
+    jobs at the same time. n_trials: of each search.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True, arbitrary_types_allowed=True)
 
     program: str
     given: dict[str, str]
+    launch: list[str]
     own: list[str]
     table: jobs.Sweep | multirun.Multirun
     search: DictConfig
@@ -139,7 +140,8 @@ def read(arguments: Sequence[str], program: str) -> Line:
     with composition.explaining(words, jobs.CONFIGS[program]):
         search = composition.composed(jobs.CONFIGS[program], words).hydra.sweeper
     defaults = {"hydra/sweeper": table.sweeper, "hydra.sweeper.n_trials": table.trials}
-    about = {"program": program, "given": given, "own": own, "table": table, "search": search}
+    launch = [argument for argument in arguments if key_of(argument).startswith("hydra.launcher.")]
+    about = {"program": program, "given": given, "launch": launch, "own": own, "table": table, "search": search}
     try:
         line = Line.model_validate(defaults | given | about)
     except ValidationError as error:

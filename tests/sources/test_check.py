@@ -69,3 +69,10 @@ def test_a_real_copy_by_the_checksums_that_are_known(shared, tmp_path):
         "SICK/SICK_trial.txt": "missing",
         "SICK/SICK_test_annotated.txt": "whole",
     }
+
+
+@pytest.mark.parametrize("text", [b"\xff\xfe", b"0" * 64 + b"  ../other/file\n", b"0" * 64 + b"  /etc/passwd\n"])
+def test_a_stranger_s_list_is_text_of_names_in_its_folder(tmp_path, text):
+    (tmp_path / "SHA256SUMS").write_bytes(text)
+    with pytest.raises(UserError, match=str(tmp_path)):
+        check(tmp_path)

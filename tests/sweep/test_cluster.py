@@ -165,3 +165,18 @@ def test_jobs_of_submitit_on_this_machine(tmp_path, cse_train, monkeypatch):
     assert cse_train([*words, "hydra/launcher=submitit_local"]) == 0
     results = [json.loads(path.read_text()) for path in tmp_path.glob("runs/smoke/*/*/m_*/results.json")]
     assert [result["status"] for result in results] == ["done", "done"]
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["partition='a\n#SBATCH --uid=0'", "timeout_min=null", "timeout_min=-5", "nodes=two", "tasks_per_node=0",
+     "array_parallelism=0"],
+)  # fmt: skip
+def test_no_value_is_a_line_of_the_script_nor_a_number_that_is_none(word):
+    with pytest.raises(UserError, match=word.partition("=")[0]):
+        cluster.parameters_of(line.read(["-m", *LINE.split()[1:], f"hydra.launcher.{word}"], "cse-train"))
+
+
+def test_text_in_quotes_is_one_value():
+    words = [*LINE.split()[1:], "hydra.launcher.name='x y;z'", "hydra.launcher.gres='gpu:a100:2'"]
+    assert cluster.parameters_of(line.read(words, "cse-train"))[1]["name"] == "x y;z"
