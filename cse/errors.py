@@ -1,6 +1,7 @@
 """The two ways a run ends early. A user's mistake is one sentence and exit code 2; a failed run is exit code 1."""
 
 from collections.abc import Sequence
+from importlib import import_module
 
 
 class UserError(Exception):
@@ -17,6 +18,20 @@ class MissingResource(UserError):
     def __init__(self, sentence: str, reason: str = "", parts: "Sequence[MissingResource]" = ()):
         super().__init__(sentence)
         self.reason, self.parts = reason, tuple(parts)
+
+
+def check_loads(module: str, requirement: str = "") -> None:
+    """Raise MissingResource where a package that one kind of data alone needs is missing, or does not fit torch.
+
+    requirement: what pip installs; "": the module's first name.
+    """
+    package = module.partition(".")[0]
+    try:
+        import_module(module)
+    except (ImportError, OSError, RuntimeError) as error:
+        raise MissingResource(
+            f"{package} cannot be loaded ({first_line(error)}): pip install {requirement or package}"
+        ) from error
 
 
 def combine(missing: Sequence[MissingResource], advice: str = "") -> MissingResource:

@@ -11,7 +11,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from cse.data import audio
+import cse
 from cse.errors import MissingResource
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -62,11 +62,11 @@ def test_what_is_pinned_is_what_is_allowed():
 
 
 @pytest.mark.nightly
-def test_a_run_on_text_needs_nothing_for_images_or_sound(small_run):
+def test_a_run_on_text_needs_nothing_of_other_data(small_run):
     """transformers itself imports torchvision and torchaudio where they are installed; where they are not, or do not
     fit torch, text trains without them."""
     code = (
-        "import sys; sys.modules |= dict.fromkeys(('torchvision', 'torchaudio', 'soundfile'))\n"
+        "import sys; sys.modules |= dict.fromkeys(('torchvision', 'torchaudio', 'soundfile', 'tensorboard', 'nltk'))\n"
         "from cse.cli.train import main\n"
         f"sys.argv = ['cse-train', *{small_run!r}]\n"
         "main()"
@@ -75,7 +75,20 @@ def test_a_run_on_text_needs_nothing_for_images_or_sound(small_run):
     assert done.returncode == 0, done.stderr[-2000:]
 
 
-def test_a_missing_torchaudio_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torchaudio", None)
-    with pytest.raises(MissingResource, match=r"torchaudio cannot be loaded .*pip install torchaudio"):
-        audio.check_torchaudio()
+@pytest.mark.parametrize(
+    ("package", "words"),
+    [
+        ("torchaudio", ["experiment=audiocse"]),
+        ("soundfile", ["experiment=audiocse"]),
+        ("torchvision", ["experiment=visualcse"]),
+        ("nltk", ["augmentation=eda"]),
+    ],
+)
+def test_a_missing_package_costs_its_own_data(package, words, monkeypatch, tmp_path):
+    """And is named before any work."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(MissingResource, match=f"{package} cannot be loaded .*pip install {package}"):
+        cse.train(*words, "smoke=true", "tracker=none", f"paths.cache={tmp_path}/cache")

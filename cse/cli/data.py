@@ -16,7 +16,7 @@ from cse.cli import exits
 from cse.columns import Shown, printable
 from cse.config.compose import composed, nearest, resolved
 from cse.config.groups import OWN, choices
-from cse.errors import MissingResource, UserError
+from cse.errors import MissingResource, UserError, check_loads
 from cse.files import replaced_file
 from cse.run import startup
 from cse.run.build import make
@@ -262,10 +262,10 @@ def fetch_images(cache: Path) -> Path:
 
 def fetch_speech(cache: Path) -> Path:
     """LibriSpeech's split that aux_modality=audio uses."""
-    from cse.data.audio import check_torchaudio
+    from cse.data.audio import TORCHAUDIO
     from cse.data.librispeech import librispeech
 
-    check_torchaudio()
+    check_loads("torchaudio.functional", TORCHAUDIO)
     return librispeech(cache, composed("train", ["aux_modality=audio"]).aux_modality.data.split)
 
 

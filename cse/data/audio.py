@@ -24,7 +24,7 @@ from cse.data.librispeech import librispeech
 from cse.data.readers import check_unchanged
 from cse.data.stream import Stream, by_class
 from cse.data.usable import check_share
-from cse.errors import MissingResource, UserError, first_line
+from cse.errors import MissingResource, UserError, check_loads, first_line
 from cse.files import sha256
 from cse.progress import showing, track
 from cse.ranges import Count, Name, Natural, Positive, Seed, Share
@@ -32,6 +32,7 @@ from cse.types import Json, Settings
 
 log = logging.getLogger(__name__)
 
+TORCHAUDIO = "torchaudio==2.11.*"  # the last
 RATE = 16_000  # LibriSpeech's
 FRAMES, BANDS = 1024, 128  # what the authors feed the encoder (Appendix B: B x 1024 x 128)
 SAMPLES = 400 + (FRAMES - 1) * 160  # the samples under 1024 frames of 25 ms every 10 ms; the rest is cut off
@@ -68,7 +69,8 @@ class Speech(Stream[AudioBatch]):
         workers: Natural | None,
         seed: Seed,
     ):
-        check_torchaudio()
+        check_loads("torchaudio.functional", TORCHAUDIO)
+        check_loads("soundfile")
         root = librispeech(Path(cache), split) if folder is None else Path(folder)
         files = files_of_speakers(root, speakers)
         self.store, index, digests = filter_banks(root, files, Path(cache) / "fbank")
@@ -123,14 +125,6 @@ class Speech(Stream[AudioBatch]):
 
         clip_TF = mask_along_axis(clip_TF, self.frequency_mask, 0.0, axis=1)
         return mask_along_axis(clip_TF, self.time_mask, 0.0, axis=0)
-
-
-def check_torchaudio() -> None:
-    """Raise MissingResource where torchaudio is missing or does not fit torch."""
-    try:
-        import torchaudio.functional  # noqa: F401 (only whether it loads)
-    except (ImportError, OSError) as error:
-        raise MissingResource(f"torchaudio cannot be loaded ({error}): pip install torchaudio==2.11.*") from error
 
 
 def fbank(wave_S: Tensor) -> Tensor:

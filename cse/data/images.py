@@ -23,7 +23,7 @@ from cse.data import hub_images
 from cse.data.stream import Stream, by_class
 from cse.data.usable import check_share
 from cse.device import to_device
-from cse.errors import MissingResource, UserError, first_line
+from cse.errors import MissingResource, UserError, check_loads, first_line
 from cse.progress import showing, track
 from cse.ranges import Ascending, Count, Name, Natural, NonNegative, OneOf, PositiveShare, Seed, Share
 from cse.sources import hub
@@ -81,6 +81,7 @@ class Images(Stream[ImageBatch]):
         seed: Seed,
         cache: Name,
     ):
+        check_loads("torchvision.transforms.v2")
         from torchvision.transforms import v2
 
         where, columns = folder or hub, hub_images.Columns(image_column, label_column)

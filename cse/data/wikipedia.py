@@ -19,7 +19,7 @@ from typing import Annotated, Literal
 from annotated_types import Ge
 
 from cse.data.corpora import stream
-from cse.errors import UserError
+from cse.errors import UserError, check_loads
 from cse.ranges import Count, Name, PositiveShare, Seed
 
 log = logging.getLogger(__name__)
@@ -94,6 +94,7 @@ def sample(articles: Iterable[str], n: int, seed: int, min_units: int, max_units
 
 def sentence_splitter(texts: list[str]) -> Callable[[str], Iterator[str]]:
     """A function from an article to its sentences, with the abbreviations learnt from texts."""
+    check_loads("nltk.tokenize.punkt")
     from nltk.tokenize.punkt import PunktSentenceTokenizer, PunktTrainer
 
     punkt = PunktSentenceTokenizer(PunktTrainer("\n".join(texts)).get_params())

@@ -49,6 +49,8 @@ def progress(run: Run, beat: Beat) -> str:
     (first, began), (step, at) = logged[0], logged[-1]
     if beat.steps is None:
         return f"step {step:,}, "
+    if step >= beat.steps:
+        return f"all {step:,} steps, scoring, "
     left = (at - began) / (step - first) * (beat.steps - step) if step > first else None
     return f"step {step:,} of {beat.steps:,}, " + ("" if left is None else f"{duration(left)} left, ")
 

@@ -14,7 +14,6 @@ from cse.config.keys import key_of
 from cse.config.spelling import unquoted
 from cse.dotted import Config
 from cse.errors import UserError
-from cse.files import replaced_file
 from cse.record.runs import Run, read_runs, same
 from cse.record.status import DONE, RUNNING, status_of
 from cse.report import figures, published
@@ -25,6 +24,7 @@ from cse.report.plot import Plot
 from cse.report.spec import Spec, parse, scored_by
 from cse.report.statistics import Intervals
 from cse.report.table import build, survey
+from cse.run.plots import save
 from cse.sweep import jobs
 from cse.sweep.overrides import expanded
 
@@ -163,6 +163,5 @@ def draw(plot: Plot, spec: Spec, runs: list[Run], out: Path) -> Picture:
     if figure is None:
         return Picture(plot.name, None, claims, "Not drawn: no finished run has what it shows.")
     path = out / "figures" / f"{plot.name}.png"
-    with replaced_file(path) as temporary:
-        figure.savefig(temporary, dpi=150)
+    save(figure, path)
     return Picture(plot.name, path, claims)

@@ -17,11 +17,11 @@ from cse.record.events import Event, metric_events
 BUCKETS = 5  # of the gold score
 
 
-def draw(folder: Path, select: str | None, best_step: int) -> dict[str, Path]:
-    """Draw every picture that has data into folder/plots. Returns the pictures' files by name.
+def draw(folder: Path, select: str | None, best_step: int, seed: int) -> dict[str, Path]:
+    """Draw every picture that has data into folder/plots, as PNG and SVG. Returns the PNG files by name.
 
-    select: the selection metric, drawn first; best_step: the step that was kept. Raises RunError where the disk
-    refuses.
+    select: the selection metric, drawn first; best_step: the step that was kept; seed: named in the titles, with the
+    run. Raises RunError where the disk refuses.
     """
     events = metric_events(folder)
     figures = {
@@ -33,9 +33,17 @@ def draw(folder: Path, select: str | None, best_step: int) -> dict[str, Path]:
     drawn = {name: figure for name, figure in figures.items() if figure is not None}
     files = {name: folder / "plots" / f"{name}.png" for name in drawn}
     for name, figure in drawn.items():
-        with replaced_file(files[name]) as temporary:
-            figure.savefig(temporary, dpi=120)
+        title = figure.get_suptitle() or name.replace("_", " and ")
+        figure.suptitle(f"{title}\n{'/'.join(folder.absolute().parts[-2:])}, seed {seed}", fontsize=8, wrap=True)
+        save(figure, files[name])
     return files
+
+
+def save(figure: Figure, path: Path) -> None:
+    """The figure as PNG, and as SVG beside it."""
+    for file in (path, path.with_suffix(".svg")):
+        with replaced_file(file) as temporary:
+            figure.savefig(temporary, dpi=200, format=file.suffix[1:])
 
 
 def loss(events: list[Event]) -> Figure | None:
@@ -43,9 +51,9 @@ def loss(events: list[Event]) -> Figure | None:
     text, second = curve(events, "train/loss"), curve(events, "train/aux/loss")
     if not text:
         return None
-    figure, axes = new(6, 3.5)
+    figure, axes = new(4.5, 3)
     axes.plot(*zip(*text, strict=True))
-    axes.set(xlabel="step", ylabel="training loss, text" if second else "training loss", title="Loss")
+    axes.set(xlabel="step", ylabel="training loss, text" if second else "training loss")
     if second:
         right = axes.twinx()
         right.plot(*zip(*second, strict=True), color="tab:orange")
@@ -60,12 +68,12 @@ def scores(events: list[Event], select: str | None, best_step: int) -> Figure | 
     curves = {name: curve(events, name) for name in dict.fromkeys([select or "", *spearman])}
     if not any(curves.values()):
         return None
-    figure, axes = new(6, 3.5)
+    figure, axes = new(4.5, 3)
     for name, points in curves.items():
         if points:
             axes.plot(*zip(*points, strict=True), marker="o", markersize=3, label=name)
     axes.axvline(best_step, color="grey", linestyle=":", label="kept")
-    axes.set(xlabel="step", ylabel="score", title="Scores on dev; step 0 is the untrained encoder")
+    axes.set(xlabel="step; step 0 is the untrained encoder", ylabel="score on dev")
     axes.legend(fontsize=7)
     return figure
 
@@ -76,7 +84,7 @@ def alignment_uniformity(events: list[Event]) -> Figure | None:
     if not path:
         return None
     steps, alignment, uniformity = zip(*path, strict=True)
-    figure, axes = new(5, 4)
+    figure, axes = new(4.5, 3.6)
     axes.plot(uniformity, alignment, color="lightgrey", zorder=0)
     dots = axes.scatter(uniformity, alignment, c=steps, s=14)
     figure.colorbar(dots, label="step")
@@ -96,7 +104,7 @@ def cosines(folder: Path) -> dict[str, Figure | None]:
             columns = {title: evaluators[name][split] for title, evaluators in stored.items()}
             _, gold = columns["before training"]
             edges = np.linspace(min(gold), max(gold), BUCKETS + 1).tolist()
-            figure = cosine_histograms(columns, edges, "cosine", low=-0.2)
+            figure = cosine_histograms(columns, edges, "cosine", low=min(min(of) for of, _ in columns.values()))
             figure.suptitle(f"{name} {split}: cosines by gold score")
             figures[f"cosines_{name}_{split}"] = figure
     return figures
@@ -116,7 +124,7 @@ def cosine_histograms(
     starts (None: at the least cosine of each column).
     """
     rows = len(edges) - 1
-    figure, grid = new_grid(rows, len(columns), width=3.0, height=1.2, sharex="col")
+    figure, grid = new_grid(rows, len(columns), width=2.6, height=0.9, sharex="col")
     for column, (title, (cosines_N, gold_N)) in zip(grid.T, columns.items(), strict=True):
         start = min(cosines_N) if low is None else low
         for axes, bucket in zip(column, by_gold(cosines_N, gold_N, edges), strict=True):

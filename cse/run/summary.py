@@ -143,7 +143,7 @@ def conclude(record: Record, parts: Parts, outcome: Outcome) -> None:
     write_text(folder / "best" / "README.md", model_card(record.results, metrics, "best"))
     if test := {name: score for name, score in metrics.items() if name.startswith("test/")}:
         trackers.log(test, outcome.steps)  # as a curve's only point, which dashboards draw
-    for name, path in draw(folder, parts.trainer.select, best_step).items():
+    for name, path in draw(folder, parts.trainer.select, best_step, record.results["seed"]).items():
         trackers.image(f"plots/{name}", path, outcome.steps)
     before = outcome.curve[0][1] if outcome.curve else {}
     recorded = record.results["recorded"]

@@ -4,6 +4,7 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
+from cse.errors import check_loads
 from cse.files import written_once
 from cse.sources.senteval import SICK_FILES, STSB_ROWS, SUBSETS
 
@@ -111,6 +112,7 @@ def write_images(folder: Path) -> None:
 
 def write_audio(folder: Path) -> None:
     """16 clips of half a second of noise by 4 speakers."""
+    check_loads("soundfile")
     import numpy as np
     import soundfile
 
