@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 STATIC = Path(__file__).parents[1] / "docs" / "_static"
-WIDTH, HEIGHT = 800, 660
+WIDTH, HEIGHT = 800, 640
 
 
 def main() -> None:

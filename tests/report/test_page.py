@@ -11,9 +11,12 @@ import pytest
 import yaml
 
 from cse.record.runs import read_runs
-from cse.report.charts import POINTS, curves_of, thinned
+from cse.report.cells import Cell
+from cse.report.charts import COLOURS, POINTS, colours_of, curves_of, draw_charts, strongest_first, thinned
 from cse.report.comparison import compare_runs
-from cse.report.page import runs_page
+from cse.report.page import Report, runs_page, sweep_page
+from cse.report.published import table
+from cse.report.table import Table
 
 EVIL = "</script><script>document.title='stolen'</script><img src=x onerror=alert(1)>"
 
@@ -104,3 +107,34 @@ def test_of_many_runs_the_page_shows_the_best_and_says_so(leave, tmp_path, monke
     assert "Curves of 2 of 4 runs" in page
     assert "run3" in page
     assert "run0" not in page
+
+
+def test_a_setting_has_the_colour_of_what_explains_most(leave, tmp_path):
+    for number in range(8):
+        lr, model = (1e-5, 3e-5)[number % 2], ("bert", "roberta")[number // 4]
+        config = {"trainer.lr": lr, "model.name": model, "seed": number % 4 // 2}
+        leave(f"{number}", config, {"test/x": 10.0 * (model == "bert") + 0.1 * number})
+    comparison = compare_runs(read_runs([tmp_path / "runs"]), [tmp_path / "runs"], [], "seed")
+    assert [comparison.keys[key] for key in strongest_first(comparison)] == ["name", "lr"]
+    colours = colours_of(comparison)
+    by_model = {comparison.runs_of(one)[0].get("model.name"): colour for one, colour in colours.items()}
+    assert sorted(by_model.values()) == sorted(COLOURS[:2])
+    assert all(by_model[comparison.runs_of(one)[0].get("model.name")] == colour for one, colour in colours.items())
+    charts = draw_charts(comparison)
+    (heat,) = charts["Score by setting"].data
+    assert all("±" in text for text in heat.text.flat)
+    assert {line.line.color for line in charts["Parallel coordinates"].data} == set(colours.values())
+
+
+def test_a_sweep_without_runs_says_what_starts_it():
+    printed = table("whitenedcse", "table4")
+    cells = {
+        row: {name: Cell(row, name, one, "NOT RUN") for name, one in of.items()} for row, of in printed.cells.items()
+    }
+    page = sweep_page(
+        Report("t", "no run", [Table(printed, cells)], [], [], link="https://x.test", start="cse-train sweep=t")
+    )
+    assert "<code>cse-train sweep=t</code>" in page
+    assert 'href="https://x.test"' in page
+    assert page.count("<td ") == 16
+    assert "78.78" in page
