@@ -59,6 +59,9 @@ PUBLISHED = {
     "noncontrastive/figure4": 1 + 3,
     "study/methods": 9 * 8 + 1,
     "beyond/rankcse": 3,
+    "beyond/promptbert": 2 * 2 + 1,
+    "beyond/prompteol": 1,
+    "beyond/syncse": 4,
 }
 NAMES = sorted(PUBLISHED)
 

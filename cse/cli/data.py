@@ -104,7 +104,7 @@ def list_datasets(arguments: argparse.Namespace) -> int:
         for head, line in zip([name, "", "", ""], lines, strict=True):
             print(
                 textwrap.fill(
-                    line, width, initial_indent=f"{head:<13}", subsequent_indent=" " * 13, break_on_hyphens=False
+                    line, width, initial_indent=f"{head:<15}", subsequent_indent=" " * 15, break_on_hyphens=False
                 )
             )
     return 0

@@ -70,6 +70,29 @@ def wikiauto(columns: Sequence[str], file: str | None = None, allow_partial: boo
     return _check_count("wikiauto", read_rows(_file("wikiauto", file), list(columns), "utf-8"), allow_partial)
 
 
+def triplets(
+    corpus: Name,
+    columns: Sequence[str],
+    file: str | None = None,
+    folder: str | None = None,
+    allow_partial: bool = False,
+) -> Rows:
+    """The catalogue's corpus of that name, a text with a paraphrase and a contradiction of it; see `nli`.
+
+    folder: a local copy of one that is many files, each of which is downloaded when it is asked for.
+    """
+    repo, (inside,) = repo_of(corpus), DATASETS[corpus].files
+    files: Iterable[Path]
+    if folder is not None:
+        files = files_of(Path(folder).expanduser(), "data.rows.folder")
+    elif inside.endswith("/"):
+        files = (hub.file(repo, path) for path in hub.paths(repo, inside))
+    else:
+        files = [_file(corpus, file)]
+    rows = (row for one in files for row in read_rows(one, list(columns), "utf-8"))
+    return _check_count(corpus, rows, allow_partial)
+
+
 def openwebtext(min_units: Natural, tokenizer: Name | None, limit: Count | None, folder: Name | None = None) -> Rows:
     """OpenWebText's documents of at least min_units units. Short ones are dropped while the hub's files are read.
 
@@ -125,7 +148,7 @@ def _check_count(corpus: str, rows: Rows, allow_partial: bool) -> Rows:
     for count, row in enumerate(rows, 1):  # noqa: B007 (used below)
         yield row
     published = DATASETS[corpus].rows
-    if count not in published and not allow_partial:
+    if published and count not in published and not allow_partial:
         raise UserError(
             f"data={corpus} has {count:,} rows, but the published file has {published[0]:,}: delete the copy in "
             "the hub's cache and run again, or set data.rows.allow_partial=true to use it as it is"

@@ -2,6 +2,7 @@
 
     tables:
       table4:
+        paper, link                  # its own, where a file's tables are of several papers
         title, split                 # the split every number was measured on: test, dev, or none
         columns: [...]               # as printed
         rows: {name: [...]}          # in the order of columns; null: not given, or lost in the text

@@ -47,11 +47,14 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
     else:
         metrics = [metric for plot in plots for metric in plot.metrics]
         tables = survey(runs, metrics, spec.seed, expected, config["confidence"])
-    paper = published.read(spec.paper)["paper"]
+    paper = published.read(spec.paper)
+    paper = paper | paper["tables"].get(
+        block.get("table"), {}
+    )  # of methods beyond the four each table has its own paper, link
     return Report(
         title=config["sweep"],
-        subtitle=f"{paper}. {progress(runs, folders)}",
-        link=published.read(spec.paper).get("link", ""),
+        subtitle=f"{paper['paper']}. {progress(runs, folders)}",
+        link=paper.get("link", ""),
         start=f"cse-train sweep={config['sweep']}",
         tables=tables,
         pictures=[draw(plot, spec, runs, out) for plot in plots],

@@ -14,6 +14,7 @@ CASES = {
     "nli": (["data=nli"], 3),
     "nli, two columns": (["data=nli", "data.columns=[sent0,sent1]"], 2),
     "wikiauto": (["data=wikiauto"], 2),
+    "syncse": (["data=syncse_scratch"], 3),
     "openwebtext": (["data=openwebtext"], 1),
 }
 

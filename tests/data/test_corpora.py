@@ -19,6 +19,7 @@ ROWS = {
     "wiki1m": [("A first sentence.",), (" ",), ("A line\u2028with an odd blank.",)],
     "nli": [("A dog, it runs.", 'It "moves".', "It sleeps."), ("a", "b", "c")],
     "wikiauto": [("Normal one.", "One."), ("Normal two.", "Two.")],
+    "syncse_partial": [("A dog runs.", "A hound, running.", "It sleeps."), ("d", "e", "f")],
 }
 
 
@@ -84,7 +85,24 @@ def test_columns_are_chosen_and_ordered_by_name(hub, tmp_path):
             corpus(name, tmp_path, columns).prepare()
 
 
-@pytest.mark.parametrize("name", ROWS)
+def test_triplets_in_several_files_are_read_as_one(toy_hub, tmp_path):
+    columns = DATASETS["synli"].columns
+    rows = [tuple(f"{word} {i}" for word in columns) for i in range(4)]
+    files = {
+        f"data/train-{i}.parquet": parquet(**dict(zip(columns, map(list, zip(*part, strict=True)), strict=True)))
+        for i, part in enumerate((rows[:3], rows[3:]))
+    }
+    toy_hub.add("datasets/mattymchen/synli", {"README.md": b"x", **files})
+    assert rows_of(corpus("synli", tmp_path, allow_partial=True)) == rows
+    for name, content in files.items():
+        (tmp_path / "copy").mkdir(exist_ok=True)
+        (tmp_path / "copy" / name.rpartition("/")[2]).write_bytes(content)
+    assert rows_of(corpus("synli", tmp_path / "other", folder=str(tmp_path / "copy"), allow_partial=True)) == rows
+    with pytest.raises(UserError, match="data=synli has 4 rows"):
+        corpus("synli", tmp_path / "third").prepare()
+
+
+@pytest.mark.parametrize("name", [name for name in ROWS if DATASETS[name].rows])
 def test_another_number_of_rows_is_refused(name, hub, tmp_path, monkeypatch):
     with pytest.raises(UserError, match=rf"data={name} has {len(ROWS[name])} rows.*allow_partial=true"):
         corpus(name, tmp_path).prepare()
