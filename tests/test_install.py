@@ -24,8 +24,8 @@ def test_the_wheel_carries_its_configuration(tmp_path):
     for folder, inside in ((ROOT / "conf", "cse/conf"), (ROOT / "sweeps", "cse/sweeps")):
         for path in folder.rglob("*.yaml"):
             assert f"{inside}/{path.relative_to(folder)}" in names
-    for path in (ROOT / "cse" / "report" / "templates").iterdir():
-        assert f"cse/report/templates/{path.name}" in names
+    for path in [*(ROOT / "cse/report/templates").iterdir(), *(ROOT / "cse/report/published").iterdir()]:
+        assert str(path.relative_to(ROOT)) in names
     code = (
         "import sys; from cse.cli.train import main; sys.argv = ['cse-train', 'model=minilm', '--cfg', 'job']; main()"
     )
