@@ -5,11 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cse.cli.exits import exit_on_error
+from cse.columns import printable
 from cse.config.groups import adopted
 from cse.config.spelling import strip_dashes
 from cse.dotted import Config, flattened
 from cse.errors import UserError
-from cse.files import make_folder
+from cse.files import make_folder, write_text
 
 if TYPE_CHECKING:  # numpy and scipy are imported when there is work: --help answers at once
     from pandas import DataFrame
@@ -92,7 +93,6 @@ def of_paper(result: "Report", out: Path, config: Config) -> None:
     """Show a sweep's runs beside its paper's table."""
     make_folder(out, "out")
     from cse.columns import to_latex
-    from cse.files import write_text
     from cse.report import findings, layout, page, terminal
 
     console = terminal.console()
@@ -121,7 +121,6 @@ def of_paper(result: "Report", out: Path, config: Config) -> None:
 def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     """Show any runs beside each other: what became of each, and a row for each setting."""
     from cse.columns import to_latex
-    from cse.files import write_text
     from cse.record.runs import read_runs
     from cse.report import differences, markup, page, terminal
     from cse.report.comparison import compare_runs
@@ -174,9 +173,6 @@ def frame_text(frame: "DataFrame") -> str:
 
 def leave(path: Path, text: str) -> None:
     """Write what a person reads in a terminal too, and a run may have named."""
-    from cse.columns import printable
-    from cse.files import write_text
-
     write_text(path, printable(text))
 
 

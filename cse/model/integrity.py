@@ -68,8 +68,7 @@ def check_size(name: str, folder: Path, config: PretrainedConfig) -> None:
             asked = sum(parameter.numel() for parameter in AutoModel.from_config(config).parameters())
     if asked > size > 0:  # without weights the loader says so
         raise UserError(
-            f"model.name={name}: its config.json asks for {asked:,} parameters, and its weights are {size:,} bytes: it "
-            "is damaged, or its config.json is another model's"
+            f"model.name={name}: its config.json asks for {asked:,} parameters, of {size:,} bytes of weights"
         )
 
 

@@ -122,9 +122,7 @@ def read_checkpoint(
         if ending is None:
             raise UserError(f"model.name={name} records no pooling: say model.pooling={'|'.join((*POOLERS, OWN))}")
         if ending.head is not None and ending.head[0].in_features != config.hidden_size:
-            raise UserError(
-                f"model.name={name}: its dense head does not read the {config.hidden_size} channels of a vector"
-            )
+            raise UserError(f"model.name={name}: its dense head is for vectors of another width")
         own_dropout = configure(config, name, dropout=dropout, num_layers=num_layers, bidirectional=bidirectional)
         integrity.check_size(name, Path(folder), config)
         hf_tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)

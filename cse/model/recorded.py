@@ -71,9 +71,7 @@ def recorded_modules(folder: Path) -> Ending | None:
             raise UserError(f"{folder}/modules.json: a {kind} module is not one that cse can load")
         kinds.append(kind)
     if kinds != [kind for kind in MODULES if kind in kinds]:
-        raise UserError(
-            f"{folder}/modules.json: {', '.join(kinds)}: cse loads {', '.join(MODULES)}, once each, in order"
-        )
+        raise UserError(f"{folder}/modules.json: {kinds}: cse loads {', '.join(MODULES)}, once each, in order")
     if pooling is None:
         raise UserError(f"{folder}/modules.json names no Pooling: say model.pooling={'|'.join(POOLERS)}")
     settings = Settings()
@@ -117,7 +115,6 @@ def dense_head(folder: Path) -> nn.Sequential:
     weights = load_file(folder / "model.safetensors")
     if not all(value.is_floating_point() and value.numel() and value.isfinite().all() for value in weights.values()):
         raise UserError(f"{folder}/model.safetensors holds whole numbers, NaN or infinity, or nothing: it is damaged")
-    linear.load_state_dict(
-        {name.removeprefix("linear."): value.float() for name, value in weights.items()}, assign=True
-    )
+    state = {name.removeprefix("linear."): value.float() for name, value in weights.items()}
+    linear.load_state_dict(state, assign=True)
     return nn.Sequential(linear, ACTIVATIONS[config["activation_function"].rpartition(".")[2]]())

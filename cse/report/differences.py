@@ -13,7 +13,7 @@ import pandas as pd
 
 from cse.errors import UserError
 from cse.eval.score import nature
-from cse.record.runs import grouped, same
+from cse.record.runs import Run, grouped, same
 from cse.report.cells import Cell, compare
 from cse.report.comparison import Comparison
 from cse.report.frame import shown
@@ -162,17 +162,16 @@ def setting_named(comparison: Comparison, name: str | Path) -> int:
     else. Raises UserError for none or several."""
     keys = {name: key for key, name in comparison.keys.items()}
 
-    def has(setting: int, words: str) -> bool:
-        run = comparison.runs_of(setting)[0]
-        asked = [word.strip().partition("=") for word in words.strip("[]").split(",")]
-        told = [(keys.get(key, key), value) for key, _, value in asked]
-        return all(same(run.get(key), value) or shown(run, key) == value for key, value in told)
+    runs = {setting: comparison.runs_of(setting) for setting in comparison.of_settings}
+    words = str(name).strip("[]").split(",") if isinstance(name, str) and "=" in name else []
+    asked = [(keys.get(key, key), value) for key, _, value in (word.strip().partition("=") for word in words)]
 
-    def is_in(setting: int) -> bool:
-        return any(run.folder.resolve().is_relative_to(Path(name).resolve()) for run in comparison.runs_of(setting))
+    def has_all(run: Run) -> bool:
+        return all(same(run.get(key), value) or shown(run, key) == value for key, value in asked)
 
-    found = [one for one in comparison.of_settings if isinstance(name, str) and "=" in name and has(one, name)]
-    found = found or [one for one in comparison.of_settings if is_in(one)]
+    place = Path(name).resolve()
+    found = [one for one in runs if asked and has_all(runs[one][0])]
+    found = found or [one for one in runs if any(run.folder.resolve().is_relative_to(place) for run in runs[one])]
     if len(found) == 1:
         return found[0]
     known = listed([f"'{comparison.label(one)}'" for one in found or comparison.of_settings])

@@ -37,10 +37,8 @@ def recorded_use(model: DictConfig, encoder: Encoder) -> str:
 
 
 def scores_as_recorded(model: DictConfig, training: Training) -> dict[str, float] | None:
-    """Of the checkpoint as its folder records it: the dev scores that training watches. Keeps the random states.
-
-    None, which is logged, where it cannot be loaded so.
-    """
+    """Of the checkpoint as its folder records it, None where it cannot be loaded so: the dev scores that training
+    watches. Keeps the random states."""
     with random_states_kept():
         try:
             encoder = load_encoder(model.name, pooling=None, prefix=model.prefix).to(training.accelerator.device)

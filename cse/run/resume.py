@@ -20,7 +20,7 @@ from cse.dotted import Config
 from cse.errors import UserError
 from cse.record.results import checked
 from cse.record.runs import SETTINGS, newest_run, read_run
-from cse.run.folder import RUN
+from cse.run.folder import RUN, UPLOADS
 
 HYDRAS_KEY = re.compile(r"\._[a-z]+_\.")
 """In a dotted key: `_target_` and the others by which Hydra builds a part."""
@@ -157,7 +157,7 @@ def refuse_foreign_uploads(
         OmegaConf.update(config, key, mode)
     if OmegaConf.select(config, key) in quiet:
         return
-    keys = [key for key in ("tracker.wandb.entity", "tracker.wandb.project") if key not in typed]
+    keys = [key for key in UPLOADS if key not in typed]
     foreign = [key for key in keys if OmegaConf.select(config, key) != OmegaConf.select(fresh, key)]
     if foreign:
         there = " ".join(f"{key}={spell_value(OmegaConf.select(config, key))}" for key in foreign)
