@@ -13,6 +13,7 @@ from cse.api import _composed
 from cse.config import groups
 from cse.config.compose import resolved, without_hydra
 from cse.errors import UserError
+from cse.run.folder import RunFolder
 from cse.run.resume import folder_to_resume
 
 SETTINGS = resolved(cse.compose("objective=barlow", "smoke=true", "tracker=tensorboard", "trainer.lr=3e-5"))
@@ -177,3 +178,11 @@ def test_own_parts_need_their_folder_on_the_line(tmp_path, monkeypatch):
 ])  # fmt: skip
 def test_which_folder(words, folder):
     assert folder_to_resume(words) == folder
+
+
+def test_the_line_that_goes_on_says_where_w_and_b_was_typed(tmp_path):
+    """Without it the same words would be refused; of a run's other words none is needed."""
+    words = '["tracker.wandb.entity=lab", "trainer.lr=1e-5", "tracker.wandb.project=mine"]'
+    hint = RunFolder(tmp_path, {".hydra/overrides.yaml": words})
+    (tmp_path / "last").mkdir()
+    assert hint.resume_hint().endswith(f"resume={tmp_path} tracker.wandb.entity=lab tracker.wandb.project=mine")
