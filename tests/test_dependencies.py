@@ -92,3 +92,16 @@ def test_a_missing_package_costs_its_own_data(package, words, monkeypatch, tmp_p
     monkeypatch.chdir(tmp_path)
     with pytest.raises(MissingResource, match=f"{package} cannot be loaded .*pip install {package}"):
         cse.train(*words, "smoke=true", "tracker=none", f"paths.cache={tmp_path}/cache")
+
+
+def test_a_run_imports_no_large_library_that_it_does_not_use(tmp_path):
+    unused = {"datasets", "mteb", "nltk", "pandas", "peft", "sentence_transformers", "sklearn", "wandb"}
+    code = (
+        "import atexit, sys; from cse.cli.train import main\n"
+        f"atexit.register(lambda: print(*({unused!r} & set(sys.modules)), file=sys.stderr))\n"
+        f"sys.argv = ['cse-train', 'smoke=true', 'tracker=none', 'paths.cache={tmp_path}/cache', "
+        f"'hydra.run.dir={tmp_path}/run']\n"
+        "main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (0, "")

@@ -32,8 +32,9 @@ def encoder(world: Path, name: str) -> str:
 
 def write_encoder(folder: Path, family: str, width: int) -> None:
     """A BERT or RoBERTa of one layer with new weights, and a tokenizer of the made-up words."""
+    import torch
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
-    from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedTokenizerFast, set_seed
+    from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedTokenizerFast
 
     special = {"pad": "[PAD]", "unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "mask": "[MASK]"}
     vocabulary = {word: row for row, word in enumerate([*special.values(), *WORDS])}
@@ -53,7 +54,7 @@ def write_encoder(folder: Path, family: str, width: int) -> None:
         pad_token_id=0,
         type_vocab_size=2,
     )
-    set_seed(0)
+    torch.manual_seed(0)  # transformers' set_seed imports peft
     AutoModelForMaskedLM.from_config(config).save_pretrained(folder)
     names = {f"{role}_token": token for role, token in special.items()}
     PreTrainedTokenizerFast(tokenizer_object=core, model_max_length=120, **names).save_pretrained(folder)
