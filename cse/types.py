@@ -160,6 +160,9 @@ class TextTokenizer(Protocol):
     def __call__(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]:
         """Ids with special tokens, at most max_length of them, one int32 array a text."""
 
+    def by_words(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]:
+        """The same ids, sooner where texts share their words."""
+
     def collate(self, rows: list[np.ndarray], labels: list[np.ndarray | None] | None = None) -> Tokens:
         """Rows of ids, and the ids to predict, padded to the longest row."""
 

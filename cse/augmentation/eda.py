@@ -5,6 +5,7 @@ One view is one of the four, chosen uniformly. SR, RI and RS act n = max(1, floo
 each word with probability alpha.
 """
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
@@ -131,4 +132,4 @@ class Eda(Augmentation):
 def clean(text: str) -> str:
     """The authors' preparation: lower case, no apostrophes, and every other character that is not a letter a blank."""
     text = text.lower().replace("'", "").replace("’", "")
-    return "".join(c if "a" <= c <= "z" else " " for c in text)
+    return re.sub("[^a-z]", " ", text)

@@ -152,7 +152,7 @@ class Batches(Dataset[Batch]):
 
     def _of_texts(self, rows_B: np.ndarray, epoch: int) -> list[Made]:
         """All texts of the batch are tokenised in one call."""
-        texts = [[self.text.text(row, c) for row in rows_B.tolist()] for c in range(self.text.num_columns)]
+        texts = [self.text.texts_of(rows_B, c) for c in range(self.text.num_columns)]
         if self.text.num_columns == 1:
             [rngs] = streams(self.seed, epoch, rows_B, [0])
             rows = [self.augmentation.views(t, self.num_views, rng) for t, rng in zip(texts[0], rngs, strict=True)]
@@ -164,7 +164,7 @@ class Batches(Dataset[Batch]):
         if self.augmentation.keeps_first:
             views[0] = [*texts[0]]
         spelled = [[[view] if isinstance(view, str) else view for view in rows] for rows in views]
-        ids = iter(self.tokenizer([text for view in spelled for row in view for text in row], self.max_length))
+        ids = iter(self.tokenizer.by_words([text for view in spelled for row in view for text in row], self.max_length))
         return [[[next(ids) for _ in row] for row in view] for view in spelled]
 
     def _augmented(self, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:

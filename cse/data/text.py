@@ -192,6 +192,10 @@ class Text:
         """The text of row i in that column."""
         return self.texts[column][self.chosen[i]].tobytes().decode()
 
+    def texts_of(self, rows_B: np.ndarray, column: int = 0) -> list[str]:
+        """The texts of some rows."""
+        return [text.tobytes().decode() for text in self.texts[column].rows(self.chosen[rows_B])]
+
     def ids_of(self, rows_B: np.ndarray, column: int = 0) -> list[np.ndarray]:
         """The ids of some rows, with special tokens, one integer array each."""
         return self.token_ids[column].rows(self.chosen[rows_B])

@@ -3,6 +3,8 @@
 import hashlib
 import json
 from collections.abc import Iterable
+from functools import cached_property
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +16,9 @@ from cse.types import Tokens
 
 if TYPE_CHECKING:  # importing transformers takes seconds
     from transformers import PreTrainedTokenizerBase
+
+
+KEPT_WORDS = 2**19  # of by_words: 100 MB or so
 
 
 class Tokenizer:
@@ -32,12 +37,56 @@ class Tokenizer:
         self.longest, self.positions = min(longest, hf.model_max_length), positions
         self.prefix = prefix
         self.templates: list[template.Around] = []
+        self._words: dict[str, list[int]] = {}
 
     def __call__(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]:
         """Ids with special tokens at both ends, cut to max_length tokens, one int32 array a text."""
         prefixed = [self.prefix + text for text in texts]
         batch = self.hf(prefixed, truncation=True, max_length=max_length, return_attention_mask=False)
         return [np.asarray(ids, dtype=np.int32) for ids in batch["input_ids"]]
+
+    def by_words(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]:
+        """What a call gives, from the ids of words, each tokenised once; for texts of words that come again and again.
+
+        A tokenizer whose tokens may depend on what is beyond a blank is called as it is.
+        """
+        texts = list(texts)
+        prefixed = [self.prefix + text for text in texts]
+        if not self._is_local or any(odd in text for text in prefixed for odd in ("  ", "\0")):
+            return self(texts, max_length)
+        before, after = self._ends
+        room = max_length - len(before) - len(after)
+        rows = [text.replace(" ", "\0 ").split("\0") for text in prefixed]
+        if new := list(set().union(*rows) - self._words.keys()):
+            if len(self._words) > KEPT_WORDS:
+                self._words, new = {}, list(set().union(*rows))
+            self._words.update(zip(new, self._plain(new), strict=True))
+        ids = (islice(chain.from_iterable(map(self._words.__getitem__, row)), room) for row in rows)
+        return [np.array([*before, *row, *after], np.int32) for row in ids]
+
+    def _plain(self, texts: list[str]) -> list[list[int]]:
+        """Ids without special tokens, of any length."""
+        core = self.hf.backend_tokenizer
+        core.no_truncation()
+        core.no_padding()
+        return [one.ids for one in core.encode_batch(texts, add_special_tokens=False)]
+
+    @cached_property
+    def _is_local(self) -> bool:
+        """Whether a word with the blank before it has the same tokens wherever it stands: BERT's rules, and GPT-2's."""
+        rules = json.loads(self.hf.backend_tokenizer.to_str())
+        cuts, cleans = rules["pre_tokenizer"] or {}, rules["normalizer"] or {}
+        berts = (cuts.get("type"), cleans.get("type")) == ("BertPreTokenizer", "BertNormalizer")
+        gpt2s = cuts.get("type") == "ByteLevel" and cuts.get("use_regex", True) and not cleans
+        added = any(one["rstrip"] or " " in one["content"] for one in rules["added_tokens"])
+        return (berts or gpt2s) and not added and self.hf.truncation_side == "right"
+
+    @cached_property
+    def _ends(self) -> tuple[list[int], list[int]]:
+        """The special tokens before and after a text."""
+        [word], [whole] = self._plain(["a"]), self.hf(["a"], return_attention_mask=False)["input_ids"]
+        first = next(i for i in range(len(whole)) if whole[i : i + len(word)] == word)
+        return whole[:first], whole[first + len(word) :]
 
     def check_length(self, asked: str, max_length: int) -> None:
         """Raise UserError for more tokens than there are positions. asked: the setting, for the message."""

@@ -1,0 +1,51 @@
+"""The ids of texts from those of their words: what the tokenizer itself gives, for every tokenizer."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tokenizers import AddedToken, Regex, normalizers, pre_tokenizers, processors
+from tokenizers import Tokenizer as Core
+from tokenizers.models import BPE, WordPiece
+from tokenizers.trainers import BpeTrainer, WordPieceTrainer
+from transformers import PreTrainedTokenizerFast
+
+from cse.model.tokenizer import Tokenizer
+
+LINES = ["The kadan, the lofel: isn't it migor?", "kafé 12,5 % of nuler's stazu", "Ein tridan über permon ..."] * 9
+SPECIAL = ["[CLS]", "[SEP]", "[PAD]", "[UNK]", "<mask>"]
+
+
+def trained(kind: str) -> Tokenizer:
+    """A WordPiece as BERT's, a BPE as RoBERTa's ("gpt2"), or one whose tokens cross blanks."""
+    core, trainer = Core(BPE()), BpeTrainer(vocab_size=400, special_tokens=SPECIAL, show_progress=False)
+    if kind == "bert":
+        core = Core(WordPiece(unk_token="[UNK]"))
+        core.normalizer, core.pre_tokenizer = normalizers.BertNormalizer(), pre_tokenizers.BertPreTokenizer()
+        trainer = WordPieceTrainer(vocab_size=300, special_tokens=SPECIAL, show_progress=False)
+    elif kind == "gpt2":
+        core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    else:
+        core.pre_tokenizer = pre_tokenizers.Split(Regex("[,.]"), "isolated")
+    core.train_from_iterator(LINES, trainer)
+    core.post_processor = processors.TemplateProcessing("[CLS] $A [SEP]", None, [("[CLS]", 0), ("[SEP]", 1)])
+    hf = PreTrainedTokenizerFast(tokenizer_object=core, pad_token="[PAD]", model_max_length=99)
+    hf.add_special_tokens({"mask_token": AddedToken("<mask>", lstrip=True)})
+    return Tokenizer(hf, 64, prefix="query: " if kind == "gpt2" else "")
+
+
+TOKENIZERS = {kind: trained(kind) for kind in ("bert", "gpt2", "crossing")}
+TEXTS = st.text(st.sampled_from("aeKn'é,.1 \t\n\0 \u00a0\u0301世") | st.characters(codec="utf-8"), max_size=40)
+
+
+@pytest.mark.parametrize("kind", TOKENIZERS)
+@settings(max_examples=40, deadline=None)
+@given(texts=st.lists(TEXTS | st.sampled_from([*LINES, "a <mask> b", "[SEP]x <mask>"]), min_size=1, max_size=4))
+def test_the_ids_are_those_of_a_call(kind, texts):
+    tokenizer = TOKENIZERS[kind]
+    for longest in (4, 64):
+        expected = [ids.tolist() for ids in tokenizer(texts, longest)]
+        assert [ids.tolist() for ids in tokenizer.by_words(texts, longest)] == expected
+
+
+def test_a_tokenizer_whose_tokens_cross_blanks_is_asked_as_it_is():
+    assert [TOKENIZERS[kind]._is_local for kind in TOKENIZERS] == [True, True, False]
