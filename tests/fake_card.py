@@ -25,7 +25,10 @@ NO_KERNEL = {aten.detach, aten.alias, aten.empty, aten.empty_like, aten.empty_st
 
 
 class Module(_DummyBackendModule):
-    """What torch asks of a device's module beside what its dummy has."""
+    """What torch asks of a device's module beside what its dummy has. Outside a block with the card it has none."""
+
+    def is_available(self) -> bool:
+        return Card.inserted
 
     def get_amp_supported_dtype(self) -> list[torch.dtype]:
         return [torch.bfloat16, torch.float16]
@@ -68,6 +71,7 @@ class Card(TorchDispatchMode):
     """A block with the card in the machine. kernels: how many of each operator; waits: by the line that asks."""
 
     present: "Card"
+    inserted = False
 
     def __init__(self) -> None:
         super().__init__()
@@ -75,6 +79,14 @@ class Card(TorchDispatchMode):
         self.waits: Counter[str] = Counter()
         self.pinned: list[Tensor] = []
         Card.present = self
+
+    def __enter__(self):
+        Card.inserted = True
+        return super().__enter__()
+
+    def __exit__(self, *error):
+        Card.inserted = False
+        return super().__exit__(*error)
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         return self.run(func, args, kwargs or {})

@@ -40,7 +40,7 @@ def test_a_run_gives_its_folder_scores_encoder_and_curve(words, tmp_path):
     assert vectors.shape == (2, run.encoder().dim)
     log = (run.folder / "train.log").read_text()
     assert "encoder    " in log  # said before there was a folder
-    assert "best step" in log
+    assert " of 2" in log  # the step that is kept
 
     hydra = {name: yaml.safe_load((run.folder / ".hydra" / f"{name}.yaml").read_text())
              for name in ("config", "hydra", "overrides")}  # fmt: skip

@@ -24,9 +24,9 @@ def test_every_claim_of_the_runs_there_are_and_the_tables_without(leave, tmp_pat
     monkeypatch.setattr(claims, "HERE", tmp_path)
     claims.main(tmp_path / "runs", ["whitenedcse/table5", "nonling/table1"])
     text = (tmp_path / "CLAIMS.md").read_text()
-    assert "from 6 finished runs of 1 of 42 tables" in text
+    assert "from 6 finished runs of 1 of " in text
     assert "| whitenedcse | table5 | m = 3 is better than 2, 4 and 5 | +0.04 | yes | +2.00 (2) |" in text
-    assert "Not carried out: declutr/figure2" in text
+    assert "declutr/figure2" in text.partition("Not carried out: ")[2]
     rows = lines(tmp_path / "all_runs.csv.gz")
     assert [row["folder"] for row in rows] == [f"whitenedcse/table5/{m}-{seed}" for m in (2, 3) for seed in range(3)]
     assert {row["objective.m"] for row in rows} == {"2", "3"}
@@ -47,7 +47,7 @@ def test_what_was_judged_before_stays_when_its_runs_are_gone(leave, tmp_path, mo
     assert [row for row in after if row["table"] == "table5"] == before
     assert {row["table"] for row in after} == {"table3", "table5"}
     assert len(lines(tmp_path / "all_runs.csv.gz")) == 7
-    assert "from 7 finished runs of 2 of 42 tables" in (tmp_path / "CLAIMS.md").read_text()
+    assert "from 7 finished runs of 2 of " in (tmp_path / "CLAIMS.md").read_text()
 
     leave_table5(leave)  # judged again, and not twice
     claims.main(tmp_path / "runs", ["whitenedcse/table5"])

@@ -27,8 +27,9 @@ NOT_AS_PRINTED = {
     ("noncontrastive/table2", "training degrades alignment, BERT"),  # "typically": not with VICReg, .16 and .20
     ("noncontrastive/table2", "SimCSE improves uniformity the most, BERT"),  # -2.62; VICReg -2.67, Barlow Twins -3.08
 }  # fmt: skip
-NONE = {  # tables and figures of which the paper claims nothing that a run can show
+NONE = {  # tables and figures of which the paper claims nothing that a run can show, or whose text could not be read
     "declutr/table_s3", "declutr/table_s4", "noncontrastive/table4", "nonling/table_c1",
+    "beyond/prompteol", "beyond/rankcse", "beyond/syncse",
 }  # fmt: skip
 
 
