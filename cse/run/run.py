@@ -4,7 +4,6 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig
@@ -111,11 +110,10 @@ def begin(
         preview(parts.batches, config["data"]["preview"])
         return None
     training = Training(parts, accelerator, folder.path, identity(config))
-    if cfg.rerun is not None and is_first:
-        check_same_inputs(Path(cfg.rerun), config, training)
-    found = overlap(parts.batches.text, parts.evaluators) if is_first else None
-    use = recorded_use(cfg.model, parts.encoder) if is_first else ""
-    if found:
+    found, use = None, ""
+    if is_first:
+        check_same_inputs(config, training)
+        found, use = overlap(parts.batches.text, parts.evaluators), recorded_use(cfg.model, parts.encoder)
         announce(config, parts, training, found, use)
     if cfg.dry_run:
         print_forecast(training)
