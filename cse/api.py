@@ -38,9 +38,9 @@ from cse.run.logs import logging_by
 if TYPE_CHECKING:  # numpy and torch are imported when there is work
     import numpy as np
 
+    from cse.dotted import Json
     from cse.model.encoder import Encoder
     from cse.ranges import AnyPooling
-    from cse.types import Json
 
 
 @dataclass(frozen=True)

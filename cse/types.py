@@ -10,10 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from cse.device import to_device
-from cse.dotted import Config as Config
-from cse.dotted import Json as Json
-from cse.provenance import ItemScores, Provenance
-from cse.provenance import Nature as Nature
+from cse.provenance import ItemScores, Nature, Provenance
 
 if TYPE_CHECKING:  # importing transformers takes seconds
     from transformers import PreTrainedTokenizerBase
@@ -152,10 +149,9 @@ class Rows(Protocol):
 
 
 class TextTokenizer(Protocol):
-    """Text to rows of ids, and rows of ids to one padded batch."""
+    """Text to rows of ids, and rows of ids to one padded batch. hf: the Hugging Face tokenizer behind it."""
 
     hf: "PreTrainedTokenizerBase"
-    """The Hugging Face tokenizer behind it."""
 
     def __call__(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]:
         """Ids with special tokens, at most max_length of them, one int32 array a text."""
@@ -210,17 +206,18 @@ class Augmentation:
 
 
 class AuxModality(nn.Module):
-    """Images or sound through the same transformer: has its own patch embedding, head and optimizer settings."""
+    """Images or sound through the same transformer: has its own patch embedding, head and optimizer settings.
+
+    weight: omega, the factor of its loss. optimizer: separate, an AdamW of its own over the encoder and this module, or
+    joint, one sum and one update. no_decay: parameters whose names contain one of these are not decayed.
+    """
 
     weight: float
-    """omega, the factor of its loss."""
     order: Literal["aux_first", "text_first"]
     optimizer: Literal["separate", "joint"]
-    """separate: an AdamW of its own over the encoder and this module; joint: one sum, one update."""
     lr: float
     weight_decay: float
     no_decay: list[str]
-    """Parameters whose names contain one of these are not decayed."""
     schedule: str
     clip: float | None
 
@@ -251,8 +248,7 @@ class AuxModality(nn.Module):
         raise NotImplementedError
 
     def tokens(self, batch: Any) -> tuple[Tensor, Tensor]:
-        """(x_BTD, labels_B): both views of the batch stacked (2B rows, view 1 then view 2); labels of the B items,
-        which stay on the CPU."""
+        """(x_BTD, labels_B): 2B rows, all views 1 and then all views 2; labels of the B items, still on the CPU."""
         raise NotImplementedError
 
     def loss(self, pooled_BD: Tensor, labels_B: Tensor) -> Loss:

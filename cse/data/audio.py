@@ -24,11 +24,12 @@ from cse.data.librispeech import librispeech
 from cse.data.readers import check_unchanged
 from cse.data.stream import Stream, by_class
 from cse.data.usable import check_share
+from cse.dotted import Json
 from cse.errors import MissingResource, UserError, check_loads, first_line
 from cse.files import sha256
 from cse.progress import showing, track
 from cse.ranges import Count, Name, Natural, Positive, Seed, Share
-from cse.types import Json, Settings
+from cse.types import Settings
 
 log = logging.getLogger(__name__)
 

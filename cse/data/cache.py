@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cse.dotted import Json
 from cse.files import cannot_write, checksum, file_lock, written_once
-from cse.types import Json
 
 log = logging.getLogger(__name__)
 

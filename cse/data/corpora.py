@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from cse.data.readers import files_of, lines_of, read_rows
+from cse.dotted import Json
 from cse.errors import UserError
 from cse.files import sha256
 from cse.ranges import Count, Name, Natural
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS
-from cse.types import Json
 
 log = logging.getLogger(__name__)
 

@@ -24,9 +24,9 @@ from cse.eval.files import DataFolder
 from cse.eval.senteval.pickles import read_pickle
 from cse.eval.senteval.stopping import train_until_worse
 from cse.progress import track
-from cse.provenance import Provenance
+from cse.provenance import Nature, Provenance
 from cse.ranges import Count, Device, Name, Natural, Positive, Seed
-from cse.types import Encode, Evaluator, Nature
+from cse.types import Encode, Evaluator
 
 CAPTIONS = 5  # an image's first five
 PARTS = {"train": "train.pkl", "dev": "valid.pkl", "test": "test.pkl"}

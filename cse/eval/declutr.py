@@ -19,9 +19,9 @@ from cse.eval.probing import FILES, Probing
 from cse.eval.score import AVERAGE
 from cse.eval.sts import Sts
 from cse.eval.transfer import Transfer
-from cse.provenance import Average, ItemScores, Provenance
+from cse.provenance import Average, ItemScores, Nature, Provenance
 from cse.sources.senteval import SUBSETS
-from cse.types import Encode, Evaluator, Nature
+from cse.types import Encode, Evaluator
 
 Counted = tuple[Average, Average]
 """The scores that a task counts by, on test and on dev; of several, their mean."""

@@ -21,7 +21,8 @@ from cse.eval.files import DataFolder
 from cse.eval.score import AVERAGE
 from cse.eval.senteval.data import Examples, Row, labelled
 from cse.eval.sts import SPEARMAN, Readers, ScoredPairs, pair_cosines
-from cse.types import Encode, Nature
+from cse.provenance import Nature
+from cse.types import Encode
 
 LEE_DOCUMENTS = 50
 WORD_PAIRS = {"simlex": ("simlex999.txt", 999), "wordsim": ("wordsim353.tsv", 353)}

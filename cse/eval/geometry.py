@@ -25,9 +25,9 @@ from cse.eval.files import senteval_folder
 from cse.eval.senteval.data import Examples, read_table
 from cse.eval.sts import cosines, pair_cosines
 from cse.progress import track
-from cse.provenance import Provenance
+from cse.provenance import Nature, Provenance
 from cse.ranges import Ascending, Count, Name, Split
-from cse.types import Encode, Evaluator, Nature
+from cse.types import Encode, Evaluator
 
 StsbFile = Literal["train", "dev", "test"]
 

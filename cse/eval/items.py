@@ -14,9 +14,10 @@ from typing import Literal
 
 import numpy as np
 
+from cse.dotted import Json
 from cse.files import replaced_file, write_text
 from cse.provenance import Average, Items, ItemScores
-from cse.types import Encode, Evaluator, Json
+from cse.types import Encode, Evaluator
 
 FILE = "items.npz"
 VERSION = 1

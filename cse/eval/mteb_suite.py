@@ -21,9 +21,9 @@ from annotated_types import MinLen
 from cse.errors import MissingResource, UserError, first_line
 from cse.eval.score import AVERAGE
 from cse.progress import track
-from cse.provenance import Problem, Provenance
+from cse.provenance import Nature, Problem, Provenance
 from cse.ranges import Count, Name
-from cse.types import Encode, Evaluator, Nature
+from cse.types import Encode, Evaluator
 
 if TYPE_CHECKING:  # mteb takes 20 s to import
     from mteb.abstasks import AbsTask

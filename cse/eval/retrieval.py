@@ -20,9 +20,9 @@ from torch import Tensor
 from cse.eval.files import DataFolder
 from cse.eval.geometry import unit_rows
 from cse.progress import track
-from cse.provenance import Items, ItemScores, Provenance
+from cse.provenance import Items, ItemScores, Nature, Provenance
 from cse.ranges import Count, Name, Split
-from cse.types import Encode, Evaluator, Nature
+from cse.types import Encode, Evaluator
 
 log = logging.getLogger(__name__)
 

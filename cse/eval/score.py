@@ -18,8 +18,8 @@ from pydantic import TypeAdapter, ValidationError
 from cse.config import groups
 from cse.errors import UserError
 from cse.progress import showing
-from cse.provenance import Provenance
-from cse.types import Encode, Evaluator, Nature
+from cse.provenance import Nature, Provenance
+from cse.types import Encode, Evaluator
 
 log = logging.getLogger("cse")
 

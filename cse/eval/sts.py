@@ -20,10 +20,10 @@ from cse.errors import UserError
 from cse.eval.files import DataFolder, senteval_folder
 from cse.eval.score import AVERAGE
 from cse.eval.senteval.data import Examples, read_subset, read_table
-from cse.provenance import Items, ItemScores, Provenance, RowCounts
+from cse.provenance import Items, ItemScores, Nature, Provenance, RowCounts
 from cse.ranges import Count, Name
 from cse.sources.senteval import SUBSETS
-from cse.types import Encode, Evaluator, Nature
+from cse.types import Encode, Evaluator
 
 SPEARMAN = Nature("Spearman's correlation x 100", kind="sts")
 PEARSON = Nature("Pearson's correlation x 100", headline=False, kind="sts")

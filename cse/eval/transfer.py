@@ -10,9 +10,9 @@ from cse.eval.files import senteval_folder
 from cse.eval.senteval import data
 from cse.eval.senteval.suite import Suite, Task, embedded, features
 from cse.eval.senteval.validation import Mode, Procedure
-from cse.provenance import Items
+from cse.provenance import Items, Nature
 from cse.ranges import Name, OneOf
-from cse.types import Encode, Nature
+from cse.types import Encode
 
 TASKS = {
     **{name: Task(partial(data.read_binary, task=name), "nested") for name in data.BINARY},

@@ -11,6 +11,7 @@ from huggingface_hub import save_torch_state_dict
 from safetensors.torch import save_file
 from torch import nn
 
+from cse.dotted import Json
 from cse.errors import UserError
 from cse.files import write_json, write_text
 from cse.model.architecture import has_optional_pooler
@@ -18,7 +19,6 @@ from cse.model.encoder import Encoder
 from cse.model.lora import merged
 from cse.model.pooling import TRAINABLE
 from cse.model.tokenizer import Tokenizer
-from cse.types import Json
 
 PROMPT = "default"  # the name under which a prefix is recorded
 

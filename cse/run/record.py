@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from cse.dotted import Config
 from cse.files import write_json
 from cse.record.results import first_results
 from cse.tracking.about import About
 from cse.tracking.trackers import Tracker, Trackers
-from cse.types import Config
 
 GRACE = 15.0  # seconds for trackers after a signal: who stops a run waits about half a minute
 

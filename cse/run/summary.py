@@ -14,6 +14,7 @@ from cse.columns import in_columns
 from cse.config.compose import resolved
 from cse.data.overlap import Overlap, in_words
 from cse.device import is_gpu, peak_memory, total_memory
+from cse.dotted import Config
 from cse.eval.score import nature
 from cse.files import write_text
 from cse.record.scores import partial_scores, problems_of
@@ -26,7 +27,7 @@ from cse.sharing.card import model_card
 from cse.training.forecast import forecast
 from cse.training.loop import Training
 from cse.training.settings import Outcome, Parts, Trainer
-from cse.types import Config, Evaluator
+from cse.types import Evaluator
 
 log = logging.getLogger("cse")
 

@@ -13,6 +13,7 @@ import torch
 
 from cse.data.cache import cached_folder
 from cse.data.text import Text
+from cse.dotted import Json
 from cse.errors import MissingResource, UserError
 from cse.files import sha256
 from cse.model.load import OWN, load_encoder, local_folder
@@ -20,7 +21,7 @@ from cse.model.pooling import POOLERS
 from cse.model.recorded import recorded_modules
 from cse.progress import showing
 from cse.ranges import AnyPooling
-from cse.types import Json, Objective
+from cse.types import Objective
 
 log = logging.getLogger(__name__)
 

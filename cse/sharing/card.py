@@ -11,14 +11,13 @@ import yaml
 from cse.columns import markdown_cell, printable
 from cse.config.groups import PACKAGE_DIR
 from cse.config.keys import changes_a_table, is_path, makes_again
-from cse.dotted import flattened
+from cse.dotted import Config, Json, flattened
 from cse.errors import UserError
 from cse.model.load import locate
 from cse.record.results import parsed, read_text
 from cse.record.scores import partial_scores
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS
-from cse.types import Config, Json
 
 TASK = "sentence-similarity"  # in the words of the hub
 
@@ -85,8 +84,7 @@ Please cite:
 def model_card(record: Json, scores: Mapping[str, float], name: str, license: str | None = None) -> str:
     """The text of README.md.
 
-    record: a run's results.json. scores: by name (`test/sts/STS12/spearman`, x100). name: where it is loaded from.
-    license: of the weights, as the hub writes it (apache-2.0); None: not said.
+    record: results.json. scores: x100, by name (test/sts/STS12/spearman). name: to load it by. license: the weights'.
     """
     from huggingface_hub import EvalResult, ModelCardData
 

@@ -10,13 +10,13 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
+from cse.dotted import Json
 from cse.errors import UserError
 from cse.files import checksum, read_json, replaced_folder, write_json
 from cse.record.results import read_finished
 from cse.sharing.card import base_model, model_card
 from cse.sharing.onnx import write_onnx
 from cse.sharing.scores import copy_mteb, write_eval_results
-from cse.types import Json
 
 WEIGHTS = ("config.json", "model.safetensors", "adapter")  # left out where the adapter alone is exported
 TOKEN = re.compile(rb"\bhf_[A-Za-z0-9]{30,}")

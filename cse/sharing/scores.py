@@ -9,9 +9,9 @@ import yaml
 from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
 from cse.config.compose import composed
+from cse.dotted import Json
 from cse.eval import stsb_multi
 from cse.record.scores import partial_scores
-from cse.types import Json
 
 log = logging.getLogger("cse")
 

@@ -24,11 +24,11 @@ from torch.optim import Optimizer
 from typing_extensions import TypedDict
 
 from cse import device
+from cse.dotted import Json
 from cse.errors import UserError, in_short
 from cse.files import remove_leftovers, replaced_file
 from cse.ranges import Natural, NonNegative
 from cse.training.memory import is_out_of_memory
-from cse.types import Json
 
 log = logging.getLogger(__name__)
 

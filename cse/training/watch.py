@@ -16,10 +16,10 @@ from torch import Tensor
 
 from cse.config.spelling import line_to_resume, spell_value
 from cse.data.loader import Batches
+from cse.dotted import Json
 from cse.errors import RunError
 from cse.files import write_json
 from cse.training.settings import Trainer
-from cse.types import Json
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,8 @@ import pytest
 
 from cse.errors import UserError
 from cse.eval.score import MemoizedEncode, check_class, check_provenance, nature, score
-from cse.types import Evaluator, Nature
+from cse.provenance import Nature
+from cse.types import Evaluator
 
 
 class Mine(Evaluator):

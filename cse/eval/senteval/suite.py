@@ -17,8 +17,8 @@ from cse.eval.score import ACCURACY, AVERAGE, DEV_ACCURACY, MemoizedEncode
 from cse.eval.senteval.data import Examples, Parts
 from cse.eval.senteval.validation import Mode, Procedure, cross_validation, given_split, nested_cross_validation
 from cse.progress import track
-from cse.provenance import ItemScores, Provenance, RowCounts
-from cse.types import Encode, Evaluator, Nature
+from cse.provenance import ItemScores, Nature, Provenance, RowCounts
+from cse.types import Encode, Evaluator
 
 log = logging.getLogger(__name__)
 
