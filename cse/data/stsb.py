@@ -11,9 +11,7 @@ from cse.data.readers import lines_of
 from cse.data.text import Text
 from cse.errors import MissingResource, UserError
 from cse.ranges import Name
-from cse.sources import hub
-from cse.sources.catalogue import DATASETS
-from cse.sources.fetch import unpacked
+from cse.sources import fetch
 from cse.sources.senteval import STSB_ROWS
 
 FILE = "STS/STSBenchmark/sts-train.csv"  # fields between tabs, without quotes and without a header
@@ -37,7 +35,7 @@ class Stsb(Text):
 
     def find(self) -> None:
         """See Text. Raises MissingResource for a folder without the file, and where the hub's copy cannot be had."""
-        folder = Path(self.senteval).expanduser() if self.senteval else downloaded()
+        folder = Path(self.senteval).expanduser() if self.senteval else fetch.senteval("data=stsb")
         self.path = self.copy = str(folder / FILE)
         if not (folder / FILE).is_file():
             raise MissingResource(f"{self.copy} is missing: paths.senteval must be SentEval's downstream/ folder")
@@ -59,10 +57,3 @@ class Stsb(Text):
                 f"{file} has {number:,} pairs, not the official {STSB_ROWS['train']:,}: restore it, or set "
                 "allow_partial=true to train on what is there"
             )
-
-
-def downloaded() -> Path:
-    """The hub's copy of SentEval's data, unpacked."""
-    about = DATASETS["senteval"]
-    instead = "give a SentEval downstream/ folder with paths.senteval=DIR (or CSE_SENTEVAL=DIR)"
-    return unpacked(hub.file(about.hub_repo("data=stsb", instead), about.files[0]))

@@ -5,15 +5,14 @@ import hashlib
 import io
 import zlib
 from collections.abc import Callable, Iterable, Sized
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeVar
 
 from cse.errors import MissingResource, UserError
 from cse.provenance import DataFile, DataSources, Problem
-from cse.sources import hub
+from cse.sources import fetch
 from cse.sources.catalogue import DATASETS
-from cse.sources.fetch import unpacked
 
 MAX_UNPACKED = 2**28  # bytes of a .gz file; the largest, SNLI's sentences, has 40 million
 
@@ -164,12 +163,6 @@ def senteval_folder(path: str | None, allow_partial: bool = False) -> DataFolder
 
     Text is what SentEval's download script makes: STS and SICK Moses-tokenised, the classification sets PTB-tokenised.
     """
-    about = DATASETS["senteval"]
-    (file,) = about.files
-    instead = "give a SentEval downstream/ folder with paths.senteval=DIR (or CSE_SENTEVAL=DIR)"
-
-    def find() -> Path:
-        return unpacked(hub.file(about.hub_repo("SentEval's data", instead), file))
-
-    source, what = path or f"{about.repo}/{file}", "SentEval's downstream/ folder"
-    return DataFolder(source, "paths.senteval", what, allow_partial, find=None if path else find)
+    about, what = DATASETS["senteval"], "SentEval's downstream/ folder"
+    find = None if path else partial(fetch.senteval, "SentEval's data")
+    return DataFolder(path or f"{about.repo}/{about.files[0]}", "paths.senteval", what, allow_partial, find=find)

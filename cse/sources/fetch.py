@@ -69,6 +69,13 @@ def copied(files: Sequence[Path], folder: Path) -> Path:
     return folder
 
 
+def senteval(asked: str) -> Path:
+    """The hub's copy of SentEval's data, unpacked. asked: what needs it, for the message where it cannot be had."""
+    about = DATASETS["senteval"]
+    instead = "give a SentEval downstream/ folder with paths.senteval=DIR (or CSE_SENTEVAL=DIR)"
+    return unpacked(hub.file(about.hub_repo(asked, instead), about.files[0]))
+
+
 def unpacked(tar: Path) -> Path:
     """What a tar of the hub's cache holds, unpacked once beside it. Raises UserError for a damaged one."""
     return written_once(tar.parent / f"{tar.stem}_unpacked", lambda folder: unpack(tar, folder))
