@@ -54,7 +54,7 @@ class Tokenizer:
         prefixed = [self.prefix + text for text in texts]
         if not self._is_local or any(odd in text for text in prefixed for odd in ("  ", "\0")):
             return self(texts, max_length)
-        before, after = self._ends
+        before, after = self._around.before, self._around.after
         room = max_length - len(before) - len(after)
         rows = [text.replace(" ", "\0 ").split("\0") for text in prefixed]
         if new := list(set().union(*rows) - self._words.keys()):
@@ -82,11 +82,9 @@ class Tokenizer:
         return (berts or gpt2s) and not added and self.hf.truncation_side == "right"
 
     @cached_property
-    def _ends(self) -> tuple[list[int], list[int]]:
-        """The special tokens before and after a text."""
-        [word], [whole] = self._plain(["a"]), self.hf(["a"], return_attention_mask=False)["input_ids"]
-        first = next(i for i in range(len(whole)) if whole[i : i + len(word)] == word)
-        return whole[:first], whole[first + len(word) :]
+    def _around(self) -> template.Around:
+        """The ids before and after those of a text, of a tokenizer that has its template."""
+        return template.around(self.hf)
 
     def check_length(self, asked: str, max_length: int) -> None:
         """Raise UserError for more tokens than there are positions. asked: the setting, for the message."""
