@@ -108,7 +108,7 @@ class Text:
         source, self.digest = self._source()
         if self.noise:
             source = _with_noise(source, self.noise, self.num_columns)
-            self.digest = _digest(self.digest, sorted(self.noise.items()))
+            self.digest = digest_of(self.digest, sorted(self.noise.items()))
         self.source = source
         if is_published(self.name) and self.copy is None and not (self.cache / self.digest).exists():
             check_available(self.name)
@@ -215,7 +215,7 @@ class Text:
             if self.copy:
                 self._hash([Path(self.copy)])
             identity = (self.identity, self.columns, *self.checksums.values(), *(self.scores or ()))
-            return self._of_corpus(self.rows), _digest(*identity)
+            return self._of_corpus(self.rows), digest_of(*identity)
         if self.path is None:
             raise UserError("data.path is not set: data=text needs data.path=FILE, FOLDER or a hub dataset's name")
         local = Path(self.path).expanduser()
@@ -228,7 +228,7 @@ class Text:
         files = files_of(local)
         self._hash(files)
         iterators = [read_rows(file, self.to_read, self.encoding, self.checksums[str(file)]) for file in files]
-        digest = _digest(*self.checksums.values(), self.columns, self.encoding, *(self.scores or ()))
+        digest = digest_of(*self.checksums.values(), self.columns, self.encoding, *(self.scores or ()))
         return (row for rows in iterators for row in rows), digest
 
     def _hash(self, files: Iterable[Path]) -> None:
@@ -256,7 +256,7 @@ class Text:
             raise UserError(f"data.columns={names_of(columns)}: {self.path} has columns {there}")
         path, numbered = self.path, enumerate(table, 1)
         rows = (texts_of(row, columns, path, f"row {number}") for number, row in numbered)
-        return rows, _digest(table._fingerprint, self.columns, *(self.scores or ()))
+        return rows, digest_of(table._fingerprint, self.columns, *(self.scores or ()))
 
 
 def chosen_rows(rows: int, limit: int | float | None, seed: int | None) -> np.ndarray:
@@ -277,5 +277,6 @@ def _with_noise(rows: Iterable[tuple[str, ...]], noise: Noise, columns: int) -> 
         yield (*texts, *row[columns:])
 
 
-def _digest(*parts: object) -> str:
+def digest_of(*parts: object) -> str:
+    """A key of 32 hexadecimal digits for what has a repr that tells it from others."""
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from cse.data.cache import cached_folder
-from cse.data.text import Text
+from cse.data.text import Text, digest_of
 from cse.dotted import Json
 from cse.errors import MissingResource, UserError
 from cse.files import sha256
@@ -89,7 +89,7 @@ def identity_of(name: str, pooling: str | None) -> str:
     folder = folder_of(name)
     files = sorted(file for file in folder.rglob("*") if file.is_file())
     about = [(str(file.relative_to(folder)), sha256(file)) for file in files]
-    return hashlib.sha256(repr((about, pooling)).encode()).hexdigest()[:32]
+    return digest_of(about, pooling)
 
 
 def table_of(
@@ -98,8 +98,7 @@ def table_of(
     """(columns, rows in use, E) float32, of unit length; memory-mapped."""
     shape = (text.num_columns, len(text))
     rows = hashlib.sha256(text.chosen.tobytes()).hexdigest()
-    key = hashlib.sha256(repr((identity, text.digest, text.content, rows)).encode()).hexdigest()[:32]
-    folder = text.cache.parent / "teacher" / key
+    folder = text.cache.parent / "teacher" / digest_of(identity, text.digest, text.content, rows)
 
     def write(temporary: Path) -> Json:
         log.info("teacher    %s reads %s texts, once (kept in %s)", name, f"{math.prod(shape):,}", folder)
