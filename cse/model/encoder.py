@@ -76,6 +76,11 @@ class Encoder(nn.Module):
         return self.backbone.config.hidden_size
 
     @property
+    def size(self) -> str:
+        """How many parameters it has, in words."""
+        return f"{sum(p.numel() for p in self.parameters()) / 1e6:.1f}M parameters"
+
+    @property
     def described(self) -> str:
         """How a text becomes a vector: pooling, head, unit length and the longest text, as recorded or as asked for."""
         about = [f"{self.pooling} pooling", *["in a template"] * bool(self.tokenizer.beside)]

@@ -24,11 +24,11 @@ def check_same_inputs(config: Config, training: "Training") -> None:
 
     Another file than that run's is what the line asked for; the same one with other content is not.
     """
+    from cse.training.checkpoint import check_about, read_about
+
     if config["rerun"] is None:
         return
     folder = Path(config["rerun"])
-    from cse.training.checkpoint import check_about, read_about
-
     about = read_about(folder)
     if "inputs" not in about:
         log.warning("rerun      %s does not say what it learned from (no last/): its inputs are not compared", folder)

@@ -149,8 +149,8 @@ def recorded(cfg: DictConfig, config: Config, training: "Training") -> "Record":
         writes=accelerator.is_main_process,
     )
     encoder = training.parts.encoder
-    layers, millions = encoder.backbone.config.num_hidden_layers, sum(p.numel() for p in encoder.parameters()) / 1e6
-    shape = f"{type(encoder.backbone).__name__}, {layers} layers of {encoder.dim}, {millions:.1f}M parameters"
+    layers = encoder.backbone.config.num_hidden_layers
+    shape = f"{type(encoder.backbone).__name__}, {layers} layers of {encoder.dim}, {encoder.size}"
     record.results["architecture"] = f"{shape}, {encoder.pooling} pooling"
     if record.writes:
         record.results["weights"] = said_of_weights(config["model"]["name"])

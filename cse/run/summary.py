@@ -35,10 +35,9 @@ log = logging.getLogger("cse")
 def announce(config: Config, parts: Parts, training: Training, found: Overlap, recorded_use: str) -> None:
     """The run in a few lines: what, on what, how long, where. recorded_use: see cse.run.recorded."""
     encoder = parts.encoder
-    millions = sum(p.numel() for p in encoder.parameters()) / 1e6
     print_fields(
         **method_in_words(config),
-        encoder=f"{config['model']['name']}, {encoder.pooling} pooling, {millions:.1f}M parameters",
+        encoder=f"{config['model']['name']}, {encoder.pooling} pooling, {encoder.size}",
         recorded=recorded_use and f"{recorded_use}: so its makers use it, and training starts from another encoder",
         data=f"{config['data']['name']}, {len(parts.batches.rows):,} rows",
         overlap=in_words(found) if parts.evaluators else "",
