@@ -1,4 +1,6 @@
-"""ArcCon, the angular-margin contrast of ArcCSE (arXiv:2203.06875, Section 3.2); without its loss of triplets.
+"""ArcCon, the angular-margin contrast of ArcCSE (arXiv:2203.06875); without its loss of triplets.
+
+The equation was confirmed by an independent implementation, not by the paper's text (docs/papers/beyond.md).
 
     l_i = -log  exp(cos(theta_ii + m) / t)  /  ( exp(cos(theta_ii + m) / t) + sum_{j != i} exp(cos(theta_ij) / t) )
 
