@@ -12,7 +12,7 @@ import hashlib
 import importlib.util
 import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
@@ -96,9 +96,8 @@ class Mteb(Evaluator):
                 tasks = [named(task, self.languages) if isinstance(task, str) else task for task in self.chosen]
         except (KeyError, ValueError) as error:  # no such name; no such language
             raise UserError(f"eval.mteb.{key}: {error} (languages {self.languages}).") from error
-        for task in self.chosen:
-            if not isinstance(task, str):
-                self.local[task.metadata.name] = content([loaded(part) for part in parts(task)])
+        own = [task for task in self.chosen if not isinstance(task, str)]
+        self.local = {task.metadata.name: content([loaded(part) for part in parts(task)]) for task in own}
         self.tasks = tasks
 
     def on_hand(self) -> str:
@@ -115,23 +114,21 @@ class Mteb(Evaluator):
         self.prepare()
         self.revision = "-".join(filter(None, (self.label, digest(encode))))
         self.problems = []
-        scores = {}
+        scores, metrics = {}, {}
         for task in track(self.tasks, lambda task: task.metadata.name):
+            name = task.metadata.name
             try:
-                scores[task.metadata.name] = self._score(task, encode)
+                scores[name] = metrics[f"{name}/{metric(task)}"] = self._score(task, encode)
             except Exception as error:  # the loaders of data share no base class
                 if any(part.data_loaded for part in parts(task)):  # then it is the encoder or the score that failed
                     raise
-                self.problems.append({"split": None, "task": task.metadata.name, "problem": first_line(error)[:200]})
+                self.problems.append({"split": None, "task": name, "problem": first_line(error)[:200]})
         if self.problems and not (self.allow_partial and scores):
             first = "; ".join(f"{one['task']}: {one['problem']}" for one in self.problems[:3])
             raise MissingResource(
-                f"{len(self.problems)} of {len(self.tasks)} MTEB tasks could not be scored ({first}). Run again "
-                f"where the data can be reached (the other {len(scores)} are kept in {self.cache} and will not run "
-                "again), or with allow_partial=true"
+                f"{len(self.problems)} of {len(self.tasks)} MTEB tasks could not be scored ({first}). Run again where "
+                f"the data can be reached ({self.cache} keeps the others' scores), or with allow_partial=true"
             )
-        metrics = {f"{task.metadata.name}/{metric(task)}": scores[task.metadata.name]
-                   for task in self.tasks if task.metadata.name in scores}  # fmt: skip
         whole = {key: names for key, names in self.groups().items() if scores.keys() >= set(names)}
         return metrics | {key: float(np.mean([scores[name] for name in names])) for key, names in whole.items()}
 
@@ -145,13 +142,12 @@ class Mteb(Evaluator):
             task,
             encode_kwargs={"batch_size": self.batch_size},
             cache=mteb.ResultCache(cache_path=self.cache),
-            overwrite_strategy="only-missing",
             show_progress_bar=False,
         )
         if not results.task_results:  # mteb does not raise for a private data set
             raise MissingResource("; ".join(error.exception for error in results.exceptions or []))
-        scored = results.task_results[0].validate_and_filter_scores(task).scores.values()
-        return 100 * float(np.mean([round(subset[metric(task)], 6) for split in scored for subset in split]))
+        scored = results.task_results[0].validate_and_filter_scores(task)
+        return 100 * float(scored.get_score(getter=lambda subset: round(subset[metric(task)], 6)))
 
     def groups(self) -> dict[str, list[str]]:
         """The tasks of each average: of every category, and of the whole."""
@@ -164,7 +160,17 @@ class Mteb(Evaluator):
         """Samples, data sets and metrics of each task, and the name under which mteb keeps the results."""
         import mteb
 
-        tasks = {task.metadata.name: self._about(task) for task in self.tasks}
+        tasks: dict[str, dict[str, object]] = {
+            task.metadata.name: {
+                "dataset": task.metadata.dataset.get("path"),
+                "revision": task.metadata.dataset.get("revision"),
+                "splits": list(task.eval_splits),
+                "subsets": list(task.hf_subsets),
+                "metric": metric(task),
+                "sha256": self.local.get(task.metadata.name),
+            }
+            for task in self.tasks
+        }
         counts = {task.metadata.name: rows(task) for task in self.tasks}
         sums = {key: sum(sum(counts[name].values()) for name in names) for key, names in self.groups().items()}
         return {
@@ -177,16 +183,6 @@ class Mteb(Evaluator):
             "problems": self.problems,
         }
 
-    def _about(self, task: AbsTask) -> dict[str, object]:
-        return {
-            "dataset": task.metadata.dataset.get("path"),
-            "revision": task.metadata.dataset.get("revision"),
-            "splits": list(task.eval_splits),
-            "subsets": list(task.hf_subsets),
-            "metric": metric(task),
-            "sha256": self.local.get(task.metadata.name),
-        }
-
 
 def named(name: str, languages: list[str] | None) -> AbsTask:
     """mteb's task on its test split, in these languages alone: of STS22 en, not de-en.
@@ -195,75 +191,51 @@ def named(name: str, languages: list[str] | None) -> AbsTask:
     """
     import mteb
 
-    if languages == ["eng"]:
-        papers = {task.metadata.name: task for task in mteb.get_benchmark(PAPERS).tasks}
-        if name in papers:
-            return papers[name]
+    papers = {task.metadata.name: task for task in mteb.get_benchmark(PAPERS).tasks} if languages == ["eng"] else {}
+    if name in papers:
+        return papers[name]
     task = mteb.get_task(name, languages=languages, exclusive_language_filter=languages is not None)
     return task.filter_eval_splits(["test"]) if "test" in task.eval_splits else task
 
 
-def parts(task: AbsTask) -> list[AbsTask]:
+def parts(task: Any) -> list[AbsTask]:
     """The tasks that an aggregate (CQADupstack) is made of, or the task itself."""
-    from mteb.abstasks.aggregated_task import AbsTaskAggregate
-
-    return task.tasks if isinstance(task, AbsTaskAggregate) else [task]
+    return task.tasks if task.is_aggregate else [task]
 
 
 def rows(task: AbsTask) -> dict[str, int]:
-    """Samples of each scored split."""
+    """Samples of each scored split: those loaded, or in the chosen subsets by mteb's own statistics, 0 without any."""
+    from datasets import Dataset
+
     counts: dict[str, int] = {}
     for part in parts(task):
         for split in part.eval_splits:
-            counts[split] = counts.get(split, 0) + samples(part, split)
+            data: object = (part.dataset or {}).get(split)
+            statistics: dict[str, Any] = dict((part.metadata.descriptive_stats or {}).get(split, {}))
+            subsets = statistics.get("hf_subset_descriptive_stats") or {}
+            chosen = [subsets[name] for name in part.hf_subsets if name in subsets] or [statistics]
+            known = data.num_rows if isinstance(data, Dataset) else sum(one.get("num_samples", 0) for one in chosen)
+            counts[split] = counts.get(split, 0) + known
     return counts
-
-
-def samples(task: AbsTask, split: str) -> int:
-    """Those loaded, or in the chosen subsets by mteb's own statistics; 0 where it has none."""
-    from datasets import Dataset
-
-    data: object = (task.dataset or {}).get(split)
-    if isinstance(data, Dataset):
-        return data.num_rows
-    statistics: dict[str, Any] = dict((task.metadata.descriptive_stats or {}).get(split, {}))
-    subsets = statistics.get("hf_subset_descriptive_stats") or {}
-    counts = [subsets[name] for name in task.hf_subsets if name in subsets] or [statistics]
-    return sum(count.get("num_samples", 0) for count in counts)
 
 
 def loaded(task: AbsTask) -> object:
     """The data of a user's own task, in memory. Raises MissingResource if there is none."""
-    if not task.data_loaded:
-        try:
+    try:
+        if not task.data_loaded:
             task.load_data()
-        except Exception as error:  # whatever its author's code raises
-            raise MissingResource(f"eval.mteb.tasks: load_data() of {task.metadata.name}: {error!r}") from error
-        task.data_loaded = True
-    if not task.dataset:
-        raise MissingResource(f"eval.mteb.tasks: load_data() of {task.metadata.name} leaves no data in self.dataset")
+            task.data_loaded = True
+        if not task.dataset:
+            raise ValueError("it leaves no data in self.dataset")
+    except Exception as error:  # whatever its author's code raises
+        raise MissingResource(f"eval.mteb.tasks: load_data() of {task.metadata.name}: {error!r}") from error
     return task.dataset
 
 
 def content(data: object) -> str:
-    """sha256 of tasks' data: lists and nested dicts of data sets (or of plain values), by their keys."""
-    from datasets import Dataset
-
-    def lines(node: object) -> Iterator[str]:
-        if isinstance(node, dict):
-            for key in sorted(node, key=str):
-                yield f"{key}:"
-                yield from lines(node[key])
-        elif isinstance(node, list | Dataset):
-            for item in node:
-                yield from lines(item)
-        else:
-            yield f"{json.dumps(node, default=str)},"
-
-    sha256 = hashlib.sha256()
-    for line in lines(data):
-        sha256.update(line.encode())
-    return sha256.hexdigest()
+    """sha256 of tasks' data: lists and nested dicts of data sets, or of plain values."""
+    text = json.dumps(data, sort_keys=True, default=lambda one: list(one) if isinstance(one, Iterable) else str(one))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def metric(task: AbsTask) -> str:

@@ -6,7 +6,6 @@ missing. Both would be scored without a warning.
 
 import json
 import logging
-import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -23,25 +22,25 @@ from cse.sources.hub import WEIGHTS
 
 log = logging.getLogger(__name__)
 
-MAX_NAMES = 3  # in a message
+LONGEST = 512  # tokens at test time: sentences are not cut in evaluation, documents are
 TOKENS, PADDED = 5, 12  # of the text, and of the row that it is tried in: no library's chunk divides the first
 TOLERANCE = 1e-2  # of a vector's length; rounding is a thousandth of this in float32
 BUFFERS = re.compile(r"(position_ids|token_type_ids|inv_freq)$")  # computed values that older transformers saved
 
 
 @contextmanager
-def loading(name: str, advice: str) -> Iterator[None]:
+def loading(name: str, hint: str = "") -> Iterator[None]:
     """Turn what libraries raise in the block, while they read a checkpoint, into one MissingResource.
 
-    Its message ends with `advice`. Errors of ours pass as they are.
+    hint: another cause that it may have. Errors of ours pass as they are.
     """
     try:
         yield
     except (UserError, RunError):
         raise
     except Exception as error:  # transformers, tokenizers, safetensors and json each raise their own for a bad file
-        reason = f"could not be loaded ({in_short(error)}); copy or download it again"
-        raise MissingResource(f"model.name={name} {reason}; {advice}") from error
+        reason = f"could not be loaded ({in_short(error)}); {hint}copy or download it again"
+        raise MissingResource(f"model.name={name} {reason}, or use another encoder (model=minilm)") from error
 
 
 def check_files(folder: Path) -> None:
@@ -72,83 +71,68 @@ def check_size(name: str, folder: Path, config: PretrainedConfig) -> None:
         )
 
 
-def check_weights(name: str, folder: str, model: PreTrainedModel, keys: Mapping, *, fewer_layers: bool) -> None:
-    """Compare a checkpoint's tensors with those of the model made from its configuration.
+def check_weights(name: str, folder: Path, model: PreTrainedModel, keys: Mapping, *, fewer_layers: bool) -> None:
+    """Raise UserError where a checkpoint's tensors are not those of the model made from its configuration.
 
-    name: the model's, for messages; folder: where its files are. model: loaded with ignore_mismatched_sizes, or
-    transformers raises before all are known; keys: its loading info.
-    fewer_layers: the checkpoint's other layers are left out on purpose. A missing head on top of the base model, and a
-    missing pooler, are accepted: their use is the caller's question. Heads that the checkpoint has beyond the model are
-    not used, and accepted. Raises UserError with the names of tensors that are missing, have
-    another shape, belong to layers that the configuration does not have, or hold whole numbers, NaN or infinity.
+    name: the model's, for messages. model: loaded with ignore_mismatched_sizes; keys: its loading info. fewer_layers:
+    the checkpoint's other layers are left out on purpose. A head on top, or a pooler, may be missing or too many: its
+    use is the caller's question.
     """
     prefix, stack = f"{model.base_model_prefix}.", dict(model.base_model.named_children())
     own = [key for key in sorted(keys["missing_keys"]) if key.startswith(prefix) or model is model.base_model]
     others = [key for key in sorted(keys["unexpected_keys"]) if not (fewer_layers or BUFFERS.search(key))]
     problems = {
-        "has no": [key for key in own if not key.removeprefix(prefix).startswith("pooler.")],
-        "has another shape of": [
-            f"{key} {tuple(has)} for {tuple(asked)}" for key, has, asked in keys["mismatched_keys"]
-        ],
-        "has, beyond its configuration,": [
+        "no": [key for key in own if not key.removeprefix(prefix).startswith("pooler.")],
+        "another shape of": [f"{key} {tuple(has)} for {tuple(asked)}" for key, has, asked in keys["mismatched_keys"]],
+        "more than its config.json has:": [
             key for key in others if key.removeprefix(prefix).partition(".")[0] in stack
         ],
-        "has whole numbers (quantised weights, which are not read) in": whole_numbers(folder),
-        "has NaN or infinity in": [
-            key for key, value in model.named_parameters() if not math.isfinite(value.detach().float().sum().item())
-        ],
+        "whole numbers (quantised weights, which are not read) in": whole_numbers(folder),
+        "NaN or infinity in": [key for key, value in model.named_parameters() if not value.float().sum().isfinite()],
     }
-    if found := [f"{problem} {some(names)}" for problem, names in problems.items() if names]:
-        raise UserError(
-            f"model.name={name} {', and '.join(found)}: it is damaged, or its config.json is another model's"
-        )
+    if found := [f"{problem} {found[0]} ({len(found)} in all)" for problem, found in problems.items() if found]:
+        raise UserError(f"model.name={name} has {', and '.join(found)}: it is damaged, or another model's")
 
 
-def whole_numbers(folder: str) -> list[str]:
+def whole_numbers(folder: Path) -> list[str]:
     """The names of weights stored as integers, which transformers would read as floats."""
     found = []
-    for path in sorted(Path(folder).glob("*.safetensors")):
+    for path in sorted(folder.glob("*.safetensors")):
         with safe_open(path, "pt") as file:
             kinds = {key: file.get_slice(key).get_dtype() for key in file.keys()}  # noqa: SIM118 (a file is no dict)
         found += [key for key, kind in kinds.items() if kind[0] in "IUB" and kind != "BF16" and not BUFFERS.search(key)]
     return found
 
 
-def check_tokenizer(source: str, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel) -> None:
+def check_tokenizer(name: str, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel) -> None:
     """Raise UserError for a tokenizer that is no fast one, has special tokens only, or more than the model embeds."""
-    if not isinstance(tokenizer, PreTrainedTokenizerFast):
-        raise UserError(
-            f"model.name={source}: its {type(tokenizer).__name__} is no fast tokenizer (one with a tokenizer.json), "
-            "which cse needs: use another encoder"
-        )
-    vocabulary = tokenizer.get_vocab()
-    if not set(vocabulary) - set(tokenizer.all_special_tokens):
-        raise UserError(
-            f"model.name={source} has no tokenizer files (tokenizer.json, vocab.txt, ...): copy them beside its weights"
-        )
+    kind, vocabulary = type(tokenizer).__name__, tokenizer.get_vocab()
     (weight_VD,) = model.get_input_embeddings().parameters()
     tokens, rows = max(vocabulary.values()) + 1, len(weight_VD)
+    if not isinstance(tokenizer, PreTrainedTokenizerFast):
+        raise UserError(f"model.name={name}: cse needs a fast tokenizer (with a tokenizer.json), and {kind} is none")
+    if not set(vocabulary) - set(tokenizer.all_special_tokens):
+        raise UserError(f"model.name={name} has no tokenizer files (tokenizer.json, ...): copy them beside its weights")
     if tokens > rows:
-        raise UserError(
-            f"model.name={source}: its tokenizer has {tokens:,} tokens, but the model embeds {rows:,}: they are of "
-            "different models"
-        )
+        raise UserError(f"model.name={name}: its tokenizer has {tokens:,} tokens, but the model embeds {rows:,}")
 
 
-def recorded_length(folder: str, recorded: Mapping[str, object], least: int) -> int:
-    """The smallest of the lengths in tokens that a checkpoint's files record; None in one of them records nothing.
+def longest_text(folder: Path, recorded: object, tokenizer: PreTrainedTokenizerBase, positions: int | None) -> int:
+    """The most tokens of a text at test time, special tokens included.
 
-    recorded: by file and key. least: special tokens and one of a text. Raises UserError for one that is no number of
-    tokens, or too small.
+    recorded: by the folder's sentence-transformers layout, None where nothing is. positions: None for any number.
+    Raises UserError for a record that is no number of tokens, or leaves no room for one of a text.
     """
-    lengths = []
-    for place, length in recorded.items():
+    least, longest = tokenizer.num_special_tokens_to_add() + 1, min(positions or LONGEST, LONGEST)
+    files = {"sentence_*_config.json: max_seq_length": recorded,
+             "tokenizer_config.json: model_max_length": tokenizer.model_max_length}  # fmt: skip
+    for place, length in files.items():
         if length is None:
             continue
         if not isinstance(length, int | float) or length < least or length % 1 != 0:  # 1e30 stands for none
             raise UserError(f"{folder}/{place} is {length!r}: it must be a whole number of tokens, {least} or more")
-        lengths.append(int(length))
-    return min(lengths)
+        longest = min(longest, int(length))
+    return longest
 
 
 def check_forward(name: str, backbone: PreTrainedModel) -> None:
@@ -162,25 +146,14 @@ def check_forward(name: str, backbone: PreTrainedModel) -> None:
     ids_1T = torch.tensor([[i for i in range(TOKENS + 1) if i != config.pad_token_id][:TOKENS]])
     padded_1P = pad(ids_1T, (0, PADDED - TOKENS), value=config.pad_token_id or 0)
     mask_1P = pad(torch.ones_like(ids_1T), (0, PADDED - TOKENS))
-    refused = f"model.name={name}: {config.model_type} does not encode {TOKENS} tokens (%s): use another encoder"
     try:
         with torch.no_grad():
             backbone.eval()
             alone_1TD = backbone(input_ids=ids_1T, attention_mask=torch.ones_like(ids_1T)).last_hidden_state
             among_1PD = backbone(input_ids=padded_1P, attention_mask=mask_1P).last_hidden_state
+        change = (among_1PD[:, :TOKENS] - alone_1TD.view(1, TOKENS, config.hidden_size)).norm() / alone_1TD.norm()
     except Exception as error:  # an architecture raises whatever it likes
-        raise UserError(refused % in_short(error)) from error
-    if alone_1TD.shape != (1, TOKENS, config.hidden_size):
-        raise UserError(refused % f"it makes {tuple(alone_1TD.shape)} of them, with a width of {config.hidden_size}")
-    change = (among_1PD[:, :TOKENS] - alone_1TD).norm() / alone_1TD.norm()
+        raise UserError(f"model.name={name}: {config.model_type} is no encoder of text ({in_short(error)})") from error
     if change > TOLERANCE and alone_1TD.dtype == torch.float32:
-        log.warning(
-            "model.name=%s: padding changes the vectors of %s (here by %.0f %%): scores depend on the batches",
-            *(name, config.model_type, 100 * change),
-        )
-
-
-def some(names: list[str]) -> str:
-    """The first names, and how many more there are."""
-    more = len(names) - MAX_NAMES
-    return ", ".join(names[:MAX_NAMES]) + (f" and {more} more" if more > 0 else "")
+        log.warning("model.name=%s: padding changes the vectors of %s: scores depend on the batches", name,
+                    config.model_type)  # fmt: skip

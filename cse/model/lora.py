@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pydantic import TypeAdapter, ValidationError
 from torch import Tensor
 
 from cse.errors import MissingResource, UserError, first_line
@@ -26,25 +24,9 @@ class Lora:
     r: Count
     alpha: Count
     dropout: BelowOne = 0.0
-    targets: tuple[str, ...] | None = None
+    targets: list[str] | None = None
 
     __pydantic_config__ = STRICT
-
-
-def lora_settings(settings: Mapping | None) -> Lora | None:
-    """model.lora as a Lora, None for None. Raises UserError for a key that it does not have, or lacks."""
-    if settings is None:
-        return None
-    plain = dict(settings)
-    if plain.get("targets") is not None:
-        plain["targets"] = list(plain["targets"])
-    try:
-        return TypeAdapter(Lora).validate_python(plain)
-    except ValidationError as error:
-        wrong = "; ".join(f"model.lora.{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-        raise UserError(
-            f"{wrong} (model.lora={{r: 16, alpha: 32, dropout: 0.1, targets: [q_proj, v_proj]}})"
-        ) from error
 
 
 def add_adapter(backbone: PreTrainedModel, lora: Lora) -> None:

@@ -24,7 +24,7 @@ MODES = {
     "pooling_mode_mean_tokens": "mean",
     "pooling_mode_lasttoken": "last",
 }
-MODULES = ("Transformer", "WordWeights", "Pooling", "Dense", "Normalize")  # in the order in which they are applied
+MODULES = ("Transformer", "WordWeights", "Pooling", "Dense", "Normalize")  # that are read, as they are applied
 ACTIVATIONS = {"Tanh": nn.Tanh, "Identity": nn.Identity, "ReLU": nn.ReLU}
 
 
@@ -55,31 +55,22 @@ def recorded_modules(folder: Path) -> Ending | None:
     """
     if not (folder / "modules.json").is_file():
         return None
-    pooling, head, unit_length, kinds = None, None, False, []
-    for module in json.loads((folder / "modules.json").read_bytes()):
-        kind, place = module["type"].rpartition(".")[2], within(folder, module["path"])
-        if kind == "Pooling":
-            pooling = pooling or pooling_kind(place / "config.json")
-        elif kind == "Dense":
-            head = dense_head(place)
-        elif kind == "Normalize":
-            unit_length = True
-        elif kind == "WordWeights":
-            check_reads_mask(place / "config.json")
-            pooling = "mask"
-        elif kind != "Transformer":
-            raise UserError(f"{folder}/modules.json: a {kind} module is not one that cse can load")
-        kinds.append(kind)
-    if kinds != [kind for kind in MODULES if kind in kinds]:
-        raise UserError(f"{folder}/modules.json: {kinds}: cse loads {', '.join(MODULES)}, once each, in order")
-    if pooling is None:
-        raise UserError(f"{folder}/modules.json names no Pooling: say model.pooling={'|'.join(POOLERS)}")
+    modules = json.loads((folder / "modules.json").read_bytes())
+    place = {module["type"].rpartition(".")[2]: within(folder, module["path"]) for module in modules}
+    if [*place] != [kind for kind in MODULES if kind in place] or len(place) < len(modules) or "Pooling" not in place:
+        kinds = [module["type"] for module in modules]
+        raise UserError(f"{folder}/modules.json: {kinds}: cse loads {', '.join(MODULES)}, once each, in this order")
+    pooling = pooling_kind(place["Pooling"] / "config.json")
+    if "WordWeights" in place:
+        check_reads_mask(place["WordWeights"] / "config.json", pooling)
+        pooling = "mask"
     settings = Settings()
     for file in (*sorted(folder.glob("sentence_*_config.json")), folder / "config_sentence_transformers.json"):
         if file.is_file():
             settings |= TypeAdapter(Settings).validate_json(file.read_bytes())
     prefix = (settings.get("prompts") or {}).get(settings.get("default_prompt_name") or "", "")
-    return Ending(pooling, head, unit_length, settings.get("max_seq_length"), prefix)
+    head = dense_head(place["Dense"]) if "Dense" in place else None
+    return Ending(pooling, head, "Normalize" in place, settings.get("max_seq_length"), prefix)
 
 
 def pooling_kind(file: Path) -> str:
@@ -95,11 +86,12 @@ def pooling_kind(file: Path) -> str:
     return MODES[kind]
 
 
-def check_reads_mask(file: Path) -> None:
-    """Raise UserError for weights of words that are not the one and only mask token's (cse.model.export)."""
+def check_reads_mask(file: Path, pooling: str) -> None:
+    """Raise UserError for weights of words that are not the one and only mask token's (cse.model.export), and for a
+    pooling behind them that is not their mean: of a weighted [CLS] sentence-transformers makes a vector of zeros."""
     config = json.loads(file.read_bytes())
-    if config["unknown_word_weight"] != 0 or list(config["word_weights"].values()) != [1.0]:
-        raise UserError(f"{file}: of weights of words cse knows only one, that of a mask token")
+    if config["unknown_word_weight"] != 0 or list(config["word_weights"].values()) != [1.0] or pooling != "mean":
+        raise UserError(f"{file}: of weights of words cse knows only one, a mask token's, with mean pooling behind it")
 
 
 def dense_head(folder: Path) -> nn.Sequential:

@@ -7,6 +7,7 @@ N sentences, D numbers per vector.
 
 import gzip
 import logging
+import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +20,7 @@ from cse.progress import track
 log = logging.getLogger(__name__)
 
 MAX_LINE = 2**20  # bytes
-MAX_DIGITS = 18  # of the number of words
+COUNTS = rb"\d{1,18} [1-9]\d{0,5}"  # fastText's first line: words, and the length of their vectors
 ENDINGS = (".txt", ".vec", ".txt.gz", ".vec.gz")
 
 
@@ -73,14 +74,14 @@ class WordVectors:
 
     def _shape(self) -> tuple[int | None, int]:
         """(number of words or None where the first line does not say, D)."""
-        fields = next(self._lines(), (0, b""))[1].split(b" ")
-        if len(fields) == 2 and all(field.isdigit() for field in fields):
-            if max(map(len, fields)) > MAX_DIGITS or not 0 < int(fields[1]) < MAX_LINE:
-                raise UserError(f"{self.path}, line 1: not a number of words and the length of their vectors")
-            return int(fields[0]), int(fields[1])
-        if len(fields) < 2 or not all(is_number(field) for field in fields[1:]):
+        line = next(self._lines(), (0, b""))[1]
+        if re.fullmatch(COUNTS, line):
+            count, width = map(int, line.split())
+            return count, width
+        first_D = numbers(line.split(b" ")[1:])
+        if first_D is None or re.fullmatch(rb"\d+ \d+", line):
             raise UserError(f"{self.path}, line 1: not a word and its numbers, so these are no word vectors")
-        return None, len(fields) - 1
+        return None, len(first_D)
 
     def _read(self, words: set[str]) -> dict[str, np.ndarray]:
         """The vectors of those words that are in the file; of a repeated word the first. Their lines are checked."""
@@ -94,24 +95,22 @@ class WordVectors:
             word = by_bytes.get(line.partition(b" ")[0])
             if word is None or word in vectors:
                 continue
-            name, *fields = line.rsplit(b" ", self.dim)
-            more = name.rpartition(b" ")[2]
-            if name != word.encode() and more and not is_number(more):
+            fields = line.split(b" ")[1:]
+            if len(fields) > self.dim and fields[-self.dim - 1] and numbers([fields[-self.dim - 1]]) is None:
                 continue  # some of GloVe's words hold blanks (". . ."): never looked up
-            if name != word.encode() or not all(map(is_number, fields)) or len(fields) != self.dim:
-                raise UserError(f"{self.path}, line {number}: not a word and {self.dim} numbers, as line 1 has")
-            vectors[word] = np.array([*map(float, fields)], np.float32)
-            if not np.isfinite(vectors[word]).all():
-                raise UserError(f"{self.path}, line {number}: a vector that is not finite")
+            vector_D = numbers(fields)
+            if vector_D is None or len(vector_D) != self.dim:
+                raise UserError(f"{self.path}, line {number}: not a word and {self.dim} finite numbers")
+            vectors[word] = vector_D
         if self.announced not in (None, count):
             raise UserError(f"{self.path}: {count:,} words, but line 1 promises {self.announced:,}; copy it again")
         return vectors
 
 
-def is_number(field: bytes) -> bool:
-    """Whether a field of a line reads as a number."""
+def numbers(fields: list[bytes]) -> np.ndarray | None:
+    """The numbers of a line, None where there are none, or one of them is not finite."""
     try:
-        float(field)
+        values = np.array([*map(float, fields)], np.float32)
     except ValueError:
-        return False
-    return True
+        return None
+    return values if len(values) and np.isfinite(values).all() else None

@@ -10,7 +10,7 @@ from cse.errors import UserError
 from cse.eval.score import score
 from cse.model.encoder import Encoder
 from cse.model.integrity import loading
-from cse.model.load import WORKS_HERE, load_encoder, local_folder
+from cse.model.load import load_encoder, local_folder
 from cse.model.recorded import recorded_modules
 from cse.run.startup import random_states_kept
 from cse.training.loop import Training
@@ -24,7 +24,7 @@ def recorded_use(model: DictConfig, encoder: Encoder) -> str:
     model: of the config. What cse cannot use is logged. Raises MissingResource for a record that is damaged.
     """
     try:
-        with loading(model.name, WORKS_HERE):
+        with loading(model.name):
             recorded = recorded_modules(Path(local_folder(model.name)))
     except UserError as error:  # training needs none of it
         log.warning("%s; training starts with %s pooling, and is not compared with that", error, encoder.pooling)

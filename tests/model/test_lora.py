@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import torch
 from tiny_encoders import tokens_of
+from toys import composed
 
+from cse.config.check import validate
 from cse.errors import UserError
 from cse.model.export import save_encoder
 from cse.model.load import load_encoder
@@ -63,10 +65,14 @@ def test_merged_model_and_adapter_are_exported(tiny, tmp_path, kind):
 
 
 @pytest.mark.parametrize(("lora", "key"), [
-    ({"rank": 4, "alpha": 8}, r"model\.lora\.r\b"), ({"r": 0, "alpha": 8}, r"model\.lora\.r\b"),
-    ({"r": 4, "alpha": 8, "dropout": 1}, r"model\.lora\.dropout"),
-    ({"r": 4, "alpha": 8, "targets": ["q_proj"]}, r"model\.lora\.targets"),
+    ("{rank: 4, alpha: 8}", r"model\.lora\.(r|rank)\b"), ("{r: 0, alpha: 8}", r"model\.lora\.r\b"),
+    ("{r: 4, alpha: 8, dropout: 1}", r"model\.lora\.dropout"),
 ])  # fmt: skip
-def test_refusals(tiny, lora, key):
+def test_settings_that_no_adapter_has(lora, key):
     with pytest.raises(UserError, match=key):
-        load_encoder(tiny("bert"), "cls", lora=lora)
+        validate(composed(f"model.lora={lora}", "data=text", "data.path=x"), "train")
+
+
+def test_targets_that_the_model_does_not_have(tiny):
+    with pytest.raises(UserError, match=r"model\.lora\.targets"):
+        load_encoder(tiny("bert"), "cls", lora={"r": 4, "alpha": 8, "targets": ["q_proj"]})

@@ -1,5 +1,7 @@
 """Templates: rows against the written-out sentence, mask pooling and denoising against loops, the export, refusals."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -149,6 +151,25 @@ def test_every_reader_of_an_export_has_the_template(tiny, tmp_path, kind, poolin
 def test_refusals(tiny, kind, settings, named):
     with pytest.raises(UserError, match=named):
         load_encoder(tiny(kind), **{"pooling": "mask"} | settings)
+
+
+@pytest.mark.parametrize(("mode", "theirs"), [("cls_token", 0), ("mean_tokens", 1)])
+def test_another_pooling_behind_the_mask_weights_is_refused(tiny_bert, tmp_path, mode, theirs):
+    """sentence-transformers makes zeros of a [CLS] that weighs nothing; what it makes of the mean is ours."""
+    from sentence_transformers import SentenceTransformer
+
+    best = tmp_path / "best"
+    save_encoder(load_encoder(tiny_bert, "mask", template=FIRST), best)
+    file = best / "2_Pooling" / "config.json"
+    modes = {key: key == f"pooling_mode_{mode}" for key in json.loads(file.read_text()) if key.startswith("pooling")}
+    file.write_text(json.dumps({"word_embedding_dimension": 32} | modes))
+    vectors = SentenceTransformer(str(best), device="cpu").encode(TEXTS)
+    if theirs:
+        np.testing.assert_allclose(load_encoder(str(best), None).encode(TEXTS), vectors, atol=1e-6)
+        return
+    assert not vectors.any()
+    with pytest.raises(UserError, match="1_WordWeights"):
+        load_encoder(str(best), None)
 
 
 def test_lengths_leave_the_template_out(tiny_bert):
