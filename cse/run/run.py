@@ -134,8 +134,9 @@ def begin(
 
 def recorded(cfg: DictConfig, config: Config, training: "Training") -> "Record":
     """The record of the run. config: `cfg` as plain values."""
+    from cse.record.runs import read_run
     from cse.run.record import Record
-    from cse.sharing.card import said_of_weights
+    from cse.sharing.card import said_of_weights, texts_of
 
     accelerator = training.accelerator
     record = Record(
@@ -153,7 +154,9 @@ def recorded(cfg: DictConfig, config: Config, training: "Training") -> "Record":
     shape = f"{type(encoder.backbone).__name__}, {layers} layers of {encoder.dim}, {encoder.size}"
     record.results["architecture"] = f"{shape}, {encoder.pooling} pooling"
     if record.writes:
-        record.results["weights"] = said_of_weights(config["model"]["name"])
+        before = read_run(training.folder).results if training.step else {}
+        known = "weights" in before  # by an earlier start: a run that goes on does not ask the hub again
+        record.results["weights"] = texts_of(before["weights"]) if known else said_of_weights(config["model"]["name"])
     return record
 
 

@@ -161,9 +161,14 @@ def said_of_weights(name: str) -> Json:
         about = parsed(text.partition("---\n")[2].partition("\n---")[0], ".yaml")
     except (UserError, OSError, ValueError):
         return {}
+    return texts_of(about)
+
+
+def texts_of(about: object) -> Json:
+    """The licence and the language that a card, or an earlier start's results.json, names, as far as they are text."""
     known = {key: about.get(key) for key in ("license", "language")} if isinstance(about, dict) else {}
-    texts = {key: [one for one in (value if isinstance(value, list) else [value])] for key, value in known.items()}
-    return {key: known[key] for key, of in texts.items() if all(isinstance(one, str) and one for one in of)}
+    lists = {key: value if isinstance(value, list) else [value] for key, value in known.items()}
+    return {key: known[key] for key, of in lists.items() if all(isinstance(one, str) and one for one in of)}
 
 
 def base_model(config: Config) -> str | None:

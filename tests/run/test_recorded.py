@@ -70,10 +70,14 @@ def test_a_record_that_cannot_be_loaded_fails_no_run(small_run, tuned, tmp_path)
     assert "max_seq_length" in found["log"]
 
 
-def test_a_resumed_run_has_the_same_table(small_run, tuned, tmp_path):
+def test_a_resumed_run_has_the_same_table_and_asks_for_no_card_again(small_run, tuned, tmp_path):
+    (tuned / "README.md").write_text("---\nlicense: mit\nlanguage: en\n---\n")
     words = [f"model.name={tuned}", "model.pooling=cls", "trainer.max_steps=1"]
     folder = tmp_path / "run"
     assert exit_code("cse-train", *small_run, *words) == 0
-    first = json.loads((folder / "results.json").read_text())["recorded"]
+    first = json.loads((folder / "results.json").read_text())
+    assert first["weights"] == {"license": "mit", "language": "en"}
+    (tuned / "README.md").unlink()
     assert exit_code("cse-train", f"resume={folder}", "trainer.max_steps=2") == 0
-    assert json.loads((folder / "results.json").read_text())["recorded"] == first
+    again = json.loads((folder / "results.json").read_text())
+    assert (again["recorded"], again["weights"]) == (first["recorded"], first["weights"])
