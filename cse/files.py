@@ -46,49 +46,31 @@ def make_folder(path: Path, key: str) -> None:
 
 @contextmanager
 def replaced_file(path: Path) -> Iterator[Path]:
-    """A temporary path with the suffix of `path`: what the block writes there replaces `path` when the block ends.
+    """A temporary path that ends as `path` does: the file that the block makes there replaces `path` when it ends.
 
     After an error the old file is as it was and the temporary one is gone. Raises RunError where the disk refuses.
     """
-    with _written(_own_name(path), path) as temporary:
-        yield temporary
-        _flush(temporary)
-        temporary.replace(path)
-
-
-def remove_leftovers(path: Path) -> None:
-    """Remove what kills inside `replaced_file` left beside `path`; for files that one process writes."""
-    for leftover in _leftovers(path):
-        if leftover.is_file():
-            leftover.unlink(missing_ok=True)
+    with _written(path) as new:
+        yield new
+        _flush(new)
+        new.replace(path)
 
 
 @contextmanager
 def replaced_folder(path: Path) -> Iterator[Path]:
     """An empty temporary folder, which replaces the folder `path` when the block ends.
 
-    The old folder is renamed first and removed last, so that one of the two is whole; see `recover_folder` for a kill
-    between the renames. For folders that one process writes. Raises RunError where the disk refuses.
+    The old folder is renamed first and removed last, so that one of the two is whole; see `recover` for a kill between
+    the renames. For folders that one process writes. Raises RunError where the disk refuses.
     """
-    recover_folder(path)
-    place = _own_name(path)
-    try:
-        with _explained(path):
-            (place / "new").mkdir(parents=True)
-            yield place / "new"
-            _flush(place / "new")
-            if path.is_dir():
-                path.rename(place / "old")
-            (place / "new").rename(path)
-    finally:
-        _finish(place, path)
-
-
-def recover_folder(path: Path) -> None:
-    """Undo what a kill inside `replaced_folder` left: the old folder gets its name back, leftovers are removed."""
-    for place in _leftovers(path):
-        if not place.is_symlink():  # which no write of ours makes
-            _finish(place, path)
+    recover(path)
+    with _written(path) as new:
+        new.mkdir()
+        yield new
+        _flush(new)
+        if path.is_dir():
+            path.rename(new.parent / "old")
+        new.rename(path)
 
 
 def written_once(path: Path, write: Callable[[Path], object]) -> Path:
@@ -99,16 +81,27 @@ def written_once(path: Path, write: Callable[[Path], object]) -> Path:
     """
     if path.exists():
         return path
-    with _written(_own_name(path), path) as temporary:
-        temporary.mkdir()
-        write(temporary)
-        _flush(temporary)
+    with _written(path) as new:
+        new.mkdir()
+        write(new)
+        _flush(new)
         try:
-            temporary.rename(path)
+            new.rename(path)
         except OSError:
             if not path.exists():  # else another process finished first, with the same content
                 raise
     return path
+
+
+def recover(path: Path) -> None:
+    """Undo what a kill inside a write of `path` left: an old folder gets its name back, leftovers are removed.
+
+    For what one process writes.
+    """
+    ours = re.compile(rf"\.cse-[0-9a-f]{{16}}\.{re.escape(path.name)}")
+    for place in path.parent.glob(".cse-*"):
+        if ours.fullmatch(place.name) and not place.is_symlink():  # which no write of ours makes
+            _finish(place, path)
 
 
 @contextmanager
@@ -237,51 +230,35 @@ def cannot_write(path: Path | str, error: OSError | SafetensorError) -> RunError
 
 
 @contextmanager
-def _written(temporary: Path, path: Path) -> Iterator[Path]:
-    """A block that makes `temporary` and gives it the name `path`; what is left of it afterwards is removed."""
-    try:
-        with _explained(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            yield temporary
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+def _written(path: Path) -> Iterator[Path]:
+    """A place for what will be `path`, in a folder beside it whose name nobody else has, on any machine.
 
-
-@contextmanager
-def _explained(path: Path) -> Iterator[None]:
-    """A block that writes `path`: what the disk refuses in it is one sentence."""
+    What the disk refuses in the block is one sentence; what is left of the folder after it is removed.
+    """
+    place = path.with_name(f".cse-{secrets.token_hex(8)}.{path.name}")
     try:
-        yield
+        place.mkdir(parents=True)
+        yield place / f"new.{path.name}"
     except (OSError, SafetensorError) as error:
         raise cannot_write(path, error) from error
+    finally:
+        _finish(place, path)
 
 
 def _finish(place: Path, path: Path) -> None:
-    """End what `replaced_folder` began in `place`: the old folder gets its name back, or is removed with the rest.
+    """End a write of `path` in `place`: an old folder gets its name back, or is removed with the rest.
 
     What else somebody put there stays, with the place.
     """
     old = place / "old"
     if old.is_dir() and not path.exists():
         old.rename(path)
-    for folder in (place / "new", old):
-        shutil.rmtree(folder, ignore_errors=True)
+    for one in (place / f"new.{path.name}", old):
+        shutil.rmtree(one, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            one.unlink()  # a file, or a link, whose target is not ours
     with contextlib.suppress(OSError):
-        old.unlink(missing_ok=True)  # `path` was a link: what it led to is not ours
-        place.rmdir()
-
-
-def _own_name(path: Path) -> Path:
-    """A temporary name beside `path` that nobody else has, nor had: no person, and no process on another machine."""
-    return path.with_name(f".cse-{secrets.token_hex(8)}.{path.name}")
-
-
-def _leftovers(path: Path) -> list[Path]:
-    """What kills left beside `path` under the names that `_own_name` gives."""
-    ours = re.compile(rf"\.cse-[0-9a-f]{{16}}\.{re.escape(path.name)}")
-    return [place for place in path.parent.glob(".cse-*") if ours.fullmatch(place.name)]
+        place.rmdir() if place.is_dir() else place.unlink()
 
 
 def _flush(path: Path) -> None:

@@ -1,7 +1,7 @@
 """How far something long has come: a bar on a terminal, elsewhere a line now and then; both with the time left.
 
 Who does the work tracks it, however deep: for task in track(tasks, "task"). Who wants it seen shows it: with
-showing("transfer test"). Without the second the first is silent, and what is over in a moment shows nothing.
+showing("transfer test"). Without the second the first is silent.
 """
 
 import logging
@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 log = logging.getLogger("cse")
 
 EVERY = 20.0  # seconds between two lines
-MOMENT = 1.5  # seconds after which a bar is worth a look
 LOOK = 0.1  # seconds between two looks at a loop
 
 T = TypeVar("T")
@@ -28,29 +26,20 @@ T = TypeVar("T")
 _bars: "ContextVar[Bars | None]" = ContextVar("bars", default=None)
 
 
-@dataclass
 class Display:
-    """What is shown of a block: a bar, or without `bars` lines of the log.
+    """What is shown of a block: its title, and how far its loops are, the outermost first. bars: None for lines."""
 
-    loops: how far those under way are, the outermost first, which has `done` of `total` items behind it.
-    """
+    def __init__(self, title: str, bars: "Bars | None"):
+        self.title, self.bars, self.loops = title, bars, list[str]()
+        self.started = self.told = time.monotonic()
+        self.done = 0  # of the outermost loop
+        self.total: int | None = None
 
-    title: str
-    bars: "Bars | None"
-    loops: list[str] = field(default_factory=list)
-    done: int = 0
-    total: int | None = None
-    started: float = field(default_factory=lambda: time.monotonic())
-    told: float = field(default_factory=lambda: time.monotonic())
-
-    def show(self, now: float) -> None:
+    def show(self) -> None:
         """Bring the bar up to date, or write a line where the last one is EVERY seconds old."""
-        words = ", ".join([self.title, *self.loops])
+        words, now = ", ".join([self.title, *self.loops]), time.monotonic()
         if self.bars is not None:
-            late = now - self.started >= MOMENT
-            self.bars.update(
-                self.bars.task_ids[-1], description=words, completed=self.done, total=self.total, visible=late
-            )
+            self.bars.update(self.bars.task_ids[-1], description=words, completed=self.done, total=self.total)
         elif now - self.told >= EVERY:
             left = (now - self.started) * (self.total / self.done - 1) if self.done and self.total else None
             log.info("%s%s", words, "" if left is None else f", about {left:.0f} s left")
@@ -64,7 +53,7 @@ _display: ContextVar[Display | None] = ContextVar("display", default=None)
 def showing(title: str) -> Iterator[None]:
     """A block whose tracked loops are shown."""
     with live(transient=True) as bars:
-        task = bars.add_task(title, total=None, visible=False) if bars else None
+        task = bars.add_task(title, total=None) if bars else None
         before = _display.set(Display(title, bars))
         try:
             yield
@@ -85,8 +74,6 @@ def track(items: Iterable[T], what: str | Callable[[T], str], total: int | None 
         return
     total = len(items) if isinstance(items, Sized) else total
     depth, looked = len(display.loops), -LOOK
-    if depth == 0:
-        display.started = time.monotonic()
     try:
         for number, item in enumerate(items):
             if (now := time.monotonic()) - looked >= LOOK:
@@ -94,7 +81,7 @@ def track(items: Iterable[T], what: str | Callable[[T], str], total: int | None 
                 display.loops[depth:] = [f"{name} {number + 1:,}" + ("" if total is None else f" of {total:,}")]
                 if depth == 0:
                     display.done, display.total = number, total
-                display.show(now)
+                display.show()
             yield item
     finally:
         del display.loops[depth:]
@@ -114,9 +101,8 @@ def live(transient: bool) -> Iterator["Bars | None"]:
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     columns = (BarColumn(), TaskProgressColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
-    with Progress(
-        *columns, console=Console(stderr=True), transient=transient, redirect_stdout=sys.stdout.isatty()
-    ) as bars:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=transient, redirect_stdout=sys.stdout.isatty()) as bars:
         before = _bars.set(bars)
         try:
             yield bars

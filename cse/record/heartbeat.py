@@ -23,7 +23,7 @@ from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
 
 from cse.errors import RunError, UserError
-from cse.files import cannot_write, json_line, make_folder, remove_leftovers, write_json
+from cse.files import cannot_write, json_line, make_folder, recover, write_json
 from cse.record.results import Count, checked
 
 log = logging.getLogger("cse")
@@ -122,7 +122,7 @@ class Heartbeat:
         self.own = Beat(socket.gethostname(), pid, now, system=system(), started=started(pid), since=now)
         while not self._make(self.own):
             take_over(self.path)
-        remove_leftovers(self.path)
+        recover(self.path)
         self.thread.start()
 
     def _make(self, own: Beat) -> bool:

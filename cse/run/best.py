@@ -13,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 from cse.errors import UserError
 from cse.eval.items import keep_cosines, keep_items
 from cse.eval.score import MemoizedEncode, score
-from cse.files import recover_folder, replaced_folder
+from cse.files import recover, replaced_folder
 from cse.model.export import save_encoder
 from cse.model.load import load_encoder
 from cse.run.record import Record
@@ -31,7 +31,7 @@ def recover_best(folder: Path, best_step: int) -> None:
     and a finished one would lose those it has.
     """
     best = folder / "best"
-    recover_folder(best)
+    recover(best)
     if not best_step:
         return
     try:

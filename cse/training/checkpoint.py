@@ -26,7 +26,7 @@ from typing_extensions import TypedDict
 from cse import device
 from cse.dotted import Json
 from cse.errors import UserError, in_short
-from cse.files import remove_leftovers, replaced_file
+from cse.files import recover, replaced_file
 from cse.ranges import Natural, NonNegative
 from cse.training.memory import is_out_of_memory
 
@@ -120,7 +120,7 @@ def copied(
 def write(folder: Path, tensors: dict[str, Tensor], about: str) -> None:
     """Replace last/. Raises RunError where the disk refuses."""
     path = folder / FILE
-    remove_leftovers(path)
+    recover(path)
     with replaced_file(path) as temporary:
         save_file(tensors, temporary, metadata={"about": about})
 

@@ -21,7 +21,7 @@ MOMENTS = {  # the audit event and the end of the path that fill the disk
     "cosines before": ("open", "cosines_before.json"),
     "results.json": ("open", "results.json"),
     "metrics.jsonl": ("open", "metrics.jsonl"),
-    "best/": ("os.mkdir", ".best/new"),
+    "best/": ("os.mkdir", "new.best"),
     "last/": ("os.mkdir", "last"),
     "cosines after": ("open", "cosines_after.json"),
     "the model card": ("open", "README.md"),

@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from cse.data.cache import cached
-from cse.files import recover_folder, remove_leftovers, replaced_folder, write_text
+from cse.files import recover, replaced_folder, write_text
 from cse.record.events import Jsonl, read_events
 from cse.training import checkpoint
 
@@ -91,7 +91,7 @@ def test_best(tmp_path):
             fill(temporary, content)
 
     def check() -> None:
-        recover_folder(best)  # what the next start does
+        recover(best)  # what the next start does
         assert whole(best) in ("old", "new")
         assert names(tmp_path) == ["best"]
 
@@ -107,8 +107,8 @@ def test_what_is_not_ours_is_neither_recovered_nor_removed(tmp_path):
     checkpoint_file = tmp_path / "last" / "state.safetensors"
     fill_new(tmp_path / "last" / ".2024.state.safetensors")
     before = sorted(tmp_path.rglob("*"))
-    recover_folder(best)
-    remove_leftovers(checkpoint_file)
+    recover(best)
+    recover(checkpoint_file)
     assert sorted(tmp_path.rglob("*")) == before
     fill_new(best)
     with replaced_folder(best) as temporary:

@@ -201,7 +201,7 @@ def test_a_checkpoint_of_an_earlier_version_says_nothing_of_its_data(finished, t
 
 def test_a_run_killed_between_the_renames_of_best_goes_on(run, cse_train):
     place = run / ".cse-0123456789abcdef.best"
-    (place / "new").mkdir(parents=True)
+    (place / "new.best").mkdir(parents=True)
     (run / "best").rename(place / "old")
     assert cse_train([f"resume={run}"]) == 0
     assert (run / "best" / "config.json").exists()

@@ -107,7 +107,7 @@ def test_a_typed_word_is_checked_as_always(run, word):
 @pytest.mark.parametrize(("key", "value"), [
     ("trainer.lr", -1), ("trainer.schedule", "${oc.env:HOME}"), ("note", "${hydra:run.dir}"),
     ("objective._target_", "os.system"), ("model._target_", "transformers.AutoModel.from_pretrained"),
-    ("objective.head", {"_target_": "cse.files.recover_folder", "path": "/tmp/x"}),
+    ("objective.head", {"_target_": "cse.files.recover", "path": "/tmp/x"}),
     ("model._target_", "cse.tracking.wandb.Wandb"), ("model._partial_", True), ("trainer._args_", [1]),
     ("trainer.select", {"_target_": "cse.training.settings.Trainer"}),
     ("objective.head._target_", "cse.data.text.Text"),
