@@ -8,7 +8,8 @@ import subprocess
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,7 +63,7 @@ def parser() -> argparse.ArgumentParser:
     one = verbs.add_parser("fetch", help="get datasets, or what a sweep reads")
     one.add_argument("names", nargs="+", metavar="NAME", help="wiki1m, senteval, wikipedia:de, sweep=PAPER/TABLE, ...")
     one.add_argument("--to", type=Path, metavar="FOLDER", help="plain files there; without it, where runs look")
-    one.set_defaults(run=fetch_datasets)
+    one.set_defaults(run=fetch_all)
     one = verbs.add_parser("check", help="is a copy whole?")
     one.add_argument("place", metavar="FOLDER|NAME|sweep=PAPER/TABLE")
     one.set_defaults(run=check_copy)
@@ -86,39 +87,27 @@ def config_paths() -> dict[str, str | None]:
 
 
 def list_datasets(arguments: argparse.Namespace) -> int:
-    """Print the datasets, or those that are named with their sweeps."""
-    from cse.sweep.needs import place_of
+    """Print the datasets, or those that are named with the sweeps that read them: each is composed for it."""
+    from cse.sweep.jobs import read
+    from cse.sweep.needs import datasets_of, place_of
 
-    asked = [parse(name)[0] for name in arguments.names]
-    sweeps, paths = sweeps_by_dataset(asked), config_paths()
+    asked, paths = [parse(name)[0] for name in arguments.names], config_paths()
+    read_by = {sweep: datasets_of(read(sweep)) for sweep in choices("sweep")} if asked else {}
     width = max(40, shutil.get_terminal_size((120, 24)).columns)
     for name in asked or DATASETS:
         about, place = DATASETS[name], place_of(name, paths)
         size = "size told when it is fetched" if about.bytes is None else f"about {size_of(about.bytes)}"
+        readers = [*about.reads, *(sweep for sweep, data in read_by.items() if name in data)]
         lines = [
             about.about,
             f"{size}; {about.licence}",
-            f"needed by {' '.join(about.reads)}" + (f"; {' '.join(sweeps[name]) or 'no sweep'}" if asked else ""),
+            f"needed by {' '.join(readers)}",
             f"here: {place}" if place else f"not here: {how_to_get(name)}",
         ]
         for head, line in zip([name, "", "", ""], lines, strict=True):
-            print(
-                textwrap.fill(
-                    line, width, initial_indent=f"{head:<15}", subsequent_indent=" " * 15, break_on_hyphens=False
-                )
-            )
+            first, rest = f"{head:<15}", " " * 15
+            print(textwrap.fill(line, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False))
     return 0
-
-
-def sweeps_by_dataset(names: Sequence[str]) -> dict[str, list[str]]:
-    """The sweeps that read each of the datasets. Every sweep is composed for it, which is said."""
-    from cse.sweep.jobs import read
-    from cse.sweep.needs import datasets_of
-
-    if names:
-        print("asking every sweep what it reads: half a minute", file=sys.stderr)
-    by_sweep = {sweep: datasets_of(read(sweep)) for sweep in choices("sweep")} if names else {}
-    return {name: [sweep for sweep, read in by_sweep.items() if name in read] for name in names}
 
 
 def how_to_get(name: str) -> str:
@@ -129,91 +118,63 @@ def how_to_get(name: str) -> str:
     return f"cse-data fetch {name}" + (f"; gated: only you can {about.person}" if about.person else "")
 
 
-def fetch_datasets(arguments: argparse.Namespace) -> int:
-    """Fetch and check each dataset; one that cannot be had leaves the others to be fetched."""
+def fetch_all(arguments: argparse.Namespace) -> int:
+    """Fetch and check each dataset, or what a sweep reads; one that cannot be had leaves the others to be fetched."""
+    from cse.sweep.needs import needs_of_table
+
     words = [name for name in arguments.names if not name.startswith("to=")]
     folder = next((Path(name[3:]) for name in arguments.names if name.startswith("to=")), arguments.to)
-    sweeps = [word.removeprefix("sweep=") for word in words if word.startswith("sweep=")]
+    sweep = next((word.removeprefix("sweep=") for word in words if word.startswith("sweep=")), None)
     if not words or "to=" in arguments.names:
         raise UserError("fetch NAME... to=FOLDER: what, and where to? cse-data list shows what there is")
-    if sweeps and len(words) > 1:
+    if sweep and len(words) > 1:
         raise UserError(f"{' '.join(words)}: fetch one sweep at a time, and datasets on a line of their own")
-    requests = [parse(word) for word in words if not sweeps]  # all names are checked before any work
-    if sweeps:
-        return fetch_sweep(sweeps[0], folder)
+    if sweep and folder:
+        return fetch_elsewhere(sweep, folder.absolute())
+    wanted: list[tuple[str, Callable[[], Path | str | None]]]
+    if sweep:
+        wanted = [(need.name, partial(fetch_need, need)) for need in needs_of_table(sweep)]
+    else:  # all names are checked before any work
+        wanted = [(name, partial(fetch, name, language, folder)) for name, language in map(parse, words)]
     startup.settle_hub()
     startup.quiet()
     code = 0
-    for name, language in requests:
-        about = DATASETS[name]
+    for name, get in wanted:
+        about = DATASETS.get(name)
         try:
-            place = fetch(name, language, folder)
+            place = get()
         except MissingResource as error:
-            by_hand = f"; only you can {about.person}, or name a copy, {about.setting}=FOLDER" if about.person else ""
-            code = exits.complain(f"{error}{by_hand}", 1)
+            by_hand = (
+                about and about.person and f"; only you can {about.person}, or name a copy, {about.setting}=FOLDER"
+            )
+            code = exits.complain(f"{error}{by_hand or ''}", 1)
             continue
-        print(f"{name} is in {place}")
-        if folder or about.repo is None:
+        print(f"{name} is {'' if isinstance(place, str) else 'in '}{place}{LATER.get(name, '')}")
+        if about and not sweep and (folder or about.repo is None):
             print(f"  use it with {about.setting}={place}")
     return code
 
 
-def fetch_sweep(name: str, folder: Path | None) -> int:
-    """Fetch what the jobs of a sweep read into where runs look; or into a folder, with the words that use it there."""
-    from cse.sweep.needs import needs_of_table
-
-    needs = needs_of_table(name)
-    if folder is not None:  # by a process whose clients know no other cache
-        folder = folder.absolute()
-        own = {key: value for key, value in os.environ.items() if not key.startswith("CSE_") or key == OWN}
-        caches = {
-            "HF_HUB_CACHE": folder / "hub",
-            "HF_DATASETS_CACHE": folder / "datasets",
-            "CSE_CACHE": folder / "cache",
-        }
-        start = "import sys; sys.argv[0] = 'cse-data'; from cse.cli.data import main; main()"
-        command = [sys.executable, "-P", "-c", start, "fetch", f"sweep={name}"]
-        code = subprocess.run(command, env=own | {key: str(place) for key, place in caches.items()}).returncode
-        print(f"copy {folder} as it is, links kept (rsync -a); where it is then:")
-        print(f"  export HF_HOME=FOLDER CSE_CACHE=FOLDER/cache; cse-data check sweep={name}; cse-train sweep={name}")
-        return code
-    startup.settle_hub()
-    startup.quiet()
-    code = 0
-    for need in needs:
-        try:
-            # Debian's WordNet, which a run finds too, is not what can be carried
-            place = where("wordnet", config_paths()) if need.name == "wordnet" else need.place()
-            if place is None and (need.is_encoder or need.dataset == "wikipedia"):
-                place = fetch_as_run(need)
-            elif place is None:
-                place = fetch(*parse(need.name), None)
-        except UserError as error:
-            code = exits.complain(str(error), 1)
-            continue
-        print(f"{need.name} is {'' if isinstance(place, str) else 'in '}{place}{LATER.get(need.name, '')}")
-    return code
-
-
-def fetch_as_run(need: "Need") -> Path | str | None:
-    """What a run itself would fetch: an encoder, or the sentences that data=wikipedia draws with the job's settings."""
-    if not need.is_encoder:
+def fetch_need(need: "Need") -> Path | str | None:
+    """Where what a sweep reads is now: where a run would look, and as a run itself would fetch it."""
+    # Debian's WordNet, which a run finds too, is not what can be carried
+    place = where("wordnet", config_paths()) if need.name == "wordnet" else need.place()
+    if place is None and need.dataset == "wikipedia":
         make(need.config.data).prepare()
-    return need.find()
+    if place is None and (need.is_encoder or need.dataset == "wikipedia"):
+        return need.find()
+    return fetch(*parse(need.name), None) if place is None else place
 
 
-def check_sweep(name: str) -> int:
-    """Print of each thing that the jobs of a sweep read whether it is here, and whole where its checksum is known."""
-    from cse.sweep.needs import needs_of_table
-
-    startup.quiet()
-    code = 0
-    for need in needs_of_table(name):
-        place = need.place()
-        state = "missing" if place is None else "altered" if need.altered() else "here"
-        code = max(code, int(state != "here"))
-        print(printable(f"{state:<8} {need.name}  {place or ''}{LATER.get(need.name, '')}"))
-    print(f"{name}: {f'cse-data fetch sweep={name} gets what is missing' if code else 'all that it reads is here'}")
+def fetch_elsewhere(sweep: str, folder: Path) -> int:
+    """Fetch what a sweep reads into a folder, by a process whose clients know no other cache, and say how to use it."""
+    own = {key: value for key, value in os.environ.items() if not key.startswith("CSE_") or key == OWN}
+    caches = {"HF_HUB_CACHE": "hub", "HF_DATASETS_CACHE": "datasets", "CSE_CACHE": "cache"}
+    start = "import sys; sys.argv[0] = 'cse-data'; from cse.cli.data import main; main()"
+    command = [sys.executable, "-P", "-c", start, "fetch", f"sweep={sweep}"]
+    code = subprocess.run(command, env=own | {key: str(folder / name) for key, name in caches.items()}).returncode
+    print(f"copy {folder} as it is, links kept (rsync -a); where it is then:")
+    print(f"  export HF_HOME=FOLDER CSE_CACHE=FOLDER/cache; cse-data check sweep={sweep}; cse-train sweep={sweep}")
     return code
 
 
@@ -224,10 +185,18 @@ def fetch(name: str, language: str | None, folder: Path | None) -> Path:
     cache = Path(str(config_paths()["cache"]))
     if name == "wikipedia":
         return fetch_wikipedia(language or "en", folder, cache)
-    if name == "imagenet":
-        return fetch_images(folder or cache)
-    if name == "librispeech":
-        return fetch_speech(folder or cache)
+    if name in ("imagenet", "librispeech"):
+        from cse.data import hub_images, librispeech
+        from cse.data.audio import TORCHAUDIO
+
+        modality = {"imagenet": "visual", "librispeech": "audio"}[name]
+        data = composed("train", [f"aux_modality={modality}"]).aux_modality.data
+        if name == "librispeech":
+            check_loads("torchaudio.functional", TORCHAUDIO)
+            return librispeech.librispeech(folder or cache, data.split)
+        columns = hub_images.Columns(data.image_column, data.label_column)
+        part = {"classes": data.classes, "per_class": data.per_class, "seed": data.subset_seed}
+        return hub_images.class_subset(data.hub, data.split, columns, **part, cache=folder or cache)
     languages: list[str] = [language] if language else []
     if name == "stsb_multi" and not languages:
         languages = list(composed("evaluate", ["eval=stsb_multi"]).eval.stsb_multi.languages)
@@ -250,25 +219,6 @@ def fetch_wikipedia(language: str, folder: Path | None, cache: Path) -> Path:
     return target
 
 
-def fetch_images(cache: Path) -> Path:
-    """The classes and images that aux_modality=visual uses, in a folder a class."""
-    from cse.data import hub_images
-
-    data = composed("train", ["aux_modality=visual"]).aux_modality.data
-    columns = hub_images.Columns(data.image_column, data.label_column)
-    part = {"classes": data.classes, "per_class": data.per_class, "seed": data.subset_seed}
-    return hub_images.class_subset(data.hub, data.split, columns, **part, cache=cache)
-
-
-def fetch_speech(cache: Path) -> Path:
-    """LibriSpeech's split that aux_modality=audio uses."""
-    from cse.data.audio import TORCHAUDIO
-    from cse.data.librispeech import librispeech
-
-    check_loads("torchaudio.functional", TORCHAUDIO)
-    return librispeech(cache, composed("train", ["aux_modality=audio"]).aux_modality.data.split)
-
-
 def check_copy(arguments: argparse.Namespace) -> int:
     """Print what became of each file of a folder, or of a dataset where runs look."""
     from cse.sweep.needs import place_of
@@ -281,12 +231,29 @@ def check_copy(arguments: argparse.Namespace) -> int:
         if not isinstance(found, Path):
             raise UserError(f"{arguments.place} is not here: {how_to_get(arguments.place)}")
         place = found
-    files = check(place)
-    for one in files:
-        print(printable(f"{one.state:<8} {one.path}"))
-    counts = Counter(str(one.state) for one in files)
-    print(printable(f"{place}: {', '.join(f'{counts[state]} {state}' for state in ('whole', 'altered', 'missing'))}"))
-    return int(counts["whole"] < len(files))
+    return told(str(place), "whole", [(one.state, str(one.path)) for one in check(place)])
+
+
+def check_sweep(name: str) -> int:
+    """Print of each thing that the jobs of a sweep read whether it is here, and whole where its checksum is known."""
+    from cse.sweep.needs import needs_of_table
+
+    startup.quiet()
+    found = []
+    for need in needs_of_table(name):
+        place = need.place()
+        state = "missing" if place is None else "altered" if need.altered() else "here"
+        found.append((state, f"{need.name}  {place or ''}{LATER.get(need.name, '')}"))
+    return told(f"cse-data fetch sweep={name}", "here", found)
+
+
+def told(title: str, good: str, found: Sequence[tuple[str, str]]) -> int:
+    """Print (state, what it is of) of each, and how many there are of each state; 0 where all are good, else 1."""
+    for state, what in found:
+        print(printable(f"{state:<8} {what}"))
+    counts = Counter(state for state, _ in found)
+    print(printable(f"{title}: {', '.join(f'{counts[state]} {state}' for state in (good, 'altered', 'missing'))}"))
+    return int(counts[good] < len(found))
 
 
 if __name__ == "__main__":

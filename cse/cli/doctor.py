@@ -1,26 +1,47 @@
-"""cse-doctor: what this machine has, and what every choice of every config group would need of it."""
+"""cse-doctor: what this machine has, and what every choice of every config group would need of it.
+
+Nothing is downloaded, no model is built, and the hub is asked only whether it answers.
+"""
 
 import json
 import os
 import platform
 import shutil
 import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from omegaconf import DictConfig
 
-from cse.cli.choices import Finding, choices, composed, paths
 from cse.cli.exits import exit_on_error
 from cse.cli.help import DOCTOR
 from cse.columns import printable
-from cse.config.groups import adopted
+from cse.config.groups import adopted, choices
 from cse.config.spelling import spell, strip_dashes
-from cse.errors import UserError
-from cse.record.results import installed
+from cse.errors import MissingResource, UserError
 from cse.run import startup
+from cse.sources import hub
 
+GROUPS = ("model", "data", "augmentation", "aux_modality", "eval")
+STATES = ("ok", "hub", "none", "missing")
 FOR_DEVELOPERS = ("dev", "docs")
 SCARCE = 5e9  # bytes: one run of BERT base keeps 2.2 GB (best/ and last/), and for a moment the new ones beside the old
+
+
+class Finding(NamedTuple):
+    """One line. group: machine, packages, paths or a config group. note: what there is, or what to do.
+
+    state: ok, it works here | hub, it is downloaded when first used | none, a path that is not given, a GPU that is
+    not there | missing.
+    """
+
+    group: str
+    name: str
+    state: str
+    note: str
 
 
 def main() -> None:
@@ -34,86 +55,154 @@ def main() -> None:
         for argument in overrides:
             if not (argument.startswith("paths.") and "=" in argument):
                 raise UserError(f"{argument} is neither paths.KEY=FOLDER nor --json")
-        findings = examine(overrides)
+        online = startup.settle_hub()
+        startup.quiet()
+        cfg = composed(spell(overrides, "train"))
+        findings = [*machine(cfg, online), *packages(), *paths(cfg), *parts(cfg, online)]
     show_json(findings) if "--json" in arguments else show(findings)
 
 
-def examine(overrides: list[str]) -> list[Finding]:
-    """Everything. Asks the network for seconds only, downloads nothing."""
-    online = startup.settle_hub()
-    startup.quiet()
-    cfg = composed(spell(overrides, "train"))
-    return [*machine(cfg, online), *packages(), *paths(cfg), *choices(cfg, online)]
+def composed(overrides: list[str]) -> DictConfig:
+    """cse-train's config, and beside it every choice of every group here as doctor.<group>.<choice>.
+
+    Raises UserError for overrides that cse-train would refuse.
+    """
+    from cse.config import compose
+    from cse.config.check import validate
+
+    beside = [f"+{group}@doctor.{group}.{choice}={choice}" for group in GROUPS for choice in choices(group)]
+    with compose.explaining(overrides, "train"):
+        validate(compose.composed("train", overrides), "train")
+        return compose.without_hydra(compose.composed("train", [*beside, *overrides]))
 
 
-def machine(cfg: DictConfig, online: bool) -> list[Finding]:
-    """Python, processors, disks, hub and W&B. online: whether the hub answers."""
+def machine(cfg: DictConfig, online: bool) -> Iterator[Finding]:
+    """Python, processors, GPUs, disks, hub and W&B. online: whether the hub answers."""
     import torch
     from huggingface_hub import get_token
     from huggingface_hub.constants import HF_HUB_CACHE
 
+    from cse.device import computes_bf16, count_gpus
     from cse.tracking.wandb import has_key
 
-    def of(name: str, good: bool, note: str) -> Finding:
+    def found(name: str, good: bool, note: str) -> Finding:
         return Finding("machine", name, "ok" if good else "missing", note)
 
-    key = has_key()
-    answers = f"{'answers' if online else 'does not answer'}; {'with' if get_token() else 'no'} token"
-    return [
-        of(
-            "python", (3, 11) <= sys.version_info[:2] < (3, 14), f"{platform.python_version()} on {platform.platform()}"
-        ),
-        of("cpu", True, f"{os.cpu_count()} cores, {torch.get_num_threads()} threads for torch"),
-        *gpus(),
-        *(disk(name, Path(place)) for name, place in (("disk, runs", "."), ("disk, cache", cfg.paths.cache))),
-        of("hub", online, f"{answers}; cache {HF_HUB_CACHE}"),
-        of("W&B", key, "a key" if key else "no API key: `wandb login` stores one"),
-    ]
-
-
-def gpus() -> list[Finding]:
-    """A finding for each GPU; without a GPU, one that says so."""
-    import torch
-
-    from cse.device import computes_bf16, count_gpus
-
-    findings = []
+    version, key = platform.python_version(), has_key()
+    yield found("python", (3, 11) <= sys.version_info[:2] < (3, 14), f"{version} on {platform.platform()}")
+    yield found("cpu", True, f"{os.cpu_count()} cores, {torch.get_num_threads()} threads for torch")
     for index in range(count_gpus()):
         properties = torch.cuda.get_device_properties(index)
         with torch.cuda.device(index):
             precision = "bf16" if computes_bf16() else "no bf16: fp16 or fp32"
-        note = f"{properties.name}, {properties.total_memory / 2**30:.0f} GiB, {precision}"
-        findings.append(Finding("machine", f"gpu {index}", "ok", note))
-    return findings or [Finding("machine", "gpu", "none", "everything runs on the CPU, in fp32")]
+        memory = f"{properties.total_memory / 2**30:.0f} GiB"
+        yield found(f"gpu {index}", True, f"{properties.name}, {memory}, {precision}")
+    if not count_gpus():
+        yield Finding("machine", "gpu", "none", "everything runs on the CPU, in fp32")
+    for name, place in (("disk, runs", Path.cwd()), ("disk, cache", Path(cfg.paths.cache).absolute())):
+        free = shutil.disk_usage(next(folder for folder in (place, *place.parents) if folder.exists())).free
+        yield found(name, free > SCARCE, f"{free / 1e9:.0f} GB free in {place}")
+    answers = f"{'answers' if online else 'does not answer'}; {'with' if get_token() else 'no'} token"
+    yield found("hub", online, f"{answers}; cache {HF_HUB_CACHE}")
+    yield found("W&B", key, "a key" if key else "no API key: `wandb login` stores one")
 
 
-def disk(name: str, place: Path) -> Finding:
-    """What is free on the disk of `place`, which need not exist yet."""
-    folder = next(folder for folder in (place.resolve(), *place.resolve().parents) if folder.exists())
-    free = shutil.disk_usage(folder).free
-    return Finding("machine", name, "ok" if free > SCARCE else "missing", f"{free / 1e9:.0f} GB free in {place}")
-
-
-def packages() -> list[Finding]:
+def packages() -> Iterator[Finding]:
     """Every requirement of cse-lab but those for developers: its version, or how to install one that fits."""
     from importlib.metadata import metadata, requires
 
     from packaging.requirements import Requirement
 
+    from cse.record.results import installed
+
     extras = [one for one in metadata("cse-lab").get_all("Provides-Extra") or [] if one not in FOR_DEVELOPERS]
-    findings = []
     for required in map(Requirement, requires("cse-lab") or []):
         brings = [extra for extra in extras if required.marker and required.marker.evaluate({"extra": extra})]
         if required.marker and not brings:
             continue
-        version = installed(required.name)
-        if version is not None and required.specifier.contains(version, prereleases=True):
-            note = version + (f" (extra {', '.join(brings)})" if brings else "")
-            findings.append(Finding("packages", required.name, "ok", note))
+        version, extra = installed(required.name), f".[{brings[0]}]" if brings else str(required)
+        fits = version is not None and required.specifier.contains(version, prereleases=True)
+        note = f"{version or 'not installed'} ({'' if fits else 'pip install '}{extra})"
+        yield Finding("packages", required.name, "ok" if fits else "missing", note)
+
+
+def paths(cfg: DictConfig) -> Iterator[Finding]:
+    """Whether each of `paths` is given and there."""
+    for key, place in cfg.paths.items():
+        if place is None:
+            yield Finding("paths", str(key), "none", f"paths.{key}=FOLDER or CSE_{str(key).upper()}")
+        elif key == "cache" or Path(place).exists():
+            yield Finding("paths", str(key), "ok", place)
         else:
-            advice = f"pip install -e '.[{brings[0]}]'" if brings else f"pip install '{required}'"
-            findings.append(Finding("packages", required.name, "missing", f"{version or 'not installed'}; {advice}"))
+            yield Finding("paths", str(key), "missing", f"{place}: there is no such folder")
+
+
+def parts(cfg: DictConfig, online: bool) -> list[Finding]:
+    """A finding for each choice: the worst of its parts. online: the hub answers."""
+    findings = []
+    with hub.cache_only():
+        for group in GROUPS:
+            for name, node in cfg.doctor[group].items():
+                found = [attempt(group, str(name), needed, online) for needed in needs(group, node)]
+                state = max((one.state for one in found), key=STATES.index)
+                findings.append(Finding(group, str(name), state, "; ".join(one.note for one in found)))
     return findings
+
+
+def attempt(group: str, name: str, needed: Callable[[], str], online: bool) -> Finding:
+    """What is said of something needed; "hub" where its error has a cause, which is that only the network failed."""
+    try:
+        return Finding(group, name, "ok", needed())
+    except UserError as error:
+        return Finding(group, name, "hub" if error.__cause__ and online else "missing", str(error))
+    except Exception as error:  # a broken file can make a library raise anything, and the other findings still count
+        return Finding(group, name, "missing", f"{type(error).__name__}: {next(iter(str(error).splitlines()), '')}")
+
+
+def needs(group: str, node: DictConfig) -> list[Callable[[], str]]:
+    """What a choice needs. Each says what there is, or raises UserError, from a cause where only the network failed."""
+    from hydra.utils import get_class
+
+    from cse.model.load import local_folder
+    from cse.run.build import make
+
+    if group == "model":
+        return [partial(local_folder, node.name)]
+    if group == "data":
+        return [partial(text, node)]
+    if group != "aux_modality":
+        return [lambda: make(node).on_hand()]
+    if "_target_" not in node:
+        return [lambda: "needs nothing"]
+    kind: Any = get_class(node._target_)
+    stream: Any = get_class(node.data._target_)
+    name = kind.weights_of(node)
+    return [*([partial(weights, name)] if name else []), partial(stream.on_hand, node.data)]
+
+
+def text(node: DictConfig) -> str:
+    """Where training text is: in the hub's cache, read before, in a package."""
+    from cse.run.build import make
+
+    if node.name == "text":
+        return "any text of yours: data.path=FILE"
+    if node.name in ("demo", "demo_documents"):
+        if find_spec("gensim") is None:
+            raise MissingResource("it travels in gensim's wheel: pip install -e '.[demo]'")
+        return "in gensim's wheel"
+    part = make(node)
+    part.find()
+    is_read = (part.cache / part.digest).exists()
+    return f"read before; kept in {part.cache}" if is_read else part.copy or "in the hub's cache"
+
+
+def weights(name: str) -> str:
+    """The folder of the weights that a second modality starts from."""
+    instead = "aux_modality.weights=FOLDER, or aux_modality.init=random"
+    folder = Path(name).expanduser()
+    return str(
+        folder if folder.is_dir() else hub.model(hub.Repo(name, "model", f"aux_modality.weights={name}", instead))
+    )
 
 
 def show_json(findings: list[Finding]) -> None:

@@ -24,24 +24,12 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # a disk, a quota, a file's li
 FIRST = 10.0  # seconds in which a launcher ends the others, once the first process has failed
 
 
-class LastResort(Shown):
-    """Python's own for what is said where there is no log, to what is standard error at the time."""
-
-    def __init__(self, level: int):
-        super().__init__()
-        self.setLevel(level)
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Write one line."""
-        self.stream = sys.stderr
-        super().emit(record)
-
-
 @contextmanager
 def exit_on_error() -> Iterator[None]:
     """A command's work: it outlives the readers of what it prints, and its error ends this process as `ending` says."""
     tolerate_broken_pipe()
-    logging.lastResort = LastResort(logging.WARNING)
+    logging.lastResort = Shown(sys.stderr)  # of what is said where there is no log
+    logging.lastResort.setLevel(logging.WARNING)
     try:
         yield
     except (Exception, KeyboardInterrupt) as error:

@@ -9,12 +9,12 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
-from cse.cli.completion import completions
 from cse.config.groups import choices, file_of, first_comment, groups, included
-from cse.config.search import found
+from cse.config.search import body, found
 from cse.errors import UserError
 
 WIDTH = 120
+ONE = ["default"]  # of a group that offers no choice
 
 QUESTION = re.compile(r"\?[\w.]*|[\w.]+[=.]?\?|\w+=\w+\.\?")
 """A word that asks: GROUP=?, GROUP=CHOICE.?, KEY=?, ?KEY, ?."""
@@ -104,37 +104,44 @@ def answer(config_name: str, text: str, arguments: Sequence[str]) -> str | None:
         from importlib.metadata import version
 
         return f"cse {version('cse-lab')}"
-    offered = {group: choices(group) for group in groups(config_name)}
-    if (offers := completions(offered, arguments)) is not None:
-        return "\n".join(offers)
-    helped = bool({"-h", "--help"} & {*arguments}) or list(arguments[:1]) == ["help"]
     questions = [word.strip("?").rstrip("=.") for word in arguments if QUESTION.fullmatch(word)]
-    helped = helped or "" in questions
+    helped = bool({"-h", "--help"} & {*arguments}) or list(arguments[:1]) == ["help"] or "" in questions
     words = [word for word in arguments if not word.startswith("-") and word != "help"]
     if asked := [word for word in (words if helped else questions) if word.strip("?")]:
-        return "\n\n".join(explanation(config_name, offered, word) for word in asked)
+        return "\n\n".join(explanation(config_name, word) for word in asked)
     if not helped:
         return None
+    offered = {group: choices(group) for group in groups(config_name)}
     offered["sweep"] = ["PAPER/TABLE"] * ("sweep" in offered)
-    lines = [
-        textwrap.fill(" ".join(names), WIDTH, initial_indent=f"  {group + '=':<16}", subsequent_indent=" " * 18)
-        for group, names in offered.items()
-        if names and names != ["default"]
-    ]
-    return text.replace("CHOICES", "\n".join(lines))
+    return text.replace(
+        "CHOICES",
+        "\n".join(
+            filled(" ".join(names), f"  {group + '=':<16}")
+            for group, names in offered.items()
+            if names not in ([], ONE)
+        ),
+    )
 
 
-def explanation(config_name: str, offered: dict[str, list[str]], word: str) -> str:
+def filled(text: str, head: str) -> str:
+    """The text after `head`, in lines of WIDTH below each other."""
+    return textwrap.fill(text, WIDTH, initial_indent=head, subsequent_indent=" " * len(head))
+
+
+def explanation(config_name: str, word: str) -> str:
     """The choices of a group, the keys of a choice, or the settings and choices of that name.
 
     Raises UserError for a choice that the group does not have.
     """
     group, _, choice = word.partition("=")
-    several = offered.get(group, ["default"])
-    if several == ["default"]:
-        return explained(group, "default") if group in offered else found(config_name, group, WIDTH)
+    if group not in groups(config_name):
+        return found(config_name, group, WIDTH)
+    several = choices(group)
+    if several == ONE:
+        return explained(group, "default")
     if not choice:
-        return described(group)
+        width = max(map(len, several)) + 2
+        return "\n".join(filled(first_comment(group, one), f"{one:<{width}}") for one in several)
     names = choice.strip("[]").split(",")
     for name in names:
         if name not in several:
@@ -152,23 +159,11 @@ def explained(group: str, choice: str) -> str:
     key = f"eval.{choice}.KEY" if group == "eval" else f"{group}.KEY"
     lines = [f"{group}={choice}    (to set one: {key}=VALUE{', and so for the other parts' * whole})"]
     for file in included(file_of(group, choice)):
-        text = re.sub(r"^defaults:\n(?:  .*\n)+", "", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
         kept = [
-            line for line in text.splitlines() if not re.match(r"\s*(_target_|_convert_|_partial_|# @package)", line)
+            line for line in body(file, comment=True) if not re.match(r"\s*_(target|convert|partial)_|# @pack", line)
         ]
         lines += ["", "\n".join(kept).strip()]
     return "\n".join(lines)
-
-
-def described(group: str) -> str:
-    """A line for each choice of a group: what its YAML says first."""
-    width = max(map(len, choices(group))) + 2
-    return "\n".join(
-        textwrap.fill(
-            first_comment(group, choice), WIDTH, initial_indent=f"{choice:<{width}}", subsequent_indent=" " * width
-        )
-        for choice in choices(group)
-    )
 
 
 def table() -> str:
@@ -176,7 +171,7 @@ def table() -> str:
     rows = [
         f"| `{group}=` | {comment} | {' '.join(f'`{choice}`' for choice in choices(group))} |"
         for group, comment in groups("train").items()
-        if choices(group) != ["default"] and group != "sweep"
+        if choices(group) != ONE and group != "sweep"
     ]
     return "\n".join(["| group | what it is | choices |", "|---|---|---|", *rows]) + "\n"
 

@@ -146,7 +146,8 @@ def read(file: Path, group: str, choice: str) -> Iterator[Setting]:
         yield setting
 
 
-def body(file: Path) -> list[str]:
-    """A file's lines without the comment that it opens with, and without its defaults list."""
-    text = re.sub(r"\A(#.*\n)+", "", file.read_text(encoding="utf-8"))
+def body(file: Path, comment: bool = False) -> list[str]:
+    """A file's lines without its defaults list; without the comment that it opens with, unless that is asked for."""
+    text = file.read_text(encoding="utf-8")
+    text = text if comment else re.sub(r"\A(#.*\n)+", "", text)
     return re.sub(r"^defaults:\n(?:  .*\n)+", "", text, flags=re.MULTILINE).splitlines()

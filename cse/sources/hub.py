@@ -236,11 +236,6 @@ def is_offline(environment: Mapping[str, str]) -> bool:
     return environment.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
 
 
-def asked_for(error: BaseException) -> Repo | None:
-    """The repository that an error is about: its own, or that of what caused it."""
-    return next((one.repo for one in _chain(error) if isinstance(one, NotHere)), None)
-
-
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
     seen: set[int] = set()
     while error is not None and id(error) not in seen:

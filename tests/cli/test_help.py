@@ -81,25 +81,6 @@ def test_a_choices_keys_are_shown_with_their_comments(words):
     assert "eval=sts " in help_of("--help", "eval=[stsb,sts]")
 
 
-def test_a_shell_completes_choices_and_sweeps(monkeypatch, tmp_path):
-    def offered(line: str) -> list[str] | None:
-        monkeypatch.setenv("COMP_LINE", line)
-        words = help_of("-sc", "query=bash")
-        return None if words is None else words.split()
-
-    assert offered("cse-train sweep=") == [f"sweep={name}" for name in choices("sweep")]
-    assert offered("cse-train seed=1 sweep=whitenedcse/table4") == ["sweep=whitenedcse/table4"]
-    assert offered("cse-train objective=v") == ["objective=vicreg"]
-    assert offered("cse-train -m objective=barlow,v") == ["objective=barlow,vicreg"]
-    assert offered("cse-train eval=[sts,ge") == ["eval=[sts,geometry"]
-    assert offered("cse-train eval=[ge") == ["eval=[geometry"]
-    assert offered("cse-train trainer.l") is None  # Hydra's own
-    (tmp_path / "objective").mkdir()
-    (tmp_path / "objective" / "vicinal.yaml").write_text("# Mine.\n")
-    monkeypatch.setenv("CSE_CONF", str(tmp_path))
-    assert offered("cse-train objective=vic") == ["objective=vicinal", "objective=vicreg"]
-
-
 def test_every_choice_begins_with_what_it_is():
     for group in set(groups("train")) - {"paths", "trainer"}:
         for choice in choices(group):
