@@ -10,12 +10,12 @@ from cse.config.groups import adopted
 from cse.config.spelling import strip_dashes
 from cse.dotted import Config, flattened
 from cse.errors import UserError
-from cse.files import make_folder, write_text
+from cse.files import csv_cell, make_folder, write_text
 
 if TYPE_CHECKING:  # numpy and scipy are imported when there is work: --help answers at once
-    from pandas import DataFrame
+    from collections.abc import Mapping
 
-    from cse.report.page import Report
+    from pandas import DataFrame
 
 HELP = """\
 cse-report: runs beside each other, or beside what a paper printed.
@@ -57,15 +57,14 @@ def main() -> None:
 
 def report(config: Config) -> None:
     """Read the runs, compare them, print and write."""
-    folders = [Path(folder) for folder in config["runs"]]
+    folders = [Path(folder) for folder in config["differ"] or config["runs"]]
+    out = Path(
+        config["out"] or f"reports/{'differ' if config['differ'] else config['sweep'] or folders[0].resolve().name}"
+    )
     if config["differ"]:
-        of_two([Path(folder) for folder in config["differ"]], Path(config["out"] or "reports/differ"))
-        return
-    out = Path(config["out"] or f"reports/{config['sweep'] or folders[0].resolve().name}")
-    if config["sweep"]:
-        from cse.report.sweep import of_sweep
-
-        of_paper(of_sweep(config, folders, out), out, config)
+        of_two(folders, out)
+    elif config["sweep"]:
+        of_sweep(folders, out, config)
     else:
         of_folders(folders, out, config)
 
@@ -82,40 +81,41 @@ def of_two(folders: list[Path], out: Path) -> None:
     if folders[0].resolve() == folders[1].resolve():
         raise UserError(f"differ={folders[0]},{folders[1]}: name two runs")
     found = what_differs([read_run(folder) for folder in folders])
-    make_folder(out, "out")
+    title = " and ".join(map(str, folders))
+    write(out, {"differ.md": f"# {title}\n\n{markup.to_markdown(found)}\n", "differ.csv": found})
     terminal.show_table(found, terminal.console())
-    leave(out / "differ.md", f"# {' and '.join(map(str, folders))}\n\n{markup.to_markdown(found)}\n")
-    leave(out / "differ.csv", frame_text(found))
-    print(f"{out / 'differ.md'}  (also differ.csv)" if len(found) else "nothing that they say of themselves differs")
 
 
-def of_paper(result: "Report", out: Path, config: Config) -> None:
+def of_sweep(folders: list[Path], out: Path, config: Config) -> None:
     """Show a sweep's runs beside its paper's table."""
-    make_folder(out, "out")
     from cse.columns import to_latex
-    from cse.report import findings, layout, page, terminal
+    from cse.report import findings, layout, page, sweep, terminal
 
+    result = sweep.of_sweep(config, folders, out)
+    drawn = {picture.name: picture.path for picture in result.pictures if picture.path}
+    texts = [layout.text_table(table) for table in result.tables]
+    markdown = [f"# {result.title}\n\n{result.subtitle}\n", *map(layout.section, result.tables)]
+    markdown += [findings.section(result.findings)] if result.findings else []
+    markdown += [f"![{name}](figures/{path.name})\n" for name, path in drawn.items()]
+    latex = [
+        to_latex(text, table.printed.title, layout.remarks(table), words=2)
+        for text, table in zip(texts, result.tables, strict=True)
+    ]
+    files = {
+        "report.html": page.sweep_page(result),
+        "report.md": "\n".join(markdown),
+        "report.csv": layout.cells_frame(result.tables),
+        "claims.csv": findings.findings_frame(result.findings),
+        "report.tex": "\n".join(latex),
+    }
     console = terminal.console()
     terminal.show(result.tables, console)
     terminal.show_claims(result.findings, console)
     for picture in result.pictures:
         console.print(f"{picture.name}: {picture.path or picture.why_not}", style="dim")
     console.print(result.subtitle, style="dim")
-    texts = [layout.text_table(table) for table in result.tables]
-    markdown = [f"# {result.title}\n\n{result.subtitle}\n", *map(layout.section, result.tables)]
-    markdown += [findings.section(result.findings)] if result.findings else []
-    markdown += [f"![{picture.name}](figures/{picture.path.name})\n" for picture in result.pictures if picture.path]
-    latex = [
-        to_latex(text, table.printed.title, layout.remarks(table), words=2)
-        for text, table in zip(texts, result.tables, strict=True)
-    ]
-    write_text(out / "report.html", page.sweep_page(result))
-    leave(out / "report.md", "\n".join(markdown))
-    leave(out / "report.csv", frame_text(layout.cells_frame(result.tables)))
-    leave(out / "claims.csv", frame_text(findings.findings_frame(result.findings)))
-    leave(out / "report.tex", "\n".join(latex))
-    print(f"{out / 'report.html'}  (also report.md, report.csv, claims.csv, report.tex)")
-    log_to(texts, {picture.name: picture.path for picture in result.pictures if picture.path}, out, config)
+    write(out, files)
+    log_to(texts, drawn, out, config)
 
 
 def of_folders(folders: list[Path], out: Path, config: Config) -> None:
@@ -139,8 +139,6 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     least, gated = config["gate"], None
     if least is not None:
         gated = differences.gate(comparison, least, config["baseline"], config["confidence"])
-    make_folder(out, "out")
-    terminal.show_comparison(comparison, told, terminal.console())
     words = 1 + len(comparison.keys)
     parts = [(comparison.table(), f"{comparison.title}: {comparison.counted}", comparison.notes, words)]
     parts += [(told.table(), told.title, told.notes, words - 1)] if told else []
@@ -148,32 +146,36 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
         f"# {title}\n\n{markup.to_markdown(table)}\n\n" + "".join(f"- {' '.join(note.split())}\n" for note in notes)
         for table, title, notes, _ in parts
     ]
-    write_text(out / "report.html", page.runs_page(comparison, told))
-    leave(out / "report.md", "\n#".join(markdown))
-    leave(out / "report.tex", "\n".join(to_latex(*part) for part in parts))
-    leave(out / "runs.csv", frame_text(comparison.frame))
-    if told:
-        leave(out / "differences.csv", frame_text(told.frame()))
-    print(f"{out / 'report.html'}  (also runs.csv,{' differences.csv,' if told else ''} report.md, report.tex)")
+    files = {
+        "report.html": page.runs_page(comparison, told),
+        "runs.csv": comparison.frame,
+        **({"differences.csv": told.frame()} if told else {}),
+        "report.md": "\n#".join(markdown),
+        "report.tex": "\n".join(to_latex(*part) for part in parts),
+    }
+    make_folder(out, "out")
+    terminal.show_comparison(comparison, told, terminal.console())
+    write(out, files)
     log_to([table for table, *_ in parts], {}, out, config)
     if gated:
         print(f"gate={least:g}: {'passed' if gated[0] else 'not passed'}", *gated[1], sep="\n  ")
         sys.exit(not gated[0])
 
 
-def frame_text(frame: "DataFrame") -> str:
-    """The frame as CSV, without formulas."""
-    from cse.files import csv_cell
+def write(out: Path, files: "Mapping[str, str | DataFrame]") -> None:
+    """Write the files, a table as CSV without formulas, and say which. Raises UserError for a folder of others.
 
-    text = frame.select_dtypes(["object", "string"]).columns
-    return (
-        frame.assign(**{name: frame[name].map(csv_cell) for name in text}).rename(columns=csv_cell).to_csv(index=False)
-    )
-
-
-def leave(path: Path, text: str) -> None:
-    """Write what a person reads in a terminal too, and a run may have named."""
-    write_text(path, printable(text))
+    But for a page, which escapes what runs have named, a person may read them in a terminal.
+    """
+    make_folder(out, "out")
+    for name, content in files.items():
+        if not isinstance(content, str):
+            cells = content.rename(columns=csv_cell)
+            cells = cells.assign(**{key: cells[key].map(csv_cell) for key in cells.select_dtypes(["object", "string"])})
+            content = cells.to_csv(index=False)
+        write_text(out / name, content if name.endswith(".html") else printable(content))
+    first, *others = files
+    print(f"{out / first}  (also {', '.join(others)})")
 
 
 def log_to(tables: "list[DataFrame]", pictures: dict[str, Path], out: Path, config: Config) -> None:
