@@ -93,7 +93,7 @@ def compose(*words: str, command: str = "train", **settings: object) -> DictConf
     Raises UserError for a word that it would refuse.
     """
     with startup.environment_kept():
-        return without_hydra(_composed(command, _spelled(command, words, settings)))
+        return without_hydra(_composed(command, _spelled(command, words, settings))[0])
 
 
 def train(*words: str, folder: str | Path | None = None, **settings: object) -> TrainingRun:
@@ -149,7 +149,7 @@ def evaluate(
 
     chosen = eval if isinstance(eval, str) else list(eval)
     with startup.alone():
-        cfg = _composed("evaluate", _spelled("evaluate", words, {"eval": chosen, **settings}))
+        cfg = _composed("evaluate", _spelled("evaluate", words, {"eval": chosen, **settings}))[0]
         splits = tuple(cfg.splits)
         evaluators = build_evaluators(cfg.eval, splits)
         part = load(encoder) if isinstance(encoder, str | Path) else encoder
@@ -166,19 +166,20 @@ def _job(
     from cse.run import fit
 
     spelled = _spelled(command, words, settings)
-    resumed, rerun = resume.folder_to_resume(spelled), resume.folder_to_rerun(spelled)
     with startup.alone(), explaining(spelled, command):
-        config = _composed(command, spelled)
-        place = Path(folder or resumed or config.hydra.run.dir)
+        config, before = _composed(command, spelled)
+        place = Path(folder or (before[1] if before and before[0] == "resume" else config.hydra.run.dir))
         check_place(place)
-        cfg = without_hydra(config)
-        said = fit.fit(cfg, command, composed=config, words=spelled) if resumed is rerun is None else []
+        cfg, line = without_hydra(config), spelled
+        said = fit.fit(cfg, command, composed=config, words=spelled) if before is None else []
         fit.check(cfg, command, place)
+        if before and before[0] == "rerun":
+            line = resume.line_of_rerun(before[1], spelled)
         with logging_by(config, place, [PROGRAMS[command], *words, *spell_settings(settings)]):
-            for line in said:
-                logging.getLogger("cse").info(line)
+            for one in said:
+                logging.getLogger("cse").info(one)
             is_look = command == "train" and bool(cfg.dry_run or cfg.data.preview)
-            yield cfg, RunFolder(place, records(config, cfg, resume.whole_line(spelled)), is_made=not is_look)
+            yield cfg, RunFolder(place, records(config, cfg, line), is_made=not is_look)
 
 
 def _spelled(command: str, words: Sequence[str], settings: dict[str, object]) -> list[str]:
@@ -190,19 +191,19 @@ def _spelled(command: str, words: Sequence[str], settings: dict[str, object]) ->
     return spell(given, command)
 
 
-def _composed(command: str, words: Sequence[str]) -> DictConfig:
-    """The configuration, checked, with Hydra's own node in it. Raises UserError for what cannot be."""
+def _composed(command: str, words: Sequence[str]) -> tuple[DictConfig, tuple[resume.Word, Path] | None]:
+    """The configuration, checked, with Hydra's own node in it, and the run that it starts from, if any.
+
+    Raises UserError for what cannot be.
+    """
     from cse.config.check import validate
 
     startup.settle_hub()  # the parts, whose signatures are read, import the hub's libraries
     startup.quiet()
-    run = resume.folder_to_resume(words) if command == "train" else None
     with explaining(words, command):
+        before = resume.started_from(words) if command == "train" else None
         refuse_words(words, command)
         if ONE_OF_MANY not in words:
             refuse_sizes(words)
-        if rerun := resume.folder_to_rerun(words):
-            config = resume.resumed(rerun, words, "rerun")
-        else:
-            config = composed(command, words) if run is None else resume.resumed(run, words)
-        return validate(config, command)
+        config = composed(command, words) if before is None else resume.resumed(before[1], words, before[0])
+        return validate(config, command), before

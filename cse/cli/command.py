@@ -3,7 +3,6 @@
 import os
 import re
 import sys
-from pathlib import Path
 from typing import NoReturn
 
 from cse.cli.help import answer
@@ -12,7 +11,7 @@ from cse.config.groups import CONF_DIR, PROGRAMS, adopted
 from cse.config.spelling import MULTIRUN, spell, split_flags, strip_dashes
 from cse.errors import UserError
 from cse.run import slurm
-from cse.run.resume import RUN, folder_to_resume
+from cse.run.resume import RUN, started_from
 from cse.sweep.line import INFORM, is_many
 
 
@@ -48,8 +47,8 @@ def look(command: str, words: list[str]) -> NoReturn:
 
     os.environ["HYDRA_FULL_ERROR"] = "1"  # or Hydra would print errors and exit
     with explaining(words, command):
-        if folder := folder_to_resume(spell(words, command)):
-            raise UserError(f"resume={folder}: {Path(folder) / RUN} is what the run goes on with, and a look at it")
+        if before := started_from(spell(words, command)):
+            raise UserError(f"{before[0]}={before[1]}: {before[1] / RUN} is what it starts from, and a look at it")
         refuse_words(words, command)
         sys.argv[1:] = spell(words, command)
         hydra.main(version_base="1.3", config_path=CONF_DIR, config_name=command)(lambda _: None)()

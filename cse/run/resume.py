@@ -26,21 +26,26 @@ HYDRAS_KEY = re.compile(r"\._[a-z]+_\.")
 """In a dotted key: `_target_` and the others by which Hydra builds a part."""
 
 Word = Literal["resume", "rerun"]
+WORDS: tuple[Word, ...] = ("resume", "rerun")
 
 LISTS = ("eval", "tracker", "experiment", "variant")
 """The groups that several choices of may be chosen."""
 
 
-def folder_to_rerun(words: Sequence[str]) -> Path | None:
-    """FOLDER of `rerun=FOLDER`; None without it."""
-    folder = values_of(words).get("rerun", "null")
-    return None if folder in ("null", "") else Path(folder)
+def started_from(words: Sequence[str]) -> tuple[Word, Path] | None:
+    """(word, FOLDER) of `resume=FOLDER` or `rerun=FOLDER`; None for a new run, and for resume=auto.
 
-
-def folder_to_resume(words: Sequence[str]) -> Path | None:
-    """FOLDER of `resume=FOLDER`; None for a new run, and for resume=auto, whose words are all on the line."""
-    folder = values_of(words).get("resume", "")
-    return None if folder in (*MEANINGS["resume"], "") else Path(folder)
+    Raises UserError for both of them.
+    """
+    values = values_of(words)
+    found: list[tuple[Word, Path]] = [
+        (word, Path(values[word]))
+        for word in WORDS
+        if values.get(word, "") not in ("", "null", *MEANINGS.get(word, ()))
+    ]
+    if len(found) > 1:
+        raise UserError(f"resume={found[0][1]} goes on with a run, and rerun={found[1][1]} starts one: choose one")
+    return found[0] if found else None
 
 
 def resumed(folder: Path, words: Sequence[str], word: Word = "resume") -> DictConfig:
@@ -76,11 +81,8 @@ def resumed(folder: Path, words: Sequence[str], word: Word = "resume") -> DictCo
     return config
 
 
-def whole_line(words: Sequence[str]) -> list[str]:
-    """What makes the run again without the folder of `rerun=FOLDER`: that run's own words and, after them, these."""
-    folder = folder_to_rerun(words)
-    if folder is None:
-        return list(words)
+def line_of_rerun(folder: Path, words: Sequence[str]) -> list[str]:
+    """What makes `rerun=FOLDER` without FOLDER: that run's own words and, after them, these."""
     typed = [word for word in words if key_of(word) != "rerun"]
     keys = {key_of(word) for word in typed}
     own = [word for word in read_run(folder).overrides if not key_of(word).startswith("hydra")]

@@ -13,6 +13,7 @@ from cse.config import compose as composition
 from cse.config.keys import entry, key_of
 from cse.config.spelling import MULTIRUN, values_of
 from cse.errors import MissingResource, UserError
+from cse.run.resume import started_from
 from cse.sweep import jobs, multirun
 from cse.sweep.overrides import expanded, first_values, is_axis, merged
 
@@ -41,8 +42,6 @@ class Line(BaseModel):
     parallel: PositiveInt = Field(1, alias="jobs.parallel")
     fail_fast: bool = Field(False, alias="jobs.fail_fast")
     dry_run: bool = False
-    resume: Literal["auto", "null", ""] = "null"  # FOLDER is one run's: many go on when the same line is given again
-    rerun: Literal["null", ""] = "null"  # likewise
     launcher: Literal["basic", "submitit_slurm", "submitit_local"] = Field("basic", alias="hydra/launcher")
     sweeper: Literal["basic", "smac"] = Field(alias="hydra/sweeper")
     n_trials: PositiveInt = Field(alias="hydra.sweeper.n_trials")
@@ -130,6 +129,8 @@ def is_many(arguments: Sequence[str]) -> bool:
 def read(arguments: Sequence[str], program: str) -> Line:
     """The line of these arguments. Raises UserError for an unknown sweep, and what Line.check raises."""
     arguments = [argument for argument in arguments if argument not in MULTIRUN]
+    if before := started_from(arguments):
+        raise UserError(f"{before[0]}={before[1]} starts one run: leave out -m and sweep=, and give each key one value")
     given = values_of(arguments)
     own = [argument for argument in arguments if not entry(key_of(argument)).of_line]
     named = sweep_of(given)

@@ -58,8 +58,9 @@ def test_every_path_and_every_choice_has_its_line(found):
 
 
 @pytest.mark.parametrize(("group", "name", "state", "told"), [
-    ("model", "bert", "ok", "models--bert-base-uncased"), ("data", "text", "ok", ""), ("aux_modality", "none", "ok", ""),
-    ("augmentation", "dropout", "ok", ""), ("model", "roberta", "missing", "model=minilm"),
+    ("model", "bert", "ok", "models--bert-base-uncased"), ("data", "text", "ok", ""),
+    ("aux_modality", "none", "ok", ""), ("augmentation", "dropout", "ok", ""),
+    ("model", "roberta", "missing", "model=minilm"),
     ("data", "nli", "missing", "data=text data.path=FILE.csv"), ("eval", "stsb", "missing", "sts-dev.csv"),
     ("eval", "retrieval", "missing", "/no/such/folder"), ("aux_modality", "audio", "missing", "no wav or flac file"),
     ("aux_modality", "visual", "missing", "2 classes"),  # but ViT's weights are not here

@@ -10,7 +10,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 import cse
 from cse.config.spelling import ONE_OF_MANY, line_to_resume, spell, spell_settings, strip_dashes, typed
 from cse.errors import UserError
-from cse.run.resume import folder_to_resume
+from cse.run.resume import started_from
 
 
 @pytest.mark.parametrize(
@@ -68,10 +68,10 @@ def test_a_path_is_taken_as_it_is_typed(name, tmp_path, monkeypatch):
         assert spell([ONE_OF_MANY, word], "train") == [ONE_OF_MANY, word]  # of a job, which is spelled already
         if not key.startswith("+"):
             assert spell(spell_settings({key: name}), "train") == [word]
-    assert folder_to_resume(spell([f"resume={name}"], "train")) == Path(name)
+    assert started_from(spell([f"resume={name}"], "train")) == ("resume", Path(name))
     for folder in (name, "auto", "null", "~/x"):  # and the line that is shown goes on with it
         _, word = shlex.split(line_to_resume(Path(folder)))
-        assert folder_to_resume(spell([word], "train")) == Path(folder)
+        assert started_from(spell([word], "train")) == ("resume", Path(folder))
 
 
 def test_a_word_that_is_a_folder_too_is_refused(tmp_path, monkeypatch):

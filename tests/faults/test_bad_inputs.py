@@ -40,6 +40,7 @@ LINES = [  # (the line, after NAME=VALUE words of its environment; its exit code
     ("cse-train sweep=table4", 2, "sweep=table4"),
     ("cse-train sweep=whitenedcse/table4 resume=RUN", 2, "resume="),
     ("cse-train -m seed=-2,-3", 2, "seed=-2"),
+    ("cse-train -m rerun=RUN seed=1,2", 2, "rerun=RUN"),
     ("cse-train -m 'seed=interval(1,2)' SMALL", 2, "seed"),
     ("RANK=0 WORLD_SIZE=1 cse-train -m seed=1 SMALL", 2, "torchrun"),
     ("cse-eval checkpoint=x eval=null", 2, "nothing is to be scored"),

@@ -14,7 +14,7 @@ from cse.config import groups
 from cse.config.compose import resolved, without_hydra
 from cse.errors import UserError
 from cse.run.folder import RunFolder
-from cse.run.resume import folder_to_resume
+from cse.run.resume import started_from
 
 SETTINGS = resolved(cse.compose("objective=barlow", "smoke=true", "tracker=tensorboard", "trainer.lr=3e-5"))
 
@@ -32,7 +32,7 @@ def written(folder: Path, settings: dict) -> Path:
 
 
 def resumed(run: Path, words: list[str]) -> DictConfig:
-    return _composed("train", [f"resume={run}", *words])
+    return _composed("train", [f"resume={run}", *words])[0]
 
 
 def changed(key: str, value: object) -> dict:
@@ -172,12 +172,14 @@ def test_own_parts_need_their_folder_on_the_line(tmp_path, monkeypatch):
     assert resumed(run, ["objective._target_=nearby_part.Nearby"]).objective._target_ == "nearby_part.Nearby"
 
 
-@pytest.mark.parametrize(("words", "folder"), [
-    (["resume=a", "resume=b/c"], Path("b/c")), (["resume='a b'"], Path("a b")),
-    (["resume=auto"], None), (["resume=null"], None), (["seed=1"], None),
+@pytest.mark.parametrize(("words", "before"), [
+    (["resume=a", "resume=b/c"], ("resume", Path("b/c"))), (["resume='a b'"], ("resume", Path("a b"))),
+    (["resume=auto"], None), (["resume=null"], None), (["seed=1"], None), (["rerun=a"], ("rerun", Path("a"))),
 ])  # fmt: skip
-def test_which_folder(words, folder):
-    assert folder_to_resume(words) == folder
+def test_which_folder(words, before):
+    assert started_from(words) == before
+    with pytest.raises(UserError, match="rerun="):
+        started_from(["resume=a", "rerun=b"])
 
 
 def test_the_line_that_goes_on_says_where_w_and_b_was_typed(tmp_path):
