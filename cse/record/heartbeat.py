@@ -16,11 +16,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Required
+from typing import Annotated
 
 import psutil
 from pydantic import Field, TypeAdapter
-from typing_extensions import TypedDict
 
 from cse.errors import RunError, UserError
 from cse.files import cannot_write, json_line, make_folder, recover, write_json
@@ -33,33 +32,22 @@ INTERVAL = 15.0  # seconds between two beats
 SILENCE = 90.0  # seconds without one after which a process of another machine counts as dead
 
 
-class Written(TypedDict, total=False):
-    """What the file holds, as far as it is read; see Beat."""
-
-    host: Required[str]
-    pid: Required[Annotated[int, Field(gt=0, lt=2**31)]]
-    steps: Count | None
-    system: str | None
-    started: str | None
-    since: Annotated[float, Field(ge=0, lt=2**35)]
-
-
-WRITTEN = TypeAdapter(Written)
-
-
 @dataclass(frozen=True)
 class Beat:
-    """host, pid: of the process; time: when the file was last written, in seconds since 1970; steps: of the run, None
-    if it has none. system, started: of the process, as `here` and `started` say; since: when it took the folder, in
-    seconds since 1970. An older version's beat lacks these three."""
+    """What the file holds, and when it was last written (`time`, which is the file's own).
+
+    host, pid: of the process; steps: of the run, None if it has none. system, started: of the process, as the functions
+    of these names say; since: when it took the folder. Times are in seconds since 1970; an older version's file ends
+    with `steps`.
+    """
 
     host: str
-    pid: int
-    time: float
-    steps: int | None = None
+    pid: Annotated[int, Field(gt=0, lt=2**31)]
+    time: float = 0.0
+    steps: Count | None = None
     system: str | None = None
     started: str | None = None
-    since: float = 0.0
+    since: Annotated[float, Field(ge=0, lt=2**35)] = 0.0
 
     def is_alive(self, now: float) -> bool:
         """Whether the process lives at `now`: as this machine's system says, of another machine's by its last beat."""
@@ -70,14 +58,17 @@ class Beat:
         """Whether the process lives; None where this machine cannot say, as of another machine's or container's."""
         if (self.host, self.system) != (socket.gethostname(), system()):
             return None
-        if not psutil.pid_exists(self.pid):
-            return False
         found = started(self.pid)
-        return None if None in (found, self.started) else found == self.started  # else the number is another's by now
+        if found and self.started:
+            return found == self.started  # else the number is another's by now
+        return False if found == "" else None
 
     def is_same(self, other: "Beat | None") -> bool:
         """Whether both are of one process that took the folder once."""
         return other is not None and replace(other, time=self.time, steps=self.steps) == self
+
+
+BEAT = TypeAdapter(Beat)
 
 
 class Heartbeat:
@@ -97,12 +88,8 @@ class Heartbeat:
         self.thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
 
     def __enter__(self) -> "Heartbeat":
-        try:
-            if self.path.parent.is_dir():
-                self.take()
-        except BaseException:
-            self.__exit__()
-            raise
+        if self.path.parent.is_dir():
+            self.take()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -117,58 +104,66 @@ class Heartbeat:
         """Make the folder, and this process the one that writes into it. Raises UserError where another one does."""
         if self.own is not None or not self.writes:
             return
-        make_folder(self.path.parent, "hydra.run.dir")
-        pid, now = os.getpid(), time.time()
-        self.own = Beat(socket.gethostname(), pid, now, system=system(), started=started(pid), since=now)
-        while not self._make(self.own):
-            take_over(self.path)
+        folder, pid, now = self.path.parent, os.getpid(), time.time()
+        make_folder(folder, "hydra.run.dir")
+        dead = dead_holder(self.path)
+        own = Beat(socket.gethostname(), pid, now, system=system(), started=started(pid), since=now)
+        try:
+            with one_at_a_time(folder):
+                if (beat := held(self.path)) is not None:
+                    if beat != dead:
+                        raise in_use(folder, beat)
+                    self.path.unlink()
+                with open(self.path, "x", encoding="utf-8") as file:
+                    file.write(json_line(content_of(own)))
+        except FileExistsError as error:  # a disk without locks, and another start at that moment
+            raise in_use(folder, held(self.path) or own) from error
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
+        self.own = own
         recover(self.path)
         self.thread.start()
 
-    def _make(self, own: Beat) -> bool:
-        """Make the file, which only one process can; whether this one has."""
-        try:
-            with one_at_a_time(self.path.parent), open(self.path, "x", encoding="utf-8") as file:
-                file.write(json_line(content_of(own)))
-        except FileExistsError:
-            return False
-        except OSError as error:
-            raise cannot_write(self.path, error) from error
-        return True
-
     def _beat(self) -> None:
+        folder = self.path.parent
         while not self.ended.wait(INTERVAL):
             assert self.own is not None
-            found = read_beat(self.path.parent)
+            found = read_beat(folder)
             if found is not None and not self.own.is_same(found):
-                log.error(
-                    "process %d on %s took %s over while this one was silent: it ends, for two would spoil the run",
-                    *(found.pid, found.host, self.path.parent),
+                message = (
+                    "process %d on %s took %s over while this one was silent: it ends, for two would spoil the run"
                 )
+                log.error(message, found.pid, found.host, folder)
                 os._exit(1)
-            if found is not None and found.steps == self.steps:
-                with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, RunError, UserError):
+                if found is not None and found.steps == self.steps:
                     os.utime(self.path)
-            elif self.path.parent.is_dir():  # one that is removed meanwhile is not made again
-                with contextlib.suppress(RunError, UserError):
+                elif folder.is_dir():  # one that is removed meanwhile is not made again
                     write_json(self.path, content_of(replace(self.own, steps=self.steps)))
 
 
-def take_over(path: Path) -> None:
-    """Remove the file of a process that is dead; another start may do so at the same time.
+def dead_holder(path: Path) -> Beat | None:
+    """The beat that a dead process left, None where there is none. Raises UserError where the process lives.
 
-    Raises UserError where it lives. Of another machine's process that is known when it beats again, or has not for
-    SILENCE; at least two beats are waited for, for two machines' clocks may differ.
+    Of another machine's process that is known when it beats again, or has not for SILENCE; at least two beats are
+    waited for, for two machines' clocks may differ.
     """
-    beat = held(path)  # once: what is judged is what is removed
-    if beat is None:
-        return
-    alive = beat.lives_here()
-    if alive or (alive is None and beats_again(path, beat)):
-        raise in_use(path.parent, held(path) or beat)
-    with one_at_a_time(path.parent):  # or another start's new file could be the one that is removed
-        if held(path) == beat:
-            path.unlink(missing_ok=True)
+    beat = held(path)
+    alive = beat is not None and beat.lives_here()
+    if beat is None or alive is False:
+        return beat
+    if alive:
+        raise in_use(path.parent, beat)
+    silence = max(2 * INTERVAL, min(SILENCE, SILENCE - (time.time() - beat.time)))
+    log.info("%s: used by process %d on %s; waiting %.0f s whether it lives", path.parent, beat.pid, beat.host, silence)
+    end = time.monotonic() + silence
+    while time.monotonic() < end:
+        time.sleep(min(1.0, INTERVAL))
+        if (now := held(path)) != beat:
+            if now is None:
+                return None
+            raise in_use(path.parent, now)
+    return beat
 
 
 @contextlib.contextmanager
@@ -184,7 +179,7 @@ def one_at_a_time(folder: Path) -> Iterator[None]:
 
 
 def check_free(folder: Path) -> None:
-    """Raise UserError where a process of this machine writes into the folder; of another's only `take_over` knows."""
+    """Raise UserError where a process of this machine writes into the folder; of another's only `take` knows."""
     beat = read_beat(folder)
     if beat is not None and beat.lives_here():
         raise in_use(folder, beat)
@@ -192,10 +187,9 @@ def check_free(folder: Path) -> None:
 
 def in_use(folder: Path, beat: Beat) -> UserError:
     """The sentence for a second start."""
-    since = clock(beat.since or beat.time)
     return UserError(
-        f"{folder} is in use: process {beat.pid} on {beat.host} writes into it since {since}; wait for its end or stop "
-        "it, or name another folder (hydra.run.dir)"
+        f"{folder} is in use: process {beat.pid} on {beat.host} writes into it since {clock(beat.since or beat.time)}; "
+        "wait for its end or stop it, or name another folder (hydra.run.dir)"
     )
 
 
@@ -204,30 +198,12 @@ def held(path: Path) -> Beat | None:
 
     Raises UserError for what is no file.
     """
+    if path.is_symlink() or path.is_dir():
+        raise UserError(f"{path} is no file: no run of cse leaves that, remove it")
     try:
-        if path.is_symlink() or path.is_dir():
-            raise UserError(f"{path} is no file: no run of cse leaves that, remove it")
         return read_beat(path.parent) or Beat("an unknown machine", 0, path.stat().st_mtime)
     except FileNotFoundError:
         return None
-
-
-def beats_again(path: Path, beat: Beat) -> bool:
-    """Wait until another machine's process has renewed its beat, or can be taken for dead; whether it has."""
-    silence = max(2 * INTERVAL, min(SILENCE, SILENCE - (time.time() - beat.time)))
-    log.info(
-        "%s was last used by process %d on %s: waiting %.0f s whether it lives",
-        path.parent,
-        beat.pid,
-        beat.host,
-        silence,
-    )
-    end = time.monotonic() + silence
-    while time.monotonic() < end:
-        time.sleep(min(1.0, INTERVAL))
-        if (now := held(path)) != beat:
-            return now is not None
-    return False
 
 
 def system() -> str:
@@ -241,11 +217,17 @@ def system() -> str:
 def started(pid: int) -> str | None:
     """When a process of this machine began, by a clock that nobody sets; "" for one that has ended, None if unknown."""
     try:
-        if not Path("/proc/self/stat").exists():  # macOS keeps the moment as it was
-            process = psutil.Process(pid)
-            return "" if process.status() == psutil.STATUS_ZOMBIE else str(process.create_time())
-        state, *fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-        return "" if state in "ZX" else fields[18]
+        process = psutil.Process(pid)
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return ""
+        stat = Path(f"/proc/{pid}/stat")  # macOS has none, and keeps the moment as it was
+        return (
+            stat.read_text(errors="replace").rpartition(")")[2].split()[19]
+            if stat.exists()
+            else str(process.create_time())
+        )
+    except psutil.NoSuchProcess:
+        return ""
     except (OSError, psutil.Error):
         return None
 
@@ -259,7 +241,7 @@ def read_beat(folder: Path) -> Beat | None:
     """The last beat of a run that has not ended by itself; None where there is none, or the file is not one."""
     path = folder / NAME
     try:
-        return Beat(**checked(WRITTEN, path), time=path.stat().st_mtime)
+        return replace(checked(BEAT, path), time=path.stat().st_mtime)
     except (OSError, ValueError):
         return None
 

@@ -146,7 +146,7 @@ def test_what_a_dead_process_left_is_taken_over_at_once(tmp_path, other, monkeyp
 
 
 def test_another_machines_process_is_waited_for(tmp_path):
-    path = leave(tmp_path, Beat("elsewhere", 7, 0.0), age=1e6)  # whatever the clocks say
+    path = leave(tmp_path, Beat("elsewhere", 7), age=1e6)  # whatever the clocks say
     ended = threading.Event()
 
     def beats():
@@ -159,6 +159,7 @@ def test_another_machines_process_is_waited_for(tmp_path):
         Heartbeat(tmp_path).__enter__()
     ended.set()
     thread.join()
+    os.utime(path, (time.time() + 1e6,) * 2)
     with Heartbeat(tmp_path):
         assert read_beat(tmp_path).pid == os.getpid()
 
