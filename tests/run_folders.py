@@ -19,9 +19,10 @@ def nest(flat):
 
 @pytest.fixture
 def leave(tmp_path):
-    """leave(name, {dotted config key: value}, {metric: score}, status, choices) -> the run's folder."""
+    """leave(name, {dotted config key: value}, {metric: score}, status, choices) -> the run's folder. altered: the
+    evaluator whose data was incomplete."""
 
-    def make(name, config, metrics=None, status="done", choices=None, events=(), cosines=None):
+    def make(name, config, metrics=None, status="done", choices=None, events=(), cosines=None, altered=None):
         folder = tmp_path / "runs" / name
         (folder / ".hydra").mkdir(parents=True)
         (folder / "plots").mkdir()
@@ -34,6 +35,8 @@ def leave(tmp_path):
             results = {"status": status, "config": tree, "seed": config.get("seed"), "command": f"cse-train {name}",
                        "git_commit": "0123456789abcdef", "device": "cpu", "versions": {"torch": "2.11.0"},
                        "metrics": metrics or {}}  # fmt: skip
+            if altered:
+                results["data"] = {altered: {"problems": [{"problem": "12 of 1,500 rows"}]}}
             (folder / "results.json").write_text(json.dumps(results))
         lines = [json.dumps({"event": "metrics", "step": step, **event}) for step, event in enumerate(events)]
         (folder / "metrics.jsonl").write_text("\n".join(lines))

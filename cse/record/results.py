@@ -35,6 +35,7 @@ LIBYAML = 8 << 10
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 Score = Annotated[float, Field(ge=-1e38, le=1e38)]  # within float32, so that squares are within float64
 Plain = dict[str, JsonValue]
+Cosine = Annotated[float, Field(ge=-1.001, le=1.001)]  # of float32
 STRICT = ConfigDict(strict=True, extra="allow", allow_inf_nan=False)
 
 
@@ -109,24 +110,24 @@ def read_finished(folder: Path, what: str = "run") -> Json:
     return results
 
 
-def checked(kind: TypeAdapter[Any], file: Path) -> Any:
+def checked(kind: TypeAdapter[Any], file: Path, largest: int = LARGEST) -> Any:
     """What a small JSON or YAML file holds, of a kind. Raises OSError, or ValueError with the reason in a line."""
     try:
-        return kind.validate_python(parsed(read_text(file), file.suffix))
+        return kind.validate_python(parsed(read_text(file, largest), file.suffix))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"]))[:200]
         raise ValueError(f"{place}: {first['msg']}" if place else first["msg"]) from error
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, largest: int = LARGEST) -> str:
     """A small file, which may be a stranger's. Raises OSError, or ValueError: it is a pipe, too large, or no UTF-8."""
     if path.exists() and not path.is_file():
         raise ValueError("it is no plain file")
     with open(path, "rb") as file:
-        content = file.read(LARGEST + 1)
-    if len(content) > LARGEST:
-        raise ValueError(f"it is larger than {LARGEST >> 20} MiB")
+        content = file.read(largest + 1)
+    if len(content) > largest:
+        raise ValueError(f"it is larger than {largest >> 20} MiB")
     return content.decode()
 
 

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pydantic import TypeAdapter
 
 from cse.dotted import Config, Json
 from cse.errors import UserError
 from cse.record.events import Event, metric_events
-from cse.record.results import Plain, checked, parsed, read_results, read_text
+from cse.record.results import Cosine, Plain, Score, checked, parsed, read_results, read_text
 from cse.record.scores import partial_scores
 
 log = logging.getLogger(__name__)
@@ -26,6 +26,8 @@ T = TypeVar("T")
 SETTINGS: TypeAdapter[Plain] = TypeAdapter(Plain)
 WORDS = TypeAdapter(tuple[str, ...])
 CHOSEN = TypeAdapter(dict[str, dict[str, str | None]])
+Pairs = tuple[list[Cosine], list[Score]]
+COSINES = TypeAdapter(dict[str, dict[str, Pairs]])
 CHOICES = re.compile(r"^    choices:\n(?:      .*\n)+", re.MULTILINE)
 """The part of hydra.yaml that is read: the same in most runs of a folder, and parsed once."""
 TOKENS = re.compile(r", at most \d+ tokens")
@@ -171,6 +173,17 @@ def read_run(folder: Path) -> Run:
         results=results,
         overrides=tuple(filter(is_setting, _read(partial(checked, WORDS), folder / ".hydra" / "overrides.yaml", ()))),
     )
+
+
+def read_cosines(folder: Path, when: Literal["before", "after"]) -> dict[str, dict[str, Pairs]]:
+    """The cosines of a run's pairs before or after training: {evaluator: {split: [cosines, gold scores]}}; {} where it
+    kept none and, with a warning, where the file holds something else."""
+    read = partial(checked, COSINES, largest=64 << 20)
+    stored = _read(read, folder / "plots" / f"cosines_{when}.json", {})
+    return {
+        name: {split: pairs for split, pairs in of.items() if 0 < len(pairs[0]) == len(pairs[1])}
+        for name, of in stored.items()
+    }
 
 
 def is_setting(word: str) -> bool:

@@ -3,8 +3,6 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -14,6 +12,7 @@ from cse.report import resampling
 from cse.report.resampling import Resampled
 from cse.report.spec import Metric, Spec, metric_of
 from cse.report.statistics import (
+    STATISTICS,
     Comparison,
     Interval,
     Intervals,
@@ -23,9 +22,7 @@ from cse.report.statistics import (
     summary,
 )
 
-QUARTILES: dict[str, Callable[..., Any]] = {"q75": partial(np.quantile, q=0.75), "q50": partial(np.quantile, q=0.5)}
-WITHIN_A_SEED: dict[str, Callable[..., Any]] = {"mean": np.mean, "max": max, **QUARTILES}
-"""How the scores of one seed's runs become one value, by the table's `aggregate`."""
+QUARTILES = ("q75", "q50")
 
 
 @dataclass
@@ -110,7 +107,7 @@ def value_of(runs: list[Run], metric: Metric | None, aggregate: str, spec: Spec)
     """One value of the runs of one seed, all of which have the metric."""
     if aggregate == "best":
         return scores([best_run(runs, spec)], metric)[0]
-    return float(WITHIN_A_SEED[aggregate](scores(runs, metric)))
+    return float(STATISTICS[aggregate](scores(runs, metric)))
 
 
 def best_run(runs: list[Run], spec: Spec) -> Run:
@@ -153,7 +150,7 @@ def interval_of(cell: Cell, intervals: Intervals) -> Interval | None:
         return over_items.interval(intervals.confidence) if over_items else None
     if cell.aggregate in QUARTILES and cell.runs:
         values = scores(cell.runs, cell.metric)
-        return bootstrap_interval(values, intervals.confidence, QUARTILES[cell.aggregate])
+        return bootstrap_interval(values, intervals.confidence, STATISTICS[cell.aggregate])
     return None
 
 

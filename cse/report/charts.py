@@ -1,12 +1,12 @@
-"""The charts of a comparison of runs, by plotly: scores by setting, curves, two scores, parallel coordinates.
+"""The charts of a comparison of runs, by plotly: scores by setting, curves, parallel coordinates.
 
 A setting has one colour in all of them, by the value of the setting that explains most of the score that ranks, and
 the number of its place in the table. Everything of a run that becomes a label is escaped: plotly reads a few HTML tags.
 """
 
+import html
 import math
 from collections.abc import Iterable, Sequence
-from html import escape
 from itertools import islice
 
 import numpy as np
@@ -14,7 +14,9 @@ import pandas as pd
 import plotly.graph_objects as go
 from plotly.colors import sample_colorscale
 
+from cse.columns import printable
 from cse.eval.score import nature
+from cse.record.runs import plain
 from cse.report.comparison import Comparison
 from cse.report.frame import brief
 
@@ -43,7 +45,6 @@ def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
     by, points = str(comparison.best_by), curves_of(comparison)
     curves = dict(list(points.groupby("metric")))
     first = [name for name in (by, "train/loss") if name in curves]
-    others = [metric for metric in scored if metric != by]
     charts: dict[str, go.Figure] = {}
     keys, colours = strongest_first(comparison) if scored else [], colours_of(comparison)
     if keys:
@@ -62,12 +63,14 @@ def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
             xaxis_title="step",
             margin_r=40,
         )
-    if others:
-        pairs = {metric: [setting_points(comparison, metric, by, colours)] for metric in others}
-        charts[f"{by}, over another score"] = with_menu(pairs, yaxis_title=escape(by))
     if keys and len(keys) + len(scored) > 2:
         charts["Parallel coordinates"] = parallel(comparison, keys, scored, colours)
     return charts
+
+
+def escape(text: str) -> str:
+    """The text as plotly shows it letter by letter."""
+    return html.escape(printable(text))
 
 
 def strongest_first(comparison: Comparison) -> list[str]:
@@ -129,8 +132,8 @@ def by_setting(comparison: Comparison, keys: Sequence[str], metric: str, colours
     return [
         go.Heatmap(
             z=means,
-            x=escaped(orders[0]),
-            y=escaped(orders[1]),
+            x=list(map(escape, orders[0])),
+            y=list(map(escape, orders[1])),
             text=np.where(np.isnan(means), "", written),
             texttemplate="%{text}",
             colorscale="Cividis",
@@ -140,30 +143,10 @@ def by_setting(comparison: Comparison, keys: Sequence[str], metric: str, colours
     ]
 
 
-def escaped(texts: Iterable[str]) -> list[str]:
-    """The texts as plotly shows them letter by letter."""
-    return [escape(text) for text in texts]
-
-
 def in_order(values: Iterable[object]) -> list[str]:
     """The distinct values as text: numbers by size, after them words as they come up."""
-    known = {brief(value): value for value in values}
-    return sorted(known, key=lambda text: known[text] if is_number(known[text]) else math.inf)  # type: ignore[arg-type, return-value]
-
-
-def is_number(value: object) -> bool:
-    """Whether a value is a number, and not a switch."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def setting_points(comparison: Comparison, across: str, up: str, colours: Colours) -> go.Scatter:
-    """A point for each setting at its means of two scores, with its place in the table."""
-    x, y = (comparison.scores[name, "mean"] for name in (across, up))
-    labels = escaped(map(comparison.label, comparison.scores.index))
-    places = list(map(str, range(1, len(labels) + 1)))
-    marker = {"size": 11, "color": list(colours.values())}
-    where = {"mode": "markers+text", "textposition": "top center"}
-    return go.Scatter(x=x, y=y, text=places, hovertext=labels, marker=marker, **where)
+    known = {brief(value): plain(value) for value in values}
+    return sorted(known, key=lambda text: known[text] if isinstance(known[text], float) else math.inf)
 
 
 def parallel(comparison: Comparison, keys: Sequence[str], metrics: Sequence[str], colours: Colours) -> go.Figure:
@@ -190,7 +173,9 @@ def parallel(comparison: Comparison, keys: Sequence[str], metrics: Sequence[str]
     ]  # fmt: skip
     figure = go.Figure(lines[::-1], go.Layout(template=TEMPLATE, margin_t=90, yaxis_visible=False))
     figure.update_xaxes(
-        side="top", tickvals=list(range(len(names))), ticktext=[name.replace("/", "/<br>") for name in escaped(names)]
+        side="top",
+        tickvals=list(range(len(names))),
+        ticktext=[name.replace("/", "/<br>") for name in map(escape, names)],
     )
     for x, y, text in ticks:
         figure.add_annotation(

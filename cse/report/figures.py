@@ -4,7 +4,6 @@ A series is a name and its runs; what most kinds draw is a frame of them, a row 
 config values or scores. A kind's function returns None where no run has what it shows.
 """
 
-import json
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -13,21 +12,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cse.eval.score import nature
-from cse.record.runs import Run, grouped, plain
+from cse.record.runs import Run, grouped, plain, read_cosines
 from cse.report import published
+from cse.report.markup import IS_ALTERED
 from cse.report.plot import Plot
 from cse.report.published import PublishedFigure
 from cse.report.spec import Spec
-from cse.run.plots import cosine_histograms, new, new_grid
+from cse.report.statistics import STATISTICS
+from cse.run.plots import cosine_histograms, new
 
 Series = dict[str, list[Run]]
 LINES = {"max": "-", "q75": "--", "mean": "-", "q50": ":"}
-STATISTICS: dict[str, Callable[[pd.Series], float]] = {
-    "mean": pd.Series.mean,
-    "max": pd.Series.max,
-    "q75": lambda scores: scores.quantile(0.75),
-    "q50": pd.Series.median,
-}
 INSIDE = 6  # names that fit into a figure; more stand beside it
 
 
@@ -51,11 +46,17 @@ def draw(plot: Plot, spec: Spec, runs: list[Run]) -> Figure | None:
         add_published(axes, printed)
     elif printed and plot.kind == "scatter":
         add_numbered(axes, printed, list(series))
-    figure.suptitle(title)
+    altered = any(is_shown(plot, name) for runs in series.values() for run in runs for name in run.altered)
+    figure.suptitle(f"{title}\n{IS_ALTERED}" if altered else title)
     if plot.kind in ("curve", "scatter", "path", "distribution"):
         name_axes(axes, plot, printed)
         add_legend(figure, axes, legend_title(plot, axes))
     return figure
+
+
+def is_shown(plot: Plot, score: str) -> bool:
+    """Whether the figure shows the score, or the pairs that it is of."""
+    return score in plot.metrics or (bool(plot.evaluator) and score.startswith(f"{plot.split}/{plot.evaluator}/"))
 
 
 def overlay(plot: Plot, paper: str) -> PublishedFigure | None:
@@ -140,8 +141,9 @@ def heat(plot: Plot, series: Series) -> Figure | None:
     panels = {name: frame for name, runs in series.items() if len(frame := frame_of(plot, runs))}
     if not panels:
         return None
-    figure, grid = new_grid(1, len(panels), width=5.5, height=4.5)
-    for axes, (name, frame) in zip(grid[0], panels.items(), strict=True):
+    figure = Figure(figsize=(5.5 * len(panels), 4.5), layout="constrained")
+    grid = figure.subplots(1, len(panels), squeeze=False)[0]
+    for axes, (name, frame) in zip(grid, panels.items(), strict=True):
         scores = frame.groupby(["y", "x"])["z"].agg(STATISTICS[plot.statistic]).unstack()
         for (row, column), score in np.ndenumerate(scores):
             axes.text(column, row, "" if np.isnan(score) else f"{score:.1f}", ha="center", va="center", fontsize=7)
@@ -189,16 +191,12 @@ def path(plot: Plot, series: Series) -> Figure | None:
 
 def cosines(plot: Plot, series: Series) -> Figure | None:
     """A column for each series (its first run that has them), a row for each bucket of gold scores."""
-    stored = {name: [pairs for run in runs if (pairs := stored_cosines(run, plot))] for name, runs in series.items()}
-    columns = {name: of[0] for name, of in stored.items() if of}
+    columns = {}
+    for name, runs in series.items():
+        stored = (read_cosines(run.folder, "after").get(plot.evaluator, {}).get(plot.split) for run in runs)
+        if pairs := next(filter(None, stored), None):
+            columns[name] = pairs
     return cosine_histograms(columns, plot.edges, f"cosine ({plot.split})") if columns else None
-
-
-def stored_cosines(run: Run, plot: Plot) -> list[list[float]]:
-    """[cosines, gold scores] of the finished run's pairs; [] if it has none."""
-    file = run.folder / "plots" / "cosines_after.json"
-    stored = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-    return stored.get(plot.evaluator, {}).get(plot.split, [])
 
 
 def distribution(plot: Plot, series: Series) -> Figure | None:

@@ -11,7 +11,7 @@ from cse.record.runs import Run, grouped, plain
 from cse.report import verdicts
 from cse.report.cells import Cell, finished_runs
 from cse.report.claims import Claim
-from cse.report.markup import bounds, probability, signed, to_markdown
+from cse.report.markup import ALTERED, IS_ALTERED, bounds, probability, signed, to_markdown
 from cse.report.sides import missing, pairs_of, printed_difference, sides_of
 from cse.report.spec import Spec, quantity
 from cse.report.statistics import NOTHING, Comparison, Points, holm, rank_correlation
@@ -30,7 +30,7 @@ class Finding:
     by_part: each, where there are several; missing: what the unmeasured lack; why: why it, or a part, is not judged.
     quantity: what the paper measured. printed: the printed difference that speaks least for the claim; supported:
     whether it says what the claim says. None where the paper prints none; of two equal numbers, which rounding may
-    have made so, supported is None too.
+    have made so, supported is None too. altered: whether some of the data was incomplete or altered.
     """
 
     claim: Claim
@@ -44,6 +44,7 @@ class Finding:
     quantity: str = ""
     printed: float | None = None
     supported: bool | None = None
+    altered: bool = False
 
     @property
     def verdict_text(self) -> str:
@@ -80,17 +81,19 @@ def _controlled(finding: Finding, held: set[str]) -> Finding:
 
 
 def _difference(claim: Claim, spec: Spec, table: Table | None, runs: list[Run], confidence: float) -> Finding:
-    """A comparison of two places, part by part. Its verdict is still the direction alone."""
+    """A comparison of two places, part by part. Its verdict is still the direction alone: of the parts against the
+    claim that of the surest, with Bonferroni's p, else of the least sure."""
     pairs = pairs_of(claim, spec, table, runs)
     ran = [(left, right) for left, right in pairs if left.cell.values and right.cell.values]
     printed = printed_difference(claim, pairs)
+    is_tie = printed is not None and claim.form in ("more", "less") and abs(printed) < 1e-9
     finding = Finding(
         claim,
         quantity=quantity(claim, spec),
         parts=(len(ran), len(pairs)),
         missing=missing(pairs),
         printed=printed,
-        supported=verdicts.printed_so(claim, printed),
+        supported=None if printed is None or is_tie else verdicts.is_as_claimed(claim, printed),
     )
     if not ran:
         return finding
@@ -98,8 +101,12 @@ def _difference(claim: Claim, spec: Spec, table: Table | None, runs: list[Run], 
         verdicts.of_part(left.part or right.part, claim, left.cell, right.cell, spec, confidence) for left, right in ran
     ]
     tests = [part for part in parts if not part.why]
-    part = verdicts.decisive(tests or parts)
-    found = verdicts.corrected(part.found, len(tests)) if part.verdict == CONTRADICTED else part.found
+    if against := [part for part in tests if part.verdict == CONTRADICTED]:
+        part = min(against, key=lambda part: part.found.p)
+        found = replace(part.found, p=min(1.0, part.found.p * len(tests)))
+    else:
+        part = max(tests, key=lambda part: part.found.p) if tests else parts[0]
+        found = part.found
     return replace(
         finding,
         verdict=part.verdict,
@@ -108,6 +115,7 @@ def _difference(claim: Claim, spec: Spec, table: Table | None, runs: list[Run], 
         parts=(len(tests or ran), len(pairs)),
         by_part=parts if len(pairs) > 1 else [],
         why="; ".join(dict.fromkeys(part.why for part in parts if part.why)),
+        altered=any(side.cell.altered for pair in ran for side in pair),
     )
 
 
@@ -118,7 +126,8 @@ def _trend(claim: Claim, spec: Spec, table: Table | None, runs: list[Run], confi
     effect = rank_correlation([pairs], confidence).effect if len(pairs) > 2 else None
     printed = None if effect is None else sign * effect
     finding = Finding(claim, quantity=quantity(claim, spec), parts=(0, 1), printed=printed)
-    finding = replace(finding, supported=None if printed is None else printed > 0)
+    supported, altered = None if printed is None else printed > 0, any(cell.altered for cell in cells)
+    finding = replace(finding, supported=supported, altered=altered)
     every = [point for of in points for point in of]
     if len(every) < 3 or len({x for x, _ in every}) < 2:
         return replace(finding, missing="three points, at two values or more")
@@ -162,7 +171,7 @@ def by_part(finding: Finding) -> str:
 FACTS: dict[str, Callable[[Finding], str]] = {
     "printed": lambda f: signed(f.printed, 2),
     "printed so": lambda f: {True: "yes", False: "NO", None: "" if f.printed is None else "a tie"}[f.supported],
-    "ours": lambda f: signed(f.found.effect, 2) + (f" ({f.part})" if f.part else ""),
+    "ours": lambda f: signed(f.found.effect, 2) + (f" ({f.part})" if f.part else "") + f" {ALTERED}" * f.altered,
     "interval": lambda f: bounds(f.found.interval, 2),
     "over items": lambda f: bounds(f.found.over_items, 2),
     "p": lambda f: probability(f.found.p),
@@ -176,10 +185,11 @@ FACTS: dict[str, Callable[[Finding], str]] = {
 
 
 def headline(findings: Sequence[Finding]) -> str:
-    """How many claims have which verdict, those that are not judged first."""
+    """How many claims have which verdict, those that are not judged first, and what a mark beside them means."""
     counts = Counter(finding.verdict for finding in findings)
     told = [f"{counts[verdict]} {verdict}" for verdict in ORDER if verdict in counts]
-    return f"{len(findings)} claims: {', '.join(told)}."
+    mark = f" {IS_ALTERED}." if any(finding.altered for finding in findings) else ""
+    return f"{len(findings)} claims: {', '.join(told)}.{mark}"
 
 
 def facts(finding: Finding) -> dict[str, str]:
@@ -220,6 +230,7 @@ COLUMNS: dict[str, Callable[[Finding], object]] = {
     "why_not_judged": lambda f: f.why,
     "by_part": by_part,
     "quantity": lambda f: f.quantity,
+    "data": lambda f: "" if f.found.effect is None else "partial" if f.altered else "whole",
 }
 """The columns of claims.csv, and what stands there for a finding."""
 

@@ -15,6 +15,7 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from cse.columns import printable
 from cse.eval.score import nature
 from cse.record.runs import Run
 from cse.record.status import clock, status_of
@@ -63,16 +64,22 @@ class Report:
 
 @cache
 def templates() -> Environment:
-    """The templates of this package. Every value is escaped; a name that they are not given is an error."""
+    """The templates of this package. Every value is printable and escaped; a name that is not given is an error."""
     environment = Environment(
         loader=PackageLoader("cse.report"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.globals["verdicts"] = COLOURS
     return environment
+
+
+def shown(value: object) -> object:
+    """A value of a template, without what a terminal obeys where it is text that is no HTML of ours."""
+    return printable(value) if type(value) is str else value
 
 
 def sweep_page(report: Report) -> str:
@@ -171,7 +178,9 @@ def widget(table: pd.DataFrame, hidden: Sequence[int] = (), colours: Sequence[st
     """
     from itables import to_html_datatable
 
-    escaped = table.map(lambda cell: str(escape(cell)) if isinstance(cell, str) else cell).rename(columns=escape)
+    escaped = table.map(lambda cell: str(escape(printable(cell))) if isinstance(cell, str) else cell).rename(
+        columns=lambda name: str(escape(printable(name)))
+    )
     if colours:
         place = '<b class="place" style="border-color:{}">{}</b>'
         escaped.insert(0, "#", [place.format(*one) for one in zip(colours, range(1, len(table) + 1), strict=False)])

@@ -16,13 +16,12 @@ from cse.report.verdicts import listed
 
 @dataclass(frozen=True)
 class Side:
-    """One side of one part. part: its name among the parts; source: the row or the settings of its runs; unscored: what
-    these did not measure, "" where there are no such runs."""
+    """One side of one part. part: its name among the parts; source: the row, or the settings, of its runs, and the
+    score that is missing where there are such runs."""
 
     cell: Cell
     part: str
     source: str
-    unscored: str
 
 
 Pairs = list[tuple[Side, Side]]
@@ -34,16 +33,12 @@ def pairs_of(claim: Claim, spec: Spec, table: Table | None, runs: list[Run]) -> 
 
 
 def missing(pairs: Pairs) -> str:
-    """The rows or settings without a finished run, and the scores that the runs there are lack."""
-    sides = [side for pair in pairs for side in pair if not side.cell.values]
-    lacking = {
-        "runs of": list(dict.fromkeys(side.source for side in sides if not side.unscored)),
-        "scores:": list(dict.fromkeys(side.unscored for side in sides if side.unscored)),
-    }
-    return "; ".join(f"{what} {listed(which)}" for what, which in lacking.items() if which)
+    """The rows or settings without a finished run, or whose runs lack the score."""
+    return listed(list(dict.fromkeys(side.source for pair in pairs for side in pair if not side.cell.values)))
 
 
 def printed_difference(claim: Claim, pairs: Pairs) -> float | None:
+    """Of the parts, the printed difference that speaks least for the claim."""
     sign = -1 if claim.form == "less" else 1
     both = [(left.cell.published, right.cell.published) for left, right in pairs]
     printed = [sign * (a.mean - b.mean) for a, b in both if a and b]
@@ -63,22 +58,17 @@ def _of_table(claim: Claim, spec: Spec, table: Table | None) -> Pairs:
 
 
 def sides_of(place: Place, spec: Spec, table: Table | None) -> list[Side]:
+    """A side for each row and column of a place."""
     assert table is not None
     rows = names(place.get("row")) or list(spec.rows)
     columns = names(place.get("column")) or list(spec.columns)
     sides = []
     for row in rows:
+        ran = any(cell.values for cell in table.cells[row].values())
         for column in columns:
-            cells, own = table.cells[row], spec.columns.get(column)
-            ran = cells[column].unscored if own else any(cell.values for cell in cells.values())
-            sides.append(
-                Side(
-                    cells[column],
-                    part=", ".join(name for name, of in ((row, rows), (column, columns)) if len(of) > 1),
-                    source=f"{row} with {column}" if own and own.where else row,
-                    unscored=column if ran else "",
-                )
-            )
+            cell = table.cells[row][column]
+            part = ", ".join(name for name, of in ((row, rows), (column, columns)) if len(of) > 1)
+            sides.append(Side(cell, part, f"{row} with {column}" if ran or cell.unscored else row))
     return sides
 
 
@@ -105,14 +95,15 @@ def _matched(part: str, claim: Claim, at: Where, spec: Spec, runs: list[Run]) ->
     finished = [finished_runs(where, spec, runs) for where in wheres]
     scored = [[run for run in of if metric in run.metrics] for metric, of in zip(metrics, finished, strict=True)]
     both = set.intersection(*({setting(run) for run in of} for of in scored))
-    same = f" with the same {', '.join(axes)}" if all(scored) and not both else ""
+    apart = all(scored) and not both
     sides = []
     for where, metric, of, found in zip(wheres, metrics, finished, scored, strict=True):
         cell = Cell(row="", column="", metric=metric)
         alike = [run for run in found if not all(scored) or setting(run) in both]
         cell.fill(grouped(alike, spec.seed), partial(_mean_score, metric=metric))
         source = ", ".join(f"{key}={' or '.join(names(value)) or value}" for key, value in where.items())
-        sides.append(Side(cell, part, source + same, unscored=metric if of and not same else ""))
+        source += f" with the same {', '.join(axes)}" if apart else f" with {metric}" if of else ""
+        sides.append(Side(cell, part, source))
     return sides[0], sides[1]
 
 

@@ -8,13 +8,22 @@ values seen).
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import permutations
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy import stats
 
 Interval = tuple[float, float]
+
+STATISTICS: dict[str, Callable[..., Any]] = {
+    "mean": np.mean,
+    "max": np.max,
+    "q75": partial(np.quantile, q=0.75),
+    "q50": np.median,
+}
+"""What a cell or a curve may show of several scores."""
 
 
 @dataclass(frozen=True)
@@ -101,22 +110,16 @@ def compare_seeds(
     test. One run a side, or values that do not vary: no test.
     """
     a, b = np.array(list(ours.values())), np.array(list(theirs.values()))
-    if ["None"] in (list(ours), list(theirs)) and max(len(a), len(b)) > 1:
-        differences = a - b
-        effect, n = float(differences.mean()), f"{len(differences)} seeds against one score"
-        if not np.ptp(differences):
-            return Comparison(effect, None, n, "none: the scores do not vary")
-        p = float(stats.ttest_1samp(differences, shift).pvalue)
-        return Comparison(effect, t_interval(differences.tolist(), confidence), n, "one-sample t", p)
-    effect, n = float(a.mean() - b.mean()), f"{len(a)} and {len(b)}"
-    if min(len(a), len(b)) < 2:
+    effect, of_one = float(a.mean() - b.mean()), ["None"] in (list(ours), list(theirs)) and max(len(a), len(b)) > 1
+    n = f"{max(len(a), len(b))} seeds against one score" if of_one else f"{len(a)} and {len(b)}"
+    if not of_one and min(len(a), len(b)) < 2:
         return Comparison(effect, None, n, "none: too few seeds")
+    n = n if of_one else f"{n} seeds"
     if not (np.ptp(a) or np.ptp(b)):
-        return Comparison(effect, None, f"{n} seeds", "none: the scores do not vary")
-    welch = stats.ttest_ind(a, b, equal_var=False)
-    interval = welch.confidence_interval(confidence)
-    p = float((stats.ttest_ind(a - shift, b, equal_var=False) if shift else welch).pvalue)
-    return Comparison(effect, (float(interval.low), float(interval.high)), f"{n} seeds", "Welch", p)
+        return Comparison(effect, None, n, "none: the scores do not vary")
+    tested = stats.ttest_1samp(a - b - shift, 0) if of_one else stats.ttest_ind(a - shift, b, equal_var=False)
+    low, high = (float(bound) + shift for bound in tested.confidence_interval(confidence))
+    return Comparison(effect, (low, high), n, "one-sample t" if of_one else "Welch", float(tested.pvalue))
 
 
 Points = Sequence[tuple[float, float]]
@@ -142,19 +145,15 @@ def rank_correlation(seeds: Sequence[Points], confidence: float) -> Comparison:
     bounds = None
     if freedom > 1:
         reach = stats.norm.ppf((1 + confidence) / 2) / math.sqrt(freedom)
-        z = math.atanh(max(-1 + 1e-12, min(1 - 1e-12, effect)))
+        z = math.atanh(np.clip(effect, -1 + 1e-12, 1 - 1e-12))
         bounds = math.tanh(z - reach), math.tanh(z + reach)
     permuted = _permuted(ranked)
-    p = 2 * min(float(np.mean(permuted >= observed - 1e-9)), float(np.mean(permuted <= observed + 1e-9)))
-    least = 2 / min(_orders([x for x, _ in ranked]), len(permuted))
-    return Comparison(effect, bounds, n, f"Spearman within seeds, least p {least:.2g}", min(1.0, p), least=least)
-
-
-def _orders(xs: Sequence[np.ndarray]) -> int:
-    """How many orders of the seeds' values tell apart: equal x exchange nothing."""
-    ties = [np.unique(x, return_counts=True)[1] for x in xs]
-    return math.prod(
-        math.factorial(len(x)) // math.prod(map(math.factorial, of)) for x, of in zip(xs, ties, strict=True)
+    p, least = (
+        2 * min(np.mean(permuted >= high - 1e-9), np.mean(permuted <= low + 1e-9))
+        for low, high in ((observed, observed), (permuted.min(), permuted.max()))
+    )
+    return Comparison(
+        effect, bounds, n, f"Spearman within seeds, least p {least:.2g}", min(1.0, float(p)), least=float(least)
     )
 
 
@@ -175,9 +174,8 @@ NOTHING = Comparison()
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """Holm's step-down correction, in the order given; NaN stays NaN and counts as no test."""
-    tested = sorted((p, place) for place, p in enumerate(p_values) if not math.isnan(p))
-    corrected, least = [math.nan] * len(p_values), 0.0
-    for rank, (p, place) in enumerate(tested):
-        least = max(least, min(1.0, p * (len(tested) - rank)))
-        corrected[place] = least
-    return corrected
+    p = np.array(p_values, dtype=float)
+    order = np.argsort(p)  # NaN last
+    steps = np.count_nonzero(~np.isnan(p)) - np.arange(len(p))
+    p[order] = np.maximum.accumulate(np.minimum(1.0, p[order] * steps))
+    return p.tolist()

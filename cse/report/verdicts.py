@@ -169,26 +169,6 @@ def is_as_claimed(claim: Claim, difference: float) -> bool:
     return abs(difference) <= claim.within if claim.form == "alike" else difference > 1e-9
 
 
-def printed_so(claim: Claim, printed: float | None) -> bool | None:
-    """Whether a printed difference is what the claim says; None where there is none, or two numbers are printed alike
-    of which one should be more."""
-    if printed is None or (claim.form in ("more", "less") and abs(printed) < 1e-9):
-        return None
-    return is_as_claimed(claim, printed)
-
-
-def decisive(parts: Sequence[Part]) -> Part:
-    """The part that decides: of those against the claim the surest, else the least sure; of parts that are not judged
-    the first."""
-    against = [part for part in parts if part.verdict == CONTRADICTED]
-    return min(against, key=lambda part: part.found.p) if against else max(parts, key=lambda part: part.found.p)
-
-
-def corrected(found: Comparison, parts: int) -> Comparison:
-    """Bonferroni's, of the part that speaks against a claim of so many."""
-    return replace(found, p=min(1.0, found.p * parts))
-
-
 def of_parts(parts: Sequence[Part], claim_holds: bool, claims: int, confidence: float) -> list[Part]:
     """The verdict of each part of a claim: as claimed if the claim holds, else by its own p.
 

@@ -1,10 +1,8 @@
 """A run's own pictures, from what it left in its folder: loss, scores, geometry, and cosines by gold score."""
 
-import json
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,6 +11,7 @@ from matplotlib.figure import Figure
 from cse.eval.geometry import by_gold
 from cse.files import replaced_file
 from cse.record.events import Event, metric_events
+from cse.record.runs import read_cosines
 
 BUCKETS = 5  # of the gold score
 
@@ -48,7 +47,7 @@ def save(figure: Figure, path: Path) -> None:
 
 def loss(events: list[Event]) -> Figure | None:
     """The training loss, and that of a second modality on an axis of its own: it has another unit."""
-    text, second = curve(events, "train/loss"), curve(events, "train/aux/loss")
+    text, second = points(events, "train/loss"), points(events, "train/aux/loss")
     if not text:
         return None
     figure, axes = new(4.5, 3)
@@ -65,13 +64,12 @@ def scores(events: list[Event], select: str | None, best_step: int) -> Figure | 
     """The selection metric and every Spearman score on dev, step by step."""
     names = dict.fromkeys(name for event in events for name in event)
     spearman = [name for name in names if name.startswith("dev/") and "spearman" in name.split("/")[-1]]
-    curves = {name: curve(events, name) for name in dict.fromkeys([select or "", *spearman])}
-    if not any(curves.values()):
+    curves = {name: of for name in dict.fromkeys([select or "", *spearman]) if (of := points(events, name))}
+    if not curves:
         return None
     figure, axes = new(4.5, 3)
-    for name, points in curves.items():
-        if points:
-            axes.plot(*zip(*points, strict=True), marker="o", markersize=3, label=name)
+    for name, of in curves.items():
+        axes.plot(*zip(*of, strict=True), marker="o", markersize=3, label=name)
     axes.axvline(best_step, color="grey", linestyle=":", label="kept")
     axes.set(xlabel="step; step 0 is the untrained encoder", ylabel="score on dev")
     axes.legend(fontsize=7)
@@ -80,39 +78,36 @@ def scores(events: list[Event], select: str | None, best_step: int) -> Figure | 
 
 def alignment_uniformity(events: list[Event]) -> Figure | None:
     """The way of the training batches through the plane of alignment and uniformity."""
-    path = [(e["step"], e["train/alignment"], e["train/uniformity"]) for e in events if "train/alignment" in e]
+    path = points(events, "train/uniformity", "train/alignment")
     if not path:
         return None
-    steps, alignment, uniformity = zip(*path, strict=True)
+    steps, uniformity, alignment = zip(*path, strict=True)
     figure, axes = new(4.5, 3.6)
     axes.plot(uniformity, alignment, color="lightgrey", zorder=0)
-    dots = axes.scatter(uniformity, alignment, c=steps, s=14)
-    figure.colorbar(dots, label="step")
+    figure.colorbar(axes.scatter(uniformity, alignment, c=steps, s=14), label="step")
     axes.set(xlabel="uniformity of a batch (lower is better)", ylabel="alignment of its views (lower is better)")
     return figure
 
 
-def cosines(folder: Path) -> dict[str, Figure | None]:
+def points(events: list[Event], *names: str) -> list[tuple[float, ...]]:
+    """(step, value, ...) of every event that has all of the metrics."""
+    found = ((event["step"], *map(event.get, names)) for event in events)
+    return [point for point in found if None not in point]
+
+
+def cosines(folder: Path) -> dict[str, Figure]:
     """Cosines by gold score before and after training, a figure for each evaluator and split that has both."""
-    files = {when: folder / "plots" / f"cosines_{when}.json" for when in ("before", "after")}
-    if not all(file.exists() for file in files.values()):
-        return {}
-    stored = {f"{when} training": json.loads(file.read_text(encoding="utf-8")) for when, file in files.items()}
-    figures: dict[str, Figure | None] = {}
-    for name, splits in stored["before training"].items():
-        for split in splits:
-            columns = {title: evaluators[name][split] for title, evaluators in stored.items()}
-            _, gold = columns["before training"]
+    before, after = read_cosines(folder, "before"), read_cosines(folder, "after")
+    figures: dict[str, Figure] = {}
+    for name, splits in before.items():
+        for split in (split for split in splits if split in after.get(name, {})):
+            columns = {"before training": splits[split], "after training": after[name][split]}
+            gold = splits[split][1]
             edges = np.linspace(min(gold), max(gold), BUCKETS + 1).tolist()
             figure = cosine_histograms(columns, edges, "cosine", low=min(min(of) for of, _ in columns.values()))
             figure.suptitle(f"{name} {split}: cosines by gold score")
             figures[f"cosines_{name}_{split}"] = figure
     return figures
-
-
-def curve(events: list[Event], name: str) -> list[tuple[int, float]]:
-    """(step, value) of every event that has the metric."""
-    return [(event["step"], event[name]) for event in events if event.get(name) is not None]
 
 
 def cosine_histograms(
@@ -124,9 +119,10 @@ def cosine_histograms(
     starts (None: at the least cosine of each column).
     """
     rows = len(edges) - 1
-    figure, grid = new_grid(rows, len(columns), width=2.6, height=0.9, sharex="col")
+    figure = Figure(figsize=(2.6 * len(columns), 0.9 * rows), layout="constrained")
+    grid = figure.subplots(rows, len(columns), squeeze=False, sharex="col")
     for column, (title, (cosines_N, gold_N)) in zip(grid.T, columns.items(), strict=True):
-        start = min(cosines_N) if low is None else low
+        start = min(1.0, min(cosines_N) if low is None else low)
         for axes, bucket in zip(column, by_gold(cosines_N, gold_N, edges), strict=True):
             axes.stairs(*np.histogram(bucket, bins=40, range=(start, 1.0)), fill=True)
             axes.set_yticks([])
@@ -142,11 +138,3 @@ def new(width: float = 6.0, height: float = 4.0) -> tuple[Figure, Axes]:
     """A figure with one set of axes. Sizes in inches."""
     figure = Figure(figsize=(width, height), layout="constrained")
     return figure, figure.subplots()
-
-
-def new_grid(
-    rows: int, columns: int, width: float, height: float, sharex: Literal["none", "col"] = "none"
-) -> tuple[Figure, np.ndarray]:
-    """A figure and its axes (rows, columns); the size, in inches, is that of one panel."""
-    figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
-    return figure, figure.subplots(rows, columns, squeeze=False, sharex=sharex)

@@ -76,6 +76,15 @@ HEADS = (
 )
 
 
+@pytest.mark.parametrize("evaluator", ["sts", "stsb", None])
+def test_a_figure_with_altered_scores_says_so(leave, tmp_path, evaluator):
+    for size in (10_000, 30_000):
+        leave(f"{size}", {"data.rows": size}, {"test/sts/average": 1.0, "dev/stsb/x": 1.0}, altered=evaluator)
+    figure = draw("{kind: curve, name: figure2, x: data.rows, y: test/sts/average}", read_runs([tmp_path / "runs"]),
+                  "nonling")  # fmt: skip
+    assert ("†" in figure.get_suptitle()) == (evaluator == "sts")
+
+
 def test_a_series_without_an_x_is_a_line_across(leave, tmp_path):
     """No head has no width: what its key happens to hold is no place on the axis."""
     for kind, width, score in (("none", 128, 54.0), ("relu", 128, 55.0), ("relu", 256, 56.0)):
@@ -128,6 +137,17 @@ def test_cosines_by_gold_bucket(leave, tmp_path):
                   "series: objective}", read_runs([tmp_path / "runs"]))  # fmt: skip
     counts = [axes.patches[0].get_data().values.sum() for axes in figure.axes]
     assert counts == [2, 1, 0, 0, 2]  # 5.0 belongs to the last bucket
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [[1], {"stsb": [1]}, {"stsb": {"test": [[0.1], [1.0, 2.0]]}}, {"stsb": {"test": [["x"], [1.0]]}},
+     {"stsb": {"test": [[1e30], [1.0]]}}, {"stsb": {"test": [[], []]}}],
+)  # fmt: skip
+def test_a_strangers_cosines_are_left_out(leave, tmp_path, stored):
+    leave("a", {}, {}, cosines=stored, choices={"objective": "barlow"})
+    text = "{kind: cosines, name: figure4, evaluator: stsb, split: test, edges: [0, 5], series: objective}"
+    assert draw(text, read_runs([tmp_path / "runs"])) is None
 
 
 def test_a_distribution_over_a_grid(leave, tmp_path):

@@ -155,6 +155,15 @@ def test_the_parts_of_a_claim_that_does_not_hold_have_verdicts_of_their_own(judg
     assert findings.by_part(found) == "2: HOLDS; 3: CONTRADICTED; 4: NOT SEEN"
 
 
+def test_a_claim_that_rests_on_altered_scores_is_marked(judged, leave):
+    leave("2-0", {"objective.m": 2, "seed": 0, "model": "bert"}, {"test/sts/average": 70.0}, altered="sts")
+    found = judged()
+    marked = {says for says, one in found.items() if "†" in findings.facts(one)["ours"]}
+    assert marked == {"three beats two", "two beats five", "two is beaten by all", "it rises"}
+    assert "†" in findings.headline(list(found.values()))
+    assert findings.findings_frame(list(found.values()))["data"].tolist().count("partial") == 4
+
+
 def test_a_trend_is_a_rank_correlation_over_runs_and_a_falling_one_the_same_turned(judged):
     rises, falls = (judged(TABLE.replace("rises:", f"{form}:"))["it rises"] for form in ("rises", "falls"))
     rhos = [stats.spearmanr(list(SCORES), [of[seed] for of in SCORES.values()]).statistic for seed in range(4)]
@@ -353,16 +362,16 @@ def test_a_verdict_says_what_it_does_not_rest_on(leave, tmp_path):
     found = findings.judged(spec.claims, spec, table, runs, 0.95)
     both, sts12, rates, rises = found
     assert both.verdict_text == "HOLDS (1 of 2 parts)"
-    assert both.missing == "runs of VisualCSE-RoBERTa-base, SimCSE-RoBERTa-base"
+    assert both.missing == "VisualCSE-RoBERTa-base, SimCSE-RoBERTa-base"
     assert sts12.verdict_text == NOT_RUN
-    assert sts12.missing == "runs of VisualCSE-RoBERTa-base, SimCSE-RoBERTa-base; scores: STS12"
+    assert "SimCSE-BERT-base with STS12" in sts12.missing
     assert findings.facts(sts12)["n"] == findings.facts(sts12)["p"] == ""
     assert rates.verdict_text == "HOLDS (1 of 2 parts)"
-    assert rates.missing == "runs of case=simcse_bert, trainer.lr=3e-05"
+    assert rates.missing == "case=simcse_bert, trainer.lr=3e-05"
     assert rises.missing == "three points, at two values or more"
     other = scored_by(spec, "test/sts/average")  # has no STS12 at all
     table = build(other, printed, runs, [], Intervals(0.95, "t"))
     again = findings.judged(other.claims, other, table, runs, 0.95)[1]
     assert (again.verdict_text, again.missing) == (NOT_RUN, sts12.missing)
     for text in (findings.findings_frame(found).to_csv(), findings.section(found)):
-        assert "HOLDS (1 of 2 parts)" in text and "runs of case=simcse_bert" in text  # noqa: PT018
+        assert "HOLDS (1 of 2 parts)" in text and "case=simcse_bert, trainer.lr" in text  # noqa: PT018

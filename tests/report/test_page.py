@@ -18,7 +18,7 @@ from cse.report.page import Report, runs_page, sweep_page
 from cse.report.published import table
 from cse.report.table import Table
 
-EVIL = "</script><script>document.title='stolen'</script><img src=x onerror=alert(1)>"
+EVIL = "</script><script>document.title='stolen'</script><img src=x onerror=alert(1)>\x1b]0;stolen\x07\u202e"
 
 
 @pytest.fixture
@@ -53,6 +53,8 @@ def test_the_page_asks_for_nothing_and_reads_nothing_of_a_run_as_html(page):
     assert "default-src 'none'" in page
     assert "<img src=x" not in page
     assert EVIL not in page
+    assert not {"\x1b", "\x07"} & set(page)
+    assert "\u202e" not in page
 
 
 def test_a_curve_is_thinned_and_keeps_its_end(page, tmp_path):
