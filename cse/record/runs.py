@@ -179,7 +179,7 @@ def read_cosines(folder: Path, when: Literal["before", "after"]) -> dict[str, di
     """The cosines of a run's pairs before or after training: {evaluator: {split: [cosines, gold scores]}}; {} where it
     kept none and, with a warning, where the file holds something else."""
     read = partial(checked, COSINES, largest=64 << 20)
-    stored = _read(read, folder / "plots" / f"cosines_{when}.json", {})
+    stored: dict[str, dict[str, Pairs]] = _read(read, folder / "plots" / f"cosines_{when}.json", {})
     return {
         name: {split: pairs for split, pairs in of.items() if 0 < len(pairs[0]) == len(pairs[1])}
         for name, of in stored.items()

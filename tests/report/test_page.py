@@ -85,7 +85,7 @@ def test_the_page_in_a_browser(page, tmp_path):
         lines = shown.run(rows)
         assert len(lines) == 6 + 12  # settings, and runs
         assert "79.5\t0.71" in lines[0]  # 79 and 80
-        assert shown.run("document.querySelectorAll('.js-plotly-plot').length") == 4
+        assert shown.run("document.querySelectorAll('.js-plotly-plot').length") == 3
         shown.run(
             "(() => { const one = document.querySelectorAll('.dt-search input')[1]; one.value = 'failed';"
             "one.dispatchEvent(new Event('input')) })()"
@@ -95,6 +95,30 @@ def test_the_page_in_a_browser(page, tmp_path):
         assert shown.run("document.title") == str(tmp_path / "runs")
         assert [one for one in shown.complaints if "WebGL" not in one] == []  # drawn without a GPU here
         assert [one for one in shown.requests if not one.startswith(("file:", "data:", "blob:"))] == []
+
+
+@pytest.mark.nightly
+@chromium.needed
+@pytest.mark.parametrize("dark", [False, True])
+def test_on_a_phone_a_table_moves_in_its_own_box_and_keeps_its_first_column(page, tmp_path, dark):
+    (tmp_path / "runs.html").write_text(page, encoding="utf-8")
+    printed = table("nonling", "table1")
+    cells = {row: {name: Cell(row, name, one) for name, one in of.items()} for row, of in printed.cells.items()}
+    (tmp_path / "sweep.html").write_text(sweep_page(Report("t", "", [Table(printed, cells)], [], [])), "utf-8")
+    boxes = "[...document.querySelectorAll('.wide, .dt-scroll-body')].filter((box) => box.offsetWidth)"
+    first = "box.querySelector('tbody tr').firstElementChild.getBoundingClientRect().left"
+    for name, count in (("runs.html", 2), ("sweep.html", 1)):
+        with chromium.Page(tmp_path / name, tmp_path / "chromium", width=420, dark=dark) as shown:
+            for _ in range(60):
+                shown.run("new Promise((done) => setTimeout(() => done(true), 1000))")
+                if shown.run(f"{boxes}.length") == count:
+                    break
+            shown.run(f"{boxes}.forEach((box) => box.scrollLeft = 90)")
+            moved = shown.run(f"{boxes}.map((box) => [box.scrollLeft, {first} - box.getBoundingClientRect().left])")
+            assert len(moved) == count
+            assert any(by for by, _ in moved)
+            assert all(abs(place) < 2 for _, place in moved)
+            assert shown.run("document.documentElement.scrollWidth") <= 420
 
 
 def test_of_many_runs_the_page_shows_the_best_and_says_so(leave, tmp_path, monkeypatch):
