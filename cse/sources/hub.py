@@ -1,32 +1,30 @@
 """What is asked of the Hugging Face hub: single files, whole models, datasets; and what its refusals mean."""
 
-import errno
 import logging
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import unquote
 
-from cse.errors import MissingResource, UserError, first_line
+from cse.errors import MissingResource, UserError, first_line, in_short
 from cse.files import within
 
 if TYPE_CHECKING:  # importing datasets takes seconds
     from datasets import Dataset, IterableDataset
-    from huggingface_hub.hf_api import DatasetInfo, ModelInfo, RepoSibling
+    from huggingface_hub.hf_api import RepoSibling
 
 log = logging.getLogger(__name__)
 
 PATIENCE = 10  # seconds for the hub's answer to a question
 REFUSED = (401, 403, 429, *range(500, 600))  # HTTP: who asks, how often, and trouble of the hub's own
-CONFIG = "config.json"
-WEIGHTS = (".safetensors", ".bin")
-LOADED = re.compile(r"(model|pytorch_model)(-\d+-of-\d+)?\.(safetensors|bin)")  # weights by these names alone
-SETTINGS = (".json", ".txt", ".model", ".vocab", ".bpe", ".codes", ".jinja")  # and tokenizers
-LOADED_FROM = re.compile(r"([123]_[^/]*/)?[^/]+")  # the root, and a sentence-transformers model's 1_Pooling, 2_Dense
+SETTINGS = ["*.json", "*.txt", "*.model", "*.vocab", "*.bpe", "*.codes", "*.jinja"]  # and tokenizers
+WEIGHTS = {  # by these names alone; the second where a repository has none of the first
+    ".safetensors": ["model.safetensors", "model-*-of-*.safetensors", "[123]_*/model.safetensors"],
+    ".bin": ["pytorch_model.bin", "pytorch_model-*-of-*.bin", "[123]_*/pytorch_model.bin"],
+}
+ELSEWHERE = ["*/*/*", "[!123]*/*"]  # than the root, and a sentence-transformers model's 1_Pooling and 2_Dense
 
 
 @dataclass(frozen=True)
@@ -66,12 +64,10 @@ def file(repo: Repo, path: str) -> Path:
     """
     from huggingface_hub import hf_hub_download
 
-    known = cached(repo, path)
-    if known is not None:
+    if known := cached(repo, path):
         return known
+    log.info("hub        %s: fetching %s", repo.name, path)
     with refusals(repo):
-        planned = hf_hub_download(repo.name, path, repo_type=repo.kind, revision=repo.revision, dry_run=True)
-        log.info("hub        %s: fetching %s, %s", repo.name, path, size_of(planned.file_size or 0))
         return Path(hf_hub_download(repo.name, path, repo_type=repo.kind, revision=repo.revision))
 
 
@@ -104,25 +100,20 @@ def cache_only() -> Iterator[None]:
         constants.HF_HUB_OFFLINE = before
 
 
-def about(repo: Repo) -> "ModelInfo | DatasetInfo":
-    """What the hub says of a repository: its newest commit, its files. Raises MissingResource, and UserError for files
-    that lie outside it."""
+def listing(repo: Repo) -> "list[RepoSibling]":
+    """The files of a repository: `rfilename` is a path, `size` may be None. Raises MissingResource, and UserError for
+    one that lies outside the repository."""
     from huggingface_hub import HfApi
 
+    api = HfApi()
     with refusals(repo):
-        api = HfApi()
         ask = api.model_info if repo.kind == "model" else api.dataset_info
         info = ask(repo.name, revision=repo.revision, files_metadata=True, timeout=PATIENCE)
         if info.gated:  # its list is open to all, its files are not
             api.auth_check(repo.name, repo_type=repo.kind)
     for one in info.siblings or []:
         within(Path(repo.name), one.rfilename)
-    return info
-
-
-def listing(repo: Repo) -> list["RepoSibling"]:
-    """The files of a repository: `rfilename` is a path, `size` may be None. Raises MissingResource."""
-    return about(repo).siblings or []
+    return info.siblings or []
 
 
 def paths(repo: Repo, folder: str) -> list[str]:
@@ -134,32 +125,30 @@ def model(repo: Repo) -> Path:
     """A folder with a model's weights, configuration and tokenizer, newest on the hub; the cached one where the hub
     cannot be asked. Raises MissingResource."""
     from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
 
-    try:
-        info = about(repo)
-    except MissingResource:
-        config = cached(repo, CONFIG)
-        if config is None or not any(path.suffix in WEIGHTS for path in config.parent.iterdir()):
-            raise
-        return config.parent
-    files, newest = files_of_model(info.siblings or []), replace(repo, revision=info.sha)
-    missing = [one for one in files if cached(newest, one.rfilename) is None]
-    config = cached(newest, CONFIG)
-    if config is not None and not missing:  # the hub has answered already, and need not be asked again
-        return config.parent
-    log.info("hub        %s: fetching %s", repo.name, size_of(sum(one.size or 0 for one in missing)))
     with refusals(repo):
-        snapshot_download(repo.name, revision=repo.revision, allow_patterns=[one.rfilename for one in files])
-    return file(repo, CONFIG).parent
+        for suffix, names in WEIGHTS.items():
+            wanted = [*SETTINGS, *names]
+            folder = Path(
+                snapshot_download(repo.name, revision=repo.revision, allow_patterns=wanted, ignore_patterns=ELSEWHERE)
+            )
+            if any(folder.glob(f"*{suffix}")):
+                return folder
+        raise LocalEntryNotFoundError(f"{folder} has no weights")
 
 
-def files_of_model(files: Sequence["RepoSibling"]) -> list["RepoSibling"]:
-    """Those that loading needs: settings, tokenizer, and weights in one format, safetensors where they exist."""
-    mine = [one for one in files if LOADED_FROM.fullmatch(one.rfilename)]
-    weights = [one for one in mine if LOADED.fullmatch(one.rfilename.rpartition("/")[2])]
-    safe = [one for one in weights if one.rfilename.endswith(".safetensors")]
-    has_safe = any("/" not in one.rfilename for one in safe)
-    return [one for one in mine if one.rfilename.endswith(SETTINGS)] + (safe if has_safe else weights)
+def size_of_model(files: "Sequence[RepoSibling]") -> int:
+    """How many bytes of a repository's files `model` fetches."""
+    from huggingface_hub.utils import filter_repo_objects
+
+    def size(names: list[str]) -> int:
+        mine = filter_repo_objects(
+            files, allow_patterns=names, ignore_patterns=ELSEWHERE, key=lambda one: one.rfilename
+        )
+        return sum(one.size or 0 for one in mine)
+
+    return size(SETTINGS) + next(filter(None, map(size, WEIGHTS.values())), 0)
 
 
 def dataset(repo: Repo, config: str | None = None, split: str = "train") -> "Dataset":
@@ -209,24 +198,21 @@ def refusal(repo: Repo, error: BaseException) -> str:
     from httpx2 import TransportError  # of the library that the hub's client speaks through
     from huggingface_hub import constants, errors
 
-    for one in _chain(error):
+    raised = list(_chain(error))
+    for one in raised:
         if isinstance(one, errors.GatedRepoError) or "gated dataset" in str(one):
             return f"is gated: accept its terms at {repo.page} and log in (hf auth login, or HF_TOKEN)"
-        if isinstance(one, errors.RevisionNotFoundError):
-            return f"has no revision {repo.revision}"
-        if isinstance(one, errors.RemoteEntryNotFoundError):
-            return f"has no file {unquote(one.response.url.path).partition('/resolve/')[2].partition('/')[2]}"
+        if isinstance(one, errors.RevisionNotFoundError | errors.RemoteEntryNotFoundError):
+            return f"lacks what is asked for ({in_short(one)})"
         if isinstance(one, errors.RepositoryNotFoundError) or "doesn't exist on the Hub" in str(one):
             return "does not exist on the hub, or is private (then log in: hf auth login, or HF_TOKEN)"
         if isinstance(one, errors.HfHubHTTPError) and one.response.status_code in REFUSED:
             return f"is refused now ({first_line(one)}): log in (hf auth login, or HF_TOKEN), or run again later"
-        if isinstance(one, OSError) and one.errno == errno.ENOSPC:
-            return f"does not fit on the disk of {constants.HF_HUB_CACHE}: free space, or set HF_HOME=FOLDER"
     absent = f"is not in the cache {constants.HF_HUB_CACHE}, and {constants.ENDPOINT}"
-    if is_offline(os.environ) or any(isinstance(one, errors.OfflineModeIsEnabled) for one in _chain(error)):
+    if is_offline(os.environ) or any(isinstance(one, errors.OfflineModeIsEnabled) for one in raised):
         return f"{absent} is not asked: it did not answer, or HF_HUB_OFFLINE is set"
     unreachable = (ConnectionError, TransportError, errors.LocalEntryNotFoundError)
-    if any(isinstance(one, unreachable) for one in _chain(error)):
+    if any(isinstance(one, unreachable) for one in raised):
         return f"{absent} cannot be reached"
     return f"cannot be had ({type(error).__name__}: {first_line(error)})"
 
