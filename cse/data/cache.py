@@ -3,7 +3,7 @@
 import json
 import logging
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +16,6 @@ from cse.files import cannot_write, checksum, file_lock, written_once
 log = logging.getLogger(__name__)
 
 ABOUT = "about.json"
-NO_NOTES: Mapping[str, int] = {}
 
 
 def cached_folder(folder: Path, write: Callable[[Path], Json]) -> Json:
@@ -32,10 +31,10 @@ def cached_folder(folder: Path, write: Callable[[Path], Json]) -> Json:
         checksums = {file.name: checksum(file) for file in sorted(temporary.iterdir())}
         (temporary / ABOUT).write_text(json.dumps(about | {"checksums": checksums}), encoding="utf-8")
 
-    if damage_of(folder):
+    if folder.exists() and not is_whole(folder):
         with file_lock(folder):  # another process may have found the same, and have written it again since
-            if damage := damage_of(folder):
-                log.warning("the cache %s is damaged (%s): writing it again", folder, damage)
+            if folder.exists() and not is_whole(folder):
+                log.warning("the cache %s is damaged: writing it again", folder)
                 try:
                     shutil.rmtree(folder)
                 except OSError as error:
@@ -44,16 +43,13 @@ def cached_folder(folder: Path, write: Callable[[Path], Json]) -> Json:
     return json.loads((folder / ABOUT).read_text(encoding="utf-8"))
 
 
-def damage_of(folder: Path) -> str:
-    """What is wrong with a cache, "" where nothing is or where there is none. Reads every byte: a second a gigabyte."""
-    if not folder.exists():
-        return ""
+def is_whole(folder: Path) -> bool:
+    """Whether every file of a cache has its checksum. Reads every byte: a second a gigabyte."""
     try:
         about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
-        changed = [name for name, value in about["checksums"].items() if checksum(folder / name) != value]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        return f"{type(error).__name__}: {error}"
-    return f"{', '.join(changed)} changed since it was written" if changed else ""
+        return all(checksum(folder / name) == value for name, value in about["checksums"].items())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
 
 
 class Ragged:
@@ -84,16 +80,12 @@ class Cache(NamedTuple):
     """One Ragged a column, what was noted while the rows were read, and the CRC-32 of each file by its name."""
 
     columns: list[Ragged]
-    notes: dict[str, int]
+    notes: Json
     checksums: dict[str, str]
 
 
 def cached(
-    folder: Path,
-    rows: Iterable[tuple[np.ndarray, ...]],
-    names: list[str],
-    dtype: str,
-    notes: Mapping[str, int] = NO_NOTES,
+    folder: Path, rows: Iterable[tuple[np.ndarray, ...]], names: list[str], dtype: str, notes: Json | None = None
 ) -> Cache:
     """The columns kept in `folder`; `rows` is consumed only where no whole cache is there (see cached_folder).
 
@@ -102,7 +94,7 @@ def cached(
 
     def write(temporary: Path) -> Json:
         write_columns(temporary, rows, names, dtype)
-        return {"dtype": dtype, "notes": dict(notes)}
+        return {"dtype": dtype, "notes": notes or {}}
 
     about = cached_folder(folder, write)
     return Cache([Ragged(folder, name, about["dtype"]) for name in names], about["notes"], about["checksums"])

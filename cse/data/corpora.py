@@ -37,14 +37,14 @@ def check_available(corpus: str) -> None:
     hub.listing(repo_of(corpus))
 
 
-def provenance(corpus: str, file: str | None) -> dict[str, str | None]:
-    """Where the rows of a published corpus come from: the repository and revision, or a local copy; its sha256.
+def published(corpus: str) -> dict[str, str | None]:
+    """Where the hub's rows of a published corpus come from: the repository and revision; its sha256.
 
     The checksum is None where no single file is the corpus, or where it is not in the hub's cache any more.
     """
     about = DATASETS[corpus]
-    local = Path(file).expanduser() if file else about.file and hub.cached(repo_of(corpus), about.file)
-    source = file or f"{about.repo}/{about.files[0] if about.files else ''}@{about.revision or 'main'}"
+    local = hub.cached(repo_of(corpus), about.file) if about.file else None
+    source = f"{about.repo}/{about.files[0] if about.files else ''}@{about.revision or 'main'}"
     return {"source": source, "sha256": sha256(local) if local else None}
 
 
@@ -53,21 +53,8 @@ def wiki1m(file: str | None = None, allow_partial: bool = False) -> Rows:
 
     file: a local copy; None: the hub's. allow_partial: accept another number of rows than the published one.
     """
-    lines = ((line or " ",) for _, line in lines_of(_file("wiki1m", file), "utf-8"))
+    lines = ((line or " ",) for path in _files("wiki1m", file) for _, line in lines_of(path, "utf-8"))
     return _check_count("wiki1m", lines, allow_partial)
-
-
-def nli(columns: Sequence[str], file: str | None = None, allow_partial: bool = False) -> Rows:
-    """SimCSE's triplets of SNLI and MNLI: premise, an entailed and a contradicted hypothesis; see `wiki1m`.
-
-    columns: which of them, in the order in which a row has them.
-    """
-    return _check_count("nli", read_rows(_file("nli", file), list(columns), "utf-8"), allow_partial)
-
-
-def wikiauto(columns: Sequence[str], file: str | None = None, allow_partial: bool = False) -> Rows:
-    """Wiki-Auto's pairs: a sentence of English Wikipedia, its counterpart in Simple English Wikipedia; see `nli`."""
-    return _check_count("wikiauto", read_rows(_file("wikiauto", file), list(columns), "utf-8"), allow_partial)
 
 
 def triplets(
@@ -77,20 +64,24 @@ def triplets(
     folder: str | None = None,
     allow_partial: bool = False,
 ) -> Rows:
-    """The catalogue's corpus of that name, a text with a paraphrase and a contradiction of it; see `nli`.
+    """The catalogue's corpus of that name; see `wiki1m`. columns: which it has, in the order in which a row has them.
 
     folder: a local copy of one that is many files, each of which is downloaded when it is asked for.
     """
-    repo, (inside,) = repo_of(corpus), DATASETS[corpus].files
-    files: Iterable[Path]
-    if folder is not None:
-        files = files_of(Path(folder).expanduser(), "data.rows.folder")
-    elif inside.endswith("/"):
-        files = (hub.file(repo, path) for path in hub.paths(repo, inside))
-    else:
-        files = [_file(corpus, file)]
-    rows = (row for one in files for row in read_rows(one, list(columns), "utf-8"))
-    return _check_count(corpus, rows, allow_partial)
+    files = _files(corpus, folder or file)
+    return _check_count(
+        corpus, (row for path in files for row in read_rows(path, list(columns), "utf-8")), allow_partial
+    )
+
+
+def nli(columns: Sequence[str], file: str | None = None, allow_partial: bool = False) -> Rows:
+    """SimCSE's triplets of SNLI and MNLI: premise, an entailed and a contradicted hypothesis; see `triplets`."""
+    return triplets("nli", columns, file, allow_partial=allow_partial)
+
+
+def wikiauto(columns: Sequence[str], file: str | None = None, allow_partial: bool = False) -> Rows:
+    """Wiki-Auto's pairs: a sentence of English Wikipedia, and its counterpart in the Simple one; see `triplets`."""
+    return triplets("wikiauto", columns, file, allow_partial=allow_partial)
 
 
 def openwebtext(min_units: Natural, tokenizer: Name | None, limit: Count | None, folder: Name | None = None) -> Rows:
@@ -99,16 +90,8 @@ def openwebtext(min_units: Natural, tokenizer: Name | None, limit: Count | None,
     A unit is a word (between blanks), or a piece of the named tokenizer's. limit: stop after so many documents: files
     that come after the last one are not fetched. folder: a local copy of the parquet files; None: the hub's.
     """
-    (column,) = DATASETS["openwebtext"].columns
-    files: Iterable[Path]
-    if folder is None:
-        repo, (inside,) = repo_of("openwebtext"), DATASETS["openwebtext"].files
-        files = (hub.file(repo, path) for path in hub.paths(repo, inside))  # each is downloaded when it is asked for
-    else:
-        files = sorted(Path(folder).expanduser().glob("*.parquet"))
-        if not files:
-            raise UserError(f"data.rows.folder={folder} holds no parquet file: cse-data fetch openwebtext --to FOLDER")
-    texts = (text for path in files for (text,) in read_rows(path, [column], "utf-8"))
+    columns = DATASETS["openwebtext"].columns
+    texts = (text for path in _files("openwebtext", folder) for (text,) in read_rows(path, columns, "utf-8"))
     return ((text,) for text in long_documents(texts, min_units, _counter(tokenizer), limit))
 
 
@@ -135,12 +118,15 @@ def stream(corpus: str, config: str | None = None) -> Iterator[Json]:
         yield from hub.stream(repo, config)
 
 
-def _file(corpus: str, file: str | None) -> Path:
-    return (
-        files_of(Path(file).expanduser(), "data.rows.file")[0]
-        if file
-        else hub.file(repo_of(corpus), DATASETS[corpus].files[0])
-    )
+def _files(corpus: str, copy: str | None) -> Iterator[Path]:
+    """The files of a local copy, or those of the hub, each downloaded when it is asked for."""
+    repo, (inside,) = repo_of(corpus), DATASETS[corpus].files
+    if copy:
+        yield from files_of(Path(copy).expanduser(), "data.rows.file")
+    elif inside.endswith("/"):
+        yield from (hub.file(repo, path) for path in hub.paths(repo, inside))
+    else:
+        yield hub.file(repo, inside)
 
 
 def _check_count(corpus: str, rows: Rows, allow_partial: bool) -> Rows:

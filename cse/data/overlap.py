@@ -9,6 +9,7 @@ the cached text.
 import hashlib
 import string
 import unicodedata
+from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
 from importlib.util import find_spec
 from itertools import islice
@@ -57,43 +58,35 @@ def overlap(text: Text, evaluators: Mapping[str, Evaluator]) -> Overlap:
     kept = text.cache / f"{content.hexdigest()[:32]}.overlap.json"
     if before := read_json(kept):  # nothing, where it is damaged
         return cast(Overlap, before)
-    found = counted(text, {name: texts for name, texts in sets.items() if texts})
-    found["unread"] = [name for name, texts in sets.items() if not texts]
+    found = counted(text, sets)
     if can_sketch():
         step = max(1, found["texts"] // SAMPLE)
         sample = [normalised(cell) for cell in islice(text.cells(), 0, step * SAMPLE, step)]
-        found["near"] = (
-            near_duplicates(sample, {normalised(one) for texts in sets.values() for one in texts}),
-            len(sample),
-        )
+        of_sets = {normalised(one) for texts in sets.values() for one in texts}
+        found["near"] = near_duplicates(sample, of_sets), len(sample)
     write_json(kept, found)
     return found
 
 
 def counted(text: Text, sets: Mapping[str, set[bytes]]) -> Overlap:
     """The counts, by one pass over the text."""
-    owners: dict[bytes, list[str]] = {}
+    owners: dict[bytes, set[str]] = defaultdict(set)
     for name, texts in sets.items():
-        for normal in {normalised(one) for one in texts} - {b""}:
-            owners.setdefault(normal, []).append(name)
-    result = Overlap(
-        texts=0,
-        exact=0,
-        normalised=0,
-        sets={name: Counts(texts=len(texts), exact=0, normalised=0) for name, texts in sets.items()},
-        unread=[],
-        near=None,
-    )
+        for one in texts:
+            owners[normalised(one)].add(name)
+    owners.pop(b"", None)
+    whole = Counts(texts=0, exact=0, normalised=0)
+    each = {name: Counts(texts=len(texts), exact=0, normalised=0) for name, texts in sets.items() if texts}
     for cell in text.cells():
-        result["texts"] += 1
-        if names := owners.get(normalised(cell)):
-            exact = [name for name in names if cell in sets[name]]
-            result["normalised"] += 1
-            result["exact"] += bool(exact)
-            for name in names:
-                result["sets"][name]["normalised"] += 1
-                result["sets"][name]["exact"] += name in exact
-    return result
+        whole["texts"] += 1
+        names = owners.get(normalised(cell), set())
+        exact = {name for name in names if cell in sets[name]}
+        whole["normalised"] += bool(names)
+        whole["exact"] += bool(exact)
+        for name in names:
+            each[name]["normalised"] += 1
+            each[name]["exact"] += name in exact
+    return Overlap(**whole, sets=each, unread=[name for name, texts in sets.items() if not texts], near=None)
 
 
 def can_sketch() -> bool:
@@ -144,11 +137,10 @@ def normalised(text: bytes) -> bytes:
 def in_words(found: Overlap) -> str:
     """The counts in one line."""
     words = "training texts occur in the evaluation sets word for word"
-    sets = ", ".join(f"{name} {one['normalised']:,}" for name, one in found["sets"].items() if one["normalised"])
     line = f"{found['exact']:,} of {found['texts']:,} {words}, {found['normalised']:,} but for case and punctuation"
-    unread = f"; not looked into: {', '.join(found['unread'])}" if found["unread"] else ""
-    near = ""
+    if sets := [f"{name} {one['normalised']:,}" for name, one in found["sets"].items() if one["normalised"]]:
+        line += f" ({', '.join(sets)})"
     if found["near"]:
         number, of = found["near"]
-        near = f"; {number / max(1, of):.2%} of {of:,} sampled have a near duplicate there"
-    return line + (f" ({sets})" if sets else "") + near + unread
+        line += f"; {number / max(1, of):.2%} of {of:,} sampled have a near duplicate there"
+    return line + (f"; not looked into: {', '.join(found['unread'])}" if found["unread"] else "")

@@ -1,15 +1,12 @@
 """Rows of text from a user's file: .txt, .csv, .tsv, .jsonl (each also .gz), .parquet, or a folder of them.
 
 Every reader yields tuples of str, one item a column. Whatever a library says about a file that it cannot read becomes
-one UserError with the file, the line (for Parquet the row) and what to do.
+one UserError with the file and the line (for Parquet the row).
 """
 
 import csv
 import gzip
-import hashlib
-import io
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,18 +21,13 @@ if TYPE_CHECKING:
 KINDS = (".txt", ".csv", ".tsv", ".jsonl", ".parquet")
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 MAX_TEXT = 2**20  # bytes of a line of .txt, or of a cell: a longer one is unusable, and read as an empty one
-MAX_LINE = 10_000_000  # bytes of a line of another format: far more than a document, far less than a file without lines
-MAX_CELL_CHARACTERS = MAX_LINE  # of a .csv, whose cells may have many lines: what a quote left open swallows
+MAX_LINE = 2**26  # bytes of a line of another format, and what a quote that is left open can swallow
 PARQUET_ROWS = 64  # read at once: a dictionary can give each of them the same text of megabytes
-SURROGATE = re.compile("[\ud800-\udfff]")
 EMPTY = " "  # what SimCSE's code makes of an empty cell
-ADVICE: dict[type[Exception], str] = {
-    UnicodeDecodeError: "convert the file, set data.encoding, or let its name end as its kind does (.gz, .parquet)",
-    csv.Error: "a quoted cell must be closed, and a quote inside it doubled",
-    json.JSONDecodeError: "every line must be a JSON object",
-}
 
 Rows = Iterator[tuple[str, ...]]
+Row = tuple[str, Mapping[str, object]]
+"""Where a row is in its file, and its cells by column."""
 
 Columns = Sequence[str | ScoreColumn]
 """The columns to read, in this order: text, by name, or numbers."""
@@ -65,29 +57,25 @@ def kind(file: Path) -> str:
     return Path(file.stem).suffix if file.suffix == ".gz" else file.suffix
 
 
-def read_rows(file: Path, columns: Columns | None, encoding: str, digest: str | None = None) -> Rows:
+def read_rows(file: Path, columns: Columns | None, encoding: str) -> Rows:
     """The rows of one file. Blank lines of .txt are skipped; an empty cell becomes " ", as in SimCSE's code.
 
-    A text longer than MAX_TEXT becomes " " too. digest: the SHA-256 that the file must have as it is read (None: any).
-    Raises UserError at once for columns that the file does not have, and while rows are read for a damaged one and for
-    one that has changed.
+    A text longer than MAX_TEXT becomes " " too. Raises UserError at once for columns that the file does not have, and
+    while rows are read for a damaged one.
     """
     if kind(file) == ".txt":
         if columns is not None:
             raise UserError(f"data.columns={names_of(columns)}: {file} is plain text and has no columns")
-        return ((EMPTY if line is None else line,) for _, line in lines_of(file, encoding, digest) if line != "")
-    header = columns_of(file, encoding)
+        return ((line,) for _, line in lines_of(file, encoding) if line)
+    header = header_of(file, encoding)
     there = ", ".join(name if name.isprintable() else repr(name) for name in header)
     if columns is None:
-        raise UserError(
-            f"data.columns is not set: {file} has columns {there}; name one, two or three of them: data.columns=[A,B]"
-        )
-    for name in names_of(columns):
+        raise UserError(f"data.columns is not set: {file} has {there}; name one to three of them: data.columns=[A,B]")
+    for column in columns:
+        key, name = ("columns", column) if isinstance(column, str) else ("scores", column.name)
         if header.count(name) != 1:
-            texts = [column for column in columns if isinstance(column, str)]
-            key = f"data.columns={texts}" if name in texts else f"data.scores={name}"
-            raise UserError(f"{key}: {file} has {header.count(name)} columns {name}; it has {there}")
-    return _cells(file, columns, encoding, digest)
+            raise UserError(f"data.{key}={name}: {file} has {header.count(name)} columns {name}; it has {there}")
+    return (texts_of(row, columns, f"{file}, {place}") for place, row in _rows_of(file, columns, encoding))
 
 
 @contextmanager
@@ -99,60 +87,41 @@ def reading(file: Path, place: Callable[[], str] | None = None) -> Iterator[None
         raise
     except Exception as error:  # the errors of gzip, zlib, csv, json and pyarrow have no base class in common
         where = f"{file}, {place()}" if place else str(file)
-        advice = ADVICE.get(type(error), "copy or write the file again")
-        raise UserError(f"{where}: cannot be read ({first_line(error)}): {advice}") from error
+        said = f"{where}: cannot be read ({first_line(error)})"
+        raise UserError(f"{said}: write the file again or set data.encoding") from error
 
 
-class Hashing(io.RawIOBase):
-    """A file's bytes, and the SHA-256 of those that have been read."""
-
-    def __init__(self, file: io.RawIOBase):
-        self.file, self.sha256 = file, hashlib.sha256()
-
-    def readable(self) -> bool:
-        """It is."""
-        return True
-
-    def readinto(self, buffer) -> int:
-        """As io.RawIOBase."""
-        count = self.file.readinto(buffer) or 0
-        self.sha256.update(memoryview(buffer)[:count])
-        return count
-
-
-def check_unchanged(file: Path, digest: str | None, found: str) -> None:
-    """Raise UserError where the SHA-256 of what was read is not the file's before it was read (None: unknown)."""
-    if digest not in (None, found):
+def check_unchanged(file: Path, before: str, now: str) -> None:
+    """Raise UserError where the SHA-256 of a file is not what it was before the file was read."""
+    if before != now:
         raise UserError(f"{file} has changed while it was read: wait until it is written, and start again")
 
 
-def lines_of(file: Path, encoding: str, digest: str | None = None) -> Iterator[tuple[int, str | None]]:
+def lines_of(file: Path, encoding: str) -> Iterator[tuple[int, str]]:
     """(line number, text without its end) of a plain or gzipped file: every line of text is read here.
 
-    None stands for a line that is too long, of which no more than MAX_TEXT bytes are held (MAX_LINE, where text is a
-    part of the line). encoding: one that keeps ASCII as it is. digest: see read_rows. Raises UserError for a file that
-    cannot be read (of a damaged .gz it names the last line that came), at the first line that is not in the encoding,
-    and at the end of a file that has changed.
+    A line of .txt of more than MAX_TEXT bytes is " ", and no more of it is held. encoding: one that keeps ASCII as it
+    is. Raises UserError for a file that cannot be read (of a damaged .gz it names the last line that came), at the
+    first line that is not in the encoding, and for one of more than MAX_LINE bytes.
     """
     number, longest = 0, MAX_TEXT if kind(file) == ".txt" else MAX_LINE
-    with reading(file, lambda: f"line {number}"), open(file, "rb", buffering=0) as raw:
-        hashing = Hashing(raw)
-        content = io.BufferedReader(hashing, 1 << 17)
-        lines = gzip.GzipFile(fileobj=content) if file.suffix == ".gz" else content
+    opened = gzip.open if file.suffix == ".gz" else open
+    with reading(file, lambda: f"line {number}"), opened(file, "rb") as lines:
         while line := lines.readline(longest + 2):  # its end is not of its text
             number += 1
             text = line.rstrip(b"\r\n")
             if len(text) <= longest:
                 yield number, text.decode(encoding).strip("\r\n\ufeff" if number == 1 else "\r\n")
                 continue
+            if longest == MAX_LINE:
+                raise UserError(f"{file}, line {number}: longer than {MAX_LINE:,} bytes; a row must have its own lines")
             while line and not line.endswith(b"\n"):
                 line = lines.readline(MAX_TEXT)
-            yield number, None
-        check_unchanged(file, digest, hashing.sha256.hexdigest())
+            yield number, EMPTY
 
 
-def columns_of(file: Path, encoding: str) -> list[str]:
-    """The column names that a file announces. Raises UserError where it announces none."""
+def header_of(file: Path, encoding: str) -> list[str]:
+    """The column names that a file announces; of .jsonl those of its first object. Raises UserError for none."""
     if kind(file) == ".parquet":
         import pyarrow.parquet as pq
 
@@ -161,12 +130,7 @@ def columns_of(file: Path, encoding: str) -> list[str]:
     first = next(_objects(file, encoding) if kind(file) == ".jsonl" else _table(file, encoding), None)
     if first is None:
         raise UserError(f"{file} is empty")
-    number, header = first
-    if header is None:
-        raise UserError(
-            f"{file}, line {number}: no object that tells the columns; it is longer than {MAX_LINE:,} bytes"
-        )
-    return list(header)
+    return list(first[1])
 
 
 def names_of(columns: Columns) -> list[str]:
@@ -174,86 +138,59 @@ def names_of(columns: Columns) -> list[str]:
     return [column if isinstance(column, str) else column.name for column in columns]
 
 
-def _cells(file: Path, columns: Columns, encoding: str, digest: str | None) -> Rows:
-    """The cells of these columns, row by row."""
-    names = names_of(columns)
-    for place, row in _records(file, names, encoding, digest):
-        if missing := [name for name in names if name not in row]:
-            raise UserError(f"{file}, {place}: the object has no {', '.join(missing)}")
-        yield texts_of(row, columns, str(file), place)
-
-
-def _records(
-    file: Path, columns: list[str], encoding: str, digest: str | None
-) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """(where it is in the file, its cells by column) of each row; of an object whose line is too long, empty ones."""
+def _rows_of(file: Path, columns: Columns, encoding: str) -> Iterator[Row]:
     if kind(file) == ".parquet":
-        yield from ((f"row {number}", row) for number, row in enumerate(_parquet(file, columns, digest), 1))
+        yield from _parquet(file, names_of(columns))
     elif kind(file) == ".jsonl":
-        nothing = dict.fromkeys(columns, EMPTY)
-        yield from (
-            (f"line {number}", nothing if row is None else row) for number, row in _objects(file, encoding, digest)
-        )
+        yield from _objects(file, encoding)
     else:
-        table = _table(file, encoding, digest)
+        table = _table(file, encoding)
         _, header = next(table)
-        for number, row in table:
+        for place, row in table:
             if len(row) != len(header):
-                raise UserError(f"{file}, line {number}: {len(row)} fields, but the header has {len(header)}")
-            yield f"line {number}", dict(zip(header, row, strict=True))
+                raise UserError(f"{file}, {place}: {len(row)} fields, but the header has {len(header)}")
+            yield place, dict(zip(header, row, strict=True))
 
 
-def _table(file: Path, encoding: str, digest: str | None = None) -> Iterator[tuple[int, list[str]]]:
+def _table(file: Path, encoding: str) -> Iterator[tuple[str, list[str]]]:
     """(the line that it begins on, cells) of each row of a .csv or .tsv file, its header first.
 
     Quotes are parsed strictly: a quote that is opened and not closed would otherwise swallow all rows after it.
     """
-    csv.field_size_limit(MAX_CELL_CHARACTERS)
-    reader = csv.reader(_whole_lines(file, encoding, digest), delimiter=DELIMITERS[kind(file)], strict=True)
+    csv.field_size_limit(MAX_LINE)
+    lines = (f"{line}\n" for _, line in lines_of(file, encoding))
+    reader = csv.reader(lines, delimiter=DELIMITERS[kind(file)], strict=True)
     begin = 1
     with reading(file, lambda: f"line {begin}"):
         for row in reader:
-            yield begin, row
+            yield f"line {begin}", row
             begin = reader.line_num + 1
 
 
-def _whole_lines(file: Path, encoding: str, digest: str | None) -> Iterator[str]:
-    """The lines of a table, each with its end. Raises UserError for one after which no row can be told from another."""
-    for number, line in lines_of(file, encoding, digest):
-        if line is None:
-            raise UserError(
-                f"{file}, line {number}: longer than {MAX_LINE:,} bytes; every row must be on lines of its own"
-            )
-        yield line + "\n"
-
-
-def _objects(file: Path, encoding: str, digest: str | None = None) -> Iterator[tuple[int, dict[str, object] | None]]:
-    """(its line, its cells) of each object of a .jsonl file; None for one that is too long."""
-    for number, line in lines_of(file, encoding, digest):
-        if line is None:
-            yield number, None
-        elif line.strip():
-            with reading(file, lambda: f"line {number}"):  # noqa: B023 (called in the block)
-                row = json.loads(line)
+def _objects(file: Path, encoding: str) -> Iterator[tuple[str, dict[str, object]]]:
+    """Each object of a .jsonl file."""
+    number = 0
+    with reading(file, lambda: f"line {number}"):
+        for number, line in lines_of(file, encoding):
+            if not line.strip():
+                continue
+            row = json.loads(line)
             if not isinstance(row, dict):
                 raise UserError(f"{file}, line {number}: not a JSON object; every line must be one")
-            yield number, row
+            yield f"line {number}", row
 
 
-def _parquet(file: Path, columns: list[str], digest: str | None) -> Iterator[dict[str, object]]:
+def _parquet(file: Path, columns: list[str]) -> Iterator[Row]:
     """Each row of a Parquet file."""
     import pyarrow.parquet as pq
 
     number = 0
-    with reading(file, lambda: f"after row {number}"), open(file, "rb") as content:
-        table = pq.ParquetFile(content)
+    with reading(file, lambda: f"after row {number}"), pq.ParquetFile(file) as table:
         check_lengths(file, table.metadata)
         for batch in table.iter_batches(PARQUET_ROWS, columns=columns):
-            rows = batch.to_pylist()
-            yield from rows
-            number += len(rows)
-        content.seek(0)
-        check_unchanged(file, digest, hashlib.file_digest(content, "sha256").hexdigest())
+            for row in batch.to_pylist():
+                number += 1
+                yield f"row {number}", row
 
 
 def check_lengths(file: Path, about: "FileMetaData") -> None:
@@ -270,22 +207,28 @@ def check_lengths(file: Path, about: "FileMetaData") -> None:
                 )
 
 
-def texts_of(row: Mapping[str, object], columns: Columns, source: str, place: str) -> tuple[str, ...]:
-    """Cells of a row as text, " " for one that is empty or too long. source, place: the file and where, for messages.
+def texts_of(row: Mapping[str, object], columns: Columns, where: str) -> tuple[str, ...]:
+    """Cells of a row as text, " " for one that is empty or too long. where: the file and the row, for messages.
 
-    Raises UserError for anything but text (a number, a list, an object), and for half a surrogate pair; in a column of
-    scores, for anything but a number.
+    Raises UserError for a missing cell, for anything but text (a number, a list, an object), and for half a surrogate
+    pair; in a column of scores, for anything but a number.
     """
-    cells = []
-    for name in columns:
-        if isinstance(name, ScoreColumn):
-            cells.append(name.cell(row[name.name], f"{source}, {place}"))
-            continue
-        cell = EMPTY if row[name] is None or row[name] == "" else row[name]
-        if not isinstance(cell, str):
-            raise UserError(f"{source}, {place}: {name} holds {repr(cell)[:40]}, not text")
-        if SURROGATE.search(cell):
-            raise UserError(f"{source}, {place}: {name} holds half a character: {cell.encode(errors='replace')[:40]!r}")
-        too_long = len(cell) > MAX_TEXT // 4 and len(cell.encode()) > MAX_TEXT
-        cells.append(EMPTY if too_long else cell)
-    return tuple(cells)
+    if missing := [name for name in names_of(columns) if name not in row]:
+        raise UserError(f"{where}: there is no {', '.join(missing)}")
+    return tuple(
+        text_of(row[column], f"{where}: {column}") if isinstance(column, str) else column.cell(row[column.name], where)
+        for column in columns
+    )
+
+
+def text_of(cell: object, where: str) -> str:
+    """One cell of `texts_of`."""
+    if cell is None or cell == "":
+        return EMPTY
+    if not isinstance(cell, str):
+        raise UserError(f"{where} holds {repr(cell)[:40]}, not text")
+    try:
+        size = len(cell) if cell.isascii() else len(cell.encode())
+    except UnicodeEncodeError as error:
+        raise UserError(f"{where} holds half a character ({error.reason})") from error
+    return EMPTY if size > MAX_TEXT else cell

@@ -2,8 +2,10 @@
 
 import hashlib
 import logging
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
@@ -12,11 +14,11 @@ from annotated_types import MinLen
 from pydantic import AfterValidator
 
 from cse.data.cache import Ragged, cached
-from cse.data.corpora import check_available, is_published, provenance
+from cse.data.corpora import check_available, is_published, published
 from cse.data.noise import Noise, add_noise
 from cse.data.readers import Columns, check_unchanged, files_of, names_of, read_rows, reading, texts_of
 from cse.data.scores import ScoreColumn
-from cse.data.usable import Empty, counted, usable_rows
+from cse.data.usable import Empty, Notes, noted, usable_rows
 from cse.errors import UserError
 from cse.files import sha256
 from cse.progress import showing, track
@@ -33,7 +35,7 @@ def text_encoding(name: str) -> str:
     """The name. Raises ValueError for none of a text encoding, and for one that writes ASCII as other than itself."""
     ascii = "".join(map(chr, range(32, 127))) + "\\x41\n"  # idna and unicode_escape, too, are encodings
     try:
-        if ascii.encode(name) == ascii.encode("ascii") and ascii.encode("ascii").decode(name) == ascii:
+        if ascii.encode(name) == ascii.encode() and ascii.encode().decode(name) == ascii:
             return name
     except (LookupError, UnicodeError):  # idna's words have 63 letters at most
         pass
@@ -82,13 +84,16 @@ class Text:
     ):
         self.name = name
         self.cache = Path(cache_dir) / "text"
+        if scores in (columns or []):
+            raise UserError(f"data.scores={scores}: data.columns={list(columns or [])} names it as text")
         self.columns = list(columns) if columns is not None else None
         self.column_names = self.columns or ["text"]
         self.scores = None if scores is None else ScoreColumn(scores, score_range and (score_range[0], score_range[1]))
         self.to_read: Columns | None = self.columns and [*self.columns, *([self.scores] if self.scores else [])]
         self.path, self.split, self.subset, self.encoding = path, split, subset, encoding
         self.rows, self.identity, self.preview = rows, identity, preview
-        self.copy: str | None = rows.keywords.get("file") if isinstance(rows, partial) else None  # of a corpus
+        given = rows.keywords if isinstance(rows, partial) else {}
+        self.copy: str | None = given.get("file") or given.get("folder")  # of a corpus
         self.limit, self.limit_seed, self.empty = limit, limit_seed, empty
         self.noise = noise if noise and (noise["delete"] or noise["insert"] or noise["swap"]) else None
         self.chosen, self.left_out = np.empty(0, np.int64), 0
@@ -122,23 +127,27 @@ class Text:
         if self.source is None:
             self.find()
         source, self.source = self.source or (), None  # it can be read once, and does not travel to worker processes
-        published = DATASETS[self.name].rows if self.name in DATASETS else ()
-        counts: dict[str, int] = {}
-        rows = track(counted(source, counts), "row", published[0] if published else None)
+        expected = DATASETS[self.name].rows if self.name in DATASETS else ()
+        found: Notes = {}
+        rows = track(noted(source, self.column_names, found), "row", expected[0] if expected else None)
         encoded = (tuple(np.frombuffer(cell.encode(), np.uint8) for cell in row) for row in rows)
         files = [*(f"text_{name}" for name in self.column_names), *(["scores"] if self.scores else [])]
         with showing(f"reading {self.name}"):
-            columns, notes, kept = cached(self.cache / self.digest, encoded, files, "uint8", counts)
+            columns, notes, kept = cached(self.cache / self.digest, encoded, files, "uint8", found)
         self.texts = columns[: self.num_columns]
         self.content = " ".join(kept.values())
-        usable = usable_rows(dict(zip(self.column_names, self.texts, strict=True)), notes, self.empty, self.name)
+        if notes.get("unusable"):  # an older edition's cache, which has their number alone
+            whole = (tuple(text[i].tobytes().decode() for text in self.texts) for i in range(notes["rows"]))
+            deque(noted(whole, self.column_names, notes), maxlen=0)
+        usable = usable_rows(notes, self.empty, self.name)
         self.left_out = len(self.texts[0]) - len(usable)
         self.chosen = usable[chosen_rows(len(usable), self.limit, self.limit_seed)]
         if self.scores:
             self.targets_N = np.array([float(columns[-1][row].tobytes()) for row in self.chosen.tolist()], np.float32)
         if len(self) < 2:
-            count = "one row" if len(self) else "no rows"
-            raise UserError(f"data={self.name} ({self.path or self.identity}) has {count}; it needs at least two")
+            raise UserError(
+                f"data={self.name} ({self.path or self.identity}): {len(self)} rows; two or more are needed"
+            )
 
     def tokenize(self, tokenizer, max_length: int) -> None:
         """Make ids_of available: every column's ids with special tokens, cut to max_length."""
@@ -160,17 +169,12 @@ class Text:
 
     def provenance(self) -> dict[str, object]:
         """What was trained on: source, rows used, sha256 of the published file or of each local one. JSON-ready."""
-        about: dict[str, object] = {
-            "name": self.name,
-            "rows": len(self),
-            "left_out": self.left_out,
-            "digest": self.digest,
-        }
-        if is_published(self.name) and self.rows is not None:
-            return (
-                about | provenance(self.name, self.copy) | ({"sha256": self.inputs()[self.copy]} if self.copy else {})
-            )
-        return about | {"source": self.path or self.identity, "sha256": self.checksums or None}
+        about = {"name": self.name, "rows": len(self), "left_out": self.left_out, "digest": self.digest}
+        if is_published(self.name) and self.rows is not None and self.copy is None:
+            return about | published(self.name)
+        one_file = self.copy is not None and len(self.checksums) == 1
+        sums = next(iter(self.checksums.values())) if one_file else self.checksums or None
+        return about | {"source": self.copy or self.path or self.identity, "sha256": sums}
 
     def inputs(self) -> dict[str, str]:
         """What the rows depend on, for a run that goes on: the SHA-256 of each local file, else the rows' checksums."""
@@ -203,48 +207,44 @@ class Text:
     def cells(self) -> Iterator[bytes]:
         """The text of every column of the rows in use, as UTF-8; a million in half a second."""
         for column in self.texts:
-            flat = np.asarray(column.flat).data
             for start in range(0, len(self), ROWS_PER_BLOCK):
-                rows = self.chosen[start : start + ROWS_PER_BLOCK]
-                ends = zip(column.offsets[rows].tolist(), column.offsets[rows + 1].tolist(), strict=True)
-                yield from (bytes(flat[first:last]) for first, last in ends)
+                yield from (cell.tobytes() for cell in column.rows(self.chosen[start : start + ROWS_PER_BLOCK]))
 
     def _source(self) -> tuple[Iterable[tuple[str, ...]], str]:
         """The rows, not yet read, and a digest of what they will be."""
         if self.rows is not None:
             if self.copy:
-                self._hash([Path(self.copy)])
-            identity = (self.identity, self.columns, *self.checksums.values(), *(self.scores or ()))
-            return self._of_corpus(self.rows), digest_of(*identity)
+                self._hash(files_of(Path(self.copy).expanduser(), "data.rows.file"))
+            digest = digest_of(self.identity, self.columns, *self.checksums.values(), *(self.scores or ()))
+            return self._checked(self.rows), digest
         if self.path is None:
             raise UserError("data.path is not set: data=text needs data.path=FILE, FOLDER or a hub dataset's name")
         local = Path(self.path).expanduser()
         if not local.exists() and self.path.count("/") == 1 and not local.suffix and not self.path.startswith("."):
             return self._hub()
         if self.scores and self.columns is None:
-            raise UserError(
-                f"data.scores={self.scores.name} needs data.columns=[A,B] too, the columns of text beside it"
-            )
+            raise UserError(f"data.scores={self.scores.name} needs data.columns=[A,B], the columns of text beside it")
         files = files_of(local)
         self._hash(files)
-        iterators = [read_rows(file, self.to_read, self.encoding, self.checksums[str(file)]) for file in files]
+        parts = [read_rows(file, self.to_read, self.encoding) for file in files]
         digest = digest_of(*self.checksums.values(), self.columns, self.encoding, *(self.scores or ()))
-        return (row for rows in iterators for row in rows), digest
+        return self._checked(lambda: chain.from_iterable(parts)), digest
 
     def _hash(self, files: Iterable[Path]) -> None:
         """Note the checksums that files have before they are read."""
         for file in files:
             with reading(file):
-                self.checksums[str(file)] = sha256(file.expanduser())
+                self.checksums[str(file)] = sha256(file)
 
-    def _of_corpus(self, rows: Rows) -> Iterator[tuple[str, ...]]:
-        """The rows of a published corpus, asked for only when one is read."""
+    def _checked(self, rows: Rows) -> Iterator[tuple[str, ...]]:
+        """The rows, asked for only when one is read. Raises UserError for one of too few columns, and at the end where
+        a local file is not what it was before."""
         for row in rows():
             if len(row) != self.num_columns + bool(self.scores):
                 raise UserError(f"data.columns={self.columns}: data={self.name} has {len(row)} column")
             yield row
         for file, digest in self.checksums.items():
-            check_unchanged(Path(file), digest, sha256(Path(file).expanduser()))
+            check_unchanged(Path(file), digest, sha256(Path(file)))
 
     def _hub(self) -> tuple[Iterable[tuple[str, ...]], str]:
         assert self.path is not None
@@ -254,8 +254,8 @@ class Text:
         if not set(names_of(columns)) <= set(table.column_names):
             there = ", ".join(table.column_names)
             raise UserError(f"data.columns={names_of(columns)}: {self.path} has columns {there}")
-        path, numbered = self.path, enumerate(table, 1)
-        rows = (texts_of(row, columns, path, f"row {number}") for number, row in numbered)
+        path = self.path
+        rows = (texts_of(row, columns, f"{path}, row {number}") for number, row in enumerate(table, 1))
         return rows, digest_of(table._fingerprint, self.columns, *(self.scores or ()))
 
 

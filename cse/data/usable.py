@@ -11,12 +11,11 @@ cse.data.readers does not hold such a text, and gives " " for it.
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Literal
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
-from cse.data.cache import Ragged
 from cse.errors import UserError
 
 log = logging.getLogger(__name__)
@@ -29,14 +28,18 @@ VISIBLE = re.compile(
 )
 
 
-def counted(rows: Iterable[tuple[str, ...]], counts: dict[str, int]) -> Iterator[tuple[str, ...]]:
-    """The same rows; `counts` becomes {rows, unusable, first}, `first` being the number of the first unusable one."""
-    counts |= {"rows": 0, "unusable": 0, "first": 0}
+Notes = dict[str, Any]
+"""What is kept beside the cached rows. rows: how many there are; faults: {why: the places of the unusable ones}."""
+
+
+def noted(rows: Iterable[tuple[str, ...]], names: Sequence[str], notes: Notes) -> Iterator[tuple[str, ...]]:
+    """The same rows, while `notes` is made of them. names: of the columns of text, which come first in a row."""
+    notes |= {"rows": 0, "faults": {}}
     for row in rows:
-        counts["rows"] += 1
-        if not all(usable(cell) for cell in row):
-            counts["unusable"] += 1
-            counts["first"] = counts["first"] or counts["rows"]
+        for name, cell in zip(names, row, strict=False):
+            if not usable(cell):
+                notes["faults"].setdefault(f"{name} {fault(cell)}", []).append(notes["rows"])
+        notes["rows"] += 1
         yield row
 
 
@@ -45,40 +48,32 @@ def usable(cell: str) -> bool:
     return VISIBLE.search(cell) is not None and "\0" not in cell
 
 
-def usable_rows(columns: Mapping[str, Ragged], counts: dict[str, int], empty: Empty | None, where: str) -> np.ndarray:
-    """The places of the rows that are used, in order; of others their number and why is logged.
-
-    columns: by name. counts: as `counted` left them. empty: data.empty, see conf/data/text.yaml; where: names the data.
-    Raises UserError, with the reasons and what to do, for more unusable rows than `empty` allows.
-    """
-    total, unusable = counts["rows"], counts["unusable"]
-    if unusable == 0:
-        return np.arange(total)
-    few = unusable <= max(1, UNUSABLE_SHARE * total)
-    if empty == "keep" and few:
-        log.warning(
-            "data=%s: %d of %s rows are empty, invisible, hold NUL or are longer than 1 MiB (the first: row %d); they "
-            "are used as they are, what is too long as empty",
-            *(where, unusable, f"{total:,}", counts["first"]),
-        )
-        return np.arange(total)
-    reasons: dict[str, list[int]] = {}
-    for name, column in columns.items():
-        for row, cell in enumerate(column[i].tobytes().decode() for i in range(total)):
-            if not usable(cell):
-                reasons.setdefault(f"{name} {fault(cell)}", []).append(row)
-    why = ", ".join(f"{reason} ({len(rows):,}, the first: row {rows[0] + 1})" for reason, rows in reasons.items())
-    said = f"data={where}: {unusable:,} of {total:,} rows cannot be used: {why}"
-    if empty == "refuse" or not (few or empty == "skip"):
-        limit = "data.empty=refuse" if empty == "refuse" else f"more than {UNUSABLE_SHARE:.0%}"
-        raise UserError(f"{said}; {limit}: repair or delete them, or leave them out with data.empty=skip")
-    log.warning("%s; they are left out", said)
-    return np.setdiff1d(np.arange(total), np.concatenate([*reasons.values()]))
-
-
 def fault(cell: str) -> str:
     """Why a text is unusable, in words; readers give " " for one that is too long."""
     return "holds NUL" if "\0" in cell else "is empty or over 1 MiB" if cell == " " else "has nothing visible"
+
+
+def usable_rows(notes: Notes, empty: Empty | None, where: str) -> np.ndarray:
+    """The places of the rows that are used, in order; of others their number and why is logged.
+
+    empty: data.empty, see conf/data/text.yaml; where: names the data. Raises UserError, with the reasons and what to
+    do, for more unusable rows than `empty` allows.
+    """
+    total, faults = notes["rows"], notes.get("faults", {})
+    unusable = sorted(set().union(*faults.values()))
+    if not unusable:
+        return np.arange(total)
+    why = ", ".join(f"{reason} ({len(rows):,}, the first: row {rows[0] + 1})" for reason, rows in faults.items())
+    said = f"data={where}: {len(unusable):,} of {total:,} rows cannot be used: {why}"
+    few = len(unusable) <= max(1, UNUSABLE_SHARE * total)
+    if empty == "refuse" or not (few or empty == "skip"):
+        limit = "data.empty=refuse" if empty == "refuse" else f"more than {UNUSABLE_SHARE:.0%}"
+        raise UserError(f"{said}; {limit}: repair or delete them, or leave them out with data.empty=skip")
+    if empty == "keep":
+        log.warning("%s; they are used as they are, what is too long as empty", said)
+        return np.arange(total)
+    log.warning("%s; they are left out", said)
+    return np.setdiff1d(np.arange(total), unusable)
 
 
 def check_share(unusable: int, total: int, items: str, where: str, first: str) -> None:

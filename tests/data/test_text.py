@@ -1,6 +1,5 @@
 """Text: read and tokenised once for a given content, and its source named."""
 
-import gzip
 import hashlib
 import json
 import re
@@ -10,8 +9,8 @@ import numpy as np
 import pytest
 from toy_hub import parquet
 
-from cse.data import text as text_module
-from cse.data.corpora import wiki1m
+from cse.data import corpora, readers
+from cse.data.corpora import openwebtext, wiki1m
 from cse.data.text import Text, chosen_rows, text_encoding
 from cse.errors import MissingResource, UserError
 from cse.model.tokenizer import Tokenizer
@@ -97,7 +96,8 @@ def test_scores_beside_the_text(tmp_path, name, content):
     assert len(read(None, limit=2).targets_N) == 2
     for words, named in (
         ({"score_range": (0, 4)}, ": score is 5, beyond data.score_range=[0,4]"),
-        ({"scores": "a"}, "not a number"), ({"scores": "z"}, "data.scores=z"), ({"columns": None}, "data.columns"),
+        ({"columns": ["a"], "scores": "b"}, "not a number"), ({"scores": "z"}, "data.scores=z"),
+        ({"columns": None}, "data.columns"), ({"columns": ["a", "score"]}, "data.columns"),
     ):  # fmt: skip
         with pytest.raises(UserError, match=re.escape(named)):
             read(**{"score_range": (0, 5)} | words)
@@ -125,12 +125,14 @@ def test_limits():
 
 @pytest.mark.parametrize("level", [0.0, 0.4])
 def test_noise_is_laid_over_every_row_before_some_are_chosen(prepared, level):
-    words = [f"w{i}" for i in range(200)]
-    noise = {"delete": level, "insert": 0, "swap": 0, "seed": 0}
-    lines = [" ".join([f"row{i}", *words]) for i in range(20)]
-    plain = prepared(lines, limit=5, limit_seed=7)
-    assert [plain.text(i).split() for i in range(5)] == [[f"row{i}", *words] for i in chosen_rows(20, 5, 7)]
-    noisy, again = (prepared(lines, limit=5, limit_seed=7, noise=noise) for _ in range(2))
+    words = " ".join(f"w{i}" for i in range(200))
+    lines = [f"row{i} {words}" for i in range(20)]
+    chosen = {"limit": 5, "limit_seed": 7}
+    plain, noisy, again = (
+        prepared(lines, **chosen, noise={"delete": share, "insert": 0, "swap": 0, "seed": 0})
+        for share in (0.0, level, level)
+    )
+    assert [plain.text(i) for i in range(5)] == [lines[i] for i in chosen_rows(20, 5, 7)]
     assert [noisy.text(i) for i in range(5)] == [again.text(i) for i in range(5)]
     assert [noisy.text(i) == plain.text(i) for i in range(5)] == [level == 0] * 5
 
@@ -152,42 +154,46 @@ def test_what_cannot_be_had(tmp_path, prepared):
         prepared(["one row"])
 
 
-@pytest.mark.parametrize("name", ["a.txt", "a.txt.gz", "a.csv", "a.jsonl", "a.parquet"])
-def test_a_file_that_changes_while_it_is_read_is_refused_and_leaves_no_cache(tmp_path, monkeypatch, name):
+@pytest.mark.parametrize("kind", ["file", "corpus"])
+def test_a_file_that_changes_while_it_is_read_is_refused_and_leaves_no_cache(tmp_path, monkeypatch, kind):
     """Its rows would be kept under the digest of what it was."""
-    lines = [f"{word} {'filler ' * 9}number {i}" for word in ("kadan", "lofel") for i in range(9000)]
-    write = {
-        "txt": lambda rows: "\n".join(rows).encode(),
-        "gz": lambda rows: gzip.compress("\n".join(rows).encode(), mtime=0),
-        "csv": lambda rows: "\n".join(["a", *rows]).encode(),
-        "jsonl": lambda rows: "\n".join(json.dumps({"a": row}) for row in rows).encode(),
-        "parquet": lambda rows: parquet(a=rows),
-    }[name.rpartition(".")[2]]
-    path, columns = tmp_path / name, None if "txt" in name else ["a"]
-    path.write_bytes(write(lines))
-    hashed = text_module.sha256
+    path = tmp_path / "a.txt"
+    path.write_text("kadan\nlofel\n")
 
-    def then_changed(file) -> str:
-        digest = hashed(file)
-        path.write_bytes(write([*lines[:-1], lines[-1].replace("lofel", "migor")]))
-        return digest
+    def text() -> Text:
+        if kind == "file":
+            return Text("text", str(tmp_path / "cache"), str(path))
+        rows = partial(wiki1m, file=str(path), allow_partial=True)
+        return Text("wiki1m", str(tmp_path / "cache"), rows=rows, identity="wiki1m")
 
-    monkeypatch.setattr(text_module, "sha256", then_changed)
-    with pytest.raises(UserError, match=rf"{name}.* changed"):
-        Text("text", str(tmp_path / "cache"), str(path), columns).prepare()
+    read = readers.lines_of
+
+    def then_changed(*given):
+        yield from read(*given)
+        path.write_text("kadan\nmigor\n")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(readers, "lines_of", then_changed)
+        patch.setattr(corpora, "lines_of", then_changed)
+        with pytest.raises(UserError, match=r"a\.txt.* changed"):
+            text().prepare()
     assert not list((tmp_path / "cache" / "text").iterdir())
-    monkeypatch.undo()
-    text = Text("text", str(tmp_path / "cache"), str(path), columns)
-    text.prepare()
-    assert text.text(len(text) - 1).startswith("migor")
+    again = text()
+    again.prepare()
+    assert again.text(1) == "migor"
 
 
 def test_a_local_copy_of_a_corpus_is_known_by_its_content(tmp_path):
-    """Two copies with the same number of rows: each run trains on the one that it names."""
+    """Two copies with the same number of rows: each run trains on the one that it names, a file or a folder."""
     for name in ("a", "b"):
+        (tmp_path / name).mkdir()
         (tmp_path / f"{name}.txt").write_text(f"kadan {name}\nlofel {name}\n")
-        rows = partial(wiki1m, file=str(tmp_path / f"{name}.txt"), allow_partial=True)
-        text = Text("wiki1m", str(tmp_path / "cache"), rows=rows, identity="wiki1m")
-        text.prepare()
-        assert text.text(0) == f"kadan {name}"
-        assert text.provenance()["sha256"] == text_module.sha256(tmp_path / f"{name}.txt")
+        (tmp_path / name / "train.parquet").write_bytes(parquet(text=[f"kadan {name}", f"lofel {name}"]))
+        file = partial(wiki1m, file=str(tmp_path / f"{name}.txt"), allow_partial=True)
+        folder = partial(openwebtext, min_units=1, tokenizer=None, limit=None, folder=str(tmp_path / name))
+        for corpus, rows in (("wiki1m", file), ("openwebtext", folder)):
+            text = Text(corpus, str(tmp_path / "cache"), rows=rows, identity=corpus)
+            text.prepare()
+            assert (text.text(0), len(text.inputs())) == (f"kadan {name}", 1)
+            assert next(iter(text.inputs())).startswith(str(tmp_path / name))
+            assert text.provenance()["sha256"] in text.inputs().values()

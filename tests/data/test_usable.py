@@ -1,32 +1,21 @@
 """Rows without text: up to 1 % are left out or kept, counted and named at every start, and more are refused."""
 
+import json
 import logging
 
 import pytest
 
+from cse.data import usable
 from cse.data.text import Text
-from cse.data.usable import usable
 from cse.errors import UserError
 
 
 def test_usable():
     """Something visible, and no NUL."""
     for cell in ("", "\t \u3000", "\u200b\u200d\ufeff", "\x01\x02", "fine\0text", "\u2028", "\xad"):
-        assert not usable(cell)
+        assert not usable.usable(cell)
     for cell in ("a", ".", "  x  ", "\u4f60", "\u0627\u0644", "\U0001f44d", "a\u200bb", "\u0301"):
-        assert usable(cell)
-
-
-def test_a_few_are_said_at_every_start_and_stay(prepared, caplog):
-    lines = [f"sentence {i}" for i in range(300)]
-    lines[6], lines[200], lines[250] = " ", "\u200b", "a" * (2**20 + 1)
-    for _ in range(2):  # read, then from the cache
-        caplog.clear()
-        with caplog.at_level(logging.WARNING):
-            text = prepared(lines)
-        assert "3 of 300 rows" in caplog.text
-        assert "row 7" in caplog.text
-    assert (len(text), text.text(6), text.text(250)) == (300, " ", " ")
+        assert usable.usable(cell)
 
 
 @pytest.fixture
@@ -47,7 +36,17 @@ def pairs(tmp_path):
     return text_of
 
 
-def test_they_are_left_out_and_the_others_keep_their_numbers(pairs, caplog):
+@pytest.mark.parametrize("start", ["first", "again", "of an older edition"])
+def test_a_few_are_said_at_every_start_and_the_others_keep_their_numbers(pairs, caplog, monkeypatch, tmp_path, start):
+    """From the cache as from the file, and no cell is looked at again."""
+    if start != "first":
+        pairs(None, lacking=2)
+    if start == "again":
+        monkeypatch.setattr(usable, "usable", None)
+    elif start != "first":
+        (file,) = (tmp_path / "cache").rglob("about.json")
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"notes": {"rows": 300, "unusable": 3, "first": 11}}))
+    caplog.clear()
     with caplog.at_level(logging.WARNING):
         text = pairs(None, lacking=2)
     assert "title has nothing visible (1, the first: row 11)" in caplog.text
