@@ -18,7 +18,7 @@ from cse.columns import Shown, printable
 from cse.config.compose import composed, nearest, resolved
 from cse.config.groups import OWN, choices
 from cse.errors import MissingResource, UserError, check_loads
-from cse.files import replaced_file
+from cse.files import make_folder, replaced_file
 from cse.run import startup
 from cse.run.build import make
 from cse.sources.catalogue import ANY_LANGUAGE, DATASETS, where
@@ -168,6 +168,7 @@ def fetch_need(need: "Need") -> Path | str | None:
 
 def fetch_elsewhere(sweep: str, folder: Path) -> int:
     """Fetch what a sweep reads into a folder, by a process whose clients know no other cache, and say how to use it."""
+    make_folder(folder, "to")
     own = {key: value for key, value in os.environ.items() if not key.startswith("CSE_") or key == OWN}
     caches = {"HF_HUB_CACHE": "hub", "HF_DATASETS_CACHE": "datasets", "CSE_CACHE": "cache"}
     start = "import sys; sys.argv[0] = 'cse-data'; from cse.cli.data import main; main()"
@@ -194,9 +195,9 @@ def fetch(name: str, language: str | None, folder: Path | None) -> Path:
         if name == "librispeech":
             check_loads("torchaudio.functional", TORCHAUDIO)
             return librispeech.librispeech(folder or cache, data.split)
-        columns = hub_images.Columns(data.image_column, data.label_column)
+        columns = data.image_column, data.label_column
         part = {"classes": data.classes, "per_class": data.per_class, "seed": data.subset_seed}
-        return hub_images.class_subset(data.hub, data.split, columns, **part, cache=folder or cache)
+        return hub_images.class_subset(data.hub, data.split, *columns, **part, cache=folder or cache)
     languages: list[str] = [language] if language else []
     if name == "stsb_multi" and not languages:
         languages = list(composed("evaluate", ["eval=stsb_multi"]).eval.stsb_multi.languages)

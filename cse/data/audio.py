@@ -201,16 +201,10 @@ def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> tuple
     content = json.dumps(["folder", RATE, FRAMES, BANDS, list(zip(digests.values(), labels, strict=True))])
     folder = cache / hashlib.sha256(content.encode()).hexdigest()[:16]
 
-    def write(temporary: Path) -> Json:
-        samples, skipped = _compute(temporary, digests, root)
-        rows = [row for row in range(len(paths)) if str(row) not in skipped]
-        index = {"rows": rows, "labels": [labels[row] for row in rows], "samples": [samples[row] for row in rows]}
-        return index | {"skipped": skipped}
-
-    index = cached_folder(folder, write)
-    for first in list(index["skipped"])[:1]:
-        count, path = len(index["skipped"]), paths[int(first)]
-        log.warning("audio      %d of %d clips skipped, the first: %s", count, len(paths), path)
+    index = cached_folder(folder, lambda temporary: _compute(temporary, digests, labels, root))
+    if skipped := index["skipped"]:
+        first = paths[int(next(iter(skipped)))]
+        log.warning("audio      %d of %d clips skipped, the first: %s", len(skipped), len(paths), first)
     return folder, index, digests
 
 
@@ -222,8 +216,8 @@ def _digest(path: Path) -> str:
         return str(path)
 
 
-def _compute(folder: Path, digests: dict[Path, str], root: Path) -> tuple[list[int], dict[str, str]]:
-    """Write both arrays. Returns each clip's number of samples, and by row what is wrong with those left out.
+def _compute(folder: Path, digests: dict[Path, str], labels: list[int], root: Path) -> Json:
+    """Write both arrays. Returns the index: see filter_banks.
 
     Raises UserError where the disk has no room, many clips are unusable, or one changes.
     """
@@ -249,15 +243,14 @@ def _compute(folder: Path, digests: dict[Path, str], root: Path) -> tuple[list[i
         fbanks[row] = fixed_length(fbank(torch.from_numpy(wave_S.astype(np.float32) / 2**15))).numpy()
         return len(wave_S)
 
-    samples, skipped = [0] * len(paths), {}
     with ThreadPoolExecutor() as pool, showing("audio"):
-        for row, found in enumerate(track(pool.map(compute, range(len(paths))), "clip", len(paths))):
-            if isinstance(found, int):
-                samples[row] = found
-            else:
-                skipped[str(row)] = found
-                log.warning("audio      skipped %s (%s)", paths[row], found)
+        found = list(track(pool.map(compute, range(len(paths))), "clip", len(paths)))
+    skipped = {str(row): reason for row, reason in enumerate(found) if isinstance(reason, str)}
+    for row, reason in skipped.items():
+        log.warning("audio      skipped %s (%s)", paths[int(row)], reason)
     check_share(len(skipped), len(paths), "clips", str(root), str(paths[int(next(iter(skipped), "0"))]))
     fbanks.flush()
     waves.flush()
-    return samples, skipped
+    rows = [row for row in range(len(paths)) if str(row) not in skipped]
+    kept = {"rows": rows, "labels": [labels[row] for row in rows], "samples": [found[row] for row in rows]}
+    return kept | {"skipped": skipped}

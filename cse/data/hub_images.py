@@ -3,9 +3,9 @@
 import hashlib
 import io
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 
@@ -22,38 +22,35 @@ Opened = str | IO[bytes]
 """What PIL opens: a path, or bytes."""
 
 
-class Columns(NamedTuple):
-    """The names of a dataset's columns of images and of labels."""
-
-    image: str
-    label: str
-
-
 def repo_of(name: str) -> hub.Repo:
     """The repository of an image dataset, at the commit that is read."""
     instead = "give a folder that holds one folder per class, paths.images=FOLDER (CSE_IMAGES)"
     return hub.Repo(name, "dataset", f"aux_modality.data.hub={name}", instead, PINNED.get(name))
 
 
-def whole_dataset(name: str, split: str, columns: Columns) -> tuple[Callable[[int], Opened], list[str], np.ndarray]:
-    """(what PIL opens for a row, names, labels) of a whole dataset. Raises MissingResource."""
+def whole_dataset(
+    name: str, split: str, image_column: str, label_column: str
+) -> tuple[Callable[[int], Opened], list[str], np.ndarray, str]:
+    """(what PIL opens for a row, names, labels, a digest) of a whole dataset. Raises MissingResource."""
     import datasets
 
     data = hub.dataset(repo_of(name), None, split)
-    check_columns(data.features, name, columns)
-    encoded = data.select_columns([columns.image]).cast_column(columns.image, datasets.Image(decode=False))
+    check_columns(data.features, name, image_column, label_column)
+    encoded = data.select_columns([image_column]).cast_column(image_column, datasets.Image(decode=False))
 
-    def bytes_of(row: int) -> Opened:
-        image = encoded[row][columns.image]
+    def opened(row: int) -> Opened:
+        image = encoded[row][image_column]
         return image["path"] if image["bytes"] is None else io.BytesIO(image["bytes"])
 
-    return bytes_of, [f"{name}[{row}]" for row in range(len(data))], data.with_format("numpy")[columns.label][:]
+    names = [f"{name}[{row}]" for row in range(len(data))]
+    return opened, names, data.with_format("numpy")[label_column][:], data._fingerprint
 
 
 def class_subset(
     name: str,
     split: str,
-    columns: Columns,
+    image_column: str,
+    label_column: str,
     *,
     classes: int | None,
     per_class: int,
@@ -68,29 +65,29 @@ def class_subset(
     import datasets
 
     repo = repo_of(name)
-    key = (name, repo.revision, split, *columns, classes, per_class, seed)
+    key = (name, repo.revision, split, image_column, label_column, classes, per_class, seed)
     folder = cache / "images" / hashlib.sha256(repr(key).encode()).hexdigest()[:16]
 
     def write(temporary: Path) -> None:
         rows = hub.stream(repo, None, split)
-        check_columns(rows.features, name, columns)
-        label_type = rows.features[columns.label]
-        if not isinstance(label_type, datasets.ClassLabel):
+        check_columns(rows.features, name, image_column, label_column)
+        labels = rows.features[label_column]
+        if not isinstance(labels, datasets.ClassLabel):
             raise UserError(
-                f"aux_modality.data.label_column={columns.label}: {name} does not say how many classes it has"
+                f"aux_modality.data.label_column={label_column}: {name} does not say how many classes it has"
             )
-        chosen = np.random.default_rng(seed).permutation(np.arange(label_type.num_classes))[:classes]
+        chosen = np.random.default_rng(seed).permutation(np.arange(labels.num_classes))[:classes]
         counts = dict.fromkeys(sorted(chosen.tolist()), 0)
         log.info("hub        %s: keeping %s images a class of %d in %s", name, f"{per_class:,}", len(counts), folder)
         for label in counts:
             (temporary / f"{label:04d}").mkdir()
         with hub.refusals(repo), showing(f"fetching {name}"):
             for row in track(rows.decode(False), "image"):
-                label = row[columns.label]
+                label = row[label_column]
                 if counts.get(label, per_class) == per_class:
                     continue
                 path = temporary / f"{label:04d}" / f"{counts[label]:05d}.jpg"  # PIL looks at the content
-                path.write_bytes(content_of(row[columns.image], repo))
+                path.write_bytes(content_of(row[image_column], repo))
                 counts[label] += 1
                 if set(counts.values()) == {per_class}:
                     break
@@ -113,12 +110,9 @@ def content_of(image: dict[str, Any] | None, repo: hub.Repo) -> bytes:
     raise UserError(f"{repo.asked}: a row has no image (its path: {path}): {repo.instead}")
 
 
-def check_columns(there: Iterable[str] | None, name: str, columns: Columns) -> None:
-    """Raise UserError for a column that a dataset does not have. there: its columns; None where it does not say."""
-    names = list(there or ())
-    for key, column in (("image_column", columns.image), ("label_column", columns.label)):
-        if column not in names:
-            has = (
-                ", ".join(names) or "does not say which columns it has: aux_modality.data.per_class=null downloads all"
-            )
-            raise UserError(f"aux_modality.data.{key}={column}: {name} has {has}")
+def check_columns(features: Mapping[str, Any] | None, name: str, image_column: str, label_column: str) -> None:
+    """Raise UserError for a column that a dataset does not have. features: its columns; None where it names none."""
+    for key, column in (("image_column", image_column), ("label_column", label_column)):
+        if column not in (features or {}):
+            there = ", ".join(features or ["no columns that it names"])
+            raise UserError(f"aux_modality.data.{key}={column}: {name} has {there}")

@@ -6,9 +6,8 @@ uint8; colours change in `views`, for the whole batch at once and on any device.
 
 import logging
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, NamedTuple
 from zlib import crc32
@@ -84,22 +83,22 @@ class Images(Stream[ImageBatch]):
         check_loads("torchvision.transforms.v2")
         from torchvision.transforms import v2
 
-        where, columns = folder or hub, hub_images.Columns(image_column, label_column)
+        where, columns, content = folder or hub, (image_column, label_column), ""
         if folder is None and per_class is not None:
             limits: Settings = {"classes": classes, "per_class": per_class, "seed": subset_seed}
-            folder = str(hub_images.class_subset(hub, split, columns, **limits, cache=Path(cache)))
+            folder = str(hub_images.class_subset(hub, split, *columns, **limits, cache=Path(cache)))
         if folder is None:
-            self.source, names, labels = hub_images.whole_dataset(hub, split, columns)
+            self.source, names, labels, content = hub_images.whole_dataset(hub, split, *columns)
         else:
-            self.source, names, labels = _from_folder(folder, files)
+            names, labels = _from_folder(folder, files)
+            self.source = names.__getitem__
         self.source_rows, labels = subset(labels, classes, per_class, subset_seed)
         self.names = [names[row] for row in self.source_rows]
         super().__init__(labels, where, batch_size, workers, seed)
         if folder is not None:
             self.inputs, self.written_at = _looked_at(folder, self.names)
         else:
-            self.inputs = by_class("images", [(where, split, sha256(labels.tobytes()).hexdigest())])
-            self.written_at = [None] * len(self)
+            self.inputs, self.written_at = {f"the images of {where}, {split}": content}, [None] * len(self)
         log.info("images     %d of %d classes, from %s", len(self), labels.max() + 1, where)
         self.size, self.resize, self.normalize = size, resize, normalize
         self.crop, self.jitter = v2.RandomResizedCrop(size, scale=tuple(crop_scale)), v2.ColorJitter(*jitter)
@@ -259,8 +258,8 @@ def _looked_at(folder: str, paths: list[str]) -> tuple[dict[str, str], list[int 
     return by_class("images", files), [written_at for _, written_at in found]
 
 
-def _from_folder(folder: str, files: str | None) -> tuple[Callable[[int], hub_images.Opened], list[str], np.ndarray]:
-    """(what PIL opens for a row, names, labels) of a folder with one folder per class; `files` may name some of it."""
+def _from_folder(folder: str, files: str | None) -> tuple[list[str], np.ndarray]:
+    """(paths, labels) of the images of a folder with one folder per class; `files` may name some of them."""
     from torchvision.datasets import ImageFolder
 
     if not Path(folder).is_dir():
@@ -279,5 +278,4 @@ def _from_folder(folder: str, files: str | None) -> tuple[Callable[[int], hub_im
         samples = [sample for sample in samples if Path(sample[0]).parts[-2:] in listed]
         if len(samples) < max(1, len(listed)):
             raise UserError(f"{len(listed) - len(samples)} of the images listed in {files} are not in {folder}")
-    paths = [path for path, _ in samples]
-    return paths.__getitem__, paths, np.array([label for _, label in samples])
+    return [path for path, _ in samples], np.array([label for _, label in samples])

@@ -101,6 +101,7 @@ def test_wrong_usage(cse_data, tmp_path, capsys):
     assert "did you mean senteval" in capsys.readouterr().err
     assert cse_data("fetch", "sweep=whitenedcse/table4", "wiki1m") == 2
     assert cse_data("fetch", "sweep=whitenedcse/tabel4", "to=x") == 2
+    assert cse_data("fetch", "sweep=whitenedcse/table4", f"to={__file__}") == 2
     assert cse_data("fetch") == 2
     assert cse_data("fetch", f"to={tmp_path}/x") == 2
     assert cse_data("fetch", "wordnet", "to=") == 2
