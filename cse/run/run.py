@@ -36,11 +36,10 @@ def run(cfg: DictConfig, folder: RunFolder) -> None:
     from cse.run.best import keep, score_best
     from cse.run.recorded import scores_as_recorded
     from cse.run.summary import conclude
-    from cse.training.distributed import explain_lost_process
-    from cse.training.memory import explain_out_of_memory
+    from cse.training.failures import explain_failures
 
-    explain_lost = partial(explain_lost_process, folder.resume_hint)
-    with receiving_signals(folder, cfg.resume is not None) as signals, explain_out_of_memory(cfg), explain_lost():
+    explained = partial(explain_failures, cfg, folder.resume_hint)
+    with receiving_signals(folder, cfg.resume is not None) as signals, explained():
         accelerator = start_processes(cfg)
         is_first = accelerator.is_main_process
         with Heartbeat(folder.path, is_first and folder.is_made) as heartbeat:
@@ -49,7 +48,7 @@ def run(cfg: DictConfig, folder: RunFolder) -> None:
                 return
             training, record = begun
             heartbeat.steps = training.steps
-            with record, explain_out_of_memory(cfg), explain_lost():  # inside the record, which keeps the sentence
+            with record, explained():  # inside the record, which keeps the sentence
                 if is_first and training.step == 0:
                     keep_cosines(folder.path, "before", training.parts.evaluators, training.encode())
                 if use := record.results["recorded"]:

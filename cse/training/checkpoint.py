@@ -28,7 +28,7 @@ from cse.dotted import Json
 from cse.errors import UserError, in_short
 from cse.files import recover, replaced_file
 from cse.ranges import Natural, NonNegative
-from cse.training.memory import is_out_of_memory
+from cse.training.failures import is_out_of_memory
 
 log = logging.getLogger(__name__)
 

@@ -24,15 +24,10 @@ from accelerate.state import PartialState
 from torch import Tensor, nn
 
 from cse.device import check_one_each, default_device
-from cse.errors import RunError
 from cse.types import Encode, Encoded
 
 T = TypeVar("T")
 
-LOST = (  # what gloo, NCCL and the store say where the other end of a connection is gone
-    *("Connection closed by peer", "Connection reset by peer", "Broken pipe", "Connection refused"),
-    *("remote process exited", "ncclRemoteError", "failed to recv, got 0 bytes"),
-)
 STEP_TIMEOUT = timedelta(minutes=30)  # for a collective of a step: no process is so far behind another
 HOST_TIMEOUT = timedelta(days=1)  # for one process that tokenises or scores while the others wait
 TEXTS_PER_SHARE = 256  # that a process encodes before it looks for a signal
@@ -71,23 +66,6 @@ def main_process_first() -> Iterator[None]:
 def world_size() -> int:
     """The number of processes that share the run; 1 where it was started alone."""
     return dist.get_world_size() if dist.is_initialized() else 1
-
-
-@contextmanager
-def explain_lost_process(advice: Callable[[], str]) -> Iterator[None]:
-    """Raise RunError where a collective of the block fails as another process of the run is gone.
-
-    advice: gives the end of the sentence.
-    """
-    try:
-        yield
-    except RuntimeError as error:
-        if world_size() == 1 or not any(sign in str(error) for sign in LOST):
-            raise
-        raise RunError(
-            f"another of the {world_size()} processes has ended (killed, as memory is short?), and none goes on "
-            f"without it; {advice()}"
-        ) from error
 
 
 class _Gather(torch.autograd.Function):

@@ -4,7 +4,6 @@ import logging
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from functools import partial
 from itertools import repeat
 from pathlib import Path
@@ -15,10 +14,8 @@ from accelerate import Accelerator
 from accelerate.utils import set_seed
 from torch import nn
 
-from cse.config.spelling import line_to_resume
-from cse.data.prefetch import WORKER_DIED, reset_worker_handler
 from cse.device import data_workers, is_gpu
-from cse.errors import Interrupted, RunError, UserError, first_line
+from cse.errors import Interrupted, UserError
 from cse.eval.score import MemoizedEncode, score
 from cse.training import checkpoint
 from cse.training.distributed import Agreement, follow_encoding, gather_objects, lead_encoding, world_size
@@ -106,14 +103,14 @@ class Training:
     def run(self, on_best: Callback, log: Callback, signals: Signals) -> Outcome:
         """Train to the end. on_best: exports the encoder, with a step better than all before; log: takes metrics.
 
-        Raises RunError on NaN, on collapse, where a worker dies and where the disk refuses; what was exported and saved
+        Raises RunError on NaN, on collapse and where the disk refuses; what was exported and saved
         stays whole. Raises Interrupted after a signal, once last/ is saved.
         """
         trainer = self.trainer
         batches, aux_batches = self.batches(), self.aux_batches()
         asked = Agreement(lambda: 2 * int(signals.requested or 0) + self._is_late())
         progress = Progress(self.steps, self.step, self.accelerator.is_main_process)
-        with signals.waiting(True), self._explain_dead_worker(), self.saver, progress:
+        with signals.waiting(True), self.saver, progress:
             if self._is_due() and self.step not in dict(self.curve):  # a resumed run may have been stopped right here
                 scores = self._evaluate(on_best, log, signals)
                 if scores:
@@ -155,29 +152,12 @@ class Training:
         rate = self.tokens / self.seconds if self.seconds else 0.0
         return Outcome(self.step, self.best_step, self.best_score, self.seconds, rate, self.curve)
 
-    @contextmanager
-    def _explain_dead_worker(self) -> Iterator[None]:
-        """Raise RunError where a worker dies in the block."""
-        try:
-            yield
-        except RuntimeError as error:
-            if not str(error).startswith(WORKER_DIED):
-                raise
-            reset_worker_handler()
-            raise RunError(
-                f"a process that makes batches died at step {self.step} ({first_line(error)}): is memory "
-                f"short? Fewer trainer.workers or aux_modality.data.workers need less; "
-                f"{line_to_resume(self.folder)} goes on"
-            ) from error
-
     def encode(self) -> MemoizedEncode:
         """The encoder as it is at this step, with the head that it is tested with; each text is encoded once."""
         if self.encoding is None or self.encoding[0] != self.step:
             head, precision = self.parts.objective.test_head(), self.trainer.eval_precision
-            self.encoding = (
-                self.step,
-                MemoizedEncode(partial(self.parts.encoder.encode, head=head, precision=precision)),
-            )
+            encode = partial(self.parts.encoder.encode, head=head, precision=precision)
+            self.encoding = self.step, MemoizedEncode(encode)
         return self.encoding[1]
 
     def known(self, step: int) -> Mapping[str, np.ndarray]:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import Any, cast
 
@@ -11,7 +10,7 @@ from accelerate import Accelerator
 from accelerate.optimizer import AcceleratedOptimizer
 from torch import Tensor, nn
 
-from cse.errors import RunError, UserError, in_short
+from cse.errors import UserError
 from cse.eval.geometry import alignment, effective_rank, uniformity
 from cse.model.encoder import Encoder
 from cse.training import optim
@@ -68,7 +67,7 @@ class Update:
         views: list[Encoded] = []
         for _ in range(self.trainer.accumulate):
             batch = next(batches)
-            with self.accelerator.autocast(), explain_compiler():
+            with self.accelerator.autocast():
                 loss, views = self.text_step(self.text_encoder, self.objective, batch, self.backward)
             if self.trainer.compile and self.trainer.accumulate > 1:  # the next gradients may be written over these
                 for parameter in self.encoder.parameters():
@@ -126,16 +125,9 @@ class Update:
         return {name: optimizer.optimizer for name, optimizer in self.optimizers.items()}
 
     def _adamw(self, modules: list[nn.Module], weight_decay: float, no_decay: list[str]) -> AcceleratedOptimizer:
-        trainer = self.trainer
+        how = self.trainer
         return self.accelerator.prepare(
-            optim.adamw(
-                modules,
-                trainer.lr,
-                betas=trainer.betas,
-                eps=trainer.eps,
-                weight_decay=weight_decay,
-                no_decay=no_decay,
-            )
+            optim.adamw(modules, how.lr, betas=how.betas, eps=how.eps, weight_decay=weight_decay, no_decay=no_decay)
         )
 
 
@@ -166,21 +158,6 @@ def compiled(encoder: Encoder, backend: str = "inductor") -> nn.Module:
     """The encoder as steps on text call it with trainer.compile; no card has run it yet. backend: torch.compile's."""
     encoder.packed = False  # which makes shapes of its own for every batch
     return cast(nn.Module, torch.compile(encoder, backend=backend))
-
-
-@contextmanager
-def explain_compiler() -> Iterator[None]:
-    """Raise RunError where torch.compile fails in the block: it compiles at the first step, and for new shapes."""
-    try:
-        yield
-    except RuntimeError as error:
-        from torch._dynamo.exc import TorchDynamoException
-
-        if not isinstance(error, TorchDynamoException):
-            raise
-        raise RunError(
-            f"trainer.compile=true: torch.compile failed ({in_short(error)}); trainer.compile=false trains without it"
-        ) from error
 
 
 def geometry(views: list[Encoded]) -> dict[str, float]:

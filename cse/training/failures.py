@@ -1,0 +1,69 @@
+"""What libraries raise where a run cannot go on: memory, another process, a worker or a compiler, in one sentence."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from omegaconf import DictConfig
+
+from cse.data.prefetch import WORKER_DIED, reset_worker_handler
+from cse.errors import RunError, in_short
+from cse.training.distributed import world_size
+
+OUT_OF_MEMORY = (  # of torch, on a GPU and on a CPU, and of CUDA's libraries that find no room to work in
+    *("out of memory", "DefaultCPUAllocator", "not enough memory"),
+    *("CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED"),
+)
+LOST = (  # what gloo, NCCL and the store say where the other end of a connection is gone
+    *("Connection closed by peer", "Connection reset by peer", "Broken pipe", "Connection refused"),
+    *("remote process exited", "ncclRemoteError", "failed to recv, got 0 bytes"),
+)
+
+
+@contextmanager
+def explain_failures(cfg: DictConfig, resume_hint: Callable[[], str]) -> Iterator[None]:
+    """Turn a failure of memory, of another process, of a data worker or of torch.compile in the block into a RunError.
+
+    cfg: the run's. resume_hint: gives the end of the sentence where nothing has to be changed.
+    """
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        said = explanation(error, cfg, resume_hint)
+        if said is None:
+            raise
+        raise RunError(said) from error
+
+
+def explanation(error: RuntimeError | MemoryError, cfg: DictConfig, resume_hint: Callable[[], str]) -> str | None:
+    """The sentence for an error; None for one that only its traceback explains."""
+    trainer, said = cfg.trainer, in_short(error)
+    if is_out_of_memory(error):
+        fewer = max(1, (trainer.chunk or trainer.batch_size) // 8)
+        return (
+            f"out of memory ({said}): trainer.chunk={fewer} (now {trainer.chunk}) gives the same loss and gradient in "
+            "the memory of so many rows; model.gradient_checkpointing=true (now "
+            f"{str(cfg.model.gradient_checkpointing).lower()}) and a smaller trainer.max_length (now "
+            f"{trainer.max_length}) save more"
+        )
+    if str(error).startswith(WORKER_DIED):
+        reset_worker_handler()
+        return (
+            f"a process that makes batches died ({said}): is memory short? Fewer trainer.workers or "
+            f"aux_modality.data.workers need less; {resume_hint()}"
+        )
+    if world_size() > 1 and any(sign in str(error) for sign in LOST):
+        return (
+            f"another of the {world_size()} processes has ended (killed, as memory is short?), and none goes on "
+            f"without it; {resume_hint()}"
+        )
+    if trainer.compile:
+        from torch._dynamo.exc import TorchDynamoException
+
+        if isinstance(error, TorchDynamoException):
+            return f"trainer.compile=true: torch.compile failed ({said}); trainer.compile=false trains without it"
+    return None
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether it says so: torch's errors are RuntimeErrors of several classes, Python's and numpy's a MemoryError."""
+    return isinstance(error, MemoryError) or any(words in str(error) for words in OUT_OF_MEMORY)
