@@ -8,7 +8,6 @@ Anchors lie in blocks of lmax units, no two in neighbouring blocks, so at least 
 """
 
 import logging
-from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Literal, assert_never, cast
 
@@ -49,9 +48,8 @@ def sample_spans(
     """
     if num_units < units_needed(anchors, max_length):
         raise UserError(
-            f"a document of {num_units} units is too short for {anchors} anchors of up to {max_length}: it needs "
-            f"{units_needed(anchors, max_length)} (2 * anchors * max_length); use augmentation.on_short=skip or "
-            "shrink, or lower augmentation.max_length"
+            f"a document of {num_units} units is too short for {anchors} anchors of up to {max_length}, which need "
+            f"{units_needed(anchors, max_length)}: augmentation.on_short=skip, or a lower augmentation.max_length"
         )
     blocks = list(range(0, num_units - max_length + 1, max_length))  # the tail n mod lmax never holds an anchor
     positive = partial(
@@ -142,9 +140,9 @@ class Spans(Augmentation):
         # With the bug and one length for all spans, an adjacent positive can have no place at all.
         self.smallest_max_length = min_length + 1 if adjacent_bug else min_length
         if max_length < self.smallest_max_length:
-            bound = "below (augmentation.adjacent_bug=true)" if adjacent_bug else "at most"
             raise UserError(
-                f"augmentation.min_length={min_length} must be {bound} augmentation.max_length={max_length}"
+                f"augmentation.min_length={min_length} must be at most augmentation.max_length={max_length}, with "
+                "augmentation.adjacent_bug=true below it"
             )
         self.anchors, self.positives, self.strategy = anchors, positives, strategy
         self.min_length, self.max_length = min_length, max_length
@@ -158,34 +156,25 @@ class Spans(Augmentation):
         self._tokenizer = tokenizer
 
     def usable_rows(self, text: Rows) -> np.ndarray:
-        """The numbers of the documents that `views` can use; how many there are is logged. See `check` for errors."""
-        with showing("spans"):
-            lengths = [self.length(text.text(row)) for row in track(range(len(text)), "document")]
-        counts = self.check(lengths)
-        log.info("spans: %(documents)d documents, %(short)d of them short, %(usable)d usable", counts)
-        return np.array([row for row, length in enumerate(lengths) if self._fits(length)], dtype=np.int64)
-
-    def length(self, text: str) -> int:
-        """The document's length in units."""
-        return len(self._units(text))
-
-    def check(self, lengths: Iterable[int]) -> dict[str, int]:
-        """Counts for a whole corpus, before any work: documents, short (under 2 A lmax), usable.
+        """The numbers of the documents that `views` can use; how many there are is logged.
 
         Raises UserError if on_short is error and a document is short, or if none is usable.
         """
-        lengths = list(lengths)
+        with showing("spans"):
+            documents = track(range(len(text)), "document")
+            lengths_N = np.array([len(self._units(text.text(row))) for row in documents], np.int64)
         needed = units_needed(self.anchors, self.max_length)
-        short = [length for length in lengths if length < needed]
-        usable = sum(self._fits(length) for length in lengths)
-        if (short and self.on_short == "error") or usable == 0:
-            shortest = f" (the shortest {min(short)})" if short else ""
+        short, rows = int((lengths_N < needed).sum()), np.flatnonzero(lengths_N >= self._least())
+        if (short and self.on_short == "error") or len(rows) == 0:
+            for_most = int(np.quantile(lengths_N, 0.1)) // (2 * self.anchors)
             raise UserError(
-                f"{len(short)} of {len(lengths)} documents have fewer than {needed} {self.unit}{shortest}, which "
-                f"{self.anchors} anchors of up to {self.max_length} need, and {usable} are usable with "
-                f"augmentation.on_short={self.on_short}: {self._what_fits(lengths)}"
+                f"{short} of {len(lengths_N)} documents have fewer than {needed} {self.unit} (the shortest "
+                f"{lengths_N.min()}), which {self.anchors} anchors of up to {self.max_length} need: "
+                "augmentation.on_short=skip leaves them out, shrink takes shorter spans of them; nine of ten are long "
+                f"enough for augmentation.max_length={for_most}"
             )
-        return {"documents": len(lengths), "short": len(short), "usable": usable}
+        log.info("spans: %d documents, %d of them short, %d usable", len(lengths_N), short, len(rows))
+        return rows
 
     def views(self, text: str, num_views: int, rng: np.random.Generator) -> list[str | list[str]]:
         """[the A anchors, the A*P positives, anchor after anchor]; an objective of one view reads the anchors alone.
@@ -194,7 +183,7 @@ class Spans(Augmentation):
         """
         units = self._units(text)
         max_length = self.max_length
-        if self.on_short == "shrink" and self._fits(len(units)):
+        if self.on_short == "shrink" and len(units) >= self._least():
             max_length = min(max_length, len(units) // (2 * self.anchors))
         anchors, positives = sample_spans(
             len(units),
@@ -209,24 +198,9 @@ class Spans(Augmentation):
         )
         return [[self._join(units[start:end]) for start, end in spans] for spans in (anchors, positives)]
 
-    def _what_fits(self, lengths: list[int]) -> str:
-        """Advice: the max_length for which every document is long enough, or nine of ten."""
-        for_all, for_most = (int(np.quantile(lengths, share)) // (2 * self.anchors) for share in (0, 0.1))
-        if for_all >= self.smallest_max_length:
-            return (
-                f"augmentation.max_length={for_all} uses all of them; augmentation.on_short=skip leaves the short ones "
-                "out, shrink takes shorter spans from them"
-            )
-        if for_most >= self.smallest_max_length:
-            return f"augmentation.max_length={for_most} augmentation.on_short=skip uses nine of ten of them"
-        return (
-            f"too short for augmentation.min_length={self.min_length}: lower it, and augmentation.max_length to "
-            f"{for_most}, to use nine of ten of them"
-        )
-
-    def _fits(self, length: int) -> bool:
-        max_length = self.smallest_max_length if self.on_short == "shrink" else self.max_length
-        return length >= units_needed(self.anchors, max_length)
+    def _least(self) -> int:
+        """The length of the shortest document that can be used."""
+        return units_needed(self.anchors, self.smallest_max_length if self.on_short == "shrink" else self.max_length)
 
     def _units(self, text: str) -> list[str] | list[int]:
         words = text.split()

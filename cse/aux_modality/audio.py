@@ -6,17 +6,16 @@ code makes them; the released code uses none of SSAST's weights and no position 
 
 import logging
 from pathlib import Path
-from pickle import UnpicklingError
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal
 
 import torch
 from annotated_types import Ge, Le
 from torch import Tensor, nn
 from torch.nn.functional import interpolate
 
-from cse.aux_modality.modality import BatchSource, Labelled, Modality
+from cse.aux_modality.modality import Modality
 from cse.device import to_device
-from cse.errors import MissingResource, UserError
+from cse.errors import MissingResource, UserError, in_short
 from cse.ranges import Name
 from cse.types import Settings
 
@@ -47,14 +46,6 @@ class Patches(nn.Module):
         return x_BTD if self.positions is None else x_BTD + self.positions
 
 
-class Clips(Labelled, Protocol):
-    """A batch of sound, as cse.data.audio.AudioBatch."""
-
-    @property
-    def fbank_BTF(self) -> Tensor:
-        """(B, 1024, 128) filter banks."""
-
-
 class Audio(Modality):
     """data: batches of cse.data.audio.Speech. init: random | ssast (weights: a checkpoint of SSAST).
 
@@ -64,18 +55,17 @@ class Audio(Modality):
     def __init__(
         self,
         dim: int,
-        data: BatchSource,
+        data: Any,
         init: Literal["random", "ssast"],
         weights: Name | None,
         patch: Annotated[int, Ge(1), Le(BANDS)],
         position_embeddings: bool,
         **settings: Any,
     ):
-        patches = (
-            Patches(dim, patch, position_embeddings)
-            if init == "random"
-            else ssast_patches(weights, patch, position_embeddings)
-        )
+        if init == "random":
+            patches = Patches(dim, patch, position_embeddings)
+        else:
+            patches = ssast_patches(weights, patch, position_embeddings)
         super().__init__(dim, patches.width, data, **settings)
         self.patches = patches
 
@@ -84,7 +74,7 @@ class Audio(Modality):
         """The patches of one clip, and CLS."""
         return (BANDS // settings["patch"]) * (FRAMES // settings["patch"]) + 1
 
-    def tokens(self, batch: Clips) -> tuple[Tensor, Tensor]:
+    def tokens(self, batch: Any) -> tuple[Tensor, Tensor]:
         """See AuxModality: 2B rows of num_tokens tokens. Both views are equal; the encoder's dropout differs."""
         x_BTD = self.projection(self.patches(to_device(batch.fbank_BTF, self.device)))
         return x_BTD.repeat(2, 1, 1), batch.labels_B
@@ -96,19 +86,16 @@ def ssast_tensors(weights: str) -> list[Tensor]:
     Raises UserError for any other file.
     """
     shapes = {"patch_embed.proj.weight": 4, "patch_embed.proj.bias": 1, "cls_token": 3, "pos_embed": 3}
-    other = f"aux_modality.weights={weights} is not a checkpoint of SSAST"
     try:
         state = torch.load(weights, map_location="cpu", weights_only=True)
-    except (UnpicklingError, OSError, RuntimeError, EOFError, ValueError, KeyError) as error:
-        raise UserError(f"{other}: {str(error).strip().splitlines()[0] if str(error) else 'it is empty'}") from error
-    if not isinstance(state, dict):
-        raise UserError(f"{other}: it holds a {type(state).__name__}, not tensors by name")
-    named = {str(name).removeprefix("module."): value for name, value in state.items()}
-    for name, dimensions in shapes.items():
-        tensor = named.get(f"v.{name}")
-        if not isinstance(tensor, Tensor) or tensor.dim() != dimensions:
-            raise UserError(f"{other}: it lacks a tensor v.{name} of {dimensions} dimensions")
-    return [named[f"v.{name}"] for name in shapes]
+        named = {str(name).removeprefix("module."): value for name, value in state.items()}
+        tensors = [named[f"v.{name}"] for name in shapes]
+        for tensor, (name, dimensions) in zip(tensors, shapes.items(), strict=True):
+            if tensor.dim() != dimensions:
+                raise ValueError(f"v.{name} has {tensor.dim()} dimensions, not {dimensions}")
+    except Exception as error:  # another kind of file makes torch's reader, or what follows, raise nearly anything
+        raise UserError(f"aux_modality.weights={weights} is not a checkpoint of SSAST ({in_short(error)})") from error
+    return tensors
 
 
 def ssast_patches(weights: str | None, patch: int, position_embeddings: bool) -> Patches:

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -16,29 +16,10 @@ from cse.types import AuxModality, Loss
 log = logging.getLogger(__name__)
 
 
-class BatchSource(Protocol):
-    """Where a modality's batches come from: cse.data.stream.Stream."""
-
-    seconds_waited: float
-    """Time that the consumer of `batches` has spent waiting."""
-    inputs: dict[str, str]
-    """Digests of what the batches are made of, as AuxModality.inputs."""
-
-    def batches(self, first: int, rank: int, world: int) -> Iterator[Any]:
-        """Endless batches from number `first` on; process `rank` of `world` gets every world-th of them."""
-
-
-class Labelled(Protocol):
-    """A batch with labels."""
-
-    @property
-    def labels_B(self) -> Tensor:
-        """The class of each item, int64."""
-
-
 class Modality(AuxModality):
     """Base of Visual and Audio, which add `tokens`. Every value is explained in conf/aux_modality.
 
+    data: where its batches come from, a cse.data.stream.Stream.
     width: of the modality's own tokens; where it is not the encoder's `dim`, a linear layer maps them to it.
     head_mode: "own", a head of its own; "shared", the objective's head; "text_then_own", one after the other; "none".
     """
@@ -47,7 +28,7 @@ class Modality(AuxModality):
         self,
         dim: int,
         width: int,
-        data: BatchSource,
+        data: Any,
         loss: Kind,
         temperature: Positive,
         head: Callable[[int], nn.Module] | None,
@@ -64,7 +45,7 @@ class Modality(AuxModality):
         super().__init__()
         if head is None and head_mode in ("own", "text_then_own"):
             raise UserError(
-                f"aux_modality.head_mode={head_mode} needs aux_modality.head; without one, use none or shared"
+                f"aux_modality.head_mode={head_mode} needs aux_modality.head; use none or shared without one"
             )
         self.projection: nn.Module = nn.Identity()
         if width != dim:
@@ -97,16 +78,16 @@ class Modality(AuxModality):
             self.head = self.make_head(text_head.out_dim)  # type: ignore[arg-type]
 
     def inputs(self) -> dict[str, str]:
-        """See BatchSource."""
+        """See AuxModality."""
         return self.data.inputs
 
     def batches(self, first: int, rank: int = 0, world: int = 1) -> Iterator[Any]:
-        """See BatchSource. Every process has batches, and so a loss, of its own."""
+        """See AuxModality. Every process has batches, and so a loss, of its own."""
         return self.data.batches(first, rank, world)
 
     @property
     def seconds_waited(self) -> float:
-        """See BatchSource."""
+        """See AuxModality."""
         return self.data.seconds_waited
 
     @property
@@ -117,8 +98,7 @@ class Modality(AuxModality):
     def loss(self, pooled_BD: Tensor, labels_B: Tensor) -> Loss:
         """pooled_BD: 2B rows, view 1 then view 2; labels_B: B. Not yet times omega."""
         if self.uses_text_head:
-            if self.text_head is None:
-                raise UserError(f"aux_modality.head_mode={self.head_mode}: no head of the objective was given (bind)")
+            assert self.text_head is not None, "bind comes first"
             pooled_BD = self.text_head(pooled_BD)
         features_BD = self.head(pooled_BD)
         with full_precision(*features_BD.chunk(2)) as (view1_BD, view2_BD):

@@ -6,12 +6,12 @@ embeddings would. None of ViT's layers is used.
 
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor
 
-from cse.aux_modality.modality import BatchSource, Labelled, Modality
+from cse.aux_modality.modality import Modality
 from cse.errors import UserError
 from cse.ranges import Name
 from cse.sources import hub
@@ -28,28 +28,16 @@ VIT_BASE = "google/vit-base-patch16-224-in21k"
 PATCH = 16  # pixels; ViT's, with random weights too
 
 
-class ImageSource(BatchSource, Protocol):
-    """BatchSource of images, as cse.data.images.Images."""
-
-    size: int
-    """Height and width of a view, in pixels."""
-
-    def views(self, batch: Any, device: torch.device) -> Tensor:
-        """Both views of a batch's images, (2B, 3, size, size), view 1 then view 2."""
-
-
 class Visual(Modality):
     """data: batches of cse.data.images.Images. init: vit (weights: hub name, folder, or null by width) | random.
 
     settings: what Modality takes.
     """
 
-    data: ImageSource
-
     def __init__(
         self,
         dim: int,
-        data: ImageSource,
+        data: Any,
         init: Literal["vit", "random"],
         weights: Name | None,
         **settings: Any,
@@ -72,7 +60,7 @@ class Visual(Modality):
         """The ViT whose patch embedding is taken; the base model's where the encoder's width decides."""
         return (settings["weights"] or VIT_BASE) if settings["init"] == "vit" else None
 
-    def tokens(self, batch: Labelled) -> tuple[Tensor, Tensor]:
+    def tokens(self, batch: Any) -> tuple[Tensor, Tensor]:
         """See AuxModality: 2B rows of num_tokens tokens, view 1 then view 2."""
         pixels_BCHW = self.data.views(batch, self.device)
         return self.projection(self.patches(pixels_BCHW)), batch.labels_B
@@ -87,10 +75,7 @@ def vit_patches(weights: str) -> "ViTEmbeddings":
 
     from cse.model.integrity import check_files
 
-    instead = (
-        "give a ViT's folder, aux_modality.weights=FOLDER, or train the patch embedding from nothing, "
-        "aux_modality.init=random"
-    )
+    instead = "give a ViT's folder, aux_modality.weights=FOLDER, or start from nothing, aux_modality.init=random"
     repo = hub.Repo(weights, "model", f"aux_modality.weights={weights}", instead)
     source = Path(weights) if Path(weights).is_dir() else hub.model(repo)
     with hub.refusals(repo):
@@ -110,8 +95,6 @@ def random_patches(dim: int, size: int) -> "ViTEmbeddings":
     """The same module with new weights (ViT's own initialisation), as wide as the encoder."""
     from transformers import ViTConfig, ViTModel
 
-    log.warning(
-        "aux_modality.init=random: the image patch embedding starts from random weights; the paper's starts from ViT's"
-    )
+    log.warning("aux_modality.init=random: the patch embedding starts from random weights; the paper's from ViT's")
     config = ViTConfig(hidden_size=dim, num_hidden_layers=0, num_attention_heads=1, image_size=size)
     return ViTModel(config, add_pooling_layer=False).embeddings

@@ -187,33 +187,11 @@ class Pieces:
 def test_wordpieces_come_from_the_bound_tokenizer():
     augmentation = spans(unit="wordpieces")
     augmentation.bind(Pieces())
-    assert augmentation.length("ab  c\n") == len(" ab c")
-    text = "".join(chr(97 + i % 26) for i in range(63))
+    text = "".join(chr(97 + i % 26) for i in range(63))  # and the blank before it: 64
     anchors, positives = augmentation.views(text, 2, np.random.default_rng(0))
     assert all(4 <= len(span) <= 16 and span in " " + text for span in anchors + positives)
-
-
-def test_short_documents_end_the_run_with_both_counts():
-    with pytest.raises(UserError, match=r"63 .*64"):
-        spans().views(document(63), 2, np.random.default_rng(0))
-    with pytest.raises(UserError, match=r"2 of 3 .*64"):
-        spans().check([64, 63, 10])
-    assert spans().check([64, 100]) == {"documents": 2, "short": 0, "usable": 2}
-    with pytest.raises(UserError, match=r"on_short"):
-        spans(on_short="skip").check([63])
-
-
-@pytest.mark.parametrize(
-    ("lengths", "advice"),
-    [
-        ([64, 63, 40], r"max_length=10 uses all"),
-        ([10, *[40] * 19], r"max_length=10 augmentation\.on_short=skip"),
-        ([8] * 10, r"max_length to 2"),
-    ],
-)
-def test_the_message_computes_the_length_that_would_fit(lengths, advice):
-    with pytest.raises(UserError, match=advice):
-        spans().check(lengths)
+    with pytest.raises(UserError, match=r"62 .*64"):
+        augmentation.views("  b".join(["c"] * 21) + " ", 2, np.random.default_rng(0))  # blanks are made one
 
 
 class Documents:
@@ -227,8 +205,12 @@ class Documents:
         return document(self.lengths[i])
 
 
-def test_skip_leaves_short_documents_out_and_shrink_shortens_their_spans():
+def test_short_documents_end_the_run_are_left_out_or_give_shorter_spans():
     documents = Documents(64, 63, 10, 200, 16)
+    for changes, told in (({}, "3 of 5 .*64 words"), ({"max_length": 300, "on_short": "skip"}, "5 of 5")):
+        with pytest.raises(UserError, match=told):
+            spans(**changes).usable_rows(documents)
+    assert spans().usable_rows(Documents(64, 100)).tolist() == [0, 1]
     assert spans(on_short="skip").usable_rows(documents).tolist() == [0, 3]
     shrink = spans(on_short="shrink", strategy="adjacent")
     assert shrink.usable_rows(documents).tolist() == [0, 1, 3, 4]
@@ -238,8 +220,13 @@ def test_skip_leaves_short_documents_out_and_shrink_shortens_their_spans():
         shrink.views(document(16), 2, np.random.default_rng(seed))
     with pytest.raises(UserError):
         shrink.views(document(15), 2, np.random.default_rng(0))
-    with pytest.raises(UserError, match="5 of 5"):
-        spans(max_length=300).usable_rows(documents)
+
+
+def test_the_message_names_the_length_that_fits_most():
+    documents = Documents(10, *[40] * 19)
+    with pytest.raises(UserError, match="max_length=10"):
+        spans().usable_rows(documents)
+    assert len(spans(on_short="skip", max_length=10).usable_rows(documents)) == 19
 
 
 @pytest.mark.parametrize(
