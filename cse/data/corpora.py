@@ -32,9 +32,8 @@ def repo_of(corpus: str) -> hub.Repo:
 def check_available(corpus: str) -> None:
     """Raise MissingResource, with what to use instead, if the hub does not have a published corpus. Takes a second."""
     file = DATASETS[corpus].file
-    if file and hub.cached(repo_of(corpus), file) is not None:
-        return
-    hub.listing(repo_of(corpus))
+    if not (file and hub.cached(repo_of(corpus), file)):
+        hub.paths(repo_of(corpus))
 
 
 def published(corpus: str) -> dict[str, str | None]:

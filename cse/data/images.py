@@ -25,7 +25,6 @@ from cse.device import to_device
 from cse.errors import MissingResource, UserError, check_loads, first_line
 from cse.progress import showing, track
 from cse.ranges import Ascending, Count, Name, Natural, NonNegative, OneOf, PositiveShare, Seed, Share
-from cse.sources import hub
 from cse.types import Settings
 
 log = logging.getLogger(__name__)
@@ -110,10 +109,9 @@ class Images(Stream[ImageBatch]):
     def on_hand(cls, settings: Settings) -> str:
         """How many classes the folder has."""
         if settings["folder"] is None:
-            raise hub.NotHere(
+            raise MissingResource(
                 f"no images: paths.images=FOLDER, one folder a class; or {settings['hub']}, whose licence is accepted "
-                "on the hub",
-                hub_images.repo_of(settings["hub"]),
+                "on the hub"
             ) from LookupError(settings["hub"])
         folder = Path(settings["folder"])
         classes = sum(path.is_dir() for path in folder.glob("*"))

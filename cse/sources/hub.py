@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,6 @@ from cse.files import within
 
 if TYPE_CHECKING:  # importing datasets takes seconds
     from datasets import Dataset, IterableDataset
-    from huggingface_hub.hf_api import RepoSibling
 
 log = logging.getLogger(__name__)
 
@@ -47,14 +46,6 @@ class Repo:
         from huggingface_hub import constants
 
         return f"{constants.ENDPOINT}/{'datasets/' if self.kind == 'dataset' else ''}{self.name}"
-
-
-class NotHere(MissingResource):
-    """Something of a repository is not in the cache, and cannot be had from the hub now."""
-
-    def __init__(self, sentence: str, repo: Repo | None = None, reason: str = ""):
-        super().__init__(sentence, reason)
-        self.repo = repo
 
 
 def file(repo: Repo, path: str) -> Path:
@@ -100,25 +91,18 @@ def cache_only() -> Iterator[None]:
         constants.HF_HUB_OFFLINE = before
 
 
-def listing(repo: Repo) -> "list[RepoSibling]":
-    """The files of a repository: `rfilename` is a path, `size` may be None. Raises MissingResource, and UserError for
-    one that lies outside the repository."""
+def paths(repo: Repo, folder: str = "") -> list[str]:
+    """The files in a folder of a repository, in the hub's order. Raises MissingResource, and UserError for a file that
+    lies outside the repository."""
     from huggingface_hub import HfApi
 
     api = HfApi()
     with refusals(repo):
-        ask = api.model_info if repo.kind == "model" else api.dataset_info
-        info = ask(repo.name, revision=repo.revision, files_metadata=True, timeout=PATIENCE)
+        info = api.dataset_info(repo.name, revision=repo.revision, timeout=PATIENCE)
         if info.gated:  # its list is open to all, its files are not
             api.auth_check(repo.name, repo_type=repo.kind)
-    for one in info.siblings or []:
-        within(Path(repo.name), one.rfilename)
-    return info.siblings or []
-
-
-def paths(repo: Repo, folder: str) -> list[str]:
-    """The files in a folder of a repository, in the hub's order. Raises MissingResource."""
-    return [one.rfilename for one in listing(repo) if one.rfilename.startswith(folder)]
+    names = [one.rfilename for one in info.siblings or []]
+    return [name for name in names if within(Path(repo.name), name) and name.startswith(folder)]
 
 
 def model(repo: Repo) -> Path:
@@ -136,19 +120,6 @@ def model(repo: Repo) -> Path:
             if any(folder.glob(f"*{suffix}")):
                 return folder
         raise LocalEntryNotFoundError(f"{folder} has no weights")
-
-
-def size_of_model(files: "Sequence[RepoSibling]") -> int:
-    """How many bytes of a repository's files `model` fetches."""
-    from huggingface_hub.utils import filter_repo_objects
-
-    def size(names: list[str]) -> int:
-        mine = filter_repo_objects(
-            files, allow_patterns=names, ignore_patterns=ELSEWHERE, key=lambda one: one.rfilename
-        )
-        return sum(one.size or 0 for one in mine)
-
-    return size(SETTINGS) + next(filter(None, map(size, WEIGHTS.values())), 0)
 
 
 def dataset(repo: Repo, config: str | None = None, split: str = "train") -> "Dataset":
@@ -190,7 +161,7 @@ def refusals(repo: Repo, config: str | None = None) -> Iterator[None]:
         if isinstance(error, ValueError) and "BuilderConfig" in str(error):
             raise UserError(f"{repo.asked}: {repo.name} has no {config} ({first_line(error)})") from error
         said = refusal(repo, error)
-        raise NotHere(f"{repo.asked}: the {repo.kind} {repo.name} {said}; {repo.instead}", repo, said) from error
+        raise MissingResource(f"{repo.asked}: the {repo.kind} {repo.name} {said}; {repo.instead}", said) from error
 
 
 def refusal(repo: Repo, error: BaseException) -> str:
