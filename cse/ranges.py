@@ -52,6 +52,16 @@ def ascending(values: Sequence[float]) -> Sequence[float]:
 Ascending = AfterValidator(ascending)
 
 
+def different(values: Sequence[int]) -> Sequence[int]:
+    """The values. Raises ValueError where one stands twice."""
+    if len(set(values)) < len(values):
+        raise ValueError("must be different from each other")
+    return values
+
+
+Widths = Annotated[list[Count], AfterValidator(different)]  # of leading channels that are embeddings too
+
+
 def apart(ends: tuple[float, float]) -> tuple[float, float]:
     """The ends of a scale. Raises ValueError unless the first is the lower one, and how far they are apart a number."""
     if not 0 < ends[1] - ends[0] < math.inf:

@@ -7,7 +7,7 @@ from annotated_types import MinLen
 from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
-from cse.ranges import STRICT, AnyPooling, Count, Name, Positive, Seed, Split, WhiteningKind
+from cse.ranges import STRICT, AnyPooling, Count, Name, Positive, Seed, Split, WhiteningKind, Widths
 
 Part = Callable[..., object]
 """A node with a `_target_`: it is checked against its own signature."""
@@ -22,7 +22,7 @@ class Jobs(TypedDict):
 class AnyObjective(TypedDict):
     """What conf/train.yaml gives every objective, beside what its own signature takes."""
 
-    widths: Annotated[list[Count], MinLen(1)] | None
+    widths: Annotated[Widths, MinLen(1)] | None
     width_weights: list[Positive] | None
 
 

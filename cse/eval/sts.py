@@ -21,7 +21,7 @@ from cse.eval.files import DataFolder, senteval_folder
 from cse.eval.score import AVERAGE
 from cse.eval.senteval.data import Examples, read_subset, read_table
 from cse.provenance import Items, ItemScores, Nature, Provenance, RowCounts
-from cse.ranges import Count, Name
+from cse.ranges import Name, Widths
 from cse.sources.senteval import SUBSETS
 from cse.types import Encode, Evaluator
 
@@ -78,7 +78,7 @@ def scored_pairs(encode: Encode, tasks: Tasks, cuts: Mapping[str, int | None] = 
     sets = [pairs for subsets in tasks.values() for pairs in subsets]
     vectors_ND = encode([text for pairs in sets for text in pairs.texts()])
     if too_wide := [cut for cut in cuts.values() if cut is not None and cut > vectors_ND.shape[1]]:
-        raise UserError(f"eval: widths={too_wide}: the embeddings are {vectors_ND.shape[1]} wide")
+        raise UserError(f"widths={too_wide}: the embeddings are {vectors_ND.shape[1]} wide")  # of a function's vectors
     ends = np.cumsum([len(pairs) for pairs in sets for _ in range(2)])[:-1]
     found: Scored = {}
     for prefix, cut in cuts.items():
@@ -227,7 +227,7 @@ class Stsb(ScoredPairs):
         senteval: Name | None,
         with_sickr: bool = False,
         allow_partial: bool = False,
-        widths: list[Count] | None = None,
+        widths: Widths | None = None,
     ):
         super().__init__(senteval_folder(senteval, allow_partial), ("STS-B", "SICK-R") if with_sickr else (), widths)
 
@@ -247,7 +247,7 @@ class Sts(ScoredPairs):
     splits = ("test",)
     protocol = "Spearman and Pearson x100 of cosines; headline `all`; average of 7 rounded to 2 decimals"
 
-    def __init__(self, senteval: Name | None, allow_partial: bool = False, widths: list[Count] | None = None):
+    def __init__(self, senteval: Name | None, allow_partial: bool = False, widths: Widths | None = None):
         super().__init__(senteval_folder(senteval, allow_partial), (*SUBSETS, "STS-B", "SICK-R"), widths)
 
     def readers(self, split: str) -> Readers:

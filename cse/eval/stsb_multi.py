@@ -12,7 +12,7 @@ from annotated_types import MinLen
 from cse.eval.files import DataFolder
 from cse.eval.senteval.data import Examples, Row, human_score, labelled
 from cse.eval.sts import Readers, ScoredPairs
-from cse.ranges import Count, Name, OneOf
+from cse.ranges import Name, OneOf, Widths
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS
 from cse.sources.senteval import STSB_ROWS
@@ -34,7 +34,7 @@ class StsbMulti(ScoredPairs):
         stsb_multi: Name | None,
         languages: Annotated[list[Annotated[str, OneOf(LANGUAGES)]], MinLen(1)],
         allow_partial: bool = False,
-        widths: list[Count] | None = None,
+        widths: Widths | None = None,
     ):
         source = f"{ABOUT.repo}@{ABOUT.revision}"
         what, find = "the folder of stsb-<language>-<split>.csv", None if stsb_multi else partial(Path, source)

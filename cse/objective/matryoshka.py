@@ -33,16 +33,15 @@ class Matryoshka(Objective):
     """The weighted sum of one objective at several widths, each with its own state.
 
     make: builds the objective; called with `dim`, and with `head` where all widths share one. widths: M, in any order.
-    weights: c_m, None for 1 each. Raises UserError for widths that the encoder does not have, or not the whole of it.
+    weights: c_m, None for 1 each. Raises UserError for widths whose largest is not the encoder's.
     """
 
     def __init__(
         self, dim: int, make: Callable[..., Objective], widths: Sequence[int], weights: Sequence[float] | None
     ):
         super().__init__()
-        check_widths("objective.widths", widths, dim)
-        if dim not in widths:
-            raise UserError(f"objective.widths={[*widths]} leaves out {dim}, the width of what best/ gives: add it")
+        if max(widths) != dim:
+            raise UserError(f"objective.widths={[*widths]}: the largest must be {dim}, the width of what best/ gives")
         if weights is not None and len(weights) != len(widths):
             raise UserError(f"objective.width_weights has {len(weights)} values for {len(widths)} objective.widths")
         self.widths, self.weights = list(widths), [1.0] * len(widths) if weights is None else list(weights)
@@ -79,9 +78,3 @@ class Matryoshka(Objective):
     def test_head(self) -> nn.Module | None:
         """The objective's."""
         return self.whole[0].test_head()
-
-
-def check_widths(key: str, widths: Sequence[int], dim: int) -> None:
-    """Raise UserError for a width that an embedding does not have, and for one that stands twice."""
-    if max(widths, default=0) > dim or len(set(widths)) < len(widths):
-        raise UserError(f"{key}={[*widths]}: should be different widths, none above the encoder's {dim}")

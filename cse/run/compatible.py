@@ -75,8 +75,8 @@ def check_dropout(name: str, encoder: Encoder, augmentation: Augmentation, text:
 
 
 def check_scored_widths(evaluators: DictConfig | None, dim: int) -> None:
-    """Refuse eval.NAME.widths that the encoder does not have: test scores come at the very end."""
-    from cse.objective.matryoshka import check_widths
-
+    """Refuse eval.NAME.widths that the vectors do not have, before they are made: test scores come at the very end."""
     for name, node in (evaluators or {}).items():
-        check_widths(f"eval.{name!s}.widths", node.get("widths") or [], dim)
+        widths = node.get("widths") or []
+        if max(widths, default=0) > dim:
+            raise UserError(f"eval.{name!s}.widths={[*widths]}: the embeddings are {dim} wide: give none above that")

@@ -9,6 +9,7 @@ from omegaconf import DictConfig
 from cse.config.compose import resolved
 from cse.errors import UserError
 from cse.run import build
+from cse.run.compatible import check_scored_widths
 from cse.run.folder import RunFolder, check_unused
 
 if TYPE_CHECKING:  # torch is imported when there is work
@@ -32,6 +33,7 @@ def evaluate(cfg: DictConfig, folder: RunFolder) -> None:
         splits_by_name = chosen_splits(cfg, evaluators)
         if sample is not None:
             subject = whitened(subject, cfg.whitening, sample)
+        check_scored_widths(cfg.eval, subject.dim)
         heartbeat.take()
         check_unused(cfg, "evaluate", folder.path)  # another start may have come and gone
         folder.make()

@@ -17,9 +17,10 @@ if TYPE_CHECKING:  # torch is imported when there is work: --help answers at onc
 
 @dataclass(frozen=True)
 class Subject:
-    """What is scored: texts -> (n, D) float32, its description in a line, and where it runs."""
+    """What is scored: texts -> (n, D) float32, D, its description in a line, and where it runs."""
 
     encode: Encode
+    dim: int
     described: str
     device: str
 
@@ -45,7 +46,8 @@ def load(cfg: DictConfig) -> Subject:
     backbone.to(DTYPES[cfg.dtype])
     encoder.to(default_device())
     described = f"{cfg.checkpoint or cfg.model.name}, {encoder.described}"
-    return Subject(partial(encoder.encode, batch_size=cfg.batch_size), described, str(encoder.device))
+    encode = partial(encoder.encode, batch_size=cfg.batch_size)
+    return Subject(encode, encode(["."]).shape[1], described, str(encoder.device))
 
 
 def load_vectors(cfg: DictConfig) -> Subject:
@@ -57,7 +59,8 @@ def load_vectors(cfg: DictConfig) -> Subject:
             raise UserError(f"{key}={cfg[key]} does not apply to word vectors (checkpoint={cfg.checkpoint})")
     vectors = WordVectors(Path(cfg.checkpoint).expanduser(), cfg.lowercase)
     case = ", lower case" if cfg.lowercase else ""
-    return Subject(vectors.encode, f"{cfg.checkpoint}, mean of word vectors of {vectors.dim} numbers{case}", "cpu")
+    described = f"{cfg.checkpoint}, mean of word vectors of {vectors.dim} numbers{case}"
+    return Subject(vectors.encode, vectors.dim, described, "cpu")
 
 
 def load_model(cfg: DictConfig) -> "Encoder":
@@ -121,4 +124,5 @@ def whitened(subject: Subject, cfg: DictConfig, sample: list[str]) -> Subject:
     whitening = Whitening(cfg.kind, cfg.components).fit(subject.encode(sample))
     described = f"{subject.described}, {cfg.kind} whitening to {cfg.components or 'all'} components"
     described += f" fitted on {len(sample):,} sentences of {cfg.fit}"
-    return Subject(lambda texts: whitening(subject.encode(texts)), described, subject.device)
+    dim = cfg.components if cfg.kind == "pca" and cfg.components else subject.dim
+    return Subject(lambda texts: whitening(subject.encode(texts)), dim, described, subject.device)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
+from cse.api import evaluate_into
 from cse.errors import MissingResource, UserError
 from cse.eval.sts import Sts, Stsb, correlations, cosines
 from cse.model.export import save_encoder
@@ -224,6 +225,18 @@ def test_best_can_be_cut_and_scores_as_the_evaluator_says(tiny_bert, toy_senteva
     assert evaluator.items("dev")["width8/average"] == ["width8/spearman", "width8/SICK-R/spearman"]
 
 
-def test_more_channels_than_there_are_are_refused(toy_senteval):
-    with pytest.raises(UserError, match=r"widths=\[9\]"):
+@pytest.mark.parametrize("widths", ["0", "[-1]", "[1.5]", "[8,8]", "[wide]", "[true]", "[33]"])
+def test_widths_that_no_embedding_has_are_refused_before_any_work(
+    widths, tiny_bert, toy_senteval, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(Stsb, "__call__", None)
+    words = [f"checkpoint={tiny_bert}", "pooling=cls", "eval=stsb", f"paths.senteval={toy_senteval}"]
+    words += ["allow_partial=true"]  # its official counts are changed in this process
+    with pytest.raises(UserError, match=r"eval\.stsb\.widths="):
+        evaluate_into(*words, f"eval.stsb.widths={widths}", folder=tmp_path / "scores")
+    assert not (tmp_path / "scores").exists()
+
+
+def test_widths_that_the_vectors_of_a_function_do_not_have(toy_senteval):
+    with pytest.raises(UserError, match="widths="):
         Stsb(str(toy_senteval), widths=[9])(lambda texts: np.zeros((len(texts), 8), np.float32), "dev")

@@ -68,13 +68,6 @@ def test_slow_version(rows, width):
     assert numbers == pytest.approx(slow(z1_BP, z2_BP, 0.01), rel=1e-9)
 
 
-@pytest.mark.parametrize(("rows", "width"), [(6, 9), (20, 4)])
-def test_gradient(rows, width):
-    generator = torch.Generator().manual_seed(0)
-    z_MBP = torch.randn(2, rows, width, generator=generator, dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda z: barlow_twins(z[0], z[1], 0.01).total, z_MBP)
-
-
 def test_affine_maps_of_a_channel_change_nothing():
     generator = torch.Generator().manual_seed(0)
     z1_BP, z2_BP = torch.randn(2, 8, 5, generator=generator, dtype=torch.float64)
@@ -82,14 +75,6 @@ def test_affine_maps_of_a_channel_change_nothing():
     expected = barlow_twins(z1_BP, z2_BP, 0.01, eps=0.0).total
     torch.testing.assert_close(barlow_twins(z1_BP * scale_P + shift_P, z2_BP, 0.01, eps=0.0).total, expected)
     torch.testing.assert_close(barlow_twins(z1_BP, z2_BP * scale_P + shift_P, 0.01, eps=0.0).total, expected)
-
-
-def test_order_of_the_batch_and_of_the_views_does_not_matter():
-    z1_BP, z2_BP = views()
-    order = torch.randperm(16, generator=torch.Generator().manual_seed(0))
-    expected = barlow_twins(z1_BP, z2_BP, 0.01).total
-    torch.testing.assert_close(barlow_twins(z1_BP[order], z2_BP[order], 0.01).total, expected)
-    torch.testing.assert_close(barlow_twins(z2_BP, z1_BP, 0.01).total, expected)
 
 
 def test_decorrelated_identical_views_cost_nothing():

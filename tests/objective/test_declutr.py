@@ -195,15 +195,6 @@ def test_slow_version_and_gradient_of_the_librarys_memory(own_copy):
     assert torch.autograd.gradcheck(loss, rows.requires_grad_())
 
 
-def test_order_of_pairs_their_direction_and_lengths_change_nothing():
-    anchors, positives = random_rows(6, 5), random_rows(6, 5, seed=1)
-    expected = nt_xent(anchors, positives, 0.05)
-    order = torch.randperm(6, generator=torch.Generator().manual_seed(0))
-    torch.testing.assert_close(nt_xent(anchors[order], positives[order], 0.05), expected)
-    torch.testing.assert_close(nt_xent(positives, anchors, 0.05), expected)
-    torch.testing.assert_close(nt_xent(3 * anchors, positives / 7, 0.05), expected)
-
-
 def test_memory_only_adds_negatives():
     anchors, positives, memory = random_rows(6, 5), random_rows(6, 5, seed=1), random_rows(9, 5, seed=2)
     alone, with_memory = nt_xent(anchors, positives, 0.05), nt_xent(anchors, positives, 0.05, memory)
@@ -240,14 +231,6 @@ def test_objective_averages_positives_after_the_head():
     assert (module.num_views, module.masking, module.test_head()) == (2, "none", None)
 
 
-def test_objective_order_of_documents_changes_nothing():
-    anchors, positives = random_rows(6, 6), random_rows(12, 6, seed=1)
-    order = torch.tensor([2, 3, 4, 5, 0, 1])  # documents 1, 2, 0
-    moved = positives.unflatten(0, (6, 2))[order].flatten(0, 1)
-    expected = objective().double()([Encoded(anchors), Encoded(positives)]).total
-    torch.testing.assert_close(objective().double()([Encoded(anchors[order]), Encoded(moved)]).total, expected)
-
-
 def test_objective_adds_the_anchors_language_model_loss():
     anchors, positives = random_rows(4, 6), random_rows(4, 6, seed=1)
     nll, count = torch.tensor([3.0, 1.0, 0.0, 8.0]).double(), torch.tensor([2, 1, 0, 3])
@@ -259,13 +242,6 @@ def test_objective_adds_the_anchors_language_model_loss():
     torch.testing.assert_close(loss.total, 0.25 * nt_xent(anchors, positives, 0.05) + 0.5 * 2.0)
     nothing = Encoded(anchors, mlm_nll_B=0 * nll, mlm_count_B=0 * count)
     assert module([nothing, Encoded(positives)]).parts["mlm"].item() == 0
-
-
-def test_objective_stays_in_full_precision_under_autocast():
-    anchors, positives = random_rows(6, 6).bfloat16(), random_rows(6, 6, seed=1).bfloat16()
-    with torch.autocast("cpu", torch.bfloat16):
-        loss = objective()([Encoded(anchors), Encoded(positives)]).total
-    torch.testing.assert_close(loss, nt_xent(anchors.float(), positives.float(), 0.05))
 
 
 @pytest.mark.parametrize("kind", ["paper_literal", "pml", "v1_labels"])

@@ -9,6 +9,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.losses import MatryoshkaLoss, MultipleNegativesRankingLoss
 from toys import composed
 
+from cse.config.check import validate
 from cse.errors import UserError
 from cse.model.heads import MLPHead
 from cse.objective.matryoshka import Matryoshka
@@ -102,12 +103,17 @@ def test_every_objective_by_width(name):
     assert results[0][1].any()
 
 
-def test_widths_that_the_embedding_does_not_have_are_refused():
-    for widths, weights, named in (
-        ([16, 8], None, "none above the encoder's 8"), ([8, 8], None, "different"), ([4], None, "leaves out 8"),
-        ([8, 4], [1.0], "1 values for 2"),
-    ):  # fmt: skip
-        with pytest.raises(UserError, match=named):
-            Matryoshka(8, headless, widths, weights)
+@pytest.mark.parametrize(("widths", "weights", "named"), [
+    ([16, 8], None, r"objective\.widths"), ([4], None, r"objective\.widths"),
+    ([8, 4], [1.0], r"objective\.width_weights"),
+])  # fmt: skip
+def test_widths_that_the_embedding_does_not_have_are_refused(widths, weights, named):
+    with pytest.raises(UserError, match=named):
+        Matryoshka(8, headless, widths, weights)
+
+
+def test_widths_twice_and_weights_of_no_widths_are_refused():
+    with pytest.raises(UserError, match=r"objective\.widths"):
+        validate(composed("objective.widths=[8,8]"), "train")
     with pytest.raises(UserError, match=r"objective\.widths"):
         make_objective(composed("objective.width_weights=[1]").objective, 8)

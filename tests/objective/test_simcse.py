@@ -94,21 +94,6 @@ def test_equals_the_formula_as_loops(weight):
     assert fast.item() == pytest.approx(slow, rel=1e-12)
 
 
-def test_gradient_by_finite_differences():
-    z = torch.randn(4, 3, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(2), requires_grad=True)
-    assert torch.autograd.gradcheck(lambda z: info_nce(z[:, 0], z[:, 1], 0.3, z[:, 2], 0.5), z)
-
-
-def test_scale_and_order_do_not_matter():
-    """Cosines: lengths are ignored. A mean over a batch: its order is ignored."""
-    z = torch.randn(7, 3, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
-    loss = info_nce(z[:, 0], z[:, 1], 0.05, z[:, 2])
-    scaled = z * torch.rand(7, 3, 1, dtype=torch.float64).add(0.1)
-    assert info_nce(scaled[:, 0], scaled[:, 1], 0.05, scaled[:, 2]).item() == pytest.approx(loss.item(), rel=1e-12)
-    mixed = z[torch.randperm(7)]
-    assert info_nce(mixed[:, 0], mixed[:, 1], 0.05, mixed[:, 2]).item() == pytest.approx(loss.item(), rel=1e-12)
-
-
 def test_equal_embeddings_cost_log_b():
     """If nothing can be told apart, each of the B candidates has probability 1 / B."""
     ones = torch.ones(9, 4, dtype=torch.float64)
@@ -145,11 +130,3 @@ def test_mlm_term_is_weighted_mean_over_masked_tokens():
     loss = objective([Encoded(z[0]), Encoded(z[1]), masked])
     assert loss.parts["mlm"].item() == pytest.approx(12 / 4)
     assert loss.total.item() == pytest.approx(loss.parts["contrastive"].item() + 0.1 * 3, rel=1e-6)
-
-
-def test_half_precision_is_computed_in_float32():
-    z = torch.randn(2, 8, 16, generator=torch.Generator().manual_seed(0))
-    objective = simcse(16)
-    with torch.autocast("cpu", torch.bfloat16):
-        loss = objective([Encoded(z[0].bfloat16()), Encoded(z[1].bfloat16())])
-    assert loss.total.dtype == torch.float32

@@ -91,10 +91,3 @@ def test_collapse_costs_the_whole_hinge():
     parts = vicreg(z_BP, z_BP, 1.0, 1.0, 1.0).parts
     assert parts["variance"].item() == pytest.approx(2 * (1 - 1e-4**0.5))
     assert parts["invariance"].item() == parts["covariance"].item() == 0
-
-
-def test_shift_and_order_change_nothing():
-    z1_BP, z2_BP = views()
-    order = torch.randperm(16, generator=torch.Generator().manual_seed(0))
-    expected = vicreg(z1_BP, z2_BP, 25, 25, 1).total
-    torch.testing.assert_close(vicreg(z2_BP[order] + 3, z1_BP[order] + 3, 25, 25, 1).total, expected)

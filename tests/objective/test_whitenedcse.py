@@ -163,16 +163,6 @@ def test_slow_version_and_gradient(kind, weights):
     assert torch.autograd.gradcheck(lambda x: multi_positive(x, 0.3, weights, kind), views_MBD.requires_grad_())
 
 
-@pytest.mark.parametrize("kind", ["L1", "L2_softmin", "L2_hard", "L2_literal"])
-def test_order_of_the_batch_and_length_of_vectors_do_not_matter(kind):
-    generator = torch.Generator().manual_seed(0)
-    views_MBD = torch.randn(3, 8, 6, generator=generator, dtype=torch.float64)
-    order = torch.randperm(8, generator=generator)
-    scales = torch.rand(3, 8, 1, generator=generator, dtype=torch.float64) + 0.1
-    loss = multi_positive(views_MBD, 0.05, kind=kind)
-    torch.testing.assert_close(multi_positive((views_MBD * scales)[:, order], 0.05, kind=kind), loss)
-
-
 def test_two_views_are_simcse():
     """With m = 2 and no whitening every variant but the literal one is the in-batch cross-entropy."""
     views_MBD = torch.randn(2, 8, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
@@ -241,16 +231,6 @@ def test_objective_shared_backbone_makes_its_views_from_one():
     assert module.num_views == 1
     assert not torch.allclose(z_MBD[0], z_MBD[1])
     torch.testing.assert_close(module([view]).total, multi_positive(twin.head(z_MBD), 0.05))
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_objective_stays_in_full_precision_under_autocast(dtype):
-    views = encoded(3, dtype=dtype)
-    with torch.autocast("cpu", torch.bfloat16):
-        loss = objective()(views).total
-    assert loss.dtype == torch.float32
-    exact = objective()([Encoded(view.pooled_BD.float()) for view in views]).total
-    torch.testing.assert_close(loss, exact, rtol=0.05, atol=0.05)  # the head alone runs in bfloat16
 
 
 def test_objective_learns():
