@@ -17,6 +17,7 @@ from torch.nn.functional import normalize
 from cse.objective.blockwise import blockwise
 from cse.objective.two_views import TwoViews
 from cse.ranges import Positive
+from cse.types import Loss
 
 
 def adnce(
@@ -54,11 +55,15 @@ class ADNCE(TwoViews):
         sigma: Positive,
         weigh_positive: bool,
     ):
-        super().__init__(dim, head, temperature)
+        super().__init__(dim, head)
+        self.temperature = temperature
         self.mu, self.sigma, self.weigh_positive = mu, sigma, weigh_positive
 
-    def contrast(self, anchors_BD: Tensor, positives_BD: Tensor) -> Tensor:
-        """The mean of l_i."""
-        return adnce(
-            anchors_BD, positives_BD, self.temperature, self.mu, self.sigma, weigh_positive=self.weigh_positive
-        )
+    def compare(self, x_BP: Tensor, y_BP: Tensor) -> Loss:
+        """The mean of l."""
+        contrastive = adnce(x_BP, y_BP, self.temperature, self.mu, self.sigma, weigh_positive=self.weigh_positive)
+        return Loss(contrastive, {"contrastive": contrastive})
+
+    def negatives(self, anchors: int) -> int:
+        """The other rows of view 1."""
+        return anchors - 1

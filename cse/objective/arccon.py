@@ -20,6 +20,7 @@ from torch.nn.functional import cross_entropy, normalize
 from cse.objective.blockwise import blockwise
 from cse.objective.two_views import TwoViews
 from cse.ranges import Positive
+from cse.types import Loss
 
 
 def arccon(anchors_BD: Tensor, positives_BD: Tensor, temperature: float, margin: float) -> Tensor:
@@ -48,9 +49,15 @@ class ArcCon(TwoViews):
         temperature: Positive,
         margin: Annotated[float, Ge(0), Lt(90)],
     ):
-        super().__init__(dim, head, temperature)
+        super().__init__(dim, head)
+        self.temperature = temperature
         self.margin = margin
 
-    def contrast(self, anchors_BD: Tensor, positives_BD: Tensor) -> Tensor:
-        """The mean of l_i."""
-        return arccon(anchors_BD, positives_BD, self.temperature, self.margin)
+    def compare(self, x_BP: Tensor, y_BP: Tensor) -> Loss:
+        """The mean of l."""
+        contrastive = arccon(x_BP, y_BP, self.temperature, self.margin)
+        return Loss(contrastive, {"contrastive": contrastive})
+
+    def negatives(self, anchors: int) -> int:
+        """The other rows of view 1."""
+        return anchors - 1

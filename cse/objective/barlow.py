@@ -10,9 +10,10 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from cse.objective.two_views import TwoViews
 from cse.ranges import NonNegative
-from cse.tensors import Precision, full_precision, squared_product_norm
-from cse.types import Encoded, Loss, Objective
+from cse.tensors import Precision, squared_product_norm
+from cse.types import Loss
 
 
 def standardize(z_BP: Tensor, eps: float) -> Tensor:
@@ -36,11 +37,8 @@ def barlow_twins(
     return Loss(invariance + lambd * redundancy, {"invariance": invariance, "redundancy": redundancy})
 
 
-class Barlow(Objective):
+class Barlow(TwoViews):
     """Barlow Twins on the projections of two views. head: partial of the projector, called with `dim`."""
-
-    num_views = 2
-    min_rows = 2
 
     def __init__(
         self,
@@ -50,14 +48,10 @@ class Barlow(Objective):
         eps: NonNegative,
         products: Precision = "fp32",
     ):
-        super().__init__()
-        self.head: nn.Module = head(dim)
-        self.lambd = lambd
-        self.eps = eps
+        super().__init__(dim, head)
+        self.lambd, self.eps = lambd, eps
         self.products: Precision = products
 
-    def forward(self, views: list[Encoded]) -> Loss:
-        """The loss of the first two views' projections, and its unweighted terms."""
-        z1_BP, z2_BP = (self.head(view.pooled_BD) for view in views[:2])  # one by one: BatchNorm sees one view
-        with full_precision(z1_BP, z2_BP) as (z1_BP, z2_BP):
-            return barlow_twins(z1_BP, z2_BP, self.lambd, self.eps, products=self.products)
+    def compare(self, x_BP: Tensor, y_BP: Tensor) -> Loss:
+        """Eq. 2, and its unweighted terms."""
+        return barlow_twins(x_BP, y_BP, self.lambd, self.eps, products=self.products)

@@ -16,6 +16,7 @@ from torch.nn.functional import normalize
 from cse.objective.blockwise import blockwise
 from cse.objective.two_views import TwoViews
 from cse.ranges import Positive
+from cse.types import Loss
 
 
 def dcl(z1_BD: Tensor, z2_BD: Tensor, temperature: float, sigma: float | None = None) -> Tensor:
@@ -36,12 +37,14 @@ class DCL(TwoViews):
     """DCL of two views, both as anchors; DCLW with a sigma."""
 
     def __init__(self, dim: int, head: Callable[[int], nn.Module], temperature: Positive, sigma: Positive | None):
-        super().__init__(dim, head, temperature)
+        super().__init__(dim, head)
+        self.temperature = temperature
         self.sigma = sigma
 
-    def contrast(self, anchors_BD: Tensor, positives_BD: Tensor) -> Tensor:
+    def compare(self, x_BP: Tensor, y_BP: Tensor) -> Loss:
         """The mean of l."""
-        return dcl(anchors_BD, positives_BD, self.temperature, self.sigma)
+        contrastive = dcl(x_BP, y_BP, self.temperature, self.sigma)
+        return Loss(contrastive, {"contrastive": contrastive})
 
     def negatives(self, anchors: int) -> int:
         """The other rows of both views."""

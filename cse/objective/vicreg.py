@@ -13,9 +13,10 @@ from typing import Literal
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
+from cse.objective.two_views import TwoViews
 from cse.ranges import Exponent, NonNegative
-from cse.tensors import Precision, full_precision, squared_product_norm
-from cse.types import Encoded, Loss, Objective
+from cse.tensors import Precision, squared_product_norm
+from cse.types import Loss
 
 Norm = Literal["paper", "reference"]
 
@@ -66,15 +67,12 @@ def vicreg(
     return Loss(total, terms)
 
 
-class Vicreg(Objective):
+class Vicreg(TwoViews):
     """VICReg on the projections of two views. head: partial of the projector, called with `dim`, dropped at test.
 
     log10_variance, log10_covariance: the weights as powers of ten, for a search that is uniform in them; where one is
     given, it replaces the plain weight.
     """
-
-    num_views = 2
-    min_rows = 2
 
     def __init__(
         self,
@@ -89,18 +87,14 @@ class Vicreg(Objective):
         eps: NonNegative,
         products: Precision = "fp32",
     ):
-        super().__init__()
-        self.head: nn.Module = head(dim)
-        self.invariance = invariance
-        self.variance = variance if log10_variance is None else 10**log10_variance
-        self.covariance = covariance if log10_covariance is None else 10**log10_covariance
-        self.norm = norm
+        super().__init__(dim, head)
+        variance = variance if log10_variance is None else 10**log10_variance
+        covariance = covariance if log10_covariance is None else 10**log10_covariance
+        self.weights = invariance, variance, covariance
+        self.norm: Norm = norm
         self.eps = eps
         self.products: Precision = products
 
-    def forward(self, views: list[Encoded]) -> Loss:
-        """The loss of the first two views' projections, and its unweighted terms."""
-        z1_BP, z2_BP = (self.head(view.pooled_BD) for view in views[:2])  # one by one: BatchNorm sees one view
-        with full_precision(z1_BP, z2_BP) as (z1_BP, z2_BP):
-            weights = self.invariance, self.variance, self.covariance
-            return vicreg(z1_BP, z2_BP, *weights, norm=self.norm, eps=self.eps, products=self.products)
+    def compare(self, x_BP: Tensor, y_BP: Tensor) -> Loss:
+        """Eq. 3, and its unweighted terms."""
+        return vicreg(x_BP, y_BP, *self.weights, norm=self.norm, eps=self.eps, products=self.products)

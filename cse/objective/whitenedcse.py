@@ -110,7 +110,6 @@ class WhitenedCSE(Objective):
         self.num_views = self.views_of({"m": m, "source": source})
         self.head: nn.Module = head(dim)
         self.whitening = whitening(dim, track=pooler == "mlp_whitening")
-        self.whitening.warn_if_few_sentences(m)
         self.m = m
         self.loss = loss
         self.weights = weights and list(weights)

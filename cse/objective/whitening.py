@@ -8,7 +8,6 @@ B rows of the batch, D width, M views, k groups, s channels of a group. k is a c
 All views and groups are whitened at once; covariances and eigenvalues are float64, whatever x is.
 """
 
-import logging
 from collections.abc import Sequence
 from typing import Literal, assert_never
 
@@ -19,8 +18,6 @@ from cse.device import to_device
 from cse.errors import RunError, UserError
 from cse.ranges import BelowOne, Count, Seed, Share
 from cse.tensors import seeded
-
-log = logging.getLogger(__name__)
 
 Decomposition = Literal["zca", "pca", "cholesky"]
 MIN_EIGENVALUE = 1e-7  # as a share of its group's largest
@@ -182,7 +179,6 @@ class ShuffledGroupWhitening(nn.Module):
         self.dim, self.kind, self.num_groups, self.layout, self.stats = dim, kind, num_groups, layout, stats
         self.beta, self.eps, self.grad, self.seed = beta, eps, grad, seed
         self.shuffle = shuffle and num_groups > 1  # as in the code; one group has nothing to shuffle
-        self.batch_size = batch_size
         self.track = track or stats == "ema"
         self.step = 0  # in the state dict, yet no buffer: reading one would wait for the GPU
         self.mean_D: Tensor
@@ -194,17 +190,6 @@ class ShuffledGroupWhitening(nn.Module):
     def diversifies(self) -> bool:
         """Whether two whitenings of one view differ. ZCA of whole groups, or of single channels, sees no shuffle."""
         return self.kind != "none" and self.shuffle and self.num_groups < self.dim and self.layout == "per_view"
-
-    def warn_if_few_sentences(self, views: int) -> None:
-        """Warn where a chunk, which holds B / views sentences `views` times each, has fewer sentences than channels."""
-        size, sentences = self.dim // self.num_groups, self.batch_size / views
-        if self.kind != "none" and self.layout == "chunked" and self.stats == "batch" and size > sentences - 1:
-            log.warning(
-                "objective.whitening.layout=chunked: groups of %d channels are whitened over about %d sentences; only "
-                "dropout noise fills the other directions, and is scaled up to signal. Use more groups or rows",
-                size,
-                sentences,
-            )
 
     def forward(self, x_MBD: Tensor) -> Tensor:
         """(M, B, D), whitened; in training it counts the step and updates the running moments.

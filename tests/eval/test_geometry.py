@@ -109,6 +109,7 @@ def test_rank_isotropy_and_mean_cosine_are_their_definitions_whatever_the_chunk(
         assert effective_rank(x, chunk) == pytest.approx(math.exp(-(share * np.log(share)).sum()), rel=1e-9)
         assert isotropy(x, chunk) == pytest.approx(min(partition) / max(partition), rel=1e-9)
         assert mean_cosine(x, chunk) == pytest.approx(np.mean(cosines), rel=1e-9)
+        assert effective_rank(x.T, chunk) == pytest.approx(effective_rank(x, chunk), rel=1e-7)  # few wide rows
 
 
 def test_histograms_count_every_pair_in_its_bucket():
@@ -117,12 +118,6 @@ def test_histograms_count_every_pair_in_its_bucket():
     gold = np.array([0.9, 1.0, 1.5, 2.0, 4.0, 4.99, 5.0, 5.1])
     counts = cosine_histograms(cosines, gold, [1, 2, 3, 4, 5], bins=4)
     assert counts == {"1-2": [1, 0, 1, 0], "2-3": [0, 0, 1, 0], "3-4": [0, 0, 0, 0], "4-5": [0, 0, 0, 3]}
-
-
-def test_half_precision_is_lifted(views):
-    half = torch.tensor(views[0]).half()
-    assert uniformity(half).dtype == torch.float32
-    assert float(uniformity(half)) == pytest.approx(loop_uniformity(half.double().numpy(), 2.0), rel=1e-5)
 
 
 def evaluator(folder, **changes) -> Geometry:
@@ -198,11 +193,3 @@ def test_minilm_lies_as_measured(shared, minilm_encode, pooling):
     above_4 = evaluator(senteval, threshold=4.0, duplicates=True)(encode, "dev")
     found = (with_4["alignment"], above_4["alignment"], with_4["uniformity"], above_4["uniformity"])
     assert found == pytest.approx(MINILM[pooling], abs=1e-4)
-
-
-def test_few_wide_rows_have_the_rank_of_the_whole_gram():
-    x = np.random.default_rng(3).standard_normal((6, 40))
-    singular = np.linalg.svd(x, compute_uv=False)
-    share = singular / singular.sum()
-    assert effective_rank(x) == pytest.approx(math.exp(-(share * np.log(share)).sum()), rel=1e-7)
-    assert effective_rank(x.T) == pytest.approx(effective_rank(x), rel=1e-7)

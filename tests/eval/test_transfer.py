@@ -97,7 +97,8 @@ def test_every_task_scores_as_one_fit_after_the_other(folder, bag_of_letters):
                 u = np.c_[u, v, u * v, abs(u - v)] if task == "SNLI" else np.c_[abs(u - v), u * v]
             x[part] = u
         if TASKS[task].scheme == "nested":
-            dev, test, _ = one_fit.nested(x["all"], y["all"], 5, grid, **FAST)
+            dev, test, folds = one_fit.nested(x["all"], y["all"], 5, grid, **FAST)
+            assert suite.provenance()["folds"][task] == folds
         elif TASKS[task].scheme == "cross":
             dev, test = one_fit.cross(x, y, 5, grid, **FAST)
         elif TASKS[task].scheme == "split":

@@ -31,31 +31,15 @@ def slow(x_BD, num_groups, permutation, eps, kind):
 
 
 REFERENCE = {  # (k, layout): row 0 of view 0, end of row 15 of view 2, sum of |z|, traces of the views' W
-    (4, "per_view"): (
-        [0.2692621552, -0.2525618247, 0.4745862127, 0.7849633715, -1.818010577],
-        [-0.3474061181, -0.0350170384, -0.9932729937],
-        1858.135194,
-        [67.3821316, 68.17364753, 76.72347728],
-    ),
-    (4, "chunked"): (
-        [-0.1747437765, -0.3759447979, 0.8972234069, 0.4408428035, -1.345510226],
-        [-0.7487396213, 1.135135142, -0.1395404368],
-        1878.29884,
-        [87.21223655, 98.91706256, 94.14452145],
-    ),
-    (12, "per_view"): (
-        [1.098473409, -0.02260009459, 0.2778433242, 0.1599852286, -1.449448018],
-        [-0.2284012908, 0.8338473216, -0.752140568],
-        1868.234298,
-        [43.69874408, 41.9542098, 45.24420104],
-    ),
-    (12, "chunked"): (
-        [0.5311132026, -0.631721772, 0.2898742484, -0.3485873084, -1.429749925],
-        [-0.6381212088, 0.8095648732, -0.8110547393],
-        1885.385577,
-        [49.26064304, 51.32520039, 52.0766273],
-    ),
-}
+    (4, "per_view"): ([0.2692621552, -0.2525618247, 0.4745862127, 0.7849633715, -1.818010577],
+        [-0.3474061181, -0.0350170384, -0.9932729937], 1858.135194, [67.3821316, 68.17364753, 76.72347728]),
+    (4, "chunked"): ([-0.1747437765, -0.3759447979, 0.8972234069, 0.4408428035, -1.345510226],
+        [-0.7487396213, 1.135135142, -0.1395404368], 1878.29884, [87.21223655, 98.91706256, 94.14452145]),
+    (12, "per_view"): ([1.098473409, -0.02260009459, 0.2778433242, 0.1599852286, -1.449448018],
+        [-0.2284012908, 0.8338473216, -0.752140568], 1868.234298, [43.69874408, 41.9542098, 45.24420104]),
+    (12, "chunked"): ([0.5311132026, -0.631721772, 0.2898742484, -0.3485873084, -1.429749925],
+        [-0.6381212088, 0.8095648732, -0.8110547393], 1885.385577, [49.26064304, 51.32520039, 52.0766273]),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("num_groups", "layout"), REFERENCE)
@@ -127,18 +111,6 @@ def test_channels_return_to_their_places():
     assert not torch.allclose(inside, shuffled_group_whitening(x_BD, 3))
 
 
-def test_full_zca_does_not_see_a_shuffle():
-    (x_BD, _), (permutation, _) = random_views(rows=30)
-    torch.testing.assert_close(shuffled_group_whitening(x_BD, 1, permutation), shuffled_group_whitening(x_BD, 1))
-
-
-def test_each_view_has_its_own_statistics():
-    x_MBD, permutations_MD = random_views(count=3)
-    together = whiten_views(x_MBD, 4, permutations_MD)
-    alone = [shuffled_group_whitening(x, 4, p) for x, p in zip(x_MBD, permutations_MD, strict=True)]
-    torch.testing.assert_close(together, torch.stack(alone))
-
-
 @pytest.mark.parametrize("size", [1, 2, 3, 5])
 def test_inverse_sqrt_closed_forms(size):
     generator = torch.Generator().manual_seed(size)
@@ -194,13 +166,6 @@ def test_gradient_detached_takes_w_as_a_constant(kind):
     torch.testing.assert_close(gradient, expected_BD - expected_BD.mean(0))
 
 
-def test_float32_agrees_with_float64():
-    x_MBD, permutations_MD = views()
-    fine, coarse = whiten_views(x_MBD, 4, permutations_MD), whiten_views(x_MBD.float(), 4, permutations_MD)
-    assert coarse.dtype == torch.float32
-    torch.testing.assert_close(coarse, fine.float(), atol=1e-4, rtol=1e-4)
-
-
 @pytest.mark.parametrize("num_groups", [2, 6, 12])
 def test_constant_and_repeated_channels_stay_finite(num_groups):
     x_BD = random_views()[0][0]
@@ -215,8 +180,3 @@ def test_constant_and_repeated_channels_stay_finite(num_groups):
 def test_embeddings_that_are_not_finite_end_the_run(kind):
     with pytest.raises(RunError, match="not finite"):
         shuffled_group_whitening(torch.full((12, 12), torch.nan), 2, kind=kind)
-
-
-def test_no_unknown_decomposition_is_taken_for_another():
-    with pytest.raises(AssertionError, match="qr"):
-        whitening_matrices(torch.eye(4), "qr")

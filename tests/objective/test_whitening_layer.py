@@ -127,12 +127,3 @@ def test_groups_that_exceed_the_batch_are_refused():
 def test_choices_that_make_no_sense_are_refused(changes, message):
     with pytest.raises(UserError, match=message):
         whitening(**changes)
-
-
-@pytest.mark.parametrize(
-    ("layout", "groups", "warned"), [("chunked", 6, True), ("chunked", 12, False), ("per_view", 6, False)]
-)
-def test_chunks_of_copies_are_warned_of(layout, groups, warned, caplog):
-    """A chunk of 16 rows holds 16/3 sentences: groups of 8 channels (6) are filled by dropout copies, of 4 not."""
-    whitening(num_groups=groups, layout=layout).warn_if_few_sentences(M)
-    assert ("dropout noise" in caplog.text) == warned
