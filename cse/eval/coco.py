@@ -109,7 +109,7 @@ class Coco(Evaluator):
                 # SentEval draws the contrastive images first, each as a caption's row
                 image_BC, sentence_BC = (stream.choice(others, (len(rows_B), self.contrasts)) for _ in range(2))
                 optimizer.zero_grad()
-                loss = self._loss(maps, *train, rows_B=rows_B, image_BC=image_BC, sentence_BC=sentence_BC)
+                loss = self._loss(maps, train, (rows_B, image_BC, sentence_BC))
                 loss.backward()
                 optimizer.step()
 
@@ -131,14 +131,11 @@ class Coco(Evaluator):
         }
 
     def _loss(
-        self,
-        maps: nn.ModuleList,
-        images_IF: Tensor,
-        sentences_ND: Tensor,
-        rows_B: np.ndarray,
-        image_BC: np.ndarray,
-        sentence_BC: np.ndarray,
+        self, maps: nn.ModuleList, data: tuple[Tensor, Tensor], rows: tuple[np.ndarray, np.ndarray, np.ndarray]
     ) -> Tensor:
+        """data: of train, features of images and sentences. rows: captions, and those of contrastive images, of
+        contrastive sentences."""
+        (images_IF, sentences_ND), (rows_B, image_BC, sentence_BC) = data, rows
         image_BP = self._project(maps[0], images_IF[rows_B // CAPTIONS])
         sentence_BP = self._project(maps[1], sentences_ND[rows_B])
         other_image_BCP = self._project(maps[0], images_IF[image_BC // CAPTIONS])

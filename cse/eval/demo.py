@@ -20,9 +20,8 @@ from cse.errors import MissingResource
 from cse.eval.files import DataFolder
 from cse.eval.score import AVERAGE
 from cse.eval.senteval.data import Examples, Row, labelled
-from cse.eval.sts import SPEARMAN, Readers, ScoredPairs, pair_cosines
+from cse.eval.sts import SPEARMAN, Readers, ScoredPairs
 from cse.provenance import Nature
-from cse.types import Encode
 
 LEE_DOCUMENTS = 50
 WORD_PAIRS = {"simlex": ("simlex999.txt", 999), "wordsim": ("wordsim353.tsv", 353)}
@@ -34,6 +33,7 @@ class Demo(ScoredPairs):
     splits = ("dev",)
     natures: ClassVar[Mapping[str, Nature]] = {"spearman": replace(SPEARMAN, kind="other"), "average": AVERAGE}
     protocol = "Spearman x100 of cosines with human scores; average of 3"
+    pictured = "lee"
 
     def __init__(self) -> None:
         what = "the test data in gensim's wheel; reinstall it (pip install -e '.[demo]')"
@@ -44,11 +44,6 @@ class Demo(ScoredPairs):
         """The three sets."""
         words = {name: [partial(read_words, name=file, official=rows)] for name, (file, rows) in WORD_PAIRS.items()}
         return {"lee": [read_lee], **words}
-
-    def cosines(self, encode: Encode, split: str) -> tuple[np.ndarray, np.ndarray]:
-        """(cosines_N, gold_N) of the pairs of Lee's documents, for pictures."""
-        self.prepare()
-        return pair_cosines(encode, *self.tasks[split]["lee"])
 
 
 def read_lee(folder: DataFolder) -> Examples:

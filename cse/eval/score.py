@@ -97,15 +97,15 @@ def class_of(evaluator: object) -> str:
 def check_provenance(name: str, evaluator: Evaluator) -> None:
     """Raise UserError, before anything is scored, if a prepared evaluator's provenance is not as cse.types says."""
     cls, provenance = class_of(evaluator), evaluator.provenance()
+    wrong = ""
     try:
-        TypeAdapter(Provenance).validate_python(provenance)
-        wrong = "" if {"rows", "parts"} & set(provenance) else " names neither rows nor parts"
+        if not {"rows", "parts"} & set(TypeAdapter(Provenance).validate_python(provenance)):
+            wrong = "has neither rows nor parts"
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        wrong = ".".join(["", *(str(key) for key in first["loc"] if key != "int" and "[" not in str(key))])
-        wrong += ("" if first["type"] == "missing" else f"={first['input']!r}") + f": {first['msg']}"
+        wrong = f"{'.'.join(map(str, first['loc']))}={first['input']!r}: {first['msg']}"
     if wrong:
-        raise UserError(f"eval.{name}: {cls}: provenance(){wrong}; see cse.types.Provenance")
+        raise UserError(f"eval.{name}: {cls}: provenance() {wrong}; see cse.types.Provenance")
 
 
 def score(

@@ -48,9 +48,6 @@ Scored = dict[str, list[Items]]
 """Cosines and human scores of the same."""
 
 
-WHOLE: Mapping[str, int | None] = {"": None}
-
-
 def cosines(first_ND: np.ndarray, second_ND: np.ndarray) -> np.ndarray:
     """Row-wise cosine (N,) in float64, in [-1, 1]; a pair with a zero or NaN vector scores 0, as in SentEval.
 
@@ -69,7 +66,7 @@ def pair_cosines(encode: Encode, pairs: Examples) -> tuple[np.ndarray, np.ndarra
     return cosines(*np.split(encode(pairs.texts()), 2)), pairs.labels_N
 
 
-def scored_pairs(encode: Encode, tasks: Tasks, cuts: Mapping[str, int | None] = WHOLE) -> Scored:
+def scored_pairs(encode: Encode, tasks: Tasks, cuts: Mapping[str, int | None]) -> Scored:
     """The cosines of every task's pairs; all sentences of all tasks go to `encode` in one call.
 
     cuts: how many leading channels are compared (None: all), by what goes before the task's name.
@@ -117,17 +114,18 @@ class ScoredPairs(Evaluator):
 
     Its scores are those of `natures`, `<task>/<statistic>`; those of the task `unnamed` have no task in their name.
     averaged: the tasks of the average, which needs all of them. widths: leading channels to score as well, with names
-    that begin with `width96/`; a cosine does not ask for their length.
+    that begin with `width96/`; a cosine does not ask for their length. pictured: the task whose cosines are plotted.
     """
 
     splits: tuple[str, ...] = ("dev", "test")
     natures: ClassVar[Mapping[str, Nature]] = NATURES
     protocol: str
     unnamed: str | None = None
+    pictured: str | None = None
 
     def __init__(self, folder: DataFolder, averaged: Iterable[str], widths: Iterable[int] | None = None):
         self.folder, self.averaged = folder, list(averaged)
-        self.cuts = {**WHOLE, **{f"width{width}/": width for width in widths or ()}}
+        self.cuts: dict[str, int | None] = {"": None, **{f"width{width}/": width for width in widths or ()}}
         self.tasks: dict[str, Tasks] = {}
         self.scored: dict[str, Scored] = {}
 
@@ -191,6 +189,11 @@ class ScoredPairs(Evaluator):
             items[name] = [*averaged]
         return items
 
+    def cosines(self, encode: Encode, split: str) -> tuple[np.ndarray, np.ndarray] | None:
+        """(cosines_N, gold_N) of the pictured task's pairs; None where none is."""
+        self.prepare()
+        return None if self.pictured is None else pair_cosines(encode, *self.tasks[split][self.pictured])
+
     def texts(self) -> Iterator[str]:
         """The sentences of every split and task."""
         for tasks in self.tasks.values():
@@ -220,7 +223,7 @@ class Stsb(ScoredPairs):
     """
 
     protocol = "Spearman and Pearson x100 of cosines with gold scores"
-    unnamed = "STS-B"
+    unnamed = pictured = "STS-B"
 
     def __init__(
         self,
@@ -234,11 +237,6 @@ class Stsb(ScoredPairs):
     def readers(self, split: str) -> Readers:
         """STS-B and, with_sickr, SICK-R."""
         return {task: [partial(read_table, task=task, split=split)] for task in self.averaged or ["STS-B"]}
-
-    def cosines(self, encode: Encode, split: str) -> tuple[np.ndarray, np.ndarray]:
-        """(cosines_N, gold_N) of STS-B's pairs, for pictures."""
-        self.prepare()
-        return pair_cosines(encode, *self.tasks[split]["STS-B"])
 
 
 class Sts(ScoredPairs):

@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # importing transformers takes seconds
 
 TEXT, MASK = "[X]", "[MASK]"  # where the text goes, and the tokenizer's own mask token, whatever it is called
 HEAD, TAIL = "[TEMPLATE_HEAD]", "[TEMPLATE_TAIL]"  # the names of the template's ids in tokenizer.json
+BEFORE, AFTER = "[BEFORE]", "[AFTER]"  # and of the special tokens around them
 
 
 @dataclass(frozen=True)
@@ -58,11 +59,16 @@ def around(hf: "PreTrainedTokenizerBase") -> Around:
     return Around(tuple(ids[: places[0]]), tuple(ids[places[-1] + 1 :]))
 
 
+def pieces(hf: "PreTrainedTokenizerBase") -> dict[str, tuple[int, ...]]:
+    """The ids of each named piece that a tokenizer puts around a text; {} of one without names."""
+    processor = hf.backend_tokenizer.post_processor
+    named = {} if processor is None else json.loads(processor.__getstate__()).get("special_tokens", {})
+    return {name: tuple(one["ids"]) for name, one in named.items()}
+
+
 def length(hf: "PreTrainedTokenizerBase") -> int:
     """The number of ids of the template that a tokenizer has; 0 without one."""
-    processor = hf.backend_tokenizer.post_processor
-    pieces = {} if processor is None else json.loads(processor.__getstate__()).get("special_tokens", {})
-    return sum(len(pieces[name]["ids"]) for name in (HEAD, TAIL) if name in pieces)
+    return sum(len(ids) for name, ids in pieces(hf).items() if name in (HEAD, TAIL))
 
 
 def ids_of(hf: "PreTrainedTokenizerBase", key: str, template: str) -> tuple[list[int], list[int]]:
@@ -86,12 +92,10 @@ def put(hf: "PreTrainedTokenizerBase", template: str) -> None:
         )
     own = around(hf)
     head, tail = ids_of(hf, "model.template", template)
-    pieces = {"[BEFORE]": own.before, HEAD: head, "$A": (), TAIL: tail, "[AFTER]": own.after}
-    special = [
-        {"id": name, "ids": list(ids), "tokens": hf.convert_ids_to_tokens(list(ids))}
-        for name, ids in pieces.items() if ids
-    ]  # fmt: skip
-    single = " ".join(name for name, ids in pieces.items() if ids or name == "$A")
+    parts = {BEFORE: own.before, HEAD: head, "$A": (), TAIL: tail, AFTER: own.after}
+    named = {name: list(ids) for name, ids in parts.items() if ids}
+    special = [{"id": name, "ids": ids, "tokens": hf.convert_ids_to_tokens(ids)} for name, ids in named.items()]
+    single = " ".join(name for name in parts if name in named or name == "$A")
     hf.backend_tokenizer.post_processor = TemplateProcessing(single=single, special_tokens=special)
 
 
@@ -99,10 +103,8 @@ def other(hf: "PreTrainedTokenizerBase", template: str) -> Around:
     """What another template than the tokenizer's own would put around a text."""
     if not length(hf):
         raise UserError(f"model.second_template={template!r}: there is no model.template for the first view")
-    pieces = json.loads(hf.backend_tokenizer.post_processor.__getstate__())["special_tokens"]
-    ends = [tuple(pieces[name]["ids"]) if name in pieces else () for name in ("[BEFORE]", "[AFTER]")]
-    head, tail = ids_of(hf, "model.second_template", template)
-    return Around((*ends[0], *head), (*tail, *ends[1]))
+    own, (head, tail) = pieces(hf), ids_of(hf, "model.second_template", template)
+    return Around((*own.get(BEFORE, ()), *head), (*tail, *own.get(AFTER, ())))
 
 
 def write_templates(encoder: "Encoder", first: str | None, second: str | None, denoise: str | None) -> None:

@@ -77,7 +77,7 @@ def test_the_loss_is_the_sum_of_hinges():
         for b, row in enumerate(rows)
         for c in range(5)
     )
-    found = suite._loss(maps, images, sentences, rows, image, sentence)
+    found = suite._loss(maps, (images, sentences), (rows, image, sentence))
     torch.testing.assert_close(found, expected)
     gradients = [torch.autograd.grad(loss, maps[0].weight)[0] for loss in (found, expected)]
     torch.testing.assert_close(*gradients, atol=1e-5, rtol=1e-4)
