@@ -16,55 +16,31 @@ from typed import exit_code
 SEALED = "F/sealed"
 LINES = [  # (the line, after NAME=VALUE words of its environment; its exit code; what its one sentence has to name)
     ("cse-train trainer.lr=nan seed=0.5", 2, "seed=0.5"),
-    ("cse-train objective=simsce", 2, "objective=simsce"),
     ("cse-train --learning_rate 1", 2, "trainer.lr=..."),
-    ("cse-train 'seed=${nokey}'", 2, "nokey"),
-    ("cse-train SMALL ~trainer.lr", 2, "trainer"),
     ("cse-train -x", 2, "-x"),
-    ("cse-train --cfg everything", 2, "everything"),
-    ("cse-train --cfg", 2, "--cfg"),
-    ("cse-train -m seed=1,2 --cfg job", 2, "--cfg"),
     ("cse-train resume=/no/run --cfg job", 2, "resume=/no/run"),
     ("cse-train --cfg job seed=1", 0, ""),  # flags may stand anywhere
     ("cse-train --config-dir=/no/such/folder", 2, "/no/such/folder"),
     ("cse-train hydra/launcher=nothing", 2, "hydra/launcher=nothing"),
-    ("cse-train SMALL 'trainer.lr=1e-5 '", 0, ""),
-    ("cse-train scale=laptop trainer.batch_size=64", 2, "scale.trainer.batch_size=64"),
-    ("cse-train SMALL trainer.devices=3", 2, "trainer.batch_size=8"),
-    ("cse-train SMALL augmentation=none", 2, "augmentation=none"),
     ("cse-train SMALL data.path=F/latin.txt", 2, "F/latin.txt, line 3"),
-    ("cse-train SMALL data.path=/dev/null", 2, "/dev/null"),
-    ("cse-train SMALL model.name=C", 2, "C"),
-    ("cse-train SMALL AUDIO paths.audio=F/broken_sounds", 2, "F/broken_sounds"),
     ("cse-train resume=R", 2, "R"),
-    ("cse-train sweep=table4", 2, "sweep=table4"),
     ("cse-train sweep=whitenedcse/table4 resume=RUN", 2, "resume="),
     ("cse-train -m seed=-2,-3", 2, "seed=-2"),
     ("cse-train -m rerun=RUN seed=1,2", 2, "rerun=RUN"),
     ("cse-train -m 'seed=interval(1,2)' SMALL", 2, "seed"),
     ("RANK=0 WORLD_SIZE=1 cse-train -m seed=1 SMALL", 2, "torchrun"),
-    ("cse-eval checkpoint=x eval=null", 2, "nothing is to be scored"),
-    ("cse-eval SCORES checkpoint=/no/model", 2, "checkpoint=/no/model"),
-    ("cse-eval SCORES checkpoint=VECTORS max_length=8", 2, "max_length"),
     ("cse-eval SCORES checkpoint=VECTORS paths.senteval=S", 0, ""),  # an empty file is left out, and marked so
-    ("cse-eval SCORES checkpoint=VECTORS splits=[dev,dev]", 0, ""),
     ("cse-report runs=F/empty interval=z confidence=2", 2, "interval"),
-    ("cse-report runs=F/empty", 2, "F/empty"),
     ("cse-report runs=P", 0, ""),  # what is damaged is left out, and said
-    ("cse-report sweep=whitenedcse/table4 runs=P", 0, ""),
     ("cse-train SMALL hydra.run.dir=", 2, "hydra.run.dir"),
     ("cse-train SMALL hydra.run.dir=F/plain.txt/run", 2, "F/plain.txt"),
-    ("cse-train SMALL hydra.run.dir=mine model.name=/no/model", 2, "/no/model"),
-    ("cse-train SMALL hydra.run.dir=/proc/nothing/run", 2, "/proc/nothing"),
     ("cse-train SMALL hydra.run.dir=F/sealed/run", 2, "F/sealed"),
     ("cse-train SMALL hydra.run.dir=F/LONG", 2, "LONG"),
     ("cse-train SMALL paths.cache=F/sealed/cache", 2, "F/sealed"),
-    ("cse-train SMALL paths.cache=F/loop", 2, "F/loop"),
     ("cse-train -m seed=1 SMALL hydra.sweep.dir=F/sealed/m", 2, "F/sealed"),
     ("cse-eval SCORES checkpoint=VECTORS hydra.run.dir=F/plain.txt", 2, "F/plain.txt"),
     ("cse-report runs=RUN out=F/sealed/report", 2, "F/sealed"),
     ("CSE_SENTEVAL=/no/folder cse-eval checkpoint=VECTORS eval=stsb", 2, "/no/folder"),
-    ("CSE_CACHE=F/plain.txt cse-train CACHELESS", 2, "F/plain.txt"),
     ("HF_ENDPOINT=nonsense cse-train SMALL model.name=no/model", 2, "no/model"),
 ]
 
@@ -81,10 +57,10 @@ REPORTED = [  # changes of a run that a report survives; more in test_fuzz.py
 
 
 @pytest.fixture(scope="module")
-def places(tmp_path_factory, tiny_bert, sentences, senteval, sounds):
+def places(tmp_path_factory, tiny_bert, sentences, senteval):
     """What each word in capitals of a line stands for.
 
-    F: files; C, R, P, S: damaged copies of a checkpoint, of a run of two steps, of several of them, of scores.
+    F: files; R, P, S: damaged copies of a run of two steps, of several of them, of scores.
     """
     world = tmp_path_factory.mktemp("bad")
     small = (
@@ -93,15 +69,14 @@ def places(tmp_path_factory, tiny_bert, sentences, senteval, sounds):
     )
     cache = tmp_path_factory.mktemp("cache")
     found = {
-        "SMALL": f"{small} paths.cache={cache}", "CACHELESS": small, "AUDIO": " ".join(sounds), "LONG": "x" * 300,
+        "SMALL": f"{small} paths.cache={cache}", "LONG": "x" * 300,
         "VECTORS": world / "whole.vec", "SCORES": f"eval=stsb allow_partial=true paths.senteval={senteval}",
-        "RUN": world / "run", "CACHE": cache, **{name: world / name for name in "FCRPS"},
+        "RUN": world / "run", "CACHE": cache, **{name: world / name for name in "FRPS"},
     }  # fmt: skip
     numbers = [f"{word} {0.1 * n} {(7 * n) % 5} 1" for n, word in enumerate(WORDS)]
     (world / "whole.vec").write_text("\n".join([f"{len(WORDS)} 3", *numbers]) + "\n")
     damaged.write_files(world / "F")
     assert exit_code("cse-train", *found["SMALL"].split(), f"hydra.run.dir={found['RUN']}") == 0
-    damaged.copy(tiny_bert, world / "C", {"model.safetensors": None})
     damaged.copy(senteval, world / "S", {"STS/STSBenchmark/sts-dev.csv": ""})
     damaged.copy(found["RUN"], world / "R", {"last/state.safetensors": 0.5})
     for number, changes in enumerate(REPORTED):

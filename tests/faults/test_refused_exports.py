@@ -50,41 +50,21 @@ def content(folder: Path) -> dict[str, bytes | str]:
 
 
 def test_folders_beside_the_target_stay(run, tmp_path):
-    for name in ("share.old", "share.tmp"):
-        (tmp_path / "exp" / name).mkdir(parents=True)
-        (tmp_path / "exp" / name / "notes.txt").write_text(SECRET)
+    (tmp_path / "exp" / "share.old").mkdir(parents=True)
+    (tmp_path / "exp" / "share.old" / "notes.txt").write_text(SECRET)
     for _ in range(2):
         assert exit_code("cse-export", run, "--to", tmp_path / "exp" / "share") == 0
-    assert sorted(os.listdir(tmp_path / "exp")) == ["share", "share.old", "share.tmp"]
+    assert sorted(os.listdir(tmp_path / "exp")) == ["share", "share.old"]
     assert (tmp_path / "exp" / "share.old" / "notes.txt").read_text() == SECRET
-    assert (tmp_path / "exp" / "share.tmp" / "notes.txt").read_text() == SECRET
 
 
-def change_card(share: Path) -> None:
-    (share / "README.md").write_text(SECRET)
-
-
-def add_file(share: Path) -> None:
-    (share / "1_Pooling" / "notes.txt").write_text(SECRET)
-
-
-def add_link(share: Path) -> None:
-    (share / "data").symlink_to("/etc")
-
-
-def lose_list(share: Path) -> None:
-    (share / ".cse-export.json").unlink()
-
-
-def damage_list(share: Path) -> None:
-    (share / ".cse-export.json").write_text('{"files": ["README.md"]}')
-
-
-@pytest.mark.parametrize(
-    ("use", "named"),
-    [(change_card, "README.md"), (add_file, "1_Pooling/notes.txt"), (add_link, "data"), (lose_list, "1_Pooling"),
-     (damage_list, ".cse-export.json")],
-)  # fmt: skip
+@pytest.mark.parametrize(("use", "named"), [
+    (lambda share: (share / "README.md").write_text(SECRET), "README.md"),
+    (lambda share: (share / "1_Pooling" / "notes.txt").write_text(SECRET), "1_Pooling/notes.txt"),
+    (lambda share: (share / "data").symlink_to("/etc"), "data"),
+    (lambda share: (share / ".cse-export.json").unlink(), "1_Pooling"),
+    (lambda share: (share / ".cse-export.json").write_text('{"files": ["README.md"]}'), ".cse-export.json"),
+])  # fmt: skip
 def test_an_export_that_somebody_used_is_not_replaced(run, tmp_path, capfd, use, named):
     share = tmp_path / "share"
     assert exit_code("cse-export", run, "--to", share) == 0
@@ -108,39 +88,34 @@ def test_what_somebody_puts_there_meanwhile_stays(run, tmp_path, capfd, monkeypa
 
 @pytest.mark.parametrize("place", [
     "run", "run/best", "run/new", "run/export/deeper", "run/../run/last", "model", "a.txt", "link", "link/best",
+    "run/export",
 ])  # fmt: skip
 def test_a_place_of_others_is_refused(run, tmp_path, capfd, tiny_bert, place):
     save_encoder(load_encoder(tiny_bert, "cls"), tmp_path / "model")  # another encoder, and so a modules.json
     (tmp_path / "a.txt").write_text(SECRET)
     (tmp_path / "link").symlink_to("run")
+    (tmp_path / "home").mkdir()
+    if place == "run/export":
+        (run / "export").symlink_to("../home")
     before = content(tmp_path)
     assert str(tmp_path / place) in refused(capfd, run, "--to", tmp_path / place)
     assert content(tmp_path) == before
 
 
-def test_a_run_whose_export_is_a_link_writes_nothing_there(run, tmp_path, capfd):
-    (tmp_path / "home").mkdir()
-    (run / "export").symlink_to("../home")
-    assert str(run / "export") in refused(capfd, run)
-    assert os.listdir(tmp_path / "home") == []
-
-
 @pytest.mark.parametrize("name", ["notes.txt", "model.safetensors", "1_Pooling", "adapter/adapter_config.json", ""])
-def test_links_in_a_run_are_not_followed(run, tmp_path, capfd, name):
-    (tmp_path / "away").mkdir()
-    (tmp_path / "away" / "secret.txt").write_text(SECRET)
+def test_links_and_pipes_in_a_run_are_not_followed(run, tmp_path, capfd, name):
+    (tmp_path / "secret.txt").write_text(SECRET)
     place = run / "best" / name
     if place.exists():
         place.rename(tmp_path / "was")
     place.parent.mkdir(exist_ok=True)
-    place.symlink_to(tmp_path / ("was" if (tmp_path / "was").exists() else "away/secret.txt"))
+    place.symlink_to(tmp_path / ("was" if (tmp_path / "was").exists() else "secret.txt"))
     assert str(place) in refused(capfd, run, "--to", tmp_path / "share")
+    place.unlink()
+    if name == "notes.txt":
+        os.mkfifo(place)
+        assert str(place) in refused(capfd, run, "--to", tmp_path / "share")
     assert not (tmp_path / "share").exists()
-
-
-def test_a_pipe_in_a_run_is_not_read(run, capfd):
-    os.mkfifo(run / "best" / "pipe")
-    assert str(run / "best" / "pipe") in refused(capfd, run)
 
 
 @pytest.mark.parametrize(
@@ -156,27 +131,20 @@ def test_code_in_a_run_is_not_shared(run, tmp_path, capfd, name, text):
 MISSING = object()
 MTEB = {"model": {"name": "lab/x", "revision": "abc"}, "tasks": {}, "protocol": "mteb 2"}
 TASK = {"metric": "cosine_spearman", "dataset": "mteb/sts12-sts", "revision": None}
-DAMAGES = [  # the key that is damaged, what it then holds, and the key that is named
-    ("config", [], "config"), ("config", MISSING, "config"), ("config.model", "bert", "config.model"),
-    ("config.model.name", 3, "config.model.name"), ("config.model.pooling", 3, "config.model.pooling"),
-    ("config.data", None, "config.data.name"), ("config.data.name", ["wiki1m"], "config.data.name"),
-    ("config.objective", {}, "config.objective._target_"), ("config.objective._target_", "X", "objective._target_"),
-    ("config.aux_modality", ["visual"], "config.aux_modality"), ("config.aux_modality", {"_target_": 1}, "aux_"),
-    ("seed", MISSING, "seed"), ("seed", {}, "seed"), ("command", ["cse-train"], "command"),
+
+
+@pytest.mark.parametrize(("key", "value", "named"), [  # what the key then holds, and the key that is named
+    ("config", [], "config"), ("config.model.name", 3, "config.model.name"), ("seed", MISSING, "seed"),
+    ("config.data.name", ["wiki1m"], "config.data.name"), ("config.objective", {}, "config.objective._target_"),
+    ("config.objective._target_", "X", "objective._target_"), ("config.aux_modality", ["visual"], "aux_modality"),
     ("command", 'cse-train "', "command"), ("git_commit", {}, "git_commit"), ("best_step", "12", "best_step"),
-    ("metrics", [], "metrics"), ("metrics", MISSING, "metrics"), ("metrics", {"test/a/b": "70"}, "metrics"),
-    ("metrics", {"test/a/b": True}, "metrics"), ("metrics", {"test/a/b": 10**400}, "metrics"),
-    ("metrics", {"test/a/b": {}}, "metrics"), ("metrics", {"loss": 1.0}, "metrics"), ("data", [1], "data"),
-    ("data", {"mteb": 3}, "data.mteb"), ("data", {"mteb": {}}, "data.mteb.model"),
+    ("metrics", MISSING, "metrics"), ("metrics", {"test/a/b": 10**400}, "metrics"),
+    ("metrics", {"loss": 1.0}, "metrics"),
     ("data", {"mteb": MTEB | {"model": {"name": "..", "revision": "x"}}}, "data.mteb.model.name"),
     ("data", {"mteb": MTEB | {"model": {"name": "lab/x", "revision": "../.."}}}, "data.mteb.model.revision"),
     ("data", {"mteb": MTEB | {"tasks": {"../../out": TASK}}}, "data.mteb.tasks"),
-    ("data", {"mteb": MTEB | {"tasks": {"STS12": {}}}}, "data.mteb.tasks"),
-    ("config.model.name", "\ud800", "results.json"), ("status", "running", "running"), ("status", [], "results.json"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("key", "value", "named"), DAMAGES)
+    ("config.model.name", "\ud800", "results.json"), ("status", "running", "running"),
+])  # fmt: skip
 def test_damaged_results_are_one_sentence(run, tmp_path, capfd, key, value, named):
     record = json.loads((run / "results.json").read_text())
     *groups, last = key.split(".")
@@ -189,18 +157,9 @@ def test_damaged_results_are_one_sentence(run, tmp_path, capfd, key, value, name
     assert content(tmp_path) == before
 
 
-@pytest.mark.parametrize(
-    "text", ["", "[]", "{", "[" * 100_000, '{"status": "done"}', '{"status": "done", "seed": 1e999}']
-)
+@pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000, '{"status": "done", "seed": 1e999}'])
 def test_no_results_are_one_sentence(run, capfd, text):
     (run / "results.json").write_text(text)
-    assert "results.json" in refused(capfd, run)
-
-
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), True, 10**400])
-def test_a_score_that_is_no_number_is_damage(run, capfd, value):
-    record = json.loads((run / "results.json").read_text())
-    (run / "results.json").write_text(json.dumps(record | {"metrics": {"test/sts/STS12/spearman": value}}))
     assert "results.json" in refused(capfd, run)
 
 

