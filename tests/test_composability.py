@@ -107,10 +107,3 @@ def check_numbers(folder: Path, beside: bool) -> None:
     for part in ("train/", "train/aux/") if beside else ("train/",):
         assert all(abs(step[f"{part}loss"]) < 1e6 for step in steps)  # None, for NaN, would raise
         assert all(step[f"{part}grad_norm"] > 0 for step in steps)
-
-
-def test_the_rows_hold_every_pair():
-    held = set().union(*(combinations(enumerate(row), 2) for row in ROWS))
-    for one, other in combinations(range(len(AXES)), 2):
-        first, second = list(AXES.values())[one], list(AXES.values())[other]
-        assert {((one, a), (other, b)) for a, b in product(first, second)} <= held

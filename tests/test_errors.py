@@ -16,7 +16,4 @@ def test_a_reason_is_given_once_and_a_sentence_once():
         f"model.name=x: the model x {OFFLINE}; use another; and SentEval: the dataset s likewise; give a folder; "
         "and wordnet is not here (try the demo)"
     )
-
-
-def test_advice_for_several_is_not_given_for_one():
     assert str(combine([MissingResource("one")], " (try the demo)")) == "one"

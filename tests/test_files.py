@@ -13,15 +13,7 @@ from safetensors import SafetensorError
 
 from cse import files
 from cse.errors import RunError
-from cse.files import (
-    json_line,
-    json_lines,
-    replaced_file,
-    replaced_folder,
-    write_json,
-    write_text,
-    written_once,
-)
+from cse.files import json_line, json_lines, replaced_file, replaced_folder, write_json, write_text, written_once
 
 
 def test_json_comes_back_with_null_for_what_is_no_number(tmp_path):
@@ -37,48 +29,36 @@ def test_json_comes_back_with_null_for_what_is_no_number(tmp_path):
     assert json.loads(path.read_text())["a"] == 1
 
 
-def test_lines_come_back_but_for_one_that_was_cut_short(tmp_path):
+def test_lines_come_back_but_for_one_that_was_cut_short_and_one_without_end(tmp_path):
     values = [{"why": "a line end of other scripts: \u2028, \u0085"}, {"why": "two\nlines"}]
-    text = "".join(map(json_line, values))
-    (tmp_path / "x.jsonl").write_text(text + '{"why": "cut', encoding="utf-8")
-    assert list(json_lines(tmp_path / "x.jsonl")) == [*values, None]
+    with open(tmp_path / "x.jsonl", "w", encoding="utf-8") as file:
+        file.write("".join(map(json_line, values)) + '{"why": "')
+        for _ in range(64):
+            file.write("b" * 2**20)
+        file.write('"}\n{"c": 1}\n{"why": "cut')
+    tracemalloc.start()
+    assert list(json_lines(tmp_path / "x.jsonl")) == [*values, None, {"c": 1}, None]
+    assert tracemalloc.get_traced_memory()[1] < 2**24
+    tracemalloc.stop()
     assert list(json_lines(tmp_path / "none.jsonl")) == []
 
 
-def test_of_a_line_without_end_no_more_is_held_than_a_megabyte(tmp_path):
-    with open(tmp_path / "x.jsonl", "w") as file:
-        file.write('{"a": 1}\n{"b": "')
-        for _ in range(64):
-            file.write("b" * 2**20)
-        file.write('"}\n{"c": 1}\n')
-    tracemalloc.start()
-    assert list(json_lines(tmp_path / "x.jsonl")) == [{"a": 1}, None, {"c": 1}]
-    assert tracemalloc.get_traced_memory()[1] < 2**24
-    tracemalloc.stop()
-
-
 def test_a_write_that_dies_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
-    write_text(tmp_path / "r.json", "old")
+    with replaced_file(tmp_path / "deep" / "a.png") as temporary:
+        assert temporary.suffix == ".png"
+        temporary.write_bytes(b"old")
+        assert not (tmp_path / "deep" / "a.png").exists()
+    with pytest.raises(RunError, match="no room"), replaced_file(tmp_path / "b"):
+        raise SafetensorError("no room")
 
     def full(_descriptor):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(RunError, match=r"r\.json: No space left on device"):
-        write_text(tmp_path / "r.json", "new")
-    assert (tmp_path / "r.json").read_text() == "old"
-    assert os.listdir(tmp_path) == ["r.json"]
-
-
-def test_a_replaced_file_keeps_its_suffix(tmp_path):
-    with replaced_file(tmp_path / "deep" / "a.png") as temporary:
-        assert temporary.suffix == ".png"
-        temporary.write_bytes(b"new")
-        assert not (tmp_path / "deep" / "a.png").exists()
-    assert (tmp_path / "deep" / "a.png").read_bytes() == b"new"
-    with pytest.raises(RunError, match="no room"), replaced_file(tmp_path / "b"):
-        raise SafetensorError("no room")
-    assert os.listdir(tmp_path) == ["deep"]
+    with pytest.raises(RunError, match=r"a\.png"):
+        write_text(tmp_path / "deep" / "a.png", "new")
+    assert (tmp_path / "deep" / "a.png").read_text() == "old"
+    assert (os.listdir(tmp_path), os.listdir(tmp_path / "deep")) == (["deep"], ["a.png"])
 
 
 def test_a_replaced_folder_is_the_old_one_until_the_block_ends(tmp_path):

@@ -35,16 +35,6 @@ def test_a_line_says_what_is_done_and_how_long_the_rest_takes(lines):
     assert lines.messages[4:] == ["reading text, row 1", "reading text, row 2"]
 
 
-def test_a_loop_that_is_left_early_is_gone(lines):
-    with showing("probing test"):
-        for _ in track(["Length", "Depth"], str):
-            for check in track(range(10), "check"):
-                if check == 1:
-                    break
-        assert progress._display.get().loops == []
-    assert lines.messages[-1].startswith("probing test, Depth 2 of 2, check 2 of 10, about ")
-
-
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from omegaconf import OmegaConf
 
 from cse.config.compose import composed
 from cse.report import figures, published
@@ -15,54 +16,23 @@ SWEEPS = Path(__file__).resolve().parents[1] / "sweeps"
 
 # jobs, or (searches, trials of each); the arithmetic is the paper's axes
 PUBLISHED = {
-    "nonling/table1": 2 * 3,
-    "nonling/table2": 2 * 3,
-    "nonling/table3": 2 * 2 * 5,
-    "nonling/table4": 2 * 2,
-    "nonling/table5": 2 * 4,
-    "nonling/table6": 3,
-    "nonling/loss_variants": 2 * 6,
-    "nonling/figure2": 6,
-    "nonling/figure3": 1 + 6,
-    "nonling/figure4": 3 * 2,
-    "nonling/table_a1": 6 * 3 * 3 * 6,
-    "nonling/table_c1": 2,
-    "nonling/table_d1": 3 * 3,
-    "nonling/table_e1": 2 * 2,
-    "nonling/table_f1": 3 * 2,
-    "whitenedcse/table1": 3 * 2 + 2 + 2,
-    "whitenedcse/table2": 2 * 2 + 2,
-    "whitenedcse/table3": 5,
-    "whitenedcse/table3_post_hoc": 3,
-    "whitenedcse/table4": 8 * 2,
-    "whitenedcse/table5": 4,
-    "whitenedcse/table6": 5,
-    "whitenedcse/figure3": 2,
-    "whitenedcse/loss_variants": 3,
-    "declutr/table1": 2 * 2 + 2,
-    "declutr/table_s1": 3 * 2 + 2,
-    "declutr/table_s3": 2 * 2 + 2,
-    "declutr/table_s4": 2 * 2 + 2,
-    "declutr/table_s5": 4 + 4,
-    "declutr/table_s6": 2,
-    "declutr/figure2": (2 * 3 + 2 * 2) * 2 * 3,
-    "declutr/figure3": 2 * 3 * 5,
-    "declutr/figure_s1a": 1 + 2 * 4,
+    "nonling/table1": 2 * 3, "nonling/table2": 2 * 3, "nonling/table3": 2 * 2 * 5, "nonling/table4": 2 * 2,
+    "nonling/table5": 2 * 4, "nonling/table6": 3, "nonling/loss_variants": 2 * 6, "nonling/figure2": 6,
+    "nonling/figure3": 1 + 6, "nonling/figure4": 3 * 2, "nonling/table_a1": 6 * 3 * 3 * 6, "nonling/table_c1": 2,
+    "nonling/table_d1": 3 * 3, "nonling/table_e1": 2 * 2, "nonling/table_f1": 3 * 2,
+    "whitenedcse/table1": 3 * 2 + 2 + 2, "whitenedcse/table2": 2 * 2 + 2, "whitenedcse/table3": 5,
+    "whitenedcse/table3_post_hoc": 3, "whitenedcse/table4": 8 * 2, "whitenedcse/table5": 4, "whitenedcse/table6": 5,
+    "whitenedcse/figure3": 2, "whitenedcse/loss_variants": 3,
+    "declutr/table1": 2 * 2 + 2, "declutr/table_s1": 3 * 2 + 2, "declutr/table_s3": 2 * 2 + 2,
+    "declutr/table_s4": 2 * 2 + 2, "declutr/table_s5": 4 + 4, "declutr/table_s6": 2,
+    "declutr/figure2": (2 * 3 + 2 * 2) * 2 * 3, "declutr/figure3": 2 * 3 * 5, "declutr/figure_s1a": 1 + 2 * 4,
     "declutr/figure_s1b": 5 * 4,
-    "noncontrastive/table1": 2 * 10 * 21,
-    "noncontrastive/table1_vicreg": (2 * 10, 50),
-    "noncontrastive/table2": 6 + 8,
-    "noncontrastive/table4": 7,
-    "noncontrastive/figure1": 2 * 10 * 21,
-    "noncontrastive/figure2": (2 * 10, 50),
-    "noncontrastive/figure3": 14 + 2,
-    "noncontrastive/figure4": 1 + 3,
-    "study/methods": 9 * 8 + 1,
-    "beyond/rankcse": 3,
-    "beyond/promptbert": 2 * 2 + 1,
-    "beyond/prompteol": 1,
+    "noncontrastive/table1": 2 * 10 * 21, "noncontrastive/table1_vicreg": (2 * 10, 50), "noncontrastive/table2": 6 + 8,
+    "noncontrastive/table4": 7, "noncontrastive/figure1": 2 * 10 * 21, "noncontrastive/figure2": (2 * 10, 50),
+    "noncontrastive/figure3": 14 + 2, "noncontrastive/figure4": 1 + 3,
+    "study/methods": 9 * 8 + 1, "beyond/rankcse": 3, "beyond/promptbert": 2 * 2 + 1, "beyond/prompteol": 1,
     "beyond/syncse": 4,
-}
+}  # fmt: skip
 NAMES = sorted(PUBLISHED)
 
 
@@ -136,33 +106,34 @@ def test_cases_that_share_a_folder_are_the_same_runs():
             assert before[0] == job.name, f"{case} of {name} and of {before[1]}"
 
 
-@pytest.mark.parametrize("name", ["declutr/figure2", "declutr/figure_s1b"])
-def test_small_temperatures_meet_the_floor_of_the_authors_library(name):
-    """-log(p + 1e-20): at 5e-4 and 1e-3 most pairs are at the cap, so the exact loss is another experiment."""
-    for job in ends(name):
-        assert composed("train", job.arguments).objective.log_floor == 1e-20
-
-
 def test_figure_2_of_declutr_pools_the_captions_grid_alone():
     """Panels a and b are drawn with the default strategy; only panel c is of strategies."""
     panels = {panel["name"]: panel for panel in sweep("declutr/figure2").report["figures"]}
-    assert [panels[name].get("where") for name in ("figure2a", "figure2b", "figure2c")] == [
-        {"augmentation.strategy": "all"}, {"augmentation.strategy": "all"}, None
-    ]  # fmt: skip
-    assert panels["figure2c"]["x"] == "augmentation.strategy"
+    wheres = {name: (panels[f"figure2{name}"].get("where"), panels[f"figure2{name}"]["x"]) for name in "abc"}
+    assert wheres["a"][0] == wheres["b"][0] == {"augmentation.strategy": "all"}
+    assert wheres["c"] == (None, "augmentation.strategy")
 
 
-@pytest.mark.parametrize("name", ["noncontrastive/table2", "noncontrastive/table4", "noncontrastive/figure3"])
-@pytest.mark.parametrize("case", ["roberta_barlow_nli", "roberta_barlow_wikiauto"])
-def test_pairs_are_views_without_dropout_in_a_sweep_and_alone(name, case):
-    """Augmentations are "not combined", so typing the row has the same dropout as the sweep's case."""
-    config = composed("train", sweep(name).job([f"case={case}"]).arguments)
+FLOOR = {"objective.log_floor": 1e-20}  # -log(p + 1e-20): at 5e-4 and 1e-3 most pairs are at the cap
+PAIRED = {"augmentation.model_dropout": 0}  # augmentations are "not combined"
+PAPERS = [("declutr/figure2", "", FLOOR), ("declutr/figure_s1b", "", FLOOR)]
+PAPERS += [
+    (f"noncontrastive/{table}", f"case=roberta_barlow_{data}", PAIRED)
+    for table in ("table2", "table4", "figure3")
+    for data in ("nli", "wikiauto")
+]
+
+
+@pytest.mark.parametrize(("name", "case", "values"), PAPERS)
+def test_a_job_has_the_papers_value(name, case, values):
+    for job in [sweep(name).job([case])] if case else ends(name):
+        config = composed("train", job.arguments)
+        assert {key: OmegaConf.select(config, key) for key in values} == values
+
+
+def test_pairs_typed_alone_and_nli_as_it_is_are_as_in_the_sweep():
     alone = composed("train", ["model=roberta", "objective=barlow", "augmentation=none", "data=nli"])
-    assert config.augmentation.model_dropout == alone.augmentation.model_dropout == 0.0
-    assert len(config.data.columns) == 2
-
-
-def test_nli_as_it_is_is_a_run_of_its_own():
+    assert (alone.augmentation.model_dropout, len(alone.data.columns)) == (0, 2)
     noise = [composed("train", job.arguments).data.noise for job in sweep("nonling/figure3").jobs([])]
     assert [(n.delete, n.insert, n.swap) for n in noise[:3]] == [(0.0, 0, 0), (0.0, 2, 2), (0.1, 2, 2)]
 

@@ -15,22 +15,16 @@ from omegaconf.basecontainer import BaseContainer
 from cse.config.groups import CONF_DIR, SWEEPS_DIR, choices, groups
 from cse.config.keys import key_of
 from cse.config.search import settings
-from cse.config.spelling import is_readable, value_of
+from cse.config.spelling import value_of
 from cse.config.synonyms import meant
 from cse.dotted import Config, flattened
 from cse.errors import UserError
-
-LISTED = 20
-"""So many choices are listed in a message."""
 
 OWN = {
     "model": "any encoder of the hub, or a folder, is model.name={}",
     "data": "a file of yours, or a hub dataset, is data=text data.path={}",
 }
 """What a group takes beside its choices."""
-
-LAPTOP_TEXT = ("scale.sentences", "scale.pairs", "scale.documents")
-"""The text files of scale=laptop."""
 
 SWITCH = {"yes": True, "on": True, "true": True, "no": False, "off": False, "false": False}
 """Words for truth, in small letters."""
@@ -105,21 +99,16 @@ def refuse_words(words: Sequence[str], command: str) -> None:
 
 
 def refuse_sizes(words: Sequence[str]) -> None:
-    """Raise UserError for a size that scale=laptop would replace with its own, and for a text file that is missing."""
+    """Raise UserError for a size that scale=laptop would replace with its own."""
     if "scale=laptop" not in words:
         return
     sizes = OmegaConf.load(Path(CONF_DIR) / "scale" / "laptop.yaml")
     own = {f"trainer.{key}": f"scale.trainer.{key}" for key in sizes.trainer}
     own |= {"model.name": "scale.model", "aux_modality.data.batch_size": "scale.aux_batch"}
-    wrong = []
-    for word in words:
-        key, value = key_of(word), value_of(word)
-        if key in own:
-            wrong.append(f"{key}={value}: scale=laptop has a size of its own for it; give {own[key]}={value}")
-        if key in LAPTOP_TEXT and value != "null" and not Path(value).is_file():
-            wrong.append(f"{key}={value}: there is no such file")
+    wrong = [word for word in words if key_of(word) in own]
     if wrong:
-        raise UserError("; ".join(wrong))
+        instead = " ".join(f"{own[key_of(word)]}={value_of(word)}" for word in wrong)
+        raise UserError(f"{' '.join(wrong)}: scale=laptop has a size of its own for it; give {instead}")
 
 
 @contextmanager
@@ -175,17 +164,10 @@ def explain(error: Exception, words: Sequence[str], command: str) -> str:
         return no_key(match[1], valid_keys(command, words), command)
     if match := re.search(r"Could not (?:find|load) '(?!hydra/)([^'/]+)/([^']+)'", text):
         return no_choice(match[1], match[2])
-    if match := re.search(r"missing \d+ required [\w -]*arguments?: (.*?)[\"\\].*full_key: ([\w.]+)", text, re.DOTALL):
-        keys = ", ".join(f"{match[2]}.{name}" for name in re.findall(r"'(\w+)'", match[1]))
-        return f"{keys} is taken away, or not given: leave it as it is, or give it a value"
-    if "does not support sweep type" in text:
-        ranges = [word for word in words if "interval(" in word]
-        return f"{' '.join(ranges)}: a range to search in needs a search: hydra/sweeper=smac"
     if isinstance(error, OverrideParseException):
-        word = next(word for word in words if not word.startswith("-") and not is_readable(word))
         choosing = [f"{group}={one}" for group in groups(command) if group != "sweep" for one in choices(group)]
-        bare = "" if "=" in word else nearest(word, [*valid_keys(command, []), *choosing])
-        return f"{word} cannot be read; a setting is KEY=VALUE, a list KEY=[A,B], other text KEY='\"A, B\"'{bare}"
+        bare = "" if "=" in error.override else nearest(error.override, [*valid_keys(command, []), *choosing])
+        return f"{error.override} cannot be read; a setting is KEY=VALUE, a list KEY=[A,B], text KEY='\"A, B\"'{bare}"
     own = re.split(r"Config search path|See https", text)[0]
     return "; ".join(line.strip() for line in own.splitlines() if line.strip() and "object_type=" not in line)
 
@@ -200,16 +182,9 @@ def no_key(key: str, keys: list[str], command: str) -> str:
 
 def no_choice(group: str, choice: str) -> str:
     """The message for a choice that the group does not have: what may have been meant, and the choices that it has."""
-    options = choices(group)
-    others = [other for other in groups("train") if choice in choices(other)]
-    if group in OWN and re.search(r"[-/.]", choice):  # as a file, a folder or a name on the hub has
-        hint = f"; {OWN[group].format(choice)}"
-    else:
-        hint = f"; did you mean {others[0]}={choice}?" if others else nearest(choice, options)
-    listed = (
-        f"--help {group} says the {len(options)} choices" if len(options) > LISTED else f"it has {', '.join(options)}"
-    )
-    return f"{group}={choice} is not a choice{hint}; {listed}"
+    is_own = group in OWN and re.search(r"[-/.]", choice)  # as a file, a folder or a name on the hub has
+    hint = f"; {OWN[group].format(choice)}" if is_own else nearest(choice, choices(group))
+    return f"{group}={choice} is not a choice{hint}; it has {', '.join(choices(group))}"
 
 
 def nearest(key: str, keys: list[str]) -> str:

@@ -4,10 +4,14 @@ import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cse.config.groups import choices
 from cse.config.keys import entry, is_path, key_of
 from cse.errors import UserError
+
+if TYPE_CHECKING:  # hydra is imported when a word is read
+    from hydra.core.override_parser.types import Override
 
 HYDRA_FLAGS = (
     *("--cfg", "--config-dir", "--config-name", "--config-path", "--experimental-rerun", "--info", "--package"),
@@ -67,56 +71,41 @@ def split_flags(words: Sequence[str]) -> tuple[list[str], list[str]]:
 def quote_path(word: str, many: bool) -> str:
     """The word, with quotes around a path that Hydra would read as something else: 1.10, true, run (copy), a,b.
 
-    `null` and resume=auto are no paths. Raises UserError where they are folders too, and for ${...}.
+    Raises UserError for ${...}.
     """
     key, equals, value = word.partition("=")
     if "${" in value:
         raise UserError(f"{word}: a path is taken as it is typed, and nothing is filled in for $: type what is meant")
     if value in MEANINGS.get(key_of(word), ("null",)):
-        if Path(value).exists():
-            raise UserError(f"{word}: {value} has a meaning of its own here; what has that name is {key}=./{value}")
         return word
     pieces = value.split(",") if many and not entry(key_of(word)).of_line else [value]
-    return f"{key}{equals}{','.join(map(quote_name, map(expand_home, pieces)))}"
+    pieces = [f"{Path.home()}{piece[1:]}" if piece.startswith("~/") else piece for piece in pieces]
+    return f"{key}{equals}{','.join(map(quote_name, pieces))}"
 
 
 def quote_name(path: str) -> str:
     """The path as Hydra reads it, in quotes where it must be."""
-    text = value_of(quote_text(f"key={path}"))
-    return text if not path or read(f"key={text}") == path else quoted(path)
-
-
-def read(word: str) -> object:
-    """The value of a word as Hydra reads it; None where it cannot, and for several values."""
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-
-    return OverridesParser.create().parse_override(word).value() if is_readable(word) else None
-
-
-def expand_home(path: str) -> str:
-    """The path with the home folder for ~, which a shell expands only at a word's start."""
-    return f"{Path.home()}{path[1:]}" if path.startswith("~/") else path
+    override = parsed(f"key={path}")
+    return path if override is not None and override.value() == path else quoted(path)
 
 
 def quote_text(word: str) -> str:
     """The word, with quotes around text that Hydra cannot read as it is: a path with an umlaut, MTEB(eng, v1)."""
     word = word.replace("=~/", f"={Path.home()}/")  # a shell expands ~ only at a word's start
     key, _, value = word.partition("=")
-    if re.fullmatch(r"[A-Z]\w*\([^()']*\)", value):  # Hydra's functions have no capitals: this is a benchmark's name
-        return f"{key}='{value}'"
-    return f'{key}="{value}"' if key and TEXT.fullmatch(value) and not is_readable(word) else word
+    is_name = re.fullmatch(r"[A-Z]\w*\([^()']*\)", value)  # Hydra's functions have no capitals: a benchmark's name
+    return f"{key}={quoted(value)}" if is_name or (key and TEXT.fullmatch(value) and parsed(word) is None) else word
 
 
-def is_readable(word: str) -> bool:
-    """Whether Hydra's grammar can read the word."""
+def parsed(word: str) -> "Override | None":
+    """The word as Hydra's grammar reads it; None where it cannot."""
     from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException
 
     try:
-        OverridesParser.create().parse_override(word)
+        return OverridesParser.create().parse_override(word)
     except HydraException:
-        return False
-    return True
+        return None
 
 
 def name_evaluator(words: list[str]) -> list[str]:
@@ -180,8 +169,8 @@ def value_of(word: str) -> str:
 def unquoted(word: str) -> str:
     """The value of a word, without quotes around it; of a path those that `spell` puts around it."""
     value = value_of(word)
-    if value[:1] in ("'", '"') and is_path(key_of(word)) and isinstance(path := read(word), str):
-        return path
+    if value[:1] in ("'", '"') and is_path(key_of(word)) and (override := parsed(word)):
+        return str(override.value())
     return value.strip("'\"")
 
 

@@ -1,6 +1,5 @@
 """cse-train as a person uses it: what it leaves, what it refuses, and how it says so."""
 
-import gzip
 import json
 import shutil
 from importlib.metadata import version
@@ -114,23 +113,3 @@ def test_a_head_that_would_not_be_trained_is_refused(small_run, cse_train, capsy
     assert cse_train([*small_run, *recorded]) == 2
     assert "ends in a trained head" in capsys.readouterr().err
     assert cse_train([*small_run, *recorded[:1]]) == 0
-
-
-def test_text_is_tokenised_once(small_run, cse_train, tmp_path, sentences, caplog):
-    assert cse_train([*small_run, "dry_run=true"]) == 0
-    cached = {p: p.stat().st_mtime_ns for p in (tmp_path / "cache").rglob("*") if p.is_file()}
-    copy = tmp_path / "another_name.txt.gz"  # the same lines elsewhere, compressed: other bytes, so a cache of its own
-    copy.write_bytes(gzip.compress(sentences.read_bytes()))
-    moved = tmp_path / "moved.txt"
-    moved.write_bytes(sentences.read_bytes())
-    assert cse_train([*small_run, "dry_run=true", f"data.path={moved}"]) == 0
-    assert {p: p.stat().st_mtime_ns for p in (tmp_path / "cache").rglob("*") if p.is_file()} == cached
-    assert cse_train([*small_run, "dry_run=true", f"data.path={copy}"]) == 0
-    assert len([p for p in (tmp_path / "cache").rglob("*") if p.is_file()]) == 2 * len(cached)
-
-
-def test_nan_stops_the_run_with_a_clear_message(small_run, cse_train, capsys, tmp_path):
-    assert cse_train([*small_run, "trainer.lr=1e30", "trainer.clip=null", "trainer.max_steps=20"]) == 1
-    err = capsys.readouterr().err.strip()
-    assert "the loss is" in err or "collapsed" in err
-    assert json.loads((tmp_path / "run" / "results.json").read_text())["status"] == "failed"

@@ -24,10 +24,6 @@ def told(*overrides: str) -> list[str]:
     return sources(hydra.runtime.choices, hydra.overrides.task)
 
 
-def test_a_choice_is_told_by_its_first_sentence():
-    assert first_comment("aux_modality", "visual").endswith("one aux update a text update")
-
-
 SIMCSE = {
     "objective.temperature": 0.05, "objective.keep_head": False, "objective.num_views": 2, "objective.mlm_weight": 0,
     "model.pooling": "cls", "trainer.max_length": 32, "trainer.eval_every": 125, "trainer.epochs": 1,

@@ -20,13 +20,6 @@ def fitted(*arguments: str):
     return config
 
 
-def test_the_papers_size_changes_nothing():
-    config = composed("train", ["objective=whitenedcse"])
-    before = OmegaConf.to_container(config)
-    scale.fit(config)
-    assert OmegaConf.to_container(config) == before
-
-
 def test_encoder_text_and_judgements_travel_in_packages():
     config = fitted("objective=whitenedcse", "paths.senteval=null")
     assert config.model.name.startswith("package://")

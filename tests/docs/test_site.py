@@ -33,13 +33,6 @@ def test_no_page_asks_another_host(site):
     assert asked == []
 
 
-def test_every_formula_is_mathml(site):
-    text = (site / "papers" / "simcse.html").read_text(encoding="utf-8")
-    assert '<math xmlns="http://www.w3.org/1998/Math/MathML" display="block">' in text
-    for page in site.rglob("*.html"):
-        assert "$$" not in page.read_text(encoding="utf-8"), page
-
-
 def test_every_page_is_in_the_contents(site):
     contents = (site / "index.html").read_text(encoding="utf-8")
     for page in (ROOT / "docs").rglob("*.md"):

@@ -63,24 +63,6 @@ def test_a_second_start_is_refused_and_changes_nothing(small_run, tmp_path, live
     assert read_beat(tmp_path / "run") is None
 
 
-@pytest.mark.nightly
-def test_the_first_start_goes_on_beside_a_second(small_run, tmp_path, cse_train, monkeypatch):
-    """The second comes while the first trains, and neither knows a word of the other's but the lock."""
-    from cse.training import checkpoint
-
-    write, codes = checkpoint.write, []
-
-    def write_and_start_again(*arguments: object) -> None:
-        write(*arguments)
-        if not codes:
-            second = subprocess.run([CSE_TRAIN, *small_run, "resume=auto"], capture_output=True, text=True)
-            codes.append((second.returncode, f"process {os.getpid()} " in second.stderr))
-
-    monkeypatch.setattr(checkpoint, "write", write_and_start_again)
-    assert cse_train(small_run) == 0
-    assert codes == [(2, True)]
-
-
 def test_scores_that_came_meanwhile_are_kept(small_run, tmp_path, tiny_bert, capfd, monkeypatch):
     """Another evaluation began and ended in this folder while this one was built."""
     take = Heartbeat.take
