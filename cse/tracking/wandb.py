@@ -17,14 +17,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, TypeAdapter, with_config
+from pydantic import Field, TypeAdapter
 from typing_extensions import TypedDict
 
 from cse.dotted import Config, Json
 from cse.errors import in_short
 from cse.eval.score import nature
 from cse.files import write_json
-from cse.ranges import STRICT, Name, Positive
+from cse.ranges import Name, Positive
 from cse.record.events import read_events
 from cse.record.results import checked
 from cse.tracking.about import About
@@ -33,26 +33,21 @@ log = logging.getLogger(__name__)
 
 RESULTS = ("results.json", "metrics.jsonl", "train.log", "scores.csv", "plots")  # of a run's folder, where they are
 TEARDOWN_SECONDS = 2.0
-QUIET: Config = {"silent": True, "console": "wrap", "symlink": False}  # W&B's settings that never change
-
-Id = Annotated[str, Field(pattern=r"^[\w.-]{1,128}$")]
 
 
-@with_config(STRICT)
 class Kept(TypedDict):
-    """wandb/run.json: which W&B run a folder's is. It may be a stranger's, so it has no other key."""
+    """wandb/run.json: which W&B run a folder's is. It may be a stranger's: nothing else in it counts."""
 
-    id: Id
+    id: Annotated[str, Field(pattern=r"^[\w.-]{1,128}$")]
     project: str
     entity: str | None
-    sweep_id: Id | None
 
 
 class Wandb:
     """One W&B run.
 
     folder: the run's; W&B writes into folder/wandb unless WANDB_DIR says otherwise. resume_step: not None where the
-    run in `folder` goes on; it then goes on in the same W&B run, of the same sweep, unless entity or project differ.
+    run in `folder` goes on; it then goes on in the same W&B run, unless entity or project differ.
     mode: "online" (W&B tries for init_timeout seconds, then offline), "offline" (never asks the network), "disabled"
     (W&B's own word for nothing at all). name, job_type, notes: null for OBJECTIVE-MODEL-sSEED, train or eval, and the
     command line. tags: beside those of the choices. id: null draws one. artifact: whether best/ and the results are
@@ -83,11 +78,12 @@ class Wandb:
         self.patience = finish_timeout + 5  # seconds; W&B's own limit comes first, with its own message
         self.best: dict[str, float] = {}
         self.kept = self.folder / "wandb" / "run.json"  # which W&B run this folder's is
-        own = {"id": id or secrets.token_hex(4), "project": project, "entity": entity}
-        self.identity: Json = own | {"sweep_id": os.environ.get("WANDB_SWEEP_ID")}
+        self.identity: Json = {"id": id or secrets.token_hex(4), "project": project, "entity": entity}
         if resume_step is not None:
             self._go_on()
-        set_cache_folders(self.folder)  # before W&B's service starts, which reads it once
+        # W&B's service reads these once: its cache and its staging area belong to the run, unless the user has set them
+        os.environ.setdefault("WANDB_CACHE_DIR", str(self.folder.resolve() / "wandb" / "cache"))
+        os.environ.setdefault("WANDB_DATA_DIR", str(self.folder.resolve() / "wandb" / "staging"))
         wandb.setup(wandb.Settings(silent=True))
         self.start: Config = dict(
             group=group,
@@ -99,7 +95,7 @@ class Wandb:
             reinit="finish_previous",
             dir=os.environ.get("WANDB_DIR") or str(folder),
         )
-        self.settings: Config = QUIET | {"init_timeout": init_timeout, "finish_timeout": finish_timeout}
+        self.limits: Config = {"init_timeout": init_timeout, "finish_timeout": finish_timeout}
         try:
             self.run = self._start_online() if mode == "online" else self._start(mode)
         except Exception:
@@ -113,9 +109,8 @@ class Wandb:
         """Take up the W&B run of this folder, and the best of its dev scores."""
         try:
             kept = dict(checked(TypeAdapter(Kept), self.kept))
-            places = [f"{one['entity'] or 'your own entity'}/{one['project']}" for one in (kept, self.identity)]
-            if places[0] != places[1]:
-                raise ValueError(f"it is of {places[0]}, and this run goes to {places[1]}")
+            if any(kept[key] != self.identity[key] for key in ("entity", "project")):
+                raise ValueError(f"it is of {kept['entity']}/{kept['project']}")
             self.identity = kept
         except FileNotFoundError:
             pass
@@ -132,22 +127,15 @@ class Wandb:
                 return self._start("online")
             except Exception as error:  # a refused key, a proxy's page, a timeout: W&B has no common base for these
                 why = in_short(error)
-                # W&B's service holds on to the one that failed
-                self.identity |= {"id": secrets.token_hex(4), "sweep_id": None}
+                self.identity["id"] = secrets.token_hex(4)  # W&B's service holds on to the one that failed
         log.warning("W&B is offline (%s)", why)
         return self._start("offline")  # one id joins all pieces at `wandb sync`
 
     def _start(self, mode: Literal["online", "offline", "disabled"]) -> Any:
         """Start the run, with our step as the x axis of everything."""
-        identity = dict(self.identity)
-        sweep = {"sweep_id": sweep_id} if (sweep_id := identity.pop("sweep_id")) else {}
-        run = self.wandb.init(
-            **self.start,
-            **identity,
-            mode=mode,
-            resume="allow" if mode == "online" else None,
-            settings=self.wandb.Settings(**self.settings, **sweep),
-        )
+        settings = self.wandb.Settings(silent=True, console="wrap", symlink=False, **self.limits)
+        self.start["resume"] = "allow" if mode == "online" else None
+        run = self.wandb.init(**self.start, **self.identity, mode=mode, settings=settings)
         run.define_metric("train/step")
         for split in ("train", "test"):  # patterns that never overlap: which of two wins is left to chance
             run.define_metric(f"{split}/*", step_metric="train/step")
@@ -204,19 +192,17 @@ class Wandb:
         return better
 
     def _upload(self, summary: Json) -> None:
-        """best/ as a model, the results beside it as results, each with the scores and what made it."""
-        metadata = {**self.about.choices, "command": self.about.command, "scores": summary}
-        best = self.folder / "best"
-        if best.is_dir():
-            model = self.wandb.Artifact(f"best-{self.run.id}", "model", metadata=metadata)
-            model.add_dir(str(best))
-            self.run.log_artifact(model)
-        results = self.wandb.Artifact(f"results-{self.run.id}", "results", metadata=metadata)
-        for place in (self.folder / name for name in RESULTS):
+        """best/ as a model, the results beside it as results."""
+        model = self.wandb.Artifact(f"best-{self.run.id}", "model", metadata=summary)
+        results = self.wandb.Artifact(f"results-{self.run.id}", "results", metadata=summary)
+        model.add_dir(str(self.folder / "best"))
+        for name in RESULTS:
+            place = self.folder / name
             if place.is_dir():
-                results.add_dir(str(place), name=place.name)
+                results.add_dir(str(place), name=name)
             elif place.exists():
                 results.add_file(str(place))
+        self.run.log_artifact(model)
         self.run.log_artifact(results)
 
 
@@ -234,9 +220,3 @@ def config_of(about: About) -> Config:
     settings = {key: value for key, value in about.config.items() if key not in ("choices", "seed")}
     known = {**about.choices, "seed": about.config.get("seed"), "commit": about.commit}
     return {**known, "versions": about.versions, "settings": settings}
-
-
-def set_cache_folders(folder: Path) -> None:
-    """Put W&B's cache and its staging area into the run's folder, unless the user has set them."""
-    for variable, place in (("WANDB_CACHE_DIR", "cache"), ("WANDB_DATA_DIR", "staging")):
-        os.environ.setdefault(variable, str(folder.resolve() / "wandb" / place))

@@ -131,36 +131,18 @@ def test_a_resumed_run_keeps_its_id_and_a_fresh_one_draws_another(alone, tmp_pat
     assert lines[2] == " ".join(["wandb sync", *(str(path.parent) for path in offline_files(tmp_path)[1:3])])
 
 
-def test_a_run_of_a_sweep_is_resumed_in_it(alone, tmp_path):
-    """W&B's agent names the run and its sweep in the environment, which a later resume does not have."""
-    for name, value in {"RUN_ID": "run7", "SWEEP_ID": "sweep7", "PROJECT": "theirs"}.items():
-        alone.setenv(f"WANDB_{name}", value)
-    start(tmp_path, "offline").finish(0, {})
-    for name in ("RUN_ID", "SWEEP_ID", "PROJECT"):
-        alone.delenv(f"WANDB_{name}")
-    import wandb
-
-    wandb.teardown()
-    start(tmp_path, "offline", resume_step=5, project="theirs").finish(0, {})
-    for path in offline_files(tmp_path):
-        run = next(r["run"] for r in inspect(path) if r["type"] == "run")
-        assert (run["run_id"], run["sweep_id"], run["project"]) == ("run7", "sweep7", "theirs")
-    assert len(offline_files(tmp_path)) == 2
-
-
-@pytest.mark.parametrize("change", [{"save_code": True}, {"id": "../x"}, {"id": 3}, {"entity": "thief"},
-                                    {"project": "thiefs"}, {"sweep_id": ["x"]}])  # fmt: skip
+@pytest.mark.parametrize("change", [{"id": "../x"}, {"id": 3}, {"entity": "thief"}, {"project": "thiefs"}])
 def test_a_strangers_run_json_decides_nothing(alone, tmp_path, caplog, change):
     """Neither where the run goes nor how W&B is called: it is a new W&B run, in the place of this line."""
-    kept = {"id": "run7", "project": "cse", "entity": None, "sweep_id": None} | change
+    kept = {"id": "run7", "project": "cse", "entity": None, "save_code": True} | change
     (tmp_path / "wandb").mkdir()
     (tmp_path / "wandb" / "run.json").write_text(json.dumps(kept))
     start(tmp_path, "offline", resume_step=5).finish(0, {})
     (said,) = ours(caplog)
     assert "run.json" in said
     now = json.loads((tmp_path / "wandb" / "run.json").read_text())
-    assert now.keys() == {"id", "project", "entity", "sweep_id"}
-    assert (now["project"], now["entity"], now["sweep_id"]) == ("cse", None, None)
+    assert now.keys() == {"id", "project", "entity"}
+    assert (now["project"], now["entity"]) == ("cse", None)
     assert now["id"] not in ("run7", "../x", 3)
 
 
