@@ -204,7 +204,8 @@ def frame_of(runs: Sequence[Run], statuses: Sequence[Status], keys: list[str], m
         }
         for run, status in zip(runs, statuses, strict=True)
     ]
-    return pd.DataFrame(rows, dtype=object)
+    columns = ["folder", "state", "why", *keys, *metrics, "partial", *FACTS, "command"]
+    return pd.DataFrame(rows, columns=columns, dtype=object)
 
 
 def averages(metrics: Sequence[str]) -> list[str]:

@@ -66,6 +66,8 @@ def grid(table: Table) -> dict[str, list[tuple[str, str, str]]]:
 
 def text_table(table: Table) -> pd.DataFrame:
     """The table's lines, without facts that no cell has."""
+    if table.lines is not None:
+        return table.lines
     printed, cells = table.printed, table.all_cells
     columns = {column: printed.split_of(column) for column in printed.columns}
     names = {column: column if split == "none" else f"{column} ({split})" for column, split in columns.items()}

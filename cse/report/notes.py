@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 
 from cse.config.keys import entry, is_science
 from cse.dotted import Json, flattened
@@ -46,28 +46,20 @@ def _settings(job: Where) -> list[str]:
 
 
 def deviations(setting: Where, runs: list[Run]) -> list[str]:
-    """How the runs that fill the table differ from what the paper held fixed, and from their sweep.
-
-    One line for what all of them differ in, and one for each group of runs that differ alike, the largest first.
-    """
+    """How the runs that fill the table differ from what the paper held fixed, and from their sweep: a line for what all
+    of them differ in, and one for each thing that some do, the most frequent first."""
     unique = list({run.folder: run for run in runs}.values())
-    places: dict[str, list[int]] = defaultdict(list)  # by difference: the runs that have it, by their place in `unique`
-    for place, run in enumerate(unique):
+    counts: Counter[str] = Counter()
+    for run in unique:
         of_paper = {
             f"{key}={written(run.get(key))}": f"(paper: {written(value)})"
             for key, value in setting.items()
             if not same(run.get(key), value)
         }
-        for words in {*of_paper, *run.departures}:
-            places[f"{words} {of_paper.get(words, '(not in the sweep)')}"].append(place)
-    groups: dict[tuple[int, ...], list[str]] = defaultdict(list)
-    for words in sorted(places):
-        groups[tuple(places[words])].append(words)
-    lines = []
-    for group in sorted(groups, key=lambda group: (-len(group), group)):
-        share = "" if len(group) == len(unique) else f"{len(group)} of {len(unique)} runs: "
-        lines.append(share + ", ".join(groups[group]))
-    return lines
+        counts.update(f"{words} {of_paper.get(words, '(not in the sweep)')}" for words in {*of_paper, *run.departures})
+    shared = ", ".join(sorted(words for words, count in counts.items() if count == len(unique)))
+    some = sorted((-count, words) for words, count in counts.items() if count < len(unique))
+    return [line for line in (shared, *(f"{-count} of {len(unique)} runs: {words}" for count, words in some)) if line]
 
 
 SCORING = ("torch", "transformers", "numpy", "scipy", "scikit-learn", "mteb")  # versions that may change a score

@@ -20,7 +20,7 @@ from cse.eval.score import nature
 from cse.record.runs import Run
 from cse.record.status import clock, status_of
 from cse.report import findings, layout
-from cse.report.comparison import Comparison, command_of
+from cse.report.comparison import Comparison, frame_of
 from cse.report.differences import Differences
 from cse.report.findings import Finding
 from cse.report.table import Table
@@ -108,19 +108,8 @@ def encoded(path: Path | None) -> str:
 
 def provenance(runs: list[Run]) -> pd.DataFrame:
     """What made the numbers: every run's command (as it is typed, without what a sweep added), commit and device."""
-    rows = [
-        {
-            "folder": str(run.folder),
-            "status": status_of(run).state,
-            "seed": str(run.results.get("seed", "")),
-            "command": command_of(run),
-            "commit": str(run.results.get("git_commit") or run.results.get("code") or "")[:9],
-            "device": str(run.results.get("device", "")),
-            "torch": str(run.versions.get("torch", "")),
-        }
-        for run in runs
-    ]
-    return pd.DataFrame(rows, columns=["folder", "status", "seed", "command", "commit", "device", "torch"])
+    frame = frame_of(runs, [status_of(run) for run in runs], ["seed"], [])
+    return frame[["folder", "state", "seed", "command", "git_commit", "code", "device"]].fillna("").astype(str)
 
 
 def runs_page(comparison: Comparison, told: Differences | None = None) -> str:

@@ -18,19 +18,20 @@ from cse.record.runs import Run, read_runs, same
 from cse.record.status import DONE, RUNNING, status_of
 from cse.report import figures, published
 from cse.report.claims import names
+from cse.report.comparison import compare_runs
 from cse.report.findings import judged
 from cse.report.page import Picture, Report
 from cse.report.plot import Plot
 from cse.report.spec import Spec, parse, scored_by
 from cse.report.statistics import Intervals
-from cse.report.table import build, survey
+from cse.report.table import build, of_runs
 from cse.run.plots import save
 from cse.sweep import jobs
 from cse.sweep.overrides import expanded
 
 
 def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
-    """A sweep's runs beside the paper's table, or surveyed if its report names none, and its figures."""
+    """A sweep's runs beside the paper's table, or beside each other if its report names none, and its figures."""
     sweep, block, where = read_sweep(config["sweep"])
     printed = published.table(block["paper"], block["table"]) if block.get("table") else None
     spec = parse(block, printed, where, tolerance=config["tolerance"], seed_sd=config["seed_sd"])
@@ -42,11 +43,12 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
     if config["score"]:
         spec = scored_by(spec, config["score"])
         runs = [replace(run, departures=(*run.departures, f"score={config['score']}")) for run in runs]
+    tables = []
     if printed:
         tables = [build(spec, printed, runs, expected, Intervals(config["confidence"], config["interval"]))]
-    else:
+    elif runs:
         metrics = [metric for plot in plots for metric in plot.metrics]
-        tables = survey(runs, metrics, spec.seed, expected, config["confidence"])
+        tables = [of_runs(compare_runs(runs, folders, metrics, spec.seed), runs, expected)]
     paper = published.read(spec.paper)
     paper = paper | paper["tables"].get(
         block.get("table"), {}

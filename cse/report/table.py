@@ -1,11 +1,12 @@
 """A table of ours, beside the paper's or of runs alone: its cells, and what a reader must know beside them."""
 
 from dataclasses import dataclass, field
-from fnmatch import fnmatch
 
-from cse.record.runs import Run, Where, grouped
+import pandas as pd
+
+from cse.record.runs import Run, Where
 from cse.report.cells import QUARTILES, Cell, compare_with_baseline, compare_with_printed, fill
-from cse.report.frame import differing, label, short_names
+from cse.report.comparison import Comparison
 from cse.report.notes import deviations, missing_jobs, mixed, retrieved, scored_differently
 from cse.report.published import Published
 from cse.report.spec import Spec
@@ -19,7 +20,7 @@ class Table:
     """cells[row][column], beside what is printed; of runs without a paper nothing is.
 
     deviations: how runs differ from the paper's setting; absent: what is missing and why; score: what ours are in place
-    of the paper's scores, where somebody asked for that.
+    of the paper's scores, where somebody asked for that; lines: the table as text, where it is not one of cells.
     """
 
     printed: Published
@@ -29,6 +30,7 @@ class Table:
     absent: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     score: str | None = None
+    lines: pd.DataFrame | None = None
 
     @property
     def all_cells(self) -> list[Cell]:
@@ -109,44 +111,9 @@ def notes(table: Table, spec: Spec, runs: list[Run], intervals: Intervals) -> li
     return lines
 
 
-def survey(runs: list[Run], patterns: list[str], seed: str, expected: list[Where], confidence: float) -> list[Table]:
-    """Of runs of no table: a table for each split, a row for each setting that differs, a column for each score.
-
-    patterns: which scores (`test/sts/*`); all if it is empty.
-    """
+def of_runs(comparison: Comparison, runs: list[Run], expected: list[Where]) -> Table:
+    """Of the runs of a sweep without a table: a line for each setting, and what a reader must know beside them."""
     done = [run for run in runs if run.status == "done"]
-    keys = short_names(differing(runs, seed))
-    rows: dict[str, list[Run]] = {}
-    for run in done:
-        rows.setdefault(label(run, keys), []).append(run)
-    metrics = dict.fromkeys(name for run in done for name in run.metrics)
-    tables = []
-    for split in dict.fromkeys(name.partition("/")[0] for name in metrics if wanted(name, patterns)):
-        names = {name.partition("/")[2]: name for name in metrics if name.startswith(f"{split}/")}
-        columns = {column: name for column, name in names.items() if wanted(name, patterns)}
-        cells = {
-            row: {name: measured(row, name, columns[name], of, seed) for name in columns} for row, of in rows.items()
-        }
-        table = Table(Published(f"Scores on {split}", split, list(columns)), cells)
-        table.deviations, table.absent = deviations({}, done), missing_jobs(runs, expected)
-        table.notes = retrieved({row: of[-1] for row, of in rows.items()}) if split == "test" else []
-        for name in columns:
-            mark_ties([row[name] for row in cells.values()], confidence)
-        tables.append(table)
-    return tables
-
-
-def wanted(metric: str, patterns: list[str]) -> bool:
-    """Whether a score is one of those that the patterns name."""
-    return not patterns or any(fnmatch(metric, pattern) for pattern in patterns)
-
-
-def measured(row: str, column: str, metric: str, runs: list[Run], seed: str) -> Cell:
-    """The metric of a row's runs; of a seed that has several runs each is a value."""
-    scored = [run for run in runs if metric in run.metrics]
-    seeds = grouped(scored, seed)
-    if len(seeds) < len(scored):
-        seeds = {str(run.folder): [run] for run in scored}
-    cell = Cell(row, column, metric=metric)
-    cell.fill(seeds, lambda group: group[0].metrics[metric])
-    return cell
+    table = Table(Published(comparison.counted, "none", []), {}, lines=comparison.table())
+    table.deviations, table.absent, table.notes = deviations({}, done), missing_jobs(runs, expected), comparison.notes
+    return table

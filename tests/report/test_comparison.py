@@ -131,3 +131,16 @@ def test_scores_on_altered_data_and_encoders_that_were_only_scored_say_so(leave,
     assert table.loc[("b, mean pooling", ""), "dev/stsb/spearman"] == "70.00"
     assert list(comparison.frame["partial"]) == ["", "", "dev/stsb/spearman"]
     assert "partial: stsb: dev: holds 150 rows" in comparison.notes
+
+
+def test_what_models_found_stands_side_by_side(leave, tmp_path):
+    """NonLing-CSE's Table C.1 of any runs, also where they were asked other things."""
+    asked = {"a": {"dog": [[0.9, "a dog"], [0.8, "dogs"]], "cat": [[0.7, "a cat"]]}, "b": {"dog": [[0.6, "a hog"]]}}
+    for name, top in (asked | {"c": {}}).items():
+        file = leave(name, {"checkpoint": name}, {"test/retrieval/recall@1": 1.0}) / "results.json"
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"data": {"retrieval": {"top": top}}}))
+    assert compare_runs(read_runs([tmp_path / "runs"]), [tmp_path / "runs"], [], "seed").notes == [
+        "dog, nearest #1: checkpoint=a: a dog | checkpoint=b: a hog",
+        "dog, nearest #2: checkpoint=a: dogs",
+        "cat, nearest #1: checkpoint=a: a cat",
+    ]

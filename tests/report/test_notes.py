@@ -54,17 +54,6 @@ def test_what_all_runs_depart_in_is_one_line(leave, tmp_path):
     ]
 
 
-def test_a_line_of_some_runs_holds_only_what_the_same_runs_depart_in(leave, tmp_path):
-    for seed in range(3):
-        leave(f"run-{seed}", {"seed": seed}, {})
-    departures = [("a=1", "b=2"), ("a=1", "b=2", "c=3"), ("c=3",)]
-    runs = [replace(run, departures=own) for run, own in zip(read_runs([tmp_path / "runs"]), departures, strict=True)]
-    assert deviations({}, runs) == [
-        "2 of 3 runs: a=1 (not in the sweep), b=2 (not in the sweep)",
-        "2 of 3 runs: c=3 (not in the sweep)",
-    ]
-
-
 def test_a_missing_job_that_is_alive_says_how_far_it_is(leave, tmp_path):
     events = [{"time": 100.0 + step, "train/loss": 1.0} for step in range(51)]
     beat = leave("a", {"seed": 1}, status="running", events=events) / "heartbeat.json"
