@@ -28,30 +28,24 @@ def flip(path, place):
 
 
 @pytest.mark.parametrize("damage", [
-    lambda f: flip(f / "ids.flat", 5), lambda f: flip(f / "ids.offsets", 8),
-    lambda f: (f / "ids.flat").write_bytes(b""), lambda f: (f / "ids.offsets").unlink(),
-    lambda f: (f / "about.json").write_text("{"), lambda f: (f / "about.json").write_text("[]"),
-    lambda f: (f / "about.json").write_bytes(b"\xff\xfe"),
+    lambda f: flip(f / "ids.flat", 5), lambda f: (f / "ids.flat").write_bytes(b""),
+    lambda f: (f / "ids.offsets").unlink(), lambda f: (f / "about.json").write_text("["),
+    lambda f: (f / "about.json").write_text("[]"), lambda f: (f / "about.json").write_bytes(b"\xff\xfe"),
 ])  # fmt: skip
 def test_a_damaged_cache_is_written_again(tmp_path, caplog, damage):
     whole = columns(tmp_path / "cache")
     damage(tmp_path / "cache")
     with caplog.at_level(logging.WARNING):
         assert columns(tmp_path / "cache") == whole == [row.tolist() for (row,) in ROWS]
-    assert str(tmp_path / "cache") in caplog.text
-    caplog.clear()
-    columns(tmp_path / "cache")
+        assert str(tmp_path / "cache") in caplog.text
+        caplog.clear()
+        columns(tmp_path / "cache")
     assert not caplog.text
 
 
 def test_a_whole_cache_reads_nothing_and_keeps_its_notes(tmp_path):
     columns(tmp_path / "cache")
-
-    def rows():
-        raise AssertionError("read again")
-        yield
-
-    assert cached(tmp_path / "cache", rows(), ["ids"], "int32").notes == {"rows": 3}
+    assert cached(tmp_path / "cache", None, ["ids"], "int32").notes == {"rows": 3}
 
 
 @pytest.mark.parametrize("gone", [True, False])

@@ -112,9 +112,8 @@ def test_another_number_of_rows_is_refused(name, hub, tmp_path, monkeypatch):
 
 
 def test_published_counts():
-    assert DATASETS["nli"].rows == (275_601,)
-    assert DATASETS["wikiauto"].rows == (483_801,)
-    assert 1_000_000 in DATASETS["wiki1m"].rows
+    published = {name: DATASETS[name].rows for name in ("nli", "wikiauto", "wiki1m")}
+    assert published == {"nli": (275_601,), "wikiauto": (483_801,), "wiki1m": (1_000_000, 1_000_001)}
 
 
 def test_documents_are_filtered_while_reading_and_no_file_is_fetched_after_the_last(toy_hub, tmp_path, caplog):
