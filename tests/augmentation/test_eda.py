@@ -2,8 +2,6 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from cse.augmentation.eda import STOP_WORDS, Eda, clean, delete, insert, replace, swap
 
@@ -66,19 +64,14 @@ def test_insert_adds_n_synonyms_of_words_that_have_some():
     assert insert(WORDS, 3, synonyms, rng()) == WORDS
 
 
-@given(st.integers(1, 30), st.integers(1, 10), st.integers(0, 2**32 - 1))
-def test_swap_permutes(n, swaps, seed):
-    words = list(range(n))
-    out = swap(words, swaps, rng(seed))
-    assert sorted(out) == words
-    assert sum(a != b for a, b in zip(words, out, strict=True)) <= 2 * swaps
-
-
-def test_swap_rate():
+def test_swap_permutes_and_gives_up_after_three_draws():
     """One swap of two words succeeds unless the second place is drawn like the first three times."""
     changed = sum(swap(["a", "b"], 1, rng(seed)) == ["b", "a"] for seed in range(4000))
     assert changed / 4000 == pytest.approx(1 - 1 / 8, abs=0.02)
-    assert {sum(a != b for a, b in zip(WORDS, swap(WORDS, 1, rng(s)), strict=True)) for s in range(100)} == {2}
+    for swaps in (1, 3):
+        outs = [swap(WORDS, swaps, rng(seed)) for seed in range(100)]
+        assert all(sorted(out) == WORDS for out in outs)
+        assert max(sum(a != b for a, b in zip(WORDS, out, strict=True)) for out in outs) == 2 * swaps
 
 
 def test_delete_rate():

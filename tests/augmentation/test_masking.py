@@ -50,12 +50,6 @@ def test_special_tokens_are_never_selected_and_the_row_itself_stays():
     assert labels.reshape(100, 6).tolist() == [[-100] * 5 + [7]] * 100
 
 
-def test_a_seed_repeats_and_another_differs():
-    ids = np.arange(5, 205)
-    outs = [masking().masked(ids, np.random.default_rng(seed))[0].tolist() for seed in (1, 1, 2)]
-    assert outs[0] == outs[1] != outs[2]
-
-
 def test_wrong_shares_and_a_tokenizer_without_a_mask_are_refused():
     with pytest.raises(UserError):
         Masking(0.15, 0.8, 0.3)

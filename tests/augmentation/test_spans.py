@@ -53,18 +53,8 @@ def toy(dim):
 
 
 def spans(**changes):
-    options = {
-        "anchors": 2,
-        "positives": 2,
-        "strategy": "all",
-        "min_length": 4,
-        "max_length": 16,
-        "unit": "words",
-        "on_short": "error",
-        "anchor_start": "jitter",
-        "adjacent_bug": False,
-        "model_dropout": None,
-    }
+    options = {"anchors": 2, "positives": 2, "strategy": "all", "min_length": 4, "max_length": 16, "unit": "words",
+               "on_short": "error", "anchor_start": "jitter", "adjacent_bug": False, "model_dropout": None}  # fmt: skip
     return Spans(**(options | changes))
 
 

@@ -74,10 +74,14 @@ def slow(view1, view2, labels, t: float, kind: str) -> float:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("labels", [[0, 1, 2, 3, 4, 5], [5, 5, 2, 2, 2, 9], [1, 0, 0, 0, 0, 0]])
+@pytest.mark.parametrize("labels", [[0, 1, 2, 3, 4, 5], [5, 5, 2, 2, 2, 9], [1, 0, 0, 0, 0, 0], [7] * 6])
 def test_equals_the_formula_in_loops(kind, labels):
     view1, view2 = features(6, 5, seed=3).chunk(2)
     labels = torch.tensor(labels)
+    if kind.startswith("eq4") and len(labels.unique()) == 1:  # its denominator would be empty
+        with pytest.raises(RunError, match="class 7"):
+            contrast(view1, view2, labels, 0.3, kind)
+        return
     expected = slow(view1, view2, labels, 0.3, kind)
     assert contrast(view1, view2, labels, 0.3, kind).item() == pytest.approx(expected, rel=1e-10)
 
@@ -87,20 +91,6 @@ def test_gradient(kind):
     view1, view2 = (x.clone().requires_grad_() for x in features(5, 4, seed=1).chunk(2))
     labels = torch.tensor([0, 1, 0, 2, 1])
     assert torch.autograd.gradcheck(lambda a, b: contrast(a, b, labels, 0.5, kind), (view1, view2))
-
-
-@pytest.mark.parametrize("kind", ["eq4", "eq4_app"])
-def test_one_class_leaves_eq4_undefined(kind):
-    view1, view2 = features(4, 3).chunk(2)
-    with pytest.raises(RunError, match="class 7"):
-        contrast(view1, view2, torch.full((4,), 7), 0.07, kind)
-
-
-@pytest.mark.parametrize("kind", [k for k in KINDS if not k.startswith("eq4")])
-def test_one_class_is_fine_elsewhere(kind):
-    rows = features(4, 3).requires_grad_()
-    contrast(*rows.chunk(2), torch.zeros(4, dtype=torch.long), 0.07, kind).backward()
-    assert rows.grad.isfinite().all()
 
 
 def test_no_unknown_loss_is_taken_for_another():
