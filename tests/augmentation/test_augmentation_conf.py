@@ -20,6 +20,7 @@ def test_the_contract_of_an_augmentation(name, wordnet_folder, tiny_tokenizer, t
     node = composed(*overrides, f"paths.wordnet={wordnet_folder}").augmentation
     assert {str(key) for key in node} - {"_target_"} == set(inspect.signature(get_class(node._target_)).parameters)
     augmentation = instantiate(node)
+    assert augmentation.model_dropout == (node.p if name == "dropout" else node.model_dropout)
     assert isinstance(augmentation, Augmentation)
     augmentation.bind(tiny_tokenizer)
     two = [np.random.default_rng(seed) for seed in (5, 5)]

@@ -1,19 +1,5 @@
 import json
 
-import numpy as np
-import pytest
-
-from cse.augmentation.dropout import Dropout
-from cse.augmentation.none import Identity
-
-
-@pytest.mark.parametrize("p", [0.2, None])  # None leaves the checkpoint's
-@pytest.mark.parametrize("kind", [Dropout, Identity])
-def test_ids_stay_and_the_encoder_gets_the_dropout(kind, p):
-    ids = np.array([101, 7, 8, 102])
-    assert kind(p).tokens(ids, np.random.default_rng(0)).tolist() == [101, 7, 8, 102]
-    assert (kind(p).model_dropout, kind(p).level) == (p, "tokens")
-
 
 def test_a_run_without_dropout_exports_the_checkpoints_own(small_run, cse_train, tmp_path):
     """The next SimCSE run on this encoder has views that differ."""

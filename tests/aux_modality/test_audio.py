@@ -119,12 +119,6 @@ def test_ssasts_patches_resized_to_24(ssast):
     assert torch.allclose(own[0, 1], resized[0, 1], rtol=0.2, atol=3)
 
 
-def test_ssast_in_an_encoder_of_another_width(ssast, made_up_speech):
-    aux = sound(made_up_speech, dim=32, init="ssast", weights=ssast, position_embeddings=True)
-    assert aux.projection.weight.shape == (32, 48)
-    assert aux.tokens(next(aux.batches(0)))[0].shape == (8, 211, 32)
-
-
 def test_weights_that_will_not_do(tmp_path, made_up_speech):
     with pytest.raises(MissingResource, match=r"aux_modality\.weights=None"):
         sound(made_up_speech, init="ssast")

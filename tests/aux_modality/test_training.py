@@ -33,15 +33,10 @@ def test_a_pause_changes_nothing(modality, small_run, tmp_path, cse_train, reque
         assert torch.equal(tensor, paused[name]), name
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        ["aux_modality.order=text_first", "aux_modality.loss=rank_ce"],
-        ["aux_modality.optimizer=joint", "aux_modality.head_mode=shared"],
-        ["aux_modality.head_mode=text_then_own", "trainer.chunk=3"],
-        ["aux_modality.head_mode=none"],
-    ],
-)
+@pytest.mark.parametrize("changes", [
+    ["aux_modality.optimizer=joint", "aux_modality.head_mode=shared"],
+    ["aux_modality.head_mode=text_then_own", "aux_modality.order=text_first", "trainer.chunk=3"],
+])  # fmt: skip
 def test_images_in_other_orders_and_with_other_heads(changes, small_run, images, tmp_path, cse_train):
     assert cse_train([*small_run, *images, *changes, "trainer.max_steps=2"]) == 0
     steps = metrics(tmp_path / "run")

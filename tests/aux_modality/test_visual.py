@@ -59,16 +59,6 @@ def test_published_numbers_of_the_image_branch():
     assert cls_BD[0, :4].tolist() == pytest.approx([-0.4912788, -0.83816701, -0.53677905, 1.8383422], rel=1e-4)
 
 
-def test_patches_by_hand(made_up_images):
-    """CLS, then the patches row by row: each a linear map of its 16 x 16 x 3 pixels, plus its position."""
-    aux = visual(made_up_images)
-    pixels = torch.randn(2, 3, 32, 32)
-    weight, bias = aux.patches.patch_embeddings.projection.weight, aux.patches.patch_embeddings.projection.bias
-    rows = [(weight * pixels[1, :, i : i + 16, j : j + 16]).sum((1, 2, 3)) + bias for i in (0, 16) for j in (0, 16)]
-    expected = torch.stack([aux.patches.cls_token[0, 0], *rows]) + aux.patches.position_embeddings[0]
-    assert torch.allclose(aux.patches(pixels)[1], expected, atol=1e-5)
-
-
 def test_new_weights_warn_once_and_look_like_vits(made_up_images, caplog):
     aux = visual(made_up_images)
     assert [record.levelno for record in caplog.records] == [logging.WARNING]

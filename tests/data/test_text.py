@@ -49,20 +49,6 @@ def test_the_cache_is_keyed_by_content(prepared, tiny_tokenizer):
     assert [tokenised(lines), tokenised(lines), tokenised([*lines, "migor"]), tokenised(lines, 8)] == [2, 0, 3, 2]
 
 
-def test_a_corpus_comes_from_its_function(tmp_path):
-    made = []
-
-    def rows():
-        made.append(1)
-        yield from [("one",), ("two",), ("three",)]
-
-    for _ in range(2):
-        corpus = Text("made", str(tmp_path), rows=rows, identity="made-1", limit=2)
-        corpus.prepare()
-        assert [corpus.text(i) for i in range(len(corpus))] == ["one", "two"]
-    assert made == [1]
-
-
 def test_a_dataset_of_the_hub(toy_hub, tmp_path):
     toy_hub.add("datasets/lab/table", {"data/train-0.parquet": parquet(a=["one", "two"], n=[1, 2])})
     text = Text("text", str(tmp_path), "lab/table", ["a"])
