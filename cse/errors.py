@@ -1,7 +1,9 @@
 """The two ways a run ends early. A user's mistake is one sentence and exit code 2; a failed run is exit code 1."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from importlib import import_module
+
+AND = "; and "  # between the sentences of several errors
 
 
 class UserError(Exception):
@@ -9,15 +11,7 @@ class UserError(Exception):
 
 
 class MissingResource(UserError):
-    """Weights or data that cannot be had: names the thing, where it was looked for, and what works here instead.
-
-    reason: the words of the sentence that are true of other things too (what the hub said), "" where there are none.
-    parts: what `combine` made it of.
-    """
-
-    def __init__(self, sentence: str, reason: str = "", parts: "Sequence[MissingResource]" = ()):
-        super().__init__(sentence)
-        self.reason, self.parts = reason, tuple(parts)
+    """Weights or data that cannot be had: names the thing, where it was looked for, and what works here instead."""
 
 
 def check_loads(module: str, requirement: str = "") -> None:
@@ -34,18 +28,10 @@ def check_loads(module: str, requirement: str = "") -> None:
         ) from error
 
 
-def combine(missing: Sequence[MissingResource], advice: str = "") -> MissingResource:
-    """One error for all that is missing, each thing and each reason said once.
-
-    advice: the end of the sentence where two things or more are missing.
-    """
-    parts = list({str(part): part for one in missing for part in (one.parts or (one,))}.values())
-    sentences, given = [], set()
-    for part in parts:
-        repeated = part.reason and part.reason in given
-        sentences.append(str(part).replace(part.reason, "likewise") if repeated else str(part))
-        given.add(part.reason)
-    return MissingResource("; and ".join(sentences) + (advice if len(parts) > 1 else ""), parts=parts)
+def combine(missing: Iterable[MissingResource], advice: str = "") -> MissingResource:
+    """One error for all that is missing, each thing said once. advice: the end of the sentence for two or more."""
+    sentences = dict.fromkeys(sentence for one in missing for sentence in str(one).split(AND))
+    return MissingResource(AND.join(sentences) + advice * (len(sentences) > 1))
 
 
 def first_line(error: BaseException) -> str:

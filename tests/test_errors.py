@@ -2,18 +2,11 @@
 
 from cse.errors import MissingResource, combine
 
-OFFLINE = "is not in the cache, and the hub is not asked"
 
-
-def test_a_reason_is_given_once_and_a_sentence_once():
-    model = MissingResource(f"model.name=x: the model x {OFFLINE}; use another", OFFLINE)
-    scores = MissingResource(f"SentEval: the dataset s {OFFLINE}; give a folder", OFFLINE)
-    words = MissingResource("wordnet is not here")
+def test_each_thing_is_said_once_and_advice_is_for_several():
+    model, scores, words = map(MissingResource, ("model.name=x; use another", "SentEval; give a folder", "wordnet"))
     nested = combine([scores, scores, words])
-    assert str(nested) == f"SentEval: the dataset s {OFFLINE}; give a folder; and wordnet is not here"
-    told = str(combine([model, nested], " (try the demo)"))
-    assert told == (
-        f"model.name=x: the model x {OFFLINE}; use another; and SentEval: the dataset s likewise; give a folder; "
-        "and wordnet is not here (try the demo)"
-    )
-    assert str(combine([MissingResource("one")], " (try the demo)")) == "one"
+    assert str(nested) == "SentEval; give a folder; and wordnet"
+    told = "model.name=x; use another; and SentEval; give a folder; and wordnet (try the demo)"
+    assert str(combine([model, nested], " (try the demo)")) == told
+    assert str(combine([words], " (try the demo)")) == "wordnet"

@@ -161,7 +161,7 @@ def refusals(repo: Repo, config: str | None = None) -> Iterator[None]:
         if isinstance(error, ValueError) and "BuilderConfig" in str(error):
             raise UserError(f"{repo.asked}: {repo.name} has no {config} ({first_line(error)})") from error
         said = refusal(repo, error)
-        raise MissingResource(f"{repo.asked}: the {repo.kind} {repo.name} {said}; {repo.instead}", said) from error
+        raise MissingResource(f"{repo.asked}: the {repo.kind} {repo.name} {said}; {repo.instead}") from error
 
 
 def refusal(repo: Repo, error: BaseException) -> str:
