@@ -164,6 +164,9 @@ def explain(error: Exception, words: Sequence[str], command: str) -> str:
         return no_key(match[1], valid_keys(command, words), command)
     if match := re.search(r"Could not (?:find|load) '(?!hydra/)([^'/]+)/([^']+)'", text):
         return no_choice(match[1], match[2])
+    if "does not support sweep type" in text:
+        ranges = [word for word in words if "interval(" in word]
+        return f"{' '.join(ranges)}: a range to search in needs a search: hydra/sweeper=smac"
     if isinstance(error, OverrideParseException):
         choosing = [f"{group}={one}" for group in groups(command) if group != "sweep" for one in choices(group)]
         bare = "" if "=" in error.override else nearest(error.override, [*valid_keys(command, []), *choosing])
