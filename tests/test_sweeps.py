@@ -134,7 +134,8 @@ def test_a_job_has_the_papers_value(name, case, values):
 def test_pairs_have_two_columns_and_figure_3_its_noise():
     paired = composed("train", sweep("noncontrastive/table2").job(["case=roberta_barlow_nli"]).arguments)
     alone = composed("train", ["model=roberta", "objective=barlow", "augmentation=none", "data=nli"])
-    assert len(paired.data.columns) == 2 and alone.augmentation.model_dropout == 0
+    assert len(paired.data.columns) == 2
+    assert alone.augmentation.model_dropout == 0
     noise = [composed("train", job.arguments).data.noise for job in sweep("nonling/figure3").jobs([])]
     assert [(n.delete, n.insert, n.swap) for n in noise[:3]] == [(0.0, 0, 0), (0.0, 2, 2), (0.1, 2, 2)]
 
