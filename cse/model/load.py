@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -68,11 +69,38 @@ def load_encoder(
 
     Raises MissingResource if the weights cannot be had, UserError if they do not fit.
     """
+    adapter = None if lora is None else Lora(**lora)  # type: ignore[arg-type]  # a mapping, out of a config
+    change = partial(configure, name=name, dropout=dropout, num_layers=num_layers, bidirectional=bidirectional)
+    encoder = read_checkpoint(name, pooling, change, {"dtype": DTYPES[dtype], "attn_implementation": attention}, mlm)
+    if lm_head == "copy" and encoder.mlm_head is not None:
+        architecture.untie(encoder.mlm_head, encoder.backbone)
+    if prefix is not None:
+        encoder.tokenizer.prefix = prefix
+    write_templates(encoder, template, second_template, denoise)
+    check_direction(name, encoder.backbone, encoder.pooling, bidirectional)
+    if adapter is not None:
+        add_adapter(encoder.backbone, adapter)
+        encoder.lora, encoder.dropout = True, max(encoder.dropout, adapter.dropout)
+    if gradient_checkpointing:
+        encoder.backbone.gradient_checkpointing_enable({"use_reentrant": False})
+    is_known = encoder.backbone.config.model_type in ARCHITECTURES
+    encoder.packed = packed and is_known and not gradient_checkpointing and adapter is None
+    return encoder.train()
+
+
+def read_checkpoint(
+    name: str, pooling: str | None, change: Callable[[PretrainedConfig], dict[str, float]], weights: Mapping, mlm: bool
+) -> Encoder:
+    """The encoder as the checkpoint has it; all weights are trained, and nothing is packed.
+
+    change: changes its configuration, and returns the dropout that it had. weights: dtype and attn_implementation, as
+    from_pretrained takes them. The rest, and what is raised, as in load_encoder.
+    """
     from transformers import AutoConfig, AutoTokenizer
 
     from cse.model import integrity
 
-    adapter = None if lora is None else Lora(**lora)  # type: ignore[arg-type]  # a mapping, out of a config
+    attention = weights["attn_implementation"]
     with integrity.loading(name, "" if attention is None else f"model.attention={attention} may be the cause; "):
         folder = Path(local_folder(name))
         integrity.check_files(folder)
@@ -82,41 +110,30 @@ def load_encoder(
             raise UserError(f"model.name={name} records no pooling: say model.pooling={'|'.join((*POOLERS, OWN))}")
         if ending.head is not None and ending.head[0].in_features != config.hidden_size:
             raise UserError(f"model.name={name}: its dense head is for vectors of another width")
-        own_dropout = configure(config, name, dropout=dropout, num_layers=num_layers, bidirectional=bidirectional)
+        layers, own_dropout = config.num_hidden_layers, change(config)
         integrity.check_size(name, folder, config)
         hf_tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         kind: Head = "mlm" if mlm else "pooler" if ending.pooling == OWN else None
-        settings = {"config": config, "dtype": DTYPES[dtype], "attn_implementation": attention}
-        backbone, head = read_weights(name, folder, settings, head=kind, fewer_layers=num_layers is not None)
+        has_all = config.num_hidden_layers == layers
+        backbone, head = read_weights(name, folder, {**weights, "config": config}, head=kind, has_all_layers=has_all)
         integrity.check_tokenizer(name, hf_tokenizer, backbone)
         integrity.check_forward(name, backbone)
         positions = architecture.longest_input(config)
         longest = integrity.longest_text(folder, ending.longest, hf_tokenizer, positions)
-    encoder = Encoder(
+    return Encoder(
         backbone,
-        Tokenizer(hf_tokenizer, longest, ending.prefix if prefix is None else prefix, positions),
+        Tokenizer(hf_tokenizer, longest, ending.prefix, positions),
         "cls" if ending.pooling == OWN else ending.pooling,
         mlm_head=head if mlm else None,
         head=head if kind == "pooler" else ending.head,
         unit_length=ending.unit_length,
-        packed=packed and config.model_type in ARCHITECTURES and not gradient_checkpointing and adapter is None,
-        dropout=max([*architecture.dropout_of(config).values(), adapter.dropout if adapter else 0.0]),
+        dropout=max([*architecture.dropout_of(config).values(), 0.0]),
         own_dropout=own_dropout,
-        lora=adapter is not None,
     )
-    if lm_head == "copy" and encoder.mlm_head is not None:
-        architecture.untie(encoder.mlm_head, backbone)
-    write_templates(encoder, template, second_template, denoise)
-    check_direction(name, backbone, encoder.pooling, bidirectional)
-    if adapter is not None:
-        add_adapter(backbone, adapter)
-    if gradient_checkpointing:
-        backbone.gradient_checkpointing_enable({"use_reentrant": False})
-    return encoder.train()
 
 
 def configure(
-    config: PretrainedConfig, name: str, *, dropout: float | None, num_layers: int | None, bidirectional: bool
+    config: PretrainedConfig, *, name: str, dropout: float | None, num_layers: int | None, bidirectional: bool
 ) -> dict[str, float]:
     """Change the configuration as asked. Returns the dropout probabilities that it had.
 
@@ -150,12 +167,12 @@ def configure(
 
 
 def read_weights(
-    name: str, folder: Path, settings: Mapping, *, head: Head, fewer_layers: bool
+    name: str, folder: Path, settings: Mapping, *, head: Head, has_all_layers: bool
 ) -> tuple[PreTrainedModel, nn.Module | None]:
     """The transformer, and the head of the checkpoint that is asked for: its masked-language-model's, or its pooler.
 
-    settings: config, dtype and attn_implementation, as from_pretrained takes them. fewer_layers: the configuration
-    leaves out layers of the checkpoint.
+    settings: config, dtype and attn_implementation, as from_pretrained takes them. has_all_layers: the configuration
+    leaves out none of the checkpoint's.
     Raises UserError for what the architecture does not have, and for a checkpoint that is not whole (integrity.py).
     """
     from transformers import MODEL_FOR_MASKED_LM_MAPPING, AutoModel, AutoModelForMaskedLM
@@ -177,7 +194,7 @@ def read_weights(
         **settings,
         **({"add_pooling_layer": head == "pooler"} if has_pooler and head != "mlm" else {}),
     )
-    integrity.check_weights(name, folder, whole, keys, fewer_layers=fewer_layers)
+    integrity.check_weights(name, folder, whole, keys, fewer_layers=not has_all_layers)
     backbone, missing = whole.base_model, keys["missing_keys"]
     if head != "mlm":
         return backbone, own_pooler(name, backbone, missing) if head == "pooler" else None

@@ -15,7 +15,7 @@ import numpy as np
 from cse.eval.files import DataFolder
 from cse.eval.score import ACCURACY, AVERAGE, DEV_ACCURACY, MemoizedEncode
 from cse.eval.senteval.data import Examples, Parts
-from cse.eval.senteval.validation import Mode, Procedure, cross_validation, given_split, nested_cross_validation
+from cse.eval.senteval.validation import SCHEMES, Arrays, Mode, Procedure
 from cse.progress import track
 from cse.provenance import ItemScores, Nature, Provenance, RowCounts
 from cse.types import Encode, Evaluator
@@ -85,15 +85,11 @@ class Suite(Evaluator):
 
     def score_task(self, task: str, parts: Parts, encode: Encode) -> dict[str, float]:
         """Accuracies, with F1 where the task reports it; what they are computed from goes to `scored`."""
-        scheme, classifier, k = self.tasks[task].scheme, self.settings["fit"], self.settings["kfold"]
-        x, y = features(parts, encode, scheme)
-        if scheme == "nested":
-            found = nested_cross_validation(x["all"], y["all"], classifier, k)
+        scheme, procedure = self.tasks[task].scheme, self.settings
+        classifier = replace(procedure["fit"], **(procedure["snli"] if scheme == "snli" else {}))
+        found = SCHEMES[scheme](*features(parts, encode, scheme), classifier, procedure["kfold"])
+        if found.folds:
             self.folds[task] = found.folds
-        elif scheme == "cross":
-            found = cross_validation(x, y, classifier, k)
-        else:
-            found = given_split(x, y, replace(classifier, **self.settings["snli"]) if scheme == "snli" else classifier)
         self.scored[f"{task}/accuracy"] = found.items
         scores = {"accuracy": found.test, "dev_accuracy": found.dev}
         if self.tasks[task].f1:
@@ -144,7 +140,7 @@ def embedded(encode: Encode, examples: Iterable[Examples]) -> MemoizedEncode:
     return vectors
 
 
-def features(parts: Parts, encode: Encode, scheme: str) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+def features(parts: Parts, encode: Encode, scheme: str) -> tuple[Arrays, Arrays]:
     """(what the classifier sees, labels) of each part."""
     x = {
         part: combined([np.asarray(encode(texts), np.float32) for texts in examples.sentences], scheme)

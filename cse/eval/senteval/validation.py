@@ -20,6 +20,9 @@ SEED = 1111  # SentEval's, for folds and fits
 
 Mode = Literal["test", "fast"]
 
+Arrays = dict[str, np.ndarray]
+"""Features or labels of each part of a data set; {"all": ...} of one without parts."""
+
 
 class Procedure(TypedDict):
     """One mode of conf/eval/classifier: folds, the classifier, and what of it SNLI changes."""
@@ -46,9 +49,9 @@ def stratified_folds(y_N: np.ndarray, k: int) -> list[tuple[np.ndarray, np.ndarr
     return list(StratifiedKFold(k, shuffle=True, random_state=SEED).split(np.zeros(len(y_N)), y_N))
 
 
-def nested_cross_validation(x_NF: np.ndarray, y_N: np.ndarray, classifier: LogisticRegression, k: int) -> Accuracies:
+def nested_cross_validation(features: Arrays, labels: Arrays, classifier: LogisticRegression, k: int) -> Accuracies:
     """MR, CR, SUBJ, MPQA: in each of k outer folds, k inner folds choose the strength for the refit."""
-    x, grid = classifier.place(x_NF), classifier.l2
+    x, y_N, grid = classifier.place(features["all"]), labels["all"], classifier.l2
     outer = stratified_folds(y_N, k)
     inner = [(train_N[a], train_N[b]) for train_N, _ in outer for a, b in stratified_folds(y_N[train_N], k)]
     scan = classifier.fit(x, y_N, [classifier.fold(*rows) for rows in inner], np.tile(grid, (len(inner), 1)))
@@ -66,9 +69,7 @@ def nested_cross_validation(x_NF: np.ndarray, y_N: np.ndarray, classifier: Logis
     return Accuracies(float(round(np.mean(devs), 2)), float(round(np.mean(tests), 2)), items, folds=tests)
 
 
-def cross_validation(
-    x: dict[str, np.ndarray], y: dict[str, np.ndarray], classifier: LogisticRegression, k: int
-) -> Accuracies:
+def cross_validation(x: Arrays, y: Arrays, classifier: LogisticRegression, k: int) -> Accuracies:
     """TREC, MRPC: k folds of the training set choose the strength; refit on all of it; test."""
     train, grid = classifier.place(x["train"]), classifier.l2
     folds = [classifier.fold(*rows) for rows in stratified_folds(y["train"], k)]
@@ -79,8 +80,8 @@ def cross_validation(
     return _of_test(max(scores), predicted_N, y["test"])
 
 
-def given_split(x: dict[str, np.ndarray], y: dict[str, np.ndarray], classifier: LogisticRegression) -> Accuracies:
-    """SST, SICK-E, SNLI, probing: dev chooses the strength and stops the training; test.
+def given_split(x: Arrays, y: Arrays, classifier: LogisticRegression, k: int) -> Accuracies:
+    """SST, SICK-E, SNLI, probing: dev chooses the strength and stops the training; test. There are no folds.
 
     SentEval then fits once more with the same data and seed, which gives the same weights: not repeated here.
     """
@@ -92,6 +93,9 @@ def given_split(x: dict[str, np.ndarray], y: dict[str, np.ndarray], classifier: 
     scores = _mean_percent(fitted.accuracy_SL)
     predicted_N = fitted.predict(classifier.place(x["test"]), 0, int(np.argmax(scores)))
     return _of_test(max(scores), predicted_N, y["test"])
+
+
+SCHEMES = {"nested": nested_cross_validation, "cross": cross_validation, "split": given_split, "snli": given_split}
 
 
 def _mean_percent(accuracy_SL: np.ndarray) -> list[float]:

@@ -45,8 +45,8 @@ def test_the_first_of_equal_strengths_wins():
     tied = Tied()
     assert cross_validation(x, y, tied, 3).dev == 70.0
     assert tied.refitted == [2.0]
-    nested_cross_validation(x["train"], y["train"], tied, 3)
+    nested_cross_validation({"all": x["train"]}, {"all": y["train"]}, tied, 3)
     assert tied.refitted == [2.0] * 4
     tied.read.clear()
-    given_split(x, y, tied)
+    given_split(x, y, tied, 3)
     assert tied.read == [1]
