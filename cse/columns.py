@@ -35,6 +35,12 @@ def markdown_cell(text: str) -> str:
     return " ".join(printable(text).split()).replace("|", "\\|")
 
 
+def to_markdown(table: "pd.DataFrame") -> str:
+    """A Markdown table of text, a line for each of the table's."""
+    lines = [list(table.columns), ["---"] * len(table.columns), *table.to_numpy().tolist()]
+    return "\n".join(f"| {' | '.join(map(markdown_cell, line))} |" for line in lines)
+
+
 class Shown(logging.StreamHandler):
     """A handler whose lines are printable, wherever their text came from."""
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cse.cli.exits import exit_on_error
-from cse.columns import printable
+from cse.columns import printable, to_latex, to_markdown
 from cse.config.groups import adopted
 from cse.config.spelling import strip_dashes
 from cse.dotted import Config, flattened
@@ -72,7 +72,7 @@ def report(config: Config) -> None:
 def of_two(folders: list[Path], out: Path) -> None:
     """Show what is not the same in two runs, and leave it as Markdown and CSV."""
     from cse.record.runs import newest_run, read_run
-    from cse.report import markup, terminal
+    from cse.report import terminal
     from cse.report.differ import what_differs
 
     for folder in folders:
@@ -82,13 +82,12 @@ def of_two(folders: list[Path], out: Path) -> None:
         raise UserError(f"differ={folders[0]},{folders[1]}: name two runs")
     found = what_differs([read_run(folder) for folder in folders])
     title = " and ".join(map(str, folders))
-    write(out, {"differ.md": f"# {title}\n\n{markup.to_markdown(found)}\n", "differ.csv": found})
+    write(out, {"differ.md": f"# {title}\n\n{to_markdown(found)}\n", "differ.csv": found})
     terminal.show_table(found, terminal.console())
 
 
 def of_sweep(folders: list[Path], out: Path, config: Config) -> None:
     """Show a sweep's runs beside its paper's table."""
-    from cse.columns import to_latex
     from cse.report import findings, layout, page, sweep, terminal
 
     result = sweep.of_sweep(config, folders, out)
@@ -120,9 +119,8 @@ def of_sweep(folders: list[Path], out: Path, config: Config) -> None:
 
 def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     """Show any runs beside each other: what became of each, and a row for each setting."""
-    from cse.columns import to_latex
     from cse.record.runs import read_runs
-    from cse.report import differences, markup, page, terminal
+    from cse.report import differences, page, terminal
     from cse.report.comparison import compare_runs
 
     if config["score"]:
@@ -143,7 +141,7 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
     parts = [(comparison.table(), f"{comparison.title}: {comparison.counted}", comparison.notes, words)]
     parts += [(told.table(), told.title, told.notes, words - 1)] if told else []
     markdown = [
-        f"# {title}\n\n{markup.to_markdown(table)}\n\n" + "".join(f"- {' '.join(note.split())}\n" for note in notes)
+        f"# {title}\n\n{to_markdown(table)}\n\n" + "".join(f"- {' '.join(note.split())}\n" for note in notes)
         for table, title, notes, _ in parts
     ]
     files = {

@@ -23,6 +23,7 @@ from cse.record.scores import partial_scores
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+NOWHERE = object()
 SETTINGS: TypeAdapter[Plain] = TypeAdapter(Plain)
 WORDS = TypeAdapter(tuple[str, ...])
 CHOSEN = TypeAdapter(dict[str, dict[str, str | None]])
@@ -67,19 +68,18 @@ class Run:
         stood_for = self.group("scale").get("replaced")
         if isinstance(stood_for, dict) and key in stood_for:
             return stood_for[key]
-        node: object = self.config
-        for part in key.split("."):
-            node = node.get(part) if isinstance(node, dict) else None
-        return self.choices.get(key) if node is None or isinstance(node, dict) else node
+        found = self._at(key)
+        return self.choices.get(key) if found is None or isinstance(found, dict) or found is NOWHERE else found
 
     def has(self, key: str) -> bool:
         """Whether the run has such a setting, or group, at all: cse-eval has no learning rate."""
+        return self._at(key) is not NOWHERE or key in self.choices
+
+    def _at(self, key: str) -> object:
         node: object = self.config
         for part in key.split("."):
-            if not isinstance(node, dict) or part not in node:
-                return key in self.choices
-            node = node[part]
-        return True
+            node = node.get(part, NOWHERE) if isinstance(node, dict) else NOWHERE
+        return node
 
     def matches(self, where: Where) -> bool:
         """Whether the run has these values."""

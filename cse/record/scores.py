@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from cse.columns import in_columns, markdown_cell, printable, to_latex
+from cse.columns import in_columns, printable, to_latex, to_markdown
 from cse.files import csv_text, write_text
 from cse.provenance import Provenance, RowCounts
 
@@ -135,10 +135,9 @@ def write(folder: Path, rows: list[Row], notes: list[str]) -> None:
     import pandas as pd
 
     write_text(folder / "scores.csv", csv_text(list(rows[0]), [list(row.values()) for row in rows]))
-    lines = [f"| {' | '.join(COLUMNS)} |", "|---|---:|---:|---|"]
-    lines += [f"| {' | '.join(markdown_cell(row[column]) for column in COLUMNS)} |" for row in rows]
-    write_text(folder / "scores.md", "\n".join([*lines, "", *(f"- {' '.join(note.split())}" for note in notes)]) + "\n")
     table = pd.DataFrame(rows)[list(COLUMNS)]
+    listed = "".join(f"- {' '.join(note.split())}\n" for note in notes)
+    write_text(folder / "scores.md", f"{to_markdown(table)}\n\n{listed}")
     write_text(folder / "scores.tex", to_latex(table, rows[0]["encoder"], [printable(note) for note in notes], words=1))
 
 

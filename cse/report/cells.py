@@ -10,7 +10,7 @@ from scipy import stats
 from cse.record.runs import Run, Where, grouped, same
 from cse.report import resampling
 from cse.report.resampling import Resampled
-from cse.report.spec import Metric, Spec, metric_of
+from cse.report.spec import Metric, Spec, metric_of, scores_in
 from cse.report.statistics import (
     STATISTICS,
     Comparison,
@@ -61,7 +61,7 @@ class Cell:
     @property
     def altered(self) -> bool:
         """Whether some of its runs' data was incomplete or altered."""
-        return self.metric is not None and any(run.altered & names_in(self.metric) for run in self.runs)
+        return any(not run.altered.isdisjoint(scores_in(self.metric)) for run in self.runs)
 
     @property
     def ours(self) -> Value | None:
@@ -128,11 +128,6 @@ def score(run: Run, metric: Metric | None) -> float | None:
         parts = [score(run, one) for one in metric]
         return None if None in parts else float(np.mean(parts))  # type: ignore[arg-type]
     return run.metrics.get(metric or "")
-
-
-def names_in(metric: Metric) -> set[str]:
-    """The scores that it is a mean of."""
-    return {metric} if isinstance(metric, str) else {name for one in metric for name in names_in(one)}
 
 
 def scores(runs: Sequence[Run], metric: Metric | None) -> list[float]:

@@ -1,8 +1,6 @@
-"""A table of text as Markdown, and numbers as text. Every table here is a DataFrame of text."""
+"""Numbers as text, and the signs beside them."""
 
 import math
-
-import pandas as pd
 
 from cse.report.statistics import Interval
 
@@ -32,10 +30,3 @@ def probability(p: float | None) -> str:
     if p is None or math.isnan(p):
         return ""
     return "<.0001" if p < 1e-4 else f"{p:.4f}".lstrip("0")
-
-
-def to_markdown(table: pd.DataFrame) -> str:
-    """A Markdown table; a line break in a cell becomes a space."""
-    lines = [list(table.columns), ["---"] * len(table.columns), *table.to_numpy().tolist()]
-    cells = ([" ".join(cell.splitlines()).replace("|", "\\|") for cell in line] for line in lines)
-    return "\n".join(f"| {' | '.join(line)} |" for line in cells)

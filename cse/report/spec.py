@@ -164,7 +164,7 @@ def _check_cells(spec: Spec, published: Published, where: str) -> None:
                 raise UserError(
                     f"{where}: {row}, {column} has no metric: add it to the column, the row or report.metric"
                 )
-            for name in _names(metric):
+            for name in scores_in(metric):
                 if name.partition("/")[0] != published.split:
                     raise UserError(
                         f"{where}: {column} is filled by {name}, but the paper's {published.name} is of the "
@@ -177,9 +177,10 @@ def metric_of(spec: Spec, row: str, column: str) -> Metric | None:
     return spec.columns[column].metric or spec.rows[row].metric or spec.metric
 
 
-def _names(metric: Metric | None) -> list[str]:
+def scores_in(metric: Metric | None) -> list[str]:
+    """The scores that it is a mean of."""
     if isinstance(metric, list):
-        return [name for one in metric for name in _names(one)]
+        return [name for one in metric for name in scores_in(one)]
     return [metric] if metric else []
 
 
@@ -192,7 +193,7 @@ def quantity(claim: Claim, spec: Spec) -> str:
     rows = names(claim.left.get("row")) or list(spec.rows)
     columns = names(claim.left.get("column")) or list(spec.columns)
     found = [spec.columns[column].config or metric_of(spec, row, column) for row in rows for column in columns]
-    scores = list(dict.fromkeys(name for one in found for name in _names(one)))
+    scores = list(dict.fromkeys(name for one in found for name in scores_in(one)))
     return ", ".join(scores[:2]) + (f" and {len(scores) - 2} more" if len(scores) > 2 else "")
 
 

@@ -52,11 +52,6 @@ def test_a_full_disk_is_one_sentence(tmp_path):
         run.log({"train/loss": 1.0}, 1)
 
 
-def test_an_event_may_hold_line_ends_of_other_scripts(tmp_path):
-    (tmp_path / "metrics.jsonl").write_text('{"event": "log", "step": 1, "why": "a\u2028b"}\n', encoding="utf-8")
-    assert [event["why"] for event in read_events(tmp_path / "metrics.jsonl")] == ["a\u2028b"]
-
-
 def test_a_file_of_many_events_takes_the_memory_of_some(tmp_path, monkeypatch, caplog):
     """Scores are kept before losses; a resumed run's file is written line by line, and all of it."""
     monkeypatch.setattr("cse.record.events.MOST", 100)

@@ -124,11 +124,6 @@ def test_a_live_process_is_named_at_once(tmp_path, other):
     assert (path.read_bytes(), os.listdir(tmp_path)) == (before, ["heartbeat.json"])
 
 
-def test_a_second_thread_of_this_process_is_refused(tmp_path):
-    with Heartbeat(tmp_path), pytest.raises(UserError, match=str(os.getpid())):
-        Heartbeat(tmp_path).__enter__()
-
-
 @pytest.mark.parametrize("dead", ["killed", "another's number", "half written", "moved aside"])
 def test_what_a_dead_process_left_is_taken_over_at_once(tmp_path, other, monkeypatch, dead):
     monkeypatch.setattr(heartbeat, "SILENCE", 0.0 if dead == "half written" else 600.0)

@@ -2,10 +2,7 @@
 
 import shutil
 
-import pytest
-
 from benchmarks import claims
-from cse.errors import UserError
 
 
 def leave_table5(leave):
@@ -55,27 +52,6 @@ def test_what_was_judged_before_stays_when_its_runs_are_gone(leave, tmp_path, mo
     assert len(lines(tmp_path / "all_runs.csv.gz")) == 7
 
 
-def test_a_table_is_judged_from_the_runs_there_are_now_alone(leave, tmp_path, monkeypatch):
-    """Holm's family is of one time: no line of earlier runs stays beside newer ones."""
-    monkeypatch.setattr(claims, "HERE", tmp_path)
-    leave_table5(leave)
-    claims.main(tmp_path / "runs", ["whitenedcse/table5"])
-    assert lines(tmp_path / "claims.csv")[0]["n"].startswith("3 and 3")
-    for m in (2, 3):
-        leave(f"again/whitenedcse/table5/{m}", {"objective.m": m, "seed": 0}, {"dev/demo/average": 30.0 * m})
-    claims.main(tmp_path / "runs" / "again", ["whitenedcse/table5"])
-    assert {row["n"] for row in lines(tmp_path / "claims.csv")} == {"1 and 1"}
-
-
-def test_a_score_that_stands_in_gives_no_verdict(leave, tmp_path, monkeypatch):
-    monkeypatch.setattr(claims, "HERE", tmp_path)
-    leave_table5(leave)
-    claims.main(tmp_path / "runs", ["whitenedcse/table5"])
-    for row in lines(tmp_path / "claims.csv"):
-        assert row["verdict"].startswith("NOT JUDGED")
-        assert row["quantity"] == "test/sts/average"
-
-
 def test_lines_of_before_the_rules_are_not_judged_by_them_either(tmp_path, monkeypatch):
     """claims.csv stays as it was; CLAIMS.md says what its runs are."""
     monkeypatch.setattr(claims, "HERE", tmp_path)
@@ -93,10 +69,3 @@ def test_lines_of_before_the_rules_are_not_judged_by_them_either(tmp_path, monke
     long = {**ran, "steps": "7813"}
     assert claims.by_the_rules({**row, "n": "3 seeds"}, [long])["verdict"] == "HOLDS"
     assert claims.by_the_rules(row, [long])["verdict"] == "NOT JUDGED"
-
-
-def test_an_unknown_table_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(claims, "HERE", tmp_path)
-    with pytest.raises(UserError, match=r"--only nonling/tabel1: there is no such sweep.*nonling/table1"):
-        claims.main(tmp_path, ["nonling/tabel1"])
-    assert not list(tmp_path.glob("*.csv"))

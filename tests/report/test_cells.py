@@ -1,7 +1,6 @@
 """What fills a cell: which runs, which of their scores, and which statistic of these, over the papers' real tables."""
 
-import pytest
-from made_up_tables import TABLE3, TABLE4, built, spec_of, values
+from made_up_tables import TABLE3, built, spec_of, values
 
 from cse.record.runs import read_runs
 from cse.report import layout
@@ -9,20 +8,6 @@ from cse.report.spec import scored_by
 from cse.report.statistics import Intervals
 from cse.report.table import build
 from cse.report.verdicts import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY
-
-
-def test_rows_by_a_config_key_and_columns_by_another(leave, tmp_path):
-    """WhitenedCSE's Table 4: 8 group numbers x shuffled or not."""
-    for k in (32, 384):
-        for shuffle in (True, False):
-            config = {"objective.num_groups": k, "objective.shuffle": shuffle, "seed": 42}
-            leave(f"{k}-{shuffle}", config, {"test/sts/average": 70 + k / 100 + shuffle})
-    cells = built(TABLE4, tmp_path).cells
-    assert values(cells["32"]["shuffled"]) == [pytest.approx(71.32)]
-    assert values(cells["384"]["w/o shuffled"]) == [pytest.approx(73.84)]
-    assert cells["48"]["shuffled"].verdict == NOT_RUN
-    assert cells["384"]["shuffled"].verdict == "DIFFERS"  # 74.84 against 78.78, one run, seed_sd .9
-    assert list(cells) == ["32", "48", "64", "96", "128", "192", "256", "384"]
 
 
 def test_statistics_over_a_grid(leave, tmp_path):
@@ -83,26 +68,6 @@ def test_an_inner_list_of_metrics_counts_once(leave, tmp_path):
     assert values(cells["Avg."]) == [((90 + 75) / 2 + 73.8) / 2]
     assert values(cells["Probing"]) == [73.8, 73.8]
     assert built(text, tmp_path).cells["USE"]["Avg."].verdict == PUBLISHED_ONLY
-
-
-def test_rows_by_data_set_and_columns_by_model(leave, tmp_path):
-    """Noncontrastive's Table 4: the row names the metric, the column the run."""
-    text = """
-    paper: noncontrastive
-    table: table4
-    rows:
-      ArguAna: {metric: test/mteb/ArguAna}
-      SciDocsRR: {metric: test/mteb/SciDocsRR}
-    columns:
-      SimCSE: {where: {objective: simcse}}
-      Barlow Twins (dropout): {where: {objective: barlow}}
-    """
-    leave("a", {}, {"test/mteb/ArguAna": 34.7, "test/mteb/SciDocsRR": 60.0}, choices={"objective": "simcse"})
-    cells = built(text, tmp_path).cells
-    assert cells["ArguAna"]["SimCSE"].verdict == "PASS"
-    assert cells["SciDocsRR"]["SimCSE"].verdict == ""  # the paper's number is lost
-    assert cells["ArguAna"]["Barlow Twins (dropout)"].verdict == NOT_RUN
-    assert cells["ArguAna"]["VICReg (dropout)"].verdict == ""  # the report asks no run for it
 
 
 def test_the_selected_hyper_parameters(leave, tmp_path):

@@ -87,14 +87,6 @@ report:
     assert (tmp_path / "reports/whitenedcse/figure/figures/groups.png").exists()
 
 
-def test_a_sweep_that_never_ran_is_the_papers_table(cse_report, capsys):
-    assert cse_report("sweep=whitenedcse/table4") == 0
-    out = capsys.readouterr().out
-    assert "78.78" in out
-    assert out.count("NOT RUN") == 16
-    assert out.count("not started") == 8
-
-
 def test_runs_of_no_sweep(cse_report, three_of_eight, tmp_path, capsys):
     assert cse_report("runs=runs", "metrics=[test/*]") == 0
     out = capsys.readouterr().out

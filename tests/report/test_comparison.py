@@ -1,6 +1,5 @@
 """Any runs beside each other: settings, the best, the line that goes on from it, and everything as CSV."""
 
-import csv
 import io
 import json
 import shlex
@@ -83,19 +82,6 @@ def test_patterns_choose_the_scores_and_what_ranks(comparison):
     chosen = compare_runs(comparison.runs, comparison.folders, ["test/sts/STS12/*"], "seed")
     assert chosen.chosen == [f"test/sts/STS12/{kind}" for kind in "abcd"]
     assert chosen.best_by == "test/sts/STS12/a"
-
-
-def test_csv_has_every_run_with_every_score(comparison):
-    rows = list(csv.DictReader(io.StringIO(comparison.frame.to_csv(index=False))))
-    assert len(rows) == 8
-    assert len(comparison.metrics) == 31
-    best = next(
-        row for row in rows if (row["trainer.lr"], row["objective.temperature"], row["seed"]) == ("3e-05", "0.1", "2")
-    )
-    assert float(best["test/sts/average"]) == 70 + 3 + 1 + 0.2
-    assert shlex.split(best["command"])[-1] == "data.path=my file"
-    (failed,) = (row for row in rows if row["state"] == "failed")
-    assert (failed["why"], failed["dev/stsb/spearman"]) == ("RunError: the loss is nan", "")
 
 
 @pytest.mark.parametrize(("width", "is_terminal"), [(60, True), (20, False)])

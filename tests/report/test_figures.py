@@ -1,6 +1,5 @@
 """Figures of invented runs: what is drawn is read back from the axes."""
 
-import numpy as np
 import pytest
 import yaml
 
@@ -49,12 +48,6 @@ def test_score_against_lambda_maximum_and_quartile(grid):
     assert axes.get_xlabel() == "lambda\nobjective.lambd"
     assert axes.get_legend().get_title().get_text() == "model"
     assert "paper: best of BERT (Table 1)" in [note.get_text() for note in axes.texts]
-
-
-def test_bins_hold_what_lies_in_them():
-    middles = figures.middle_of_bin([1.0, 2.0, 9.0, 10.0, 95.0, 100.0], 2, log=True)
-    assert np.allclose(middles, [10**0.5] * 3 + [10**1.5] * 3)
-    assert figures.middle_of_bin([0.0, 4.0, 6.0, 10.0], 2, log=False) == [2.5, 2.5, 7.5, 7.5]
 
 
 def test_nli_size_with_the_papers_point_and_line(leave, tmp_path):

@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from cse.record.runs import read_runs
-from cse.report.frame import brief, differing, short_names
+from cse.report.frame import differing
 
 
 @pytest.fixture
@@ -49,27 +49,3 @@ def test_scored_runs_of_one_case_differ_in_their_seed_alone(typed, tmp_path):
             typed(f"{case}{seed}", [f"case={case}", f"checkpoint={checkpoint}"],
                   {"case": case, "checkpoint": checkpoint, "seed": seed})  # fmt: skip
     assert differing(read_runs([tmp_path / "runs"]), "seed") == ["case"]
-
-
-def test_every_axis_of_a_search_is_a_column_though_one_tells_all_runs_apart(typed, tmp_path):
-    for lr, clip in ((0.1, 1), (0.2, 2), (0.3, 1)):
-        typed(f"{lr}", [f"trainer.lr={lr}", f"trainer.clip={clip}"], {"trainer.lr": lr, "trainer.clip": clip})
-    assert differing(read_runs([tmp_path / "runs"]), "seed") == ["trainer.lr", "trainer.clip"]
-
-
-def test_names_are_as_short_as_they_can_be():
-    keys = ["trainer.lr", "aux.trainer.lr", "model", "objective.head.hidden", "data.limit", "case.limit"]
-    assert short_names(keys) == {
-        "trainer.lr": "trainer.lr",
-        "aux.trainer.lr": "aux.trainer.lr",
-        "model": "model",
-        "objective.head.hidden": "hidden",
-        "data.limit": "data.limit",
-        "case.limit": "case.limit",
-    }
-
-
-@pytest.mark.parametrize(("value", "text"), [(1e-5, "1e-05"), (True, "true"), (None, "null"), ("None", "null"),
-                                             ("a/b/c", "c"), ([1, 2], "[1, 2]"), (64, "64")])  # fmt: skip
-def test_values_are_short_too(value, text):
-    assert brief(value) == text

@@ -9,7 +9,7 @@ import pytest
 
 from cse import columns
 from cse.record.runs import Run
-from cse.report import layout, markup, page
+from cse.report import layout, page
 from cse.report.cells import Cell
 from cse.report.claims import Claim
 from cse.report.findings import Finding
@@ -91,7 +91,7 @@ def test_markdown_is_a_table_whatever_stands_in_a_cell(narrow):
         "- a note",
     ]
     odd = pd.DataFrame([["a|b\nc", "1"]], columns=["x", "y|z"])
-    assert markup.to_markdown(odd).splitlines() == ["| x | y\\|z |", "| --- | --- |", "| a\\|b c | 1 |"]
+    assert columns.to_markdown(odd).splitlines() == ["| x | y\\|z |", "| --- | --- |", "| a\\|b c | 1 |"]
 
 
 def test_latex_escapes_and_keeps_its_columns(narrow):

@@ -37,12 +37,6 @@ def test_libraries_data_and_settings_of_the_evaluation_are_named_with_their_valu
         assert line.startswith("a, b: joins runs that differ in torch (2.11.0 | 2.10.0); eval.sts")
 
 
-def test_an_evaluator_that_some_runs_lack_is_no_difference(leave, tmp_path):
-    changed(leave("first", {"seed": 1}, {}), data={"sts": SOURCE}, versions={"torch": "1"})
-    changed(leave("other", {"seed": 2}, {}), data={}, versions={"torch": "1"})
-    assert mixed("a, b", read_runs([tmp_path / "runs"]), "seed", settings=True) == []
-
-
 def test_what_all_runs_depart_in_is_one_line(leave, tmp_path):
     for seed in range(3):
         leave(f"run-{seed}", {"seed": seed, "model": "minilm", "objective.m": 2 if seed else 3}, {})

@@ -166,15 +166,3 @@ def test_runs_draw_the_same_items(scored, tmp_path):
     first, second = (resampling.of_run(run, METRIC).values_R for run in read_runs([tmp_path / "runs"]))
     assert (first == second).all()
     assert first.std() > 0
-
-
-def test_each_seed_counts_once_however_many_runs_it_has(scored, tmp_path):
-    for number, seed in enumerate((1, 1, 2)):
-        scored(f"{'x' * (number + 1)}-run", 0.3 + number, seed)
-    runs = read_runs([tmp_path / "runs"])
-    groups = [[run for run in runs if run.get("seed") == seed] for seed in (1, 2)]
-    assert list(map(len, groups)) == [2, 1]
-    (one, two), (three,) = ([resampling.of_run(run, METRIC).values_R for run in group] for group in groups)
-    together = resampling.of_seeds(groups, METRIC)
-    np.testing.assert_allclose(together.values_R, ((one + two) / 2 + three) / 2)
-    assert together.items == 700

@@ -17,7 +17,6 @@ from cse.config.groups import choices
 from cse.model.export import save_encoder
 from cse.model.load import load_encoder
 from cse.sharing import card
-from cse.sharing.scores import entries
 
 TEXTS = ["kadan lofel", "migor perzu", "nudan"]
 TOKEN = "hf_" + "planted" * 5
@@ -140,13 +139,6 @@ def test_the_card_says_what_its_scores_rest_on_and_no_place_of_this_machine(run,
     assert "'data.path=[x.txt,y.txt]' paths.senteval=s" in about.text
 
 
-def test_a_pooling_that_the_checkpoint_records_is_no_damage(run, cse_export):
-    config = json.loads((run / "results.json").read_text())["config"]
-    changed(run, config=config | {"model": config["model"] | {"pooling": None}})
-    assert cse_export(run) == 0
-    assert "as the checkpoint records it" in (run / "export" / "README.md").read_text()
-
-
 def test_pushed_and_loaded_from_the_hub(run, cse_export, toy_hub, tiny_bert, monkeypatch, capfd):
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     assert cse_export(run, "--push", "lab/mine", "--to", run.parent / "shared") == 0
@@ -217,10 +209,6 @@ def test_a_mistake_ends_with_2_and_says_what_to_do(run, cse_export, tmp_path, mo
 def test_every_published_objective_is_cited():
     known = {choice for entry in card.references() for choice in entry["keywords"]}
     assert known == {*choices("objective"), *choices("aux_modality")} - {"mlm", "none"}
-
-
-def test_sick_is_not_mtebs():
-    assert not list(entries({"metrics": {"test/sts/SICK-R/spearman": 1.0, "test/sts/average": 2.0}}))
 
 
 @pytest.mark.nightly
