@@ -17,8 +17,8 @@ tests/benchmarks runs every part at toy size on a CPU; `--tiny` does the same by
 What waits for a card
 ---------------------
 tests/training/test_card.py runs every objective on a GPU that is not there: no tensor of the wrong device, no wait. No
-line below has run on a GPU yet: trainer.compile, the tests of tests/training/test_compilation.py and test_waiting.py
-that skip without one, fp16, every figure.
+line below has run on a GPU yet: trainer.compile, the tests of tests/training/test_compilation.py that skip without one,
+fp16, every figure.
 On a machine without a network, carry wheels (6 MB in all) of what it lacks beside torch, transformers, accelerate and
 scikit-learn. `pip download --no-deps --only-binary=:all: --python-version 3.12 --platform ... -d .whl` fetched these:
 
@@ -30,7 +30,7 @@ and `pip wheel --no-deps -w .whl antlr4-python3-runtime==4.9.3` made the one tha
 holding the wheels' folder and this checkout, ten minutes a command at most:
 
     python -m benchmarks.gpu --parts correctness,large --out DIR
-    python -m pytest -q tests/training/test_compilation.py tests/training/test_waiting.py tests/training/test_step.py
+    python -m pytest -q tests/training/test_compilation.py tests/training/test_step.py
     python -m benchmarks.gpu --parts speed --only "peak|batch 64|Barlow|DeCLUTR" --out DIR
     python -m benchmarks.gpu --parts speed --only "peak|batch (256|512)" --out DIR2
     python -m benchmarks.gpu --parts recipes,modality,evaluation --out DIR

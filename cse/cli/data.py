@@ -232,7 +232,7 @@ def check_copy(arguments: argparse.Namespace) -> int:
         if not isinstance(found, Path):
             raise UserError(f"{arguments.place} is not here: {how_to_get(arguments.place)}")
         place = found
-    return told(str(place), "whole", [(one.state, str(one.path)) for one in check(place)])
+    return told(str(place), "whole", [(state, str(file)) for file, state in check(place).items()])
 
 
 def check_sweep(name: str) -> int:

@@ -170,10 +170,11 @@ class Text:
     def provenance(self) -> dict[str, object]:
         """What was trained on: source, rows used, sha256 of the published file or of each local one. JSON-ready."""
         about = {"name": self.name, "rows": len(self), "left_out": self.left_out, "digest": self.digest}
-        if is_published(self.name) and self.rows is not None and self.copy is None:
-            return about | published(self.name)
-        one_file = self.copy is not None and len(self.checksums) == 1
-        sums = next(iter(self.checksums.values())) if one_file else self.checksums or None
+        sums: object = self.checksums or None
+        if is_published(self.name) and self.rows is not None:
+            if self.copy is None:
+                return about | published(self.name)
+            sums = sums if len(self.checksums) > 1 else next(iter(self.checksums.values()))
         return about | {"source": self.copy or self.path or self.identity, "sha256": sums}
 
     def inputs(self) -> dict[str, str]:

@@ -70,12 +70,10 @@ def where(name: str, paths: Mapping[str, str | None]) -> Path | str | None:
     package = (about.package or "").partition("==")[0]
     if package and find_spec(package):
         return f"in the package {package}"
-    return in_hub_cache(about.hub_repo(name, ""), about) if about.repo else None
-
-
-def in_hub_cache(repo: hub.Repo, about: Dataset) -> Path | None:
-    """The place in the hub's cache; of a dataset of several files, some may be missing there."""
+    if not about.repo:
+        return None
+    repo = about.hub_repo(name, "")
     if about.file:
         return hub.cached(repo, about.file)
     folder = hub.cache_of(repo) / "snapshots" / (about.revision or "") / "".join(about.files)
-    return folder if folder.exists() else None
+    return folder if folder.exists() else None  # some of its files may be missing

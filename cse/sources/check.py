@@ -11,7 +11,7 @@ import re
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from cse.errors import UserError
 from cse.files import sha256, within, write_text
@@ -20,25 +20,20 @@ SUMS = "SHA256SUMS"
 KNOWN = Path(__file__).with_name(SUMS)
 
 
-class CheckedFile(NamedTuple):
-    """A file of a dataset, and what became of it."""
-
-    path: Path
-    state: Literal["whole", "altered", "missing"]
+State = Literal["whole", "altered", "missing"]
 
 
-def check(place: Path) -> list[CheckedFile]:
+def check(place: Path) -> dict[Path, State]:
     """Every file of which a checksum is known, in a folder and those below it. Raises UserError where there is none."""
     if not place.is_dir():
         raise UserError(f"{place}: there is no such folder")
     sums = {file: digest for folder, _, _ in os.walk(place) for file, digest in sums_of(Path(folder)).items()}
     if not sums:
-        known = ", ".join(sorted({name.partition("/")[0] for name in read_sums(KNOWN)}))
         raise UserError(
             f"{place} holds nothing whose checksums are known: neither {SUMS}, which cse-data fetch NAME --to FOLDER "
-            f"writes, nor files of the hub's cache, nor a copy of {known}"
+            "writes, nor files of the hub's cache, nor a copy of a dataset that has no checksums of its own"
         )
-    return sorted(CheckedFile(file, state_of(file, digest)) for file, digest in sums.items())
+    return {file: state_of(file, digest) for file, digest in sorted(sums.items())}
 
 
 def sums_of(folder: Path) -> dict[Path, str]:
@@ -51,12 +46,9 @@ def sums_of(folder: Path) -> dict[Path, str]:
 
 def known_sums(folder: Path) -> dict[str, str]:
     """Those of a copy without SHA256SUMS; where one file of a dataset is there, all others are expected."""
-    datasets: dict[str, dict[str, str]] = {}
-    for name, digest in read_sums(KNOWN).items():
-        dataset, _, file = name.partition("/")
-        datasets.setdefault(dataset, {})[file] = digest
-    here = [sums for sums in datasets.values() if any((folder / name).is_file() for name in sums)]
-    return {name: digest for sums in here for name, digest in sums.items()}
+    known = [(*name.split("/", 1), digest) for name, digest in read_sums(KNOWN).items()]
+    here = {dataset for dataset, file, _ in known if (folder / file).is_file()}
+    return {file: digest for dataset, file, digest in known if dataset in here}
 
 
 def hub_sha256(file: Path) -> str | None:
@@ -65,7 +57,7 @@ def hub_sha256(file: Path) -> str | None:
     return name if re.fullmatch("[0-9a-f]{64}", name) else None
 
 
-def state_of(file: Path, expected: str) -> Literal["whole", "altered", "missing"]:
+def state_of(file: Path, expected: str) -> State:
     """What became of a file, by its sha256 or, of a .gz, by that of what it holds: it can be compressed differently."""
     if not file.is_file():
         return "missing"

@@ -70,7 +70,7 @@ class Need:
         if not isinstance(place, Path):
             return False
         try:
-            return any(file.state != "whole" for file in check(place if place.is_dir() else place.parent))
+            return any(state != "whole" for state in check(place if place.is_dir() else place.parent).values())
         except UserError:  # no checksum is known
             return False
 

@@ -13,7 +13,7 @@ from cse.sources.check import check, write_sums
 
 
 def states(folder: Path) -> dict[str, str]:
-    return {one.path.relative_to(folder).as_posix(): one.state for one in check(folder)}
+    return {file.relative_to(folder).as_posix(): state for file, state in check(folder).items()}
 
 
 def test_the_files_that_sha256sums_names(tmp_path):

@@ -27,7 +27,7 @@ SENTENCES = b"sent0,sent1,hard_neg\na,b,c\nd,e,f\n"
 def whole(folder: Path) -> int:
     """The number of its checked files, all of them whole."""
     files = check(folder)
-    assert {one.state for one in files} == {"whole"}
+    assert set(files.values()) == {"whole"}
     return len(files)
 
 
