@@ -159,7 +159,8 @@ class Comparison:
 def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequence[str], seed: str) -> Comparison:
     """The comparison of runs. patterns: the scores that its tables show (test/sts/*); []: the averages, or a few."""
     if len(folders) > 1:  # the same settings in two folders, as before and after a change of the code, are told apart
-        runs = [replace(run, config={"origin": place_of(run, folders), **run.config}) for run in runs]
+        origins = [next(folder for folder in folders if run.folder.is_relative_to(folder)) for run in runs]
+        runs = [replace(run, config={"origin": at, **run.config}) for run, at in zip(runs, origins, strict=True)]
     begun = [run for run in runs if "config" in run.results] or list(runs)  # of others nothing is known yet
     done = [run for run in runs if run.status == "done"]
     metrics = list(dict.fromkeys(name for run in done for name in run.metrics))
@@ -182,11 +183,6 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
         best_by=best_by,
         frame=frame_of(runs, statuses, list(dict.fromkeys([*keys, seed])), metrics),
     )
-
-
-def place_of(run: Run, folders: Sequence[Path]) -> Path:
-    """Which of the folders the run lies in."""
-    return next(folder for folder in folders if run.folder.is_relative_to(folder))
 
 
 def frame_of(runs: Sequence[Run], statuses: Sequence[Status], keys: list[str], metrics: list[str]) -> pd.DataFrame:

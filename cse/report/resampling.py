@@ -89,11 +89,11 @@ def _of_score(folder: Path, score: str) -> Resampled | None:
     return Resampled(resample(one, seed=zlib.crc32(score.encode())), len(one.gold_N))
 
 
-def resample(items: Items, seed: int, resamples: int = RESAMPLES) -> np.ndarray:
-    """The score (R,) on `resamples` resamples of the items, drawn by the seed and the items' truth."""
+def resample(items: Items, seed: int) -> np.ndarray:
+    """The score (R,) on resamples of the items, drawn by the seed and the items' truth."""
     rng = np.random.default_rng((seed, zlib.crc32(items.gold_N.tobytes())))
     rows = max(1, CELLS // len(items.gold_N))
-    blocks = (min(rows, resamples - start) for start in range(0, resamples, rows))
+    blocks = (min(rows, RESAMPLES - start) for start in range(0, RESAMPLES, rows))
     return np.concatenate([_scores(items, _weights(items, block, rng)) for block in blocks])
 
 

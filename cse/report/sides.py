@@ -11,7 +11,6 @@ from cse.report.cells import Cell, finished_runs, scores
 from cse.report.claims import Claim, Place, names
 from cse.report.spec import Spec
 from cse.report.table import Table
-from cse.report.verdicts import listed
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ def pairs_of(claim: Claim, spec: Spec, table: Table | None, runs: list[Run]) -> 
 
 def missing(pairs: Pairs) -> str:
     """The rows or settings without a finished run, or whose runs lack the score."""
-    return listed(list(dict.fromkeys(side.source for pair in pairs for side in pair if not side.cell.values)))
+    return "; ".join(dict.fromkeys(side.source for pair in pairs for side in pair if not side.cell.values))
 
 
 def printed_difference(claim: Claim, pairs: Pairs) -> float | None:

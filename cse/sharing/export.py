@@ -62,15 +62,11 @@ TRAINED = {
     "config.aux_modality._target_": Target | None,
     "seed": int,
     "command": Annotated[str, AfterValidator(shell_words)],
-    "git_commit": str | None,
-    "code": str | None,
     "architecture": str | None,
-    "versions.cse-lab": str | None,
     "weights.license": str | list[str] | None,
     "weights.language": str | list[str] | None,
-    "best_step": int | None,
 }
-"""What that of a run must hold."""
+"""What that of a run must hold, beside what every reader relies on (cse.record.results)."""
 
 
 def read_record(folder: Path, what: str, kinds: Mapping[str, Any] = SCORED) -> Json:

@@ -362,7 +362,7 @@ def test_a_verdict_says_what_it_does_not_rest_on(leave, tmp_path):
     found = findings.judged(spec.claims, spec, table, runs, 0.95)
     both, sts12, rates, rises = found
     assert both.verdict_text == "HOLDS (1 of 2 parts)"
-    assert both.missing == "VisualCSE-RoBERTa-base, SimCSE-RoBERTa-base"
+    assert both.missing == "VisualCSE-RoBERTa-base; SimCSE-RoBERTa-base"
     assert sts12.verdict_text == NOT_RUN
     assert "SimCSE-BERT-base with STS12" in sts12.missing
     assert findings.facts(sts12)["n"] == findings.facts(sts12)["p"] == ""

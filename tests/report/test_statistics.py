@@ -68,7 +68,8 @@ def test_seeds_are_two_samples_whether_they_are_shared_or_not():
     assert (found.test, found.n, found.p) == ("Welch", "3 and 2 seeds", pytest.approx(welch.pvalue))
     assert (found.effect, *found.interval) == pytest.approx((213.5 / 3 - 70.1, low, high))
     shifted = stats.ttest_ind([score - 0.5 for score in ours.values()], list(theirs.values()), equal_var=False)
-    assert statistics.compare_seeds(ours, theirs, 0.9, shift=0.5).p == pytest.approx(shifted.pvalue)
+    moved = statistics.compare_seeds(ours, theirs, 0.9, shift=0.5)
+    assert (moved.p, *moved.interval) == pytest.approx((shifted.pvalue, low, high))
 
 
 def verdict(ours, published, n=1):
