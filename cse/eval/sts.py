@@ -44,9 +44,6 @@ Tasks = dict[str, list[Examples]]
 Readers = Mapping[str, Sequence[Callable[[DataFolder], Examples]]]
 """What reads the subsets of each task."""
 
-Scored = dict[str, list[Items]]
-"""Cosines and human scores of the same."""
-
 
 def cosines(first_ND: np.ndarray, second_ND: np.ndarray) -> np.ndarray:
     """Row-wise cosine (N,) in float64, in [-1, 1]; a pair with a zero or NaN vector scores 0, as in SentEval.
@@ -64,28 +61,6 @@ def cosines(first_ND: np.ndarray, second_ND: np.ndarray) -> np.ndarray:
 def pair_cosines(encode: Encode, pairs: Examples) -> tuple[np.ndarray, np.ndarray]:
     """(cosines_N, gold_N) of pairs."""
     return cosines(*np.split(encode(pairs.texts()), 2)), pairs.labels_N
-
-
-def scored_pairs(encode: Encode, tasks: Tasks, cuts: Mapping[str, int | None]) -> Scored:
-    """The cosines of every task's pairs; all sentences of all tasks go to `encode` in one call.
-
-    cuts: how many leading channels are compared (None: all), by what goes before the task's name.
-    Raises UserError for more channels than there are.
-    """
-    sets = [pairs for subsets in tasks.values() for pairs in subsets]
-    vectors_ND = encode([text for pairs in sets for text in pairs.texts()])
-    if too_wide := [cut for cut in cuts.values() if cut is not None and cut > vectors_ND.shape[1]]:
-        raise UserError(f"widths={too_wide}: the embeddings are {vectors_ND.shape[1]} wide")  # of a function's vectors
-    ends = np.cumsum([len(pairs) for pairs in sets for _ in range(2)])[:-1]
-    found: Scored = {}
-    for prefix, cut in cuts.items():
-        halves = iter(np.split(vectors_ND[:, :cut], ends))
-        for task, subsets in tasks.items():
-            found[prefix + task] = [
-                Items("spearman", cosines(next(halves), next(halves)), pairs.labels_N, pairs.units_UN)
-                for pairs in subsets
-            ]
-    return found
 
 
 def joined(subsets: list[Items]) -> Items:
@@ -127,7 +102,7 @@ class ScoredPairs(Evaluator):
         self.folder, self.averaged = folder, list(averaged)
         self.cuts: dict[str, int | None] = {"": None, **{f"width{width}/": width for width in widths or ()}}
         self.tasks: dict[str, Tasks] = {}
-        self.scored: dict[str, Scored] = {}
+        self.scored: dict[str, dict[str, list[Items]]] = {}  # of each split, cosines and human scores of its tasks
 
     def readers(self, split: str) -> Readers:
         """What reads the subsets of each task."""
@@ -163,7 +138,7 @@ class ScoredPairs(Evaluator):
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         """`<task>/spearman`, `/pearson` and their means over subsets; `average` if every task of it has data."""
         self.prepare()
-        self.scored[split] = scored_pairs(encode, self.tasks[split], self.cuts)
+        self.scored[split] = self._scored(encode, self.tasks[split])
         scores = {
             self.name(task, statistic): value
             for task, subsets in self.scored[split].items()
@@ -172,6 +147,24 @@ class ScoredPairs(Evaluator):
         }
         averages = self._averages(split).items()
         return scores | {name: self.average([scores[part] for part in parts]) for name, parts in averages}
+
+    def _scored(self, encode: Encode, tasks: Tasks) -> dict[str, list[Items]]:
+        """The cosines of every task's pairs, by width; all sentences of all tasks go to `encode` in one call."""
+        sets = [pairs for subsets in tasks.values() for pairs in subsets]
+        vectors_ND = encode([text for pairs in sets for text in pairs.texts()])
+        width = vectors_ND.shape[1]
+        if too_wide := [cut for cut in self.cuts.values() if (cut or 0) > width]:  # of a function: not known sooner
+            raise UserError(f"widths={too_wide}: the embeddings are {width} wide")
+        ends = np.cumsum([len(pairs) for pairs in sets for _ in range(2)])[:-1]
+        found: dict[str, list[Items]] = {}
+        for prefix, cut in self.cuts.items():
+            halves = iter(np.split(vectors_ND[:, :cut], ends))
+            for task, subsets in tasks.items():
+                found[prefix + task] = [
+                    Items("spearman", cosines(next(halves), next(halves)), pairs.labels_N, pairs.units_UN)
+                    for pairs in subsets
+                ]
+        return found
 
     def average(self, spearmans: list[float]) -> float:
         """The mean of the tasks' Spearman scores."""

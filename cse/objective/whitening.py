@@ -132,17 +132,11 @@ def whiten_views(
 def check_groups(num_groups: int, width: int, rows: int, eps: float) -> None:
     """Raise UserError, with the valid values, if k does not divide D or B rows cannot span a group's s channels."""
     divisors = [k for k in range(1, width + 1) if width % k == 0]
-    if num_groups not in divisors:
-        valid = ", ".join(map(str, divisors))
+    valid = [k for k in divisors if width // k < rows or eps >= SINGULAR_EPS]
+    if num_groups not in valid:
         raise UserError(
-            f"objective.whitening.num_groups={num_groups} does not divide the width {width}; valid: {valid}."
-        )
-    size = width // num_groups
-    if size > rows - 1 and eps < SINGULAR_EPS:
-        valid = ", ".join(str(k) for k in divisors if width // k <= rows - 1) or "none"
-        raise UserError(
-            f"objective.whitening.num_groups={num_groups} makes groups of {size} channels, whose covariance over "
-            f"{rows} rows is singular; valid here: {valid}; or set stats=ema or eps>={SINGULAR_EPS} beside it."
+            f"objective.whitening.num_groups={num_groups} must divide the width {width}, into groups of fewer channels "
+            f"than the {rows} rows unless stats=ema or eps>={SINGULAR_EPS}; valid: {', '.join(map(str, valid))}."
         )
 
 

@@ -94,24 +94,20 @@ def test_layer_affine_is_the_running_whitening():
 
 
 def test_groups_that_do_not_divide_the_width_are_refused():
-    with pytest.raises(UserError, match=r"num_groups=5 does not divide the width 12; valid: 1, 2, 3, 4, 6, 12\."):
+    with pytest.raises(UserError, match=r"num_groups=5 .*valid: 1, 2, 3, 4, 6, 12\."):
         shuffled_group_whitening(torch.randn(20, 12), 5)
-    with pytest.raises(
-        UserError, match=r"num_groups=384 does not divide the width 1024; valid: 1, 2, 4, .*512, 1024\."
-    ):
+    with pytest.raises(UserError, match=r"num_groups=384 .*1024.*512, 1024\."):
         whitening(dim=1024, num_groups=384)
 
 
 def test_groups_that_exceed_the_batch_are_refused():
-    expected = (
-        r"num_groups=2 makes groups of 6 channels, whose covariance over 6 rows is singular; valid here: 3, 4, 6, 12;"
-    )
-    with pytest.raises(UserError, match=expected):
-        shuffled_group_whitening(torch.randn(6, 12), 2)
-    with pytest.raises(UserError, match=expected):
-        whitening(dim=12, num_groups=2, batch_size=6)
-    with pytest.raises(UserError, match=expected):
-        whitening(dim=12, num_groups=2)(torch.randn(3, 6, 12))
+    for made in (
+        lambda: shuffled_group_whitening(torch.randn(6, 12), 2),
+        lambda: whitening(dim=12, num_groups=2, batch_size=6),
+        lambda: whitening(dim=12, num_groups=2)(torch.randn(3, 6, 12)),
+    ):
+        with pytest.raises(UserError, match=r"num_groups=2 .*valid: 3, 4, 6, 12\."):
+            made()
     assert shuffled_group_whitening(torch.randn(7, 12), 2).isfinite().all()
     assert shuffled_group_whitening(torch.randn(6, 12), 2, eps=1e-3).isfinite().all()
     whitening(dim=12, num_groups=1, stats="ema", batch_size=6)(torch.randn(3, 6, 12))

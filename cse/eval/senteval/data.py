@@ -107,29 +107,20 @@ class Table:
     encoding: str = "utf-8"
 
 
+def by_split(name: str, **rows: int) -> dict[str, tuple[str, int]]:
+    """A file for each split, whose name it stands in, and its official rows."""
+    return {split: (name.format(split), count) for split, count in rows.items()}
+
+
 SICK = {split: (f"SICK/{stem}.txt", rows) for split, (stem, rows) in SICK_FILES.items()}
 TABLES = {
-    "STS-B": Table(
-        {split: (f"STS/STSBenchmark/sts-{split}.csv", rows) for split, rows in STSB_ROWS.items()},
-        texts=(5, 6),
-        label=4,
-        value=human_score,
-    ),
+    "STS-B": Table(by_split("STS/STSBenchmark/sts-{}.csv", **STSB_ROWS), texts=(5, 6), label=4, value=human_score),
     "SICK-R": Table(SICK, texts=(1, 2), label=3, value=human_score, header=1),
     "SICK-E": Table(SICK, texts=(1, 2), label=4, value=SICK_LABELS.__getitem__, header=1),
-    "MRPC": Table(
-        {split: (f"MRPC/msr_paraphrase_{split}.txt", rows) for split, rows in (("train", 4076), ("test", 1725))},
-        texts=(3, 4),
-        label=0,
-        header=1,
-    ),
-    "SST2": Table(
-        {split: (f"SST/binary/sentiment-{split}", n) for split, n in (("train", 67349), ("dev", 872), ("test", 1821))},
-        texts=(0,),
-        label=1,
-    ),
+    "MRPC": Table(by_split("MRPC/msr_paraphrase_{}.txt", train=4076, test=1725), texts=(3, 4), label=0, header=1),
+    "SST2": Table(by_split("SST/binary/sentiment-{}", train=67349, dev=872, test=1821), texts=(0,), label=1),
     "SST5": Table(  # `label text`, 0 to 4
-        {split: (f"SST/fine/sentiment-{split}", n) for split, n in (("train", 8544), ("dev", 1101), ("test", 2210))},
+        by_split("SST/fine/sentiment-{}", train=8544, dev=1101, test=2210),
         texts=(1,),
         label=0,
         cut=lambda line: line.split(" ", 1),
@@ -191,18 +182,18 @@ def read_binary(folder: DataFolder, task: str) -> Parts:
 
 def read_snli(folder: DataFolder) -> Parts:
     """Three files a split. Sorted by the second sentence's length, then the first's, then the label's NAME."""
+
+    def convert(row: tuple[str, ...]) -> Row:
+        first, second, label = row
+        return words(first), words(second), SNLI_NAMES.index(label)
+
     parts = {}
     for split, official in SNLI_ROWS.items():
         names = [f"SNLI/{side}.{split}" for side in ("s1", "s2", "labels")]
         columns = [folder.read(name, "latin-1").splitlines() for name in names]
         for name, column in zip(names, columns, strict=True):
             folder.expect(name, len(column), official)
-        rows = folder.converted(names[2], zip(*columns, strict=False), _snli_row, None)
+        rows = folder.converted(names[2], zip(*columns, strict=False), convert, None)
         rows.sort(key=lambda row: (len(row[1].split()), len(row[0].split()), SNLI_NAMES[row[2]]))
         parts[split] = in_columns(rows)
     return parts
-
-
-def _snli_row(row: tuple[str, ...]) -> Row:
-    first, second, label = row
-    return words(first), words(second), SNLI_NAMES.index(label)
