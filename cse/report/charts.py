@@ -20,7 +20,7 @@ from cse.record.runs import plain
 from cse.report.comparison import Comparison
 from cse.report.frame import brief
 
-COUNTERS = ("step", "time", "train/step", "train/epoch")
+NO_METRICS = ["event", "time", "train/step", "train/epoch"]
 POINTS = 400  # of a curve; a longer one is thinned
 RUNS = 100  # whose curves are drawn
 ALL_POINTS = 200_000  # of a page; where there are more curves, each has fewer
@@ -192,13 +192,12 @@ def curves_of(comparison: Comparison) -> pd.DataFrame:
     parts = [pd.DataFrame(columns=["run", "setting", "metric", "step", "value"])]
     best_first = ((run, setting) for setting in comparison.scores.index for run in comparison.runs_of(setting))
     for run, setting in islice(best_first, RUNS):
-        events = pd.DataFrame(run.events())
-        metrics = [name for name in events if name not in (*COUNTERS, "event")]
-        if metrics:
-            points = events.melt("step", metrics, "metric")
-            points["value"] = pd.to_numeric(points["value"], errors="coerce")
+        events = pd.DataFrame(run.events()).drop(columns=NO_METRICS, errors="ignore")
+        if len(events):
+            scores = events.set_index("step").astype(float).rename_axis(columns="metric")
+            points = scores.stack().dropna().reset_index(name="value")
             names = {"run": escape(comparison.name(run)), "setting": setting}
-            parts.append(thinned(points.dropna(), POINTS, ["metric"]).assign(**names))
+            parts.append(thinned(points, POINTS, ["metric"]).assign(**names))
     points = pd.concat(parts[1:] or parts, ignore_index=True)
     curves = points.groupby(["metric", "run"]).ngroups
     return thinned(points, max(2, ALL_POINTS // max(1, curves)), ["metric", "run"])

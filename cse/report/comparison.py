@@ -163,7 +163,8 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
         runs = [replace(run, config={"origin": at, **run.config}) for run, at in zip(runs, origins, strict=True)]
     begun = [run for run in runs if "config" in run.results] or list(runs)  # of others nothing is known yet
     done = [run for run in runs if run.status == "done"]
-    metrics = list(dict.fromkeys(name for run in done for name in run.metrics))
+    # a score without a split is no score of ours, and may be called as a column of runs.csv
+    metrics = list(dict.fromkeys(name for run in done for name in run.metrics if "/" in name))
     selects = dict.fromkeys(str(run.get("trainer.select")) for run in done)
     best_by = next((name for name in [*selects, *averages(metrics), *metrics] if name in metrics), None)
     chosen = [name for name in metrics if any(fnmatch(name, pattern) for pattern in patterns)]

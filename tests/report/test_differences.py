@@ -107,17 +107,21 @@ def test_few_seeds_and_altered_data_pass_no_gate(leave, tmp_path, monkeypatch, c
     assert told in capsys.readouterr().out
 
 
+EVENTS = [{"value": 1.0, "metric": None, "index": 2.0, "level_0": 1.0}, {}, {"value": 2.0, "run": 3, "0": 1}]
+
+
 @pytest.mark.parametrize(
     "changes",
     [{"config": {"seed": 1, "eval": [1], "trainer": {"lr": 2.0}}}, {"metrics": {f"dev/{'x' * 900}": 1.0}},
-     {"metrics": {"dev/stsb/spearman": -1e38}}, {"config": {"seed": 1, "case": [1]}},
+     {"metrics": {"dev/stsb/spearman": -1e38, "state": 1.0, "folder": 2.0}}, {"config": {"seed": 1, "case": [1]}},
      {"architecture": "\x1b]0;a", "versions": {"torch": "\x1b]0;a"}, "training_data": {"\x1b[2J": "\n# A | b"}}],
 )  # fmt: skip
 def test_a_stranger_s_run_harms_no_report(leave, tmp_path, monkeypatch, capsys, changes):
     monkeypatch.chdir(tmp_path)
     for number, seed in enumerate((1, 1, 2, 3)):
         file = (
-            leave(f"{number}", {"seed": seed, "trainer.lr": 1.0}, {"dev/stsb/spearman": 7.0 + number}) / "results.json"
+            leave(f"{number}", {"seed": seed, "trainer.lr": 1.0}, {"dev/stsb/spearman": 7.0 + number}, events=EVENTS)
+            / "results.json"
         )
         file.write_text(json.dumps(json.loads(file.read_text()) | (changes if number == 1 else {})))
     assert exit_code("cse-report", "runs=runs", "out=out") == 0
