@@ -29,7 +29,7 @@ from cse.config.spelling import MULTIRUN, ONE_OF_MANY, spell, spell_settings
 from cse.errors import UserError
 from cse.record.events import metric_events
 from cse.record.results import read_finished
-from cse.run import evaluation, resume, startup
+from cse.run import resume, startup
 from cse.run.build import build_evaluators
 from cse.run.folder import RunFolder, check_place, records
 from cse.run.launch import launch
@@ -114,6 +114,8 @@ def evaluate_into(*words: str, folder: str | Path | None = None, **settings: obj
     folder: None is hydra.run.dir. Raises UserError, before a file is written.
     """
     with _job("evaluate", words, settings, folder) as (cfg, place):
+        from cse.run import evaluation
+
         evaluation.evaluate(cfg, place)
     return place.path
 
@@ -171,13 +173,12 @@ def _job(
         place = Path(folder or (before[1] if before and before[0] == "resume" else config.hydra.run.dir))
         check_place(place)
         cfg, line = without_hydra(config), spelled
-        said = fit.fit(cfg, command, composed=config, words=spelled) if before is None else []
-        fit.check(cfg, command, place)
         if before and before[0] == "rerun":
             line = resume.line_of_rerun(before[1], spelled)
         with logging_by(config, place, [PROGRAMS[command], *words, *spell_settings(settings)]):
-            for one in said:
-                logging.getLogger("cse").info(one)
+            if before is None:
+                fit.fit(cfg, command, composed=config, words=spelled)
+            fit.check(cfg, command, place)
             is_look = command == "train" and bool(cfg.dry_run or cfg.data.preview)
             yield cfg, RunFolder(place, records(config, cfg, line), is_made=not is_look)
 

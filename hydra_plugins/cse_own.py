@@ -20,14 +20,10 @@ class OwnChoices(SearchPathPlugin):
 
 @dataclass
 class Smac:
-    """n_trials: jobs of a search. batch: jobs that SMAC proposes before it is told a result. seed: of the search.
-
-    initial_share: of the trials, those of the Sobol design.
-    """
+    """n_trials: jobs of a search. batch: jobs that SMAC proposes before it is told a result. seed: of the search."""
 
     n_trials: int = 50
     batch: int = 1
-    initial_share: float = 0.25
     seed: int = 0
     params: dict[str, str] | None = None
 

@@ -88,11 +88,10 @@ def config_paths() -> dict[str, str | None]:
 
 def list_datasets(arguments: argparse.Namespace) -> int:
     """Print the datasets, or those that are named with the sweeps that read them: each is composed for it."""
-    from cse.sweep.jobs import read
-    from cse.sweep.needs import datasets_of, place_of
+    from cse.sweep.needs import needs_of_table, place_of
 
     asked, paths = [parse(name)[0] for name in arguments.names], config_paths()
-    read_by = {sweep: datasets_of(read(sweep)) for sweep in choices("sweep")} if asked else {}
+    read_by = {one: {need.dataset for need in needs_of_table(one)} for one in choices("sweep")} if asked else {}
     width = max(40, shutil.get_terminal_size((120, 24)).columns)
     for name in asked or DATASETS:
         about, place = DATASETS[name], place_of(name, paths)

@@ -31,15 +31,15 @@ def cached_folder(folder: Path, write: Callable[[Path], Json]) -> Json:
         checksums = {file.name: checksum(file) for file in sorted(temporary.iterdir())}
         (temporary / ABOUT).write_text(json.dumps(about | {"checksums": checksums}), encoding="utf-8")
 
-    if folder.exists() and not is_whole(folder):
-        with file_lock(folder):  # another process may have found the same, and have written it again since
+    if not (folder.exists() and is_whole(folder)):
+        with file_lock(folder):  # who had to wait finds what another process has written meanwhile
             if folder.exists() and not is_whole(folder):
                 log.warning("the cache %s is damaged: writing it again", folder)
                 try:
                     shutil.rmtree(folder)
                 except OSError as error:
                     raise cannot_write(folder, error) from error
-    written_once(folder, fill)
+            written_once(folder, fill)
     return json.loads((folder / ABOUT).read_text(encoding="utf-8"))
 
 

@@ -27,8 +27,7 @@ SAMPLE, ALIKE = 32, 1e-4  # texts that are encoded again, and how far a number m
 def recover_best(folder: Path, best_step: int) -> None:
     """Before a run goes on: undo what a kill left of best/, and look whether it is there. folder: the run's.
 
-    Raises UserError where a best step was exported and best/ is gone or damaged: the run would end without its scores,
-    and a finished one would lose those it has.
+    Raises UserError where a best step was exported and is gone or damaged: a run would lose its scores.
     """
     best = folder / "best"
     recover(best)
@@ -40,8 +39,8 @@ def recover_best(folder: Path, best_step: int) -> None:
             pass
     except (OSError, SafetensorError) as error:
         raise UserError(
-            f"{best} should hold step {best_step}, the best so far, and is gone or damaged ({error}): put a copy of it "
-            "back, or train again in another folder; its scores in results.json are as they were"
+            f"{best}, which should hold step {best_step}, is gone or damaged ({error}): put a copy back, or train "
+            "again in another folder"
         ) from error
 
 

@@ -86,15 +86,7 @@ def build(cfg: DictConfig, accelerator: Accelerator) -> Parts:
     assert encoder is not None
     assert objective is not None
     batches = make_batches(cfg, encoder, objective, augmentation, text=text, accelerator=accelerator)
-    return Parts(
-        trainer=trainer,
-        encoder=encoder,
-        objective=objective,
-        augmentation=augmentation,
-        batches=batches,
-        aux=aux,
-        evaluators=evaluators,
-    )
+    return Parts(trainer, encoder, objective, augmentation, batches, aux, evaluators)
 
 
 def make_batches(
@@ -157,8 +149,7 @@ def encoder_and_objective(cfg: DictConfig, augmentation: Augmentation | None) ->
         encoder = make(cfg.model, dropout=dropout, mlm=masks)
         if encoder.head is not None:
             raise UserError(
-                f"model.name={cfg.model.name} ends in a trained head that training would leave as it is: "
-                f"model.pooling={encoder.pooling} starts without it"
+                f"model.name={cfg.model.name} ends in a trained head: model.pooling={encoder.pooling} starts without it"
             )
         encoder.unit_length = False  # best/ is what was trained
         objective = make_objective(cfg.objective, encoder.dim)
@@ -168,10 +159,7 @@ def encoder_and_objective(cfg: DictConfig, augmentation: Augmentation | None) ->
         if objective.masking == "none":
             break
     if objective.masking == "none" and cfg.model.get("lm_head"):
-        raise UserError(
-            f"model.lm_head={cfg.model.lm_head}: {type(objective).__name__} has no masked-language-model loss here "
-            "(objective.mlm_weight=0.1 gives SimCSE one)"
-        )
+        raise UserError("model.lm_head: the objective masks nothing here (objective.mlm_weight=0.1 lets SimCSE do so)")
     return encoder, objective
 
 
@@ -245,13 +233,9 @@ def build_aux(cfg: DictConfig, encoder: Encoder, objective: Objective) -> AuxMod
     if not cfg.aux_modality:
         return None
     if "_target_" not in cfg.aux_modality:  # a variant such as variant=released without what it varies
-        keys = ", ".join(f"aux_modality.{key}" for key in cfg.aux_modality)
-        raise UserError(f"{keys} is set, but aux_modality=none reads nothing: choose aux_modality=visual or audio")
+        raise UserError(f"aux_modality=none has no {', '.join(cfg.aux_modality)}: choose aux_modality=visual or audio")
     if not encoder.takes_embeddings:
-        raise UserError(
-            f"model.name={cfg.model.name}: images and sound cannot enter its layers, which do not take embeddings as "
-            "wide as their own: use another model, or aux_modality=none"
-        )
+        raise UserError(f"model.name={cfg.model.name}: its layers take no embeddings of images or sound: use another")
     aux = make(cfg.aux_modality, dim=encoder.dim)
     aux.bind(text_head=objective.head)
     return aux

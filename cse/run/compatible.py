@@ -16,12 +16,9 @@ if TYPE_CHECKING:
 
 
 def check_rows(batch_size: int, objective: type[Objective]) -> None:
-    """Refuse a batch of one row for a loss that compares rows, or takes statistics over them."""
+    """Refuse a batch of fewer rows than a loss compares, or takes statistics over."""
     if batch_size < objective.min_rows:
-        raise UserError(
-            f"trainer.batch_size={batch_size}: {objective.__name__} compares the rows of a batch, of which there "
-            f"must be at least {objective.min_rows}"
-        )
+        raise UserError(f"trainer.batch_size={batch_size}: {objective.__name__} compares {objective.min_rows} or more")
 
 
 def check_scores(text: Text, objective: type[Objective]) -> None:
@@ -36,31 +33,25 @@ def check_scores(text: Text, objective: type[Objective]) -> None:
 def check_views(augmentation: Augmentation, text: Text, objective: type[Objective], settings: Settings) -> None:
     """Refuse spans where an objective pairs rows one with one, more views than there can be of a row, and fewer columns
     than views where each view has its own. The text need not have been read. settings: the objective's."""
-    name, num_views = objective.__name__, objective.views_of(settings)
-    if augmentation.positives > 1 and num_views > 1 and not objective.averages_positives:
-        raise UserError(
-            f"{name} pairs one text with one, but augmentation.positives={augmentation.positives} spans go with each "
-            "anchor: set augmentation.positives=1"
-        )
-    if augmentation.needs_columns and text.num_columns == 1 and num_views > 1:
+    wanted = objective.views_of(settings)
+    views = f"{objective.__name__} wants {wanted} views of a row"
+    if augmentation.positives > 1 and wanted > 1 and not objective.averages_positives:
+        raise UserError(f"{objective.__name__} pairs one text with one: set augmentation.positives=1")
+    if augmentation.needs_columns and text.num_columns == 1 and wanted > 1:
         if text.path and text.columns is None and Path(text.path).expanduser().exists():
             text.find()  # which names the columns of a file that has some
         raise UserError(
-            f"augmentation=none makes each view from a column of its own, and data={text.name} has one column: use "
-            f"augmentation=dropout (SimCSE) for it, or data with {num_views} columns"
+            f"{views}, and augmentation=none takes each from a column of its own, but data={text.name} has one column: "
+            f"use augmentation=dropout (SimCSE) for it, or data with {wanted} columns"
         )
-    if 1 < text.num_columns < num_views:
-        fewer = f", or set objective.num_views={text.num_columns}" if "num_views" in settings else ""
+    if 1 < text.num_columns < wanted:
+        fewer = f", or objective.num_views={text.num_columns}" if "num_views" in settings else ""
         raise UserError(
-            f"{name} wants {num_views} views of a row, but data={text.name} has {text.num_columns} columns: "
-            f"use data with one column or with {num_views}{fewer}"
+            f"{views}, but data={text.name} has {text.num_columns} columns: use data with one or {wanted}{fewer}"
         )
-    max_views = augmentation.max_views
-    if max_views is not None and num_views > max_views:
-        raise UserError(
-            f"{name} wants {num_views} views of a row, and {type(augmentation).__name__.lower()} makes {max_views}: "
-            f"use another augmentation, or an objective of {max_views} views"
-        )
+    if augmentation.max_views is not None and wanted > augmentation.max_views:
+        kind = type(augmentation).__name__.lower()
+        raise UserError(f"{views}, and augmentation={kind} makes {augmentation.max_views}: use another")
 
 
 def check_dropout(name: str, encoder: Encoder, augmentation: Augmentation, text: Text, objective: Objective) -> None:
@@ -68,9 +59,8 @@ def check_dropout(name: str, encoder: Encoder, augmentation: Augmentation, text:
     unchanged = augmentation.keeps_text and text.num_columns == 1
     if unchanged and objective.num_views > 1 and encoder.dropout == 0:
         raise UserError(
-            f"model.name={name} trains without dropout, so {objective.num_views} views of a sentence would be equal: "
-            "set augmentation=dropout augmentation.p=0.1, or choose an augmentation that changes the text "
-            "(augmentation=shuffle)"
+            f"model.name={name} trains without dropout, so the views of a sentence would be equal: set "
+            "augmentation=dropout augmentation.p=0.1, or an augmentation that changes the text (augmentation=shuffle)"
         )
 
 

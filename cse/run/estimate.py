@@ -1,16 +1,13 @@
-"""A run's steps and work from its settings alone, for a sweep's list and for a run whose weights or data are missing.
+"""A run's steps and work from its settings alone: for a sweep's list, and for a run whose weights or data are missing.
 
-    parameters   P = 12 layers width^2, and the projector's; layers and width are config.json's of the encoder
-    tokens       T = rows of a batch * views * length: the longest that a view may have, an upper bound
-    work         steps * 6 P T floating-point operations, forward and backward; scores come on top
-
-Images or sound add 197 or 211 tokens for 2 * 48 rows a step.
+parameters   P = 12 layers width^2, by the encoder's config.json; and the projector's, for a token of each view
+tokens       T = rows of a batch * views * length, the longest that a view may have; and those of images or sound
+work         steps * 6 P T floating-point operations, forward and backward; scores come on top
 """
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from omegaconf import DictConfig, OmegaConf
 
@@ -20,8 +17,7 @@ if TYPE_CHECKING:  # an estimate of text alone needs no torch
     from cse.types import AuxModality
 
 
-@dataclass(frozen=True)
-class Estimate:
+class Estimate(NamedTuple):
     """steps: None where the rows are not known before they are read; flop: None also where the encoder is not here."""
 
     steps: int | None
@@ -30,22 +26,27 @@ class Estimate:
 
 def estimate(cfg: DictConfig) -> Estimate:
     """What a composed config of cse-train asks for."""
-    trainer, rows = cfg.trainer, rows_of(cfg.data)
-    steps = trainer.max_steps
+    from hydra.utils import get_class
+
+    trainer, aux, rows = cfg.trainer, cfg.aux_modality, rows_of(cfg.data)
+    batch, steps = trainer.batch_size * trainer.accumulate, trainer.max_steps
     if rows is not None:
-        planned = max(1, round(trainer.epochs * (rows // (trainer.batch_size * trainer.accumulate))))
+        planned = max(1, round(trainer.epochs * (rows // batch)))
         steps = min(trainer.max_steps or planned, planned)
     about = described(str(cfg.model.name))
     layers = cfg.model.num_layers or about.get("num_hidden_layers") or about.get("n_layers")
     width = about.get("hidden_size") or about.get("dim")
     if not (steps and layers and width):
         return Estimate(steps, None)
+    views = batch * views_of(cfg)
+    tokens = views * trainer.max_length
+    if "_target_" in aux:
+        kind: type[AuxModality] = get_class(aux._target_)
+        tokens += 2 * aux.data.batch_size * kind.num_tokens(aux)  # two views of each
     head = OmegaConf.select(cfg, "objective.head") or {}
     hidden, out = head.get("hidden") or 0, head.get("out") or 0
-    encoder, projector = 12 * layers * width**2, width * hidden + hidden**2 + hidden * out
-    sequences = trainer.batch_size * trainer.accumulate * views_of(cfg)
-    tokens = sequences * trainer.max_length + aux_tokens_of(cfg.aux_modality)
-    return Estimate(steps, steps * 6.0 * (encoder * tokens + projector * sequences))
+    projector = width * hidden + hidden**2 + hidden * out
+    return Estimate(steps, steps * 6.0 * (12 * layers * width**2 * tokens + projector * views))
 
 
 def described(name: str) -> Json:
@@ -57,16 +58,6 @@ def described(name: str) -> Json:
         return {} if file is None else json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):  # no hub's name, or a file that the run itself will complain of
         return {}
-
-
-def aux_tokens_of(node: DictConfig) -> int:
-    """Tokens of images or sound that the encoder reads in a step: two views of each; 0 without a second modality."""
-    from hydra.utils import get_class
-
-    if "_target_" not in node:
-        return 0
-    kind: type[AuxModality] = get_class(node._target_)
-    return 2 * node.data.batch_size * kind.num_tokens(node)
 
 
 def views_of(cfg: DictConfig) -> int:

@@ -1,5 +1,6 @@
 """A composed config becomes the run's: where its values come from is filled in, and scale= shrinks it."""
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,9 +12,11 @@ from cse.errors import UserError
 from cse.files import make_folder
 from cse.run.folder import check_unused
 
+log = logging.getLogger("cse")
 
-def fit(cfg: DictConfig, command: str, *, composed: DictConfig, words: Sequence[str]) -> list[str]:
-    """Change a config in place into the one that the run goes by; returns what is to be said of it, once it can be.
+
+def fit(cfg: DictConfig, command: str, *, composed: DictConfig, words: Sequence[str]) -> None:
+    """Change a config in place into the one that the run goes by, and say which typed values scale= replaces.
 
     command: "train" or "evaluate". composed: the config with Hydra's own node, which knows what was
     chosen of each group. words: what was typed.
@@ -25,11 +28,9 @@ def fit(cfg: DictConfig, command: str, *, composed: DictConfig, words: Sequence[
         cfg.choices = groups.chosen(command, chosen, words, map(str, cfg.eval))
     typed = {key: OmegaConf.select(cfg, key) for key in map(key_of, words)}
     scale.fit(cfg)
-    said = []
     for key, value in typed.items():
         if not isinstance(value, DictConfig) and (now := OmegaConf.select(cfg, key)) != value:
-            said.append(f"scale      {key}={value} was typed, and scale={cfg.scale.name} has {now} instead")
-    return said
+            log.info("scale      %s=%s was typed, and scale=%s has %s instead", key, value, cfg.scale.name, now)
 
 
 def check(cfg: DictConfig, command: str, folder: Path) -> None:

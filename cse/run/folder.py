@@ -78,27 +78,23 @@ def records(composed: DictConfig, cfg: DictConfig, words: Sequence[str]) -> dict
 
 def check_place(folder: Path) -> None:
     """Raise UserError where the folder could not be made, or not be written, without making it."""
-    if folder == Path():
-        raise UserError("hydra.run.dir=: must be a folder; without it, a run makes its own below outputs/")
     try:
         there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+        reason = None if there.is_dir() and os.access(there, os.W_OK | os.X_OK) else f"{there} is no folder to write in"
     except OSError as error:  # a name that is too long, links in a circle
-        raise UserError(f"hydra.run.dir={folder}: {error.strerror}; name a folder of yours") from error
-    if not there.is_dir():
-        raise UserError(f"hydra.run.dir={folder}: {there} is no folder; name a folder of yours")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise UserError(f"hydra.run.dir={folder}: {there} cannot be written; name a folder of yours")
+        reason = error.strerror
+    if reason or folder == Path():
+        raise UserError(f"hydra.run.dir={folder}: {reason or 'it is no name'}; name a folder of yours")
 
 
 def check_unused(cfg: DictConfig, command: str, folder: Path) -> None:
     """Raise UserError for a folder that holds a run or scores, which a new run or other scores would replace."""
     names = ("best", "last", "scores.csv") if command == "evaluate" else ("best", "last")
     held = [name for name in names if os.path.lexists(folder / name)]
-    if held and command == "evaluate":
-        raise UserError(f"{folder} holds a run or its scores ({held[0]}): hydra.run.dir=ANOTHER keeps them")
-    if held and cfg.resume is None:
+    if held and (command == "evaluate" or cfg.resume is None):
         raise UserError(
-            f"{folder} holds a run ({held[0]}): resume=auto goes on with it, hydra.run.dir=ANOTHER starts a new one"
+            f"{folder} holds a run or its scores ({held[0]}): hydra.run.dir=ANOTHER keeps them; resume=auto "
+            "of cse-train goes on with it"
         )
     if held == ["best"] and not any((folder / name).exists() for name in (RUN, ".hydra")):
         raise UserError(f"{folder / 'best'} is of no run of cse and would be replaced: name another hydra.run.dir")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from omegaconf import DictConfig, OmegaConf
 
 from cse.columns import Shown
-from cse.errors import Interrupted, MissingResource, RunError, UserError
+from cse.errors import Interrupted, RunError, UserError
 from cse.run import slurm
 from cse.run.folder import RunFolder
 from cse.run.logs import Handed, begin_log_files, hand_over_log_files, take_over_log_files
@@ -61,14 +61,13 @@ def spawn(cfg: DictConfig, folder: RunFolder) -> None:
 
     from cse.training.signals import handled
 
-    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // cfg.trainer.devices)))
+    devices = cfg.trainer.devices
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // devices)))
     os.environ.setdefault("TORCHELASTIC_SIGNALS_TO_HANDLE", ",".join([*(one.name for one in handled()), "SIGQUIT"]))
     for name in ("torch.distributed.elastic", "torch.multiprocessing"):  # they would tell each traceback again
         logging.getLogger(name).setLevel(logging.CRITICAL)
     config = LaunchConfig(
-        min_nodes=1,
-        max_nodes=1,
-        nproc_per_node=cfg.trainer.devices,
+        *(1, 1, devices),  # nodes at least and at most, processes of each
         run_id="cse",
         rdzv_backend="c10d",
         rdzv_endpoint="localhost:0",
@@ -80,7 +79,7 @@ def spawn(cfg: DictConfig, folder: RunFolder) -> None:
     except SignalException as error:  # it was handed to the processes, which saved
         raise interruption(error.sigval, folder) from error
     except ChildFailedError as error:
-        raise explain_failure(error, cfg.trainer.devices, folder) from error
+        raise explain_failure(error, devices, folder) from error
     finally:
         if folder.path.is_dir():
             begin_log_files()  # with what only this process can say, such as another's traceback
@@ -96,9 +95,8 @@ def explain_failure(error: "ChildFailedError", devices: int, folder: RunFolder) 
         return interruption(failure.exitcode - 128, folder)
     report: dict = failure.message if isinstance(failure.message, dict) else {"message": failure.message}
     name, _, sentence = str(report["message"]).partition(": ")
-    for kind in (UserError, MissingResource, RunError):
-        if name == kind.__name__:
-            return kind(sentence)
+    if name in ("UserError", "MissingResource", "RunError"):
+        return RunError(sentence) if name == "RunError" else UserError(sentence)
     log.error("%s", report.get("extraInfo", {}).get("py_callstack", ""))
     return RunError(f"process {rank} of {devices} failed: {report['message']}")
 
@@ -143,13 +141,9 @@ def said_when_alone() -> Iterator[None]:
     """
     names = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
     if missing := [name for name in names if name not in os.environ]:
-        raise UserError(
-            f"RANK={os.environ['RANK']} is set in the environment, but not {', '.join(missing)}: start every process "
-            "with torchrun, accelerate or srun, or unset RANK for a run of one process"
-        )
-    rank, world, address, port = (os.environ[name] for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"))
-    text = "RANK=%s: still waiting for the other processes of WORLD_SIZE=%s at %s:%s; is each of them started?"
-    timer = threading.Timer(PATIENCE, lambda: log.error(text, rank, world, address, port))
+        raise UserError(f"RANK is set in the environment, but not {', '.join(missing)}: unset it, or start by torchrun")
+    meeting = " ".join(f"{name}={os.environ[name]}" for name in names)
+    timer = threading.Timer(PATIENCE, lambda: log.error("%s: still waiting for the other processes", meeting))
     timer.daemon = True
     timer.start()
     try:

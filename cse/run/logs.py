@@ -2,18 +2,13 @@
 
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from logging.handlers import MemoryHandler
 from pathlib import Path
 
 from omegaconf import DictConfig, open_dict, read_write
 
 from cse.columns import Shown
-
-
-class TextFile(Shown, logging.FileHandler):
-    """A log file."""
 
 
 class Console(Shown):
@@ -25,29 +20,28 @@ class Console(Shown):
         super().emit(record)
 
 
-class LogFile(MemoryHandler):
+class LogFile(Shown, logging.FileHandler):
     """A file that begins with the run's folder: what is logged before is kept until then, or lost with what is refused.
 
-    filename: in the run's folder.
+    filename: in the run's folder. kept: what was logged so far, by another process; None once the file has begun.
     """
 
-    def __init__(self, filename: str):
-        super().__init__(capacity=1)
-        self.filename = filename
+    def __init__(self, filename: str, kept: Iterable[logging.LogRecord] = ()):
+        super().__init__(filename, encoding="utf-8", delay=True)
+        self.kept: list[logging.LogRecord] | None = list(kept)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep a line, or write it."""
+        if self.kept is None:
+            super().emit(record)
+        else:
+            self.kept.append(record)
 
     def begin(self) -> None:
         """Write what was kept, and from here on each line as it comes."""
-        if self.target is None:
-            self.target = TextFile(self.filename, encoding="utf-8")
-            self.target.setFormatter(self.formatter)
-        self.flush()
-
-    def close(self) -> None:
-        """Close the file, if it has begun."""
-        file = self.target
-        super().close()
-        if file is not None:
-            file.close()
+        kept, self.kept = self.kept or [], None
+        for record in kept:
+            super().emit(record)
 
 
 def log_files() -> list[LogFile]:
@@ -69,19 +63,18 @@ def hand_over_log_files() -> Handed:
     """What the process that will make the run's folder needs, to begin the log with this one's lines."""
     handed: Handed = []
     for file in log_files():
-        for record in file.buffer:
+        kept, file.kept = file.kept or [], []
+        for record in kept:
             record.msg, record.args = record.getMessage(), None  # text alone, which can be sent
-        handed.append((file.filename, file.formatter, file.buffer))
-        file.buffer = []
+        handed.append((file.baseFilename, file.formatter, kept))
     return handed
 
 
 def take_over_log_files(handed: Handed) -> None:
     """Log into the files that another process handed over."""
     for filename, formatter, kept in handed:
-        file = LogFile(filename)
+        file = LogFile(filename, kept)
         file.setFormatter(formatter)
-        file.buffer = kept
         logging.getLogger().addHandler(file)
 
 

@@ -55,7 +55,5 @@ def recorded(file: Path) -> tuple[list[int], int]:
     try:
         content = checked(TypeAdapter(Anomaly), file)
         return content["rows"], content["epoch"]
-    except OSError as error:
-        raise UserError(f"data.preview={file} cannot be read: {error.strerror}") from error
-    except ValueError as error:
+    except (OSError, ValueError) as error:
         raise UserError(f"data.preview={file} is not the anomaly.json of a run ({error})") from error

@@ -19,9 +19,8 @@ GRACE = 15.0  # seconds for trackers after a signal: who stops a run waits about
 class Record:
     """results.json and the trackers of one run, as a context: a failure is in all of them when it leaves.
 
-    kind: the command. precision: of training. trackers: what builds each of them. resumed_at: the step of the
-    checkpoint that the run goes on from; None for a new run. writes: False on all processes but the first, where
-    nothing is written. results: what results.json holds, or will after the next `write`.
+    trackers: what builds each of them. resumed_at: the step of the checkpoint that the run goes on from; None for a new
+    run. writes: False on all processes but the first. results: what results.json holds, or will after the next `write`.
     """
 
     def __init__(

@@ -18,6 +18,9 @@ log = logging.getLogger("cse")
 READ_BY = ("data", "augmentation", "aux_modality", "model", "objective")
 """The groups whose settings say what a run learns from: where one was changed, so may be what is read."""
 
+READ_WITH = {"model.": "model.name", "objective.teacher_pooling": "objective.teacher="}
+"""Settings that change the digest of an input whose files are the same."""
+
 
 def check_same_inputs(config: Config, training: "Training") -> None:
     """Raise UserError, naming the first, where the bytes of some input are not what the run that is run again had.
@@ -34,12 +37,12 @@ def check_same_inputs(config: Config, training: "Training") -> None:
         log.warning("rerun      %s does not say what it learned from (no last/): its inputs are not compared", folder)
         return
     check_about(about, folder)
-    changed = groups_changed(settings_of(folder, "rerun"), config)
+    changed = keys_changed(settings_of(folder, "rerun"), config)
     differ = [name for name, digest in about["inputs"].items() if training.inputs.get(name, digest) != digest]
-    if not changed & set(READ_BY):
+    if not {key.partition(".")[0] for key in changed} & set(READ_BY):
         differ += sorted(about["inputs"].keys() ^ training.inputs.keys())
-    if "model" in changed:  # which has its own vocabulary and weights
-        differ = [name for name in differ if "model.name" not in name]
+    meant = [name for key, name in READ_WITH.items() if any(one.startswith(key) for one in changed)]
+    differ = [name for name in differ if not any(one in name for one in meant)]
     for name, files in about.get("dev_data", {}).items():
         now = training.dev_data.get(name, {})
         differ += [f"{file} of eval={name}" for file, known in files.items() if now.get(file, known) != known]
@@ -51,7 +54,7 @@ def check_same_inputs(config: Config, training: "Training") -> None:
     log.info("rerun      %s: the same %d inputs, by their digests", folder, len(about["inputs"]))
 
 
-def groups_changed(before: Mapping[str, object], now: Mapping[str, object]) -> set[str]:
-    """The groups in which a setting is science and not the same."""
+def keys_changed(before: Mapping[str, object], now: Mapping[str, object]) -> set[str]:
+    """The settings that are science and not the same."""
     a, b = flattened(before), flattened(now)
-    return {key.partition(".")[0] for key in a.keys() | b.keys() if is_science(key) and a.get(key) != b.get(key)}
+    return {key for key in a.keys() | b.keys() if is_science(key) and a.get(key) != b.get(key)}

@@ -66,10 +66,8 @@ def resumed(folder: Path, words: Sequence[str], word: Word = "resume") -> DictCo
     for one in chosen:
         group = key_of(one)
         if not group.startswith("hydra"):
-            if word == "rerun" and group == "scale":
-                raise UserError(f"{one}: rerun={folder} keeps that run's size; start a new run for another")
-            if group not in recorded or group not in fresh:
-                raise UserError(f"{one}: a run goes on without it; leave it out, or start a new run")
+            if group not in recorded or group not in fresh or (word == "rerun" and group == "scale"):
+                raise UserError(f"{one}: {word}={folder} goes on without another; leave it out, or start a new run")
             config[group] = fresh[group]
     for key in (key for key in KEYS if entry(key).once):
         OmegaConf.update(config, key, OmegaConf.select(fresh, key))
@@ -125,17 +123,16 @@ def lay_over(config: DictConfig, words: Sequence[str]) -> None:
 def settings_of(folder: Path, word: Word = "resume") -> Config:
     """The resolved settings that a run left. Raises UserError where there are none that are plain data."""
     file = folder / RUN
-    if (folder / ".hydra").is_dir() and not file.exists():
-        raise UserError(
-            f"{word}={folder}: an older version of cse started this run (no {RUN} in it): go on with that version, or "
-            "train again; reports, cse-eval and cse-export take it as it is"
-        )
     if not file.is_file():
-        raise UserError(f"{word}={folder}: this is not a run's folder (no {RUN} in it){newest_run(folder)}")
+        raise UserError(
+            f"{word}={folder}: no {RUN} is in it, so it is no run, or one of an older version of cse, which goes on "
+            f"with that version alone{newest_run(folder)}"
+        )
     try:
         settings = checked(SETTINGS, file).get("config")
-        nodes = [settings.get(key) or {} for key in ("trainer", "data")] if isinstance(settings, dict) else []
-        if not nodes or not settings.get("trainer") or not all(isinstance(node, dict) for node in nodes):
+        if not isinstance(settings, dict) or not all(
+            isinstance(settings.get(key), dict) for key in ("trainer", "data")
+        ):
             raise ValueError("it holds no settings of cse-train")
     except (OSError, ValueError) as error:
         raise UserError(f"{file} cannot be read ({error}): take a copy, or start anew") from error

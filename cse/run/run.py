@@ -1,27 +1,40 @@
-"""One training job in one process (or one of several): build, train, score the best step, leave a complete folder."""
+"""One training job in one process (or one of several): build, train, score the best step, leave a complete folder.
+
+Imported when there is work: --help answers without torch.
+"""
 
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
 
+import torch
+from accelerate import Accelerator
+from accelerate.state import AcceleratorState
 from omegaconf import DictConfig
 
 from cse.config.compose import resolved
+from cse.config.keys import identity
+from cse.data.overlap import overlap
 from cse.dotted import Config
 from cse.errors import Interrupted, MissingResource
+from cse.eval.items import keep_cosines
+from cse.record.heartbeat import Heartbeat
+from cse.record.runs import read_run
 from cse.run import slurm
+from cse.run.best import keep, recover_best, score_best
 from cse.run.build import build, make, precision_name, precision_of
 from cse.run.folder import RunFolder, check_unused
-
-if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
-    from accelerate import Accelerator
-
-    from cse.record.heartbeat import Heartbeat
-    from cse.run.record import Record
-    from cse.training.loop import Training
-    from cse.training.signals import Signals
+from cse.run.preview import preview
+from cse.run.record import Record
+from cse.run.recorded import recorded_use, scores_as_recorded
+from cse.run.rerun import check_same_inputs
+from cse.run.summary import announce, conclude, print_estimate, print_forecast
+from cse.sharing.card import said_of_weights, texts_of
+from cse.training.distributed import join_processes, main_process_first
+from cse.training.failures import explain_failures
+from cse.training.loop import Training
+from cse.training.signals import Signals
 
 log = logging.getLogger("cse")
 
@@ -31,13 +44,6 @@ def run(cfg: DictConfig, folder: RunFolder) -> None:
 
     Raises Interrupted after a signal, whatever was going on; with resume=auto SLURM then starts the job again.
     """
-    from cse.eval.items import keep_cosines
-    from cse.record.heartbeat import Heartbeat
-    from cse.run.best import keep, score_best
-    from cse.run.recorded import scores_as_recorded
-    from cse.run.summary import conclude
-    from cse.training.failures import explain_failures
-
     explained = partial(explain_failures, cfg, folder.resume_hint)
     with receiving_signals(folder, cfg.resume is not None) as signals, explained():
         accelerator = start_processes(cfg)
@@ -65,10 +71,8 @@ def run(cfg: DictConfig, folder: RunFolder) -> None:
 
 
 @contextmanager
-def receiving_signals(folder: RunFolder, goes_on: bool) -> "Iterator[Signals]":
+def receiving_signals(folder: RunFolder, goes_on: bool) -> Iterator[Signals]:
     """Receive signals in the block; one that SLURM sent to end a job that goes on lets SLURM start it again."""
-    from cse.training.signals import Signals
-
     with Signals(folder.resume_hint) as signals:
         try:
             slurm.release()
@@ -80,29 +84,19 @@ def receiving_signals(folder: RunFolder, goes_on: bool) -> "Iterator[Signals]":
 
 
 def begin(
-    cfg: DictConfig, folder: RunFolder, accelerator: "Accelerator", heartbeat: "Heartbeat"
-) -> "tuple[Training, Record] | None":
+    cfg: DictConfig, folder: RunFolder, accelerator: Accelerator, heartbeat: Heartbeat
+) -> tuple[Training, Record] | None:
     """Everything before the first step; None for a run that was only to be looked at, which then has been.
 
     The folder is made last: what is refused before has changed none. heartbeat: holds it from then on.
     """
-    from cse.config.keys import identity
-    from cse.data.overlap import overlap
-    from cse.run.best import recover_best
-    from cse.run.preview import preview
-    from cse.run.recorded import recorded_use
-    from cse.run.rerun import check_same_inputs
-    from cse.run.summary import announce, print_estimate, print_forecast
-    from cse.training.distributed import main_process_first
-    from cse.training.loop import Training
-
     is_first = accelerator.is_main_process
     with main_process_first():  # what is to be tokenised is so once, by the first
         try:
             parts = build(cfg, accelerator)
         except MissingResource:
             if cfg.dry_run and is_first:
-                print_estimate(cfg, accelerator, folder.path)
+                print_estimate(cfg, folder.path)
             raise
     config = resolved(cfg)
     if cfg.data.preview:
@@ -113,7 +107,7 @@ def begin(
     if is_first:
         check_same_inputs(config, training)
         found, use = overlap(parts.batches.text, parts.evaluators), recorded_use(cfg.model, parts.encoder)
-        announce(config, parts, training, found, use)
+        announce(config, training, found, use)
     if cfg.dry_run:
         print_forecast(training)
         return None
@@ -124,20 +118,16 @@ def begin(
     if is_first:
         recover_best(folder.path, training.best_step)
         folder.make()
-    record = recorded(cfg, config, training)
+    record = record_of(cfg, config, training)
     record.results |= {"overlap": found, "recorded": {"use": use, "scores": {}} if use else None}
     if cfg.rerun is not None:
         record.results["command"] = folder.command()
     return training, record
 
 
-def recorded(cfg: DictConfig, config: Config, training: "Training") -> "Record":
+def record_of(cfg: DictConfig, config: Config, training: Training) -> Record:
     """The record of the run. config: `cfg` as plain values."""
-    from cse.record.runs import read_run
-    from cse.run.record import Record
-    from cse.sharing.card import said_of_weights, texts_of
-
-    accelerator = training.accelerator
+    accelerator, encoder = training.accelerator, training.parts.encoder
     record = Record(
         training.folder,
         config,
@@ -148,7 +138,6 @@ def recorded(cfg: DictConfig, config: Config, training: "Training") -> "Record":
         resumed_at=training.step or None,
         writes=accelerator.is_main_process,
     )
-    encoder = training.parts.encoder
     layers = encoder.backbone.config.num_hidden_layers
     shape = f"{type(encoder.backbone).__name__}, {layers} layers of {encoder.dim}, {encoder.size}"
     record.results["architecture"] = f"{shape}, {encoder.pooling} pooling"
@@ -159,14 +148,8 @@ def recorded(cfg: DictConfig, config: Config, training: "Training") -> "Record":
     return record
 
 
-def start_processes(cfg: DictConfig) -> "Accelerator":
+def start_processes(cfg: DictConfig) -> Accelerator:
     """This process's place among those of the run, its device and its precision."""
-    import torch
-    from accelerate import Accelerator
-    from accelerate.state import AcceleratorState
-
-    from cse.training.distributed import join_processes
-
     torch.use_deterministic_algorithms(False)  # an earlier run of this process may have asked for it
     if cfg.trainer.deterministic:
         from transformers.trainer_utils import enable_full_determinism

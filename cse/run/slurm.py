@@ -52,9 +52,7 @@ def release() -> None:
 
 def first_host(nodes: str) -> str:
     """The first of SLURM's node list: gpu[003-005,9]-ib,cpu1 gives gpu003-ib."""
-    parts = re.match(r"([^,\[]*)(?:\[(\w+)[^\]]*\]([^,]*))?", nodes)
-    assert parts is not None  # it matches the empty string
-    return "".join(part or "" for part in parts.groups())
+    return re.sub(r"\[(\w+)[^\]]*\]", r"\1", nodes).partition(",")[0]
 
 
 def requeue(number: int) -> bool:
@@ -62,11 +60,10 @@ def requeue(number: int) -> bool:
 
     Returns whether that was done. Then SLURM ends the job's processes: what comes after may be cut short.
     """
-    job = os.environ.get("SLURM_JOB_ID", "")
     if "SUBMITIT_EXECUTOR" in os.environ or not is_wanted_later(number):  # submitit asks for itself
         return False
     signal.signal(signal.SIGTERM, signal.SIG_IGN)  # SLURM's own, while the last sentence is said
-    return _told("scontrol", "requeue", job) is not None
+    return _told("scontrol", "requeue", os.environ["SLURM_JOB_ID"]) is not None
 
 
 def is_wanted_later(number: int) -> bool:

@@ -11,7 +11,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -70,11 +70,9 @@ def settle_hub() -> bool:
 @cache
 def answers(host: str | None, port: int) -> bool:
     """Whether something listens there."""
-    try:
-        socket.create_connection((host, port), timeout=PATIENCE).close()
-    except OSError:
-        return False
-    return True
+    with suppress(OSError), socket.create_connection((host, port), timeout=PATIENCE):
+        return True
+    return False
 
 
 BUSY = threading.RLock()
@@ -91,13 +89,11 @@ def alone() -> Iterator[None]:
     """
     if FORKED.is_set():
         raise UserError(
-            "this process was forked from one that had imported torch, whose threads it lacks: start it anew, as "
-            "multiprocessing.get_context('spawn') does"
+            "this process was forked from one that had torch, and lacks its threads: multiprocessing's spawn"
         )
     if not BUSY.acquire(blocking=False):
         raise UserError(
-            "another thread of this process trains or scores, and both would draw from the same random states: wait "
-            "for its end, or give each a process of its own"
+            "another thread of this process trains or scores, with the same random states: wait for its end"
         )
     try:
         with environment_kept(), random_states_kept():
@@ -124,19 +120,16 @@ def random_states_kept() -> Iterator[None]:
     import numpy as np
     import torch
 
-    switches = torch.backends.cudnn
-    drawn, numpys, torchs = random.getstate(), np.random.get_state(), torch.get_rng_state()
-    cards = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+    switches, drawn, numpys = torch.backends.cudnn, random.getstate(), np.random.get_state()
     flags = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
     fast, dtype = (switches.deterministic, switches.benchmark, switches.allow_tf32), torch.get_default_dtype()
+    cards = range(torch.cuda.device_count()) if torch.cuda.is_initialized() else ()
     try:
-        yield
+        with torch.random.fork_rng(cards):
+            yield
     finally:
         random.setstate(drawn)
         np.random.set_state(numpys)
-        torch.set_rng_state(torchs)
-        if cards:
-            torch.cuda.set_rng_state_all(cards)
         torch.use_deterministic_algorithms(flags[0], warn_only=flags[1])
         switches.deterministic, switches.benchmark, switches.allow_tf32 = fast
         torch.set_default_dtype(dtype)

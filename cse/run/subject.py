@@ -1,22 +1,27 @@
 """What cse-eval scores: an encoder from anywhere, or averaged word vectors, and whitening on top."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from omegaconf import DictConfig
+from torch import nn
 
+from cse.data.readers import files_of, kind, lines_of
+from cse.device import default_device
 from cse.errors import UserError
+from cse.model.encoder import Encoder
+from cse.model.load import DTYPES, PACKAGE, load_encoder
+from cse.model.vectors import ENDINGS, WordVectors
+from cse.model.whitening import Whitening
 from cse.record.runs import newest_run, read_run
+from cse.run.build import make
 from cse.types import Encode
 
-if TYPE_CHECKING:  # torch is imported when there is work: --help answers at once
-    from cse.model.encoder import Encoder
 
-
-@dataclass(frozen=True)
-class Subject:
+class Subject(NamedTuple):
     """What is scored: texts -> (n, D) float32, D, its description in a line, and where it runs."""
 
     encode: Encode
@@ -25,24 +30,33 @@ class Subject:
     device: str
 
 
-def load(cfg: DictConfig) -> Subject:
-    """The encoder or word vectors that checkpoint= or model= names."""
-    from cse.model.vectors import ENDINGS
+@contextmanager
+def renamed(keys: dict[str, str]) -> Iterator[None]:
+    """A block whose UserErrors speak of a training run's keys: `keys` gives the words to say instead."""
+    try:
+        yield
+    except UserError as error:
+        sentence = str(error)
+        for words, own in keys.items():
+            sentence = sentence.replace(words, own)
+        raise type(error)(sentence) from error
 
+
+def load(cfg: DictConfig) -> Subject:
+    """The encoder or word vectors that checkpoint= or model= names. Raises UserError or MissingResource."""
     if str(cfg.checkpoint).endswith(ENDINGS):
         return load_vectors(cfg)
     if cfg.lowercase:
         raise UserError("lowercase=true is for word vectors; an encoder's tokenizer knows its own case")
-    import torch
-
-    from cse.device import default_device
-    from cse.model.load import DTYPES
-
-    encoder = load_model(cfg)
+    if cfg.checkpoint is None:
+        encoder: Encoder = make(cfg.model)
+    else:
+        with renamed({"model.name=": "checkpoint=", "model.pooling=": "pooling="}):
+            encoder = load_encoder(folder_of(cfg.checkpoint), cfg.pooling)
     if cfg.max_length is not None:
         encoder.tokenizer.check_length("max_length", cfg.max_length)
         encoder.tokenizer.longest = cfg.max_length + encoder.tokenizer.beside
-    backbone: torch.nn.Module = encoder.backbone
+    backbone: nn.Module = encoder.backbone
     backbone.to(DTYPES[cfg.dtype])
     encoder.to(default_device())
     described = f"{cfg.checkpoint or cfg.model.name}, {encoder.described}"
@@ -52,8 +66,6 @@ def load(cfg: DictConfig) -> Subject:
 
 def load_vectors(cfg: DictConfig) -> Subject:
     """Averaged word vectors. Raises UserError for settings that only an encoder has."""
-    from cse.model.vectors import WordVectors
-
     for key, default in (("pooling", None), ("max_length", None), ("dtype", "fp32")):
         if cfg[key] != default:
             raise UserError(f"{key}={cfg[key]} does not apply to word vectors (checkpoint={cfg.checkpoint})")
@@ -63,37 +75,15 @@ def load_vectors(cfg: DictConfig) -> Subject:
     return Subject(vectors.encode, vectors.dim, described, "cpu")
 
 
-def load_model(cfg: DictConfig) -> "Encoder":
-    """The encoder of a run's folder, a folder of weights, a hub name, or a configured one.
-
-    Raises UserError or MissingResource in the words of cse-eval's own keys.
-    """
-    from cse.model.load import load_encoder
-    from cse.run.build import make
-
-    if cfg.checkpoint is None:
-        return make(cfg.model)
-    try:
-        return load_encoder(folder_of(cfg.checkpoint), cfg.pooling)
-    except UserError as error:  # it speaks of the config group's keys
-        words = str(error).replace("model.name=", "checkpoint=").replace("model.pooling=", "pooling=")
-        raise type(error)(words) from error
-
-
 def folder_of(name: str | Path) -> str:
     """A run's best/, or what was given: a folder of weights, package://MODULE/PATH or a hub name."""
-    from cse.model.load import PACKAGE
-
     if str(name).startswith(PACKAGE):
         return str(name)
     path = Path(name).expanduser()
-    if path.is_file():
-        raise UserError(f"checkpoint={path} is a file, and none of word vectors: give a folder or a hub name")
     if (path / "best" / "config.json").is_file():
         return str(path / "best")
-    if path.is_dir() and not (path / "config.json").is_file():
-        kind = "a run that has no best/ yet" if (path / ".hydra").is_dir() else "no encoder's folder (no config.json)"
-        raise UserError(f"checkpoint={path} is {kind}{newest_run(path)}")
+    if path.exists() and not (path / "config.json").is_file():
+        raise UserError(f"checkpoint={path} has no config.json: no encoder, or it has no best/ yet{newest_run(path)}")
     return str(path)
 
 
@@ -105,22 +95,15 @@ def trained_seed(checkpoint: Path) -> int | None:
 
 def sentences(file: str) -> list[str]:
     """The lines of a text file. Raises MissingResource or UserError in the words of the key that names it."""
-    from cse.data.readers import files_of, kind, lines_of
-
-    try:
+    with renamed({"data.path=": "whitening.fit=", " or set data.encoding": ""}):
         files = files_of(Path(file).expanduser())
         if any(kind(part) != ".txt" for part in files):
             raise UserError(f"whitening.fit={file} must be a text file (.txt or .txt.gz), one sentence a line")
         return [line for part in files for _, line in lines_of(part, "utf-8") if line]
-    except UserError as error:
-        words = str(error).replace("data.path=", "whitening.fit=").replace(" or set data.encoding", "")
-        raise type(error)(words) from error
 
 
 def whitened(subject: Subject, cfg: DictConfig, sample: list[str]) -> Subject:
     """The same, and then the whitening that its own embeddings of the sample give."""
-    from cse.model.whitening import Whitening
-
     whitening = Whitening(cfg.kind, cfg.components).fit(subject.encode(sample))
     described = f"{subject.described}, {cfg.kind} whitening to {cfg.components or 'all'} components"
     described += f" fitted on {len(sample):,} sentences of {cfg.fit}"

@@ -3,10 +3,7 @@
 import hashlib
 import logging
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import torch
@@ -16,15 +13,15 @@ from cse.data.text import Text, digest_of
 from cse.dotted import Json
 from cse.errors import MissingResource, UserError
 from cse.files import sha256
-from cse.model.load import OWN, load_encoder, local_folder
-from cse.model.pooling import POOLERS
+from cse.model.load import load_encoder, local_folder
 from cse.model.recorded import recorded_modules
 from cse.progress import showing
-from cse.ranges import AnyPooling
+from cse.run.subject import renamed
 from cse.types import Objective
 
 log = logging.getLogger(__name__)
 
+OWN_KEYS = {"model.name=": "objective.teacher=", "model.pooling=": "objective.teacher_pooling="}
 VECTORS = "vectors"
 TEXTS_PER_CALL = 8192  # whose vectors are held at once
 
@@ -39,9 +36,8 @@ class Teachers:
     def __init__(self, objective: Objective, text: Text, device: torch.device, dry: bool):
         self.weights = [math.sqrt(weight) for weight in objective.teachers.values()]
         self.identities = {name: identity_of(name, objective.teacher_pooling) for name in objective.teachers}
-        pooling = cast(AnyPooling | None, objective.teacher_pooling)
         self.tables_CNE = [
-            table_of(name, identity, text, pooling=pooling, device=device, dry=dry)
+            table_of(name, identity, text, pooling=objective.teacher_pooling, device=device, dry=dry)
             for name, identity in self.identities.items()
         ]
 
@@ -55,29 +51,16 @@ class Teachers:
         return {f"the checkpoint objective.teacher={name}": digest for name, digest in self.identities.items()}
 
 
-@contextmanager
-def named(name: str) -> Iterator[None]:
-    """Errors about a checkpoint in the block, as ones about objective.teacher."""
-    try:
-        yield
-    except UserError as error:
-        words = str(error).replace("model.name=", "objective.teacher=")
-        words = words.replace("model.pooling=", "objective.teacher_pooling=")
-        raise type(error)(words) from error
-
-
 def check_teachers(objective: Objective) -> None:
     """Raise MissingResource for a teacher that cannot be had, UserError for one that does not say how it is pooled."""
     for name in objective.teachers:
-        folder = folder_of(name)
-        if objective.teacher_pooling is None and recorded_modules(folder) is None:
-            known = "|".join((*POOLERS, OWN))
-            raise UserError(f"objective.teacher={name} records no pooling: say objective.teacher_pooling={known}")
+        if recorded_modules(folder_of(name)) is None and objective.teacher_pooling is None:
+            raise UserError(f"objective.teacher={name} records no pooling: give objective.teacher_pooling=mean, or cls")
 
 
 def folder_of(name: str) -> Path:
     """A teacher's folder; a hub's is downloaded. Raises MissingResource."""
-    with named(name):
+    with renamed(OWN_KEYS):
         folder = Path(local_folder(name))
         if not folder.is_dir():  # of a package that is there
             raise MissingResource(f"model.name={name}: there is no such folder")
@@ -88,22 +71,21 @@ def identity_of(name: str, pooling: str | None) -> str:
     """A digest of a checkpoint's files (weights, tokenizer, what is recorded of pooling) and of how it is read."""
     folder = folder_of(name)
     files = sorted(file for file in folder.rglob("*") if file.is_file())
-    about = [(str(file.relative_to(folder)), sha256(file)) for file in files]
-    return digest_of(about, pooling)
+    return digest_of([(str(file.relative_to(folder)), sha256(file)) for file in files], pooling)
 
 
 def table_of(
-    name: str, identity: str, text: Text, *, pooling: AnyPooling | None, device: torch.device, dry: bool
+    name: str, identity: str, text: Text, *, pooling: str | None, device: torch.device, dry: bool
 ) -> np.ndarray:
-    """(columns, rows in use, E) float32, of unit length; memory-mapped."""
+    """(columns, rows in use, E) float32, of unit length; memory-mapped. Raises UserError for a teacher that changes."""
     shape = (text.num_columns, len(text))
     rows = hashlib.sha256(text.chosen.tobytes()).hexdigest()
     folder = text.cache.parent / "teacher" / digest_of(identity, text.digest, text.content, rows)
 
     def write(temporary: Path) -> Json:
         log.info("teacher    %s reads %s texts, once (kept in %s)", name, f"{math.prod(shape):,}", folder)
-        with named(name):
-            encoder = load_encoder(name, pooling).to(device)
+        with renamed(OWN_KEYS):
+            encoder = load_encoder(name, pooling).to(device)  # type: ignore[arg-type]
         encoder.unit_length = True
         width = 0
         with open(temporary / VECTORS, "wb") as out, showing(f"vectors of {text.name} by {name}"):

@@ -6,11 +6,11 @@ from pathlib import Path
 from cse.columns import in_columns
 from cse.run.estimate import Estimate, estimate
 from cse.sweep import budget, jobs
-from cse.sweep.needs import Need, needs_of
+from cse.sweep.needs import needs_of
 
 
 def show(title: str, folder: Path, planned: Sequence[jobs.Job], trials: int) -> None:
-    """Print a line for each job, and the sum. trials: the jobs that stand behind each line (of a search)."""
+    """Print a line for each job, the sum, and what is missing. trials: the jobs behind each line (of a search)."""
     rows = [("job", "steps", "PFLOP")]
     estimates: list[Estimate] = []
     select: str | None = None
@@ -28,8 +28,9 @@ def show(title: str, folder: Path, planned: Sequence[jobs.Job], trials: int) -> 
     print(f"{title}: {len(planned)} jobs{times}, {summed(estimates, trials)}, in {folder}")
     if trials == 1 and (told := budget.of_plan(planned, select, folder)):
         print(told)
-    if missing := [need for need in needs_of(planned) if need.place() is None]:
-        print(f"not here: {in_words(missing, title)}")
+    if missing := [need.name for need in needs_of(planned) if need.place() is None]:
+        fetch = f"cse-data fetch sweep={title}, to=FOLDER for carrying over," if "/" in title else "a run"
+        print(f"not here: {', '.join(missing)}; {fetch} gets them where the hub can be reached")
 
 
 def summed(estimates: Sequence[Estimate], trials: int) -> str:
@@ -38,15 +39,3 @@ def summed(estimates: Sequence[Estimate], trials: int) -> str:
     rest = len(estimates) - len(known)
     more = f", and {rest} jobs whose text or encoder is not here" if rest else ""
     return f"at most {sum(known) * trials / 1e15:.3g} PFLOP{more}"
-
-
-def in_words(missing: Sequence[Need], title: str) -> str:
-    """Encoders and data that are not here, and the command that gets them. title: the sweep's, if it has one."""
-    kinds = {
-        kind: [need.name for need in missing if need.is_encoder == (kind == "encoders")]
-        for kind in ("encoders", "data")
-    }
-    what = "; ".join(f"{kind} {', '.join(names)}" for kind, names in kinds.items() if names)
-    if "/" in title:
-        return f"{what}; cse-data fetch sweep={title} gets them, to=FOLDER for carrying over"
-    return f"{what}; a run fetches them where the hub can be reached"

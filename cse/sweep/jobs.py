@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from omegaconf import DictConfig, OmegaConf
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints, ValidationError, model_validator
 
 from cse.config import scale
 from cse.config.compose import SWITCH, composed, nearest, without_hydra
@@ -73,7 +73,7 @@ class Case(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     program: Literal["cse-train", "cse-eval"] = "cse-train"
-    of: str | None = None
+    of: Annotated[str, StringConstraints(pattern=r"^[^/]+/[^/]+/[^/]+$")] | None = None
     set: list[str] = []
 
     @model_validator(mode="before")
@@ -84,9 +84,9 @@ class Case(BaseModel):
 
     @model_validator(mode="after")
     def check_of(self) -> "Case":
-        """`of` is for cse-eval, and names a sweep and its case."""
-        if self.of is not None and (self.program != "cse-eval" or self.of.count("/") != 2):
-            raise ValueError("`of` is PAPER/TABLE/CASE, beside `program: cse-eval`")
+        """Raise ValueError for `of` beside another program than cse-eval, which would ignore it."""
+        if self.of is not None and self.program != "cse-eval":
+            raise ValueError("`of` stands beside `program: cse-eval`")
         return self
 
     @property

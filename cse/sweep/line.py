@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -12,23 +11,21 @@ from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError
 from cse.config import compose as composition
 from cse.config.keys import entry, key_of
 from cse.config.spelling import MULTIRUN, values_of
-from cse.errors import MissingResource, UserError
+from cse.errors import UserError, check_loads
 from cse.run.resume import started_from
 from cse.sweep import jobs, multirun
 from cse.sweep.overrides import expanded, first_values, is_axis, merged
 
 INFORM = ("--cfg", "-c", "--info", "-i", "--shell-completion", "-sc", "--hydra-help", "--version")  # nothing is run
-SUBMITIT = ("submitit", "launchers")
-PACKAGES = {"submitit_slurm": SUBMITIT, "submitit_local": SUBMITIT, "smac": ("smac", "smac")}
-"""The package of each choice, and the extra that brings it."""
+PACKAGES = {"submitit_slurm": ("submitit", "-e '.[launchers]'"), "smac": ("smac", "-e '.[smac]'")}
+"""What a choice imports, and what brings it."""
 
 
 class Line(BaseModel):
     """What a line's own words say of how its jobs are started, and what its jobs are.
 
     given: its values by key; the last of a key counts. launch: its words hydra.launcher.KEY=VALUE. own: the overrides
-    that are the jobs'. table: what names the jobs and gives their arguments. search: all of hydra.sweeper. parallel:
-    jobs at the same time. n_trials: of each search.
+    that are the jobs'. table: what names the jobs and gives their arguments. search: all of hydra.sweeper.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True, arbitrary_types_allowed=True)
@@ -42,7 +39,7 @@ class Line(BaseModel):
     parallel: PositiveInt = Field(1, alias="jobs.parallel")
     fail_fast: bool = Field(False, alias="jobs.fail_fast")
     dry_run: bool = False
-    launcher: Literal["basic", "submitit_slurm", "submitit_local"] = Field("basic", alias="hydra/launcher")
+    launcher: Literal["basic", "submitit_slurm"] = Field("basic", alias="hydra/launcher")
     sweeper: Literal["basic", "smac"] = Field(alias="hydra/sweeper")
     n_trials: PositiveInt = Field(alias="hydra.sweeper.n_trials")
 
@@ -82,19 +79,11 @@ class Line(BaseModel):
         overrides = merged([*self.table.axes(self.own), *self.own])
         if self.is_grid:
             rows = expanded(overrides)
-            if not rows:
-                raise UserError(f"{' '.join(filter(is_axis, self.own))}: no job is left; is a range empty?")
-            return rows
-        searches = [
-            [*fixed, *(one for one in overrides if key_of(one) not in map(key_of, fixed))]
-            for fixed in self.table.searches(self.own)
-        ]
-        if not all(any(map(is_axis, search)) for search in searches):
-            raise UserError(
-                f"hydra/sweeper={self.sweeper} has nothing to search: give a key a range, as in "
-                "'trainer.lr=tag(log,interval(1e-6,1e-4))'"
-            )
-        return searches
+        else:
+            rows = [merged([*overrides, *fixed]) for fixed in self.table.searches(self.own)]
+        if not rows or not (self.is_grid or any(map(is_axis, rows[0]))):
+            raise UserError(f"{' '.join(self.own)}: no job is left: is a range empty, or is there none to search?")
+        return rows
 
     def jobs(self) -> list[jobs.Job]:
         """The jobs of a grid, equal ones (a cse-eval that no axis changes) once; of each search, one for example."""
@@ -107,14 +96,9 @@ class Line(BaseModel):
         if "RANK" in os.environ:
             raise UserError("-m and sweep= start processes of their own: run them without torchrun, accelerate or srun")
         if self.parallel > 1 and self.launcher != "basic":
-            raise UserError(
-                f"jobs.parallel={self.parallel} is for this machine, not for hydra/launcher="
-                f"{self.launcher}: hydra.launcher.array_parallelism=N bounds a cluster's jobs"
-            )
-        for choice in (self.launcher, self.sweeper):
-            package, extra = PACKAGES.get(choice, (None, None))
-            if package is not None and find_spec(package) is None:
-                raise MissingResource(f"{choice} needs the package {package}: pip install -e '.[{extra}]'")
+            raise UserError(f"jobs.parallel={self.parallel} is for this machine: hydra.launcher.array_parallelism=N")
+        for choice in {self.launcher, self.sweeper} & PACKAGES.keys():
+            check_loads(*PACKAGES[choice])
 
 
 def is_many(arguments: Sequence[str]) -> bool:
@@ -136,8 +120,7 @@ def read(arguments: Sequence[str], program: str) -> Line:
     named = sweep_of(given)
     table = jobs.read(named) if named else multirun.of_line(program, own)
     words = [word for word in arguments if key_of(word).startswith(("hydra/sweeper", "hydra.sweeper."))]
-    if named:
-        words.append(f"sweep={named}")
+    words += [f"sweep={named}"] * bool(named)
     with composition.explaining(words, jobs.CONFIGS[program]):
         search = composition.composed(jobs.CONFIGS[program], words).hydra.sweeper
     defaults = {"hydra/sweeper": table.sweeper, "hydra.sweeper.n_trials": table.trials}

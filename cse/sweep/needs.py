@@ -4,17 +4,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from hydra.utils import get_class
 from omegaconf import DictConfig, OmegaConf
 
+from cse.augmentation.wordnet import find_wordnet
 from cse.config.compose import explaining, is_group, resolved
 from cse.config.keys import key_of
 from cse.errors import MissingResource, UserError
+from cse.model.load import PACKAGE, local_folder
+from cse.model.vectors import ENDINGS
 from cse.run.build import make
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS, where
 from cse.sources.check import check
-from cse.sweep.jobs import Job, Sweep, read, root_of
+from cse.sweep.jobs import Job, read, root_of
 from cse.sweep.overrides import first_values
+from cse.types import AuxModality
 
 DECISIVE = ("model", "checkpoint", "data", "aux_modality", "eval", "paths", "scale")
 """Groups whose settings, too, decide what is read."""
@@ -44,20 +49,15 @@ class Need:
     def find(self) -> Path | str | None:
         """Where it is. An encoder is fetched where the hub may be asked; else raises MissingResource."""
         if self.is_encoder:
-            from cse.model.load import local_folder
-            from cse.model.vectors import ENDINGS
-
-            if not self.name.endswith(ENDINGS):
-                return Path(local_folder(self.name))
-            if not Path(self.name).expanduser().exists():
+            if self.name.endswith(ENDINGS) and not Path(self.name).expanduser().exists():
                 raise MissingResource(f"checkpoint={self.name}: bring this file of word vectors, which no hub has")
-            return Path(self.name)
-        setting = DATASETS[self.dataset].setting
-        own = setting and OmegaConf.select(self.config, setting)
+            return Path(self.name if self.name.endswith(ENDINGS) else local_folder(self.name))
+        about = DATASETS[self.dataset]
+        own = about.setting and OmegaConf.select(self.config, about.setting)
         if own is not None:
             return Path(own) if Path(own).exists() else None
         if self.dataset == "stsb_multi":  # of a language alone
-            return hub.prepared(str(DATASETS[self.dataset].repo), self.name.partition(":")[2])
+            return hub.prepared(str(about.repo), self.name.partition(":")[2])
         if self.dataset != "wikipedia":
             return place_of(self.dataset, resolved(self.config.paths))
         text = make(self.config.data)
@@ -79,8 +79,6 @@ def place_of(name: str, paths: Mapping[str, str | None]) -> Path | str | None:
     """Where a dataset is on this machine; None where it is not. WordNet also travels with Debian and with NLTK."""
     place = where(name, paths)
     if place is None and name == "wordnet":
-        from cse.augmentation.wordnet import find_wordnet
-
         try:
             return find_wordnet(None)
         except MissingResource:
@@ -104,28 +102,14 @@ def needs_of(planned: Sequence[Job]) -> list[Need]:
 
 
 def needs_of_table(name: str) -> list[Need]:
-    """Those of the sweep of that name. Raises UserError for an unknown one."""
+    """Those of the jobs of the sweep of that name; of a search, of one. Raises UserError for an unknown sweep."""
     with explaining([f"sweep={name}"], "train"):
-        return needs_of_sweep(read(name))
-
-
-def needs_of_sweep(sweep: Sweep) -> list[Need]:
-    """Those of all its jobs; of a search, of one."""
-    return needs_of(sweep.jobs([]) if sweep.sweeper == "basic" else [sweep.job(first_values(sweep.axes([])))])
-
-
-def datasets_of(sweep: Sweep) -> set[str]:
-    """The datasets that some job of the sweep reads."""
-    return {need.dataset for need in needs_of_sweep(sweep) if not need.is_encoder}
+        sweep = read(name)
+        return needs_of(sweep.jobs([]) if sweep.sweeper == "basic" else [sweep.job(first_values(sweep.axes([])))])
 
 
 def encoders_of(config: DictConfig) -> Iterator[str]:
     """The encoders that a job starts from, but those of a package: its own, and that of a second modality."""
-    from hydra.utils import get_class
-
-    from cse.model.load import PACKAGE
-    from cse.types import AuxModality
-
     names = [config.get("checkpoint") or config.model.get("name")]
     if (aux := config.get("aux_modality")) and "_target_" in aux:
         kind: type[AuxModality] = get_class(aux._target_)

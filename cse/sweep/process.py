@@ -1,9 +1,8 @@
 """One job of a sweep: nothing if it is done already, else a process in its folder, which goes on from its checkpoint.
 
-What became of it is read from that folder. The process holds a lock there, so that no other start runs it beside it.
+What became of it is read from that folder. Its heartbeat (cse.record.heartbeat) lets no other start run it beside it.
 """
 
-import fcntl
 import os
 import subprocess
 import sys
@@ -16,8 +15,10 @@ from cse.config.compose import resolved, without_hydra
 from cse.config.keys import identity, is_science, key_of
 from cse.config.spelling import ONE_OF_MANY, spell_value
 from cse.errors import RunError, UserError
+from cse.files import make_folder
+from cse.record.heartbeat import read_beat
 from cse.record.runs import Run, read_run
-from cse.record.status import DONE, FAILED, RUNNING, status_of
+from cse.record.status import DONE, FAILED, RUNNING
 from cse.sweep import jobs
 from cse.training.signals import SIGNALS, SignalForwarder
 
@@ -41,44 +42,38 @@ class Outcome:
 
 
 def run(job: jobs.Job, folder: Path, signals: SignalForwarder, gpu: str | None = None) -> Outcome:
-    """Run one job, unless it is done, or its folder's lock is another process's.
+    """Run one job, unless it is done or runs already.
 
     signals: hands what comes on to its process. gpu: the only one that it sees.
     """
     environment = {"PYTHONUNBUFFERED": "1"} | ({} if gpu is None else {"CUDA_VISIBLE_DEVICES": gpu})
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with open(folder / ".lock", "w") as lock:  # its child holds it too, so an orphan is not joined by a second
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                status = status_of(read_run(folder))
-                detail = status.detail if status.state == RUNNING else "another process is starting it"
-                return Outcome(job.name, RUNNING, detail=detail)
-            if (known := known_outcome(job, folder)) is not None:
-                return known
-            command, started = command_of(job, folder), time.monotonic()
-            if signals.requested is not None:
-                return Outcome(job.name, INTERRUPTED)
-            with open(folder / "job.log", "ab") as log:
-                process = subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=subprocess.STDOUT,
-                    env=os.environ | environment,
-                    pass_fds=[lock.fileno()],
-                )
-            signals.add(process)
-            code = process.wait()
+        if (known := known_outcome(job, folder)) is not None:
+            return known
+        make_folder(folder, "hydra.sweep.dir")
+        command, started = command_of(job, folder), time.monotonic()
+        if signals.requested is not None:
+            return Outcome(job.name, INTERRUPTED)
+        with open(folder / "job.log", "ab") as log:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=os.environ | environment,
+            )
+        signals.add(process)
+        code = process.wait()
     except (UserError, RunError) as error:
         return Outcome(job.name, FAILED, detail=str(error))
     return ended(job, folder, code, time.monotonic() - started, stopped=signals.requested is not None)
 
 
 def known_outcome(job: jobs.Job, folder: Path) -> Outcome | None:
-    """The outcome of a job that needs no process: it is done, or what it scores is not there. None for any other."""
-    before = read_run(folder)
+    """The outcome of a job that needs no process: it is done, runs here, or scores what is not there; else None."""
+    before, beat = read_run(folder), read_beat(folder)
+    if beat is not None and beat.lives_here():
+        return Outcome(job.name, RUNNING, detail=f"process {beat.pid} on {beat.host}")
     if before.status == DONE:
         changes = differences(job, before)
         if not changes:
@@ -97,11 +92,13 @@ def ended(job: jobs.Job, folder: Path, code: int, seconds: float, *, stopped: bo
     if code == 0 and run.status == DONE:
         return Outcome(job.name, DONE, score_of(run), seconds=seconds)
     if code > 128 or (stopped and -code in SIGNALS):  # it heard the signal, or died of it before it listened
-        detail = "the same line again goes on from where it stopped"
-        return Outcome(job.name, INTERRUPTED, detail=detail, seconds=seconds)
+        return Outcome(job.name, INTERRUPTED, detail="the same line again goes on from where it stopped")
     if code < 0:
         detail = f"by signal {-code}; the same line again goes on from its last checkpoint"
         return Outcome(job.name, KILLED, detail=detail, seconds=seconds)
+    beat = read_beat(folder)
+    if beat is not None and beat.is_alive(time.time()):  # another start's process, for which this one was refused
+        return Outcome(job.name, RUNNING, detail=f"process {beat.pid} on {beat.host}")
     lines = (folder / "job.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
     last = lines[-1].removeprefix(f"{job.program}: ") if lines else "it printed nothing"
     return Outcome(job.name, FAILED, detail=f"{last} ({folder / 'job.log'})", seconds=seconds)
@@ -116,9 +113,9 @@ def command_of(job: jobs.Job, folder: Path) -> list[str]:
         group = config.hydra.runtime.choices.get("sweep") or folder.parent.name
         names = [f"tracker.wandb.group={spell_value(group)}", f"tracker.wandb.name={spell_value(job.name)}"]
         names = [name for name in names if key_of(name) not in map(key_of, job.arguments)]
-    one = [] if ONE_OF_MANY in job.arguments else [ONE_OF_MANY]
     python = [sys.executable, "-P"]  # which leaves a wandb.py in the folder of the line alone, as cse-train does
-    return [*python, "-c", start, *job.arguments, *one, *names, f"hydra.run.dir={spell_value(str(folder))}"]
+    words = dict.fromkeys([*job.arguments, ONE_OF_MANY, *names, f"hydra.run.dir={spell_value(str(folder))}"])
+    return [*python, "-c", start, *words]
 
 
 def differences(job: jobs.Job, run: Run) -> list[str]:

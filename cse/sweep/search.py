@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ConfigSpace import Categorical, Configuration, ConfigurationSpace, Float
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import IntervalSweep, Override
 from omegaconf import DictConfig
 from smac import HyperparameterOptimizationFacade as Facade
@@ -22,17 +21,17 @@ from smac.runhistory.enumerations import StatusType
 from cse.files import json_line, json_lines
 from cse.sweep.jobs import decides
 from cse.sweep.line import Line
-from cse.sweep.overrides import digest, merged
+from cse.sweep.overrides import digest, merged, parsed
 from cse.sweep.start import Runner, Start
 
 
 def search(line: Line, row: Sequence[str], start: Start, run: Runner) -> None:
     """Ask, launch and tell until all scores are known, those of earlier starts among them. row: the search's overrides.
 
-    `key=interval(a,b)` (uniform) and `key=choice(...)` are searched; what the job's score says is maximised.
+    `key=interval(a,b)` (uniform) and `key=choice(...)` are searched; the score that selects is maximised.
     """
     settings = line.search
-    axes = {o.key_or_group: o for o in OverridesParser.create().parse_overrides(list(row)) if o.is_sweep_override()}
+    axes = {one.key_or_group: one for one in parsed(row) if one.is_sweep_override()}
     memory = line.folder / ".smac" / f"{digest(filter(decides, row))}-{settings.seed}.jsonl"
     memory.parent.mkdir(parents=True, exist_ok=True)
     optimiser = optimiser_of(axes, settings, memory.parent)
@@ -62,7 +61,7 @@ def optimiser_of(axes: dict[str, Override], settings: DictConfig, folder: Path) 
     scenario = Scenario(
         space, deterministic=True, n_trials=settings.n_trials, seed=settings.seed, output_directory=folder
     )
-    design = Facade.get_initial_design(scenario, n_configs=max(2, round(settings.initial_share * settings.n_trials)))
+    design = Facade.get_initial_design(scenario, n_configs=max(2, settings.n_trials // 4))
     return Facade(scenario, lambda config, seed: math.nan, initial_design=design, overwrite=True, logging_level=False)
 
 

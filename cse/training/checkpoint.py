@@ -5,14 +5,13 @@ no pickle is read from a user's folder, and a kill at any moment leaves the old 
 """
 
 import json
-import logging
 import random
 import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NotRequired, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -30,15 +29,13 @@ from cse.files import recover, replaced_file
 from cse.ranges import Natural, NonNegative
 from cse.training.failures import is_out_of_memory
 
-log = logging.getLogger(__name__)
-
 FILE = "last/state.safetensors"
 
 
 class Watched(TypedDict):
-    """What cse.training.watch keeps; nothing in `last/` of earlier versions."""
+    """What cse.training.watch keeps."""
 
-    losses: NotRequired[list[float]]
+    losses: list[float]
 
 
 class About(TypedDict):
@@ -51,10 +48,10 @@ class About(TypedDict):
     seconds: NonNegative
     tokens: Natural
     identity: dict[str, object]
-    inputs: NotRequired[dict[str, str]]  # not in those of earlier versions
-    dev_data: NotRequired[dict[str, dict[str, object]]]
-    watch: NotRequired[Watched]
-    scaler: NotRequired[dict[str, float] | None]  # of fp16
+    inputs: dict[str, str]
+    dev_data: dict[str, dict[str, object]]
+    watch: Watched
+    scaler: dict[str, float] | None  # of fp16
     python_random: list[tuple[tuple[int, list[int], float | None], int, int, float]]  # one per process
 
 
@@ -188,42 +185,24 @@ def frozen_names(module: nn.Module) -> set[str]:
     return {name for name, p in module.named_parameters(remove_duplicate=False) if not p.requires_grad}
 
 
-def check_same_settings(folder: Path, before: dict[str, object], now: dict[str, object]) -> None:
-    """Raise UserError, naming each key, where a run's settings differ from those of its checkpoint."""
-    changed = sorted(key for key in now if before.get(key) != now[key])
+def check_same(folder: Path, about: Json, identity: Json, inputs: dict[str, str], dev_data: Json) -> None:
+    """Raise UserError, naming each, where a run is not what its checkpoint is of. about: of the checkpoint.
+
+    identity: the settings that must not change. inputs: digests of all it learns from. dev_data: of each watched
+    evaluator, the provenance of its files, whose scores chose the best step so far.
+    """
+    before, known, scored = about["identity"], about["inputs"], about["dev_data"]
+    changed = [f"{key}={before.get(key)} (now {identity[key]})" for key in identity if before.get(key) != identity[key]]
+    changed += [name for name in sorted(known.keys() | inputs.keys()) if known.get(name) != inputs.get(name)]
+    for name in scored.keys() & dev_data.keys():
+        files = (file for file, digests in scored[name].items() if dev_data[name].get(file) != digests)
+        changed += [f"{file} of eval={name}" for file in sorted(files)]
     if changed:
-        was = ", ".join(f"{key}={before.get(key)} (now {now[key]})" for key in changed)
-        raise UserError(f"{folder} was run with {was}: resume with the same settings, or use a new folder")
-
-
-def check_same_inputs(folder: Path, before: dict[str, str] | None, now: dict[str, str]) -> None:
-    """Raise UserError, naming the first, where what a run learns from is not what its checkpoint has learned from.
-
-    before, now: digests of its training data by file, or by what stands for files; before is None in a checkpoint of an
-    earlier version, which says nothing of them.
-    """
-    if before is None:
-        log.info("resuming   %s says nothing of its training data (an earlier version's): it is not compared", folder)
-        return
-    if changed := sorted(name for name in before.keys() | now.keys() if before.get(name) != now.get(name)):
-        more = f" and {len(changed) - 1} more" if len(changed) > 1 else ""
+        more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
         raise UserError(
-            f"{folder} has learned from other data than it would now: {changed[0]}{more} changed since; resume with "
-            "what was there before, or use a new folder"
+            f"{folder} is a run of other settings or data: {', '.join(changed[:3])}{more}; resume with what it had, or "
+            "use a new folder"
         )
-
-
-def check_same_data(folder: Path, before: Json, now: Json) -> None:
-    """Raise UserError where an evaluator's files are not those whose scores chose the best step so far.
-
-    before, now: the provenance of every file of each watched evaluator.
-    """
-    for name in before.keys() & now.keys():
-        if changed := sorted(file for file in before[name] if before[name][file] != now[name].get(file)):
-            raise UserError(
-                f"{folder} was scored on other data: {len(changed)} of {len(before[name])} files of eval={name} differ "
-                f"(the first: {changed[0]}); resume with the same data, or use a new folder"
-            )
 
 
 def random_state() -> Json:

@@ -5,8 +5,8 @@ Measuring changes the weights: the Training is of no use afterwards.
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
 from statistics import fmean
+from typing import NamedTuple
 
 import numpy as np
 from torch.utils.flop_counter import FlopCounterMode
@@ -15,15 +15,13 @@ from cse.device import peak_memory
 from cse.training.loop import Training
 
 STEPS = 3  # that are timed, after a first one that waits for libraries and for the optimizer's moments
-ENOUGH = 30.0  # seconds of steps, after which no other is begun
 SAMPLE = 256  # texts
 
 
-@dataclass(frozen=True)
-class Forecast:
+class Forecast(NamedTuple):
     """Seconds of a step, of one dev score and of what else is scored at the end; the peak's bytes; a step's FLOP.
 
-    steps: how many were timed. Attention's own products are not counted on a CPU.
+    Attention's own products are not counted on a CPU.
     """
 
     step: float
@@ -31,7 +29,6 @@ class Forecast:
     last_scores: float
     memory: int
     flop: int
-    steps: int
 
 
 def forecast(training: Training) -> Forecast:
@@ -47,28 +44,26 @@ def forecast(training: Training) -> Forecast:
 
     with FlopCounterMode(display=False) as counter:
         seconds = [seconds_of(0)]
-    for step in range(1, min(1 + STEPS, training.steps)):
-        if sum(seconds) < ENOUGH:
-            seconds.append(seconds_of(step))
-    timed = seconds[1:] or seconds
-    dev_score, last_scores = scoring_seconds(training)
-    memory, flop = peak_memory(training.accelerator.device), counter.get_total_flops()
-    return Forecast(fmean(timed), dev_score, last_scores, memory, flop, len(timed))
+    seconds += [seconds_of(step) for step in range(1, min(1 + STEPS, training.steps))]
+    dev = dev_texts(training)
+    last = {text for evaluator in training.parts.evaluators.values() for text in evaluator.texts()} - dev
+    dev_score, last_scores = encoding_seconds(training, dev), encoding_seconds(training, last)
+    memory = peak_memory(training.accelerator.device)
+    return Forecast(fmean(seconds[1:] or seconds), dev_score, last_scores, memory, counter.get_total_flops())
 
 
-def scoring_seconds(training: Training) -> tuple[float, float]:
-    """Seconds to encode what one dev score asks for, and what is scored at the end beside it."""
-    dev: set[str] = set()
-    rng, evaluators = np.random.default_rng(0), training.parts.evaluators
+def dev_texts(training: Training) -> set[str]:
+    """The texts that one dev score asks for."""
+    asked: set[str] = set()
+    rng = np.random.default_rng(0)
 
-    def ask(texts: list[str]) -> np.ndarray:
-        dev.update(texts)
+    def encode(texts: list[str]) -> np.ndarray:
+        asked.update(texts)
         return rng.standard_normal((len(texts), training.parts.encoder.dim), np.float32)
 
     for name in training.watched:
-        evaluators[name](ask, "dev")
-    last = {text for evaluator in evaluators.values() for text in evaluator.texts()} - dev
-    return encoding_seconds(training, dev), encoding_seconds(training, last)
+        training.parts.evaluators[name](encode, "dev")
+    return asked
 
 
 def encoding_seconds(training: Training, texts: Iterable[str]) -> float:

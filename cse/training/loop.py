@@ -79,9 +79,7 @@ class Training:
             return
         tensors, about = checkpoint.read(self.folder)
         checkpoint.check_about(about, self.folder)
-        checkpoint.check_same_settings(self.folder, about["identity"], self.identity)
-        checkpoint.check_same_inputs(self.folder, about.get("inputs"), self.inputs)
-        checkpoint.check_same_data(self.folder, about.get("dev_data", {}), self.dev_data)
+        checkpoint.check_same(self.folder, about, self.identity, self.inputs, self.dev_data)
         with checkpoint.explaining(self.folder):
             if not about["best_step"] <= about["step"] <= self.planned:
                 raise ValueError(f"step {about['step']} of {self.planned}, the best {about['best_step']}")
@@ -89,9 +87,9 @@ class Training:
         self.step, self.best_step, self.best_score = about["step"], about["best_step"], about["best_score"]
         self.curve = [(step, scores) for step, scores in about["curve"]]
         self.seconds, self.tokens = about["seconds"], about["tokens"]
-        self.watch.restore(about.get("watch", self.watch.state()))
+        self.watch.losses = about["watch"]["losses"]
         with checkpoint.explaining(self.folder):
-            if self.accelerator.scaler is not None and about.get("scaler"):  # fp16
+            if self.accelerator.scaler is not None and about["scaler"]:  # fp16
                 self.accelerator.scaler.load_state_dict(about["scaler"])
             rank, saved = self.accelerator.process_index, len(about["python_random"])
             if rank < saved:
@@ -266,7 +264,7 @@ class Training:
             "identity": self.identity,
             "dev_data": self.dev_data,
             "inputs": self.inputs,
-            "watch": self.watch.state(),
+            "watch": {"losses": self.watch.losses},
             "scaler": None if scaler is None else scaler.state_dict(),
         }
         self.saver.save(self.modules, self.update.plain_optimizers(), states, about)

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Annotated, Literal
 from zlib import crc32
 
@@ -106,8 +105,7 @@ def watched(trainer: Trainer, evaluators: Mapping[str, Evaluator]) -> list[str]:
         raise UserError(f"trainer.watch={unable}: gives no dev score (those that do: {', '.join(able)})")
     if select is None:
         return list(dict.fromkeys(trainer.watch))
-    split, _, rest = select.partition("/")
-    name, _, score = rest.partition("/")
+    split, name, score = (*select.split("/", 2), "", "")[:3]
     if split != "dev" or name not in able or (able[name] and score not in able[name]):
         raise no_such_score(select, scores)
     return list(dict.fromkeys([name, *trainer.watch]))
@@ -115,9 +113,7 @@ def watched(trainer: Trainer, evaluators: Mapping[str, Evaluator]) -> list[str]:
 
 def no_such_score(select: str, scores: Collection[str]) -> UserError:
     """The one sentence for a selecting score that is not among these."""
-    close = get_close_matches(select, sorted(scores), 1)
-    hint = f"; did you mean {close[0]}?" if close else ""
     return UserError(
-        f"trainer.select={select}: no evaluator of this run gives it{hint}; there are {', '.join(scores) or 'none'}: "
+        f"trainer.select={select}: no evaluator of this run gives it; there are {', '.join(scores) or 'none'}: "
         "add one to eval=[...], or trainer.select=null to keep the last step"
     )

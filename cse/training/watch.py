@@ -9,6 +9,7 @@ import logging
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import torch
 from accelerate import Accelerator
@@ -16,7 +17,6 @@ from torch import Tensor
 
 from cse.config.spelling import line_to_resume, spell_value
 from cse.data.loader import Batches
-from cse.dotted import Json
 from cse.errors import RunError
 from cse.files import write_json
 from cse.training.settings import Trainer
@@ -46,7 +46,7 @@ class Watch:
         scaled = accelerator.scaler is not None  # fp16: an update whose gradient is infinite is skipped, as planned
         self.checked = [name for name in CHECKED if not (scaled and name.endswith("grad_norm"))]
         self.unread: list[tuple[int, dict[str, Tensor]]] = []
-        self.losses: list[float] = []  # the last that were logged
+        self.losses: list[float] = []  # the last that were logged, which `last/` keeps
 
     def add(self, step: int, values: Mapping[str, Tensor | float]) -> None:
         """Keep the values of update number `step` (from 1), without waiting for the device."""
@@ -57,27 +57,22 @@ class Watch:
 
         Raises RunError where going on is a waste; `best/` and the last checkpoint stay as they are.
         """
-        where = f"best/ holds step {best_step}" if best_step else "nothing was exported yet"
         if broken := self._first_not_finite():
             step, what = broken
-            shows = self._keep_rows(step, what)
-            raise RunError(
-                f"{what} at step {step}; {where}. Lower trainer.lr or use trainer.precision=fp32 (now "
-                f"{self.accelerator.mixed_precision}); {shows}"
-            )
+            self._end(step, what, best_step, "Lower trainer.lr or use trainer.precision=fp32")
         if not metrics:
             return
         step, rank, loss = int(metrics["train/step"]), metrics["train/effective_rank"], metrics["train/loss"]
         if self.trainer.stop_on_collapse and rank < COLLAPSED_RANK:
             what = f"the embeddings collapsed to one direction, effective rank {rank:.3f}"
-            shows = self._keep_rows(step, what)
-            advice = "Lower trainer.lr, or trainer.stop_on_collapse=false"
-            raise RunError(f"{what}, by step {step}; {where}. {advice}; {shows}")
+            self._end(step, what, best_step, "Lower trainer.lr, or trainer.stop_on_collapse=false")
         if step > self.trainer.warmup and self._is_stuck(loss):
             what = f"the loss has been {loss:.6g} for {CONSTANT} logged steps"
-            log.warning(
-                "step %d: %s; is trainer.lr too low, or all learnt? %s", step, what, self._keep_rows(step, what)
-            )
+            log.warning("step %d: %s; is trainer.lr too low? %s", step, what, self._keep_rows(step, what))
+
+    def _end(self, step: int, what: str, best_step: int, advice: str) -> NoReturn:
+        """Raise the RunError that ends the run at a step, once its rows are kept. best_step: in best/, 0 for none."""
+        raise RunError(f"{what} at step {step}; best/ holds step {best_step}. {advice}; {self._keep_rows(step, what)}")
 
     def check_scores(self, curve: Curve) -> None:
         """Warn, once, where the selecting score has not risen for `trainer.patience` evaluations."""
@@ -87,9 +82,8 @@ class Watch:
         step, scores = curve[-1]
         best = max((one[select], -number) for number, one in curve if number and not math.isnan(one[select]))
         what = f"no {select} of the last {patience} evaluations is above the {best[0]:.2f} of step {-best[1]}"
-        ends = "the run ends here" if self.trainer.stop_early else "trainer.stop_early=true would end the run here"
-        shows = self._keep_rows(step, what)
-        log.warning("step %d: %s (now %.2f); %s; %s", step, what, scores[select], ends, shows)
+        ends = f"trainer.stop_early={self.trainer.stop_early} says whether that ends the run"
+        log.warning("step %d: %s (now %.2f); %s; %s", step, what, scores[select], ends, self._keep_rows(step, what))
 
     def is_over(self, curve: Curve) -> bool:
         """Whether the run is to stop early, as its score no longer rises."""
@@ -102,14 +96,6 @@ class Watch:
         """After a logged loss: whether it is the last of the first CONSTANT that are equal."""
         self.losses = [*self.losses, loss][-CONSTANT - 1 :]
         return _equal(self.losses[-CONSTANT:]) and not _equal(self.losses[:-1])
-
-    def state(self) -> Json:
-        """What a resumed run needs, JSON-ready."""
-        return {"losses": self.losses}
-
-    def restore(self, state: Json) -> None:
-        """The inverse of state()."""
-        self.losses = state.get("losses", [])
 
     def _first_not_finite(self) -> tuple[int, str] | None:
         """The first unread step with a value that is not finite, and what it is; None if there is none."""

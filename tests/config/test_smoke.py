@@ -33,12 +33,14 @@ def test_each_corpus_is_read_with_its_columns_from_one_cache(case, tmp_path_fact
     assert (len(text), text.num_columns) == (ROWS, columns)
 
 
-def test_a_typed_word_that_a_scale_replaces_is_said(tmp_path):
+def test_a_typed_word_that_a_scale_replaces_is_said(tmp_path, caplog):
     """One that it keeps is not."""
     given = ["model.name=package://nosuchpkg.x/model", "trainer.batch_size=64", "trainer.lr=1e-5", "data=text"]
     words = ["smoke=true", *given, "data.path=mine.txt", f"paths.cache={tmp_path}"]
     config = composed("train", words)
-    said = fit_to_run(without_hydra(config), "train", composed=config, words=words)
+    with caplog.at_level("INFO", "cse"):
+        fit_to_run(without_hydra(config), "train", composed=config, words=words)
+    said = caplog.messages
     for key in ("model.name", "trainer.batch_size", "data.path"):
         assert sum(f"{key}=" in line for line in said) == 1, key
     assert len(said) == 3

@@ -20,7 +20,7 @@ def sweep(small_run: list[str], folder: Path, seeds: str = "1") -> list[str]:
 
 
 def job_of(folder: Path) -> Path:
-    return next(path.parent for path in folder.glob("*/.lock"))
+    return next(path.parent for path in folder.glob("*/job.log"))
 
 
 def wait_until(is_so) -> None:
@@ -46,7 +46,7 @@ def test_the_same_line_goes_on(small_run, tmp_path, straight, dies):
         subprocess.run(sweep(small_run, straight), check=True, capture_output=True)
     command, folder = sweep(small_run, tmp_path / "sweep"), tmp_path / "sweep"
     launcher = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
-    wait_until(lambda: list(folder.glob("*/.lock")) and has_steps(job_of(folder), 5))
+    wait_until(lambda: list(folder.glob("*/job.log")) and has_steps(job_of(folder), 5))
     (job,) = psutil.Process(launcher.pid).children()
     for process in {"launcher": [launcher], "job": [job], "both": [launcher, job]}[dies]:
         process.kill()
@@ -72,7 +72,7 @@ def test_jobs_at_the_same_time_all_save(small_run, tmp_path, number, whole_group
         start_new_session=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
-    wait_until(lambda: sum(has_steps(lock.parent, 2) for lock in folder.glob("*/.lock")) == 2)
+    wait_until(lambda: sum(has_steps(log.parent, 2) for log in folder.glob("*/job.log")) == 2)
     (os.killpg if whole_group else os.kill)(line.pid, number)
     out, err = line.communicate(timeout=600)
     assert line.returncode == 128 + number, out + err

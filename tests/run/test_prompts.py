@@ -2,12 +2,11 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from safetensors.torch import load_file
+from killed import CSE_TRAIN, assert_same_run, logged
 from typed import exit_code
 
 from cse.model.load import load_encoder
@@ -20,8 +19,7 @@ STILL = ["augmentation=shuffle", "augmentation.model_dropout=0.0"]  # a process 
 
 
 def losses(folder: Path) -> list[float]:
-    events = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
-    return [event["train/loss"] for event in events if "train/loss" in event]
+    return [event["train/loss"] for event in logged(folder) if "train/loss" in event]
 
 
 def test_a_run_is_resumed_scored_and_read_by_others(small_run, cse_train, tmp_path, senteval, capsys):
@@ -32,8 +30,7 @@ def test_a_run_is_resumed_scored_and_read_by_others(small_run, cse_train, tmp_pa
     paused = [*run, f"hydra.run.dir={tmp_path}/paused"]
     assert cse_train([*paused, "trainer.max_steps=4"]) == 0
     assert cse_train([*paused, "resume=auto"]) == 0
-    one, other = (load_file(tmp_path / name / "last/state.safetensors") for name in ("run", "paused"))
-    assert [name for name in one if not one[name].equal(other[name])] == []
+    assert_same_run(tmp_path / "run", tmp_path / "paused")
     texts = ["kadan lofel migor", "permon"]
     ours = load_encoder(str(tmp_path / "run/best"), None).encode(texts)
     np.testing.assert_allclose(SentenceTransformer(f"{tmp_path}/run/best", device="cpu").encode(texts), ours, atol=1e-5)
@@ -43,15 +40,9 @@ def test_a_run_is_resumed_scored_and_read_by_others(small_run, cse_train, tmp_pa
     assert results[1]["test/stsb/spearman"] == pytest.approx(results[0]["test/stsb/spearman"], abs=1e-3)
 
 
-def test_chunks_are_the_whole_batch(small_run, cse_train, tmp_path):
-    assert cse_train([*small_run, *PROMPT, *STILL]) == 0
-    assert cse_train([*small_run, *PROMPT, *STILL, "trainer.chunk=3", f"hydra.run.dir={tmp_path}/chunks"]) == 0
-    np.testing.assert_allclose(losses(tmp_path / "chunks"), losses(tmp_path / "run"), rtol=1e-4)
-
-
-@pytest.mark.nightly
-def test_two_processes_are_one(small_run, cse_train, tmp_path):
-    assert cse_train([*small_run, *PROMPT, *STILL]) == 0
-    command = [Path(sys.executable).parent / "cse-train", *small_run, *PROMPT, *STILL, "trainer.devices=2"]
-    subprocess.run([*command, f"hydra.run.dir={tmp_path}/two"], check=True, timeout=300)
-    np.testing.assert_allclose(losses(tmp_path / "two"), losses(tmp_path / "run"), rtol=1e-4)
+@pytest.mark.parametrize("more", ["trainer.chunk=3", pytest.param("trainer.devices=2", marks=pytest.mark.nightly)])
+def test_chunks_and_two_processes_are_the_whole_batch(small_run, tmp_path, more):
+    for folder, words in (("whole", []), ("parts", [more])):
+        command = [CSE_TRAIN, *small_run, *PROMPT, *STILL, *words, f"hydra.run.dir={tmp_path}/{folder}"]
+        subprocess.run(command, check=True, timeout=600)
+    np.testing.assert_allclose(losses(tmp_path / "parts"), losses(tmp_path / "whole"), rtol=1e-4)

@@ -55,19 +55,15 @@ def test_it_is_said_of_another_encoder_alone(small_run, tuned, tmp_path, words, 
     assert (recorded and recorded["use"]) == use
 
 
-def test_a_record_that_cannot_be_used_refuses_no_training(small_run, tuned, tmp_path):
-    config = tuned / "1_Pooling" / "config.json"
-    config.write_text(json.dumps({"pooling_mode": "weightedmean"}))
-    found = trained(small_run, tmp_path / "run", f"model.name={tuned}", "model.pooling=cls")
-    assert found["recorded"] is None
-    assert "weightedmean" in found["log"]
-
-
-def test_a_record_that_cannot_be_loaded_fails_no_run(small_run, tuned, tmp_path):
-    (tuned / "sentence_bert_config.json").write_text('{"max_seq_length": 1}')
+@pytest.mark.parametrize(("file", "content", "said"), [
+    ("1_Pooling/config.json", '{"pooling_mode": "weightedmean"}', "weightedmean"),  # which cannot be used
+    ("sentence_bert_config.json", '{"max_seq_length": 1}', "max_seq_length"),  # nor this be loaded
+])  # fmt: skip
+def test_a_record_of_no_use_refuses_no_training(small_run, tuned, tmp_path, file, content, said):
+    (tuned / file).write_text(content)
     found = trained(small_run, tmp_path / "run", f"model.name={tuned}", "model.pooling=cls")
     assert (found["status"], found["recorded"]) == ("done", None)
-    assert "max_seq_length" in found["log"]
+    assert said in found["log"]
 
 
 def test_a_resumed_run_has_the_same_table_and_asks_for_no_card_again(small_run, tuned, tmp_path):

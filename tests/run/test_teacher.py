@@ -2,6 +2,8 @@
 
 import logging
 import shutil
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,7 @@ from cse.errors import UserError
 from cse.model.load import load_encoder
 from cse.objective.rankcse import Rankcse
 from cse.run.build import make
-from cse.run.teacher import Teachers
+from cse.run.teacher import Teachers, identity_of, table_of
 
 
 @pytest.fixture
@@ -78,6 +80,19 @@ def test_they_are_made_once_and_anew_for_another_text_or_other_weights(taught, t
     after = taught()[0].inputs()
     assert before.keys() == after.keys() == {f"the checkpoint objective.teacher={teacher}"}
     assert before != after
+
+
+def test_two_starts_at_the_same_time_make_one_table(taught, teacher, monkeypatch, caplog):
+    _, text = taught(dry=True)
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr("cse.run.teacher.load_encoder", lambda *words: time.sleep(0.5) or load_encoder(*words))
+    about = {"pooling": "mean", "device": torch.device("cpu"), "dry": False}
+    with ThreadPoolExecutor(2) as threads:
+        one, other = threads.map(
+            lambda _: table_of(str(teacher), identity_of(str(teacher), "mean"), text, **about), range(2)
+        )
+    assert sum("once (kept in" in message for message in caplog.messages) == 1
+    np.testing.assert_array_equal(one, other)
 
 
 def test_a_run_goes_on_with_the_same_teacher_alone(small_run, cse_train, teacher, triplets, tmp_path, capsys):

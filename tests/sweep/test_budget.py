@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cse.sweep import budget, engine
+from cse.sweep import budget
 from cse.sweep.budget import in_words, of_plan, pooled_sd, power, seeds_for, smallest_difference
 from cse.sweep.jobs import Job
 
@@ -19,15 +19,6 @@ def test_what_a_budget_can_tell(sd, seeds, smallest):
     assert power(found, sd, seeds) == pytest.approx(0.8, abs=1e-6)
     assert seeds_for(found * 1.0001, sd) == seeds
     assert seeds_for(found * 0.99, sd) == seeds + 1
-
-
-def test_a_budget_in_words():
-    told = in_words(pooled_sd([[70.0, 70.2, 70.4], [71.0, 71.2, 71.4]]), 3)
-    assert told == "a seed's sd is 0.2: 3 a side show 0.61 with 80% power, 0.31 needs 8"
-    assert (
-        in_words(0.2, 1, [0.5])
-        == f"a seed's sd is 0.2: one a side shows no difference, 0.5 needs {seeds_for(0.5, 0.2)}"
-    )
 
 
 def test_the_pooled_deviation_weighs_groups_by_their_freedom():
@@ -62,9 +53,3 @@ def test_a_plan_without_runs_is_told_by_what_was_published_of_sts_alone(tmp_path
     assert "not known" in of_plan(plan(1), "dev/demo/average", tmp_path)
     assert of_plan(plan(1), None, tmp_path) == ""
     assert of_plan([Job("scored", "cse-eval", [])], "dev/stsb/spearman", tmp_path) == ""
-
-
-def test_a_dry_run_says_it(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert engine.main(["sweep=whitenedcse/table5", "seed=1,2,3", "dry_run=true"]) == 0
-    assert in_words(0.9, 3, budget.WANTED) in capsys.readouterr().out

@@ -1,6 +1,5 @@
 """What a start does with its jobs: run, skipped, gone on with, left alone, refused, stopped, searched."""
 
-import fcntl
 import json
 import os
 import signal
@@ -14,9 +13,11 @@ from omegaconf import OmegaConf
 
 from cse.config.compose import composed, without_hydra
 from cse.errors import Interrupted
+from cse.record.heartbeat import Heartbeat
 from cse.record.runs import Run
 from cse.run.estimate import Estimate
 from cse.sweep import engine, estimate, jobs, pool, process
+from cse.sweep.budget import WANTED, in_words
 from cse.training.signals import SignalForwarder
 
 LINE = "sweep=whitenedcse/table5 tracker=none"  # m = 2, 3, 4, 5
@@ -60,13 +61,16 @@ def test_fail_fast_starts_nothing_after_a_failure(many, capsys):
 
 
 def test_a_job_that_another_process_runs_is_left_alone(many, tmp_path):
+    """One of this machine is seen at once; another machine's is met by the job's own process, which is refused."""
     line = f"{LINE} objective.m=2,3"
     job = jobs.read("whitenedcse/table5").jobs(["tracker=none", "objective.m=2"])[0]
     folder = tmp_path / "runs/whitenedcse/table5" / job.name
-    folder.mkdir(parents=True)
-    with open(folder / ".lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with Heartbeat(folder) as other:
+        other.take()
         assert many(line) == (0, {"m_2": "running", "m_3": "done"})
+        (folder / "heartbeat.json").write_text(json.dumps({"host": "elsewhere", "pid": 1}))
+        assert many(line, "fail m_2") == (0, {"m_2": "running", "m_3": "done before"})
+        (folder / "heartbeat.json").unlink()
     assert many(line) == (0, {"m_2": "done", "m_3": "done before"})
 
 
@@ -195,9 +199,11 @@ def test_a_job_imports_nothing_from_the_folder_of_the_line(tmp_path):
 
 
 def test_dry_run_shows_and_starts_nothing(many, tmp_path, capsys):
-    assert engine.main([*LINE.split(), "dry_run=true"]) == 0
+    assert engine.main([*LINE.split(), "seed=1,2,3", "dry_run=true"]) == 0
     out = capsys.readouterr().out
-    assert out.count("15,625") == 4  # steps of 64 rows are wiki1m
+    assert out.count("15,625") == 12  # steps of 64 rows are wiki1m
+    assert in_words(0.9, 3, WANTED) in out  # what three seeds can tell
+    assert "not here: " in out
     assert not many.jobs
     assert not list(tmp_path.iterdir())
     known, unknown = Estimate(10, 1.5e15), Estimate(10, None)
