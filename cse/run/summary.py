@@ -58,12 +58,11 @@ def print_forecast(training: Training) -> None:
     dev_scores = len({*range(0, training.steps, trainer.eval_every), training.steps}) if about.dev_score else 0
     seconds = training.steps * about.step + dev_scores * about.dev_score + about.last_scores
     apart = ", ".join(name for name, one in parts.evaluators.items() if one.more_than_encoding)
+    left_out = f", without what {apart} computes from its vectors" if apart else ""
     print_fields(
         negatives=f"{parts.objective.negatives(trainer.batch_size):,} an anchor",
         time=f"{training.steps:,} steps of {about.step:.3g} s, {dev_scores} dev scores of {about.dev_score:.3g} s, "
-        f"{about.last_scores:.3g} s to encode what else is scored at the end: {duration(seconds)}"
-        + f", without what {apart} computes from its vectors"
-        * bool(apart),
+        f"{about.last_scores:.3g} s to encode what else is scored at the end: {duration(seconds)}{left_out}",
         memory=f"{about.memory / 2**30:.1f} of {total_memory(device) / 2**30:.0f} GiB at the peak",
         work=f"{training.steps * about.flop / 1e15:.3g} PFLOP in {training.steps:,} steps; another machine takes that "
         f"by what it sustains, this one {about.flop / about.step / 1e12:.3g} TFLOP a second",
@@ -170,8 +169,9 @@ def print_scores(record: Record, untrained: Mapping[str, Mapping[str, float]]) -
         numbers = [*(scores.get(name, math.nan) for scores in untrained.values()), after]
         rows.append((name, *numbers))
         if nature(name).headline:
-            cells = [f"{one:.2f}".replace("nan", "") for one in [*numbers, after - numbers[-2]]]
-            shown.append((name, *cells, *(["partial" if name in altered else "whole"] if altered else [])))
+            cells = [*(f"{one:.2f}" for one in numbers), f"{after - numbers[-2]:+.2f}"]
+            mark = ["partial" if name in altered else "whole"] if altered else []
+            shown.append((name, *("" if "nan" in cell else cell for cell in cells), *mark))
     record.trackers.table("scores", columns, rows)
     if shown:
         head = (*columns, "gain", *(["data"] if altered else []))

@@ -59,7 +59,7 @@ def test_what_a_sweep_reads_is_fetched_carried_and_checked(cse_data, toy_hub, ti
     assert cse_data("check", "sweep=whitenedcse/table4") == 1
     assert [line.split()[1] for line in capfd.readouterr().out.splitlines() if line.startswith("missing")] == needed
     assert exit_code("cse-train", "sweep=whitenedcse/table4", "dry_run=true") == 0
-    assert "encoders bert-base-uncased; data wiki1m, senteval" in capfd.readouterr().out
+    assert "not here: bert-base-uncased, wiki1m, senteval; " in capfd.readouterr().out
     assert cse_data("fetch", "sweep=whitenedcse/table4", f"to={tmp_path}/carried") == 0
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "moved" / "hub"))
     (tmp_path / "carried").rename(tmp_path / "moved")

@@ -144,13 +144,6 @@ def test_a_file_that_holds_no_settings_is_named(tmp_path, text):
         cse.train(f"resume={tmp_path}")
 
 
-def test_a_setting_of_an_older_version_can_be_given_anew(tmp_path):
-    run = written(tmp_path / "run", changed("trainer.compile", "auto"))
-    with pytest.raises(UserError, match=r"trainer\.compile"):
-        resumed(run, [])
-    assert resumed(run, ["trainer.compile=false"]).trainer.compile is False
-
-
 def test_a_folder_of_runs_is_told_its_newest(tmp_path):
     (tmp_path / "day" / "late" / ".hydra").mkdir(parents=True)
     with pytest.raises(UserError, match="day/late"):

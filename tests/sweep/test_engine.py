@@ -18,7 +18,6 @@ from cse.record.runs import Run
 from cse.run.estimate import Estimate
 from cse.sweep import engine, estimate, jobs, pool, process
 from cse.sweep.budget import WANTED, in_words
-from cse.training.signals import SignalForwarder
 
 LINE = "sweep=whitenedcse/table5 tracker=none"  # m = 2, 3, 4, 5
 
@@ -141,30 +140,6 @@ def test_a_signal_lets_running_jobs_save_and_starts_no_other(many, tmp_path, cap
     assert f"0 of 3 done, {parallel} interrupted" in capsys.readouterr().out
     assert len(list(tmp_path.rglob("starts"))) == parallel
     assert many("-m seed=1,2,3")[0] == 0
-
-
-@pytest.mark.parametrize("before_start", [True, False])
-def test_a_signal_while_a_job_starts_interrupts_it(tmp_path, monkeypatch, before_start):
-    """It comes before the process is there, or before the process handles it."""
-
-    def command(job, folder: Path) -> list[str]:
-        if before_start:
-            signal.raise_signal(signal.SIGUSR1)
-        return ["sh", "-c", "touch started; sleep 600"]
-
-    class Late(SignalForwarder):
-        def add(self, started) -> None:
-            if not before_start:
-                self.note(signal.SIGUSR1)
-            super().add(started)
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(process, "command_of", command)
-    with pytest.raises(Interrupted), Late(str) as signals, signals.waiting(True):
-        state = process.run(jobs.Job("job", "cse-train", []), tmp_path / "job", signals).state
-    assert state == "interrupted"
-    if before_start:
-        assert not (tmp_path / "started").exists()
 
 
 @pytest.mark.parametrize(

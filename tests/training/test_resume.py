@@ -32,12 +32,6 @@ def test_resumed_after_a_pause_ends_the_same(small_run, tmp_path, cse_train, obj
     assert_same_run(*folders)
 
 
-def test_what_the_watch_has_counted_is_kept(small_run, tmp_path, cse_train):
-    for steps in (2, 4):
-        assert cse_train([*small_run, f"trainer.max_steps={steps}", "resume=auto"]) == 0
-        assert len(checkpoint.read(tmp_path / "run")[1]["watch"]["losses"]) == steps
-
-
 def test_a_new_run_starts_from_another_ones_weights(small_run, tmp_path, cse_train):
     """README's form: model.name=RUN/best with other settings. Step 0 scores what the first run kept."""
     assert cse_train([*small_run, "trainer.lr=1e-3"]) == 0

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from cse.errors import RunError
-from cse.training.watch import CHECKED, CONSTANT, Watch, evaluations_since_best
+from cse.training.watch import CHECKED, CONSTANT, Watch
 
 
 @pytest.fixture
@@ -76,13 +76,6 @@ def test_collapse_ends_the_run(watch, rank, ends):
     assert (watch.folder / "anomaly.json").exists() == ends
     watch.trainer.stop_on_collapse = False
     watch.check({"train/step": 3, "train/loss": 1.0, "train/effective_rank": rank}, best_step=0)
-
-
-@pytest.mark.parametrize(("scores", "count"), [
-    ((9, 1, 2, 3), 0), ((9, 1, 3, 2, 3), 2), ((9, float("nan"), float("nan")), 2), ((9,), 0), ((9, float("nan"), 1), 0),
-])  # fmt: skip
-def test_evaluations_since_the_best(scores, count):
-    assert evaluations_since_best(scored(*scores), "dev/x") == count
 
 
 def test_scores_that_rise_no_more_are_said_once_for_each_best(watch, caplog):
