@@ -12,7 +12,7 @@ import hashlib
 import importlib.util
 import json
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
@@ -233,9 +233,21 @@ def loaded(task: AbsTask) -> object:
 
 
 def content(data: object) -> str:
-    """sha256 of tasks' data: lists and nested dicts of data sets, or of plain values."""
-    text = json.dumps(data, sort_keys=True, default=lambda one: list(one) if isinstance(one, Iterable) else str(one))
-    return hashlib.sha256(text.encode()).hexdigest()
+    """sha256 of tasks' data: lists and nested dicts of data sets (or of plain values), by their keys."""
+    from datasets import Dataset
+
+    def lines(node: object) -> Iterator[str]:
+        if isinstance(node, dict):
+            for key in sorted(node, key=str):
+                yield f"{key}:"
+                yield from lines(node[key])
+        elif isinstance(node, list | Dataset):
+            for item in node:
+                yield from lines(item)
+        else:
+            yield f"{json.dumps(node, default=str)},"
+
+    return hashlib.sha256("".join(lines(data)).encode()).hexdigest()
 
 
 def metric(task: AbsTask) -> str:

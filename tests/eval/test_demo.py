@@ -42,6 +42,8 @@ def test_an_encoder_that_knows_the_answer_scores_100(evaluator):
     scores = evaluator(encode, "dev")
     encode.assert_called_once()
     assert scores == pytest.approx(dict.fromkeys(evaluator.scores("dev"), 100))
+    drawn = Mock(return_value=np.ones((2 * 1225, 2)))
+    assert (evaluator.cosines(drawn, "dev")[1] == evaluator.tasks["dev"]["lee"][0].labels_N).all()
 
 
 def test_what_is_missing_or_lost_rows_is_named(tmp_path, monkeypatch):

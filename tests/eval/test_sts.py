@@ -83,6 +83,8 @@ def test_dev_and_test_are_scored_apart_and_sick_is_logged_beside(toy_senteval, b
     assert dev["average"] == (dev["spearman"] + dev["SICK-R/spearman"]) / 2
     assert evaluator.provenance()["rows"]["dev"] == {"STS-B": PAIRS, "SICK-R": PAIRS}
     assert evaluator.items("dev")["average"] == ["spearman", "SICK-R/spearman"]
+    assert (evaluator.cosines(bag_of_letters, "dev")[1] == evaluator.tasks["dev"]["STS-B"][0].labels_N).all()
+    assert Sts(str(toy_senteval)).cosines(bag_of_letters, "test") is None
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from safetensors.torch import load_file, save_file
 
 from cse.errors import UserError
 from cse.model.load import load_encoder
+from cse.model.recorded import recorded_modules
 from cse.run.subject import folder_of
 
 
@@ -97,6 +98,20 @@ def test_a_length_that_leaves_no_room_for_text(checkpoint, file, key, length):
     change_json(checkpoint / file, **{key: length})
     with pytest.raises(UserError, match=rf"{re.escape(str(checkpoint))}.*{key}"):
         load_encoder(str(checkpoint), None)
+
+
+@pytest.mark.parametrize("kinds", [
+    "Pooling Transformer", "Transformer Pooling Pooling", "Transformer Pooling CNN", "Transformer Dense Pooling",
+    "Transformer", "",
+])  # fmt: skip
+def test_modules_that_cse_does_not_apply_in_this_order(tmp_path, kinds):
+    modules = [{"type": f"models.{kind}", "path": f"{place}_{kind}"} for place, kind in enumerate(kinds.split())]
+    (tmp_path / "modules.json").write_text(json.dumps(modules))
+    for module in modules:
+        (tmp_path / module["path"]).mkdir()
+        change_json(tmp_path / module["path"] / "config.json", pooling_mode_cls_token=True)
+    with pytest.raises(UserError, match=r"modules\.json"):
+        recorded_modules(tmp_path)
 
 
 def test_an_adapter_beside_the_weights(checkpoint):
