@@ -80,7 +80,7 @@ def test_a_second_thread_and_a_fork_are_refused(words, tmp_path):
     with ThreadPoolExecutor(1) as other:
         other.submit(startup.BUSY.acquire).result()
         for call in (cse.train, cse.api.evaluate_into, partial(cse.evaluate, len, "sts")):
-            with pytest.raises(UserError, match="thread"):
+            with pytest.raises(UserError):
                 call(*words)
         other.submit(startup.BUSY.release).result()
     code = (
@@ -94,7 +94,7 @@ def test_a_dry_run_leaves_nothing(words, tmp_path, capsys):
     run = cse.train(*words, dry_run=True, folder=tmp_path / "run")
     assert "encoder    " in capsys.readouterr().out
     assert not run.folder.exists()
-    with pytest.raises(UserError, match="holds no run"):
+    with pytest.raises(UserError, match=str(run.folder)):
         run.scores  # noqa: B018
 
 

@@ -111,5 +111,5 @@ def test_a_head_that_would_not_be_trained_is_refused(small_run, cse_train, capsy
     save_encoder(encoder, tmp_path / "supervised", MLPHead(encoder.dim))
     recorded = [f"model.name={tmp_path}/supervised", "model.pooling=null"]
     assert cse_train([*small_run, *recorded]) == 2
-    assert "ends in a trained head" in capsys.readouterr().err
+    assert f"model.name={tmp_path}/supervised" in capsys.readouterr().err
     assert cse_train([*small_run, *recorded[:1]]) == 0
