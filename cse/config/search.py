@@ -17,6 +17,9 @@ from cse.errors import UserError
 KEY = re.compile(r"( *)(\w+):(?: +([^#\s].*?))?(?: +# ?(.*))?")
 """A line of YAML: indentation, key, value, comment."""
 
+GOES_ON = re.compile(r"^(( *)\w+:.* # ?.*)\n\2 +# ?(.*)$", re.MULTILINE)
+"""A key with a comment beside it, and the line below, on which the comment goes on."""
+
 SHOWN = 4
 """So many choices of a group are named beside a setting that they share."""
 
@@ -116,34 +119,24 @@ def read(file: Path, group: str, choice: str) -> Iterator[Setting]:
     """The settings of one file, in its order. A comment stands beside its key, goes on below it, or stands above it."""
     whole = not group or "# @package _global_" in file.read_text(encoding="utf-8")
     inside = "" if whole else f"eval.{file.stem}." if group == "eval" else f"{group}."
+    text = "\n".join(body(file))
+    while (joined := GOES_ON.sub(r"\1 \3", text)) != text:
+        text = joined
     above: list[str] = []
     open_keys: list[tuple[int, str]] = []
-    setting: Setting | None = None
-    for line in body(file):
+    for line in text.splitlines():
         match = KEY.fullmatch(line)
         if match is None:
-            indent = len(line) - len(line.lstrip())
-            words = line.strip().lstrip("# ")
-            if setting and setting.comment and not above and line.strip().startswith("#") and indent > open_keys[-1][0]:
-                setting = replace(setting, comment=f"{setting.comment} {words}")
-            elif line.strip().startswith("#"):
-                above.append(words)
-            else:
-                above = []
+            above = [*above, line.strip("# ")] if line.lstrip().startswith("#") else []
             continue
-        if setting is not None:
-            yield setting
         indent, key, value = len(match[1]), match[2], match[3] or ""
         open_keys = [*(one for one in open_keys if one[0] < indent), (indent, key)]
         dotted = inside + ".".join(name for _, name in open_keys)
+        comment, above = match[4] or " ".join(above), []
         unfinished = value.startswith(("[", "{")) and not value.endswith(("]", "}"))
-        said = match[4] or " ".join(above)
         hydras = dotted.startswith("hydra.") and dotted not in ALWAYS
-        hidden = not value or key.startswith("_") or hydras or "a run fills this in" in said
-        setting = None if hidden else Setting(dotted, value + " ..." * unfinished, said, dotted, choice)
-        above = []
-    if setting is not None:
-        yield setting
+        if value and not key.startswith("_") and not hydras and "a run fills this in" not in comment:
+            yield Setting(dotted, value + " ..." * unfinished, comment, dotted, choice)
 
 
 def body(file: Path, comment: bool = False) -> list[str]:

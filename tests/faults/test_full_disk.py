@@ -16,15 +16,11 @@ pytestmark = [pytest.mark.nightly, pytest.mark.pictures]
 
 MOMENTS = {  # the audit event and the end of the path that fill the disk
     "the settings": ("open", "run.yaml"),
-    "the text's cache": ("open", "text_text.flat"),
     "the tokens' cache": ("open", "ids_text.flat"),
-    "cosines before": ("open", "cosines_before.json"),
     "results.json": ("open", "results.json"),
     "metrics.jsonl": ("open", "metrics.jsonl"),
     "best/": ("os.mkdir", "new.best"),
     "last/": ("os.mkdir", "last"),
-    "cosines after": ("open", "cosines_after.json"),
-    "the model card": ("open", "README.md"),
     "a picture": ("open", "loss.png"),
 }
 

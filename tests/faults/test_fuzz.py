@@ -5,7 +5,6 @@ same in every run, so that a run of all takes a minute and a change is not blame
 """
 
 import gzip
-import io
 import json
 import os
 import pickle
@@ -13,9 +12,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
+from damaged import parquet
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from torch import nn
@@ -40,12 +38,6 @@ often = settings(
 )
 
 
-def parquet() -> bytes:
-    buffer = io.BytesIO()
-    pq.write_table(pa.table({"a": ["one", "two"] * 50, "b": ["three", None] * 50}), buffer)
-    return buffer.getvalue()
-
-
 def saved() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         with checkpoint.Saver(Path(folder)) as saver:
@@ -65,7 +57,7 @@ READERS = {  # {file: (a valid one, what reads it)}
     "a.csv": (CSV, read_texts),
     "a.tsv": (b"a\tb\none\ttwo\nthree\tfour\n", read_texts),
     "a.jsonl": (b'{"a": "one", "b": "two"}\n{"a": "three", "b": null}\n', read_texts),
-    "a.parquet": (parquet(), read_texts),
+    "a.parquet": (parquet(a=["one", "two"] * 50, b=["three", None] * 50), read_texts),
     "a.csv.gz": (gzip.compress(CSV * 20, mtime=0), read_texts),
     "a.vec": (
         b"3 2\none 0.5 1\ntwo 1 2\nthree 3 4\n",
