@@ -16,18 +16,14 @@ def printable(text: str) -> str:
     """The text with a sign in place of each character that a terminal obeys or hides; lines and tabs stay.
 
     A run's name, its error and a row of training text may be a stranger's, with escapes that move the cursor, change
-    the title or turn the order of writing. The text is as long as it was.
+    the title or turn the order of writing. The text is as long as it was; ␛ stands for an escape, � for what has no
+    picture of its own.
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(map(shown_character, text))
-
-
-def shown_character(character: str) -> str:
-    """The character; ␛ for an escape (Unicode's picture of it), � for others that are obeyed or hidden."""
-    if character in HARMLESS or unicodedata.category(character) not in ("Cc", "Cf", "Zl", "Zp"):
-        return character
-    return PICTURES.get(character, "\ufffd")
+    kinds = {sign: unicodedata.category(sign) for sign in set(text) - set(HARMLESS)}
+    obeyed = [sign for sign, kind in kinds.items() if kind in ("Cc", "Cf", "Zl", "Zp")]
+    return text.translate({ord(sign): PICTURES.get(sign, "\ufffd") for sign in obeyed})
 
 
 def markdown_cell(text: str) -> str:

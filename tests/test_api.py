@@ -112,14 +112,6 @@ def test_any_encode_can_be_evaluated(senteval, tiny_bert):
     assert cse.evaluate(Peer(), "stsb", *told, splits=["dev"]) == by_object
 
 
-def test_compose_gives_the_commands_configuration():
-    config = cse.compose("objective=barlow", model="roberta", seed=5)
-    assert config.objective._target_ == "cse.objective.barlow.Barlow"
-    assert config.seed == 5
-    assert "hydra" not in config
-    assert "checkpoint" in cse.compose(command="evaluate")
-
-
 def test_importing_cse_is_quick_and_loads_nothing_heavy():
     code = (
         "import sys, time; start = time.process_time(); import cse; print(time.process_time() - start); "

@@ -244,7 +244,7 @@ def check_sweep(name: str) -> int:
         place = need.place()
         state = "missing" if place is None else "altered" if need.altered() else "here"
         found.append((state, f"{need.name}  {place or ''}{LATER.get(need.name, '')}"))
-    return told(f"cse-data fetch sweep={name}", "here", found)
+    return told(f"sweep={name} (cse-data fetch gets what is missing)", "here", found)
 
 
 def told(title: str, good: str, found: Sequence[tuple[str, str]]) -> int:

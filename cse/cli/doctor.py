@@ -120,10 +120,11 @@ def packages() -> Iterator[Finding]:
         brings = [extra for extra in extras if required.marker and required.marker.evaluate({"extra": extra})]
         if required.marker and not brings:
             continue
-        version, extra = installed(required.name), f".[{brings[0]}]" if brings else str(required)
-        fits = version is not None and required.specifier.contains(version, prereleases=True)
-        note = f"{version or 'not installed'} ({'' if fits else 'pip install '}{extra})"
-        yield Finding("packages", required.name, "ok" if fits else "missing", note)
+        version, wanted = installed(required.name), f"-e '.[{brings[0]}]'" if brings else f"'{required}'"
+        if version is not None and required.specifier.contains(version, prereleases=True):
+            yield Finding("packages", required.name, "ok", version)
+        else:
+            yield Finding("packages", required.name, "missing", f"{version or 'not here'}; pip install {wanted}")
 
 
 def paths(cfg: DictConfig) -> Iterator[Finding]:

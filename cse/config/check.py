@@ -27,7 +27,7 @@ from typing_extensions import TypedDict
 from cse.config.commands import BESIDE, COMMANDS
 from cse.config.compose import SWITCH, resolved, without_hydra
 from cse.dotted import Config
-from cse.errors import UserError
+from cse.errors import UserError, in_short
 from cse.ranges import STRICT
 
 if TYPE_CHECKING:  # of typing_extensions 4.13 and later
@@ -62,7 +62,9 @@ def validate_keys(cfg: DictConfig, keys: TypeAdapter) -> DictConfig:
         try:
             types = types_of(str(node["_target_"]), BESIDE.get(place)) if place else keys
         except (ImportError, ValueError, TypeError) as error:
-            wrong[f"{dotted((*place, '_target_'))}={node['_target_']}"] = {why_not_imported(error): None}
+            wrong[f"{dotted((*place, '_target_'))}={node['_target_']}"] = {
+                f"cannot be imported ({in_short(error.__cause__ or error)})": None
+            }
             continue
         values = {key: mask_parts(value) for key, value in node.items() if key not in HYDRAS_OWN}
         changed, refused = read(values, types)
@@ -74,13 +76,6 @@ def validate_keys(cfg: DictConfig, keys: TypeAdapter) -> DictConfig:
     if wrong:
         raise UserError("; ".join(f"{key}: {' or '.join(reasons)}" for key, reasons in wrong.items()))
     return cfg
-
-
-def why_not_imported(error: Exception) -> str:
-    """Why the dotted name of a `_target_` leads nowhere, and what to do where a module of one's own is not found."""
-    cause = error.__cause__ or error
-    hint = "; PYTHONPATH=FOLDER names the folder of your own modules" * isinstance(cause, ModuleNotFoundError)
-    return f"cannot be imported ({type(cause).__name__}: {' '.join(str(cause).split())}){hint}"
 
 
 def in_words(error: ErrorDetails) -> str:

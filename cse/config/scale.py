@@ -62,22 +62,17 @@ def fit_laptop(cfg: DictConfig) -> None:
     if "name" in cfg.model:
         width = 1024 if "large" in str(cfg.model.name) else 768
         replace(cfg, "model", name=cfg.scale.model)
-        fit_groups(cfg, width)
+        groups = OmegaConf.select(cfg, "objective.whitening.num_groups") or 1
+        if groups > 1:  # as many channels a group as in the paper's encoder, or nearly: what divides the width here
+            divisors = [k for k in range(1, WIDTH + 1) if WIDTH % k == 0]
+            nearest = min(divisors, key=lambda k: abs(WIDTH / k - width / groups))
+            replace(cfg, "objective.whitening", num_groups=nearest)
     fit_judgements(cfg)
     if "trainer" in cfg:
         fit_text(cfg)
         fit_training(cfg)
     elif cfg.whitening.kind and cfg.whitening.fit is None:
         replace(cfg, "whitening", fit=cfg.scale.sentences)
-
-
-def fit_groups(cfg: DictConfig, width: int) -> None:
-    """As many channels a group as in the paper's encoder, or the nearest number that divides the width here."""
-    groups = OmegaConf.select(cfg, "objective.whitening.num_groups")
-    if groups is not None and groups > 1:
-        size = width / groups
-        divisors = [k for k in range(1, WIDTH + 1) if WIDTH % k == 0]
-        replace(cfg, "objective.whitening", num_groups=min(divisors, key=lambda k: abs(WIDTH / k - size)))
 
 
 def fit_judgements(cfg: DictConfig) -> None:
