@@ -148,12 +148,6 @@ def test_with_m_no_scores_are_written_over(cse_eval, word_vectors, tmp_path, cap
     assert len(list((tmp_path / "sweep").glob("*/scores.csv"))) == 2
 
 
-def test_the_only_evaluators_keys_need_no_name(cse_eval, word_vectors, tmp_path):
-    given = ["eval=[stsb]", "allow_partial=false", "eval.allow_partial=true"]
-    assert cse_eval(f"checkpoint={word_vectors}", *given) == 0
-    assert results(tmp_path / "eval")["data"]["stsb"]["partial"]
-
-
 def test_splits_are_chosen_and_data_of_others_is_not_needed(cse_eval, word_vectors, tmp_path, senteval):
     """demo has no test split, transfer no dev split, and no data here."""
     shutil.copytree(senteval, tmp_path / "copy")
@@ -177,14 +171,6 @@ def test_max_length_and_dtype_reach_the_encoder(cse_eval, tiny_bert, tmp_path):
     assert found["dtype=bf16"] != found["max_length=null"]
     assert found["dtype=bf16"] == pytest.approx(found["max_length=null"], abs=3)
     assert found["batch_size=3"] == pytest.approx(found["max_length=null"], abs=1e-3)
-
-
-def test_trackers_see_the_scores(cse_eval, word_vectors, tmp_path):
-    assert cse_eval(f"checkpoint={word_vectors}", "tracker=tensorboard") == 0
-    assert list((tmp_path / "eval" / "tensorboard").iterdir())
-    events = [json.loads(line) for line in (tmp_path / "eval" / "metrics.jsonl").read_text().splitlines()]
-    assert [event["event"] for event in events] == ["metrics", "table", "finish"]
-    assert events[0]["test/stsb/spearman"] == results(tmp_path / "eval")["metrics"]["test/stsb/spearman"]
 
 
 @pytest.mark.nightly
