@@ -65,7 +65,6 @@ def test_groups_keep_their_channels_and_the_row_they_stand_for(groups, fit):
 @pytest.mark.parametrize(("word", "key"), [
     ("trainer.max_steps=2", "scale.trainer.max_steps=2"),
     ("model.name=mine", "scale.model=mine"),
-    ("scale.sentences=none.txt", "scale.sentences=none.txt"),
 ])  # fmt: skip
 def test_a_size_that_would_be_replaced_is_refused(word, key):
     with pytest.raises(UserError, match=key):
