@@ -57,6 +57,14 @@ def test_the_page_asks_for_nothing_and_reads_nothing_of_a_run_as_html(page):
     assert "\u202e" not in page
 
 
+def test_plotly_finds_no_html_in_the_names_of_runs(page, tmp_path):
+    charts = draw_charts(compare_runs(read_runs([tmp_path / "runs"]), [tmp_path / "runs"], [], "seed"))
+    drawn = str([chart.to_plotly_json() for chart in charts.values()])
+    assert "&lt;img" in drawn
+    assert "<img" not in drawn
+    assert "\\x1b" not in drawn
+
+
 def test_a_curve_is_thinned_and_keeps_its_end(page, tmp_path):
     values = pd.DataFrame({"metric": "a", "value": range(10_001)})
     kept = thinned(values, POINTS, ["metric"])["value"]
