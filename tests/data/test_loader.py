@@ -10,7 +10,9 @@ from cse.augmentation.dropout import Dropout
 from cse.augmentation.masking import Masking
 from cse.augmentation.repetition import Repetition
 from cse.augmentation.shuffle import Shuffle
+from cse.data import loader
 from cse.data.loader import Batches
+from cse.data.streams import streams
 from cse.data.text import Text
 from cse.errors import UserError
 from cse.model.tokenizer import Tokenizer
@@ -122,6 +124,14 @@ def test_copies_mask_every_view_and_first_masks_one(make):
         assert not hidden_B.any()
     restored = torch.where(batch.tokens.labels_BT != -100, batch.tokens.labels_BT, batch.tokens.ids_BT)
     torch.testing.assert_close(restored[:4], batch.tokens.ids_BT[4:])
+
+
+def test_masking_draws_other_numbers_than_the_views(make, monkeypatch):
+    asked = []
+    monkeypatch.setattr(loader, "streams", lambda *given: asked.append(set(given[3])) or streams(*given))
+    make(rows=30, masking="copies", augmentation=Shuffle(1.0, "round", 2, "count", None))[0]
+    views, masks = asked
+    assert not views & masks
 
 
 @pytest.mark.parametrize("masking", ["none", "first", "copies"])
