@@ -186,6 +186,18 @@ def test_of_many_starts_one_takes_a_dead_ones_folder(tmp_path):
         assert results.count("taken") == trial + 1
 
 
+def test_a_start_waits_for_one_that_takes_the_folder(tmp_path):
+    with heartbeat.one_at_a_time(tmp_path):
+        second = Heartbeat(tmp_path)
+        thread = threading.Thread(target=second.take)
+        thread.start()
+        time.sleep(0.3)
+        assert not (tmp_path / heartbeat.NAME).exists()
+    thread.join()
+    with second:
+        assert read_beat(tmp_path).pid == os.getpid()
+
+
 def test_a_process_whose_folder_was_taken_ends(tmp_path):
     """It was asleep for longer than SILENCE, as a laptop with its lid shut."""
     child = os.fork()
