@@ -32,6 +32,7 @@ STANDS_FOR = {
     "WORD": ["lr"],
     "RUN": ["FOLDER"],
     "NAME": ["wiki1m"],
+    "sweep=PAPER/TABLE": ["sweep=whitenedcse/table4"],
 }
 COMPOSED = {"cse-train": "train", "cse-eval": "evaluate"}
 LOOKS = {"--help", "--version", "--cfg", "--info", "--shell-completion", "-sc", "--json"}
