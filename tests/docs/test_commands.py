@@ -45,6 +45,7 @@ NOT_RUN = {
     "trap": "it is a line of a script for sbatch: tests/slurm runs it",
     "cse-data fetch": "it needs the hub: tests/cli/test_data.py fetches from a small one",
     "cse-data check": "it needs a whole data set: tests/datasets/test_check.py checks one",
+    "cse-report runs=[A,B] gate": "it exits with 1 for runs that no seeds tell apart: tests/report/test_differences.py",
     "cse-export outputs/DATE/TIME --push": "it needs the hub: tests/sharing/test_export.py pushes to a small one",
 }
 LAUNCHERS = {  # what is run here is the program's own words; those of the launcher, on two processes, elsewhere
@@ -166,7 +167,7 @@ def run(world, monkeypatch, tmp_path) -> Callable[[str], int]:
             case "make":
                 return 0 if f"\n{words[0]}:" in (ROOT / "Makefile").read_text() else 2
             case "pip":  # of the project, with extras that it has
-                asked = re.fullmatch(r"\.\[([\w,]+)\]", words[-1])
+                asked = re.fullmatch(r"(?:\.|cse-lab)\[([\w,]+)\]", words[-1])
                 return 0 if asked and set(asked[1].split(",")) <= set(PROJECT["optional-dependencies"]) else 2
             case "python":
                 monkeypatch.setattr(sys, "argv", words)
