@@ -37,10 +37,11 @@ def test_large_files_of_the_hubs_cache_by_their_names(tmp_path):
     assert states(tmp_path)["other.bin"] == "missing"
 
 
-@pytest.mark.parametrize("place", [0, 12, 1000])
-def test_a_damaged_gzip_file_is_altered(tmp_path, place):
+@pytest.mark.parametrize("place", [0, 12, 1000, None])
+def test_a_gzip_file_that_is_damaged_or_holds_something_else_is_altered(tmp_path, place):
     content = bytearray(gzip.compress(random.Random(0).randbytes(2000)))
-    content[place] ^= 0xFF
+    if place is not None:
+        content[place] ^= 0xFF
     (tmp_path / "val.tsv.gz").write_bytes(content)
     assert states(tmp_path) == {"val.tsv.gz": "altered", "train.tsv.gz": "missing", "test_2016.tsv.gz": "missing"}
 
