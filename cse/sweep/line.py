@@ -96,7 +96,7 @@ class Line(BaseModel):
         if "RANK" in os.environ:
             raise UserError("-m and sweep= start processes of their own: run them without torchrun, accelerate or srun")
         if self.parallel > 1 and self.launcher != "basic":
-            raise UserError(f"jobs.parallel={self.parallel} is for this machine: hydra.launcher.array_parallelism=N")
+            raise UserError(f"jobs.parallel={self.parallel} is for this machine; of a cluster it is array_parallelism")
         for choice in {self.launcher, self.sweeper} & PACKAGES.keys():
             check_loads(*PACKAGES[choice])
 

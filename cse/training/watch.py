@@ -72,7 +72,8 @@ class Watch:
 
     def _end(self, step: int, what: str, best_step: int, advice: str) -> NoReturn:
         """Raise the RunError that ends the run at a step, once its rows are kept. best_step: in best/, 0 for none."""
-        raise RunError(f"{what} at step {step}; best/ holds step {best_step}. {advice}; {self._keep_rows(step, what)}")
+        holds = f"best/ holds step {best_step}" if best_step else "nothing was exported yet"
+        raise RunError(f"{what} at step {step}; {holds}. {advice}; {self._keep_rows(step, what)}")
 
     def check_scores(self, curve: Curve) -> None:
         """Warn, once, where the selecting score has not risen for `trainer.patience` evaluations."""
@@ -82,8 +83,8 @@ class Watch:
         step, scores = curve[-1]
         best = max((one[select], -number) for number, one in curve if number and not math.isnan(one[select]))
         what = f"no {select} of the last {patience} evaluations is above the {best[0]:.2f} of step {-best[1]}"
-        ends = f"trainer.stop_early={self.trainer.stop_early} says whether that ends the run"
-        log.warning("step %d: %s (now %.2f); %s; %s", step, what, scores[select], ends, self._keep_rows(step, what))
+        ends = f"now {scores[select]:.2f}; trainer.stop_early={str(self.trainer.stop_early).lower()}"
+        log.warning("step %d: %s (%s); %s", step, what, ends, self._keep_rows(step, what))
 
     def is_over(self, curve: Curve) -> bool:
         """Whether the run is to stop early, as its score no longer rises."""
