@@ -23,8 +23,10 @@ def run_here(planned: Sequence[Job], start: Start, parallel: int = 1) -> list[Ou
             outcome = Outcome(job.name, NOT_RUN, detail=refusal)
         else:
             gpu = slots.get()
-            outcome = process.run(job, start.folder / job.name, start.signals, gpu)
-            slots.put(gpu)
+            try:
+                outcome = process.run(job, start.folder / job.name, start.signals, gpu)
+            finally:
+                slots.put(gpu)  # or the next job would wait for it after an error
         start.end(outcome)
         return outcome
 

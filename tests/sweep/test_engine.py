@@ -39,6 +39,7 @@ def test_jobs_run_once(many, tmp_path, capsys):
 
 @pytest.mark.parametrize(("more", "mood", "state", "why"), [
     ("", "fail", "failed", "told to fail (LOG)"),
+    ("", "skip", "failed", "it printed nothing"),
     (" jobs.parallel=3", "kill", "killed", "by signal 9"),
 ])  # fmt: skip
 def test_the_same_line_again_skips_what_is_done_and_runs_the_rest(many, tmp_path, capsys, more, mood, state, why):
