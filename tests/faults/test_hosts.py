@@ -51,7 +51,7 @@ def test_a_worker_that_dies(small_run, cse_train, tmp_path, monkeypatch, capsys)
         assert cse_train([*small_run, "trainer.workers=1"]) == 1
     said = capsys.readouterr().err.strip()
     assert len(said.splitlines()) == 1, said
-    assert "at step" in said
+    assert f"resume={run}" in said
     assert json.loads((run / "results.json").read_text())["status"] == "failed"
     assert cse_train([f"resume={run}"]) == 0
     assert cse_train([*small_run, f"hydra.run.dir={tmp_path}/straight"]) == 0

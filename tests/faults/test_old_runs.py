@@ -49,5 +49,5 @@ def test_they_are_scored_and_exported(runs, tmp_path, name, senteval):
 
 @pytest.mark.parametrize("name", ["first", "second", "stopped"])
 def test_that_edition_alone_goes_on_with_them(runs, name):
-    with pytest.raises(UserError, match=f"{name}: an older version"):
+    with pytest.raises(UserError, match=rf"{name}: no run\.yaml"):
         cse.train(f"resume={runs / name}")

@@ -24,7 +24,7 @@ TRAINING = [  # (words, what its sentence names)
     ("eval=[stsb,transfer]", "paths.senteval="),
     ("augmentation.p=0", "augmentation"),
     ("augmentation=spans", "augmentation"),
-    ("objective=simcse_sup data.path=TRIPLETS", "columns sent0, sent1, hard_neg"),
+    ("objective=simcse_sup data.path=TRIPLETS", "sent0, sent1, hard_neg"),
     ("data.path=TRIPLETS data.columns=[sent0,sent1] objective.num_views=3", "objective.num_views"),
     ("objective=declutr trainer.max_length=64", "augmentation"),
     ("objective=declutr data.path=DOCUMENTS trainer.max_length=64 augmentation.max_length=999", "augmentation"),
