@@ -40,6 +40,19 @@ STACKS = {  # where the layers are a module of their own, behind the embeddings
 }
 
 
+def without_weights(config: PretrainedConfig) -> PreTrainedModel:
+    """The model of a configuration on the meta device, which takes no memory.
+
+    Its architecture is imported first: what a library makes as it is imported there, as torchaudio does, would stay
+    without data for the rest of the process.
+    """
+    from transformers import MODEL_MAPPING, AutoModel
+
+    MODEL_MAPPING.get(type(config), None)
+    with torch.device("meta"):
+        return AutoModel.from_config(config)
+
+
 def dropout_of(config: PretrainedConfig) -> dict[str, float]:
     """The dropout probabilities of the stack by the configuration's names. Empty where the architecture has none."""
     fields = config.to_dict()

@@ -14,7 +14,7 @@ from torch import nn
 from cse.dotted import Json
 from cse.errors import UserError
 from cse.files import write_json, write_text
-from cse.model.architecture import has_optional_pooler
+from cse.model.architecture import has_optional_pooler, without_weights
 from cse.model.encoder import Encoder
 from cse.model.lora import merged
 from cse.model.pooling import TRAINABLE
@@ -128,10 +128,7 @@ def idle_pooler(encoder: Encoder) -> dict[str, torch.Tensor]:
 
     AutoModel makes a pooler where the architecture has one: without weights it would draw them, and say so each time.
     """
-    from transformers import AutoModel
-
-    with torch.device("meta"):
-        names = {name for name in AutoModel.from_config(encoder.backbone.config).state_dict() if "pooler" in name}
+    names = {name for name in without_weights(encoder.backbone.config).state_dict() if "pooler" in name}
     if names != {"pooler.dense.weight", "pooler.dense.bias"}:
         return {}
     dtype = encoder.backbone.dtype

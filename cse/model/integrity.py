@@ -14,10 +14,11 @@ from pathlib import Path
 import torch
 from safetensors import safe_open
 from torch.nn.functional import pad
-from transformers import AutoModel, PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTokenizerFast
+from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from cse.errors import MissingResource, RunError, UserError, in_short
 from cse.files import within
+from cse.model.architecture import without_weights
 from cse.sources.hub import WEIGHTS
 
 log = logging.getLogger(__name__)
@@ -63,8 +64,7 @@ def check_size(name: str, folder: Path, config: PretrainedConfig) -> None:
     size = sum(file.stat().st_size for file in folder.iterdir() if file.suffix in WEIGHTS)
     asked = config.num_hidden_layers * config.hidden_size  # at the least: a layer that many are asked of is not made
     if 0 < size >= asked:
-        with torch.device("meta"):
-            asked = sum(parameter.numel() for parameter in AutoModel.from_config(config).parameters())
+        asked = sum(parameter.numel() for parameter in without_weights(config).parameters())
     if asked > size > 0:  # without weights the loader says so
         raise UserError(
             f"model.name={name}: its config.json asks for {asked:,} parameters, of {size:,} bytes of weights"

@@ -3,6 +3,8 @@
 import json
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -189,3 +191,16 @@ def test_a_file_of_another_folder_is_not_read(checkpoint, tiny_bert, place, file
     (checkpoint / file).write_text(json.dumps({"metadata": {}, "weight_map": weights} if "index" in file else modules))
     with pytest.raises(UserError, match=re.escape(place)):
         load_encoder(str(checkpoint), "cls" if "index" in file else None)
+
+
+def test_a_model_without_weights_leaves_other_libraries_theirs(tiny_bert):
+    """In a process of its own: torchaudio, which an architecture imports, makes a constant that sound needs later."""
+    code = (
+        "from transformers import AutoConfig\n"
+        "from cse.model.architecture import without_weights\n"
+        f"model = without_weights(AutoConfig.from_pretrained({str(tiny_bert)!r}))\n"
+        "from torchaudio.compliance import kaldi\n"
+        "print({parameter.device.type for parameter in model.parameters()}, kaldi.EPSILON.device)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ended.stdout.split() == ["{'meta'}", "cpu"], ended.stderr
