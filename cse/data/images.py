@@ -213,10 +213,12 @@ def _saturation(x_nCHW: Tensor, factor_n111: Tensor) -> Tensor:
 
 
 def _hue(x_nCHW: Tensor, turn_n111: Tensor) -> Tensor:
-    from torchvision.transforms.v2.functional._color import _hsv_to_rgb, _rgb_to_hsv  # adjust_hue takes one factor
+    """The hue turned; from HSV back to RGB by its formula, for torchvision's way back uploads a table each time."""
+    from torchvision.transforms.v2.functional._color import _rgb_to_hsv  # adjust_hue takes one factor for all
 
-    hue_n1HW, rest_n2HW = _rgb_to_hsv(x_nCHW).split([1, 2], dim=1)
-    return _hsv_to_rgb(torch.cat([(hue_n1HW + turn_n111) % 1, rest_n2HW], dim=1))
+    hue_n1HW, saturation_n1HW, value_n1HW = _rgb_to_hsv(x_nCHW).split(1, dim=1)
+    k_n3HW = torch.cat([6 * (hue_n1HW + turn_n111) + start for start in (5, 3, 1)], dim=1) % 6
+    return value_n1HW - value_n1HW * saturation_n1HW * torch.minimum(k_n3HW, 4 - k_n3HW).clamp(0, 1)
 
 
 def _gray(x_nCHW: Tensor) -> Tensor:
