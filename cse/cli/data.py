@@ -173,8 +173,9 @@ def fetch_elsewhere(sweep: str, folder: Path) -> int:
     start = "import sys; sys.argv[0] = 'cse-data'; from cse.cli.data import main; main()"
     command = [sys.executable, "-P", "-c", start, "fetch", f"sweep={sweep}"]
     code = subprocess.run(command, env=own | {key: str(folder / name) for key, name in caches.items()}).returncode
-    print(f"copy {folder} as it is, links kept (rsync -a); where it is then:")
-    print(f"  export HF_HOME=FOLDER CSE_CACHE=FOLDER/cache; cse-data check sweep={sweep}; cse-train sweep={sweep}")
+    if code == 0:
+        print(f"copy {folder} as it is, links kept (rsync -a); where it is then:")
+        print(f"  export HF_HOME=FOLDER CSE_CACHE=FOLDER/cache; cse-data check sweep={sweep}; cse-train sweep={sweep}")
     return code
 
 

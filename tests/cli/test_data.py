@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import subprocess
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -70,6 +71,14 @@ def test_what_a_sweep_reads_is_fetched_carried_and_checked(cse_data, toy_hub, ti
     capfd.readouterr()
     assert cse_data("check", "sweep=whitenedcse/table4") == 1
     assert "altered  wiki1m" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_only_a_whole_fetch_says_how_it_is_carried(code, cse_data, tmp_path, capsys, monkeypatch):
+    ended = subprocess.CompletedProcess([], code)
+    monkeypatch.setattr(subprocess, "run", lambda *args, **options: ended)
+    assert cse_data("fetch", "sweep=whitenedcse/table4", f"to={tmp_path}/x") == code
+    assert ("HF_HOME" in capsys.readouterr().out) == (code == 0)
 
 
 def tar_of(name: str, content: bytes) -> bytes:
