@@ -192,17 +192,19 @@ class Wandb:
         return better
 
     def _upload(self, summary: Json) -> None:
-        """best/ as a model, the results beside it as results."""
-        model = self.wandb.Artifact(f"best-{self.run.id}", "model", metadata=summary)
-        results = self.wandb.Artifact(f"results-{self.run.id}", "results", metadata=summary)
-        model.add_dir(str(self.folder / "best"))
+        """best/ as a model, where a run has one, and the results as results, with the scores and what made them."""
+        metadata = {**self.about.choices, "command": self.about.command, "scores": summary}
+        if (self.folder / "best").is_dir():  # cse-eval leaves none
+            model = self.wandb.Artifact(f"best-{self.run.id}", "model", metadata=metadata)
+            model.add_dir(str(self.folder / "best"))
+            self.run.log_artifact(model)
+        results = self.wandb.Artifact(f"results-{self.run.id}", "results", metadata=metadata)
         for name in RESULTS:
             place = self.folder / name
             if place.is_dir():
                 results.add_dir(str(place), name=name)
             elif place.exists():
                 results.add_file(str(place))
-        self.run.log_artifact(model)
         self.run.log_artifact(results)
 
 

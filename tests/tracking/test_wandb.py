@@ -146,14 +146,21 @@ def test_a_strangers_run_json_decides_nothing(alone, tmp_path, caplog, change):
     assert now["id"] not in ("run7", "../x", 3)
 
 
-def test_best_and_results_are_artifacts_where_that_is_asked_for(alone, tmp_path):
-    (tmp_path / "best").mkdir()
-    (tmp_path / "best" / "config.json").write_text("{}")
+@pytest.mark.parametrize("kinds", [["model", "results"], ["results"]])
+def test_best_and_results_are_artifacts_where_that_is_asked_for(alone, tmp_path, kinds):
+    """Of cse-eval, which leaves no best/, the results alone. Each says what made it and what it scored."""
+    if "model" in kinds:
+        (tmp_path / "best").mkdir()
+        (tmp_path / "best" / "config.json").write_text("{}")
     (tmp_path / "results.json").write_text("{}")
     start(tmp_path, "offline", artifact=True).finish(0, {"test/sts/average": 76.25})
     (path,) = offline_files(tmp_path)
     artifacts = [r["artifact"] for r in inspect(path) if r["type"] == "artifact"]
-    assert [one["type"] for one in artifacts] == ["model", "results"]
+    assert [one["type"] for one in artifacts] == kinds
+    for one in artifacts:
+        about = json.loads(one["metadata"])
+        assert (about["objective"], about["command"]) == ("simcse", ABOUT.command)
+        assert about["scores"] == {"test/sts/average": 76.25}
     assert list((tmp_path / "wandb" / "staging").rglob("*"))  # and not in the user's home
     assert not [place for place in (tmp_path / "home").rglob("*") if place.is_file()]
 
