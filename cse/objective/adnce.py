@@ -15,9 +15,8 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from cse.objective.blockwise import blockwise
-from cse.objective.two_views import TwoViews
+from cse.objective.two_views import Contrast
 from cse.ranges import Positive
-from cse.types import Loss
 
 
 def adnce(
@@ -43,7 +42,7 @@ def adnce(
     return blockwise(losses, len(anchors_BD), len(positives_BD)).mean()
 
 
-class ADNCE(TwoViews):
+class ADNCE(Contrast):
     """ADNCE of two views."""
 
     def __init__(
@@ -55,15 +54,11 @@ class ADNCE(TwoViews):
         sigma: Positive,
         weigh_positive: bool,
     ):
-        super().__init__(dim, head)
-        self.temperature = temperature
+        super().__init__(dim, head, temperature)
         self.mu, self.sigma, self.weigh_positive = mu, sigma, weigh_positive
 
-    def compare(self, x_BP: Tensor, y_BP: Tensor) -> Loss:
-        """The mean of l."""
-        contrastive = adnce(x_BP, y_BP, self.temperature, self.mu, self.sigma, weigh_positive=self.weigh_positive)
-        return Loss(contrastive, {"contrastive": contrastive})
-
-    def negatives(self, anchors: int) -> int:
-        """The other rows of view 1."""
-        return anchors - 1
+    def contrast(self, anchors_BD: Tensor, positives_BD: Tensor) -> Tensor:
+        """The mean of l_i."""
+        return adnce(
+            anchors_BD, positives_BD, self.temperature, self.mu, self.sigma, weigh_positive=self.weigh_positive
+        )

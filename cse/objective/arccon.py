@@ -18,9 +18,8 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 
 from cse.objective.blockwise import blockwise
-from cse.objective.two_views import TwoViews
+from cse.objective.two_views import Contrast
 from cse.ranges import Positive
-from cse.types import Loss
 
 
 def arccon(anchors_BD: Tensor, positives_BD: Tensor, temperature: float, margin: float) -> Tensor:
@@ -39,7 +38,7 @@ def arccon(anchors_BD: Tensor, positives_BD: Tensor, temperature: float, margin:
     return blockwise(losses, len(anchors_BD), len(positives_BD)).mean()
 
 
-class ArcCon(TwoViews):
+class ArcCon(Contrast):
     """ArcCon of two views. margin: degrees."""
 
     def __init__(
@@ -49,15 +48,9 @@ class ArcCon(TwoViews):
         temperature: Positive,
         margin: Annotated[float, Ge(0), Lt(90)],
     ):
-        super().__init__(dim, head)
-        self.temperature = temperature
+        super().__init__(dim, head, temperature)
         self.margin = margin
 
-    def compare(self, x_BP: Tensor, y_BP: Tensor) -> Loss:
-        """The mean of l."""
-        contrastive = arccon(x_BP, y_BP, self.temperature, self.margin)
-        return Loss(contrastive, {"contrastive": contrastive})
-
-    def negatives(self, anchors: int) -> int:
-        """The other rows of view 1."""
-        return anchors - 1
+    def contrast(self, anchors_BD: Tensor, positives_BD: Tensor) -> Tensor:
+        """The mean of l_i."""
+        return arccon(anchors_BD, positives_BD, self.temperature, self.margin)

@@ -14,9 +14,8 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from cse.objective.blockwise import blockwise
-from cse.objective.two_views import TwoViews
+from cse.objective.two_views import Contrast
 from cse.ranges import Positive
-from cse.types import Loss
 
 
 def dcl(z1_BD: Tensor, z2_BD: Tensor, temperature: float, sigma: float | None = None) -> Tensor:
@@ -33,18 +32,16 @@ def dcl(z1_BD: Tensor, z2_BD: Tensor, temperature: float, sigma: float | None = 
     return blockwise(log_negatives, len(z_RD), len(z_RD)).mean() - (weights_B * positive_B).mean() / temperature
 
 
-class DCL(TwoViews):
+class DCL(Contrast):
     """DCL of two views, both as anchors; DCLW with a sigma."""
 
     def __init__(self, dim: int, head: Callable[[int], nn.Module], temperature: Positive, sigma: Positive | None):
-        super().__init__(dim, head)
-        self.temperature = temperature
+        super().__init__(dim, head, temperature)
         self.sigma = sigma
 
-    def compare(self, x_BP: Tensor, y_BP: Tensor) -> Loss:
+    def contrast(self, anchors_BD: Tensor, positives_BD: Tensor) -> Tensor:
         """The mean of l."""
-        contrastive = dcl(x_BP, y_BP, self.temperature, self.sigma)
-        return Loss(contrastive, {"contrastive": contrastive})
+        return dcl(anchors_BD, positives_BD, self.temperature, self.sigma)
 
     def negatives(self, anchors: int) -> int:
         """The other rows of both views."""
