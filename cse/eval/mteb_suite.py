@@ -247,7 +247,10 @@ def content(data: object) -> str:
         else:
             yield f"{json.dumps(node, default=str)},"
 
-    return hashlib.sha256("".join(lines(data)).encode()).hexdigest()
+    sha256 = hashlib.sha256()
+    for line in lines(data):
+        sha256.update(line.encode())
+    return sha256.hexdigest()
 
 
 def metric(task: AbsTask) -> str:
