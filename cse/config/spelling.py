@@ -97,13 +97,19 @@ def quote_text(word: str) -> str:
     return f"{key}={quoted(value)}" if is_name or (key and TEXT.fullmatch(value) and parsed(word) is None) else word
 
 
+def overrides_of(words: Sequence[str]) -> "list[Override]":
+    """The words as Hydra's grammar reads them. Raises Hydra's error for one that it cannot read."""
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+
+    return OverridesParser.create().parse_overrides(list(words))
+
+
 def parsed(word: str) -> "Override | None":
     """The word as Hydra's grammar reads it; None where it cannot."""
-    from hydra.core.override_parser.overrides_parser import OverridesParser
     from hydra.errors import HydraException
 
     try:
-        return OverridesParser.create().parse_override(word)
+        return overrides_of([word])[0]
     except HydraException:
         return None
 

@@ -11,6 +11,7 @@ from submitit import SlurmExecutor
 from submitit.core.utils import FailedJobError, UncompletedJobError
 from submitit.helpers import Checkpointable
 
+from cse.config.spelling import overrides_of
 from cse.errors import UserError
 from cse.record.runs import read_run
 from cse.record.status import RUNNING, status_of
@@ -18,7 +19,6 @@ from cse.run import slurm
 from cse.sweep import process
 from cse.sweep.jobs import Job
 from cse.sweep.line import Line
-from cse.sweep.overrides import parsed
 from cse.sweep.process import KILLED, NOT_RUN, Outcome
 from cse.sweep.start import Start
 from cse.training.signals import SignalForwarder
@@ -100,7 +100,7 @@ def parameters_of(line: Line) -> dict[str, Any]:
 
     Raises UserError for a number that is none, and for text of several lines, which sbatch's script would run.
     """
-    typed = {one.key_or_group.split(".", 2)[2]: one.value() for one in parsed(line.launch)}
+    typed = {one.key_or_group.split(".", 2)[2]: one.value() for one in overrides_of(line.launch)}
     for key, value in typed.items():
         is_number = isinstance(value, int | float) and value > 0
         if (key in NUMBERS and not is_number) or (isinstance(value, str) and not value.isprintable()):

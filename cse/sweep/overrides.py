@@ -2,20 +2,9 @@
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from cse.config.keys import key_of
-from cse.config.spelling import values_of
-
-if TYPE_CHECKING:  # Hydra is imported when there are overrides to read
-    from hydra.core.override_parser.types import Override
-
-
-def parsed(overrides: Sequence[str]) -> "list[Override]":
-    """The overrides as Hydra reads them."""
-    from hydra.core.override_parser.overrides_parser import OverridesParser
-
-    return OverridesParser.create().parse_overrides(list(overrides))
+from cse.config.spelling import overrides_of, values_of
 
 
 def merged(overrides: Sequence[str]) -> list[str]:
@@ -25,14 +14,14 @@ def merged(overrides: Sequence[str]) -> list[str]:
 
 def is_axis(override: str) -> bool:
     """Whether it gives a key several values (a,b  range(...)  interval(...)  glob(...))."""
-    return parsed([override])[0].is_sweep_override()
+    return overrides_of([override])[0].is_sweep_override()
 
 
 def expanded(overrides: Sequence[str]) -> list[list[str]]:
     """Hydra's own product of all `key=a,b` and `key=range(...)`; of a key given twice the last counts."""
     from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 
-    return BasicSweeper.split_arguments(parsed(overrides), None)[0]
+    return BasicSweeper.split_arguments(overrides_of(overrides), None)[0]
 
 
 def first_values(overrides: Sequence[str]) -> list[str]:
@@ -40,7 +29,7 @@ def first_values(overrides: Sequence[str]) -> list[str]:
     from hydra.core.override_parser.types import IntervalSweep
 
     first = []
-    for override in parsed(overrides):
+    for override in overrides_of(overrides):
         if not override.is_sweep_override():
             first.append(override.input_line or "")
             continue

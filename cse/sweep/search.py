@@ -18,10 +18,11 @@ from smac import Scenario
 from smac.runhistory.dataclasses import TrialInfo, TrialValue
 from smac.runhistory.enumerations import StatusType
 
+from cse.config.spelling import overrides_of
 from cse.files import json_line, json_lines
 from cse.sweep.jobs import decides
 from cse.sweep.line import Line
-from cse.sweep.overrides import digest, merged, parsed
+from cse.sweep.overrides import digest, merged
 from cse.sweep.start import Runner, Start
 
 
@@ -31,7 +32,7 @@ def search(line: Line, row: Sequence[str], start: Start, run: Runner) -> None:
     `key=interval(a,b)` (uniform) and `key=choice(...)` are searched; the score that selects is maximised.
     """
     settings = line.search
-    axes = {one.key_or_group: one for one in parsed(row) if one.is_sweep_override()}
+    axes = {one.key_or_group: one for one in overrides_of(row) if one.is_sweep_override()}
     memory = line.folder / ".smac" / f"{digest(filter(decides, row))}-{settings.seed}.jsonl"
     memory.parent.mkdir(parents=True, exist_ok=True)
     optimiser = optimiser_of(axes, settings, memory.parent)
