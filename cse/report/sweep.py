@@ -50,9 +50,8 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
         metrics = [metric for plot in plots for metric in plot.metrics]
         tables = [of_runs(compare_runs(runs, folders, metrics, spec.seed), runs, expected)]
     paper = published.read(spec.paper)
-    paper = paper | paper["tables"].get(
-        block.get("table"), {}
-    )  # of methods beyond the four each table has its own paper, link
+    own = paper["tables"].get(block.get("table"), {})  # beyond the four papers a table has a paper and link of its own
+    paper = {**paper, **own}
     return Report(
         title=config["sweep"],
         subtitle=f"{paper['paper']}. {progress(runs, folders)}",
