@@ -222,11 +222,6 @@ class AuxModality(nn.Module):
     clip: float | None
 
     @classmethod
-    def num_tokens(cls, settings: Settings) -> int:
-        """Tokens of one view of an image or a clip, from the values of the YAML, for estimates."""
-        raise NotImplementedError
-
-    @classmethod
     def weights_of(cls, settings: Settings) -> str | None:
         """The folder or hub name of the weights that it starts from, from the values of the YAML; None for new ones."""
         return None

@@ -17,7 +17,6 @@ from cse.aux_modality.modality import Modality
 from cse.device import to_device
 from cse.errors import MissingResource, UserError, in_short
 from cse.ranges import Name
-from cse.types import Settings
 
 log = logging.getLogger(__name__)
 
@@ -69,13 +68,8 @@ class Audio(Modality):
         super().__init__(dim, patches.width, data, **settings)
         self.patches = patches
 
-    @classmethod
-    def num_tokens(cls, settings: Settings) -> int:
-        """The patches of one clip, and CLS."""
-        return (BANDS // settings["patch"]) * (FRAMES // settings["patch"]) + 1
-
     def tokens(self, batch: Any) -> tuple[Tensor, Tensor]:
-        """See AuxModality: 2B rows of num_tokens tokens. Both views are equal; the encoder's dropout differs."""
+        """See AuxModality: 2B rows of patches and CLS. Both views are equal; the encoder's dropout differs."""
         x_BTD = self.projection(self.patches(to_device(batch.fbank_BTF, self.device)))
         return x_BTD.repeat(2, 1, 1), batch.labels_B
 

@@ -51,17 +51,12 @@ class Visual(Modality):
         self.patches = patches
 
     @classmethod
-    def num_tokens(cls, settings: Settings) -> int:
-        """The patches of one image, and CLS."""
-        return (settings["data"]["size"] // PATCH) ** 2 + 1
-
-    @classmethod
     def weights_of(cls, settings: Settings) -> str | None:
         """The ViT whose patch embedding is taken; the base model's where the encoder's width decides."""
         return (settings["weights"] or VIT_BASE) if settings["init"] == "vit" else None
 
     def tokens(self, batch: Any) -> tuple[Tensor, Tensor]:
-        """See AuxModality: 2B rows of num_tokens tokens, view 1 then view 2."""
+        """See AuxModality: 2B rows of the image's patches and CLS, view 1 then view 2."""
         pixels_BCHW = self.data.views(batch, self.device)
         return self.projection(self.patches(pixels_BCHW)), batch.labels_B
 

@@ -29,7 +29,7 @@ from cse.run.preview import preview
 from cse.run.record import Record
 from cse.run.recorded import recorded_use, scores_as_recorded
 from cse.run.rerun import check_same_inputs
-from cse.run.summary import announce, conclude, print_estimate, print_forecast
+from cse.run.summary import announce, conclude, print_forecast, print_plan
 from cse.sharing.card import said_of_weights, texts_of
 from cse.training.distributed import join_processes, main_process_first
 from cse.training.failures import explain_failures
@@ -96,7 +96,7 @@ def begin(
             parts = build(cfg, accelerator)
         except MissingResource:
             if cfg.dry_run and is_first:
-                print_estimate(cfg, folder.path)
+                print_plan(cfg, folder.path)
             raise
     config = resolved(cfg)
     if cfg.data.preview:

@@ -19,9 +19,9 @@ from cse.files import write_text
 from cse.record.scores import partial_scores, problems_of
 from cse.record.status import duration
 from cse.run.build import make, precision_name
-from cse.run.estimate import estimate
 from cse.run.plots import draw
 from cse.run.record import Record
+from cse.run.steps import steps_of
 from cse.sharing.card import model_card
 from cse.training.forecast import STEPS, forecast
 from cse.training.loop import Training
@@ -77,16 +77,14 @@ def processor(device: torch.device) -> str:
     return f"{torch.get_num_threads()} threads of {platform.processor() or platform.machine()}"
 
 
-def print_estimate(cfg: DictConfig, folder: Path) -> None:
+def print_plan(cfg: DictConfig, folder: Path) -> None:
     """Print what does not depend on the weights or data that cannot be had; nothing can be measured without them."""
-    found = estimate(cfg)
     print_fields(
         **method_in_words(resolved(cfg)),
         encoder=cfg.model.name,
         data=cfg.data.name,
-        schedule=f"{found.steps or '?'} steps, {schedule_in_words(make(cfg.trainer))}",
+        schedule=f"{steps_of(cfg) or '?'} steps, {schedule_in_words(make(cfg.trainer))}",
         folder=folder,
-        work=found.flop and f"at most {found.flop / 1e15:.3g} PFLOP, by a formula",
     )
 
 

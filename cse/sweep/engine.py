@@ -35,9 +35,9 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
     planned = line.jobs()
     check_settings(planned)
     if line.dry_run:
-        from cse.sweep import estimate
+        from cse.sweep import plan
 
-        estimate.show(line.title, line.folder, planned, line.trials)
+        plan.show(line.title, line.folder, planned, line.trials)
         if line.launcher == "submitit_slurm":
             from cse.sweep import cluster
 

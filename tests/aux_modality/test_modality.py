@@ -80,13 +80,3 @@ def test_float64_stays_and_autocast_computes_the_loss_in_float32():
     with torch.autocast("cpu", dtype=torch.bfloat16):
         found = aux.loss(rows, LABELS).total
     assert torch.equal(found, expected(rows.float()))
-
-
-@pytest.mark.parametrize(("name", "tokens"), [("visual", 197), ("audio", 211)])
-def test_the_tokens_that_an_estimate_counts_are_the_published_ones(name, tokens):
-    from hydra.utils import get_class
-
-    from cse.config.compose import composed
-
-    node = composed("train", [f"aux_modality={name}"]).aux_modality
-    assert get_class(node._target_).num_tokens(node) == tokens

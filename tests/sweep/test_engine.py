@@ -15,8 +15,7 @@ from cse.config.compose import composed, without_hydra
 from cse.errors import Interrupted
 from cse.record.heartbeat import Heartbeat
 from cse.record.runs import Run
-from cse.run.estimate import Estimate
-from cse.sweep import engine, estimate, jobs, pool, process
+from cse.sweep import engine, jobs, pool, process
 from cse.sweep.budget import WANTED, in_words
 
 LINE = "sweep=whitenedcse/table5 tracker=none"  # m = 2, 3, 4, 5
@@ -182,8 +181,6 @@ def test_dry_run_shows_and_starts_nothing(many, tmp_path, capsys):
     assert "not here: " in out
     assert not many.jobs
     assert not list(tmp_path.iterdir())
-    known, unknown = Estimate(10, 1.5e15), Estimate(10, None)
-    assert estimate.summed([known, unknown, known], 2).startswith("at most 6 PFLOP, and 1 jobs")
 
 
 def test_smac_maximises_and_goes_on_where_it_was(many, tmp_path, monkeypatch, capsys):

@@ -1,0 +1,33 @@
+"""Steps from settings alone, and what a dry run says where weights are missing."""
+
+import re
+
+import pytest
+
+from cse.config.compose import composed
+from cse.run.steps import steps_of
+
+
+@pytest.mark.parametrize(
+    ("words", "steps"),
+    [
+        (["objective=declutr"], 30_952),  # its appendix's
+        (["objective=whitenedcse", "objective.m=5"], 15_625),  # rows of 64 are wiki1m
+        (["objective=simcse_sup", "data.limit=0.5"], 3 * (137_800 // 512)),
+        (["objective=simcse", "trainer.accumulate=2", "trainer.max_steps=7"], 7),
+        (["objective=simcse", "data=text", "data.path=x"], None),
+    ],
+)
+def test_steps(words, steps):
+    assert steps_of(composed("train", words)) == steps
+
+
+def test_a_dry_run_without_weights_says_all_the_rest(small_run, cse_train, tmp_path, capsys):
+    assert cse_train([*small_run, "model.name=no-such-model-anywhere", "dry_run=true"]) == 2
+    out, err = capsys.readouterr()
+    told = dict(re.findall(r"^(\w+) +(.+)$", out, re.M))
+    assert told["encoder"] == "no-such-model-anywhere"
+    assert told["schedule"].startswith("6 steps, batch 8, ")
+    assert told["folder"] == str(tmp_path / "run")
+    assert "no-such-model-anywhere" in err
+    assert not (tmp_path / "run").exists()
