@@ -3,7 +3,7 @@
 B rows, T tokens, D width, V vocabulary.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # importing transformers takes seconds
 
 FETCHED = 256  # batches whose rows wait on the device, to be copied together
 TEXTS = 128  # in a batch of encode()
+TOKENS = 2**15  # to which a batch in bf16 is filled up, padding included: of short texts a GPU takes many at once
 KEPT = 200_000  # texts whose token ids encode() keeps; the corpora of MTEB's retrieval have millions
 
 
@@ -180,7 +181,7 @@ class Encoder(nn.Module):
 
         Each distinct token sequence is encoded once, in batches sorted by length; each text is tokenised once in
         the life of the encoder. head: applied to the pooled rows (default: the encoder's own, if it kept one).
-        precision: fp32, or bf16 (autocast in the layers; rows and head stay float32).
+        precision: fp32, or bf16 (autocast in the layers; rows and head stay float32), which fills up batches to TOKENS.
         """
         if not texts:
             raise UserError("encode() was given no text")
@@ -195,13 +196,14 @@ class Encoder(nn.Module):
         distinct = sorted(set(keys), key=lambda key: (len(key), key))
         rows, waiting = [], []  # on the CPU; on the device, which is not waited for batch by batch
         with self._scoring(precision):
-            for start in track(range(0, len(distinct), batch_size), "batch"):
-                ids = [np.frombuffer(key, np.int32) for key in distinct[start : start + batch_size]]
+            batches = in_batches(distinct, batch_size, TOKENS if precision == "bf16" else 0)
+            for number, batch in enumerate(track(batches, "batch"), 1):
+                ids = [np.frombuffer(key, np.int32) for key in batch]
                 with torch.autocast(self.device.type, torch.bfloat16, enabled=precision == "bf16"):
                     pooled_BD = self(self.tokenizer.collate(ids).to(self.device)).pooled_BD
                 pooled_BD = pooled_BD.float() if head is None else head(pooled_BD.float())
                 waiting.append(normalize(pooled_BD, dim=1) if self.unit_length else pooled_BD)
-                if len(waiting) == FETCHED or start + batch_size >= len(distinct):
+                if len(waiting) == FETCHED or number == len(batches):
                     rows.append(torch.cat(waiting).cpu())
                     waiting = []
         place = {key: i for i, key in enumerate(distinct)}
@@ -221,3 +223,16 @@ class Encoder(nn.Module):
             if exact:
                 self.backbone.set_attn_implementation(attention)
             self.train(training)
+
+
+def in_batches(keys: Sequence[bytes], texts: int, tokens: int) -> list[Sequence[bytes]]:
+    """The keys, int32 ids sorted by length, in batches of `texts`, or of more where these have at most `tokens` tokens
+    with their padding."""
+    batches, start = [], 0
+    while start < len(keys):
+        stop = start + texts
+        while stop < len(keys) and (stop + 1 - start) * len(keys[stop]) <= tokens * np.int32().itemsize:
+            stop += 1
+        batches.append(keys[start:stop])
+        start = stop
+    return batches

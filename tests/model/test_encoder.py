@@ -172,6 +172,25 @@ def test_minilm_is_the_genuine_one(minilm):
     assert a @ b > 0.8 > 0.3 > a @ c
 
 
+def test_bf16_fills_its_batches_with_short_texts(tiny_bert, monkeypatch):
+    """fp32 has as many texts as it is told, bf16 as many tokens as TOKENS; vectors are the same but for rounding."""
+    monkeypatch.setattr("cse.model.encoder.TOKENS", 60)
+    encoder, shapes = load_encoder(tiny_bert, "mean"), []
+    encoder.backbone.register_forward_pre_hook(
+        lambda _, args, given: shapes.append(tuple(given["input_ids"].shape)), with_kwargs=True
+    )
+    encoder.packed = False  # as on a GPU
+    texts = ["a", "b", "a b c d e f g h", *(f"{first} {second}" for first in "abcde" for second in "fghij")]
+    exact = encoder.encode(texts, batch_size=2)
+    assert {rows for rows, _ in shapes} == {2}
+    shapes.clear()
+    rounded = encoder.encode(texts, batch_size=2, precision="bf16")
+    assert all(rows <= 2 or rows * length <= 60 for rows, length in shapes)
+    assert max(rows for rows, _ in shapes) > 10
+    assert sum(rows for rows, _ in shapes) == len(texts)
+    np.testing.assert_allclose(rounded, exact, atol=0.05)
+
+
 def test_scores_in_float32_do_without_flash_attention(tiny, monkeypatch):
     """Its kernels compute in half precision alone; bf16 scores take them."""
     from transformers import AttentionInterface, AttentionMaskInterface
