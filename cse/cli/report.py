@@ -1,5 +1,6 @@
 """cse-report: runs beside a paper's table, or beside each other: terminal, Markdown, CSV, LaTeX and an HTML page."""
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,7 +30,7 @@ cse-report: runs beside each other, or beside what a paper printed.
   cse-report sweep=nonling/table1 runs=FOLDER         the same from runs that lie elsewhere
 
 Reads       results.json of every run at or below the folder; runs nothing
-Writes      into out=FOLDER (reports/FOLDER or reports/PAPER/TABLE by default), each page one file:
+Writes      into out=FOLDER (reports/FOLDER, reports/A+B, reports/PAPER/TABLE by default), each page one file:
             runs=   report.html (sorts, filters, charts), runs.csv (every run, every score), differences.csv,
                     report.md, report.tex
             sweep=  report.html (figures inside), report.md, report.csv (unrounded), report.tex, figures/*.png and
@@ -58,15 +59,21 @@ def main() -> None:
 def report(config: Config) -> None:
     """Read the runs, compare them, print and write."""
     folders = [Path(folder) for folder in config["differ"] or config["runs"]]
-    out = Path(
-        config["out"] or f"reports/{'differ' if config['differ'] else config['sweep'] or folders[0].resolve().name}"
-    )
+    out = Path(config["out"] or f"reports/{config['sweep'] or name_of(folders)}")
     if config["differ"]:
         of_two(folders, out)
     elif config["sweep"]:
         of_sweep(folders, out, config)
     else:
         of_folders(folders, out, config)
+
+
+def name_of(folders: list[Path]) -> str:
+    """A report's name: what the folders' names end with that tells them apart, as one: A+B."""
+    from cse.report.frame import short_names
+
+    names = short_names([str(folder.resolve()) for folder in folders], os.sep).values()
+    return "+".join(name.strip(os.sep).replace(os.sep, "_") for name in names)[:200]  # a name may have 255
 
 
 def of_two(folders: list[Path], out: Path) -> None:
@@ -83,7 +90,10 @@ def of_two(folders: list[Path], out: Path) -> None:
     found = what_differs([read_run(folder) for folder in folders])
     title = " and ".join(map(str, folders))
     write(out, {"differ.md": f"# {title}\n\n{to_markdown(found)}\n", "differ.csv": found})
-    terminal.show_table(found, terminal.console())
+    console = terminal.console()
+    for heading, folder in zip("AB", folders, strict=True):
+        console.print(f"{heading}: {folder}", markup=False, soft_wrap=True)
+    terminal.show_table(found.set_axis(["kind", "what", "A", "B"], axis=1), console)
 
 
 def of_sweep(folders: list[Path], out: Path, config: Config) -> None:
@@ -151,7 +161,6 @@ def of_folders(folders: list[Path], out: Path, config: Config) -> None:
         "report.md": "\n#".join(markdown),
         "report.tex": "\n".join(to_latex(*part) for part in parts),
     }
-    make_folder(out, "out")
     terminal.show_comparison(comparison, told, terminal.console())
     write(out, files)
     log_to([table for table, *_ in parts], {}, out, config)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import cached_property
+from itertools import count, islice
 from pathlib import Path
 
 import pandas as pd
@@ -141,25 +142,29 @@ class Comparison:
 
     def name(self, run: Run) -> str:
         """A run's folder below those that were looked in."""
-        above = next((one for one in self.folders if run.folder != one and run.folder.is_relative_to(one)), None)
-        return str(run.folder.relative_to(above) if above else run.folder)
+        above = folder_of(run, self.folders)
+        return str(run.folder if above == run.folder else run.folder.relative_to(above))
 
     def more_seeds(self, setting: int) -> str:
-        """The command that trains the setting with three further seeds, beside its runs; "" where seeds say nothing."""
-        run = self.runs_of(setting)[-1]
+        """The command that trains the setting with three seeds that it lacks, those of other settings first, where its
+        runs are looked for; "" where seeds say nothing."""
+        runs = self.runs_of(setting)
+        run = runs[-1]
         if program_of(run) != "cse-train":
             return ""
-        first = max((seed for seed in self.frame[self.seed] if isinstance(seed, int)), default=0) + 1
+        first = min((seed for seed in self.frame[self.seed] if isinstance(seed, int)), default=1)
+        begun = {one.get(self.seed) for one in runs}
+        lacking = islice((seed for seed in count(first) if seed not in begun), 3)
         words = [word for word in typed_words(run) if not word.startswith(f"{self.seed}=")]
-        seeds = f"{self.seed}={','.join(str(first + more) for more in range(3))}"
-        place = str(run.folder.parent if run.folder == self.folders[0] else self.folders[0])
-        return shlex.join(["cse-train", "-m", *words, seeds, f"hydra.sweep.dir={place}"])
+        place = run.folder.parent if [run.folder] == self.folders else folder_of(run, self.folders)
+        words += [f"{self.seed}={','.join(map(str, lacking))}", f"hydra.sweep.dir={place}"]
+        return shlex.join(["cse-train", "-m", *words])
 
 
 def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequence[str], seed: str) -> Comparison:
     """The comparison of runs. patterns: the scores that its tables show (test/sts/*); []: the averages, or a few."""
     if len(folders) > 1:  # the same settings in two folders, as before and after a change of the code, are told apart
-        origins = [next(folder for folder in folders if run.folder.is_relative_to(folder)) for run in runs]
+        origins = [folder_of(run, folders) for run in runs]
         runs = [replace(run, config={"origin": at, **run.config}) for run, at in zip(runs, origins, strict=True)]
     begun = [run for run in runs if "config" in run.results] or list(runs)  # of others nothing is known yet
     done = [run for run in runs if run.status == "done"]
@@ -184,6 +189,11 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
         best_by=best_by,
         frame=frame_of(runs, statuses, list(dict.fromkeys([*keys, seed])), metrics),
     )
+
+
+def folder_of(run: Run, folders: Sequence[Path]) -> Path:
+    """The first of the folders that were looked in which holds the run."""
+    return next(folder for folder in folders if run.folder.is_relative_to(folder))
 
 
 def frame_of(runs: Sequence[Run], statuses: Sequence[Status], keys: list[str], metrics: list[str]) -> pd.DataFrame:

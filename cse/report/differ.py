@@ -19,7 +19,8 @@ def facts(run: Run) -> Iterator[tuple[str, str, object]]:
     results = run.results
     for name in ("encoder", "architecture", "precision", "dtype"):
         yield "science", name, results.get(name)
-    for key, value in {**run.choices, **flattened(run.config)}.items():
+    settings = {key: value for key, value in run.config.items() if key not in ("choices", "sources")}  # told again
+    for key, value in {**run.choices, **flattened(settings)}.items():
         yield entry(key).role, key, run.get(key) if value is not None else None
     for name, value in scoring(run).items():
         if name.startswith("data of "):

@@ -29,7 +29,8 @@ MOST_SEEDS = 1000
 
 @dataclass(frozen=True)
 class Difference:
-    """A setting minus the reference. p: Holm's; needs: seeds a side that would tell them apart, "" where these do."""
+    """A setting minus the reference. p: Holm's, NaN where there are no seeds to test; tied: not told apart by it;
+    needs: seeds a side that would tell them apart, "" where these do."""
 
     setting: int
     found: Found
@@ -88,7 +89,7 @@ class Differences:
                 "p_seeds": row.found.p,
                 "p_items": row.found.p_items,
                 "p_holm": row.p,
-                "tied": str(row.tied),
+                "tied": "" if math.isnan(row.p) else str(row.tied),
                 "seeds_to_tell": row.needs,
             }
             for row in self.rows
@@ -98,10 +99,12 @@ class Differences:
     @property
     def notes(self) -> list[str]:
         """What the signs mean, what these seeds can tell, and which settings they leave open."""
-        notes = [f"{TIED}: not told apart from it. p: by Holm over {len(self.rows)}, of seeds and of items the larger."]
+        notes = [f"{TIED}: not told apart from it."] if any(row.tied for row in self.rows) else []
+        if tested := sum(not math.isnan(row.p) for row in self.rows):
+            notes.append(f"p: by Holm over {tested}, of seeds and of items the larger.")
         sd, several = seed_sd(self.cells)
         notes += [f"{in_words(sd, several, level=(1 - self.confidence) / len(self.rows))}."] if sd else []
-        for row in [row for row in self.rows if row.tied and row.needs][:3]:
+        for row in [row for row in self.rows if row.needs][:3]:
             name, size = self.comparison.label(row.setting), abs(row.found.effect or 0.0)
             notes.append(f"{name}: {row.found.n} cannot tell it; {row.needs} seeds a side would show {size:.2g}.")
         trained = [cell for cell in self.cells.values() if not cell.only_scored]
@@ -126,10 +129,18 @@ def differences(comparison: Comparison, baseline: str | None, confidence: float)
         return None
     cells = {one: cell_of(comparison, one, score) for one in chosen}
     found = {one: compare(cell, cells[reference], confidence) for one, cell in cells.items() if one != reference}
-    p_values = holm([p_apart(one) for one in found.values()])
-    ties = [math.isnan(p) or p >= 1 - confidence for p in p_values]
-    told = list(zip(found, found.values(), p_values, ties, strict=True))
-    rows = [Difference(*of, needs=seeds_to_tell(cells, of[1], confidence, len(told)) if of[3] else "") for of in told]
+    # of one run a side the items say something of these two runs, not of their settings
+    p_values = holm([math.nan if math.isnan(one.p) else p_apart(one) for one in found.values()])
+    rows = [
+        Difference(
+            setting,
+            one,
+            p,
+            tied=p >= 1 - confidence,
+            needs="" if p < 1 - confidence else seeds_to_tell(cells, one, confidence, len(found)),
+        )
+        for (setting, one), p in zip(found.items(), p_values, strict=True)
+    ]
     return Differences(comparison, score, reference, cells, rows, confidence)
 
 

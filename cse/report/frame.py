@@ -79,13 +79,13 @@ def follows(frame: pd.DataFrame, keys: Sequence[str], key: str) -> bool:
     return bool((frame.groupby(list(keys))[key].nunique() == 1).all())
 
 
-def short_names(keys: Sequence[str]) -> dict[str, str]:
-    """{key: the fewest of its last words that no other key ends with}: trainer.lr is lr."""
+def short_names(keys: Sequence[str], dot: str = ".") -> dict[str, str]:
+    """{key: the fewest of its last words that no other key ends with}: trainer.lr is lr. dot: what parts its words."""
     names = {}
     for key in keys:
-        words = key.split(".")
-        ends = (".".join(words[-count:]) for count in range(1, len(words) + 1))
-        names[key] = next((end for end in ends if sum(f".{one}".endswith(f".{end}") for one in keys) == 1), key)
+        words = key.split(dot)
+        ends = (dot.join(words[-count:]) for count in range(1, len(words) + 1))
+        names[key] = next((end for end in ends if sum((dot + one).endswith(dot + end) for one in keys) == 1), key)
     return names
 
 

@@ -119,7 +119,7 @@ def few_seeds(sides: Sequence[Cell]) -> str:
     seeds = [len(cell.values) for cell in sides if not cell.only_scored]
     if not seeds or min(seeds) >= SEEDS:
         return ""
-    return f"{' and '.join(map(str, seeds))} seeds, where each trained side needs {SEEDS}"
+    return f"{' and '.join(map(str, seeds))} seed{'s' * (seeds != [1])}, where each trained side needs {SEEDS}"
 
 
 def listed(words: Sequence[str]) -> str:

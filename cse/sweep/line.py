@@ -68,7 +68,7 @@ class Line(BaseModel):
         """The command that compares the jobs."""
         if not self.table.name:
             return f"cse-report runs={self.folder}"
-        elsewhere = f" runs={self.folder}" if jobs.scale_of(self.own) != "paper" else ""
+        elsewhere = f" runs={self.folder}" if self.folder != self.table.place([]) else ""
         return f"cse-report sweep={self.table.name}{elsewhere}"
 
     def rows(self) -> list[list[str]]:

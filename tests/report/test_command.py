@@ -97,6 +97,16 @@ def test_runs_of_no_sweep(cse_report, three_of_eight, tmp_path, capsys):
     }  # fmt: skip
 
 
+def test_a_report_is_named_by_all_that_it_compares(cse_report, three_of_eight, tmp_path):
+    for name, path in zip("AB", sorted((tmp_path / "runs").iterdir()), strict=False):
+        path.rename(tmp_path / name)
+    assert cse_report("runs=B") == 0
+    alone = (tmp_path / "reports/B/runs.csv").read_bytes()
+    assert cse_report("runs=[B,A]") == 0
+    assert (tmp_path / "reports/B+A/runs.csv").exists()
+    assert (tmp_path / "reports/B/runs.csv").read_bytes() == alone
+
+
 def test_the_table_goes_to_a_tracker_and_runs_may_lie_behind_equals_signs(cse_report, three_of_eight, tmp_path, capsys):
     folder = "runs/objective.num_groups=384,seed=0"
     assert cse_report("sweep=whitenedcse/table4", f"runs={folder}", "out=o", "tracker=tensorboard") == 0

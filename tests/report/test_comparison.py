@@ -3,6 +3,7 @@
 import io
 import json
 import shlex
+import shutil
 
 import pytest
 import yaml
@@ -74,6 +75,11 @@ def test_the_winners_line_is_quoted_once_and_has_new_seeds(grid_of_runs, tmp_pat
     assert last_words(folder) == ["cse-train", "-m", "trainer.lr=3e-05", "objective.temperature=0.1",
                                   "data.path=my file", "seed=3,4,5", f"hydra.sweep.dir={folder}"]  # fmt: skip
     assert last_words(folder / one)[-1] == f"hydra.sweep.dir={folder}"  # beside a run that stands alone
+    shutil.rmtree(folder / "lr=3e-05,t=0.1,seed=2")
+    assert last_words(folder)[-2] == "seed=2,3,4"  # which others have: it was never started here
+    parts = [folder / "lr=1e-05,t=0.1,seed=1", folder / one]
+    several = compare_runs(read_runs(parts), parts, [], "seed")
+    assert shlex.split(several.more_seeds(several.best))[-1] == f"hydra.sweep.dir={folder / one}"  # where it is its own
     odd = folder.rename(tmp_path / "a=b")
     assert last_words(odd)[-1] == f"hydra.sweep.dir={odd}"
 

@@ -82,6 +82,20 @@ def test_differences_are_in_every_file(cse_report, tmp_path, capsys):
         assert len(list(csv.DictReader(file))) == 2
 
 
+def test_what_differs_has_headings_that_fit_a_terminal(leave, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names = [f"objective_barlow-lr_{lr}-{'x' * 80}" for lr in (1, 2)]
+    for lr, name in enumerate(names, 1):
+        leave(name, {"seed": 1, "trainer.lr": lr})
+    assert exit_code("cse-report", f"differ=[runs/{names[0]},runs/{names[1]}]") == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert [line.endswith(name) for line, name in zip(shown[1:3], names, strict=True)] == [True, True]
+    assert shown[3].split() == [line.partition(":")[0] for line in shown[1:3]]
+    assert max(map(len, shown[3:])) < 80
+    (table,) = (tmp_path / "reports").glob("*/differ.csv")
+    assert all(name in table.read_text().splitlines()[0] for name in names)
+
+
 def test_a_folder_whose_name_has_an_equals_sign_is_a_folder(leave, tmp_path, monkeypatch):
     """`lr=5` is the folder of the better runs, and the setting of the others."""
     monkeypatch.chdir(tmp_path)

@@ -10,6 +10,8 @@ from cse.provenance import Items
 from cse.record.runs import read_runs
 from cse.report import resampling
 from cse.report.claims import FORMS, Claim
+from cse.report.comparison import compare_runs
+from cse.report.differences import differences
 from cse.report.findings import judged
 from cse.report.spec import parse
 from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_SEEN
@@ -166,3 +168,15 @@ def test_runs_draw_the_same_items(scored, tmp_path):
     first, second = (resampling.of_run(run, METRIC).values_R for run in read_runs([tmp_path / "runs"]))
     assert (first == second).all()
     assert first.std() > 0
+
+
+def test_of_one_seed_a_side_a_comparison_shows_the_items_and_tests_nothing(scored, tmp_path):
+    scored("good-1", 0.3, 1)
+    scored("bad-1", 0.8, 1)
+    folder = tmp_path / "runs"
+    told = differences(compare_runs(read_runs([folder]), [folder], [], "seed"), None, 0.95)
+    assert told.rows[0].found.p_items < 0.05
+    assert list(told.table()) == ["case", "difference", "95% over items", "of"]
+    assert told.frame()["tied"].item() == ""
+    assert len(told.notes) == 1  # too few seeds: no sign and no p that would need a word
+    assert "each trained side needs 3" in told.notes[0]

@@ -86,6 +86,8 @@ def test_the_end_of_a_line_names_the_report_of_its_jobs():
     assert line.read(["sweep=whitenedcse/table5"], "cse-train").report == "cse-report sweep=whitenedcse/table5"
     laptop = line.read(["sweep=whitenedcse/table5", "scale=laptop"], "cse-train").report
     assert laptop.endswith("table5 runs=runs/laptop/whitenedcse/table5")
+    smoke = line.read(["sweep=whitenedcse/table5", "smoke=true"], "cse-train").report
+    assert smoke.endswith("table5 runs=runs/smoke/whitenedcse/table5")
 
 
 def place(words: str, program: str = "cse-train") -> Path:
