@@ -15,9 +15,7 @@ from cse.provenance import ItemScores, Nature, Provenance
 if TYPE_CHECKING:  # importing transformers takes seconds
     from transformers import PreTrainedTokenizerBase
 
-Settings = Mapping[str, Any]
-"""The values of one part's YAML."""
-
+Settings = Mapping[str, Any]  # the values of one part's YAML
 Encode = Callable[[list[str]], np.ndarray]
 """n texts -> (n, D) float32, eval mode, the embedding that is used at test time."""
 
@@ -60,8 +58,8 @@ class Batch:
 class Encoded:
     """The encoder's output for one view. Every field is per row, so that rows can be gathered, split and joined.
 
-    mlm_nll_B: the sum of -log p(original token) over a row's masked tokens; mlm_count_B: their number; both None for a
-    view without labels. hidden_BTD: the last layer, padding included; None where only the pooled rows are needed.
+    mlm_nll_B: the sum of -log p(original token) over a row's masked tokens; mlm_count_B: their number; None without
+    labels. hidden_BTD: the last layer, padding included, or None. momentum_BD: the row by the second encoder, or None.
     What the loader knows of a row is None unless the objective `reads` it: rows_B, its number in the text (int64);
     targets_B, its score (data.scores), 0 to 1; teacher_BE, its own text's vector, products being the teachers' cosines.
     """
@@ -73,6 +71,7 @@ class Encoded:
     rows_B: Tensor | None = None
     targets_B: Tensor | None = None
     teacher_BE: Tensor | None = None
+    momentum_BD: Tensor | None = None
 
     def mlm_loss(self) -> Tensor:
         """The mean of -log p(original token) over all masked tokens, a scalar; 0 without any. Needs labels."""
@@ -110,12 +109,13 @@ class Objective(nn.Module):
     teachers: dict[str, float]
     """Checkpoints that teacher_BE comes from, and the weights of their cosines. All are pooled by `teacher_pooling`."""
     teacher_pooling: str | None
+    momentum: float | None  # of the second encoder's weights (cse.training.momentum); None: there is none
     head: nn.Module | None
     """The training head, or None; a second modality may share it (aux_modality.head_mode)."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.head, self.teachers, self.teacher_pooling = None, {}, None
+        self.head, self.teachers, self.teacher_pooling, self.momentum = None, {}, None, None
 
     @classmethod
     def views_of(cls, settings: Settings) -> int:

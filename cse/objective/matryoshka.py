@@ -29,6 +29,12 @@ class Leading(nn.Module):
         return self.of[0](x_BD)[:, : self.out_dim]
 
 
+def leading(view: Encoded, width: int) -> Encoded:
+    """The view with the first channels of its embeddings."""
+    momentum_BD = None if view.momentum_BD is None else view.momentum_BD[:, :width]
+    return replace(view, pooled_BD=view.pooled_BD[:, :width], momentum_BD=momentum_BD)
+
+
 class Matryoshka(Objective):
     """The weighted sum of one objective at several widths, each with its own state.
 
@@ -65,8 +71,7 @@ class Matryoshka(Objective):
         total: Tensor | float = 0.0
         parts: dict[str, Tensor] = {}
         for width, weight in zip(self.widths, self.weights, strict=True):
-            cut = [replace(view, pooled_BD=view.pooled_BD[:, : self.read[width]]) for view in views]
-            loss = self.by_width[str(width)](cut)
+            loss = self.by_width[str(width)]([leading(view, self.read[width]) for view in views])
             total = total + weight * loss.total
             parts |= {f"width{width}/{name}": part for name, part in loss.parts.items()}
         return Loss(cast(Tensor, total), parts)

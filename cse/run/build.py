@@ -156,6 +156,10 @@ def encoder_and_objective(cfg: DictConfig, augmentation: Augmentation | None) ->
         check_teachers(objective)
         if objective.masking == "first" and encoder.pooling == "mask":
             raise UserError("model.pooling=mask: the loss hides tokens of the rows whose mask token would be read")
+        if encoder.denoising is not None and objective.test_head() is not None:
+            raise UserError(
+                "model.denoise is for training alone, and the head was trained behind it: objective.keep_head=false"
+            )
         if objective.masking == "none":
             break
     if objective.masking == "none" and cfg.model.get("lm_head"):

@@ -19,6 +19,7 @@ from cse.errors import Interrupted, UserError
 from cse.eval.score import MemoizedEncode, score
 from cse.training import checkpoint
 from cse.training.distributed import Agreement, follow_encoding, gather_objects, lead_encoding, world_size
+from cse.training.momentum import MomentumEncoder
 from cse.training.progress import Progress
 from cse.training.settings import Outcome, Parts, no_such_score, watched
 from cse.training.signals import Signals
@@ -46,6 +47,8 @@ class Training:
         self.modules: dict[str, nn.Module] = {"encoder": parts.encoder, "objective": parts.objective}
         if parts.aux is not None:
             self.modules["aux"] = parts.aux
+        if parts.objective.momentum is not None:
+            self.modules["momentum"] = MomentumEncoder(parts.encoder, parts.objective.momentum)
         for module in self.modules.values():
             module.to(accelerator.device)
         self.epoch_steps = batches.steps_per_epoch // trainer.accumulate

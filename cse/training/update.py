@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ from cse.eval.geometry import alignment, effective_rank, uniformity
 from cse.model.encoder import Encoder
 from cse.training import optim
 from cse.training.distributed import average_gradients
+from cse.training.momentum import MomentumEncoder
 from cse.training.settings import Parts, Trainer
 from cse.training.step import Chunks, chunked_step, plain_step
 from cse.types import AuxModality, Batch, Encoded
@@ -39,12 +41,13 @@ class Update:
         self.encoder, self.objective = parts.encoder, parts.objective
         self.modules, self.accelerator, self.steps = modules, accelerator, steps
         self.text_encoder = compiled(self.encoder) if self.trainer.compile else self.encoder
-        self.text_step = partial(plain_step, scale=self.trainer.gather_scale)
+        self.text_step, self.chunks = partial(plain_step, scale=self.trainer.gather_scale), None
         if self.trainer.chunk is not None or self.trainer.chunk_tokens is not None:
-            chunks = Chunks(self.trainer.chunk, self.trainer.chunk_tokens)
-            self.text_step = partial(chunked_step, scale=self.trainer.gather_scale, chunks=chunks)
+            self.chunks = Chunks(self.trainer.chunk, self.trainer.chunk_tokens)
+            self.text_step = partial(chunked_step, scale=self.trainer.gather_scale, chunks=self.chunks)
         self.joint = self.aux is not None and self.aux.optimizer == "joint"
-        self.trained = [module for name, module in modules.items() if name != "aux" or self.joint]
+        names = ("encoder", "objective", *["aux"] * self.joint)
+        self.trained = [module for name, module in modules.items() if name in names]
         check_names("trainer.no_decay", self.trainer.no_decay, self.trained)
         self.optimizers = {"optimizer": self._adamw(self.trained, self.trainer.weight_decay, self.trainer.no_decay)}
         if self.aux is not None and not self.joint:
@@ -65,9 +68,15 @@ class Update:
         if separate is not None and separate.order == "aux_first":
             metrics |= self.aux_update(separate, step, next(aux_batches))
         views: list[Encoded] = []
+        momentum = self.modules.get("momentum")
+        if isinstance(momentum, MomentumEncoder):
+            momentum.follow(self.encoder)
         for _ in range(self.trainer.accumulate):
             batch = next(batches)
             with self.accelerator.autocast():
+                if momentum is not None:
+                    known = batch.known | {"momentum_BD": momentum(batch.tokens, self.chunks)}
+                    batch = replace(batch, known=known)
                 loss, views = self.text_step(self.text_encoder, self.objective, batch, self.backward)
             if self.trainer.compile and self.trainer.accumulate > 1:  # the next gradients may be written over these
                 for parameter in self.encoder.parameters():

@@ -177,3 +177,15 @@ def test_lengths_leave_the_template_out(tiny_bert):
     tokenizer.check_length("trainer.max_length", 64 - tokenizer.beside)
     with pytest.raises(UserError, match=r"trainer\.max_length=59 at most"):
         tokenizer.check_length("trainer.max_length", 60)
+
+
+def test_triplets_in_one_template_end_without_the_head_that_was_trained_behind_the_bias(
+    small_run, triplets, cse_train, tmp_path, capsys
+):
+    line = [*small_run, "objective=simcse_sup", f"data.path={triplets}", "data.columns=[sent0,sent1,hard_neg]",
+            "model.pooling=mask", f"model.template='{FIRST}'", "model.denoise=paper"]  # fmt: skip
+    assert cse_train(line) == 2
+    assert "objective.keep_head" in capsys.readouterr().err
+    assert cse_train([*line, "objective.keep_head=false", f"hydra.run.dir={tmp_path}/run"]) == 0
+    best = load_encoder(str(tmp_path / "run" / "best"), None)
+    assert (best.pooling, best.head) == ("mask", None)

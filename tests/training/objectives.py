@@ -71,7 +71,12 @@ def known_of(objective: nn.Module, sizes: list[int], generator: torch.Generator)
     scores_B = torch.randint(0, 6, (rows,), generator=generator) / 5
     vectors_BE = nn.functional.normalize(torch.randn(total, DIM, generator=generator, dtype=torch.float64))
     known = {"rows_B": rows_B, "targets_B": scores_B[rows_B], "teacher_BE": vectors_BE}
-    return {name: known[name] for name in objective.reads}
+    wanted = {name: known[name] for name in objective.reads}
+    if objective.momentum is None:
+        return wanted
+    queues = [x_QD for name, x_QD in objective.named_buffers() if name.endswith("memory_QD")]  # by width
+    wide_QD = max(queues, key=lambda x_QD: x_QD.shape[1])
+    return wanted | {"momentum_BD": torch.randn(total, wide_QD.shape[1], generator=generator, dtype=wide_QD.dtype)}
 
 
 def shard(batch: Batch, rank: int, world: int) -> Batch:

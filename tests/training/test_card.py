@@ -17,6 +17,7 @@ from toys import composed, objectives, run_of
 from cse.config.groups import choices
 from cse.run.build import make, make_objective
 from cse.run.run import start_processes
+from cse.training.momentum import MomentumEncoder
 from cse.training.update import Update, geometry
 
 DIM, ROWS = 32, 8
@@ -57,6 +58,8 @@ def trained(tiny_bert, modality):
         if aux is not None:
             aux.bind(text_head=objective.head)
         modules = {"encoder": encoder, "objective": objective} | ({} if aux is None else {"aux": aux})
+        if objective.momentum is not None:
+            modules["momentum"] = MomentumEncoder(encoder, objective.momentum)
         for module in modules.values():
             module.to("cpu" if card is None else DEVICE)
         parts = SimpleNamespace(trainer=make(config.trainer), encoder=encoder, objective=objective, aux=aux)

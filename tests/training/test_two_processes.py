@@ -23,7 +23,7 @@ def start(folder: Path, words: list[str], processes: int = 2, fails_at: int = -1
 @pytest.mark.nightly
 @pytest.mark.parametrize(("name", "way"), [
     ("simcse", "trainer.chunk=3"), ("declutr", "trainer.chunk_tokens=64"), ("whitenedcse", "trainer.accumulate=2"),
-    ("vicreg", "trainer.drop_last=false"),
+    ("vicreg", "trainer.drop_last=false"), ("esimcse", "trainer.chunk=3"),
 ])  # fmt: skip
 def test_both_call_the_same_collectives_in_the_same_order(name, way, small_run, documents, triplets, tmp_path):
     """Over an uneven last batch, scores, checkpoints and the best step's export."""

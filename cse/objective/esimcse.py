@@ -1,0 +1,75 @@
+"""ESimCSE (arXiv:2109.04380): SimCSE with word repetition (cse.augmentation.repetition) and a queue of negatives.
+
+    l_i = -log  exp(sim(h_i, h_i+) / t)  /  ( sum_j exp(sim(h_i, h_j+) / t) + sum_q exp(sim(h_i, g_q) / t) )
+
+g_q are the sentences of earlier batches as the momentum encoder read them, without dropout, through the head of that
+step. B rows of the global batch, D width, Q rows of the queue. The equation is that of the authors' code and of four
+summaries of Section 3.2; the paper's text could not be read (docs/papers/beyond.md).
+"""
+
+from collections.abc import Callable
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, normalize
+
+from cse.objective.blockwise import blockwise
+from cse.ranges import BelowOne, Count, Positive
+from cse.tensors import full_precision
+from cse.types import Encoded, Loss, Objective
+
+
+def esimcse(anchors_BD: Tensor, positives_BD: Tensor, queue_QD: Tensor, temperature: float) -> Tensor:
+    """The mean of l_i, a scalar. A row of zeros in the queue is a place that is not filled yet."""
+    anchors_BD = normalize(anchors_BD, dim=1)
+    others_CD = normalize(torch.cat([positives_BD, queue_QD]), dim=1)
+    is_empty_Q = ~queue_QD.any(1)
+
+    def losses(start: int, end: int) -> Tensor:
+        logits_bC = anchors_BD[start:end] @ others_CD.T / temperature
+        logits_bC[:, len(anchors_BD) :].masked_fill_(is_empty_Q, -torch.inf)
+        return cross_entropy(logits_bC, torch.arange(start, end, device=logits_bC.device), reduction="none")
+
+    return blockwise(losses, len(anchors_BD), len(others_CD)).mean()
+
+
+class Esimcse(Objective):
+    """ESimCSE on two views, the first of which is the sentence as it is.
+
+    head: partial of a module called with `dim`, in training only. momentum: of the second encoder. memory_size: rows of
+    the queue, which the batch of this step enters after its loss, for the oldest.
+    """
+
+    num_views = 2
+    min_rows = 2
+
+    def __init__(
+        self,
+        dim: int,
+        head: Callable[[int], nn.Module],
+        temperature: Positive,
+        momentum: BelowOne,
+        memory_size: Count,
+    ):
+        super().__init__()
+        self.head: nn.Module = head(dim)
+        self.temperature, self.momentum, self.memory_size = temperature, momentum, memory_size
+        self.memory_QD: Tensor
+        self.register_buffer("memory_QD", torch.zeros(memory_size, cast(int, self.head.out_dim)))
+
+    def forward(self, views: list[Encoded]) -> Loss:
+        """The mean of l."""
+        first, second = views
+        assert first.momentum_BD is not None  # what `momentum` asks for
+        with torch.no_grad():
+            keys_BD = self.head(first.momentum_BD)
+        vectors = self.head(first.pooled_BD), self.head(second.pooled_BD), keys_BD
+        with full_precision(*vectors) as (x_BD, y_BD, keys_BD):
+            contrastive = esimcse(x_BD, y_BD, self.memory_QD, self.temperature)
+        self.memory_QD = torch.cat([self.memory_QD, keys_BD])[-self.memory_size :]
+        return Loss(contrastive, {"contrastive": contrastive})
+
+    def negatives(self, anchors: int) -> int:
+        """The other rows of view 1, and the queue."""
+        return anchors - 1 + self.memory_size

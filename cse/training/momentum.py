@@ -1,0 +1,40 @@
+"""A second encoder whose weights follow those of the first (MoCo, arXiv:1911.05722, Eq. 2): ESimCSE's negatives.
+
+    theta_m  <-  momentum theta_m + (1 - momentum) theta
+
+It begins as the first. B rows, D width.
+"""
+
+from copy import deepcopy
+
+import torch
+from torch import Tensor, nn
+
+from cse.device import to_device
+from cse.model.encoder import Encoder
+from cse.training.step import Chunks, rows_of
+from cse.types import Tokens
+
+
+class MomentumEncoder(nn.Module):
+    """The copy, which `last/` holds as it holds the encoder. Its layers are without dropout; what an encoder does in
+    training beside them (model.denoise), it does too."""
+
+    def __init__(self, encoder: Encoder, momentum: float):
+        super().__init__()
+        self.encoder, self.momentum = deepcopy(encoder), momentum
+        self.encoder.backbone.eval()
+
+    @torch.no_grad()
+    def follow(self, encoder: Encoder) -> None:
+        """Move the weights towards the encoder's."""
+        for mine, theirs in zip(self.encoder.parameters(), encoder.parameters(), strict=True):
+            mine.lerp_(theirs, 1 - self.momentum)
+
+    @torch.no_grad()
+    def forward(self, tokens: Tokens, chunks: Chunks | None) -> Tensor:
+        """(B, D) of every row, without a graph. tokens: on the CPU. chunks: how many rows at once; None: all."""
+        unmasked = Tokens(tokens.ids_BT, tokens.mask_BT)
+        rows = (chunks or Chunks(rows=len(tokens.ids_BT))).cut(tokens.mask_BT.sum(1))
+        pooled = [self.encoder(rows_of(unmasked, numbers).to(self.encoder.device)).pooled_BD for numbers in rows]
+        return torch.cat(pooled)[to_device(torch.cat(rows).argsort(), self.encoder.device)]

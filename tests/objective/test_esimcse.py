@@ -1,0 +1,120 @@
+"""ESimCSE: the equation as loops, the queue over steps, the second encoder's weights, and a run that is resumed."""
+
+import math
+
+import pytest
+import torch
+from made_up_views import views
+from safetensors.torch import load_file
+from tiny_encoders import tokens_of
+
+from cse.model.heads import MLPHead
+from cse.model.load import load_encoder
+from cse.objective.esimcse import Esimcse, esimcse
+from cse.objective.simcse import info_nce
+from cse.training.momentum import MomentumEncoder
+from cse.training.step import Chunks
+from cse.types import Encoded
+
+DIM = 5
+
+
+def slow_esimcse(x, y, queue, t):
+    def cosine(a, b):
+        return sum(p * q for p, q in zip(a, b, strict=True)) / math.hypot(*a) / math.hypot(*b)
+
+    x, y, total = x.tolist(), y.tolist(), 0.0
+    for i, anchor in enumerate(x):
+        scores = [math.exp(cosine(anchor, other) / t) for other in [*y, *queue.tolist()]]
+        total -= math.log(scores[i] / sum(scores))
+    return total / len(x)
+
+
+@pytest.mark.parametrize("filled", [0, 1, 4, 9])
+def test_the_equation_against_loops(filled):
+    """With places of the queue that are not filled yet, which are the first."""
+    x, y = views()
+    rows = 2 * views(seed=3, rows=9, dim=DIM)[0][:filled]
+    queue = torch.cat([rows.new_zeros(9 - filled, DIM), rows])
+    found = esimcse(x, 3 * y, queue, 0.05).item()
+    assert found == pytest.approx(slow_esimcse(x, y, rows, 0.05), rel=1e-10)
+    assert (filled == 0) == (found == pytest.approx(info_nce(x, y, 0.05).item(), rel=1e-12))
+
+
+def test_the_gradient_reaches_both_views_and_no_row_of_the_queue():
+    x, y = (one.requires_grad_() for one in views())
+    queue = views(seed=3, rows=4, dim=DIM)[0]
+    assert torch.autograd.gradcheck(lambda a, b: esimcse(a, b, queue, 0.5), (x, y))
+    module = made(memory_size=12)
+    for seed in (1, 2):
+        module(encoded(seed)).total.backward()
+    assert not module.memory_QD.requires_grad
+
+
+def made(memory_size: int) -> Esimcse:
+    torch.manual_seed(0)
+    return Esimcse(DIM, MLPHead, 0.05, momentum=0.9, memory_size=memory_size).double()
+
+
+def encoded(seed: int) -> list[Encoded]:
+    x, y = views(seed)
+    own, other = views(seed + 100)
+    return [Encoded(x, momentum_BD=own), Encoded(y, momentum_BD=other)]
+
+
+@pytest.mark.parametrize("size", [4, 6, 15])
+def test_a_step_sees_the_rows_before_it_and_leaves_its_own(size):
+    """The newest `size` of what the second encoder made of the sentences, through the head; smaller than a batch, as
+    large, and over two and a half."""
+    module, before = made(size), torch.zeros(0, DIM, dtype=torch.float64)
+    for seed in range(4):
+        now = encoded(seed)
+        x, y = (module.head(view.pooled_BD) for view in now)
+        assert module(now).total.item() == pytest.approx(slow_esimcse(x, y, before[-size:], 0.05), rel=1e-10)
+        before = torch.cat([before, module.head(now[0].momentum_BD).detach()])
+    assert module.negatives(6) == 5 + size
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.75])
+def test_the_second_encoder_begins_as_the_first_and_follows_it(tiny_bert, momentum):
+    encoder = load_encoder(tiny_bert, "cls")
+    second = MomentumEncoder(encoder, momentum)
+    expected = [weight.detach().clone() for weight in encoder.parameters()]
+    for step in range(3):
+        second.follow(encoder)
+        live = [weight.detach().clone() for weight in encoder.parameters()]
+        if step:
+            expected = [momentum * old + (1 - momentum) * new for old, new in zip(expected, live, strict=True)]
+        torch.testing.assert_close([*second.encoder.parameters()], expected)
+        for weight in encoder.parameters():
+            weight.data += 0.1 * torch.randn_like(weight)
+
+
+@pytest.mark.parametrize("chunks", [None, Chunks(rows=2), Chunks(tokens=20)])
+def test_the_second_encoder_reads_without_dropout_or_graph(tiny_bert, chunks):
+    texts = ["kadan lofel miga, sta nu lofel.", "sta", "kadan nu lofel"]
+    encoder = load_encoder(tiny_bert, "cls", dropout=0.5)
+    second = MomentumEncoder(encoder, 0.9)
+    rows_BD = second(tokens_of(encoder, texts), chunks)
+    torch.testing.assert_close(rows_BD, torch.tensor(encoder.encode(texts)), rtol=1e-4, atol=1e-5)
+    assert not rows_BD.requires_grad
+    assert encoder.backbone.training
+
+
+def test_a_template_s_bias_is_subtracted_as_in_training(tiny_bert):
+    more = {"template": "kadan, [X] lofel [MASK].", "denoise": "paper", "dropout": 0.0}
+    encoder = load_encoder(tiny_bert, "mask", **more)
+    tokens = tokens_of(encoder, ["sta nu", "miga"])
+    torch.testing.assert_close(MomentumEncoder(encoder, 0.9)(tokens, None), encoder(tokens).pooled_BD.detach())
+
+
+def test_a_run_holds_both_encoders_and_exports_the_first(small_run, cse_train, tmp_path):
+    line = [*small_run, "objective=esimcse", "objective.momentum=0.5", "objective.memory_size=20", "trainer.lr=1e-3",
+            "trainer.select=null"]  # fmt: skip
+    assert cse_train([*line, f"hydra.run.dir={tmp_path}/run"]) == 0
+    last, best = (load_file(tmp_path / "run" / file) for file in ("last/state.safetensors", "best/model.safetensors"))
+    name = "embeddings.word_embeddings.weight"
+    first, second = last[f"encoder/backbone.{name}"], last[f"momentum/encoder.backbone.{name}"]
+    assert not torch.equal(first, second)
+    assert torch.equal(best[name], first)
+    assert last["objective/memory_QD"].any(1).all()
