@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from omegaconf import OmegaConf
 
 from cse import device
 from cse.errors import UserError
@@ -56,6 +57,13 @@ def test_float32_is_float32_in_convolutions_while_a_run_lasts(cse_train, small_r
     monkeypatch.setattr("cse.run.run.start_processes", started)
     assert cse_train([*small_run, "dry_run=true"]) == 0
     assert seen == [False]
+
+
+def test_a_macs_gpu_is_left_alone(gpus, monkeypatch):
+    gpus(0)
+    monkeypatch.setattr("accelerate.state.is_mps_available", lambda: True)
+    cfg = OmegaConf.create({"trainer": {"deterministic": False, "precision": "auto"}})
+    assert start_processes(cfg).device == torch.device("cpu")
 
 
 @pytest.mark.parametrize(
