@@ -104,6 +104,15 @@ def test_one_that_cannot_be_had_leaves_the_others(cse_data, toy_hub, capsys):
     assert "cse-data fetch nli" in capsys.readouterr().err
 
 
+def test_a_damaged_archive_leaves_the_others(cse_data, toy_hub, capsys):
+    content = {"senteval.tar": tar_of("STS/a.txt", b"a" * 2000)[:600], "wiki1m_for_simcse.txt": b"One line.\n"}
+    toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", content)
+    assert cse_data("fetch", "senteval", "demo", "wiki1m") == 2
+    said = capsys.readouterr()
+    assert "senteval.tar" in said.err
+    assert "wiki1m is in" in said.out
+
+
 def test_wrong_usage(cse_data, tmp_path, capsys):
     assert cse_data("check", str(tmp_path / "nowhere")) == 2
     assert cse_data("fetch", "sentevel") == 2
