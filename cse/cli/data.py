@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from cse.cli import exits
 from cse.columns import Shown, printable
 from cse.config.compose import composed, nearest, resolved
-from cse.config.groups import OWN, choices
+from cse.config.groups import OWN
 from cse.errors import MissingResource, UserError, check_loads
 from cse.files import make_folder, replaced_file
 from cse.run import startup
@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # a sweep's jobs are read where one is named
 
 EXAMPLES = """\
   cse-data list                              every dataset: size, licence, what reads it, and whether it is here
-  cse-data list nli imagenet                 these alone, with the sweeps that need them
+  cse-data list nli imagenet                 these alone; cse-data check sweep=PAPER/TABLE: what a sweep needs
   cse-data fetch wiki1m senteval             into the hub's cache, where runs look
   cse-data fetch wikipedia:de --to FOLDER    as plain files into FOLDER/wikipedia, with their checksums
   cse-data fetch sweep=whitenedcse/table4 to=FOLDER     all that its jobs read, encoders too, for carrying over
@@ -58,7 +58,7 @@ def parser() -> argparse.ArgumentParser:
     )
     verbs = whole.add_subparsers(required=True, metavar="list | fetch | check")
     one = verbs.add_parser("list", help="every dataset that the configurations can use")
-    one.add_argument("names", nargs="*", metavar="NAME", help="these alone, with the sweeps that need them")
+    one.add_argument("names", nargs="*", metavar="NAME", help="these alone")
     one.set_defaults(run=list_datasets)
     one = verbs.add_parser("fetch", help="get datasets, or what a sweep reads")
     one.add_argument("names", nargs="+", metavar="NAME", help="wiki1m, senteval, wikipedia:de, sweep=PAPER/TABLE, ...")
@@ -87,20 +87,18 @@ def config_paths() -> dict[str, str | None]:
 
 
 def list_datasets(arguments: argparse.Namespace) -> int:
-    """Print the datasets, or those that are named with the sweeps that read them: each is composed for it."""
-    from cse.sweep.needs import needs_of_table, place_of
+    """Print the datasets, or those that are named."""
+    from cse.sweep.needs import place_of
 
     asked, paths = [parse(name)[0] for name in arguments.names], config_paths()
-    read_by = {one: {need.dataset for need in needs_of_table(one)} for one in choices("sweep")} if asked else {}
     width = max(40, shutil.get_terminal_size((120, 24)).columns)
     for name in asked or DATASETS:
         about, place = DATASETS[name], place_of(name, paths)
         size = "size told when it is fetched" if about.bytes is None else f"about {size_of(about.bytes)}"
-        readers = [*about.reads, *(sweep for sweep, data in read_by.items() if name in data)]
         lines = [
             about.about,
             f"{size}; {about.licence}",
-            f"needed by {' '.join(readers)}",
+            f"needed by {' '.join(about.reads)}",
             f"here: {place}" if place else f"not here: {how_to_get(name)}",
         ]
         for head, line in zip([name, "", "", ""], lines, strict=True):

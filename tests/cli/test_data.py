@@ -31,11 +31,10 @@ def test_list(cse_data, senteval, capsys, monkeypatch):
     assert "gated: only you can" in shown
 
 
-@pytest.mark.nightly
-def test_the_sweeps_that_need_a_dataset(cse_data, capsys):
-    """Every sweep is composed for it."""
+def test_a_named_dataset_is_told_without_reading_the_sweeps(cse_data, capsys, monkeypatch):
+    monkeypatch.setattr("cse.sweep.jobs.read", None)
     assert cse_data("list", "wordnet") == 0
-    assert "noncontrastive/table1" in capsys.readouterr().out
+    assert "augmentation=eda" in capsys.readouterr().out
 
 
 def test_fetch_then_check_then_altered(cse_data, toy_hub, tmp_path, capsys):
