@@ -1,6 +1,7 @@
 """The two ways a run ends early. A user's mistake is one sentence and exit code 2; a failed run is exit code 1."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 
 AND = "; and "  # between the sentences of several errors
@@ -42,6 +43,18 @@ def first_line(error: BaseException) -> str:
 def in_short(error: BaseException) -> str:
     """A library's error on one line: its kind, and its first 300 characters."""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}".removesuffix(": ")
+
+
+@contextmanager
+def renamed(keys: dict[str, str]) -> Iterator[None]:
+    """A block whose UserErrors speak of other keys: `keys` gives the words to say instead of words."""
+    try:
+        yield
+    except UserError as error:
+        sentence = str(error)
+        for words, own in keys.items():
+            sentence = sentence.replace(words, own)
+        raise type(error)(sentence) from error
 
 
 class RunError(Exception):

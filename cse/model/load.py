@@ -21,7 +21,7 @@ from cse.model.lora import Lora, add_adapter
 from cse.model.packing import ARCHITECTURES
 from cse.model.pooling import POOLERS
 from cse.model.recorded import Ending, recorded_modules
-from cse.model.template import write_templates
+from cse.model.template import templates_of
 from cse.model.tokenizer import Tokenizer
 from cse.ranges import AnyPooling, BelowOne, Count, Name
 from cse.sources import hub
@@ -76,7 +76,14 @@ def load_encoder(
         architecture.untie(encoder.mlm_head, encoder.backbone)
     if prefix is not None:
         encoder.tokenizer.prefix = prefix
-    write_templates(encoder, template, second_template, denoise)
+    encoder.tokenizer.templates, encoder.denoising = templates_of(
+        encoder.tokenizer.hf,
+        encoder.backbone.config,
+        encoder.pooling,
+        first=template,
+        second=second_template,
+        denoise=denoise,
+    )
     check_direction(name, encoder.backbone, encoder.pooling, bidirectional)
     if adapter is not None:
         add_adapter(encoder.backbone, adapter)

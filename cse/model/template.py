@@ -24,9 +24,7 @@ from cse.model.pooling import mean
 from cse.types import Tokens
 
 if TYPE_CHECKING:  # importing transformers takes seconds
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
-
-    from cse.model.encoder import Encoder
+    from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 TEXT, MASK = "[X]", "[MASK]"  # where the text goes, and the tokenizer's own mask token, whatever it is called
 HEAD, TAIL = "[TEMPLATE_HEAD]", "[TEMPLATE_TAIL]"  # the names of the template's ids in tokenizer.json
@@ -107,26 +105,33 @@ def other(hf: "PreTrainedTokenizerBase", template: str) -> Around:
     return Around((*own.get(BEFORE, ()), *head), (*tail, *own.get(AFTER, ())))
 
 
-def write_templates(encoder: "Encoder", first: str | None, second: str | None, denoise: str | None) -> None:
-    """Give an encoder its templates, as in load_encoder. Raises UserError for those that it cannot read."""
-    hf, config = encoder.tokenizer.hf, encoder.backbone.config
+def templates_of(
+    hf: "PreTrainedTokenizerBase",
+    config: "PretrainedConfig",
+    pooling: str,
+    *,
+    first: str | None,
+    second: str | None,
+    denoise: str | None,
+) -> "tuple[list[Around], Denoising | None]":
+    """(the templates of the first view and of the others, where these have their own; what denoises), as load_encoder
+    takes them; the first is put into the tokenizer. Raises UserError for those that the encoder cannot read."""
     if first is not None:
         put(hf, first)
     every = [around(hf), *([other(hf, second)] if second is not None else [])]
-    if encoder.pooling == "mask" and any(hf.mask_token_id not in (*one.before, *one.after) for one in every):
+    if pooling == "mask" and any(hf.mask_token_id not in (*one.before, *one.after) for one in every):
         raise UserError(f"model.pooling=mask reads the {MASK} of model.template, and there is none in it")
-    if second is not None:
-        encoder.tokenizer.templates = every
+    own = every if second is not None else []
     if denoise is None:
-        return
-    if encoder.pooling != "mask" or config.model_type not in ARCHITECTURES:
+        return own, None
+    if pooling != "mask" or config.model_type not in ARCHITECTURES:
         raise UserError(
             f"model.denoise={denoise} is for model.pooling=mask and {', '.join(ARCHITECTURES)}, not for "
-            f"{encoder.pooling} pooling of {config.model_type}"
+            f"{pooling} pooling of {config.model_type}"
         )
     if every[0].is_like(every[-1]):
         raise UserError(f"model.second_template={second!r}: model.denoise cannot tell its rows from model.template's")
-    encoder.denoising = Denoising(every, hf.mask_token_id, 0 if denoise == "released" else first_position(config))
+    return own, Denoising(every, hf.mask_token_id, 0 if denoise == "released" else first_position(config))
 
 
 class Denoising(nn.Module):

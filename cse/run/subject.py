@@ -1,7 +1,5 @@
 """What cse-eval scores: an encoder from anywhere, or averaged word vectors, and whitening on top."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +9,7 @@ from torch import nn
 
 from cse.data.readers import files_of, kind, lines_of
 from cse.device import default_device
-from cse.errors import UserError
+from cse.errors import UserError, renamed
 from cse.model.encoder import Encoder
 from cse.model.load import DTYPES, PACKAGE, load_encoder
 from cse.model.vectors import ENDINGS, WordVectors
@@ -28,18 +26,6 @@ class Subject(NamedTuple):
     dim: int
     described: str
     device: str
-
-
-@contextmanager
-def renamed(keys: dict[str, str]) -> Iterator[None]:
-    """A block whose UserErrors speak of a training run's keys: `keys` gives the words to say instead."""
-    try:
-        yield
-    except UserError as error:
-        sentence = str(error)
-        for words, own in keys.items():
-            sentence = sentence.replace(words, own)
-        raise type(error)(sentence) from error
 
 
 def load(cfg: DictConfig) -> Subject:

@@ -11,12 +11,11 @@ import torch
 from cse.data.cache import cached_folder
 from cse.data.text import Text, digest_of
 from cse.dotted import Json
-from cse.errors import MissingResource, UserError
+from cse.errors import MissingResource, UserError, renamed
 from cse.files import sha256
 from cse.model.load import load_encoder, local_folder
 from cse.model.recorded import recorded_modules
 from cse.progress import showing
-from cse.run.subject import renamed
 from cse.types import Objective
 
 log = logging.getLogger(__name__)
