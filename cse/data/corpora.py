@@ -148,5 +148,5 @@ def _counter(tokenizer: str | None) -> Callable[[str], int]:
     asked = f"data.rows.tokenizer={tokenizer}"
     repo = hub.Repo(tokenizer, "model", asked, "name a local folder, or set it to null to count words")
     with hub.refusals(repo):
-        pieces = AutoTokenizer.from_pretrained(tokenizer)
+        pieces = AutoTokenizer.from_pretrained(tokenizer, trust_remote_code=False)
     return lambda text: len(pieces(" " + text, add_special_tokens=False, verbose=False)["input_ids"])

@@ -30,6 +30,7 @@ from cse.types import Settings
 log = logging.getLogger(__name__)
 
 LAST_BYTES = 4096
+FORMATS = ("JPEG", "PNG", "GIF", "BMP", "PPM", "TIFF", "WEBP")  # not EPS, by any name: a program, for Ghostscript
 # ColorJitter's parameters in the order of its own numbering, each with the value that changes nothing
 NEUTRAL = {"brightness_factor": 1.0, "contrast_factor": 1.0, "saturation_factor": 1.0, "hue_factor": 0.0}
 MEAN_STD = {
@@ -175,7 +176,7 @@ class Images(Stream[ImageBatch]):
 
         if self.written_at[row] is not None and self.written_at[row] != os.stat(self.names[row]).st_mtime_ns:
             raise ValueError("it has changed since the run began")
-        with Image.open(self.source(int(self.source_rows[row]))) as image:  # every picture is read here
+        with Image.open(self.source(int(self.source_rows[row])), formats=FORMATS) as image:  # every picture is read here
             image_CHW = functional.pil_to_tensor(image.convert("RGB"))
         return image_CHW if self.resize is None else functional.resize(image_CHW, [self.resize])
 

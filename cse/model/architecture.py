@@ -50,7 +50,7 @@ def without_weights(config: PretrainedConfig) -> PreTrainedModel:
 
     MODEL_MAPPING.get(type(config), None)
     with torch.device("meta"):
-        return AutoModel.from_config(config)
+        return AutoModel.from_config(config, trust_remote_code=False)
 
 
 def dropout_of(config: PretrainedConfig) -> dict[str, float]:

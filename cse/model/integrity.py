@@ -17,7 +17,7 @@ from torch.nn.functional import pad
 from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase, PreTrainedTokenizerFast
 
 from cse.errors import MissingResource, RunError, UserError, in_short
-from cse.files import within
+from cse.files import read_json, within
 from cse.model.architecture import without_weights
 from cse.sources.hub import WEIGHTS
 
@@ -26,6 +26,8 @@ log = logging.getLogger(__name__)
 LONGEST = 512  # tokens at test time: sentences are not cut in evaluation, documents are
 TOKENS, PADDED = 5, 12  # of the text, and of the row that it is tried in: no library's chunk divides the first
 TOLERANCE = 1e-2  # of a vector's length; rounding is a thousandth of this in float32
+VOCABULARY = ("vocab", "merges", "init_inputs")  # a tokenizer's arguments, of which a text is the name of a file
+TOKEN_NAME = re.compile(r"_tokens?$")  # what special_tokens_map.json names; transformers takes it for arguments too
 BUFFERS = re.compile(r"(position_ids|token_type_ids|inv_freq)$")  # computed values that older transformers saved
 
 
@@ -45,9 +47,11 @@ def loading(name: str, hint: str = "") -> Iterator[None]:
 
 
 def check_files(folder: Path) -> None:
-    """Raise UserError where an index of weights names a file in another folder, and for an adapter beside the weights.
+    """Raise UserError where an index of weights, or a tokenizer's settings, may name a file in another folder, and for
+    an adapter beside the weights.
 
-    transformers would put the adapter on by itself, frozen with all weights, where packed rows do not pass through it.
+    transformers would put the adapter on by itself, frozen with all weights, where packed rows do not pass through it;
+    and it would take the lines of any file of this machine for tokens, which are saved and shared with the encoder.
     """
     if (folder / "adapter_config.json").is_file():
         raise UserError(
@@ -57,6 +61,13 @@ def check_files(folder: Path) -> None:
     for index in sorted(folder.glob("*.index.json")):
         for name in set(json.loads(index.read_bytes())["weight_map"].values()):
             within(folder, name)
+    settings, tokens = (read_json(folder / f"{name}.json") for name in ("tokenizer_config", "special_tokens_map"))
+    given = [*(key for key in VOCABULARY if settings.get(key)), *(key for key in tokens if not TOKEN_NAME.search(key))]
+    if given:
+        raise UserError(
+            f"{folder}: the settings of its tokenizer give {given[0]!r}, and a vocabulary is read from its own file "
+            "(tokenizer.json, vocab.txt, ...): remove that, or take a copy from where you trust it"
+        )
 
 
 def check_size(name: str, folder: Path, config: PretrainedConfig) -> None:

@@ -43,6 +43,20 @@ def test_a_few_broken_files_are_skipped_by_name_and_more_are_refused(tmp_path, c
             list(islice(images(tmp_path, batch_size=24, workers=workers).batches(0), 5))
 
 
+def test_a_picture_that_is_a_program_is_not_run(image_folder, tmp_path, monkeypatch):
+    """PostScript by the name of a PNG, which Pillow would hand to Ghostscript."""
+    program = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 40 40\n%%EndComments\nshowpage\n%%EOF\n"
+    (tmp_path / "gs").write_text(f"#!/bin/sh\ntouch {tmp_path / 'ran'}\n")
+    (tmp_path / "gs").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr("PIL.EpsImagePlugin.gs_binary", None)
+    folder = shutil.copytree(image_folder, tmp_path / "images")
+    Path(images(folder).names[0]).write_bytes(program)
+    with pytest.raises(OSError, match="identify"):
+        images(folder)._decoded(0)
+    assert not (tmp_path / "ran").exists()
+
+
 def test_a_picture_that_announces_more_than_it_has_takes_no_memory(image_folder, tmp_path):
     """A PNG of a kilobyte whose header says 60,000 x 60,000: 10 GB of pixels."""
     root = shutil.copytree(image_folder, tmp_path / "images")

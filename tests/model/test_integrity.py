@@ -171,8 +171,15 @@ def programmed(folder: Path, ran: Path) -> None:
     (folder / "own.py").write_text(f"open({str(ran)!r}, 'w')\n")
 
 
-@pytest.mark.parametrize("plant", [pickled, programmed])
-def test_code_in_a_checkpoint_does_not_run(checkpoint, tmp_path, plant):
+def programmed_where_transformers_has_none(folder: Path, ran: Path) -> None:
+    programmed(folder, ran)
+    change_json(folder / "config.json", auto_map={"AutoModel": "own.Model"}, model_type="trocr")
+
+
+@pytest.mark.parametrize("plant", [pickled, programmed, programmed_where_transformers_has_none])
+def test_code_in_a_checkpoint_does_not_run(checkpoint, tmp_path, monkeypatch, plant):
+    """Nor is a person asked whether it may."""
+    monkeypatch.setattr("builtins.input", lambda _: "y")
     plant(checkpoint, tmp_path / "ran")
     with pytest.raises(UserError, match=r"model\.name="):
         load_encoder(str(checkpoint), "cls")
@@ -191,6 +198,19 @@ def test_a_file_of_another_folder_is_not_read(checkpoint, tiny_bert, place, file
     (checkpoint / file).write_text(json.dumps({"metadata": {}, "weight_map": weights} if "index" in file else modules))
     with pytest.raises(UserError, match=re.escape(place)):
         load_encoder(str(checkpoint), "cls" if "index" in file else None)
+
+
+@pytest.mark.parametrize("file", ["tokenizer_config", "special_tokens_map"])
+@pytest.mark.parametrize("key", ["vocab", "init_inputs", "vocab_file"])
+def test_no_file_of_this_machine_is_taken_for_a_vocabulary(checkpoint, tmp_path, file, key):
+    """Its lines would be tokens, and be shared with the encoder. transformers itself forgets one of the six."""
+    private = tmp_path / "private.txt"
+    private.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nsecret\n")
+    (checkpoint / "tokenizer.json").unlink()
+    (checkpoint / "tokenizer_config.json").write_text('{"tokenizer_class": "BertTokenizer"}')
+    change_json(checkpoint / f"{file}.json", **{key: [str(private)] if key == "init_inputs" else str(private)})
+    with pytest.raises(UserError, match="tokenizer"):
+        load_encoder(str(checkpoint), "cls")
 
 
 def test_a_model_without_weights_leaves_other_libraries_theirs(tiny_bert):
