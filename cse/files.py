@@ -44,6 +44,15 @@ def make_folder(path: Path, key: str) -> None:
         raise UserError(f"{key}={path}: {reason}; name a folder of yours")
 
 
+def check_links(folder: Path) -> None:
+    """Raise UserError for a link in a folder that leads out of it: what is written there would change other files."""
+    inside = folder.resolve()
+    for place, folders, files in os.walk(folder):
+        for one in (Path(place, name) for name in (*folders, *files)):
+            if one.is_symlink() and not one.resolve().is_relative_to(inside):
+                raise UserError(f"{one} is a link that leads out of the folder, and is not written through: remove it")
+
+
 @contextmanager
 def replaced_file(path: Path) -> Iterator[Path]:
     """A temporary path that ends as `path` does: the file that the block makes there replaces `path` when it ends.

@@ -22,7 +22,7 @@ import psutil
 from pydantic import Field, TypeAdapter
 
 from cse.errors import RunError, UserError
-from cse.files import cannot_write, json_line, make_folder, recover, write_json
+from cse.files import cannot_write, check_links, json_line, make_folder, recover, write_json
 from cse.record.results import Count, checked
 
 log = logging.getLogger("cse")
@@ -101,11 +101,13 @@ class Heartbeat:
                 self.path.unlink(missing_ok=True)
 
     def take(self) -> None:
-        """Make the folder, and this process the one that writes into it. Raises UserError where another one does."""
+        """Make the folder, and this process the one that writes into it. Raises UserError where another one does, and
+        for a link out of it."""
         if self.own is not None or not self.writes:
             return
         folder, pid, now = self.path.parent, os.getpid(), time.time()
         make_folder(folder, "hydra.run.dir")
+        check_links(folder)
         dead = dead_holder(self.path)
         own = Beat(socket.gethostname(), pid, now, system=system(), started=started(pid), since=now)
         try:

@@ -156,6 +156,8 @@ def refuse_foreign_uploads(
         OmegaConf.update(config, key, mode)
     if OmegaConf.select(config, key) in quiet:
         return
+    if own := [file for name in ("wandb", ".wandb") if (file := folder / name / "settings").exists()]:
+        raise UserError(f"{own[0]}: whoever starts in {folder} would send W&B's key where it says: remove it")
     keys = [key for key in UPLOADS if key not in typed]
     foreign = [key for key in keys if OmegaConf.select(config, key) != OmegaConf.select(fresh, key)]
     if foreign:

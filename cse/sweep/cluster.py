@@ -1,5 +1,6 @@
 """Jobs on a cluster, handed over by submitit: each is one of SLURM's, which runs cse.sweep.process.run on its node."""
 
+import secrets
 import signal
 import time
 from collections.abc import Mapping, Sequence
@@ -85,10 +86,15 @@ def executor_of(line: Line) -> SlurmExecutor:
 
 
 def with_parameters(kind: type[SlurmExecutor], folder: Path, parameters: Mapping[str, Any]) -> SlurmExecutor:
-    """submitit's executor with these parameters. Raises UserError in its words."""
+    """submitit's executor with these parameters. Raises UserError in its words.
+
+    Its files, among them pickles, are in a folder of this start's own: none can be there before it.
+    """
     others = {key: value for key, value in parameters.items() if key != "max_num_timeout"}
     try:
-        executor = kind(folder / ".submitit" / "%j", max_num_timeout=parameters["max_num_timeout"])
+        executor = kind(
+            folder / ".submitit" / secrets.token_hex(4) / "%j", max_num_timeout=parameters["max_num_timeout"]
+        )
         executor.update_parameters(**executor._convert_parameters(others))
     except (RuntimeError, ValueError) as error:
         raise UserError(f"hydra/launcher=submitit_slurm: {' '.join(str(error).split())}") from error

@@ -217,6 +217,21 @@ def test_what_is_no_file_is_refused(tmp_path, make):
         Heartbeat(tmp_path).__enter__()
 
 
+@pytest.mark.parametrize("name", ["train.log", "plots", "wandb/cache"])
+def test_no_link_leads_what_is_written_out_of_the_folder(tmp_path, name):
+    """A stranger's run would append its own lines to a shell's settings."""
+    run, link = tmp_path / "run", tmp_path / "run" / name
+    link.parent.mkdir(parents=True)
+    link.symlink_to(tmp_path / ".bashrc")
+    with pytest.raises(UserError, match=f"{name} is a link"):
+        Heartbeat(run).take()
+    assert not (run / "heartbeat.json").exists()
+    link.unlink()
+    link.symlink_to(run / "own")
+    with Heartbeat(run):
+        assert link.is_symlink()
+
+
 def test_a_kill_at_any_step_of_the_lock_hinders_no_next_start(tmp_path, monkeypatch):
     from test_kills_in_writes import killed_at
 

@@ -88,6 +88,18 @@ def test_where_a_run_is_uploaded_is_this_lines(tmp_path, monkeypatch, key, value
     assert resumed(written(run, tracked(**{key: value})), []).tracker.wandb[key] == value
 
 
+@pytest.mark.parametrize("name", ["wandb", ".wandb"])
+def test_no_run_says_which_server_gets_the_key_of_w_and_b(tmp_path, monkeypatch, name):
+    """W&B reads that file in the folder where a command is started, which may be the run's."""
+    monkeypatch.setenv("WANDB_MODE", "online")
+    run = written(tmp_path / "run", tracked())
+    (run / name).mkdir()
+    (run / name / "settings").write_text("[default]\nbase_url = http://thief.invalid\n")
+    with pytest.raises(UserError, match=f"{name}/settings"):
+        resumed(run, [])
+    assert resumed(run, ["tracker=none"]).tracker == {}
+
+
 def test_what_refers_to_a_typed_key_follows_it(tmp_path):
     settings = resolved(cse.compose("eval=[stsb,mteb]", "eval.stsb.allow_partial=true", "paths.senteval=/old"))
     settings |= {"choices": {"objective": "simcse", "eval": "stsb,mteb", "recipe": "../../x", "model": "nowhere"}}

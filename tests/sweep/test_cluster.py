@@ -109,6 +109,9 @@ def test_what_is_typed_reaches_submitit(monkeypatch):
     wanted = {"partition": "gpu", "gpus_per_node": 2, "time": 60, "job_name": "x y;z", "mem": "4GB"}
     assert wanted.items() <= executor.parameters.items()
     assert (executor.max_num_timeout, executor.folder.name) == (3, "%j")
+    assert (
+        executor.folder != cluster.executor_of(line_of(*more)).folder
+    )  # where nobody left a pickle for a job's number
 
 
 def line_of(*launch: str) -> line.Line:
