@@ -23,13 +23,18 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, normalize
 
 from cse.device import to_device
+from cse.equation import equation
 from cse.errors import RunError
+from cse.ranges import Positive
 
 Kind = Literal["supcon", "simclr", "simclr_sym", "rank_ce", "eq4", "eq4_app"]
 BASE_TEMPERATURE = 0.07  # Khosla's code scales its loss by t / 0.07, and has no setting for it
 
 
-def contrast(view1_BD: Tensor, view2_BD: Tensor, labels_B: Tensor, temperature: float, kind: Kind = "supcon") -> Tensor:
+@equation
+def contrast(
+    view1_BD: Tensor, view2_BD: Tensor, labels_B: Tensor, temperature: Positive, kind: Kind = "supcon"
+) -> Tensor:
     """The loss `kind` of a batch, a scalar: the mean over anchors, but for eq4 and eq4_app the sum over items.
 
     labels_B: integers, read where they lie: on the CPU, or a GPU is waited for. simclr and simclr_sym do not read them.

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from cse.equation import equation
 from cse.objective.two_views import TwoViews
 from cse.ranges import NonNegative
 from cse.tensors import Precision, squared_product_norm
@@ -22,8 +23,9 @@ def standardize(z_BP: Tensor, eps: float) -> Tensor:
     return (z_BP - mean_P) * (variance_P + eps).rsqrt()
 
 
+@equation
 def barlow_twins(
-    z1_BP: Tensor, z2_BP: Tensor, lambd: float, eps: float = 1e-5, *, products: Precision = "fp32"
+    z1_BP: Tensor, z2_BP: Tensor, lambd: NonNegative, eps: NonNegative = 1e-5, *, products: Precision = "fp32"
 ) -> Loss:
     """Eq. 2; its two terms, unweighted, are the parts.
 

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from cse.equation import equation
 from cse.errors import UserError
 from cse.objective.blockwise import blockwise
 from cse.ranges import Natural, NonNegative, Positive
@@ -30,13 +31,14 @@ def negative_log(log_p: Tensor, floor: float) -> Tensor:
     return -(log_p.exp() + floor).log() if floor else -log_p
 
 
+@equation
 def nt_xent(
     anchors_ND: Tensor,
     positives_ND: Tensor,
-    temperature: float,
+    temperature: Positive,
     memory_QD: Tensor | None = None,
     reduction: Reduction = "mean",
-    log_floor: float = 0.0,
+    log_floor: NonNegative = 0.0,
 ) -> Tensor:
     """Eq. 1 over both directions of the N pairs, a scalar.
 
@@ -57,15 +59,16 @@ def nt_xent(
     return losses_R1.sum() if reduction == "sum" else losses_R1.mean()
 
 
+@equation
 def nt_xent_against_memory(
     rows_RD: Tensor,
     labels_R: Tensor,
     memory_QD: Tensor,
     labels_Q: Tensor,
-    temperature: float,
+    temperature: Positive,
     own_copy: bool,
     reduction: Reduction = "mean",
-    log_floor: float = 0.0,
+    log_floor: NonNegative = 0.0,
 ) -> Tensor:
     """NT-Xent as in the authors' cross-batch memory: live rows meet the memory only, never each other.
 

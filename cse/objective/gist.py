@@ -13,13 +13,15 @@ from annotated_types import Ge, Le
 from torch import Tensor
 from torch.nn.functional import cross_entropy, normalize
 
+from cse.equation import equation
 from cse.objective.blockwise import blockwise
 from cse.ranges import AnyPooling, Name, Positive
 from cse.tensors import full_precision
 from cse.types import Encoded, Loss, Objective
 
 
-def guided(views_BD: list[Tensor], guides_BE: list[Tensor], temperature: float) -> Tensor:
+@equation
+def guided(views_BD: list[Tensor], guides_BE: list[Tensor], temperature: Positive) -> Tensor:
     """The mean of l_i, a scalar. views_BD: queries, positives and, or not, hard negatives; guides_BE: the guide's."""
     anchors_BD, positives_BD, *hard = (normalize(x_BD, dim=1) for x_BD in views_BD)
     guide_BE, guide_positives_BE, *guide_hard = (normalize(x_BE, dim=1) for x_BE in guides_BE)

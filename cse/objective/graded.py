@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity, mse_loss, normalize
 
+from cse.equation import equation
 from cse.errors import UserError
 from cse.objective.blockwise import blockwise
 from cse.ranges import NonNegative, Positive
@@ -22,7 +23,8 @@ from cse.types import Encoded, Loss, Objective
 Reading = Literal["released", "angle"]
 
 
-def cosent(similarities_B: Tensor, targets_B: Tensor, temperature: float) -> Tensor:
+@equation
+def cosent(similarities_B: Tensor, targets_B: Tensor, temperature: Positive) -> Tensor:
     """CoSENT: any two pairs in the wrong order of their scores cost what they are apart. Equal scores cost nothing."""
     s_B = similarities_B / temperature
     nothing = torch.finfo(s_B.dtype).min
@@ -34,7 +36,8 @@ def cosent(similarities_B: Tensor, targets_B: Tensor, temperature: float) -> Ten
     return torch.cat([s_B.new_zeros(1), blockwise(sums, len(s_B), len(s_B))]).logsumexp(0)
 
 
-def in_batch_negatives(x_BD: Tensor, y_BD: Tensor, positive_B: Tensor, temperature: float) -> Tensor:
+@equation
+def in_batch_negatives(x_BD: Tensor, y_BD: Tensor, positive_B: Tensor, temperature: Positive) -> Tensor:
     """-log softmax of each row's partner among all other rows of the batch, 0 for a pair that is no positive, the mean.
 
     The mean is over all R rows, as in the authors' code.
@@ -50,6 +53,7 @@ def in_batch_negatives(x_BD: Tensor, y_BD: Tensor, positive_B: Tensor, temperatu
     return -(blockwise(log_p, len(rows_RD), len(rows_RD)) * positive_B.repeat(2)).mean()
 
 
+@equation
 def angle_similarity(x_BD: Tensor, y_BD: Tensor, reading: Reading) -> Tensor:
     """How alike two vectors are as C complex numbers each, z and w: the first half is real, the second imaginary.
 

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 
+from cse.equation import equation
 from cse.ranges import AnyPooling, Name, NonNegative, Positive, Share
 from cse.tensors import full_precision
 from cse.types import Encoded, Loss, Objective
@@ -26,7 +27,8 @@ def off_diagonal(x_BB: Tensor) -> Tensor:
     return x_BB.flatten()[1:].view(rows - 1, rows + 1)[:, :-1].reshape(rows, rows - 1)
 
 
-def consistency(similarities_BB: Tensor, temperature: float) -> Tensor:
+@equation
+def consistency(similarities_BB: Tensor, temperature: Positive) -> Tensor:
     """The Jensen-Shannon divergence of both directions' distributions over the batch, the mean over rows."""
     p_BB = (similarities_BB / temperature).log_softmax(1)
     q_BB = (similarities_BB.T / temperature).log_softmax(1)
@@ -35,13 +37,15 @@ def consistency(similarities_BB: Tensor, temperature: float) -> Tensor:
     return divergences.mean()
 
 
-def listnet(student_BB: Tensor, teacher_BB: Tensor, temperature: float, teacher_temperature: float) -> Tensor:
+@equation
+def listnet(student_BB: Tensor, teacher_BB: Tensor, temperature: Positive, teacher_temperature: Positive) -> Tensor:
     """The cross entropy of the teacher's and the student's distributions over the other rows, the mean over rows."""
     target = (off_diagonal(teacher_BB) / teacher_temperature).softmax(1)
     return -(target * (off_diagonal(student_BB) / temperature).log_softmax(1)).sum(1).mean()
 
 
-def listmle(student_BB: Tensor, teacher_BB: Tensor, temperature: float, per_place: bool) -> Tensor:
+@equation
+def listmle(student_BB: Tensor, teacher_BB: Tensor, temperature: Positive, per_place: bool) -> Tensor:
     """-log P(order of the teacher), the mean over rows and, with per_place, over places; ties in order of the batch."""
     order_BB = teacher_BB.argsort(stable=True, dim=1, descending=True)
     ranked_BB = student_BB.gather(1, order_BB) / temperature

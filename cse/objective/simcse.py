@@ -14,16 +14,18 @@ from annotated_types import Ge, Le
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 
+from cse.equation import equation
 from cse.objective.blockwise import blockwise
 from cse.ranges import NonNegative, Positive
 from cse.tensors import full_precision
 from cse.types import Encoded, Loss, Objective
 
 
+@equation
 def info_nce(
     anchors_BD: Tensor,
     positives_BD: Tensor,
-    temperature: float,
+    temperature: Positive,
     hard_negatives_BD: Tensor | None = None,
     hard_negative_weight: float = 0.0,
 ) -> Tensor:

@@ -13,6 +13,7 @@ from typing import Literal
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
+from cse.equation import equation
 from cse.objective.two_views import TwoViews
 from cse.ranges import Exponent, NonNegative
 from cse.tensors import Precision, squared_product_norm
@@ -39,14 +40,15 @@ def covariance_term(z_BP: Tensor, products: Precision = "fp32") -> Tensor:
     return (all_squares - z_BP.var(0).square().sum()) / width
 
 
+@equation
 def vicreg(
     z1_BP: Tensor,
     z2_BP: Tensor,
-    invariance: float,
-    variance: float,
-    covariance: float,
+    invariance: NonNegative,
+    variance: NonNegative,
+    covariance: NonNegative,
     norm: Norm = "paper",
-    eps: float = 1e-4,
+    eps: NonNegative = 1e-4,
     products: Precision = "fp32",
 ) -> Loss:
     """Eq. 3; its three terms, unweighted, are the parts.

@@ -16,21 +16,23 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from cse.device import to_device
+from cse.equation import equation
 from cse.errors import UserError
 from cse.objective.blockwise import blockwise
 from cse.objective.whitening import Decomposition, ShuffledGroupWhitening, check_groups, whiten_views
-from cse.ranges import NonNegative, Positive
+from cse.ranges import Count, NonNegative, Positive
 from cse.tensors import full_precision
 from cse.types import Encoded, Loss, Objective, Settings
 
 Kind = Literal["L1", "L2_softmin", "L2_hard", "L2_literal"]
 
 
+@equation
 def shuffled_group_whitening(
     x_BD: Tensor,
-    num_groups: int,
+    num_groups: Count,
     permutation: Tensor | None = None,
-    eps: float = 1e-5,
+    eps: NonNegative = 1e-5,
     kind: Decomposition = "zca",
     grad: Literal["detach", "through"] = "detach",
 ) -> Tensor:
@@ -46,8 +48,9 @@ def shuffled_group_whitening(
     return whiten_views(x_BD[None], num_groups, permutations_1D, eps=eps, kind=kind, grad=grad)[0]
 
 
+@equation
 def multi_positive(
-    views_MBD: Tensor, temperature: float, weights: list[float] | None = None, kind: Kind = "L1"
+    views_MBD: Tensor, temperature: Positive, weights: list[float] | None = None, kind: Kind = "L1"
 ) -> Tensor:
     """Contrast view 0 with each of the M - 1 others, a scalar. weights: lambda_p, 1 each if None.
 

@@ -66,8 +66,8 @@ def test_listmle_against_loops(lists):
 
 
 def test_listmle_is_a_probability_of_orders_and_least_in_the_teachers(lists):
-    student = lists[0][:1, :4]
-    orders = [torch.tensor([order]) for order in itertools.permutations([0.0, 1.0, 2.0, 3.0])]
+    student = lists[0][:1, :4].expand(4, 4)  # four rows alike
+    orders = [torch.tensor([order] * 4) for order in itertools.permutations([0.0, 1.0, 2.0, 3.0])]
     costs = [listmle(student, order, 0.3, per_place=False) for order in orders]
     assert sum(cost.neg().exp() for cost in costs).item() == pytest.approx(1, rel=1e-12)
     assert min(costs) == listmle(student, student, 0.3, per_place=False)
