@@ -110,7 +110,7 @@ def test_the_yaml_samples_the_dump_once(dump, tmp_path, caplog):
 def test_a_share_of_the_articles(dump):
     """Of 300 articles with 901 distinct sentences 40 %, chosen by the hash of their id, have about 361."""
     assert len(set(wikipedia("de", "20231101", 50, 0, 0.4, **OPTIONS))) == 50
-    with pytest.raises(UserError, match="distinct sentences") as error:
+    with pytest.raises(UserError) as error:
         list(wikipedia("de", "20231101", 901, 0, 0.4, **OPTIONS))
     assert int(str(error.value).split()[1]) == pytest.approx(120, abs=25)
 

@@ -178,5 +178,5 @@ def test_constant_and_repeated_channels_stay_finite(num_groups):
 
 @pytest.mark.parametrize("kind", ["zca", "cholesky"])
 def test_embeddings_that_are_not_finite_end_the_run(kind):
-    with pytest.raises(RunError, match="not finite"):
+    with pytest.raises(RunError):
         shuffled_group_whitening(torch.full((12, 12), torch.nan), 2, kind=kind)
