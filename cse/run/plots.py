@@ -40,6 +40,8 @@ def draw(folder: Path, select: str | None, best_step: int, seed: int) -> dict[st
 
 def save(figure: Figure, path: Path) -> None:
     """The figure as PNG, and as SVG beside it."""
+    figure.draw_without_rendering()  # lays it out, which takes most of the time, once for both
+    figure.set_layout_engine(None)
     for file in (path, path.with_suffix(".svg")):
         with replaced_file(file) as temporary:
             figure.savefig(temporary, dpi=200, format=file.suffix[1:])
