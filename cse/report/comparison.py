@@ -13,7 +13,7 @@ import pandas as pd
 from cse.config.keys import makes_again
 from cse.config.spelling import typed
 from cse.eval.score import nature
-from cse.record.runs import Run
+from cse.record.runs import Run, grouped
 from cse.record.status import DONE, STATES, Status, status_of
 from cse.report.frame import differing, label, settings_frame, short_names, shown
 from cse.report.markup import ALTERED
@@ -51,13 +51,14 @@ class Comparison:
 
     @cached_property
     def scores(self) -> pd.DataFrame:
-        """A row for each setting, the best first: (metric, mean | std) over its runs that are done."""
+        """A row for each setting, the best first: (metric, mean | std) over the seeds of its runs that are done."""
         if not self.metrics:
             return pd.DataFrame(index=self.setting.unique())
         done = self.frame[self.metrics].astype(float).where(self.frame["state"] == DONE)
         if self.best_by is None:
             return pd.DataFrame(index=sorted(self.setting.unique()))
-        scores = done.groupby(self.setting).agg(["mean", "std"])
+        of_seeds = done.groupby([self.setting, self.frame[self.seed].map(str)]).mean()  # a copy of a run is none more
+        scores = of_seeds.groupby(level=0).agg(["mean", "std"])
         lowest_first = nature(self.best_by).lower_is_better
         return scores.sort_values((self.best_by, "mean"), ascending=lowest_first, kind="stable")
 
@@ -137,6 +138,9 @@ class Comparison:
         frame = frame.loc[:, [key for key in frame if key != self.seed and frame[key].nunique() > 1]]
         varies = frame.groupby(self.setting.to_numpy(), sort=False).nunique().gt(1).any(axis=1)
         for (name, runs), differ in zip(done, varies, strict=True):
+            seeds = grouped(runs, self.seed)
+            if "None" not in seeds and len(runs) > len(seeds):
+                found.append(f"{name}: {len(runs)} runs of {len(seeds)} seeds, each of which counts once")
             found += mixed(name, runs, self.seed, settings=bool(differ))
         return found
 

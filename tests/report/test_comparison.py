@@ -58,6 +58,14 @@ def test_settings_are_ranked_by_what_selects_and_seeds_are_folded(comparison):
     assert comparison.counted == "8 runs: 7 done, 1 failed"
 
 
+def test_a_copy_of_a_run_is_no_further_seed(leave, tmp_path):
+    for name, seed, score in (("a", 1, 70.0), ("a copy", 1, 70.0), ("b", 2, 73.0)):
+        leave(name, {"trainer.lr": 1e-5, "seed": seed}, {"dev/stsb/spearman": score})
+    comparison = compare_runs(read_runs([tmp_path / "runs"]), [tmp_path / "runs"], [], "seed")
+    assert comparison.table()["dev/stsb/spearman"].tolist() == ["71.50 ± 2.12"]
+    assert [note for note in comparison.notes if "3 runs of 2 seeds" in note]
+
+
 @pytest.mark.parametrize("score", ["test/retrieval/median_rank", "dev/geometry/uniformity", "dev/mine/loss"])
 def test_the_least_wins_where_less_is_better(score, leave, tmp_path):
     for lr, value in ((1e-5, 9.0), (3e-5, 3.0)):
