@@ -3,6 +3,7 @@
 Only the process that writes the record calls these.
 """
 
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,23 +14,30 @@ from safetensors import SafetensorError, safe_open
 from cse.errors import UserError
 from cse.eval.items import keep_cosines, keep_items
 from cse.eval.score import MemoizedEncode, score
-from cse.files import recover, replaced_folder
+from cse.files import checksum, recover, replaced_folder
 from cse.model.export import save_encoder
 from cse.model.load import load_encoder
 from cse.run.record import Record
 from cse.sharing.card import model_card
+from cse.training.loop import Training
 from cse.training.settings import Parts
 from cse.types import Evaluator
+
+log = logging.getLogger("cse")
 
 SAMPLE, ALIKE = 32, 1e-4  # texts that are encoded again, and how far a number may be off: rounding of other batches
 
 
-def recover_best(folder: Path, best_step: int) -> None:
+def recover_best(folder: Path, training: Training) -> None:
     """Before a run goes on: undo what a kill left of best/, and look whether it is there. folder: the run's.
 
-    Raises UserError where a best step was exported and is gone or damaged: a run would lose its scores.
+    Where best/ is not the one that last/ knows of, the best step is chosen anew among those to come: after a kill
+    between the writes of the two, which are made again, that changes nothing.
+
+    Raises UserError where a best step was exported and is gone or damaged, or another one after the last step: a run
+    would lose its scores, or have another's.
     """
-    best = folder / "best"
+    best, best_step = folder / "best", training.best_step
     recover(best)
     if not best_step:
         return
@@ -42,14 +50,23 @@ def recover_best(folder: Path, best_step: int) -> None:
             f"{best}, which should hold step {best_step}, is gone or damaged ({error}): put a copy back, or train "
             "again in another folder"
         ) from error
+    if training.best_sum not in (None, checksum(best / "model.safetensors")):
+        if training.step >= training.steps:
+            raise UserError(f"{best} is not what this run left there at step {best_step}: put a copy back")
+        log.warning("%s is not of step %d: the best step is chosen anew, from %d on", best, best_step, training.step)
+        training.best_step, training.best_score = 0, None
 
 
-def keep(record: Record, parts: Parts, step: int, scores: dict[str, float]) -> None:
-    """Replace best/ by the encoder as it is. Raises RunError where the disk refuses; the old one then stays."""
+def keep(record: Record, parts: Parts, step: int, scores: dict[str, float]) -> str:
+    """Replace best/ by the encoder as it is. Returns its weights' checksum.
+
+    Raises RunError where the disk refuses; the old one then stays.
+    """
     folder = record.folder / "best"
     card = model_card(record.results | {"best_step": step}, scores, folder.name)
     with replaced_folder(folder) as temporary:
         save_encoder(parts.encoder, temporary, parts.objective.test_head(), card)
+        return checksum(temporary / "model.safetensors")
 
 
 def score_best(

@@ -28,6 +28,7 @@ def check_same_inputs(config: Config, training: "Training") -> None:
     Another file than that run's is what the line asked for; the same one with other content is not.
     """
     from cse.training.checkpoint import check_about, read_about
+    from cse.training.settings import RULES, START
 
     if config["rerun"] is None:
         return
@@ -40,7 +41,7 @@ def check_same_inputs(config: Config, training: "Training") -> None:
     changed = keys_changed(settings_of(folder, "rerun"), config)
     differ = [name for name, digest in about["inputs"].items() if training.inputs.get(name, digest) != digest]
     if not {key.partition(".")[0] for key in changed} & set(READ_BY):
-        differ += sorted(about["inputs"].keys() ^ training.inputs.keys())
+        differ += sorted((about["inputs"].keys() ^ training.inputs.keys()) - {RULES, START})  # which older runs lack
     meant = [name for key, name in READ_WITH.items() if any(one.startswith(key) for one in changed)]
     differ = [name for name in differ if not any(one in name for one in meant)]
     for name, files in about.get("dev_data", {}).items():

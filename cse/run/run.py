@@ -116,7 +116,7 @@ def begin(
         check_unused(cfg, "train", folder.path)  # another start may have come and gone
     training.start(cfg.seed, resume=cfg.resume is not None)
     if is_first:
-        recover_best(folder.path, training.best_step)
+        recover_best(folder.path, training)
         folder.make()
     record = record_of(cfg, config, training)
     record.results |= {"overlap": found, "recorded": {"use": use, "scores": {}} if use else None}

@@ -32,6 +32,8 @@ log = logging.getLogger(__name__)
 Scores = dict[str, float]
 Callback = Callable[[int, Scores], None]
 """Called with a step and its numbers, on the main process only."""
+OnBest = Callable[[int, Scores], str | None]
+"""The same; what it returns is the checksum of what it exported."""
 
 
 class Training:
@@ -63,6 +65,7 @@ class Training:
         self.inputs = parts.inputs()
         self.step, self.best_step = 0, 0
         self.best_score: float | None = None
+        self.best_sum: str | None = None  # of the export, where it is known
         self.curve: list[tuple[int, Scores]] = []
         self.seconds, self.tokens = 0.0, 0
         self.encoding: tuple[int, MemoizedEncode] | None = None  # of the step it was made at
@@ -88,6 +91,7 @@ class Training:
                 raise ValueError(f"step {about['step']} of {self.planned}, the best {about['best_step']}")
         checkpoint.restore(tensors, self.modules, self.update.plain_optimizers(), self.folder)
         self.step, self.best_step, self.best_score = about["step"], about["best_step"], about["best_score"]
+        self.best_sum = about.get("best_sum")
         self.curve = [(step, scores) for step, scores in about["curve"]]
         self.seconds, self.tokens = about["seconds"], about["tokens"]
         self.watch.losses = about["watch"]["losses"]
@@ -101,7 +105,7 @@ class Training:
                 set_seed(seed + self.step, device_specific=True)
         log.info("resuming %s at step %d of %d", self.folder, self.step, self.steps)
 
-    def run(self, on_best: Callback, log: Callback, signals: Signals) -> Outcome:
+    def run(self, on_best: OnBest, log: Callback, signals: Signals) -> Outcome:
         """Train to the end. on_best: exports the encoder, with a step better than all before; log: takes metrics.
 
         Raises RunError on NaN, on collapse and where the disk refuses; what was exported and saved
@@ -199,7 +203,7 @@ class Training:
         gather_objects(None)
         raise signals.interruption(f"step {self.step} of {self.steps} is saved; ")
 
-    def _evaluate(self, on_best: Callback, log: Callback, signals: Signals) -> Scores:
+    def _evaluate(self, on_best: OnBest, log: Callback, signals: Signals) -> Scores:
         """Score dev; on_best where the selecting score is strictly better than at every step before. Returns it."""
         if not self.watched:
             return {}
@@ -215,7 +219,7 @@ class Training:
             if not stopped:
                 self._log(log, scores | {"train/step": self.step})
                 if self.trainer.select is not None and self._is_best(scores):
-                    on_best(self.step, scores)
+                    self.best_sum = on_best(self.step, scores)
         else:
             follow_encoding(self.encode())
         outcome = self.best_step, self.best_score, scores, stopped
@@ -261,6 +265,7 @@ class Training:
             "step": self.step,
             "best_step": self.best_step,
             "best_score": self.best_score,
+            "best_sum": self.best_sum,
             "curve": self.curve,
             "seconds": self.seconds,
             "tokens": self.tokens,

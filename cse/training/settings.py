@@ -1,5 +1,6 @@
 """What a run is told (Trainer), what it is made of (Parts) and what comes of it (Outcome)."""
 
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -55,6 +56,9 @@ class Trainer:
     devices: Count
 
 
+RULES, START = "the configuration of model.name", "the weights of model.name"
+
+
 @dataclass(frozen=True)
 class Parts:
     """What a training run is made of; cse.types says what is asked of each. aux is None for text alone."""
@@ -68,17 +72,21 @@ class Parts:
     evaluators: dict[str, Evaluator]
 
     def inputs(self) -> dict[str, str]:
-        """Digests of all that the run learns from and `last/` does not hold, by the name to say of each."""
+        """Digests of all that the run learns from, by the name to say of each: with what `last/` holds, START."""
         found = self.batches.text.inputs() | self.augmentation.inputs()
         for part in (self.aux, self.batches.teacher):
             found |= {} if part is None else part.inputs()
         words = repr(sorted(self.encoder.tokenizer.hf.get_vocab().items()))
         found["the vocabulary of model.name"] = f"{crc32(words.encode()):08x}"
-        value = 0
-        for weight in self.encoder.parameters():
-            if not weight.requires_grad:
-                value = crc32(weight.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data, value)
-        return found | ({"the weights of model.name that are not trained": f"{value:08x}"} if value else {})
+        config = self.encoder.backbone.config
+        known = type(config)().to_dict()  # which may have more in the next transformers
+        told = {key: value for key, value in config.to_dict().items() if value != known.get(key)}
+        rules = self.encoder.tokenizer.key() + json.dumps({**told, "_name_or_path": ""}, sort_keys=True, default=str)
+        found[RULES] = f"{crc32(rules.encode()):08x}"
+        value, frozen = 0, [weight for weight in self.encoder.parameters() if not weight.requires_grad]
+        for weight in frozen or self.encoder.backbone.parameters():
+            value = crc32(weight.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data, value)
+        return found | {f"{START} that are not trained" if frozen else START: f"{value:08x}"}
 
 
 @dataclass(frozen=True)

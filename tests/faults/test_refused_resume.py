@@ -100,6 +100,18 @@ def test_a_finished_run_keeps_its_scores_when_best_is_lost(run, cse_train, capsy
     assert content(run) == before
 
 
+def test_the_best_step_of_another_run_is_never_scored(small_run_in, finished, run, capsys, tmp_path):
+    """A finished run is refused; one that goes on chooses its best step anew, and ends with weights of its own."""
+    other_weights(run / "best")
+    before = content(run)
+    with pytest.raises(UserError, match="best"):
+        cse.train(f"resume={run}")
+    assert content(run) == before
+    cse.train(f"resume={run}", "trainer.max_steps=8")
+    results = json.loads((run / "results.json").read_text())
+    assert results["best_step"] > json.loads((finished / "results.json").read_text())["steps"]
+
+
 def test_other_dev_data_is_refused(run, cse_train, capsys, tmp_path, senteval):
     shutil.copytree(senteval, tmp_path / "copy")
     path = tmp_path / "copy" / "STS" / "STSBenchmark" / "sts-dev.csv"
@@ -157,6 +169,21 @@ def other_vocabulary(checkpoint: Path) -> None:
     words = rules["model"]["vocab"]
     words["kadan"], words["lofel"] = words["lofel"], words["kadan"]
     file.write_text(json.dumps(rules))
+
+
+def other_activation(checkpoint: Path) -> None:
+    file = checkpoint / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"hidden_act": "relu"}))
+
+
+def test_a_run_goes_on_with_the_configuration_of_its_first_checkpoint(small_run_in, tmp_path, tiny_bert):
+    model = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
+    cse.train(*small_run_in(tmp_path), f"model.name={model}")
+    other_weights(model)  # which last/ has
+    cse.train(f"resume={tmp_path}/run", "trainer.max_steps=8")
+    other_activation(model)
+    with pytest.raises(UserError, match=r"configuration of model\.name"):
+        cse.train(f"resume={tmp_path}/run", "trainer.max_steps=9")
 
 
 @pytest.mark.parametrize(("change", "named"), [(other_weights, "weights of model.name"),

@@ -1,7 +1,9 @@
 """`rerun=FOLDER`: a run's own settings with one change, in a new folder, on the same bytes."""
 
 import json
+import shutil
 from functools import partial
+from pathlib import Path
 
 import pytest
 import yaml
@@ -42,6 +44,19 @@ def test_one_change_in_a_new_folder_on_the_same_bytes(cse_train, tmp_path, capsy
     assert cse_train("rerun=first", "trainer.lr=3e-4", "hydra.run.dir=third") == 2
     assert "lines.txt" in capsys.readouterr().err
     assert not (tmp_path / "third").exists()
+
+
+def test_the_weights_that_it_starts_from_are_among_the_bytes(cse_train, tmp_path, tiny_bert, capsys):
+    model = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
+    assert cse_train(*LINE, f"model.name={model}", "hydra.run.dir=own") == 0
+    assert cse_train("rerun=own", "seed=7", "objective=mlm", "hydra.run.dir=second") == 0
+    tensors = load_file(model / "model.safetensors")
+    next(iter(tensors.values())).view(-1)[0] += 1
+    save_file(tensors, model / "model.safetensors", metadata={"format": "pt"})
+    capsys.readouterr()
+    assert cse_train("rerun=own", "hydra.run.dir=third") == 2
+    assert "model.name" in capsys.readouterr().err
+    assert cse_train("rerun=own", f"model.name={tiny_bert}", "hydra.run.dir=third") == 0
 
 
 @pytest.mark.parametrize("words", [
