@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from numbers import Number
 from pathlib import Path
 
 import pandas as pd
@@ -167,7 +168,7 @@ def widget(table: pd.DataFrame, hidden: Sequence[int] = (), colours: Sequence[st
     """
     from itables import to_html_datatable
 
-    escaped = table.map(lambda cell: str(escape(printable(cell))) if isinstance(cell, str) else cell).rename(
+    escaped = table.map(lambda cell: cell if isinstance(cell, Number) else str(escape(printable(str(cell))))).rename(
         columns=lambda name: str(escape(printable(name)))
     )
     if colours:

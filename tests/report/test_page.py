@@ -23,7 +23,7 @@ EVIL = "</script><script>document.title='stolen'</script><img src=x onerror=aler
 
 @pytest.fixture
 def page(leave, tmp_path):
-    """The page of twelve runs over two settings, one with a name that would be a script; some are not done."""
+    """The page of twelve runs, of names and lists of names that would be scripts; some are not done."""
     number = 0
     for lr in (1e-5, 3e-5, 1e-4):
         for model in ("bert", EVIL.replace("/", "_")):
@@ -31,12 +31,19 @@ def page(leave, tmp_path):
                 number += 1
                 score = 70.0 + number
                 events = [{"train/loss": 1 / (step + 1), "dev/x/average": score - 5 + step} for step in range(6)]
-                config = {"trainer.lr": lr, "model.name": model, "seed": seed}
+                config = {
+                    "trainer.lr": lr,
+                    "model.name": model,
+                    "data.path": ["a", model.replace("\x1b", "")],
+                    "seed": seed,
+                }
                 status = {11: "failed", 12: "running"}.get(number, "done")
                 metrics = {"dev/x/average": score, "test/x/average": score - 3, "test/y/loss": None}
                 folder = leave(f"{number}", config, metrics if status == "done" else {}, status=status, events=events)
                 (folder / ".hydra" / "overrides.yaml").write_text(
-                    yaml.safe_dump([f"trainer.lr={lr}", f"model.name={model}", f"seed={seed}", f"note={EVIL}"])
+                    yaml.safe_dump(
+                        [f"trainer.lr={lr}", f"model.name={model}", "data.path=[]", f"seed={seed}", f"note={EVIL}"]
+                    )
                 )
                 if number == 11:
                     results = json.loads((folder / "results.json").read_text())
