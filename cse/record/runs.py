@@ -16,6 +16,7 @@ from pydantic import TypeAdapter
 
 from cse.dotted import Config, Json
 from cse.errors import UserError
+from cse.files import checksum
 from cse.record.events import Event, metric_events
 from cse.record.results import Cosine, Plain, Score, checked, parsed, read_results, read_text
 from cse.record.scores import partial_scores
@@ -173,6 +174,15 @@ def read_run(folder: Path) -> Run:
         results=results,
         overrides=tuple(filter(is_setting, _read(partial(checked, WORDS), folder / ".hydra" / "overrides.yaml", ()))),
     )
+
+
+def weights_sum(checkpoint: object) -> str | None:
+    """The checksum of the weights of a run's best/, or of a folder; None where no such file is."""
+    folder = Path(str(checkpoint)).expanduser()
+    for file in (folder / "best" / "model.safetensors", folder / "model.safetensors"):
+        if file.is_file():
+            return checksum(file)
+    return None
 
 
 def read_cosines(folder: Path, when: Literal["before", "after"]) -> dict[str, dict[str, Pairs]]:

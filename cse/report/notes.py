@@ -66,7 +66,8 @@ SCORING = ("torch", "transformers", "numpy", "scipy", "scikit-learn", "mteb")  #
 
 
 def mixed(name: str, runs: list[Run], seed: str, settings: bool) -> list[str]:
-    """A line if runs of one cell were scored differently or, where `settings`, differ in more than their seed."""
+    """A line if runs of one cell were scored differently, had other bytes under one name of data or, where `settings`,
+    differ in more than their seed."""
     if len(runs) < 2:
         return []
     keys = [
@@ -76,8 +77,19 @@ def mixed(name: str, runs: list[Run], seed: str, settings: bool) -> list[str]:
         and key.partition(".")[0] != "eval"  # scored_differently tells it with its data
         and "seed" not in key.rpartition(".")[2]
     ]
-    differing = [*keys, *scored_differently(runs)]
+    differing = [*keys, *other_texts(runs), *scored_differently(runs)]
     return [f"{name}: joins runs that differ in {'; '.join(differing)}"] if differing else []
+
+
+def other_texts(runs: list[Run]) -> list[str]:
+    """The training texts, by their names, whose files were not the same in all runs."""
+    found: dict[str, set[str]] = {}
+    for run in runs:
+        about = run.results.get("training_data")
+        if isinstance(about, dict) and (sums := about.get("sha256")):
+            told = sorted(map(str, sums.values())) if isinstance(sums, dict) else sums
+            found.setdefault(str(about.get("name")), set()).add(str(told))
+    return [f"the files of data={name}" for name, sums in found.items() if len(sums) > 1]
 
 
 def altered(runs: list[Run]) -> list[str]:

@@ -14,6 +14,7 @@ from cse.eval.items import keep_cosines, keep_items
 from cse.eval.score import MemoizedEncode, nature, score
 from cse.record import scores
 from cse.record.heartbeat import Heartbeat
+from cse.record.runs import weights_sum
 from cse.run import build
 from cse.run.compatible import check_scored_widths
 from cse.run.folder import RunFolder, check_unused
@@ -58,6 +59,7 @@ def score_into(
             data=sources,
             items=keep_items(folder, evaluators, splits),
             encoder=subject.described,
+            weights_sum=weights_sum(cfg.checkpoint),
             seed=trained_seed(Path(cfg.checkpoint).expanduser()) if cfg.checkpoint else None,
             dtype=cfg.dtype,
         )

@@ -17,7 +17,7 @@ from cse.config.spelling import ONE_OF_MANY, spell_value
 from cse.errors import RunError, UserError
 from cse.files import check_links, make_folder
 from cse.record.heartbeat import read_beat
-from cse.record.runs import Run, read_run
+from cse.record.runs import Run, read_run, weights_sum
 from cse.record.status import DONE, FAILED, RUNNING
 from cse.sweep import jobs
 from cse.training.signals import SIGNALS, SignalForwarder
@@ -120,9 +120,11 @@ def command_of(job: jobs.Job, folder: Path) -> list[str]:
 
 
 def differences(job: jobs.Job, run: Run) -> list[str]:
-    """`key=before (now after)` of each setting in which the finished run differs from the job as it is now."""
+    """`key=before (now after)` of each setting in which the finished run differs from the job as it is now; of scores,
+    whether their encoder has been replaced."""
     if job.program != "cse-train":
-        return []
+        known, name = run.results.get("weights_sum"), run.get("checkpoint")
+        return [f"other weights in checkpoint={name}"] if known and weights_sum(name) not in (known, None) else []
     config = job.fitted()
     if scale.is_smoke(config):  # its settings were shrunk
         return []

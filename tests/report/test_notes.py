@@ -37,6 +37,16 @@ def test_libraries_data_and_settings_of_the_evaluation_are_named_with_their_valu
         assert line.startswith("a, b: joins runs that differ in torch (2.11.0 | 2.10.0); eval.sts")
 
 
+def test_one_name_of_two_texts_is_told(leave, tmp_path):
+    for seed, folder, content in ((1, "/here", "aa"), (2, "/there", "aa"), (3, "/there", "bb")):
+        told = {"name": "text", "sha256": {f"{folder}/a.txt": content}}
+        changed(leave(str(seed), {"seed": seed}, {"dev/stsb/spearman": 1.0}), training_data=told)
+    runs = read_runs([tmp_path / "runs"])
+    assert mixed("a", runs[:2], "seed", settings=False) == []
+    (line,) = mixed("a", runs, "seed", settings=False)
+    assert "data=text" in line
+
+
 def test_what_all_runs_depart_in_is_one_line(leave, tmp_path):
     for seed in range(3):
         leave(f"run-{seed}", {"seed": seed, "model": "minilm", "objective.m": 2 if seed else 3}, {})

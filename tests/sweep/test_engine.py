@@ -14,7 +14,7 @@ from omegaconf import OmegaConf
 from cse.config.compose import composed, without_hydra
 from cse.errors import Interrupted
 from cse.record.heartbeat import Heartbeat
-from cse.record.runs import Run
+from cse.record.runs import Run, weights_sum
 from cse.sweep import engine, jobs, pool, process
 from cse.sweep.budget import WANTED, in_words
 
@@ -85,6 +85,18 @@ def test_a_run_of_other_settings_does_not_pass_for_done(tmp_path):
     assert [outcome.state for outcome in outcomes] == ["done before", "done before", "failed"]
     assert "trainer.lr=1.0 (now 3e-05)" in outcomes[-1].detail
     assert "workers" not in outcomes[-1].detail
+
+
+def test_scores_of_an_encoder_that_was_replaced_do_not_pass_for_done(tmp_path):
+    file = tmp_path / "best" / "model.safetensors"
+    file.parent.mkdir()
+    file.write_text("weights")
+    job = jobs.Job("a", "cse-eval", [f"checkpoint={tmp_path}", "eval=stsb"])
+    results = {"status": "done", "config": {"checkpoint": str(tmp_path)}, "metrics": {"average": 70.0}}
+    (tmp_path / "results.json").write_text(json.dumps({**results, "weights_sum": weights_sum(tmp_path)}))
+    assert process.known_outcome(job, tmp_path).state == "done before"
+    file.write_text("others")
+    assert process.known_outcome(job, tmp_path).state == "failed"
 
 
 def test_an_evaluation_needs_its_run_and_comes_after_it(many, tmp_path, monkeypatch, capsys):
