@@ -25,7 +25,7 @@ from omegaconf import DictConfig
 from cse.config.compose import composed, explaining, refuse_sizes, refuse_words, without_hydra
 from cse.config.groups import PROGRAMS
 from cse.config.keys import key_of
-from cse.config.spelling import MULTIRUN, ONE_OF_MANY, spell, spell_settings
+from cse.config.spelling import MULTIRUN, ONE_OF_MANY, spell, spell_settings, values_of
 from cse.errors import UserError
 from cse.record.events import metric_events
 from cse.record.results import read_finished
@@ -99,7 +99,7 @@ def compose(*words: str, command: str = "train", **settings: object) -> DictConf
 def train(*words: str, folder: str | Path | None = None, **settings: object) -> TrainingRun:
     """Train as `cse-train` does, which calls this, in this process, and return the finished run.
 
-    folder: where it goes; None is hydra.run.dir, outputs/DATE/TIME under the working directory. Raises UserError before
+    folder: of a new run; None is hydra.run.dir, outputs/DATE/TIME under the working directory. Raises UserError before
     any work and before a file is written, or RunError where the run cannot go on. Several jobs (-m, sweep=) are the
     command line's.
     """
@@ -170,7 +170,14 @@ def _job(
     spelled = _spelled(command, words, settings)
     with startup.alone(), explaining(spelled, command):
         config, before = _composed(command, spelled)
-        place = Path(folder or (before[1] if before and before[0] == "resume" else config.hydra.run.dir))
+        asked = folder or values_of(spelled).get("hydra.run.dir")
+        place = Path(folder or config.hydra.run.dir)
+        if before and before[0] == "resume":
+            place = before[1]
+            if asked and Path(asked).resolve() != place.resolve():
+                raise UserError(
+                    f"resume={place} goes on in that folder: leave out {asked}, or start a new run by rerun="
+                )
         check_place(place)
         cfg, line = without_hydra(config), spelled
         if before and before[0] == "rerun":

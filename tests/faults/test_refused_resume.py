@@ -77,6 +77,15 @@ def test_a_resume_that_would_be_another_run_is_refused(finished, bad):
     assert content(finished) == before
 
 
+def test_a_run_goes_on_in_no_other_folder(finished, tmp_path):
+    before, other = content(finished), tmp_path / "other"
+    for words, folder in (([], other), ([f"hydra.run.dir={other}"], None)):
+        with pytest.raises(UserError, match="other"):
+            cse.train(f"resume={finished}", *words, folder=folder)
+    assert content(finished) == before
+    assert not other.exists()
+
+
 @pytest.mark.parametrize("change", DAMAGED)
 def test_a_damaged_run_is_not_gone_on_with(finished, tmp_path, change):
     folder = damaged.copy(finished, tmp_path / change, DAMAGED[change])
