@@ -11,9 +11,10 @@ to two decimals (SimCSE's print_table).
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
+from annotated_types import MinLen
 from scipy.stats import pearsonr, spearmanr
 
 from cse.errors import UserError
@@ -21,7 +22,7 @@ from cse.eval.files import DataFolder, senteval_folder
 from cse.eval.score import AVERAGE
 from cse.eval.senteval.data import Examples, read_subset, read_table
 from cse.provenance import Items, ItemScores, Nature, Provenance, RowCounts
-from cse.ranges import Name, Widths
+from cse.ranges import Name, OneOf, Widths
 from cse.sources.senteval import SUBSETS
 from cse.types import Encode, Evaluator
 
@@ -130,9 +131,9 @@ class ScoredPairs(Evaluator):
 
     def scores(self, split: str) -> tuple[str, ...]:
         """Spearman and, where `natures` has it, Pearson of each task, and the average."""
-        tasks = self.averaged or [str(self.unnamed)]
+        tasks = self.readers(split)
         names = [self.name(task, one) for task in tasks for one in ("spearman", "pearson") if one in self.natures]
-        names += ["average"] if self.averaged else []
+        names += ["average"] if self.averaged and tasks.keys() >= set(self.averaged) else []
         return tuple(cut + name for cut in self.cuts for name in names)
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
@@ -232,21 +233,30 @@ class Stsb(ScoredPairs):
         return {task: [partial(read_table, task=task, split=split)] for task in self.averaged or ["STS-B"]}
 
 
+SEVEN = (*SUBSETS, "STS-B", "SICK-R")
+
+
 class Sts(ScoredPairs):
-    """The seven tasks of SimCSE's tables: STS12..16 (all, mean, wmean), STS-B and SICK-R test, and their average."""
+    """The tasks of SimCSE's tables: STS12..16 (all, mean, wmean), STS-B and SICK-R test; of all, their average."""
 
     splits = ("test",)
     protocol = "Spearman and Pearson x100 of cosines; headline `all`; average of 7 rounded to 2 decimals"
 
-    def __init__(self, senteval: Name | None, allow_partial: bool = False, widths: Widths | None = None):
-        super().__init__(senteval_folder(senteval, allow_partial), (*SUBSETS, "STS-B", "SICK-R"), widths)
+    def __init__(
+        self,
+        senteval: Name | None,
+        allow_partial: bool = False,
+        widths: Widths | None = None,
+        tasks: Annotated[Sequence[Annotated[str, OneOf(SEVEN)]], MinLen(1)] = SEVEN,
+    ):
+        super().__init__(senteval_folder(senteval, allow_partial), SEVEN, widths)
+        self.chosen = tasks
 
     def readers(self, split: str) -> Readers:
-        """All subsets."""
-        return {
-            **{year: [partial(read_subset, year=year, subset=name) for name in SUBSETS[year]] for year in SUBSETS},
-            **{task: [partial(read_table, task=task, split=split)] for task in ("STS-B", "SICK-R")},
-        }
+        """All subsets of the chosen tasks."""
+        tables = {task: [partial(read_table, task=task, split=split)] for task in ("STS-B", "SICK-R")}
+        years = {year: [partial(read_subset, year=year, subset=name) for name in SUBSETS[year]] for year in SUBSETS}
+        return {task: reads for task, reads in {**years, **tables}.items() if task in self.chosen}
 
     def average(self, spearmans: list[float]) -> float:
         """Of scores that are rounded to two decimals first, as in SimCSE's tables."""

@@ -4,12 +4,19 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cse.columns import in_columns, printable, to_latex, to_markdown
 from cse.files import csv_text, write_text
 from cse.provenance import Provenance, RowCounts
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 COLUMNS = ("score", "value", "rows", "data")  # columns of the terminal and of scores.md; scores.csv has all of them
+ALTERED = "†"
+IS_ALTERED = f"{ALTERED}: on incomplete or altered data (allow_partial)"
+MOST = 12  # columns of a table of one line; of more scores each has a line
 LIBRARIES = ("python", "torch", "transformers", "numpy", "scipy", "scikit-learn", "mteb")  # those that move a score
 
 Row = dict[str, str]
@@ -130,15 +137,46 @@ def footnotes(rows: list[Row]) -> list[str]:
     return [*evaluators.values(), f"encoder: {first['encoder']}", f"{first['dtype']}; {first['versions']}"]
 
 
-def write(folder: Path, rows: list[Row], notes: list[str]) -> None:
-    """scores.csv, and scores.md and scores.tex with the notes."""
+def write(folder: Path, rows: list[Row], headline: list[Row], notes: list[str]) -> None:
+    """scores.csv and scores.md of all rows, and scores.tex of those of the headline, a table a suite."""
     import pandas as pd
 
     write_text(folder / "scores.csv", csv_text(list(rows[0]), [list(row.values()) for row in rows]))
     table = pd.DataFrame(rows)[list(COLUMNS)]
     listed = "".join(f"- {' '.join(note.split())}\n" for note in notes)
     write_text(folder / "scores.md", f"{to_markdown(table)}\n\n{listed}")
-    write_text(folder / "scores.tex", to_latex(table, rows[0]["encoder"], [printable(note) for note in notes], words=1))
+    marks = [IS_ALTERED] if any(row["data"] == "partial" for row in headline) else []
+    comments = [*marks, *map(printable, notes)]
+    latex = [
+        to_latex(of, f"{suite}: {rows[0]['encoder']}", comments, words=1) for suite, of in suites(headline).items()
+    ]
+    write_text(folder / "scores.tex", "\n".join(latex))
+
+
+def suites(rows: list[Row]) -> "dict[str, pd.DataFrame]":
+    """Of each evaluator on each split a table of text: the encoder's line, its tasks as columns, the average last.
+
+    Leading channels have lines of their own.
+    """
+    import pandas as pd
+
+    lines: dict[str, dict[str, dict[str, str]]] = {}
+    for row in rows:
+        name = row["score"].removeprefix(f"{row['split']}/{row['evaluator']}/")
+        width = re.match(r"width(\d+)/", name)
+        encoder = row["encoder"].partition(", ")[0] + (f", {width[1]} wide" if width else "")
+        task, _, statistic = name[width.end() if width else 0 :].rpartition("/")
+        line = lines.setdefault(f"{row['evaluator']}, {row['split']}", {}).setdefault(encoder, {})
+        column = "Avg." if name.endswith("average") and not task else task or statistic
+        column = name if column in line else column  # of a task with several headlines
+        line[column] = row["value"] + (f" {ALTERED}" if row["data"] == "partial" else "")
+    tables = {}
+    for suite, of in lines.items():
+        table = pd.DataFrame.from_dict(of, orient="index").fillna("")
+        table = table[sorted(table, key="Avg.".__eq__)]
+        table = table if len(table.columns) <= MOST else table.T
+        tables[suite] = table.reset_index(names="")
+    return tables
 
 
 def to_table(rows: list[Row], notes: list[str]) -> str:

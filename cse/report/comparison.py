@@ -14,9 +14,9 @@ from cse.config.keys import makes_again
 from cse.config.spelling import typed
 from cse.eval.score import nature
 from cse.record.runs import Run, grouped
+from cse.record.scores import ALTERED
 from cse.record.status import DONE, STATES, Status, status_of
 from cse.report.frame import differing, label, settings_frame, short_names, shown
-from cse.report.markup import ALTERED
 from cse.report.notes import altered, mixed, retrieved
 
 FEW = 8  # scores that are all shown where nobody says which

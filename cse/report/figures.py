@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 
 from cse.eval.score import nature
 from cse.record.runs import Run, grouped, plain, read_cosines
+from cse.record.scores import IS_ALTERED
 from cse.report import published
-from cse.report.markup import IS_ALTERED
 from cse.report.plot import Plot
 from cse.report.published import PublishedFigure
 from cse.report.spec import Spec

@@ -9,10 +9,11 @@ import pandas as pd
 
 from cse.columns import to_markdown
 from cse.record.runs import Run, grouped, plain
+from cse.record.scores import ALTERED, IS_ALTERED
 from cse.report import verdicts
 from cse.report.cells import Cell, finished_runs
 from cse.report.claims import Claim
-from cse.report.markup import ALTERED, IS_ALTERED, bounds, probability, signed
+from cse.report.markup import bounds, probability, signed
 from cse.report.sides import missing, pairs_of, printed_difference, sides_of
 from cse.report.spec import Spec, quantity
 from cse.report.statistics import NOTHING, Comparison, Points, holm, rank_correlation

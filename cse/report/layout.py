@@ -9,8 +9,9 @@ from collections.abc import Callable
 import pandas as pd
 
 from cse.columns import to_markdown
+from cse.record.scores import ALTERED, IS_ALTERED
 from cse.report.cells import Cell
-from cse.report.markup import ALTERED, IS_ALTERED, PLUS_MINUS, TIED, bounds, number, probability, signed
+from cse.report.markup import PLUS_MINUS, TIED, bounds, number, probability, signed
 from cse.report.statistics import Value
 from cse.report.table import Table
 

@@ -4,8 +4,7 @@ import math
 
 from cse.report.statistics import Interval
 
-PLUS_MINUS, TIED, ALTERED = "±", "≈", "†"
-IS_ALTERED = f"{ALTERED}: on incomplete or altered data (allow_partial)"
+PLUS_MINUS, TIED = "±", "≈"
 
 
 def number(value: float, digits: int | None) -> str:

@@ -7,10 +7,9 @@ from collections import Counter
 from cse.config.keys import entry, is_science
 from cse.dotted import Json, flattened
 from cse.record.runs import Run, Where, same
-from cse.record.scores import problems_of
+from cse.record.scores import IS_ALTERED, problems_of
 from cse.record.status import DONE, FAILED, RUNNING, STOPPED, Status, status_of
 from cse.report.frame import varying, written
-from cse.report.markup import IS_ALTERED
 
 SINGLY = 12  # missing jobs that are named one by one
 FURTHEST_FIRST = (DONE, RUNNING, STOPPED, FAILED)  # of several runs of one job, the first of these counts

@@ -66,10 +66,13 @@ def score_into(
         rows = scores.rows_of(record.metrics, sources, subject.described, record.results["versions"])
         notes = scores.footnotes(rows)
         problems = [line for name, source in sources.items() for line in scores.problems_of(name, source)]
-        scores.write(folder, rows, [*notes, *problems])
+        headline = [row for row in rows if nature(row["score"]).headline]
+        short = [
+            row | {"value": f"{record.metrics[row['score']]:.{nature(row['score']).decimals}f}"} for row in headline
+        ]
+        scores.write(folder, rows, short, [*notes, *problems])
         record.trackers.log(record.metrics, 0)
         record.trackers.table("scores", list(rows[0]), [list(row.values()) for row in rows])
-        headline = [row for row in rows if nature(row["score"]).headline]
         notes += [*problems[:1], f"all {len(rows)} scores and {len(problems)} problems: {folder / 'scores.md'}"]
         log.info("\n%s", scores.to_table(headline, notes))
         record.trackers.finish(0, record.metrics)

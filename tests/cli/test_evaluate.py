@@ -114,6 +114,7 @@ def test_all_that_is_written_agrees(cse_eval, tiny_bert, tmp_path, capsys):
         assert f"torch={content['versions']['torch']}" in row["versions"]
         assert f"| {name} | {row['value']} | 40 | partial |" in page
         assert (f"{name} {row['value']} 40 partial" in told) == name.endswith(("/spearman", "/average"))
+    assert f" & {metrics['test/stsb/spearman']:.2f} " in (folder / "scores.tex").read_text()
     items = read_items(folder)["test/stsb/spearman"]  # of every pair, for intervals over them and the histograms
     again = 100 * spearmanr(items.values_N, items.gold_N)[0]
     assert again == pytest.approx(metrics["test/stsb/spearman"], abs=0.1)

@@ -121,6 +121,16 @@ def test_a_missing_file_is_named_and_leaves_no_average_of_six(toy_senteval, bag_
     assert evaluator.splits == ("dev",)
 
 
+def test_some_tasks_are_read_and_scored_alone_and_have_no_average_of_seven(toy_senteval, bag_of_letters):
+    (toy_senteval / "STS/STSBenchmark/sts-test.csv").unlink()
+    evaluator = Sts(str(toy_senteval), tasks=["SICK-R", "STS12"])
+    scores = evaluator(bag_of_letters, "test")
+    assert {name.split("/")[0] for name in scores} == {"STS12", "SICK-R"}
+    assert set(evaluator.scores("test")) < set(scores)
+    assert "average" not in evaluator.items("test")
+    assert set(evaluator.provenance()["rows"]) == {"STS12", "SICK-R"}
+
+
 @pytest.mark.parametrize("score", ["5.1", "-0.2", "nan", "inf", "high", ""])
 def test_a_score_that_is_none_is_refused_even_where_data_may_be_partial(toy_senteval, score):
     path = toy_senteval / "STS" / "STSBenchmark" / "sts-dev.csv"

@@ -74,3 +74,21 @@ def test_a_score_of_leading_channels_rests_on_the_data_of_the_whole():
     source = {"rows": {"dev": 12}, "problems": [{"task": "STS12", "split": "dev", "problem": "holds 12 rows"}]}
     names = ["width96/spearman", "spearman", "width96/STS12/spearman", "width96/STS13/spearman"]
     assert [scores.is_altered(source, "dev", name) for name in names] == [True, True, True, False]
+
+
+def test_a_suite_is_one_line_to_paste_with_the_average_last():
+    tasks = ["STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R"]
+    metrics = {"test/sts/average": 75.0} | {f"test/sts/{task}/spearman": 70.0 + n for n, task in enumerate(tasks)}
+    metrics |= {"test/sts/width96/STS12/spearman": 60.0, "test/transfer/MR/accuracy": 80.0, "dev/stsb/spearman": 50.0}
+    metrics |= {f"test/mteb/T{n}/accuracy": float(n) for n in range(20)}
+    sources = {name: {"rows": {}, **ABOUT} for name in ("sts", "transfer", "stsb", "mteb")}
+    sources["sts"]["problems"] = [{"split": None, "task": "STS13", "problem": "x"}]
+    found = scores.suites(scores.rows_of(metrics, sources, "an encoder, mean pooling", {}))
+    assert list(found) == ["sts, test", "transfer, test", "stsb, dev", "mteb, test"]
+    sts = found["sts, test"]
+    assert list(sts) == ["", *tasks, "Avg."]
+    assert sts[""].tolist() == ["an encoder", "an encoder, 96 wide"]
+    assert sts.iloc[0, 1:4].tolist() == ["70.0000", "71.0000 †", "72.0000"]
+    assert sts.iloc[1, 1:].tolist() == ["60.0000", *[""] * 7]
+    assert list(found["transfer, test"]) == ["", "MR"]
+    assert found["mteb, test"].shape == (20, 2)  # too many for a page's width
