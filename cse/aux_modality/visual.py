@@ -76,7 +76,7 @@ def vit_patches(weights: str) -> "ViTEmbeddings":
     with hub.refusals(repo):
         check_files(Path(source))
         read: Any = ViTModel.from_pretrained(
-            source, add_pooling_layer=False, dtype=torch.float32, output_loading_info=True
+            source, add_pooling_layer=False, attn_implementation="sdpa", dtype=torch.float32, output_loading_info=True
         )
     vit, loaded = read
     missing = sorted(name for name in loaded["missing_keys"] if name.startswith("embeddings."))

@@ -13,14 +13,17 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+from pydantic import TypeAdapter
 
 from cse.dotted import Json
+from cse.errors import first_line
 from cse.files import replaced_file, write_text
 from cse.provenance import Average, Items, ItemScores
 from cse.types import Encode, Evaluator
 
 FILE = "items.npz"
 VERSION = 1
+LARGEST = 64 << 20  # bytes, unpacked: eight million items' float32 values and truths
 
 
 def keep_items(folder: Path, evaluators: Mapping[str, Evaluator], splits: Mapping[str, Sequence[str]]) -> Json:
@@ -51,23 +54,31 @@ def keep_items(folder: Path, evaluators: Mapping[str, Evaluator], splits: Mappin
 def read_items(folder: Path) -> ItemScores:
     """What `keep_items` wrote; {} where there is no such file, or one of another version.
 
-    Raises ValueError for a file that is damaged.
+    It may be a stranger's: no more than LARGEST is unpacked. Raises ValueError for a file that is damaged.
     """
     path = folder / FILE
     if not path.exists():
         return {}
     try:
-        with np.load(path, allow_pickle=False) as arrays:
-            about = json.loads(arrays["about"].tobytes())
-            if about["version"] != VERSION:
-                return {}
-            items: ItemScores = dict(about["averages"])
-            for score, place in about["scores"].items():
-                number = place["array"]
-                units_UN = arrays.get(f"{number}.units")
-                items[score] = Items(place["kind"], arrays[f"{number}.values"], arrays[f"{number}.gold"], units_UN)
-    except (OSError, KeyError, TypeError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} is damaged ({error})") from error
+        with np.load(path, allow_pickle=False) as file:
+            if sum(one.file_size for one in file.zip.infolist()) > LARGEST:
+                raise TypeError(f"it holds more than {LARGEST >> 20} MiB")
+            arrays = dict(file)
+        about = json.loads(arrays["about"].tobytes())
+        if about["version"] != VERSION:
+            return {}
+        items: ItemScores = dict(TypeAdapter(dict[str, Average]).validate_python(about["averages"]))
+        for score, place in about["scores"].items():
+            number = place["array"]
+            values_N, gold_N = arrays[f"{number}.values"], arrays[f"{number}.gold"]
+            units_UN = arrays.get(f"{number}.units")
+            units_1N = np.arange(len(gold_N))[None] if units_UN is None else units_UN
+            if not (0 < values_N.size == gold_N.size == units_1N.shape[1] and units_1N.max() < units_1N.size):
+                raise TypeError(f"{score} is not of as many values as truths")
+            items[score] = Items(place["kind"], values_N, gold_N, units_UN)
+    except (AttributeError, IndexError, KeyError, MemoryError, OSError, RecursionError, TypeError, ValueError,
+            zipfile.BadZipFile) as error:  # fmt: skip
+        raise ValueError(f"{path} is damaged ({first_line(error)})") from error
     return items
 
 

@@ -112,6 +112,7 @@ def read_checkpoint(
         folder = Path(local_folder(name))
         integrity.check_files(folder)
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+        config._attn_implementation = None  # but model.attention's: a config.json could name code of the hub
         ending = Ending(pooling) if pooling is not None else recorded_modules(folder)
         if ending is None:
             raise UserError(f"model.name={name} records no pooling: say model.pooling={'|'.join((*POOLERS, OWN))}")

@@ -55,6 +55,22 @@ def test_a_damaged_file_is_named_and_a_missing_one_is_nothing(tmp_path):
         read_items(tmp_path)
 
 
+@pytest.mark.parametrize("change", [
+    {"0.gold": np.zeros(20 << 20)}, {"0.gold": np.ones(2)}, {"0.values": np.ones(0), "0.gold": np.ones(0)},
+    {"0.units": np.full((1, 3), 2**40)}, {"about": np.frombuffer(b"[" * 10**5, np.uint8)},
+    {"about": np.frombuffer(b'{"version": 1, "averages": {"a": 1}, "scores": {}}', np.uint8)},
+    {"about": np.frombuffer(b'{"version": 1, "averages": {}, "scores": []}', np.uint8)},
+])  # fmt: skip
+def test_a_strangers_file_is_refused_before_it_takes_memory(tmp_path, change):
+    keep_items(
+        tmp_path, {"both": Twofold({"a/spearman": Items("spearman", np.ones(3), np.ones(3))})}, {"both": ["test"]}
+    )
+    with np.load(tmp_path / FILE) as arrays:
+        np.savez_compressed(tmp_path / FILE, **(dict(arrays) | change))
+    with pytest.raises(ValueError, match=f"{FILE} is damaged"):
+        read_items(tmp_path)
+
+
 def test_the_demos_items_give_its_scores_again(tmp_path, bag_of_letters):
     demo = Demo()
     scores = demo(bag_of_letters, "dev")

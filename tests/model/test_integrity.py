@@ -186,6 +186,12 @@ def test_code_in_a_checkpoint_does_not_run(checkpoint, tmp_path, monkeypatch, pl
     assert not (tmp_path / "ran").exists()
 
 
+def test_a_checkpoint_names_no_code_for_its_attention(checkpoint):
+    """transformers would ask the package `kernels`, where it is installed, to fetch it from the hub and run it."""
+    change_json(checkpoint / "config.json", attn_implementation="thief/kernel")
+    assert load_encoder(str(checkpoint), "cls").backbone.config._attn_implementation == "sdpa"
+
+
 @pytest.mark.parametrize("place", ["../other/", "/tmp/other/", "sub/../../other/"])
 @pytest.mark.parametrize("file", ["model.safetensors.index.json", "modules.json"])
 def test_a_file_of_another_folder_is_not_read(checkpoint, tiny_bert, place, file):
