@@ -45,12 +45,14 @@ def make_folder(path: Path, key: str) -> None:
 
 
 def check_links(folder: Path) -> None:
-    """Raise UserError for a link in a folder that leads out of it: what is written there would change other files."""
+    """Raise UserError for a link in a folder that leads out of it: what is written there would change other files.
+
+    Those deeper are not looked at: below a folder of a run whole files are replaced, and W&B leaves links of its own.
+    """
     inside = folder.resolve()
-    for place, folders, files in os.walk(folder):
-        for one in (Path(place, name) for name in (*folders, *files)):
-            if one.is_symlink() and not one.resolve().is_relative_to(inside):
-                raise UserError(f"{one} is a link that leads out of the folder, and is not written through: remove it")
+    for one in folder.iterdir():
+        if one.is_symlink() and not one.resolve().is_relative_to(inside):
+            raise UserError(f"{one} is a link that leads out of the folder, and is not written through: remove it")
 
 
 @contextmanager

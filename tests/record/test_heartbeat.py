@@ -217,17 +217,19 @@ def test_what_is_no_file_is_refused(tmp_path, make):
         Heartbeat(tmp_path).__enter__()
 
 
-@pytest.mark.parametrize("name", ["train.log", "plots", "wandb/cache"])
+@pytest.mark.parametrize("name", ["train.log", "plots", "wandb"])
 def test_no_link_leads_what_is_written_out_of_the_folder(tmp_path, name):
-    """A stranger's run would append its own lines to a shell's settings."""
+    """A stranger's run would append its own lines to a shell's settings. W&B's own link in logs/ hinders nothing."""
     run, link = tmp_path / "run", tmp_path / "run" / name
-    link.parent.mkdir(parents=True)
+    run.mkdir()
     link.symlink_to(tmp_path / ".bashrc")
     with pytest.raises(UserError, match=f"{name} is a link"):
         Heartbeat(run).take()
     assert not (run / "heartbeat.json").exists()
     link.unlink()
     link.symlink_to(run / "own")
+    (run / "logs").mkdir()
+    (run / "logs" / "debug-core.log").symlink_to(tmp_path / "cache" / "core-debug.log")
     with Heartbeat(run):
         assert link.is_symlink()
 
