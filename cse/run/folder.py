@@ -77,9 +77,15 @@ def records(composed: DictConfig, cfg: DictConfig, words: Sequence[str]) -> dict
 
 
 def check_place(folder: Path) -> None:
-    """Raise UserError where the folder could not be made, or not be written, without making it."""
+    """Raise UserError where the folder could not be made, or not be written, or is in another run's best/ or last/.
+
+    Nothing is made.
+    """
+    above = (folder.absolute(), *folder.absolute().parents)
     try:
-        there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+        if own := next((one for one in above if one.name in ("best", "last") and (one.parent / RUN).exists()), None):
+            raise UserError(f"hydra.run.dir={folder} lies in {own}, which its run replaces: name a folder of yours")
+        there = next(place for place in above if place.exists())
         reason = None if there.is_dir() and os.access(there, os.W_OK | os.X_OK) else f"{there} is no folder to write in"
     except OSError as error:  # a name that is too long, links in a circle
         reason = error.strerror

@@ -86,6 +86,15 @@ def test_a_run_goes_on_in_no_other_folder(finished, tmp_path):
     assert not other.exists()
 
 
+@pytest.mark.parametrize("place", ["best", "last/other"])
+def test_no_run_and_no_scores_are_put_where_another_run_replaces_them(finished, place):
+    before = content(finished)
+    for start in (cse.train, cse.api.evaluate_into):
+        with pytest.raises(UserError, match=place.partition("/")[0]):
+            start("eval=[]", folder=finished / place)
+    assert content(finished) == before
+
+
 @pytest.mark.parametrize("change", DAMAGED)
 def test_a_damaged_run_is_not_gone_on_with(finished, tmp_path, change):
     folder = damaged.copy(finished, tmp_path / change, DAMAGED[change])
