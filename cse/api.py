@@ -144,14 +144,17 @@ def evaluate(
     """Every score of an encoder, by name (`test/sts/average`, x100), as `cse-eval` gives them; nothing is written.
 
     encoder: what `load` takes, anything with an `encode` (a sentence-transformers model), or a function from n texts
-    to (n, D). eval: the evaluators. words, settings: other settings of cse-eval, such as splits=["test"] or
-    "paths.senteval=FOLDER". Raises UserError, or MissingResource naming all data that cannot be had.
+    to (n, D). eval: the evaluators, or the command's own word, "eval=[stsb,sts]". words, settings: other settings of
+    cse-eval, such as splits=["test"] or "paths.senteval=FOLDER". Raises UserError, or MissingResource naming all data that cannot be had.
     """
     from cse.eval.score import MemoizedEncode, score
 
-    chosen = eval if isinstance(eval, str) else list(eval)
+    if isinstance(eval, str) and eval.startswith("eval="):
+        words = (eval, *words)
+    else:
+        settings = {"eval": eval if isinstance(eval, str) else list(eval), **settings}
     with startup.alone():
-        cfg = _composed("evaluate", _spelled("evaluate", words, {"eval": chosen, **settings}))[0]
+        cfg = _composed("evaluate", _spelled("evaluate", words, settings))[0]
         splits = tuple(cfg.splits)
         evaluators = build_evaluators(cfg.eval, splits)
         part = load(encoder) if isinstance(encoder, str | Path) else encoder
