@@ -145,7 +145,8 @@ def evaluate(
 
     encoder: what `load` takes, anything with an `encode` (a sentence-transformers model), or a function from n texts
     to (n, D). eval: the evaluators, or the command's own word, "eval=[stsb,sts]". words, settings: other settings of
-    cse-eval, such as splits=["test"] or "paths.senteval=FOLDER". Raises UserError, or MissingResource naming all data that cannot be had.
+    cse-eval, such as splits=["test"] or "paths.senteval=FOLDER". Raises UserError, or MissingResource naming all data
+    that cannot be had.
     """
     from cse.eval.score import MemoizedEncode, score
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import wraps
 from inspect import signature
-from typing import ParamSpec, TypeVar, get_type_hints
+from typing import ParamSpec, TypeVar, get_origin, get_type_hints
 
 import torch
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -22,6 +22,7 @@ def equation(function: Callable[P, T]) -> Callable[P, T]:
     """
     hints = get_type_hints(function, include_extras=True)
     types = {name: TypeAdapter(hint, config=NUMBERS) for name, hint in hints.items() if name != "return"}
+    lists = [name for name, hint in hints.items() if get_origin(hint) is list]
     bind = signature(function).bind
 
     @wraps(function)
@@ -31,7 +32,7 @@ def equation(function: Callable[P, T]) -> Callable[P, T]:
             for name, value in bind(*args, **kwargs).arguments.items():
                 letters = name.rpartition("_")[2]
                 if letters.isupper() and value is not None:
-                    refuse_shapes(name, letters, value if isinstance(value, (list, tuple)) else [value], sizes)
+                    refuse_shapes(name, letters, value if name in lists else [value], sizes)
                 elif not isinstance(value, Tensor):  # as a temperature that is learned
                     refuse_value(name, value, types[name])
         return function(*args, **kwargs)

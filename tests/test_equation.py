@@ -21,6 +21,8 @@ ODD = torch.randn(3, 9)
         (info_nce, [X, Y, 0.05, ODD], "hard_negatives_BD"),
         (info_nce, [X, Y[0], 0.05], "positives_BD"),
         (info_nce, [X.numpy(), Y, 0.05], "anchors_BD"),
+        (info_nce, [X, Y, 0.05, [Y]], "hard_negatives_BD"),
+        (multi_positive, [[X, Y], 0.05], "views_MBD"),
         (info_nce, [X, Y, -1], "temperature"),
         (info_nce, [X, Y, float("nan")], "temperature"),
         (guided, [[X, Y], [X, ODD], 0.05], "guides_BE"),
