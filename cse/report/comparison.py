@@ -150,8 +150,8 @@ class Comparison:
         return str(run.folder if above == run.folder else run.folder.relative_to(above))
 
     def more_seeds(self, setting: int) -> str:
-        """The command that trains the setting with three seeds that it lacks, those of other settings first, where its
-        runs are looked for; "" where seeds say nothing."""
+        """The command that trains the setting with three seeds that it lacks, those of other settings first, beside its
+        run, or in it where it is one of several folders; "" where seeds say nothing."""
         runs = self.runs_of(setting)
         run = runs[-1]
         if program_of(run) != "cse-train":
@@ -160,7 +160,7 @@ class Comparison:
         begun = {one.get(self.seed) for one in runs}
         lacking = islice((seed for seed in count(first) if seed not in begun), 3)
         words = [word for word in typed_words(run) if not word.startswith(f"{self.seed}=")]
-        place = run.folder.parent if [run.folder] == self.folders else folder_of(run, self.folders)
+        place = run.folder if len(self.folders) > 1 and run.folder in self.folders else run.folder.parent
         words += [f"{self.seed}={','.join(map(str, lacking))}", f"hydra.sweep.dir={place}"]
         return shlex.join(["cse-train", "-m", *words])
 

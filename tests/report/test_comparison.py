@@ -85,6 +85,7 @@ def test_the_winners_line_is_quoted_once_and_has_new_seeds(grid_of_runs, tmp_pat
     assert last_words(folder / one)[-1] == f"hydra.sweep.dir={folder}"  # beside a run that stands alone
     shutil.rmtree(folder / "lr=3e-05,t=0.1,seed=2")
     assert last_words(folder)[-2] == "seed=2,3,4"  # which others have: it was never started here
+    assert last_words(folder.parent)[-1] == f"hydra.sweep.dir={folder}"  # where they lie, wherever they were looked for
     parts = [folder / "lr=1e-05,t=0.1,seed=1", folder / one]
     several = compare_runs(read_runs(parts), parts, [], "seed")
     assert shlex.split(several.more_seeds(several.best))[-1] == f"hydra.sweep.dir={folder / one}"  # where it is its own
