@@ -27,8 +27,9 @@ def printable(text: str) -> str:
 
 
 def markdown_cell(text: str) -> str:
-    """The text on one line of a Markdown table, where it ends no cell."""
-    return " ".join(printable(text).split()).replace("|", "\\|")
+    """The text on one line of a Markdown table, where it ends no cell, and is no HTML, picture or link."""
+    text = " ".join(printable(text).split())
+    return text.replace("|", "\\|").replace("<", "\\<").replace("](", "]\\(")
 
 
 def to_markdown(table: "pd.DataFrame") -> str:

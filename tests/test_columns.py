@@ -22,4 +22,5 @@ def test_nothing_that_a_terminal_obeys_is_shown(capsys):
         assert printable(text) == text
     assert "\x1b" not in in_columns([("a", hostile)])
     assert Shown().format(logging.makeLogRecord({"msg": "%s", "args": (hostile,)})) == printable(hostile)
+    assert markdown_cell("<img src=x> ![a](b)") == r"\<img src=x> ![a]\(b)"
     assert markdown_cell("a|b\n# c\x1b") == r"a\|b # c" + chr(0x241B)

@@ -176,9 +176,8 @@ class Images(Stream[ImageBatch]):
 
         if self.written_at[row] is not None and self.written_at[row] != os.stat(self.names[row]).st_mtime_ns:
             raise ValueError("it has changed since the run began")
-        with Image.open(
-            self.source(int(self.source_rows[row])), formats=FORMATS
-        ) as image:  # every picture is read here
+        file = self.source(int(self.source_rows[row]))
+        with Image.open(file, formats=FORMATS) as image:  # every picture is read here
             image_CHW = functional.pil_to_tensor(image.convert("RGB"))
         return image_CHW if self.resize is None else functional.resize(image_CHW, [self.resize])
 

@@ -9,6 +9,7 @@ plots/cosines_<when>.json: {evaluator: {split: [cosines, gold scores]}}, before 
 import json
 import zipfile
 from collections.abc import Mapping, Sequence
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Literal
 
@@ -67,7 +68,9 @@ def read_items(folder: Path) -> ItemScores:
         about = json.loads(arrays["about"].tobytes())
         if about["version"] != VERSION:
             return {}
-        items: ItemScores = dict(TypeAdapter(dict[str, Average]).validate_python(about["averages"]))
+        averages = TypeAdapter(dict[str, Average]).validate_python(about["averages"])
+        TopologicalSorter({name: parts_of(average) for name, average in averages.items()}).prepare()  # or a CycleError
+        items: ItemScores = dict(averages)
         for score, place in about["scores"].items():
             number = place["array"]
             values_N, gold_N = arrays[f"{number}.values"], arrays[f"{number}.gold"]
@@ -80,6 +83,11 @@ def read_items(folder: Path) -> ItemScores:
             zipfile.BadZipFile) as error:  # fmt: skip
         raise ValueError(f"{path} is damaged ({first_line(error)})") from error
     return items
+
+
+def parts_of(average: Average) -> list[str]:
+    """The scores that an average is over."""
+    return [part for one in average for part in ([one] if isinstance(one, str) else parts_of(one))]
 
 
 def under(prefix: str, items: ItemScores) -> ItemScores:

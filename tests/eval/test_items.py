@@ -60,6 +60,7 @@ def test_a_damaged_file_is_named_and_a_missing_one_is_nothing(tmp_path):
     {"0.units": np.full((1, 3), 2**40)}, {"about": np.frombuffer(b"[" * 10**5, np.uint8)},
     {"about": np.frombuffer(b'{"version": 1, "averages": {"a": 1}, "scores": {}}', np.uint8)},
     {"about": np.frombuffer(b'{"version": 1, "averages": {}, "scores": []}', np.uint8)},
+    {"about": np.frombuffer(b'{"version": 1, "averages": {"a": ["b"], "b": [["a"]]}, "scores": {}}', np.uint8)},
 ])  # fmt: skip
 def test_a_strangers_file_is_refused_before_it_takes_memory(tmp_path, change):
     keep_items(
