@@ -1,5 +1,7 @@
 """Batches made by worker processes before the step that needs them."""
 
+import atexit
+import multiprocessing
 import signal
 import threading
 from collections.abc import Iterable, Iterator
@@ -17,8 +19,8 @@ B = TypeVar("B")
 def prefetch(batches: Dataset[B], numbers: Iterable[int], workers: int, pin: bool) -> Iterator[B]:
     """batches[number] for each number in turn, made by `workers` processes (0: by this one).
 
-    The workers end with the iterator; the garbage collector would keep them for as long as an error's traceback. If one
-    dies, torch raises a RuntimeError that begins with WORKER_DIED, at whatever line this process is then executing.
+    The workers end with the iterator or, where something still holds it, with this process. If one dies, torch raises a
+    RuntimeError that begins with WORKER_DIED, at whatever line this process is then executing.
     """
     loader = DataLoader(
         _Guarded(batches),
@@ -53,6 +55,15 @@ def reset_worker_handler() -> None:
     """Call it after WORKER_DIED: torch's handler would raise it again later, for example while the record is closed."""
     if threading.current_thread() is threading.main_thread():  # torch sets a handler in no other
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+
+
+@atexit.register
+def _end_workers() -> None:
+    """A notebook's last traceback may hold an iterator: multiprocessing would end its workers by SIGTERM, and wait."""
+    reset_worker_handler()
+    for child in multiprocessing.active_children():
+        if child.daemon:
+            child.kill()
 
 
 class _Guarded(Dataset[B | UserError], Generic[B]):
