@@ -30,6 +30,7 @@ NAMES = {
     "barlow": "Barlow Twins",
     "dcl": "DCL",
     "declutr": "DeCLUTR",
+    "esimcse": "ESimCSE",
     "mlm": "Masked language model",
     "simcse": "SimCSE",
     "vicreg": "VICReg",
