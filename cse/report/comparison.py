@@ -10,14 +10,16 @@ from pathlib import Path
 
 import pandas as pd
 
+from cse.config.groups import choices
 from cse.config.keys import makes_again
-from cse.config.spelling import typed
+from cse.config.spelling import typed, values_of
 from cse.eval.score import nature
 from cse.record.runs import Run, grouped
 from cse.record.scores import ALTERED
 from cse.record.status import DONE, STATES, Status, status_of
 from cse.report.frame import differing, label, settings_frame, short_names, shown
 from cse.report.notes import altered, mixed, retrieved
+from cse.sweep.jobs import read
 
 FEW = 8  # scores that are all shown where nobody says which
 FACTS = ("best_step", "steps", "wall_seconds", "tokens_per_second", "device", "git_commit", "code")
@@ -159,7 +161,8 @@ class Comparison:
         first = min((seed for seed in self.frame[self.seed] if isinstance(seed, int)), default=1)
         begun = {one.get(self.seed) for one in runs}
         lacking = islice((seed for seed in count(first) if seed not in begun), 3)
-        words = [word for word in typed_words(run) if not word.startswith(f"{self.seed}=")]
+        of_case = words_of_case(run)  # with which its folder would have another name than the sweep gives
+        words = [word for word in typed_words(run) if not word.startswith(f"{self.seed}=") and word not in of_case]
         place = run.folder if len(self.folders) > 1 and run.folder in self.folders else run.folder.parent
         words += [f"{self.seed}={','.join(map(str, lacking))}", f"hydra.sweep.dir={place}"]
         return shlex.join(["cse-train", "-m", *words])
@@ -232,6 +235,15 @@ def program_of(run: Run) -> str:
 def typed_words(run: Run) -> list[str]:
     """The words of a run's command line that say what it is, wherever it is run."""
     return [typed(word) for word in run.overrides if makes_again(word)]
+
+
+def words_of_case(run: Run) -> list[str]:
+    """What the case of a run's sweep sets, where there is such a sweep."""
+    given = values_of(run.overrides)
+    if given.get("sweep") not in choices("sweep"):
+        return []
+    case = read(given["sweep"]).cases.get(given.get("case", ""))
+    return list(map(typed, case.set)) if case else []
 
 
 def command_of(run: Run) -> str:

@@ -93,6 +93,16 @@ def test_the_winners_line_is_quoted_once_and_has_new_seeds(grid_of_runs, tmp_pat
     assert last_words(odd)[-1] == f"hydra.sweep.dir={odd}"
 
 
+def test_the_line_of_a_sweep_s_run_names_its_case_and_not_what_that_sets(leave, tmp_path):
+    """So that the folders of the seeds have the names by which the sweep finds them."""
+    folder = leave("a", {"case": "simcse_bert", "seed": 1, "trainer.lr": 1.0}, {"dev/stsb/spearman": 7.0})
+    words = ["sweep=whitenedcse/figure3", "objective=simcse", "model=bert", "case=simcse_bert", "seed=1", "smoke=true"]
+    (folder / ".hydra" / "overrides.yaml").write_text(yaml.safe_dump(words))
+    found = compare_runs(read_runs([folder]), [folder], [], "seed")
+    line = shlex.split(found.more_seeds(found.best))
+    assert line[2:-1] == ["sweep=whitenedcse/figure3", "case=simcse_bert", "smoke=true", "seed=2,3,4"]
+
+
 def test_patterns_choose_the_scores_and_what_ranks(comparison):
     chosen = compare_runs(comparison.runs, comparison.folders, ["test/sts/STS12/*"], "seed")
     assert chosen.chosen == [f"test/sts/STS12/{kind}" for kind in "abcd"]
