@@ -9,7 +9,7 @@ Anchors lie in blocks of lmax units, no two in neighbouring blocks, so at least 
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Literal, assert_never, cast
+from typing import TYPE_CHECKING, Literal, assert_never
 
 import numpy as np
 
@@ -27,6 +27,32 @@ Span = tuple[int, int]
 Rng = np.random.Generator | np.random.RandomState
 Strategy = Literal["all", "adjacent", "subsuming"]
 AnchorStart = Literal["jitter", "block_start"]
+
+
+IS_BLANK = np.array([chr(code).isspace() for code in range(0x3002)])  # U+3000 is the last blank; the end: none
+
+
+class Words:
+    """The words of a text, as text.split() has them, of which those of a span alone become text: it takes a fifth of
+    the time."""
+
+    def __init__(self, text: str):
+        self.text = text
+        codes_N = np.frombuffer(text.encode("utf-32-le"), np.uint32)
+        is_blank_N = IS_BLANK[np.minimum(codes_N, len(IS_BLANK) - 1)]
+        ends_of_runs = np.flatnonzero(np.diff(is_blank_N, prepend=True, append=True))
+        self.starts, self.ends = ends_of_runs[::2], ends_of_runs[1::2]
+        gaps, after = self.starts[1:] - self.ends[:-1], codes_N[self.ends[:-1]]
+        self.is_plain = bool((gaps == 1).all() and (after == ord(" ")).all())
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def join(self, span: Span) -> str:
+        """The words of a span, a blank between them."""
+        start, end = span
+        text = self.text[self.starts[start] : self.ends[end - 1]]
+        return text if self.is_plain else " ".join(text.split())
 
 
 def sample_spans(
@@ -196,20 +222,17 @@ class Spans(Augmentation):
             anchor_start=self.anchor_start,
             adjacent_bug=self.adjacent_bug,
         )
-        return [[self._join(units[start:end]) for start, end in spans] for spans in (anchors, positives)]
+        return [[self._join(units, span) for span in spans] for spans in (anchors, positives)]
 
     def _least(self) -> int:
         """The length of the shortest document that can be used."""
         return units_needed(self.anchors, self.smallest_max_length if self.on_short == "shrink" else self.max_length)
 
-    def _units(self, text: str) -> list[str] | list[int]:
-        words = text.split()
+    def _units(self, text: str) -> Words | list[int]:
         if self.unit == "words":
-            return words
+            return Words(text)
         # with a leading space, byte-level BPE cuts the first word as it does inside a sentence
-        return self._tokenizer(" " + " ".join(words), add_special_tokens=False, verbose=False)["input_ids"]
+        return self._tokenizer(" " + " ".join(text.split()), add_special_tokens=False, verbose=False)["input_ids"]
 
-    def _join(self, units: list[str] | list[int]) -> str:
-        if self.unit == "words":
-            return " ".join(map(str, units))
-        return str(self._tokenizer.decode(cast("list[int]", units)))
+    def _join(self, units: Words | list[int], span: Span) -> str:
+        return units.join(span) if isinstance(units, Words) else str(self._tokenizer.decode(units[slice(*span)]))
