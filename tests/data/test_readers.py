@@ -36,7 +36,7 @@ def read(tmp_path, name: str, content: bytes | str, columns: list[str] | None) -
 
 
 @pytest.mark.parametrize(("name", "content"), {
-    "a.csv": table(","), "a.tsv": table("\t"), "a.csv.gz": gzip.compress(table(",").encode()),
+    "a.csv": table(","), "a.tsv": table("\t"), "a.csv.gz": gzip.compress(table(",").encode(), mtime=0),
     "a.jsonl": "\n\n".join(json.dumps({"second": b, "first": a, "other": 1}) for a, b in ROWS),
     "a.parquet": parquet(first=[a for a, _ in ROWS], second=[b or None for _, b in ROWS]),
 }.items())  # fmt: skip
@@ -100,7 +100,7 @@ def test_parquet_whose_body_is_damaged(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "content"), [
-    ("a.txt", f"one\n{LONG}\ntwo\n"), ("a.txt.gz", gzip.compress(f"one\r\n{LONG * 20}\r\ntwo".encode())),
+    ("a.txt", f"one\n{LONG}\ntwo\n"), ("a.txt.gz", gzip.compress(f"one\r\n{LONG * 20}\r\ntwo".encode(), mtime=0)),
     ("a.csv", f"first\none\n{LONG}\ntwo\n"), ("a.parquet", parquet(first=["one", LONG, "two"])),
     ("a.jsonl", f'{{"first": "one"}}\n{{"first": "{LONG}"}}\n{{"first": "two"}}'),
 ], ids=lambda value: value if len(value) < 20 else "")  # fmt: skip
