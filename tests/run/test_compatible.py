@@ -1,5 +1,6 @@
 """What does not go together is refused before anything is downloaded, read or tokenised."""
 
+from functools import cache
 from itertools import product
 
 import pytest
@@ -25,10 +26,13 @@ def test_the_number_of_views_is_known_before_there_is_an_encoder(objective):
     assert kind.views_of(node) == make_objective(node, 32).num_views
 
 
+once = cache(composed)
+
+
 @pytest.mark.parametrize(("objective", "data"), list(product(choices("objective"), choices("data"))))
 def test_an_objective_takes_a_corpus_or_says_why_its_columns_do_not_fit(objective, data):
-    cfg = composed(f"objective={objective}", f"data={data}", *(["data.path=x.txt"] if data == "text" else []))
-    text, augmentation = instantiate(cfg.data), instantiate(cfg.augmentation)
+    cfg, of_data = once(f"objective={objective}"), once(f"data={data}", *["data.path=x.txt"] * (data == "text"))
+    text, augmentation = instantiate(of_data.data), instantiate(cfg.augmentation)
     columns, views = columns_of(data), get_class(cfg.objective._target_).views_of(cfg.objective)
     assert text.num_columns == columns
 

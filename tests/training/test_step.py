@@ -17,22 +17,22 @@ def gradients(*modules):
 WAYS = [Chunks(rows=1), Chunks(rows=5), Chunks(rows=64), Chunks(tokens=1), Chunks(tokens=17), Chunks(tokens=4096)]
 
 
-def both_ways(name, chunks, encoder, dim=DIM, dtype=torch.float64):
-    """(loss, gradients) of the plain step, and of the chunked one."""
-    for step, more in ((plain_step, {}), (chunked_step, {"chunks": chunks})):
+def by_steps(name, ways, encoder, dim=DIM, dtype=torch.float64):
+    """(loss, gradients) of the plain step, and after it of each chunked one."""
+    for step, more in [(plain_step, {}), *((chunked_step, {"chunks": chunks}) for chunks in ways)]:
         objective = make(name, dim).to(dtype)
         encoder.zero_grad()
         loss, _ = step(encoder, objective, batch_for(objective, 16), torch.Tensor.backward, "exact", **more)
         yield loss.total.item(), gradients(encoder, objective)
 
 
-@pytest.mark.parametrize("chunks", WAYS, ids=str)
 @pytest.mark.parametrize("name", OBJECTIVES)
-def test_chunked_equals_plain(name, chunks):
+def test_chunked_equals_plain(name):
     torch.manual_seed(0)
-    (loss, plain), (other, chunked) = both_ways(name, chunks, ToyEncoder().double())
-    assert other == pytest.approx(loss, rel=1e-9)
-    torch.testing.assert_close(chunked, plain, rtol=1e-8, atol=1e-10)
+    (loss, plain), *others = by_steps(name, WAYS, ToyEncoder().double())
+    for chunks, (other, chunked) in zip(WAYS, others, strict=True):
+        assert other == pytest.approx(loss, rel=1e-9), chunks
+        torch.testing.assert_close(chunked, plain, rtol=1e-8, atol=1e-10, msg=lambda said, of=chunks: f"{of}: {said}")
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
@@ -68,22 +68,25 @@ def test_chunks_replay_their_dropout(name):
     assert torch.equal(state, torch.get_rng_state()), "the chunked step has to draw as often as the forward alone"
 
 
-@pytest.mark.parametrize("chunks", [Chunks(rows=5), Chunks(tokens=17)], ids=str)
 @pytest.mark.parametrize("name", OBJECTIVES)
-def test_chunked_equals_plain_through_the_packed_encoder(name, chunks, tiny_bert):
+def test_chunked_equals_plain_through_the_packed_encoder(name, tiny_bert):
     """Chunks are padded to lengths of their own, and the real encoder leaves padding out.
 
     Under bf16 the loss and each gradient to what eight bits leave, in every direction of every weight.
     """
+    ways = [Chunks(rows=5), Chunks(tokens=17)]
     encoder = load_encoder(tiny_bert, "cls", dropout=0.0, mlm=make(name, 32).masking != "none")
     with torch.autocast("cpu", torch.bfloat16):
-        (loss, plain), (other, chunked) = both_ways(name, chunks, encoder, 32, torch.float32)
-    assert other == pytest.approx(loss, rel=1e-3)
-    first, second = (torch.cat([grad.flatten() for grad in grads]) for grads in (plain, chunked))
-    assert (second - first).norm() < 0.02 * first.norm()
-    (loss, plain), (other, chunked) = both_ways(name, chunks, encoder.double(), 32)
-    assert other == pytest.approx(loss, rel=1e-9)
-    torch.testing.assert_close(chunked, plain, rtol=1e-7, atol=1e-9)
+        (loss, plain), *others = by_steps(name, ways, encoder, 32, torch.float32)
+    first = torch.cat([grad.flatten() for grad in plain])
+    for other, chunked in others:
+        assert other == pytest.approx(loss, rel=1e-3)
+        second = torch.cat([grad.flatten() for grad in chunked])
+        assert (second - first).norm() < 0.02 * first.norm()
+    (loss, plain), *others = by_steps(name, ways, encoder.double(), 32)
+    for other, chunked in others:
+        assert other == pytest.approx(loss, rel=1e-9)
+        torch.testing.assert_close(chunked, plain, rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.parametrize("chunks", [None, Chunks(rows=5), Chunks(tokens=17)], ids=str)
