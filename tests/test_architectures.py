@@ -25,7 +25,7 @@ RUNS = {
     "LoRA": ["augmentation.p=0.0", "model.lora={r:4,alpha:8,dropout:0.2}"],
 }
 BOTH_WAYS = {"both ways, mean": ["augmentation.p=0.1", "model.bidirectional=true", "model.pooling=mean"]}
-EVERY_DAY = [("modernbert", "whitenedcse"), ("qwen3", "LoRA")]
+EVERY_DAY = [("modernbert", "whitenedcse"), ("qwen3", "LoRA"), ("llama", "declutr, MLM")]
 CASES = [
     pytest.param(*case, marks=[] if case in EVERY_DAY else pytest.mark.nightly)
     for case in [*product(ARCHITECTURES, RUNS), *product(DECODERS, BOTH_WAYS)]

@@ -25,7 +25,7 @@ Metrics = dict[str, Tensor | float]
 """What a step tells, by name. Tensors stay on their device: reading a number would wait for it."""
 
 
-ANY_ENCODER = ("bias", "LayerNorm.weight", "layer_norm.weight")
+ANY_ENCODER = ("bias", "LayerNorm.weight", "layer_norm.weight", "norm.weight")
 """What recipes do not decay, whatever an encoder calls it."""
 
 

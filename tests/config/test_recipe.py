@@ -51,7 +51,8 @@ DECLUTR = {
     "objective.contrastive_weight": 1, "objective.memory_size": 0, "objective.head.kind": "none",
     "model.pooling": "mean", "trainer.lr": 5e-5, "trainer.eps": 1e-6, "trainer.bias_correction": "none",
     "trainer.weight_decay": 0.1,
-    "trainer.no_decay": ["bias", "LayerNorm.weight", "layer_norm.weight"], "trainer.clip": 1, "trainer.select": None,
+    "trainer.no_decay": ["bias", "LayerNorm.weight", "layer_norm.weight", "norm.weight"],
+    "trainer.clip": 1, "trainer.select": None,
     "trainer.drop_last": True, "augmentation.anchors": 2, "augmentation.positives": 2, "augmentation.min_length": 32,
     "augmentation.max_length": 512, "augmentation.strategy": "all", "augmentation.unit": "words",
 }  # fmt: skip
