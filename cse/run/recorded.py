@@ -13,6 +13,7 @@ from cse.model.integrity import loading
 from cse.model.load import load_encoder, local_folder
 from cse.model.recorded import recorded_modules
 from cse.run.startup import random_states_kept
+from cse.sources import hub
 from cse.training.loop import Training
 
 log = logging.getLogger("cse")
@@ -24,7 +25,7 @@ def recorded_use(model: DictConfig, encoder: Encoder) -> str:
     model: of the config. What cse cannot use is logged. Raises MissingResource for a record that is damaged.
     """
     try:
-        with loading(model.name):
+        with loading(model.name), hub.cache_only():  # the encoder was loaded from there
             recorded = recorded_modules(Path(local_folder(model.name)))
     except UserError as error:  # training needs none of it
         log.warning("%s; training starts with %s pooling, and is not compared with that", error, encoder.pooling)

@@ -49,14 +49,18 @@ class Repo:
 
 
 def file(repo: Repo, path: str) -> Path:
-    """The local copy of one file: from the cache without asking the hub, or downloaded. Raises MissingResource.
+    """The local copy of one file: from the cache without asking the hub, or downloaded. Raises MissingResource, also
+    without asking where the cache knows that the repository has no such file.
 
     What an interrupted download left is continued.
     """
-    from huggingface_hub import hf_hub_download
+    from huggingface_hub import _CACHED_NO_EXIST, hf_hub_download, try_to_load_from_cache
 
-    if known := cached(repo, path):
-        return known
+    known = try_to_load_from_cache(repo.name, path, repo_type=repo.kind, revision=repo.revision)
+    if isinstance(known, str):
+        return Path(known)
+    if known is _CACHED_NO_EXIST:
+        raise MissingResource(f"{repo.asked}: the {repo.kind} {repo.name} has no {path}; {repo.instead}")
     log.info("hub        %s: fetching %s", repo.name, path)
     with refusals(repo):
         return Path(hf_hub_download(repo.name, path, repo_type=repo.kind, revision=repo.revision))
