@@ -47,7 +47,7 @@ def in_short(error: BaseException) -> str:
 
 @contextmanager
 def renamed(keys: dict[str, str]) -> Iterator[None]:
-    """A block whose UserErrors speak of other keys: `keys` gives the words to say instead of words."""
+    """A block whose UserErrors speak of other keys. keys: what each says, and what is to be said instead."""
     try:
         yield
     except UserError as error:

@@ -24,6 +24,11 @@ from cse.types import Encode, Evaluator
 
 FILE = "items.npz"
 VERSION = 1
+DAMAGED = (
+    *(AttributeError, IndexError, KeyError, MemoryError, OSError, RecursionError, TypeError, ValueError),
+    zipfile.BadZipFile,
+)
+"""What reading a file raises that is none of ours, or only a part of one."""
 LARGEST = 64 << 20  # bytes, unpacked: eight million items' float32 values and truths
 
 
@@ -79,8 +84,7 @@ def read_items(folder: Path) -> ItemScores:
             if not (0 < values_N.size == gold_N.size == units_1N.shape[1] and units_1N.max() < units_1N.size):
                 raise TypeError(f"{score} is not of as many values as truths")
             items[score] = Items(place["kind"], values_N, gold_N, units_UN)
-    except (AttributeError, IndexError, KeyError, MemoryError, OSError, RecursionError, TypeError, ValueError,
-            zipfile.BadZipFile) as error:  # fmt: skip
+    except DAMAGED as error:
         raise ValueError(f"{path} is damaged ({first_line(error)})") from error
     return items
 

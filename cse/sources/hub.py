@@ -54,9 +54,9 @@ def file(repo: Repo, path: str) -> Path:
 
     What an interrupted download left is continued.
     """
-    from huggingface_hub import _CACHED_NO_EXIST, hf_hub_download, try_to_load_from_cache
+    from huggingface_hub import _CACHED_NO_EXIST, hf_hub_download
 
-    known = try_to_load_from_cache(repo.name, path, repo_type=repo.kind, revision=repo.revision)
+    known = _in_cache(repo, path)
     if isinstance(known, str):
         return Path(known)
     if known is _CACHED_NO_EXIST:
@@ -68,10 +68,15 @@ def file(repo: Repo, path: str) -> Path:
 
 def cached(repo: Repo, path: str) -> Path | None:
     """The local copy of a file, or None."""
+    known = _in_cache(repo, path)
+    return Path(known) if isinstance(known, str) else None
+
+
+def _in_cache(repo: Repo, path: str) -> object:
+    """The path of a file's local copy, None where there is none, or the hub's mark for one that the hub lacks too."""
     from huggingface_hub import try_to_load_from_cache
 
-    known = try_to_load_from_cache(repo.name, path, repo_type=repo.kind, revision=repo.revision)
-    return Path(known) if isinstance(known, str) else None
+    return try_to_load_from_cache(repo.name, path, repo_type=repo.kind, revision=repo.revision)
 
 
 def cache_of(repo: Repo) -> Path:

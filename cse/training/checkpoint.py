@@ -193,9 +193,8 @@ def check_same(folder: Path, about: Json, identity: Json, inputs: dict[str, str]
     evaluator, the provenance of its files, whose scores chose the best step so far.
     """
     before, known, scored = about["identity"], about["inputs"], about["dev_data"]
-    known = (
-        {RULES: inputs.get(RULES)} | known | {START: inputs.get(START)}
-    )  # of an older run; and last/ has the weights
+    # Older runs lack RULES, and last/ has the weights.
+    known = {RULES: inputs.get(RULES), **known, START: inputs.get(START)}
     changed = [f"{key}={before.get(key)} (now {identity[key]})" for key in identity if before.get(key) != identity[key]]
     changed += [name for name in sorted(known.keys() | inputs.keys()) if known.get(name) != inputs.get(name)]
     for name in scored.keys() & dev_data.keys():
