@@ -1,4 +1,4 @@
-"""Reports' blocks, read and filled from a folder of invented runs, for the tests beside."""
+"""`report:` blocks of sweeps, parsed, and filled from the runs that a test left."""
 
 import yaml
 
@@ -9,14 +9,19 @@ from cse.report.statistics import Intervals
 from cse.report.table import build
 
 
-def spec_of(text):
-    block = yaml.safe_load(text)
-    table = published.table(block["paper"], block["table"])
-    return parse(block, table, "sweeps/it.yaml", tolerance=0.1, seed_sd=0.9), table
+def parsed(block, name="sweeps/it.yaml"):
+    """(spec, published table or None) of a block, a dict or its YAML."""
+    block = yaml.safe_load(block) if isinstance(block, str) else block
+    printed = published.table(block["paper"], block["table"]) if block.get("table") else None
+    return parse(block, printed, name, tolerance=0.1, seed_sd=0.9), printed
 
 
-def built(text, folder, expected=(), confidence=0.95, kind="t"):
-    return build(*spec_of(text), read_runs([folder / "runs"]), list(expected), Intervals(confidence, kind))
+def filled(spec, printed, runs, expected=()):
+    return build(spec, printed, runs, list(expected), Intervals(0.95, "t"))
+
+
+def built(text, folder, expected=()):
+    return filled(*parsed(text), read_runs([folder / "runs"]), expected)
 
 
 def values(cell):

@@ -1,47 +1,62 @@
-"""Folders of runs as cse-train leaves them, without the training."""
+"""Folders of runs as cse-train leaves them, without the training, and the same read back."""
 
 import json
 
 import pytest
 import yaml
+from omegaconf import OmegaConf
 
-
-def nest(flat):
-    out = {}
-    for key, value in flat.items():
-        node = out
-        *path, last = key.split(".")
-        for part in path:
-            node = node.setdefault(part, {})
-        node[last] = value
-    return out
+from cse.record.runs import read_runs
+from cse.report.comparison import compare_runs
 
 
 @pytest.fixture
 def leave(tmp_path):
-    """leave(name, {dotted config key: value}, {metric: score}, status, choices) -> the run's folder. altered: the
-    evaluator whose data was incomplete."""
+    """leave(name, {dotted config key: value}, {metric: score}) -> the folder of a run, tmp_path/runs/NAME.
 
-    def make(name, config, metrics=None, status="done", choices=None, events=(), cosines=None, altered=None):
+    altered: the evaluator whose data was incomplete; overrides: its command line; more: keys of results.json.
+    """
+
+    def make(name, config, metrics=None, status="done", choices=None, events=(), cosines=None, altered=None,
+             overrides=(), **more):  # fmt: skip
         folder = tmp_path / "runs" / name
         (folder / ".hydra").mkdir(parents=True)
         (folder / "plots").mkdir()
-        tree = nest(config)
-        (folder / ".hydra" / "overrides.yaml").write_text("[]")
-        (folder / ".hydra" / "config.yaml").write_text(yaml.safe_dump(tree))
+        tree = OmegaConf.create()
+        for key, value in config.items():
+            OmegaConf.update(tree, key, value)
+        tree = OmegaConf.to_container(tree)
         hydra = {"hydra": {"runtime": {"choices": choices or {}}}}
-        (folder / ".hydra" / "hydra.yaml").write_text(yaml.safe_dump(hydra))
+        for file, content in (("overrides", list(overrides)), ("config", tree), ("hydra", hydra)):
+            (folder / ".hydra" / f"{file}.yaml").write_text(yaml.safe_dump(content))
         if status != "killed":
             results = {"status": status, "config": tree, "seed": config.get("seed"), "command": f"cse-train {name}",
                        "git_commit": "0123456789abcdef", "device": "cpu", "versions": {"torch": "2.11.0"},
                        "metrics": metrics or {}}  # fmt: skip
             if altered:
                 results["data"] = {altered: {"problems": [{"problem": "12 of 1,500 rows"}]}}
-            (folder / "results.json").write_text(json.dumps(results))
+            (folder / "results.json").write_text(json.dumps(results | more))
         lines = [json.dumps({"event": "metrics", "step": step, **event}) for step, event in enumerate(events)]
         (folder / "metrics.jsonl").write_text("\n".join(lines))
         if cosines:
             (folder / "plots" / "cosines_after.json").write_text(json.dumps(cosines))
         return folder
+
+    return make
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """runs() -> all that was left so far."""
+    return lambda: read_runs([tmp_path / "runs"])
+
+
+@pytest.fixture
+def compared(tmp_path):
+    """compared(*folders, metrics=[...]) -> the comparison of the runs in them, or of all that was left so far."""
+
+    def make(*folders, metrics=()):
+        folders = folders or [tmp_path / "runs"]
+        return compare_runs(read_runs(folders), folders, metrics, "seed")
 
     return make

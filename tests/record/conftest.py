@@ -1,3 +1,3 @@
-"""Folders of runs as cse-train leaves them, without the training."""
+"""Fixtures that leave folders of runs."""
 
-from run_folders import leave  # noqa: F401 (a fixture)
+from run_folders import leave, runs  # noqa: F401

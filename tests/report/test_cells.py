@@ -1,17 +1,16 @@
 """What fills a cell: which runs, which of their scores, and which statistic of these, over the papers' real tables."""
 
-from made_up_tables import TABLE3, built, spec_of, values
+from made_up_tables import TABLE3, built, filled, parsed, values
 
-from cse.record.runs import read_runs
 from cse.report import layout
 from cse.report.spec import scored_by
-from cse.report.statistics import Intervals
-from cse.report.table import build
 from cse.report.verdicts import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY
+
+DEV, TEST = "dev/stsb/spearman", "test/sts/average"
 
 
 def test_statistics_over_a_grid(leave, tmp_path):
-    """Noncontrastive's Table 1: a row is a statistic over the jobs of an augmentation's value."""
+    """Noncontrastive's Table 1: a row is a statistic over the jobs of an augmentation's value, one for each seed."""
     text = """
     paper: noncontrastive
     table: table1
@@ -23,28 +22,24 @@ def test_statistics_over_a_grid(leave, tmp_path):
     columns:
       shuffle 0.5: {where: {augmentation: shuffle, augmentation.p: 0.5}}
     """
-    scores = [70.0, 74.0, 79.6, 78.6, 77.7]
-    for i, score in enumerate(scores):
-        leave(f"r{i}", {"augmentation.p": 0.5, "objective.lambd": i / 1000, "seed": 42}, {"dev/stsb/spearman": score},
-              choices={"objective": "barlow", "model": "bert", "augmentation": "shuffle"})  # fmt: skip
+
+    def leave_grid(seed, *scores):
+        for i, score in enumerate(scores):
+            config = {"augmentation.p": 0.5, "objective.lambd": i / 1000, "seed": seed}
+            choices = {"objective": "barlow", "model": "bert", "augmentation": "shuffle"}
+            leave(f"{seed}-{i}", config, {DEV: score}, choices=choices)
+
+    leave_grid(42, 70.0, 74.0, 79.6, 78.6, 77.7)
     cells = built(text, tmp_path).cells
-    got = [cells[f"Barlow Twins BERT {s}"]["shuffle 0.5"] for s in ("max", "q75", "q50")]
-    assert [values(cell) for cell in got] == [[79.6], [78.6], [77.7]]
-    assert [cell.verdict for cell in got] == ["PASS"] * 3
-    assert got[0].interval is None  # a maximum's bootstrap would promise too much
-    assert got[1].interval[0] <= 0 <= got[1].interval[1]
+    most, q75, q50 = (cells[f"Barlow Twins BERT {statistic}"]["shuffle 0.5"] for statistic in ("max", "q75", "q50"))
+    assert [values(cell) for cell in (most, q75, q50)] == [[79.6], [78.6], [77.7]]
+    assert [cell.verdict for cell in (most, q75, q50)] == ["PASS"] * 3
+    assert most.interval is None  # a bootstrap of a maximum would promise too much
+    assert q75.interval[0] <= 0 <= q75.interval[1]
     assert cells["VICReg BERT max"]["shuffle 0.5"].verdict == NOT_RUN
-
-
-def test_a_grid_with_two_seeds_gives_one_statistic_for_each(leave, tmp_path):
-    text = """
-    {paper: noncontrastive, table: table1, metric: dev/stsb/spearman, rows: {Barlow Twins BERT max: {aggregate: max}}}
-    """
-    for seed in (1, 2):
-        for i in range(3):
-            leave(f"{seed}-{i}", {"seed": seed, "l": i}, {"dev/stsb/spearman": 70 + seed + i})
-    cell = built(text, tmp_path).cells["Barlow Twins BERT max"]["EDA 0.1"]
-    assert (values(cell), len(cell.runs)) == ([73.0, 74.0], 6)
+    leave_grid(43, 71.0, 73.0)
+    most = built(text, tmp_path).cells["Barlow Twins BERT max"]["shuffle 0.5"]
+    assert (values(most), len(most.runs)) == ([79.6, 73.0], 7)
 
 
 def test_an_inner_list_of_metrics_counts_once(leave, tmp_path):
@@ -63,11 +58,12 @@ def test_an_inner_list_of_metrics_counts_once(leave, tmp_path):
                "test/probing/average": 73.8}  # fmt: skip
     leave("a", {"seed": 1}, metrics, choices={"model": "roberta"})
     leave("b", {"seed": 2}, {"test/probing/average": 73.8}, choices={"model": "roberta"})
-    cells = built(text, tmp_path).cells["DeCLUTR-base"]
+    table = built(text, tmp_path)
+    cells = table.cells["DeCLUTR-base"]
     assert values(cells["Downstream"]) == [(90 + 75) / 2]
     assert values(cells["Avg."]) == [((90 + 75) / 2 + 73.8) / 2]
     assert values(cells["Probing"]) == [73.8, 73.8]
-    assert built(text, tmp_path).cells["USE"]["Avg."].verdict == PUBLISHED_ONLY
+    assert table.cells["USE"]["Avg."].verdict == PUBLISHED_ONLY
 
 
 def test_the_selected_hyper_parameters(leave, tmp_path):
@@ -81,9 +77,9 @@ def test_the_selected_hyper_parameters(leave, tmp_path):
       Text Bsz: {config: trainer.batch_size}
       Img/Audio LR: {config: aux_modality.lr}
     """
-    for i, (batch, lr, dev) in enumerate([(64, 1e-6, 83.6), (128, 1e-6, 83.1), (64, 5e-7, 83.2)]):
-        leave(f"{i}", {"trainer.batch_size": batch, "aux_modality.lr": lr, "seed": 42}, {"dev/stsb/spearman": dev},
-              choices={"experiment": "visualcse_bert"})  # fmt: skip
+    for batch, lr, dev in [(64, 1e-6, 83.6), (128, 1e-6, 83.1), (64, 5e-7, 83.2)]:
+        config = {"trainer.batch_size": batch, "aux_modality.lr": lr, "seed": 42}
+        leave(f"{dev}", config, {DEV: dev}, choices={"experiment": "visualcse_bert"})
     cells = built(text, tmp_path).cells["VisualCSE-BERT-base"]
     assert (values(cells["Text Bsz"]), cells["Text Bsz"].verdict) == ([64], "PASS")
     assert (values(cells["Img/Audio LR"]), cells["Img/Audio LR"].verdict) == ([1e-6], "PASS")
@@ -94,19 +90,17 @@ def test_best_is_picked_on_dev_and_scored_on_test(leave, tmp_path):
     {paper: nonling, table: table_f1, metric: test/sts/average, aggregate: best, select: dev/stsb/spearman,
      rows: {SimCSE-BERT-base: {objective: simcse}}}
     """
-    for i, (dev, test) in enumerate([(82.0, 76.0), (83.0, 75.0)]):
-        leave(f"{i}", {"seed": 1, "x": i}, {"dev/stsb/spearman": dev, "test/sts/average": test},
-              choices={"objective": "simcse"})  # fmt: skip
+    for dev, test in [(82.0, 76.0), (83.0, 75.0)]:
+        leave(f"{dev}", {"seed": 1, "x": dev}, {DEV: dev, TEST: test}, choices={"objective": "simcse"})
     assert values(built(text, tmp_path).cells["SimCSE-BERT-base"]["Avg."]) == [75.0]
 
 
-def test_another_score_stands_beside_the_papers_and_is_not_subtracted_from_it(leave, tmp_path):
-    """score=dev/demo/average: published | ours, named as what they are, without difference or interval."""
+def test_another_score_stands_beside_the_papers_and_is_not_subtracted_from_it(leave, runs):
+    """score=dev/demo/average: published | ours, each under its own name, without difference or interval."""
     for seed in (1, 2):
         leave(f"a{seed}", {"seed": seed}, {"dev/demo/average": 40.0 + seed}, choices={"experiment": "simcse_bert"})
-    spec, printed = spec_of(TABLE3)
-    runs = read_runs([tmp_path / "runs"])
-    table = build(scored_by(spec, "dev/demo/average"), printed, runs, [], Intervals(0.95, "t"))
+    spec, printed = parsed(TABLE3)
+    table = filled(scored_by(spec, "dev/demo/average"), printed, runs())
     cell = table.cells["SimCSE-BERT-base"]["Avg."]
     assert (cell.verdict, values(cell)) == (OTHER_SETTING, [41.0, 42.0])
     assert (cell.difference, cell.interval) == (None, None)

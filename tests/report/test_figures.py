@@ -2,19 +2,18 @@
 
 import pytest
 import yaml
+from made_up_tables import parsed
 
 from cse.errors import UserError
-from cse.record.runs import read_runs
 from cse.report import figures, plot
-from cse.report.spec import parse
 
 
 def spec(paper="noncontrastive", **more):
-    return parse({"paper": paper, **more}, None, "sweeps/it.yaml", 0.1, 0.9)
+    return parsed({"paper": paper, **more})[0]
 
 
-def draw(text, runs, paper="noncontrastive", **more):
-    return figures.draw(plot.Plot(**yaml.safe_load(text)), spec(paper, **more), runs)
+def draw(text, runs, paper="noncontrastive"):
+    return figures.draw(plot.Plot(**yaml.safe_load(text)), spec(paper), runs)
 
 
 def points(line):
@@ -22,7 +21,7 @@ def points(line):
 
 
 @pytest.fixture
-def grid(leave, tmp_path):
+def grid(leave, runs):
     """Two models x three lambdas x two rates; the score is 10 lambda + the rate's number, 5 higher for roberta."""
     for model, extra in (("bert", 0), ("roberta", 5)):
         for i, lambd in enumerate((0.001, 0.01, 0.1)):
@@ -30,7 +29,7 @@ def grid(leave, tmp_path):
                 leave(f"{model}-{i}-{rate}", {"objective.lambd": lambd, "trainer.lr": rate},
                       {"dev/stsb/spearman": 10 * i + rate + extra}, choices={"model": model})  # fmt: skip
     leave("failed", {"objective.lambd": 0.5}, status="failed")
-    return read_runs([tmp_path / "runs"])
+    return runs()
 
 
 def test_score_against_lambda_maximum_and_quartile(grid):
@@ -50,12 +49,11 @@ def test_score_against_lambda_maximum_and_quartile(grid):
     assert "paper: best of BERT (Table 1)" in [note.get_text() for note in axes.texts]
 
 
-def test_nli_size_with_the_papers_point_and_line(leave, tmp_path):
+def test_nli_size_with_the_papers_point_and_line(leave, runs):
     for size in (10_000, 30_000):
         for seed in (1, 2):
             leave(f"{size}-{seed}", {"data.rows": size, "seed": seed}, {"test/sts/average": size / 1000 + seed})
-    figure = draw("{kind: curve, name: figure2, x: data.rows, y: test/sts/average}", read_runs([tmp_path / "runs"]),
-                  "nonling")  # fmt: skip
+    figure = draw("{kind: curve, name: figure2, x: data.rows, y: test/sts/average}", runs(), "nonling")
     axes = figure.axes[0]
     assert axes.get_ylabel().endswith("test/sts/average, ± sd over runs")
     assert points(axes.lines[0])[:2] == [(10_000, 11.5), (30_000, 31.5)]
@@ -70,19 +68,18 @@ HEADS = (
 
 
 @pytest.mark.parametrize("evaluator", ["sts", "stsb", None])
-def test_a_figure_with_altered_scores_says_so(leave, tmp_path, evaluator):
+def test_a_figure_with_altered_scores_says_so(leave, runs, evaluator):
     for size in (10_000, 30_000):
         leave(f"{size}", {"data.rows": size}, {"test/sts/average": 1.0, "dev/stsb/x": 1.0}, altered=evaluator)
-    figure = draw("{kind: curve, name: figure2, x: data.rows, y: test/sts/average}", read_runs([tmp_path / "runs"]),
-                  "nonling")  # fmt: skip
+    figure = draw("{kind: curve, name: figure2, x: data.rows, y: test/sts/average}", runs(), "nonling")
     assert ("†" in figure.get_suptitle()) == (evaluator == "sts")
 
 
-def test_a_series_without_an_x_is_a_line_across(leave, tmp_path):
+def test_a_series_without_an_x_is_a_line_across(leave, runs):
     """No head has no width: what its key happens to hold is no place on the axis."""
     for kind, width, score in (("none", 128, 54.0), ("relu", 128, 55.0), ("relu", 256, 56.0)):
         leave(f"{kind}-{width}", {"kind": kind, "width": width}, {"dev/declutr/average": score})
-    across, relu = draw(HEADS, read_runs([tmp_path / "runs"]), "declutr").axes[0].lines
+    across, relu = draw(HEADS, runs(), "declutr").axes[0].lines
     assert (across.get_label(), points(across)) == ("none", [(0.0, 54.0), (1.0, 54.0)])  # of the axes' width
     assert points(relu) == [(128, 55.0), (256, 56.0)]
 
@@ -95,14 +92,14 @@ def test_a_map_has_a_panel_a_model_and_a_cell_a_pair(grid):
     assert first.images[0].get_array().tolist() == [[1, 11, 21], [2, 12, 22]]
 
 
-def test_alignment_and_uniformity_of_rows(leave, tmp_path):
+def test_alignment_and_uniformity_of_rows(leave, runs):
     """Our point and the paper's of one name have one number and colour."""
     for seed, (x, y) in enumerate([(-2.0, 0.2), (-3.0, 0.4)]):
         metrics = {"test/geometry/uniformity": x, "test/geometry/alignment": y}
         leave(f"a{seed}", {"seed": seed}, metrics, choices={"objective": "simcse"})
     text = """{kind: scatter, name: figure3, x: test/geometry/uniformity, y: test/geometry/alignment,
                series: {BERT SimCSE: {objective: simcse}, Barlow: {objective: barlow}}}"""
-    figure = draw(text, read_runs([tmp_path / "runs"]))
+    figure = draw(text, runs())
     axes = figure.axes[0]
     dot, *stars = axes.lines
     assert points(dot) == [(-2.5, pytest.approx(0.3))]
@@ -112,22 +109,21 @@ def test_alignment_and_uniformity_of_rows(leave, tmp_path):
     assert [text.get_text() for text in legend.get_texts()][:2] == ["1  BERT SimCSE", "2  BERT avg."]
     numbers = [note.get_text() for note in axes.texts]
     assert sorted(numbers, key=int) == ["1", *(str(number) for number in range(1, 15))]
-    assert plot.Plot(**yaml.safe_load(text)).metrics == ["test/geometry/uniformity", "test/geometry/alignment"]
 
 
-def test_a_path_follows_the_steps_of_training(leave, tmp_path):
+def test_a_path_follows_the_steps_of_training(leave, runs):
     steps = [{"dev/stsb/uniformity": -2.0 - s, "dev/stsb/alignment": 0.1 * s} for s in range(3)]
     leave("a", {}, {}, events=[*steps, {"train/loss": 1.0}], choices={"objective": "whitenedcse"})
     figure = draw("{kind: path, name: figure3, x: dev/stsb/uniformity, y: dev/stsb/alignment, series: objective}",
-                  read_runs([tmp_path / "runs"]), "whitenedcse")  # fmt: skip
+                  runs(), "whitenedcse")  # fmt: skip
     assert points(figure.axes[0].lines[0]) == [(-2, 0), (-3, 0.1), (-4, 0.2)]
 
 
-def test_cosines_by_gold_bucket(leave, tmp_path):
+def test_cosines_by_gold_bucket(leave, runs):
     gold = [0.0, 0.9, 1.0, 4.9, 5.0]
     leave("a", {}, {}, cosines={"stsb": {"test": [[0.1, 0.2, 0.3, 0.8, 0.9], gold]}}, choices={"objective": "barlow"})
     figure = draw("{kind: cosines, name: figure4, evaluator: stsb, split: test, edges: [0, 1, 2, 3, 4, 5], "
-                  "series: objective}", read_runs([tmp_path / "runs"]))  # fmt: skip
+                  "series: objective}", runs())  # fmt: skip
     counts = [axes.patches[0].get_data().values.sum() for axes in figure.axes]
     assert counts == [2, 1, 0, 0, 2]  # 5.0 belongs to the last bucket
 
@@ -137,18 +133,18 @@ def test_cosines_by_gold_bucket(leave, tmp_path):
     [[1], {"stsb": [1]}, {"stsb": {"test": [[0.1], [1.0, 2.0]]}}, {"stsb": {"test": [["x"], [1.0]]}},
      {"stsb": {"test": [[1e30], [1.0]]}}, {"stsb": {"test": [[], []]}}],
 )  # fmt: skip
-def test_a_strangers_cosines_are_left_out(leave, tmp_path, stored):
+def test_a_strangers_cosines_are_left_out(leave, runs, stored):
     leave("a", {}, {}, cosines=stored, choices={"objective": "barlow"})
     text = "{kind: cosines, name: figure4, evaluator: stsb, split: test, edges: [0, 5], series: objective}"
-    assert draw(text, read_runs([tmp_path / "runs"])) is None
+    assert draw(text, runs()) is None
 
 
-def test_a_distribution_over_a_grid(leave, tmp_path):
+def test_a_distribution_over_a_grid(leave, runs):
     for anchors in (1, 2):
         for i in range(3):
             leave(f"{anchors}-{i}", {"augmentation.anchors": anchors}, {"dev/senteval/average": 10 * anchors + i})
     figure = draw("{kind: distribution, name: figure2, x: augmentation.anchors, y: dev/senteval/average}",
-                  read_runs([tmp_path / "runs"]), "declutr")  # fmt: skip
+                  runs(), "declutr")  # fmt: skip
     axes = figure.axes[0]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "2"]
     dots = [points(line) for line in axes.lines if line.get_marker() == "o"]
@@ -156,17 +152,16 @@ def test_a_distribution_over_a_grid(leave, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["curve", "heat", "scatter", "path", "cosines", "distribution"])
-def test_nothing_finished_draws_nothing(kind, leave, tmp_path):
+def test_nothing_finished_draws_nothing(kind, leave, runs):
     leave("a", {"l": 1.0}, {}, choices={"objective": "simcse"})
     needs = {"x": "l", "y": "dev/a", "z": "dev/a", "evaluator": "stsb", "split": "dev", "edges": [0, 1]}
-    raw = {"kind": kind, "name": "it", **{key: needs[key] for key in plot.REQUIRED[kind]}}
-    it = plot.Plot(**raw)
-    assert figures.draw(it, spec(), read_runs([tmp_path / "runs"])) is None
+    it = plot.Plot(kind=kind, name="it", **{key: needs[key] for key in plot.REQUIRED[kind]})
+    assert figures.draw(it, spec(), runs()) is None
     assert figures.draw(it, spec(), []) is None
 
 
 @pytest.mark.parametrize(
-    ("raw", "told"),
+    ("raw", "named"),
     [
         ("{kind: pie, name: a}", "figures.0.kind"),
         ("{kind: curve, name: a b, x: l, y: m}", "figures.0.name"),
@@ -176,11 +171,11 @@ def test_nothing_finished_draws_nothing(kind, leave, tmp_path):
         (HEADS.replace("[none]", "[head]"), "figures.0: .*head"),
     ],
 )
-def test_a_mistake_in_a_figure_is_named(raw, told):
-    with pytest.raises(UserError, match=f"^sweeps/it.yaml: report.{told}"):
+def test_a_mistake_in_a_figure_is_named(raw, named):
+    with pytest.raises(UserError, match=f"^sweeps/it.yaml: report.{named}"):
         spec(figures=[yaml.safe_load(raw)])
 
 
 def test_scores_of_another_split_than_the_papers_figure_are_refused():
-    with pytest.raises(UserError, match="dev"):
+    with pytest.raises(UserError, match="figure1"):
         draw("{kind: curve, name: figure1, x: l, y: test/sts/average}", [])

@@ -1,4 +1,4 @@
-"""Against published p values, against the formulas written out, and against what intervals promise."""
+"""Intervals, tests and verdicts of a few seeds, held to scipy, to formulas written out and to exhaustive versions."""
 
 import math
 from itertools import combinations, product
@@ -70,6 +70,30 @@ def test_seeds_are_two_samples_whether_they_are_shared_or_not():
     shifted = stats.ttest_ind([score - 0.5 for score in ours.values()], list(theirs.values()), equal_var=False)
     moved = statistics.compare_seeds(ours, theirs, 0.9, shift=0.5)
     assert (moved.p, *moved.interval) == pytest.approx((shifted.pvalue, low, high))
+
+
+def test_an_encoder_without_a_seed_is_one_number_on_either_side():
+    seeds, one = {"0": 71.0, "1": 72.0, "2": 71.5}, {"None": 70.0}
+    above, below = statistics.compare_seeds(seeds, one, 0.95), statistics.compare_seeds(one, seeds, 0.95)
+    assert (above.effect, below.effect) == (1.5, -1.5)
+    assert above.test == below.test == "one-sample t"
+    assert above.p == below.p == pytest.approx(stats.ttest_1samp([71.0, 72.0, 71.5], 70.0).pvalue)
+
+
+@pytest.mark.parametrize(("points", "p"), [(3, 2 / 6), (4, 2 / 24), (5, 2 / 120)])
+def test_the_p_of_few_points_in_order_is_the_share_of_such_orders(points, p):
+    """Either way round: two of n!."""
+    found = statistics.rank_correlation([[(x, x**2) for x in range(points)]], 0.95)
+    assert (found.effect, found.p, found.least) == (pytest.approx(1), pytest.approx(p), pytest.approx(p))
+
+
+def test_a_trend_is_permuted_within_seeds():
+    """What all runs of a seed share moves nothing; equal x exchange nothing."""
+    seeds = [[(x, 100 * seed + x) for x in (1, 2, 3)] for seed in range(3)]
+    found = statistics.rank_correlation(seeds, 0.95)
+    assert (found.effect, found.p, found.least) == (pytest.approx(1), pytest.approx(2 / 6**3), pytest.approx(2 / 6**3))
+    tied = statistics.rank_correlation([[(1, 5.0), (1, 6.0), (2, 7.0)]] * 2, 0.95)
+    assert tied.p == pytest.approx(2 / 3**2) == tied.least
 
 
 def verdict(ours, published, n=1):

@@ -1,0 +1,77 @@
+"""Claims as data: what is wrong with one is named, and the papers' own numbers are held to them."""
+
+import pytest
+import yaml
+from made_up_tables import filled, parsed
+
+from cse.config.groups import choices
+from cse.errors import UserError
+from cse.report import findings
+from cse.report.spec import is_geometry, scored_by
+from cse.report.verdicts import NOT_RUN
+from cse.sweep import jobs
+
+# Claims that the paper's own printed numbers do not bear out.
+NOT_AS_PRINTED = {
+    ("nonling/table2", "AudioCSE is better than SimCSE in each of the seven tasks"),  # "almost": SICK-R, STS12
+    ("nonling/table_e1", "labels hardly matter to the loss of sound, BERT"),  # 77.00 and 77.85: as much as the method
+    ("whitenedcse/table1", "WhitenedCSE is better than SimCSE in each of the seven tasks"),  # SICK-R: 71.33 < 72.23
+    ("noncontrastive/table1", "a small dropout is better than EDA, in every row"),  # VICReg BERT q75: 74.8 < 75.1
+    ("noncontrastive/table1", "dropout 0.05 is better than 0.2, in every row"),  # VICReg RoBERTa max: 81.2 < 81.6
+    ("noncontrastive/table2", "training degrades alignment, BERT"),  # "typically": not with VICReg, .16 and .20
+    ("noncontrastive/table2", "SimCSE improves uniformity the most, BERT"),  # -2.62; VICReg -2.67, Barlow Twins -3.08
+}  # fmt: skip
+NONE = {  # tables and figures of which the paper claims nothing that a run can show, or whose text could not be read
+    "declutr/table_s3", "declutr/table_s4", "noncontrastive/table4", "nonling/table_c1",
+    "beyond/prompteol",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", choices("sweep"))
+def test_the_printed_numbers_are_held_to_the_claims(name):
+    """Every claim names rows and columns that there are; which of them the paper's own numbers contradict is known.
+
+    A column of geometry has a tolerance of its own: .1 of an STS average says nothing of a distance's logarithm.
+    """
+    spec, printed = parsed(jobs.read(name).report, name)
+    table = filled(spec, printed, []) if printed else None
+    judged = findings.judged(spec.claims, spec, table, [], 0.95)
+    assert (len(spec.claims) >= 1) != (name in NONE)
+    assert {finding.verdict for finding in judged} <= {NOT_RUN}
+    assert {(name, f.claim.says) for f in judged if f.supported is False} == {
+        (sweep, says) for sweep, says in NOT_AS_PRINTED if sweep == name.removesuffix("_vicreg")
+    } or name == "noncontrastive/table1_vicreg"
+    assert all(len(f.claim.source) > 8 for f in judged)
+    if printed and name != "study/methods":  # which prints no number
+        assert all(column.tolerance for column in spec.columns.values() if is_geometry(column.metric))
+
+
+BLOCK = {"paper": "whitenedcse", "table": "table5", "rows": "objective.m", "columns": {"STS-Avg.": "test/sts/average"}}
+
+
+@pytest.mark.parametrize(
+    ("bad", "named"),
+    [
+        ("{says: a, source: b}", "0: .*more and than"),
+        ('{says: a, source: b, alike: {row: "3"}, to: {row: "2"}, within: 1, control: c}', "0.control: 'c'"),
+        ('{says: a, source: b, more: {row: "3"}, than: {row: "2"}, control: a}', "0: .*control"),
+        ('{source: b, more: {row: "3"}, than: {row: "2"}}', "0.says"),
+        ('{says: a, source: b, more: {row: "3"}, than: {row: "9"}}', "0.row: '9'"),
+        ('{says: a, source: b, alike: {row: "3"}, to: {row: "2"}}', "0: .*within"),
+        ('{says: a, source: b, more: {line: "3"}, than: {row: "2"}}', "0.left.line"),
+        ('{says: a, source: b, more: {row: "3"}, than: {row: "2"}, p: 1}', "0.p"),
+        ("more", "0: "),
+    ],
+)
+def test_a_mistake_names_the_claim(bad, named):
+    with pytest.raises(UserError, match=rf"^sweeps/it.yaml: report.claims.{named}"):
+        parsed({**BLOCK, "claims": [yaml.safe_load(bad)]})
+
+
+def test_no_score_stands_for_geometry():
+    """A claim about uniformity or the mean cosine is not judged by a score of quality."""
+    spec, _ = parsed(jobs.read("noncontrastive/figure4").report)
+    told = [claim.left["metric"] for claim in scored_by(spec, "dev/demo/average").claims]
+    assert told == ["dev/demo/average"] * 3 + ["test/geometry/mean_cosine"] * 2
+    spec, _ = parsed(jobs.read("noncontrastive/table2").report)
+    assert list(scored_by(spec, "dev/demo/average").columns) == ["Avg."]
