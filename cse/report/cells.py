@@ -10,10 +10,10 @@ from scipy import stats
 from cse.record.runs import Run, Where, grouped, same
 from cse.report import resampling
 from cse.report.resampling import Resampled
-from cse.report.spec import Metric, Spec, metric_of, scores_in
+from cse.report.spec import Metric, Spec, scores_in
 from cse.report.statistics import (
     STATISTICS,
-    Comparison,
+    Effect,
     Interval,
     Intervals,
     Value,
@@ -89,7 +89,7 @@ def fill(cell: Cell, spec: Spec, runs: list[Run], expected: list[Where]) -> list
         cell.aggregate = "best"
         cell.fill(grouped(finished, spec.seed), lambda group: float(best_run(group, spec).get(key)))
         return []
-    cell.metric, cell.aggregate = metric_of(spec, cell.row, cell.column), spec.aggregate_of(cell.row, cell.column)
+    cell.metric, cell.aggregate = spec.metric_of(cell.row, cell.column), spec.aggregate_of(cell.row, cell.column)
     scored = [run for run in finished if score(run, cell.metric) is not None]
     cell.fill(grouped(scored, spec.seed), lambda group: value_of(group, cell.metric, cell.aggregate, spec))
     cell.unscored = len(finished) - len(scored)
@@ -177,7 +177,7 @@ def compare_with_baseline(cell: Cell, base: Cell, confidence: float) -> None:
             cell.p_student = float(stats.ttest_ind(ours, theirs).pvalue)
 
 
-def compare(left: Cell, right: Cell, confidence: float, shift: float = 0.0) -> Comparison:
+def compare(left: Cell, right: Cell, confidence: float, shift: float = 0.0) -> Effect:
     """Left minus right over seeds and, beside it, over test items, where the runs kept them.
 
     p is that over seeds. Of two encoders that are only scored, which have no seeds, it is that over items.

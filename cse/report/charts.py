@@ -91,8 +91,8 @@ def colours_of(comparison: Comparison) -> Colours:
     if not comparison.keys or comparison.best_by is None:
         return dict.fromkeys(comparison.scores.index, COLOURS[0])
     key = strongest_first(comparison)[0]
-    values = {one: brief(comparison.runs_of(one)[0].get(key)) for one in comparison.scores.index}
-    order = in_order(comparison.runs_of(one)[0].get(key) for one in values)
+    values = {one: brief(comparison.runs_by_setting[one][0].get(key)) for one in comparison.scores.index}
+    order = in_order(comparison.runs_by_setting[one][0].get(key) for one in values)
     many = len(order) > len(COLOURS)
     colours = sample_colorscale("Viridis", np.linspace(0.1, 0.9, len(order))) if many else COLOURS
     return {one: colours[order.index(value)] for one, value in values.items()}
@@ -152,7 +152,7 @@ def in_order(values: Iterable[object]) -> list[str]:
 def parallel(comparison: Comparison, keys: Sequence[str], metrics: Sequence[str], colours: Colours) -> go.Figure:
     """A line for each setting through its values and its scores; ticks stand on the lines, on a ground of their own."""
     scores = comparison.scores.loc[comparison.scores[comparison.best_by, "mean"].notna()]
-    runs = [comparison.runs_of(setting)[0] for setting in scores.index]
+    runs = [comparison.runs_by_setting[setting][0] for setting in scores.index]
     names, heights, ticks = [*(comparison.keys[key] for key in keys), *metrics], [], []
     for place, name in enumerate([*keys, *metrics]):
         if place < len(keys):
@@ -190,7 +190,7 @@ def curves_of(comparison: Comparison) -> pd.DataFrame:
     Of many runs, those of the best settings.
     """
     parts = [pd.DataFrame(columns=["run", "setting", "metric", "step", "value"])]
-    best_first = ((run, setting) for setting in comparison.scores.index for run in comparison.runs_of(setting))
+    best_first = ((run, setting) for setting in comparison.scores.index for run in comparison.runs_by_setting[setting])
     for run, setting in islice(best_first, RUNS):
         events = pd.DataFrame(run.events()).drop(columns=NO_METRICS, errors="ignore")
         if len(events):

@@ -72,31 +72,27 @@ class Comparison:
         return int(self.scores.index[0])
 
     @cached_property
-    def of_settings(self) -> dict[int, list[Run]]:
+    def runs_by_setting(self) -> dict[int, list[Run]]:
         """The runs of each setting."""
         found: dict[int, list[Run]] = {}
         for run, number in zip(self.runs, self.setting, strict=True):
             found.setdefault(number, []).append(run)
         return found
 
-    def runs_of(self, setting: int) -> list[Run]:
-        """The runs of a setting."""
-        return self.of_settings[setting]
-
     def label(self, setting: int) -> str:
         """The setting in words."""
-        return label(self.runs_of(setting)[0], self.keys)
+        return label(self.runs_by_setting[setting][0], self.keys)
 
     def score_text(self, setting: int, metric: str) -> str:
         """mean ± sd, and a mark where data was altered; "" without a run."""
         mean, sd = self.scores.loc[setting, metric]
-        mark = f" {ALTERED}" if any(metric in run.altered for run in self.runs_of(setting)) else ""
+        mark = f" {ALTERED}" if any(metric in run.altered for run in self.runs_by_setting[setting]) else ""
         return "" if pd.isna(mean) else f"{mean:.2f}" + ("" if pd.isna(sd) else f" ± {sd:.2f}") + mark
 
     @cached_property
     def settings(self) -> pd.DataFrame:
         """A row for each setting, the best first: its values in words, how many of its runs are done, of how many."""
-        of_setting = {setting: self.runs_of(setting) for setting in self.scores.index}
+        of_setting = {setting: self.runs_by_setting[setting] for setting in self.scores.index}
         rows = [
             [*(shown(runs[0], key) for key in self.keys), sum(run.status == "done" for run in runs), len(runs)]
             for runs in of_setting.values()
@@ -134,7 +130,8 @@ class Comparison:
     @cached_property
     def notes(self) -> list[str]:
         """What a reader must know beside the numbers."""
-        done = [(self.label(one), [run for run in of if run.status == "done"]) for one, of in self.of_settings.items()]
+        groups = self.runs_by_setting.items()
+        done = [(self.label(one), [run for run in of if run.status == "done"]) for one, of in groups]
         found = altered(self.runs) + retrieved({label: runs[-1] for label, runs in done if runs})
         frame = settings_frame(self.runs)
         frame = frame.loc[:, [key for key in frame if key != self.seed and frame[key].nunique() > 1]]
@@ -154,7 +151,7 @@ class Comparison:
     def more_seeds(self, setting: int) -> str:
         """The command that trains the setting with three seeds that it lacks, those of other settings first, beside its
         run, or in it where it is one of several folders; "" where seeds say nothing."""
-        runs = self.runs_of(setting)
+        runs = self.runs_by_setting[setting]
         run = runs[-1]
         if program_of(run) != "cse-train":
             return ""

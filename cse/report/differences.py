@@ -18,8 +18,7 @@ from cse.report.cells import Cell, compare
 from cse.report.comparison import Comparison
 from cse.report.frame import shown
 from cse.report.markup import TIED, bounds, probability, signed
-from cse.report.statistics import Comparison as Found
-from cse.report.statistics import holm
+from cse.report.statistics import Effect, holm
 from cse.report.verdicts import few_seeds, listed, p_apart
 from cse.sweep.budget import in_words, pooled_sd, seeds_for, smallest_difference
 
@@ -33,7 +32,7 @@ class Difference:
     needs: seeds a side that would tell them apart, "" where these do."""
 
     setting: int
-    found: Found
+    found: Effect
     p: float
     tied: bool
     needs: str
@@ -58,11 +57,11 @@ class Differences:
 
     def table(self) -> pd.DataFrame:
         """A line for each compared setting, as text, without columns that no line fills."""
-        runs = {row.setting: self.comparison.runs_of(row.setting)[0] for row in self.rows}
+        runs = {row.setting: self.comparison.runs_by_setting[row.setting][0] for row in self.rows}
         lines = [
             {
                 **{name: shown(runs[row.setting], key) for key, name in self.comparison.keys.items()},
-                "difference": signed(row.found.effect, 2) + (f" {TIED}" if row.tied else ""),
+                "difference": signed(row.found.size, 2) + (f" {TIED}" if row.tied else ""),
                 f"{self.confidence:.0%} over seeds": bounds(row.found.interval, 2),
                 f"{self.confidence:.0%} over items": bounds(row.found.over_items, 2),
                 "p": probability(row.p),
@@ -79,10 +78,10 @@ class Differences:
         """The same, unrounded: differences.csv."""
         lines = [
             {
-                **{key: shown(self.comparison.runs_of(row.setting)[0], key) for key in self.comparison.keys},
+                **{key: shown(self.comparison.runs_by_setting[row.setting][0], key) for key in self.comparison.keys},
                 "score": self.score,
                 "reference": self.comparison.label(self.reference),
-                "difference": row.found.effect,
+                "difference": row.found.size,
                 **dict(zip(("low_seeds", "high_seeds"), row.found.interval or (None, None), strict=True)),
                 **dict(zip(("low_items", "high_items"), row.found.over_items or (None, None), strict=True)),
                 "test": row.found.test,
@@ -105,7 +104,7 @@ class Differences:
         sd, several = seed_sd(self.cells)
         notes += [f"{in_words(sd, several, level=(1 - self.confidence) / len(self.rows))}."] if sd else []
         for row in [row for row in self.rows if row.needs][:3]:
-            name, size = self.comparison.label(row.setting), abs(row.found.effect or 0.0)
+            name, size = self.comparison.label(row.setting), abs(row.found.size or 0.0)
             notes.append(f"{name}: {row.found.n} cannot tell it; {row.needs} seeds a side would show {size:.2g}.")
         trained = [cell for cell in self.cells.values() if not cell.only_scored]
         if trained and (few := few_seeds([min(trained, key=lambda cell: len(cell.values))])):
@@ -146,7 +145,7 @@ def differences(comparison: Comparison, baseline: str | None, confidence: float)
 
 def cell_of(comparison: Comparison, setting: int, score: str) -> Cell:
     """The finished runs of a setting that have the score, by seed."""
-    runs = [run for run in comparison.runs_of(setting) if run.status == "done" and score in run.metrics]
+    runs = [run for run in comparison.runs_by_setting[setting] if run.status == "done" and score in run.metrics]
     cell = Cell(comparison.label(setting), score, metric=score)
     cell.fill(grouped(runs, comparison.seed), lambda group: float(np.mean([run.metrics[score] for run in group])))
     return cell
@@ -158,14 +157,14 @@ def seed_sd(cells: dict[int, Cell]) -> tuple[float, int]:
     return (pooled_sd(groups), min(map(len, groups))) if groups else (0.0, 0)
 
 
-def seeds_to_tell(cells: dict[int, Cell], found: Found, confidence: float, tests: int) -> str:
+def seeds_to_tell(cells: dict[int, Cell], found: Effect, confidence: float, tests: int) -> str:
     """The seeds a side by which such a difference shows with 80% power; "" where nothing tells how seeds vary."""
     (sd, _), level = seed_sd(cells), (1 - confidence) / tests
-    if not sd or not found.effect:
+    if not sd or not found.size:
         return ""
-    if abs(found.effect) < smallest_difference(sd, MOST_SEEDS, level):
+    if abs(found.size) < smallest_difference(sd, MOST_SEEDS, level):
         return f"more than {MOST_SEEDS:,}"
-    return str(seeds_for(abs(found.effect), sd, level))
+    return str(seeds_for(abs(found.size), sd, level))
 
 
 def setting_named(comparison: Comparison, name: str | Path) -> int:
@@ -173,7 +172,7 @@ def setting_named(comparison: Comparison, name: str | Path) -> int:
     else. Raises UserError for none or several."""
     keys = {name: key for key, name in comparison.keys.items()}
 
-    runs = {setting: comparison.runs_of(setting) for setting in comparison.of_settings}
+    runs = {setting: comparison.runs_by_setting[setting] for setting in comparison.runs_by_setting}
     words = str(name).strip("[]").split(",") if isinstance(name, str) and "=" in name else []
     asked = [(keys.get(key, key), value) for key, _, value in (word.strip().partition("=") for word in words)]
 
@@ -185,7 +184,7 @@ def setting_named(comparison: Comparison, name: str | Path) -> int:
     found = found or [one for one in runs if any(run.folder.resolve().is_relative_to(place) for run in runs[one])]
     if len(found) == 1:
         return found[0]
-    known = listed([f"'{comparison.label(one)}'" for one in found or comparison.of_settings])
+    known = listed([f"'{comparison.label(one)}'" for one in found or comparison.runs_by_setting])
     raise UserError(f"baseline={name} names {len(found) or 'no'} setting{'s' * (len(found) > 1)} of these: {known}")
 
 
@@ -197,7 +196,7 @@ def gate(comparison: Comparison, least: float, baseline: str | None, confidence:
     """
     first = comparison.best if len(comparison.folders) == 1 else setting_named(comparison, comparison.folders[0])
     score = comparison.best_by
-    known = [setting_named(comparison, baseline)] if baseline else list(comparison.of_settings)
+    known = [setting_named(comparison, baseline)] if baseline else list(comparison.runs_by_setting)
     others = [one for one in known if one != first]
     if first is None or score is None or not others:
         raise UserError(f"gate={least:g} needs two settings that are scored: runs=[A,B], or baseline=KEY=VALUE")
@@ -208,14 +207,14 @@ def gate(comparison: Comparison, least: float, baseline: str | None, confidence:
         raise UserError(f"gate={least:g}: not every setting has {score}, by which they are compared")
     found = {one: compare(cell, of, confidence, sign * least) for one, of in against.items()}
     for (one, of), p in zip(found.items(), holm([p_apart(of) for of in found.values()]), strict=True):
-        assert of.effect is not None
-        larger, few = sign * of.effect > least, few_seeds([cell, against[one]])
-        if any(score in run.altered for setting in (first, one) for run in comparison.runs_of(setting)):
+        assert of.size is not None
+        larger, few = sign * of.size > least, few_seeds([cell, against[one]])
+        if any(score in run.altered for setting in (first, one) for run in comparison.runs_by_setting[setting]):
             few = "its data are incomplete or altered"
         why = few or (f"p {probability(p) or 'unknown'}" if larger else "it is not even so in these runs")
         is_so = larger and not few and p < 1 - confidence
         passed &= is_so
         told = f"p {probability(p)}" if is_so else f"not shown, {why}"
-        gain = f"{signed(of.effect, 2)} {bounds(of.interval, 2)}".strip()
+        gain = f"{signed(of.size, 2)} {bounds(of.interval, 2)}".strip()
         lines.append(f"{comparison.label(first)} against {comparison.label(one)}: {gain}, {least:g} better: {told}")
     return passed, lines

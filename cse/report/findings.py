@@ -16,7 +16,7 @@ from cse.report.claims import Claim
 from cse.report.markup import bounds, probability, signed
 from cse.report.sides import missing, pairs_of, printed_difference, sides_of
 from cse.report.spec import Spec, quantity
-from cse.report.statistics import NOTHING, Comparison, Points, holm, rank_correlation
+from cse.report.statistics import Effect, Points, holm, rank_correlation
 from cse.report.table import Table
 from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_RUN, NOT_SEEN, Part
 
@@ -37,7 +37,7 @@ class Finding:
 
     claim: Claim
     verdict: str = NOT_RUN
-    found: Comparison = NOTHING
+    found: Effect = field(default_factory=Effect)
     part: str = ""
     parts: tuple[int, int] = (0, 0)
     by_part: list[Part] = field(default_factory=list)
@@ -67,7 +67,7 @@ def judged(claims: list[Claim], spec: Spec, table: Table | None, runs: list[Run]
 
 def _by_p(finding: Finding, p: float, claims: int, confidence: float) -> Finding:
     verdict = finding.verdict if p < 1 - confidence else NOT_SEEN
-    parts = verdicts.of_parts(finding.by_part, verdict == HOLDS, claims, confidence)
+    parts = verdicts.judge_parts(finding.by_part, verdict == HOLDS, claims, confidence)
     return replace(finding, verdict=verdict, found=replace(finding.found, p=p), by_part=parts)
 
 
@@ -100,7 +100,8 @@ def _difference(claim: Claim, spec: Spec, table: Table | None, runs: list[Run], 
     if not ran:
         return finding
     parts = [
-        verdicts.of_part(left.part or right.part, claim, left.cell, right.cell, spec, confidence) for left, right in ran
+        verdicts.judge_part(left.part or right.part, claim, left.cell, right.cell, spec, confidence)
+        for left, right in ran
     ]
     tests = [part for part in parts if not part.why]
     if against := [part for part in tests if part.verdict == CONTRADICTED]:
@@ -125,7 +126,7 @@ def _trend(claim: Claim, spec: Spec, table: Table | None, runs: list[Run], confi
     """A rank correlation, of runs with a config key or of a table's rows with another column."""
     sign = 1 if claim.form == "rises" else -1
     points, pairs, cells = _points(claim, spec, table, runs)
-    effect = rank_correlation([pairs], confidence).effect if len(pairs) > 2 else None
+    effect = rank_correlation([pairs], confidence).size if len(pairs) > 2 else None
     printed = None if effect is None else sign * effect
     finding = Finding(claim, quantity=quantity(claim, spec), parts=(0, 1), printed=printed)
     supported, altered = None if printed is None else printed > 0, any(cell.altered for cell in cells)
@@ -141,7 +142,7 @@ def _trend(claim: Claim, spec: Spec, table: Table | None, runs: list[Run], confi
         why = f"its points can reach no p below {found.least:.2g}"
     if why:
         return replace(finding, verdict=NOT_JUDGED, parts=(1, 1), found=replace(found, p=math.nan), why=why)
-    return replace(finding, verdict=HOLDS if (found.effect or 0) > 0 else CONTRADICTED, parts=(1, 1), found=found)
+    return replace(finding, verdict=HOLDS if (found.size or 0) > 0 else CONTRADICTED, parts=(1, 1), found=found)
 
 
 def _points(
@@ -173,7 +174,7 @@ def by_part(finding: Finding) -> str:
 FACTS: dict[str, Callable[[Finding], str]] = {
     "printed": lambda f: signed(f.printed, 2),
     "printed so": lambda f: {True: "yes", False: "NO", None: "" if f.printed is None else "a tie"}[f.supported],
-    "ours": lambda f: signed(f.found.effect, 2) + (f" ({f.part})" if f.part else "") + f" {ALTERED}" * f.altered,
+    "ours": lambda f: signed(f.found.size, 2) + (f" ({f.part})" if f.part else "") + f" {ALTERED}" * f.altered,
     "interval": lambda f: bounds(f.found.interval, 2),
     "over items": lambda f: bounds(f.found.over_items, 2),
     "p": lambda f: probability(f.found.p),
@@ -215,7 +216,7 @@ COLUMNS: dict[str, Callable[[Finding], object]] = {
     "claim": lambda f: f.claim.says,
     "source": lambda f: f.claim.source,
     "verdict": lambda f: f.verdict_text,
-    "effect": lambda f: f.found.effect,
+    "effect": lambda f: f.found.size,
     "low": lambda f: f.found.interval and f.found.interval[0],
     "high": lambda f: f.found.interval and f.found.interval[1],
     "items_low": lambda f: f.found.over_items and f.found.over_items[0],
@@ -232,7 +233,7 @@ COLUMNS: dict[str, Callable[[Finding], object]] = {
     "why_not_judged": lambda f: f.why,
     "by_part": by_part,
     "quantity": lambda f: f.quantity,
-    "data": lambda f: "" if f.found.effect is None else "partial" if f.altered else "whole",
+    "data": lambda f: "" if f.found.size is None else "partial" if f.altered else "whole",
 }
 """The columns of claims.csv, and what stands there for a finding."""
 

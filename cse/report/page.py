@@ -198,7 +198,7 @@ def settings_table(comparison: Comparison) -> pd.DataFrame:
     for metric in comparison.chosen:
         scores = comparison.scores[metric].round(nature(metric).decimals)
         table[[metric, f"± {metric}"]] = scores[["mean", "std"]].astype(object).where(scores.notna(), "")
-    marked = [sorted({name for run in comparison.runs_of(one) for name in run.altered}) for one in table.index]
+    marked = [sorted({name for run in comparison.runs_by_setting[one] for name in run.altered}) for one in table.index]
     if any(marked):
         table["partial"] = [" ".join(name for name in of if name in comparison.chosen) for of in marked]
     return table.loc[:, (table != "").any()]

@@ -159,7 +159,7 @@ def _check_cells(spec: Spec, published: Published, where: str) -> None:
         for column, other in spec.columns.items():
             if (spec.aggregate_of(row, column) == "best" or other.config) and not spec.select:
                 raise UserError(f"{where}: report.select is missing, by which {row}, {column} picks its best run")
-            metric = metric_of(spec, row, column)
+            metric = spec.metric_of(row, column)
             if metric is None and other.config is None:
                 raise UserError(
                     f"{where}: {row}, {column} has no metric: add it to the column, the row or report.metric"
@@ -192,7 +192,7 @@ def quantity(claim: Claim, spec: Spec) -> str:
         return claim.left["metric"]
     rows = names(claim.left.get("row")) or list(spec.rows)
     columns = names(claim.left.get("column")) or list(spec.columns)
-    found = [spec.columns[column].config or metric_of(spec, row, column) for row in rows for column in columns]
+    found = [spec.columns[column].config or spec.metric_of(row, column) for row in rows for column in columns]
     scores = list(dict.fromkeys(name for one in found for name in scores_in(one)))
     return ", ".join(scores[:2]) + (f" and {len(scores) - 2} more" if len(scores) > 2 else "")
 

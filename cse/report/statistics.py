@@ -37,14 +37,14 @@ class Value:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Effect:
     """A difference or a rank correlation: its size, its interval (None: one run a side), what of, how tested, p.
 
     over_items, p_items: the interval over test items, where the runs kept them, and its p. least: of a trend, the
     smallest p that its points could reach. Without an effect: nothing was compared.
     """
 
-    effect: float | None = None
+    size: float | None = None
     interval: Interval | None = None
     n: str = ""
     test: str = ""
@@ -102,7 +102,7 @@ def reach_of_noise(ours: Value, published_n: int, seed_sd: float | None, confide
 
 def compare_seeds(
     ours: Mapping[str, float], theirs: Mapping[str, float], confidence: float, shift: float = 0.0
-) -> Comparison:
+) -> Effect:
     """Mean of `ours` minus that of `theirs`, each by seed, tested two-sided against a difference of `shift`.
 
     Welch's test, whichever seeds they are: a seed says the same to two methods by its number alone, and pairing would
@@ -113,13 +113,13 @@ def compare_seeds(
     effect, of_one = float(a.mean() - b.mean()), ["None"] in (list(ours), list(theirs)) and max(len(a), len(b)) > 1
     n = f"{max(len(a), len(b))} seeds against one score" if of_one else f"{len(a)} and {len(b)}"
     if not of_one and min(len(a), len(b)) < 2:
-        return Comparison(effect, None, n, "none: too few seeds")
+        return Effect(effect, None, n, "none: too few seeds")
     n = n if of_one else f"{n} seeds"
     if not (np.ptp(a) or np.ptp(b)):
-        return Comparison(effect, None, n, "none: the scores do not vary")
+        return Effect(effect, None, n, "none: the scores do not vary")
     tested = stats.ttest_1samp(a - b - shift, 0) if of_one else stats.ttest_ind(a - shift, b, equal_var=False)
     low, high = (float(bound) + shift for bound in tested.confidence_interval(confidence))
-    return Comparison(effect, (low, high), n, "one-sample t" if of_one else "Welch", float(tested.pvalue))
+    return Effect(effect, (low, high), n, "one-sample t" if of_one else "Welch", float(tested.pvalue))
 
 
 Points = Sequence[tuple[float, float]]
@@ -127,7 +127,7 @@ ORDERS = 2_000_000  # so many are all counted, else PERMUTATIONS of them
 PERMUTATIONS = 9_999
 
 
-def rank_correlation(seeds: Sequence[Points], confidence: float) -> Comparison:
+def rank_correlation(seeds: Sequence[Points], confidence: float) -> Effect:
     """Spearman's of the points (x, y) of each seed, pooled: ranks, and their means, are each seed's own.
 
     Tested by permutations within seeds: all orders, where these are few, else 9,999. (The t approximation gives three
@@ -139,7 +139,7 @@ def rank_correlation(seeds: Sequence[Points], confidence: float) -> Comparison:
     n = f"{number} points" + (f" of {len(seeds)} seeds" if len(seeds) > 1 else "")
     spread = math.sqrt(sum(x @ x for x, _ in ranked) * sum(y @ y for _, y in ranked))
     if number < 3 or not spread:
-        return Comparison(0.0, None, n, "none: too few points")
+        return Effect(0.0, None, n, "none: too few points")
     observed = sum(x @ y for x, y in ranked)
     effect, freedom = float(observed / spread), number - len(ranked) - 2
     bounds = None
@@ -152,7 +152,7 @@ def rank_correlation(seeds: Sequence[Points], confidence: float) -> Comparison:
         2 * min(np.mean(permuted >= high - 1e-9), np.mean(permuted <= low + 1e-9))
         for low, high in ((observed, observed), (permuted.min(), permuted.max()))
     )
-    return Comparison(
+    return Effect(
         effect, bounds, n, f"Spearman within seeds, least p {least:.2g}", min(1.0, float(p)), least=float(least)
     )
 
@@ -167,9 +167,6 @@ def _permuted(ranked: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
     rng = np.random.default_rng(0)
     drawn = sum(rng.permuted(np.tile(y, (PERMUTATIONS, 1)), axis=1) @ x for x, y in ranked)
     return np.append(drawn, sum(x @ y for x, y in ranked))
-
-
-NOTHING = Comparison()
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

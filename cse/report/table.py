@@ -11,7 +11,7 @@ from cse.report.notes import deviations, missing_jobs, mixed, retrieved, scored_
 from cse.report.published import Published
 from cse.report.spec import Spec
 from cse.report.statistics import Intervals
-from cse.report.verdicts import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY, mark_ties, of_cell, seed_sd_of
+from cse.report.verdicts import NOT_RUN, OTHER_SETTING, PUBLISHED_ONLY, judge_cell, mark_ties, seed_sd_of
 from cse.sweep.budget import in_words, pooled_sd
 
 
@@ -48,7 +48,7 @@ def build(spec: Spec, published: Published, runs: list[Run], expected: list[Wher
         own = [table.cells[row][name] for row in spec.rows]
         seed_sd = seed_sd_of(name, spec, [cell for cell in own if cell.values])
         for cell in own:
-            cell.verdict = of_cell(cell, spec, seed_sd, intervals.confidence)
+            cell.verdict = judge_cell(cell, spec, seed_sd, intervals.confidence)
             if cell.verdict != OTHER_SETTING:  # of what is not compared nothing is subtracted
                 compare_with_printed(cell, intervals)
         mark_ties(own, intervals.confidence)

@@ -22,8 +22,8 @@ from cse.eval.score import nature
 from cse.record.runs import Run, same
 from cse.report.cells import Cell, compare
 from cse.report.claims import MARGINS, Claim
-from cse.report.spec import Spec, metric_of
-from cse.report.statistics import Comparison, Value, holm, reach_of_noise
+from cse.report.spec import Spec
+from cse.report.statistics import Effect, Value, holm, reach_of_noise
 from cse.sweep.budget import pooled_sd
 
 PASS, WITHIN_NOISE, DIFFERS, ONE_SEED = "PASS", "WITHIN SEED NOISE", "DIFFERS", "ONE SEED"
@@ -34,7 +34,7 @@ SEEDS = 3  # of each trained arm of a claim that is judged
 MANY = 4  # more than so many rows, scores or settings are only counted
 
 
-def of_cell(cell: Cell, spec: Spec, seed_sd: float | None, confidence: float) -> str:
+def judge_cell(cell: Cell, spec: Spec, seed_sd: float | None, confidence: float) -> str:
     """The verdict of a cell that runs may fill; "" where the paper prints no number. seed_sd: see `seed_sd_of`."""
     ours, column = cell.ours, spec.columns[cell.column]
     if ours is None:
@@ -67,7 +67,7 @@ def seed_sd_of(column: str, spec: Spec, filled: list[Cell]) -> float | None:
     several = [list(cell.values.values()) for cell in filled if len(cell.values) > 1]
     if several:
         return pooled_sd(several)
-    metrics = {str(metric_of(spec, cell.row, column)) for cell in filled}
+    metrics = {str(spec.metric_of(cell.row, column)) for cell in filled}
     return spec.seed_sd if all(nature(metric).kind == "sts" for metric in metrics) else None
 
 
@@ -88,7 +88,7 @@ def mark_ties(cells: Sequence[Cell], confidence: float) -> None:
         cell.tied = math.isnan(p) or p >= 1 - confidence
 
 
-def p_apart(found: Comparison) -> float:
+def p_apart(found: Effect) -> float:
     """The larger p of that over seeds and that over items; of one run a side that over items, of these two runs."""
     return found.p_items if math.isnan(found.p) else max(found.p, 0.0 if math.isnan(found.p_items) else found.p_items)
 
@@ -134,11 +134,11 @@ class Part:
 
     name: str
     verdict: str
-    found: Comparison
+    found: Effect
     why: str = ""
 
 
-def of_part(name: str, claim: Claim, left: Cell, right: Cell, spec: Spec, confidence: float) -> Part:
+def judge_part(name: str, claim: Claim, left: Cell, right: Cell, spec: Spec, confidence: float) -> Part:
     """Which way one part of a comparison points, and how surely.
 
     `alike` is two one-sided tests (Schuirmann): above -within, and below within; against it, the nearer one, two-sided.
@@ -147,11 +147,11 @@ def of_part(name: str, claim: Claim, left: Cell, right: Cell, spec: Spec, confid
     if claim.form == "less":
         left, right = right, left
     found = compare(left, right, confidence)
-    assert found.effect is not None
-    holds = is_as_claimed(claim, found.effect)
+    assert found.size is not None
+    holds = is_as_claimed(claim, found.size)
     if claim.form == "alike":
         above, below = (compare(left, right, confidence, shift).p for shift in (-claim.within, claim.within))
-        found = replace(found, p=max(above, below) / 2 if holds else below if found.effect > 0 else above)
+        found = replace(found, p=max(above, below) / 2 if holds else below if found.size > 0 else above)
     elif claim.form == "no_less":
         found = replace(found, p=compare(left, right, confidence, -claim.within).p)
     why = why_not(claim, [left, right], spec)
@@ -169,7 +169,7 @@ def is_as_claimed(claim: Claim, difference: float) -> bool:
     return abs(difference) <= claim.within if claim.form == "alike" else difference > 1e-9
 
 
-def of_parts(parts: Sequence[Part], claim_holds: bool, claims: int, confidence: float) -> list[Part]:
+def judge_parts(parts: Sequence[Part], claim_holds: bool, claims: int, confidence: float) -> list[Part]:
     """The verdict of each part of a claim: as claimed if the claim holds, else by its own p.
 
     That is Holm's within the claim, times the number of the table's claims.

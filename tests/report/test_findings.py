@@ -84,7 +84,7 @@ def test_each_claims_p_is_holms_over_all_of_the_table(judged):
     assert [one.found.p for one in found] == pytest.approx([expected[place] for place in range(6)])
     assert [one.verdict for one in found[:4]] == [HOLDS, CONTRADICTED, NOT_SEEN, HOLDS]
     interval = stats.ttest_ind(three, two, equal_var=False).confidence_interval(0.95)
-    assert (found[0].found.effect, *found[0].found.interval) == pytest.approx((2.3, interval.low, interval.high))
+    assert (found[0].found.size, *found[0].found.interval) == pytest.approx((2.3, interval.low, interval.high))
     assert (found[0].found.n, found[0].found.test) == ("4 and 4 seeds", "Welch")
 
 
@@ -121,9 +121,9 @@ def test_a_claim_that_rests_on_altered_scores_is_marked(judged, leave):
 def test_a_trend_is_a_rank_correlation_over_runs_and_a_falling_one_the_same_turned(judged):
     rises, falls = (judged(TABLE.replace("rises:", f"{form}:"))["it rises"] for form in ("rises", "falls"))
     rhos = [stats.spearmanr(list(SCORES), [of[seed] for of in SCORES.values()]).statistic for seed in range(4)]
-    assert rises.found.effect == pytest.approx(np.mean(rhos), abs=1e-3)  # a seed with a tie weighs a little less
+    assert rises.found.size == pytest.approx(np.mean(rhos), abs=1e-3)  # a seed with a tie weighs a little less
     assert rises.found.interval[0] < np.mean(rhos) < rises.found.interval[1]
-    assert (falls.found.effect, falls.found.p) == (-rises.found.effect, pytest.approx(rises.found.p))
+    assert (falls.found.size, falls.found.p) == (-rises.found.size, pytest.approx(rises.found.p))
     assert falls.found.interval == pytest.approx((-rises.found.interval[1], -rises.found.interval[0]))
 
 
@@ -144,7 +144,7 @@ def test_likeness_is_tested_against_its_margin(judged, form, left, right, within
     rows = f'{form}: {{row: "{left}"}}, {FORMS[form]}: {{row: "{right}"}}, within: {within}'
     found = judged(TABLE.replace(ALIKE, rows))["five is like four"]
     assert found.verdict == verdict
-    assert found.found.effect == pytest.approx(np.mean(SCORES[int(left)]) - np.mean(SCORES[int(right)]))
+    assert found.found.size == pytest.approx(np.mean(SCORES[int(left)]) - np.mean(SCORES[int(right)]))
 
 
 @pytest.mark.parametrize("form", ["alike", "no_less"])
@@ -157,7 +157,7 @@ def test_likeness_needs_its_positive_control_to_hold(judged, form):
     assert unseen.verdict == NOT_JUDGED
     assert "five beats four" in unseen.why
     assert np.isnan(unseen.found.p)
-    assert unseen.found.effect == seen.found.effect
+    assert unseen.found.size == seen.found.size
     assert judged(text.replace(", control: three beats two", ""))["five is like four"].verdict == NOT_JUDGED
 
 
@@ -175,7 +175,7 @@ def test_another_setting_and_another_score_are_no_test(judged):
     found = judged(TABLE.replace("claims:", "setting: {model: roberta}\nclaims:"))
     assert {one.verdict for one in found.values()} == {NOT_JUDGED}
     assert found["three beats two"].why.endswith(": model=bert")
-    assert found["three beats two"].found.effect == pytest.approx(2.3)
+    assert found["three beats two"].found.size == pytest.approx(2.3)
     other = judged(TABLE.replace("{says: three beats two,", "{says: three beats two, quantity: speed,"))
     assert "speed" in other["three beats two"].why
     assert {one.quantity for one in scored_by(parsed(TABLE)[0], "dev/demo/average").claims} == {TEST}
@@ -208,7 +208,7 @@ def figure(leave, tmp_path):
 def test_what_was_tried_on_one_side_alone_does_not_speak_for_it(figure):
     """EDA, 20 points worse, ran at the middle rate only: the rates differ by a point, over dropout's runs."""
     _, smallest, _ = figure(("dropout_0.05", 1e-5, 79.0), ("dropout_0.05", 2e-5, 80.0), ("eda_0.1", 2e-5, 60.0))
-    assert smallest.found.effect == pytest.approx(1.0)
+    assert smallest.found.size == pytest.approx(1.0)
 
 
 def test_sides_without_a_setting_in_common_are_not_compared(figure):

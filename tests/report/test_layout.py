@@ -14,7 +14,7 @@ from cse.report.cells import Cell
 from cse.report.claims import Claim
 from cse.report.findings import Finding
 from cse.report.published import Published
-from cse.report.statistics import Comparison, Value
+from cse.report.statistics import Effect, Value
 from cse.report.table import Table
 
 
@@ -101,7 +101,7 @@ def test_html_shows_every_cell_and_reads_nothing_of_a_run_as_html(narrow, wide, 
     (tmp_path / "f.png").write_bytes(b"\x89PNG")
     pictures = [page.Picture("f", tmp_path / "f.png", ["x < y"]), page.Picture("g", None, [], "Not drawn: no run.")]
     claim = Claim(**{"says": "a claim", "source": "its source", "more": {}, "than": {}})
-    found = [Finding(claim, "HOLDS", found=Comparison(1.0), parts=(1, 2))]
+    found = [Finding(claim, "HOLDS", found=Effect(1.0), parts=(1, 2))]
     text = page.sweep_page(page.Report("A & B", "sub", [narrow, wide], pictures, [run], found))
     assert not re.findall(r'src="(?!data:)|<link|=<b>', text)
     for shown in ("76.96 ± 0.38 (5)", "cse-train &#39;data.path=&lt;b&gt;&#39;", '<td class="DIFFERS">DIFFERS',

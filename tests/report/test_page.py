@@ -157,7 +157,7 @@ def test_a_setting_has_the_colour_of_what_explains_most(leave, compared):
     comparison = compared()
     assert strongest_first(comparison) == ["model.name", "trainer.lr"]
     colours = colours_of(comparison)
-    pairs = {(comparison.runs_of(one)[0].get("model.name"), colour) for one, colour in colours.items()}
+    pairs = {(comparison.runs_by_setting[one][0].get("model.name"), colour) for one, colour in colours.items()}
     assert sorted(colour for _, colour in pairs) == sorted(COLOURS[:2])  # one for each model
     charts = draw_charts(comparison)
     (heat,) = charts["Score by setting"].data

@@ -128,7 +128,7 @@ def test_items_tell_of_encoders_that_are_only_scored_and_never_of_trained_ones(s
     scored("bad-1", 0.8, 1)
     trained = finding("good", "bad")
     assert (trained.verdict, "1 and 1" in trained.why) == (NOT_JUDGED, True)
-    assert 0 < trained.found.over_items[0] < trained.found.effect < trained.found.over_items[1]
+    assert 0 < trained.found.over_items[0] < trained.found.size < trained.found.over_items[1]
     for name, noise, seed in (("best-1", 0.3, 1), ("worst-1", 0.8, 1), ("like-1", 0.3, 2)):
         scored(name, noise, None, seed)
     better = finding("best", "worst")

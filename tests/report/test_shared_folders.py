@@ -14,7 +14,6 @@ from cse.config.compose import composed
 from cse.config.groups import SWEEPS_DIR, choices
 from cse.record.runs import Run
 from cse.report import sweep as compared
-from cse.report.spec import metric_of
 from cse.sweep import jobs
 
 SEARCHED = ["objective.log10_covariance=-2", "objective.log10_variance=2", "trainer.lr=1e-5"]
@@ -53,7 +52,7 @@ def leave(job: jobs.Job, folder: Path, metrics: dict[str, float]) -> None:
 def metrics_of(sweep: jobs.Sweep) -> set[str]:
     """Every score that the sweep's report reads."""
     spec, _ = parsed(sweep.report)
-    cells = {str(metric_of(spec, row, column)) for row in spec.rows for column in spec.columns}
+    cells = {str(spec.metric_of(row, column)) for row in spec.rows for column in spec.columns}
     return cells | {metric for plot in spec.figures for metric in plot.metrics}
 
 
