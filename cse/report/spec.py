@@ -34,19 +34,20 @@ from collections.abc import Iterable, Iterator
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ValidationError
-from typing_extensions import TypeAliasType  # typing's can be checked by pydantic from Python 3.12 on
 
 from cse.dotted import Config
 from cse.errors import UserError
+from cse.eval.items import parts_of
 from cse.eval.score import nature
+from cse.provenance import Average
 from cse.record.runs import Where
 from cse.report.claims import MARGINS, Claim, names
 from cse.report.plot import CLOSED, Plot
 from cse.report.published import Published
 
 Aggregate = Literal["mean", "max", "q75", "q50", "best"]
-Metric = TypeAliasType("Metric", "str | list[Metric]")
-"""A score's name, or a list whose mean is taken, in which an inner list counts once."""
+Metric = str | Average
+"""A score's name, or a list of scores whose mean is taken; an inner list counts once."""
 
 
 class Selection(BaseModel):
@@ -178,10 +179,8 @@ def metric_of(spec: Spec, row: str, column: str) -> Metric | None:
 
 
 def scores_in(metric: Metric | None) -> list[str]:
-    """The scores that it is a mean of."""
-    if isinstance(metric, list):
-        return [name for one in metric for name in scores_in(one)]
-    return [metric] if metric else []
+    """The scores that a metric is the mean of."""
+    return parts_of([metric]) if metric else []
 
 
 def quantity(claim: Claim, spec: Spec) -> str:
