@@ -15,7 +15,7 @@ from benchmarks.results import table, write_section
 from cse.record.runs import Run
 from cse.report import published, verdicts
 from cse.report.cells import fill
-from cse.report.findings import Finding, judged
+from cse.report.findings import Finding, judge_claims
 from cse.report.spec import Spec, parse
 from cse.report.table import blank
 from cse.sweep.budget import power
@@ -77,7 +77,7 @@ def draw(spec: Spec, world: World, seeds: int, rng: np.random.Generator) -> list
     for row in spec.rows:
         for column in spec.columns:
             fill(filled.cells[row][column], spec, runs, [])
-    return judged(spec.claims, spec, filled, runs, 0.95)
+    return judge_claims(spec.claims, spec, filled, runs, 0.95)
 
 
 def is_false(finding: Finding, world: World) -> bool:

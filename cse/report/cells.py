@@ -1,4 +1,4 @@
-"""One number of the paper and ours: which runs fill it, what they make, and how two of ours compare."""
+"""A cell: one number of the paper and ours. Which runs fill it, how they make one number, how two of ours compare."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -27,10 +27,11 @@ QUARTILES = ("q75", "q50")
 
 @dataclass
 class Cell:
-    """One number of the paper and ours. seeds: the runs of each seed; values: what they make, one for each seed.
+    """One number of the paper, and ours. seeds: the runs of each seed; values: one for each seed.
 
-    metric: what fills it; unscored: finished runs that did not measure it; gain: over the baseline's row, in this
-    column; tied: not told apart from the best of its column, or that.
+    expected: planned jobs; metric: what fills the cell; unscored: finished runs that did not measure it; difference: to
+    the printed number; gain: over the baseline's row, in this column; tied: the best of its column, or not told apart
+    from it.
     """
 
     row: str
@@ -55,31 +56,31 @@ class Cell:
 
     @property
     def runs(self) -> list[Run]:
-        """All its runs, by the names of their folders."""
+        """All its runs, in the order of their folders."""
         return sorted((run for of in self.seeds.values() for run in of), key=lambda run: run.folder)
 
     @property
     def altered(self) -> bool:
-        """Whether some of its runs' data was incomplete or altered."""
+        """Whether one of its runs was scored on incomplete or altered data."""
         return any(not run.altered.isdisjoint(scores_in(self.metric)) for run in self.runs)
 
     @property
     def ours(self) -> Value | None:
-        """Mean, deviation and number of `values`; None without any."""
+        """Mean, deviation and number of `values`; None if there are none."""
         return summary(self.values.values()) if self.values else None
 
     @property
     def only_scored(self) -> bool:
-        """Whether its encoder was not trained here, and so has no seeds."""
+        """Whether its encoder was not trained, and so has no seeds."""
         return list(self.values) == ["None"]
 
     def fill(self, seeds: dict[str, list[Run]], value_of: Callable[[list[Run]], float]) -> None:
-        """Give the cell its runs. value_of: what one seed's runs make."""
+        """Give the cell its runs. value_of: makes one value of one seed's runs."""
         self.seeds, self.values = seeds, {seed: value_of(runs) for seed, runs in seeds.items()}
 
 
 def fill(cell: Cell, spec: Spec, runs: list[Run], expected: list[Where]) -> list[str]:
-    """Give a cell of the table its runs. Returns a line if finished runs lack its metric."""
+    """Give a cell of the table its runs. Returns a line if some finished runs lack its metric, else none."""
     row, column = spec.rows[cell.row], spec.columns[cell.column]
     where = {**row.where, **column.where}
     finished = finished_runs(where, spec, runs)
@@ -93,18 +94,19 @@ def fill(cell: Cell, spec: Spec, runs: list[Run], expected: list[Where]) -> list
     scored = [run for run in finished if score(run, cell.metric) is not None]
     cell.fill(grouped(scored, spec.seed), lambda group: value_of(group, cell.metric, cell.aggregate, spec))
     cell.unscored = len(finished) - len(scored)
-    line = f"{cell.row}, {cell.column}: {cell.unscored} finished run(s) did not measure {cell.metric}"
-    return [line] if cell.unscored else []
+    if not cell.unscored:
+        return []
+    return [f"{cell.row}, {cell.column}: {cell.unscored} finished run(s) did not measure {cell.metric}"]
 
 
 def finished_runs(where: Where, spec: Spec, runs: list[Run]) -> list[Run]:
-    """The finished runs of a cell. Runs of the sweep as it stands never mix with trials of other settings."""
+    """The finished runs that match. If some have the sweep's own settings, trials with others are left out."""
     finished = [run for run in runs if run.status == "done" and run.matches(where)]
     return [run for run in finished if not run.departures and run.matches(spec.setting)] or finished
 
 
 def value_of(runs: list[Run], metric: Metric | None, aggregate: str, spec: Spec) -> float:
-    """One value of the runs of one seed, all of which have the metric."""
+    """One value from the runs of one seed, all of which have the metric."""
     if aggregate == "best":
         return scores([best_run(runs, spec)], metric)[0]
     return float(STATISTICS[aggregate](scores(runs, metric)))
@@ -116,14 +118,14 @@ def best_run(runs: list[Run], spec: Spec) -> Run:
 
 
 def number_of_jobs(where: Where, expected: list[Where]) -> int | None:
-    """How many planned jobs belong to a cell; None if the sweep's axes do not say."""
+    """How many planned jobs belong to a cell; None if the sweep's axes cannot tell."""
     if not expected or not set(where) <= set(expected[0]):
         return None
     return sum(all(key in job and same(job[key], value) for key, value in where.items()) for job in expected)
 
 
 def score(run: Run, metric: Metric | None) -> float | None:
-    """A metric, or the mean of a list of them, in which an inner list counts once; None where one is missing."""
+    """A run's metric, or the mean of a list of them; None if one is missing."""
     if isinstance(metric, list):
         parts = [score(run, one) for one in metric]
         return None if None in parts else float(np.mean(parts))  # type: ignore[arg-type]
@@ -136,8 +138,8 @@ def scores(runs: Sequence[Run], metric: Metric | None) -> list[float]:
 
 
 def interval_of(cell: Cell, intervals: Intervals) -> Interval | None:
-    """Of our value: over seeds. With one seed, that of one run over its test items, where it kept them, and a
-    quartile's over that seed's runs; a maximum's has no honest one."""
+    """The interval of our value: over seeds. With one seed, over the test items of its one run, if it kept them, or for
+    a quartile over that seed's runs; a maximum has no honest interval."""
     if len(cell.values) > 1:
         return intervals.of_mean(list(cell.values.values()))
     if len(cell.runs) == 1:
@@ -150,7 +152,7 @@ def interval_of(cell: Cell, intervals: Intervals) -> Interval | None:
 
 
 def compare_with_printed(cell: Cell, intervals: Intervals) -> None:
-    """How far ours lies from the printed number, where both are there."""
+    """Set how far our mean is from the printed number, where there are both."""
     if cell.ours is None or cell.published is None:
         return
     printed = cell.published.mean
@@ -160,9 +162,10 @@ def compare_with_printed(cell: Cell, intervals: Intervals) -> None:
 
 
 def compare_with_baseline(cell: Cell, base: Cell, confidence: float) -> None:
-    """Our row against our baseline's row, and the same difference as printed.
+    """Set the gain of our row over our baseline's row, and the printed one.
 
-    Student's test is that of NonLing-CSE's Table 3; Welch's assumes no equal variances. Neither where nothing varies.
+    Student's test is that of NonLing-CSE's Table 3; Welch's does not assume equal variances. Neither is made where
+    nothing varies.
     """
     if cell.published and base.published:
         cell.gain_published = cell.published.mean - base.published.mean
@@ -178,9 +181,9 @@ def compare_with_baseline(cell: Cell, base: Cell, confidence: float) -> None:
 
 
 def compare(left: Cell, right: Cell, confidence: float, shift: float = 0.0) -> Effect:
-    """Left minus right over seeds and, beside it, over test items, where the runs kept them.
+    """Left minus right, over seeds and, where the runs kept them, over test items too.
 
-    p is that over seeds. Of two encoders that are only scored, which have no seeds, it is that over items.
+    p is the one over seeds; for two encoders that are only scored, which have no seeds, the one over items.
     """
     found = compare_seeds(left.values, right.values, confidence, shift)
     over_items = _item_difference(left, right)
@@ -198,7 +201,7 @@ def compare(left: Cell, right: Cell, confidence: float, shift: float = 0.0) -> E
 
 
 def _item_difference(left: Cell, right: Cell) -> Resampled | None:
-    """Of means over seeds; None where items were not kept."""
+    """The difference of two means over seeds, on resampled items; None if some run kept no items."""
     if not left.aggregate == right.aggregate == "mean":
         return None
     a, b = (resampling.of_seeds(list(cell.seeds.values()), cell.metric) for cell in (left, right))

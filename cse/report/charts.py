@@ -1,7 +1,7 @@
-"""The charts of a comparison of runs, by plotly: scores by setting, curves, parallel coordinates.
+"""Charts of a comparison of runs, by plotly: scores by setting, curves, parallel coordinates.
 
-A setting has one colour in all of them, by the value of the setting that explains most of the score that ranks, and
-the number of its place in the table. Everything of a run that becomes a label is escaped: plotly reads a few HTML tags.
+A setting has one colour in all charts, given by its value of the key that explains most of the ranking score, and one
+number, its place in the table. Every label that comes from a run is escaped, as plotly obeys a few HTML tags.
 """
 
 import html
@@ -23,12 +23,12 @@ from cse.report.frame import brief
 NO_METRICS = ["event", "time", "train/step", "train/epoch"]
 POINTS = 400  # of a curve; a longer one is thinned
 RUNS = 100  # whose curves are drawn
-ALL_POINTS = 200_000  # of a page; where there are more curves, each has fewer
+ALL_POINTS = 200_000  # of a page; with many curves, each has fewer points
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#b07d00", "#56b4e9", "#9467bd", "#7f7f7f")  # Okabe and Ito
 Colours = dict[int, str]  # of each setting
-NAMED = 8  # settings, the best first, whose curves are named
+NAMED = 8  # settings, the best first, whose curves are numbered
 TICKS = 7  # of an axis of parallel coordinates
-CLEAR, GREY = "rgba(0,0,0,0)", "#7a808a"  # the page shines through; a grey that is read on white and on black
+CLEAR, GREY = "rgba(0,0,0,0)", "#7a808a"  # transparent; a grey that is legible on white and on black
 AXIS = {"gridcolor": "rgba(128,128,128,.25)", "zeroline": False, "automargin": True}
 TEMPLATE = go.layout.Template(
     layout={
@@ -40,7 +40,7 @@ TEMPLATE = go.layout.Template(
 
 
 def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
-    """The charts that have data, by their titles."""
+    """{title: chart}, of those that have data."""
     scored = [metric for metric in comparison.chosen if comparison.scores[metric, "mean"].notna().any()]
     by, points = str(comparison.best_by), curves_of(comparison)
     curves = dict(list(points.groupby("metric")))
@@ -69,13 +69,13 @@ def draw_charts(comparison: Comparison) -> dict[str, go.Figure]:
 
 
 def escape(text: str) -> str:
-    """The text as plotly shows it letter by letter."""
+    """The text so that plotly shows it literally."""
     return html.escape(printable(text))
 
 
 def strongest_first(comparison: Comparison) -> list[str]:
-    """The keys that differ, first the one whose values explain most of the variance of the score that ranks (adjusted
-    for their number: a key with a value a run explains nothing)."""
+    """The keys that differ, sorted by how much of the ranking score's variance they explain, adjusted for the number of
+    their values: a key with a value for each run explains nothing."""
     scores = pd.to_numeric(comparison.frame[comparison.best_by])
 
     def unexplained(key: str) -> float:
@@ -99,7 +99,7 @@ def colours_of(comparison: Comparison) -> Colours:
 
 
 def with_menu(traces: dict[str, list], **layout: object) -> go.Figure:
-    """A figure with a menu of what it shows. traces: by the name in the menu."""
+    """A figure with a menu that chooses what it shows. traces: by their name in the menu."""
     owners = [name for name, of in traces.items() for _ in of]
     figure = go.Figure([trace for of in traces.values() for trace in of], go.Layout(template=TEMPLATE, **layout))
     for trace, owner in zip(figure.data, owners, strict=True):
@@ -114,7 +114,7 @@ def with_menu(traces: dict[str, list], **layout: object) -> go.Figure:
 
 
 def by_setting(comparison: Comparison, keys: Sequence[str], metric: str, colours: Colours) -> list:
-    """Of one key every run, with quartiles, mean and deviation; of two a heat map of the means, with deviations."""
+    """For one key, every run with quartiles, mean and deviation; for two, a heat map of means, with deviations."""
     scores = pd.to_numeric(comparison.frame[metric]).dropna()
     columns = [[comparison.runs[place].get(key) for place in scores.index] for key in keys]
     texts = [pd.Series([brief(value) for value in values], scores.index) for values in columns]
@@ -144,13 +144,13 @@ def by_setting(comparison: Comparison, keys: Sequence[str], metric: str, colours
 
 
 def in_order(values: Iterable[object]) -> list[str]:
-    """The distinct values as text: numbers by size, after them words as they come up."""
+    """The distinct values as text: first numbers by size, then words in their order of appearance."""
     known = {brief(value): plain(value) for value in values}
     return sorted(known, key=lambda text: known[text] if isinstance(known[text], float) else math.inf)
 
 
 def parallel(comparison: Comparison, keys: Sequence[str], metrics: Sequence[str], colours: Colours) -> go.Figure:
-    """A line for each setting through its values and its scores; ticks stand on the lines, on a ground of their own."""
+    """A line for each setting through its values and scores. Ticks lie above the lines, on their own background."""
     scores = comparison.scores.loc[comparison.scores[comparison.best_by, "mean"].notna()]
     runs = [comparison.runs_by_setting[setting][0] for setting in scores.index]
     names, heights, ticks = [*(comparison.keys[key] for key in keys), *metrics], [], []
@@ -185,9 +185,9 @@ def parallel(comparison: Comparison, keys: Sequence[str], metrics: Sequence[str]
 
 
 def curves_of(comparison: Comparison) -> pd.DataFrame:
-    """Everything that a run logged more than once, thinned: a row a point, its run, setting, metric, step and value.
+    """Everything that runs logged more than once, thinned: run, setting, metric, step and value of each point.
 
-    Of many runs, those of the best settings.
+    If the runs are many, those of the best settings.
     """
     parts = [pd.DataFrame(columns=["run", "setting", "metric", "step", "value"])]
     best_first = ((run, setting) for setting in comparison.scores.index for run in comparison.runs_by_setting[setting])
@@ -204,9 +204,9 @@ def curves_of(comparison: Comparison) -> pd.DataFrame:
 
 
 def thinned(points: pd.DataFrame, most: int, curve: list[str]) -> pd.DataFrame:
-    """Every so many points of each curve, the last among them, so that at most `most` are left; no curve of one point.
+    """At most `most` points of each curve, evenly spaced, with its last one. A curve of one point is dropped.
 
-    curve: the columns that tell curves apart.
+    curve: the columns that identify a curve.
     """
     curves = points.groupby(curve)["value"]
     sizes, from_end = curves.transform("size"), curves.cumcount(ascending=False)
@@ -214,8 +214,8 @@ def thinned(points: pd.DataFrame, most: int, curve: list[str]) -> pd.DataFrame:
 
 
 def curve_lines(points: pd.DataFrame, comparison: Comparison, colours: Colours) -> list:
-    """A thin line for each run, of several the mean of a setting thick, and at its end the setting's place in the
-    table."""
+    """A line for each run, and for a setting with several runs their mean as a thick line; at its end the setting's
+    place in the table."""
     lines, ends = [], {}
     for setting, of in points.groupby("setting"):
         several = of["run"].nunique() > 1
@@ -236,7 +236,7 @@ def curve_lines(points: pd.DataFrame, comparison: Comparison, colours: Colours) 
     lowest = -math.inf
     for setting in sorted(named, key=lambda setting: ends[setting][1]):
         x, y = ends[setting]
-        lowest = max(y, lowest + apart)  # names do not cover each other
+        lowest = max(y, lowest + apart)  # so that numbers do not overlap
         place = {"x": [x], "y": [lowest], "text": [f" <b>{named[setting]}</b>"], "textfont_color": colours[setting]}
         lines.append(go.Scatter(place, mode="text", textposition="middle right", cliponaxis=False, hoverinfo="skip"))
     return lines

@@ -3,36 +3,37 @@
 A sweep's `report.claims` is a list of these; each has `says` (the claim), `source` (where the paper says so, with a few
 of its words) and one form:
 
-    more: PLACE, than: PLACE            less: PLACE, than: PLACE             of metrics of which less is better
-    alike: PLACE, to: PLACE, within: 1  the difference is below so much, in the score's own unit
-    no_less: PLACE, than: PLACE, within: 1      not worse by so much
+    more: PLACE, than: PLACE            less: PLACE, than: PLACE             for metrics where lower is better
+    alike: PLACE, to: PLACE, within: 1  they differ by less than this, in the score's unit
+    no_less: PLACE, than: PLACE, within: 1      the left is worse by less than this
     rises: PLACE, along: KEY            or falls: the rank correlation of a score with a config key, over runs;
                                         along: {column: NAME}, with another column of the table, over its rows
 
-    PLACE   {row: NAME, column: NAME}   of the published table; a list stands for several, one that is left out for all
-                                        that the report fills: `more: {column: shuffled}` speaks of every row
+    PLACE   {row: NAME, column: NAME}   in the published table; a list means several, a key that is left out means all
+                                        that the report fills: `more: {column: shuffled}` is about every row
             {where: {case: small_both}, metric: dev/declutr/average}         runs by their config, for figures
-    at: KEY                             with `where`: at each value of a config key that both sides have
+    at: KEY                             with `where`: at each value of this config key
 
 Runs by their config are compared over the settings that both places were run with: the values of the sweep's axes that
-the claim does not name. What was tried on one side alone does not speak for it.
+the claim does not name. What was tried on one side alone does not count for it.
 
-    control: SAYS       of `alike` and `no_less`: a claim of another form in the same report that has to HOLD first
-    quantity: TEXT      what the paper measured, where no score of ours is that: such a claim is never judged
+    control: SAYS       of `alike` and `no_less`: a claim of another form in the same report, which must HOLD first
+    quantity: TEXT      what the paper measured, if none of our scores is that: such a claim is never judged
 
-A claim is judged (`cse.report.verdicts`) only on its own score, by runs of the paper's setting, with three seeds or
-more of each trained side: Welch's test, chosen beforehand. Against an encoder that is only scored, which has no seeds,
-it is a one-sample t test; of two such encoders a bootstrap over their test items, which is otherwise an interval
-beside that of the seeds and decides nothing. `alike` is two one-sided tests against `within`, `no_less` the lower of
-them, and both need their control. A trend is a rank correlation, permuted within seeds, of three or more of them; it
-is judged if the least p that its points can reach is below the level. Everything else is NOT JUDGED, with the reason.
+A claim is judged (`cse.report.verdicts`) only on its own score, by runs in the paper's setting with at least three
+seeds on each trained side: by Welch's test, chosen beforehand. Against an encoder that is only scored, and so has no
+seeds, the test is a one-sample t test. Two such encoders are compared by a bootstrap over their test items; elsewhere
+that is an interval beside the one over seeds, and decides nothing. `alike` is two one-sided tests against `within`,
+`no_less` the lower of the two, and both need their control. A trend is a rank correlation, permuted within seeds, of
+at least three of them; it is judged if its points could reach a p below the level. Everything else is NOT JUDGED, with
+the reason.
 
-A claim of several parts (every row, every value) holds if each part does: its p is the largest of theirs. It is
-contradicted by its worst part, whose p is multiplied by their number. Each part is told with its own verdict: that of a
-claim that holds, else by Holm's p within the claim times the number of claims. p is two-sided, but for `alike` that
-holds; Holm's correction is over all judged claims of the table at once. HOLDS and CONTRADICTED need p below
-1 - confidence; NOT SEEN is the rest: the runs cannot tell. "HOLDS (1 of 3 parts)": the other two could not be judged.
-The printed numbers are held to the same claim, by their means alone.
+A claim with several parts (every row, every value) holds if every part does: its p is the largest of theirs. It is
+contradicted by its worst part, whose p is multiplied by their number. Each part has a verdict of its own: HOLDS if the
+claim does, else by Holm's p within the claim times the number of claims. p is two-sided, except where `alike` holds;
+Holm's correction is over all judged claims of the table at once. HOLDS and CONTRADICTED need p below 1 - confidence;
+NOT SEEN means that the runs cannot tell. "HOLDS (1 of 3 parts)": the other two could not be judged. The printed
+numbers are held to the same claim, by their means alone.
 """
 
 from typing import Any, Literal
@@ -46,7 +47,7 @@ from cse.report.plot import CLOSED
 
 FORMS = {"more": "than", "less": "than", "no_less": "than", "alike": "to", "rises": "along", "falls": "along"}
 
-MARGINS = ("alike", "no_less")  # forms of which runs that learnt nothing would say that they hold
+MARGINS = ("alike", "no_less")  # forms that would hold for runs that learnt nothing
 
 
 @with_config(CLOSED)
@@ -78,7 +79,7 @@ class Claim(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def from_yaml(cls, entry: Any) -> Any:
-        """The form, its left and its right from the two keys that name it."""
+        """Read the form, and its left and right, from the two keys that name them."""
         if not isinstance(entry, dict):
             return entry
         forms = [form for form in FORMS if form in entry]
@@ -94,8 +95,7 @@ class Claim(BaseModel):
         return {**rest, "form": form, "left": entry[form], "right": entry[FORMS[form]]}
 
     def scored_by(self, score: str) -> "Claim":
-        """The claim of another score than the paper's, where it names runs and not a cell of the table; one of
-        geometry stays as it is."""
+        """The claim about another score than the paper's, if it names runs and not cells; a score of geometry stays."""
 
         def scored(place: Place | str) -> Place | str:
             if isinstance(place, str) or "metric" not in place or nature(place["metric"]).kind == "geometry":
@@ -106,16 +106,18 @@ class Claim(BaseModel):
 
     @property
     def places(self) -> tuple[Place, Place]:
-        """left and right, of a claim whose right is not a config key."""
+        """left and right of a claim whose right is not a config key."""
         assert not isinstance(self.right, str)
         return self.left, self.right
 
     @property
     def is_trend(self) -> bool:
-        """Whether it claims a rank correlation and not a difference."""
+        """Whether it claims a rank correlation instead of a difference."""
         return FORMS[self.form] == "along"
 
 
 def names(value: object) -> list[str]:
-    """A name, or a list of them, as a list."""
-    return [str(name) for name in value] if isinstance(value, list) else [] if value is None else [str(value)]
+    """A name, a list of names, or None, as a list."""
+    if value is None:
+        return []
+    return [str(name) for name in value] if isinstance(value, list) else [str(value)]

@@ -1,4 +1,4 @@
-"""Any runs beside each other: what tells them apart, what each scored, which setting is best, what became of each."""
+"""Any runs beside each other: how they differ, what each scored, which setting is best, and the state of each."""
 
 import shlex
 from collections.abc import Sequence
@@ -18,21 +18,21 @@ from cse.record.runs import Run, grouped
 from cse.record.scores import ALTERED
 from cse.record.status import DONE, STATES, Status, status_of
 from cse.report.frame import differing, label, settings_frame, short_names, shown
-from cse.report.notes import altered, mixed, retrieved
+from cse.report.notes import data_problems, mixed, retrieved
 from cse.sweep.jobs import read
 
-FEW = 8  # scores that are all shown where nobody says which
+FEW = 8  # scores; without `metrics=`, up to so many are all shown, and of more the averages
 FACTS = ("best_step", "steps", "wall_seconds", "tokens_per_second", "device", "git_commit", "code")
-"""Of results.json, in runs.csv."""
+"""Keys of results.json that are columns of runs.csv."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """folders: where the runs were looked for. keys: {dotted key that differs: its short name}. seed: the key of seeds.
+    """folders: those that were searched. keys: {dotted key that differs: its short name}. seed: the key of seeds.
 
-    metrics: every score of any run that is done, in the order of the runs' results; chosen: those that a table shows.
+    metrics: every score of any finished run, in the order of the runs' results; chosen: those that tables show.
     best_by: the score that ranks the settings; None without scores.
-    frame: a row a run, its state, settings, scores and origin, as runs.csv has them.
+    frame: a row for each run with its state, settings, scores and origin, as in runs.csv.
     """
 
     folders: list[Path]
@@ -47,26 +47,24 @@ class Comparison:
 
     @cached_property
     def setting(self) -> pd.Series:
-        """Of each run the number of its setting: runs that differ in their seed alone share it."""
+        """The number of each run's setting, which runs share that differ only in their seed."""
         values = self.frame[list(self.keys)].map(repr)
         return values.groupby(list(self.keys), sort=False).ngroup() if self.keys else pd.Series(0, self.frame.index)
 
     @cached_property
     def scores(self) -> pd.DataFrame:
-        """A row for each setting, the best first: (metric, mean | std) over the seeds of its runs that are done."""
-        if not self.metrics:
+        """A row for each setting, the best first: (metric, mean | std) over the seeds of its finished runs."""
+        if self.best_by is None:
             return pd.DataFrame(index=self.setting.unique())
         done = self.frame[self.metrics].astype(float).where(self.frame["state"] == DONE)
-        if self.best_by is None:
-            return pd.DataFrame(index=sorted(self.setting.unique()))
-        of_seeds = done.groupby([self.setting, self.frame[self.seed].map(str)]).mean()  # a copy of a run is none more
+        of_seeds = done.groupby([self.setting, self.frame[self.seed].map(str)]).mean()  # a copy is no further seed
         scores = of_seeds.groupby(level=0).agg(["mean", "std"])
         lowest_first = nature(self.best_by).lower_is_better
         return scores.sort_values((self.best_by, "mean"), ascending=lowest_first, kind="stable")
 
     @property
     def best(self) -> int | None:
-        """The number of the setting that is ranked first; None where no run has the score that ranks."""
+        """The number of the best setting; None if no run has the score that ranks."""
         if self.best_by is None or self.scores[self.best_by, "mean"].isna().all():
             return None
         return int(self.scores.index[0])
@@ -80,18 +78,18 @@ class Comparison:
         return found
 
     def label(self, setting: int) -> str:
-        """The setting in words."""
+        """The setting as text: lr=3e-05, model=bert."""
         return label(self.runs_by_setting[setting][0], self.keys)
 
     def score_text(self, setting: int, metric: str) -> str:
-        """mean ± sd, and a mark where data was altered; "" without a run."""
+        """mean ± sd, marked if data was altered; "" without a run."""
         mean, sd = self.scores.loc[setting, metric]
         mark = f" {ALTERED}" if any(metric in run.altered for run in self.runs_by_setting[setting]) else ""
         return "" if pd.isna(mean) else f"{mean:.2f}" + ("" if pd.isna(sd) else f" ± {sd:.2f}") + mark
 
     @cached_property
     def settings(self) -> pd.DataFrame:
-        """A row for each setting, the best first: its values in words, how many of its runs are done, of how many."""
+        """A row for each setting, the best first: its values as text, its number of finished runs, and of runs."""
         of_setting = {setting: self.runs_by_setting[setting] for setting in self.scores.index}
         rows = [
             [*(shown(runs[0], key) for key in self.keys), sum(run.status == "done" for run in runs), len(runs)]
@@ -100,7 +98,7 @@ class Comparison:
         return pd.DataFrame(rows, index=list(of_setting), columns=[*self.keys.values(), "done", "runs"])
 
     def table(self) -> pd.DataFrame:
-        """A line for each setting, the best first, with the chosen scores; a star marks the best. All is text."""
+        """A line for each setting, the best first and starred, with the chosen scores. All cells are text."""
         values, counts = self.settings.iloc[:, :-2], self.settings.iloc[:, -2:].map(str)
         done, runs = counts.iloc[:, 0], counts.iloc[:, 1]
         table = pd.concat([values, done.where(done == runs, done + " of " + runs).rename("runs")], axis=1)
@@ -116,14 +114,14 @@ class Comparison:
 
     @property
     def counted(self) -> str:
-        """How many runs are in each state."""
+        """The number of runs in each state, in words."""
         counts = self.frame["state"].value_counts()
         parts = [f"{counts[state]} {state}" for state in reversed(STATES) if state in counts]
         return f"{len(self.runs)} run{'s' if len(self.runs) > 1 else ''}: {', '.join(parts)}"
 
     @property
     def pending(self) -> list[tuple[Run, Status]]:
-        """The runs that are not done, in the order in which a person wants to hear of them."""
+        """The unfinished runs with their states, in the order of STATES."""
         pairs = zip(self.runs, self.statuses, strict=True)
         return sorted((p for p in pairs if p[1].state != DONE), key=lambda pair: STATES.index(pair[1].state))
 
@@ -132,7 +130,7 @@ class Comparison:
         """What a reader must know beside the numbers."""
         groups = self.runs_by_setting.items()
         done = [(self.label(one), [run for run in of if run.status == "done"]) for one, of in groups]
-        found = altered(self.runs) + retrieved({label: runs[-1] for label, runs in done if runs})
+        found = data_problems(self.runs) + retrieved({label: runs[-1] for label, runs in done if runs})
         frame = settings_frame(self.runs)
         frame = frame.loc[:, [key for key in frame if key != self.seed and frame[key].nunique() > 1]]
         varies = frame.groupby(self.setting.to_numpy(), sort=False).nunique().gt(1).any(axis=1)
@@ -144,13 +142,13 @@ class Comparison:
         return found
 
     def name(self, run: Run) -> str:
-        """A run's folder below those that were looked in."""
+        """A run's folder, relative to the folder that was searched."""
         above = folder_of(run, self.folders)
         return str(run.folder if above == run.folder else run.folder.relative_to(above))
 
     def more_seeds(self, setting: int) -> str:
-        """The command that trains the setting with three seeds that it lacks, those of other settings first, beside its
-        run, or in it where it is one of several folders; "" where seeds say nothing."""
+        """The command that trains the setting with three more seeds, those of other settings first; "" if it was not
+        trained. The runs go beside the setting's own, or into it if it is one of several named folders."""
         runs = self.runs_by_setting[setting]
         run = runs[-1]
         if program_of(run) != "cse-train":
@@ -158,7 +156,7 @@ class Comparison:
         first = min((seed for seed in self.frame[self.seed] if isinstance(seed, int)), default=1)
         begun = {one.get(self.seed) for one in runs}
         lacking = islice((seed for seed in count(first) if seed not in begun), 3)
-        of_case = words_of_case(run)  # with which its folder would have another name than the sweep gives
+        of_case = words_of_case(run)  # with these its folder would not have the name that the sweep gives it
         words = [word for word in typed_words(run) if not word.startswith(f"{self.seed}=") and word not in of_case]
         place = run.folder if len(self.folders) > 1 and run.folder in self.folders else run.folder.parent
         words += [f"{self.seed}={','.join(map(str, lacking))}", f"hydra.sweep.dir={place}"]
@@ -166,13 +164,13 @@ class Comparison:
 
 
 def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequence[str], seed: str) -> Comparison:
-    """The comparison of runs. patterns: the scores that its tables show (test/sts/*); []: the averages, or a few."""
-    if len(folders) > 1:  # the same settings in two folders, as before and after a change of the code, are told apart
+    """Compare runs. patterns: the scores that tables show (test/sts/*); []: all if they are few, else the averages."""
+    if len(folders) > 1:  # tells the same settings in two folders apart, as before and after a change of the code
         origins = [folder_of(run, folders) for run in runs]
         runs = [replace(run, config={"origin": at, **run.config}) for run, at in zip(runs, origins, strict=True)]
-    begun = [run for run in runs if "config" in run.results] or list(runs)  # of others nothing is known yet
+    begun = [run for run in runs if "config" in run.results] or list(runs)  # the others have not said anything yet
     done = [run for run in runs if run.status == "done"]
-    # a score without a split is no score of ours, and may be called as a column of runs.csv
+    # a score without a split is not ours, and may have the name of a column of runs.csv
     metrics = list(dict.fromkeys(name for run in done for name in run.metrics if "/" in name))
     selects = dict.fromkeys(str(run.get("trainer.select")) for run in done)
     best_by = next((name for name in [*selects, *averages(metrics), *metrics] if name in metrics), None)
@@ -196,12 +194,12 @@ def compare_runs(runs: Sequence[Run], folders: Sequence[Path], patterns: Sequenc
 
 
 def folder_of(run: Run, folders: Sequence[Path]) -> Path:
-    """The first of the folders that were looked in which holds the run."""
+    """The first of the searched folders that holds the run."""
     return next(folder for folder in folders if run.folder.is_relative_to(folder))
 
 
 def frame_of(runs: Sequence[Run], statuses: Sequence[Status], keys: list[str], metrics: list[str]) -> pd.DataFrame:
-    """A row a run: what became of it, its settings, every score unrounded, and what made it."""
+    """A row for each run: its state, settings, unrounded scores, and the facts and the command behind it."""
     rows = [
         {
             "folder": str(run.folder),
@@ -225,17 +223,17 @@ def averages(metrics: Sequence[str]) -> list[str]:
 
 
 def program_of(run: Run) -> str:
-    """cse-train or cse-eval, whichever made the run."""
+    """The program that made the run: cse-train or cse-eval."""
     return "cse-train" if "trainer" in run.config else "cse-eval"
 
 
 def typed_words(run: Run) -> list[str]:
-    """The words of a run's command line that say what it is, wherever it is run."""
+    """The words of a run's command line, without those that only matter where it ran."""
     return [typed(word) for word in run.overrides if makes_again(word)]
 
 
 def words_of_case(run: Run) -> list[str]:
-    """What the case of a run's sweep sets, where there is such a sweep."""
+    """The words that the case of a run's sweep sets; [] if there is no such sweep or case."""
     given = values_of(run.overrides)
     if given.get("sweep") not in choices("sweep"):
         return []
@@ -244,5 +242,5 @@ def words_of_case(run: Run) -> list[str]:
 
 
 def command_of(run: Run) -> str:
-    """What makes the run again, elsewhere, as a shell takes it."""
+    """The command that repeats the run elsewhere, quoted for a shell."""
     return shlex.join([program_of(run), *typed_words(run)])

@@ -1,4 +1,4 @@
-"""Why two runs differ: what is not the same in their settings, data, versions and machines, science first."""
+"""What is not the same in two runs: settings, data, versions, machines; what changes results comes first."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,11 +15,11 @@ ABSENT = "-"
 
 
 def facts(run: Run) -> Iterator[tuple[str, str, object]]:
-    """(kind, name, value) of all that a run says of itself but its scores and its times."""
+    """(kind, name, value) of everything that a run records, except its scores and times."""
     results = run.results
     for name in ("encoder", "architecture", "precision", "dtype"):
         yield "science", name, results.get(name)
-    settings = {key: value for key, value in run.config.items() if key not in ("choices", "sources")}  # told again
+    settings = {key: value for key, value in run.config.items() if key not in ("choices", "sources")}  # repetitions
     for key, value in {**run.choices, **flattened(settings)}.items():
         yield entry(key).role, key, run.get(key) if value is not None else None
     for name, value in scoring(run).items():
@@ -36,7 +36,7 @@ def facts(run: Run) -> Iterator[tuple[str, str, object]]:
 
 
 def what_differs(runs: Sequence[Run]) -> pd.DataFrame:
-    """A line for each fact that is not the same in two runs, as text: what is learned and scored comes first."""
+    """A line for each fact that is not the same in two runs, as text."""
     told = [{(kind, name): value for kind, name, value in facts(run) if value is not None} for run in runs]
     names = sorted(set().union(*told), key=lambda fact: (ORDER.index(fact[0]), fact[1]))
     lines = [

@@ -1,7 +1,7 @@
-"""How far each setting of some runs lies from the best, or from a named one: how surely, and what would be surer.
+"""How far each setting is from the best one, or from a named one, how surely, and how many seeds would tell.
 
-The tests are those of a sweep's table (cse.report.cells.compare), the ties too: by the larger p of that over seeds and
-that over test items, corrected by Holm over the settings that are compared.
+Tests and ties are those of a sweep's table (cse.report.cells.compare): by the larger of the p over seeds and the p over
+test items, corrected by Holm over the settings that are compared.
 """
 
 import math
@@ -22,14 +22,14 @@ from cse.report.statistics import Effect, holm
 from cse.report.verdicts import few_seeds, listed, p_apart
 from cse.sweep.budget import in_words, pooled_sd, seeds_for, smallest_difference
 
-MOST = 30  # settings, the best first, that are compared: of more, Holm's correction leaves nothing to see
+MOST = 30  # settings, the best first, that are compared: with more, Holm's correction would leave nothing to see
 MOST_SEEDS = 1000
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A setting minus the reference. p: Holm's, NaN where there are no seeds to test; tied: not told apart by it;
-    needs: seeds a side that would tell them apart, "" where these do."""
+    """A setting minus the reference. p: Holm's, NaN if there are no seeds to test; tied: p does not tell them apart;
+    needs: the seeds a side that would, "" if these do."""
 
     setting: int
     found: Effect
@@ -40,7 +40,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Differences:
-    """Of one score. reference: the setting that the others are compared with; cells: what was compared, by setting."""
+    """The differences of one score. reference: the setting to compare with; cells: what was compared, by setting."""
 
     comparison: Comparison
     score: str
@@ -51,12 +51,12 @@ class Differences:
 
     @property
     def title(self) -> str:
-        """What the table shows."""
+        """The table's heading."""
         best = "the best, " if self.reference == self.comparison.best else ""
         return f"{self.score}: difference to {best}{self.comparison.label(self.reference)}"
 
     def table(self) -> pd.DataFrame:
-        """A line for each compared setting, as text, without columns that no line fills."""
+        """A line for each compared setting, as text, without empty columns."""
         runs = {row.setting: self.comparison.runs_by_setting[row.setting][0] for row in self.rows}
         lines = [
             {
@@ -97,24 +97,24 @@ class Differences:
 
     @property
     def notes(self) -> list[str]:
-        """What the signs mean, what these seeds can tell, and which settings they leave open."""
+        """What the signs mean, what these seeds can tell, and which settings they cannot."""
         notes = [f"{TIED}: not told apart from it."] if any(row.tied for row in self.rows) else []
         if tested := sum(not math.isnan(row.p) for row in self.rows):
-            notes.append(f"p: by Holm over {tested}, of seeds and of items the larger.")
+            notes.append(f"p: the larger of that over seeds and that over items, by Holm over {tested}.")
         sd, several = seed_sd(self.cells)
         notes += [f"{in_words(sd, several, level=(1 - self.confidence) / len(self.rows))}."] if sd else []
         for row in [row for row in self.rows if row.needs][:3]:
             name, size = self.comparison.label(row.setting), abs(row.found.size or 0.0)
-            notes.append(f"{name}: {row.found.n} cannot tell it; {row.needs} seeds a side would show {size:.2g}.")
+            notes.append(f"{name}: {row.found.n} cannot tell; {row.needs} seeds a side would show {size:.2g}.")
         trained = [cell for cell in self.cells.values() if not cell.only_scored]
         if trained and (few := few_seeds([min(trained, key=lambda cell: len(cell.values))])):
             notes.append(f"No verdict: {few}.")
         left = int(self.comparison.scores[self.score, "mean"].notna().sum()) - len(self.cells)
-        return notes + ([f"{left} further settings, which score less, are not compared."] if left else [])
+        return notes + ([f"{left} further settings, which rank lower, are not compared."] if left else [])
 
 
 def differences(comparison: Comparison, baseline: str | None, confidence: float) -> Differences | None:
-    """Each setting against the best one, or the baseline; None where fewer than two have the score that ranks.
+    """Compare each setting with the best one, or the baseline; None if fewer than two have the score that ranks.
 
     Raises UserError for a baseline that names no setting, or several.
     """
@@ -128,7 +128,7 @@ def differences(comparison: Comparison, baseline: str | None, confidence: float)
         return None
     cells = {one: cell_of(comparison, one, score) for one in chosen}
     found = {one: compare(cell, cells[reference], confidence) for one, cell in cells.items() if one != reference}
-    # of one run a side the items say something of these two runs, not of their settings
+    # with one run a side, a p over items is about these two runs, not about their settings
     p_values = holm([math.nan if math.isnan(one.p) else p_apart(one) for one in found.values()])
     rows = [
         Difference(
@@ -152,13 +152,13 @@ def cell_of(comparison: Comparison, setting: int, score: str) -> Cell:
 
 
 def seed_sd(cells: dict[int, Cell]) -> tuple[float, int]:
-    """How much seeds vary in the cells with several, and the fewest of them; 0, 0 where none has."""
+    """The pooled deviation of seeds, over the cells with several, and the fewest seeds of these; 0, 0 without any."""
     groups = [list(cell.values.values()) for cell in cells.values() if len(cell.values) > 1]
     return (pooled_sd(groups), min(map(len, groups))) if groups else (0.0, 0)
 
 
 def seeds_to_tell(cells: dict[int, Cell], found: Effect, confidence: float, tests: int) -> str:
-    """The seeds a side by which such a difference shows with 80% power; "" where nothing tells how seeds vary."""
+    """The seeds a side that show such a difference with 80% power; "" if nothing tells how much seeds vary."""
     (sd, _), level = seed_sd(cells), (1 - confidence) / tests
     if not sd or not found.size:
         return ""
@@ -168,11 +168,12 @@ def seeds_to_tell(cells: dict[int, Cell], found: Effect, confidence: float, test
 
 
 def setting_named(comparison: Comparison, name: str | Path) -> int:
-    """The setting of `KEY=VALUE,...`, or of the runs at or below a folder, which a Path is, and a name that is nothing
-    else. Raises UserError for none or several."""
-    keys = {name: key for key, name in comparison.keys.items()}
+    """The setting that `KEY=VALUE,...` names or else, and for a Path, that of the runs at or below this folder.
 
-    runs = {setting: comparison.runs_by_setting[setting] for setting in comparison.runs_by_setting}
+    Raises UserError if there is none, or several.
+    """
+    keys = {name: key for key, name in comparison.keys.items()}
+    runs = comparison.runs_by_setting
     words = str(name).strip("[]").split(",") if isinstance(name, str) and "=" in name else []
     asked = [(keys.get(key, key), value) for key, _, value in (word.strip().partition("=") for word in words)]
 
@@ -184,22 +185,22 @@ def setting_named(comparison: Comparison, name: str | Path) -> int:
     found = found or [one for one in runs if any(run.folder.resolve().is_relative_to(place) for run in runs[one])]
     if len(found) == 1:
         return found[0]
-    known = listed([f"'{comparison.label(one)}'" for one in found or comparison.runs_by_setting])
-    raise UserError(f"baseline={name} names {len(found) or 'no'} setting{'s' * (len(found) > 1)} of these: {known}")
+    known = listed([f"'{comparison.label(one)}'" for one in found or runs])
+    raise UserError(f"baseline={name} names {len(found)} settings instead of one: {known}")
 
 
 def gate(comparison: Comparison, least: float, baseline: str | None, confidence: float) -> tuple[bool, list[str]]:
-    """Whether the first setting is better than the baseline, or than every other one, by `least` or more, and a line
-    for each. First is the one of the first folder, where several are named, else the best.
+    """Whether the first setting is better than the baseline, or than every other one, by `least` or more, with a line
+    for each. The first setting is that of the first folder if several are named, else the best.
 
-    "Is" means that it is told from a difference of just `least`, with the seeds that a verdict needs, on whole data.
+    A difference counts if it is told apart from one of `least`, with the seeds that a verdict needs, on whole data.
     """
     first = comparison.best if len(comparison.folders) == 1 else setting_named(comparison, comparison.folders[0])
     score = comparison.best_by
     known = [setting_named(comparison, baseline)] if baseline else list(comparison.runs_by_setting)
     others = [one for one in known if one != first]
     if first is None or score is None or not others:
-        raise UserError(f"gate={least:g} needs two settings that are scored: runs=[A,B], or baseline=KEY=VALUE")
+        raise UserError(f"gate={least:g} needs two settings with scores: runs=[A,B], or baseline=KEY=VALUE")
     sign = -1 if nature(score).lower_is_better else 1
     cell, passed, lines = cell_of(comparison, first, score), True, []
     against = {one: cell_of(comparison, one, score) for one in others}
@@ -208,11 +209,11 @@ def gate(comparison: Comparison, least: float, baseline: str | None, confidence:
     found = {one: compare(cell, of, confidence, sign * least) for one, of in against.items()}
     for (one, of), p in zip(found.items(), holm([p_apart(of) for of in found.values()]), strict=True):
         assert of.size is not None
-        larger, few = sign * of.size > least, few_seeds([cell, against[one]])
+        larger, unfit = sign * of.size > least, few_seeds([cell, against[one]])
         if any(score in run.altered for setting in (first, one) for run in comparison.runs_by_setting[setting]):
-            few = "its data are incomplete or altered"
-        why = few or (f"p {probability(p) or 'unknown'}" if larger else "it is not even so in these runs")
-        is_so = larger and not few and p < 1 - confidence
+            unfit = "its data are incomplete or altered"
+        why = unfit or (f"p {probability(p) or 'unknown'}" if larger else "not even these runs' means are")
+        is_so = larger and not unfit and p < 1 - confidence
         passed &= is_so
         told = f"p {probability(p)}" if is_so else f"not shown, {why}"
         gain = f"{signed(of.size, 2)} {bounds(of.interval, 2)}".strip()

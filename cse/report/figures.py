@@ -1,7 +1,7 @@
-"""The papers' figures (see cse.report.plot) from runs, by matplotlib, with the published points and lines on top.
+"""The papers' figures (see cse.report.plot) drawn from runs, by matplotlib, with the published points and lines.
 
-A series is a name and its runs; what most kinds draw is a frame of them, a row a run, whose columns x, y and z are
-config values or scores. A kind's function returns None where no run has what it shows.
+A series is a name and its runs. Most kinds draw a frame with a row for each run, whose columns x, y and z are config
+values or scores. A kind's function returns None if no run has what it shows.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,13 +23,13 @@ from cse.run.plots import cosine_histograms, new
 
 Series = dict[str, list[Run]]
 LINES = {"max": "-", "q75": "--", "mean": "-", "q50": ":"}
-INSIDE = 6  # names that fit into a figure; more stand beside it
+INSIDE = 6  # names that fit into the axes; a longer legend is put beside them
 
 
 def draw(plot: Plot, spec: Spec, runs: list[Run]) -> Figure | None:
     """The figure, or None if no finished run has what it shows.
 
-    Raises UserError where the runs' scores are of another split than the paper's figure.
+    Raises UserError if it shows another split than the paper's figure.
     """
     printed = overlay(plot, spec.paper)
     if printed and not plot.replaced:
@@ -55,19 +55,19 @@ def draw(plot: Plot, spec: Spec, runs: list[Run]) -> Figure | None:
 
 
 def is_shown(plot: Plot, score: str) -> bool:
-    """Whether the figure shows the score, or the pairs that it is of."""
+    """Whether the figure shows the score, or the pairs behind it."""
     return score in plot.metrics or (bool(plot.evaluator) and score.startswith(f"{plot.split}/{plot.evaluator}/"))
 
 
 def overlay(plot: Plot, paper: str) -> PublishedFigure | None:
-    """The published figure, or None if the paper has none of this name."""
+    """The published figure, or None if the paper's YAML has none of this name."""
     if plot.published is None and plot.name not in published.read(paper).get("figures", {}):
         return None
     return published.figure(paper, plot.published or plot.name)
 
 
 def series_of(plot: Plot, spec: Spec, runs: list[Run]) -> Series:
-    """{name: runs} of the plot's `series`, else of the table's rows for kinds that need several, else all as one."""
+    """{name: runs}: by the plot's `series`, else by the table's rows if the kind needs several, else all as one."""
     if isinstance(plot.series, str):
         return grouped(runs, plot.series)
     wheres = plot.series
@@ -79,10 +79,10 @@ def series_of(plot: Plot, spec: Spec, runs: list[Run]) -> Series:
 
 
 def frame_of(plot: Plot, runs: list[Run]) -> pd.DataFrame:
-    """A row for each run that has everything on the plot's axes; a config key that is null counts as 0 (no noise)."""
+    """A row for each run that has a number on every axis of the plot; a config key that is null is 0 (no noise)."""
 
     def value(run: Run, name: str) -> object:
-        if "/" in name:  # a score's name, never a key's
+        if "/" in name:  # a score, not a key
             return run.metrics.get(name)
         return 0.0 if run.get(name) is None else plain(run.get(name))
 
@@ -97,7 +97,7 @@ def frame_of(plot: Plot, runs: list[Run]) -> pd.DataFrame:
 
 
 def middle_of_bin(values: Sequence[float], bins: int, log: bool) -> list[float]:
-    """For each value the middle of its bin, of `bins` equal ones from the least to the greatest (in log10 if log)."""
+    """The middle of each value's bin, for `bins` equal bins between the least and the greatest (in log10 if log)."""
     scale = np.log10(values) if log else np.asarray(values)
     edges = np.linspace(scale.min(), scale.max(), bins + 1)
     index = np.clip(np.searchsorted(edges, scale, side="right") - 1, 0, bins - 1)
@@ -106,11 +106,11 @@ def middle_of_bin(values: Sequence[float], bins: int, log: bool) -> list[float]:
 
 
 def curve(plot: Plot, series: Series) -> Figure | None:
-    """A line for each series and statistic; standard deviations as bars on means."""
+    """A line for each series and statistic; means have standard deviations as error bars."""
     figure, axes = new()
     varied = False
     for color, (name, runs) in enumerate(series.items()):
-        if name in plot.level:  # no x, e.g. no head among heads of several widths: a line across
+        if name in plot.level:  # has no x: no head, among heads of several widths
             level = [run.metrics[plot.y] for run in runs if plot.y in run.metrics]
             if level:
                 axes.axhline(float(np.mean(level)), linestyle="-.", color=f"C{color}", label=name)
@@ -137,7 +137,7 @@ def curve(plot: Plot, series: Series) -> Figure | None:
 
 
 def heat(plot: Plot, series: Series) -> Figure | None:
-    """One panel for each series; the statistic of the runs in each cell, written into it."""
+    """A panel for each series; each cell has the statistic of its runs written into it."""
     panels = {name: frame for name, runs in series.items() if len(frame := frame_of(plot, runs))}
     if not panels:
         return None
@@ -156,7 +156,7 @@ def heat(plot: Plot, series: Series) -> Figure | None:
 
 
 def scatter(plot: Plot, series: Series) -> Figure | None:
-    """A numbered point for each series: the mean of its runs that have both metrics."""
+    """A numbered point for each series: the mean of its runs."""
     figure, axes = new()
     for number, (name, runs) in enumerate(series.items(), 1):
         points = frame_of(plot, runs)
@@ -168,7 +168,7 @@ def scatter(plot: Plot, series: Series) -> Figure | None:
 
 
 def numbered(axes: Axes, place: Sequence[float], number: int, marker: str, name: str = "") -> None:
-    """A point with its number beside it, whose name stands in the legend: names would cover each other."""
+    """Draw a point with a number, whose name is in the legend, as names beside the points would overlap."""
     color = f"C{(number - 1) % 10}"
     label = f"{number}  {name}" if name else None
     axes.plot(*place, marker, color=color, markersize=9 if marker == "*" else 6, label=label)
@@ -176,7 +176,7 @@ def numbered(axes: Axes, place: Sequence[float], number: int, marker: str, name:
 
 
 def path(plot: Plot, series: Series) -> Figure | None:
-    """A line for each run, the colour for its series; a ring where it starts."""
+    """A line for each run, in its series' colour; a ring marks its start."""
     figure, axes = new()
     for color, (name, runs) in enumerate(series.items()):
         for number, run in enumerate(runs):
@@ -190,7 +190,7 @@ def path(plot: Plot, series: Series) -> Figure | None:
 
 
 def cosines(plot: Plot, series: Series) -> Figure | None:
-    """A column for each series (its first run that has them), a row for each bucket of gold scores."""
+    """A column for each series, from its first run with cosines; a row for each bucket of gold scores."""
     columns = {}
     for name, runs in series.items():
         stored = (read_cosines(run.folder, "after").get(plot.evaluator, {}).get(plot.split) for run in runs)
@@ -200,7 +200,7 @@ def cosines(plot: Plot, series: Series) -> Figure | None:
 
 
 def distribution(plot: Plot, series: Series) -> Figure | None:
-    """Boxes of quartiles and every score; x is a choice, not a scale."""
+    """A box of quartiles, and every score, at each x, which is a category."""
     figure, axes = new()
     boxes: dict[str, list[float]] = {}
     for name, runs in series.items():
@@ -228,7 +228,7 @@ DRAW: dict[str, Callable[[Plot, Series], Figure | None]] = {
 
 
 def name_axes(axes: Axes, plot: Plot, printed: PublishedFigure | None) -> None:
-    """Words and units above the names that the command line has."""
+    """Put words and units above the axes' names, which are those of the command line."""
     if printed and plot.kind == "curve":
         axes.set_xlabel(f"{printed.x}\n{axes.get_xlabel()}")
     if unit := nature(plot.x).unit:
@@ -238,7 +238,7 @@ def name_axes(axes: Axes, plot: Plot, printed: PublishedFigure | None) -> None:
 
 
 def add_legend(figure: Figure, axes: Axes, title: str) -> None:
-    """The names of what was drawn, if anything has one."""
+    """Add a legend if anything drawn has a name."""
     names = axes.get_legend_handles_labels()[1]
     if len(names) > INSIDE:
         figure.set_figwidth(figure.get_figwidth() + 3)
@@ -248,7 +248,7 @@ def add_legend(figure: Figure, axes: Axes, title: str) -> None:
 
 
 def legend_title(plot: Plot, axes: Axes) -> str:
-    """What the series are of, and what the marks mean."""
+    """The key of the series, or what the marks mean."""
     if plot.kind == "scatter":
         stars = any(line.get_marker() == "*" for line in axes.lines)
         return "dots: ours, stars: the paper's" if stars else ""
@@ -258,7 +258,7 @@ def legend_title(plot: Plot, axes: Axes) -> str:
 
 
 def add_numbered(axes: Axes, printed: PublishedFigure, ours: list[str]) -> None:
-    """The paper's points as stars, with the number and colour of our series of the same name."""
+    """Draw the paper's points as stars, with the number and colour of our series of the same name."""
     others = [point["label"] for point in printed.points if point["label"] not in ours]
     names = [*ours, *others]
     for point in printed.points:
@@ -267,7 +267,7 @@ def add_numbered(axes: Axes, printed: PublishedFigure, ours: list[str]) -> None:
 
 
 def add_published(axes: Axes, printed: PublishedFigure) -> None:
-    """The paper's points as stars, its lines dashed, both named."""
+    """Draw the paper's points as stars and its lines dashed, both with their names."""
     for point in printed.points:
         axes.plot(point["x"], point["y"], "*", color="black", markersize=9, label=f"paper: {point['label']}")
     for line in printed.lines:

@@ -1,4 +1,4 @@
-"""What our runs say of a paper's claims: the two sides of each, how they compare, and the lines that tell it."""
+"""What our runs say about a paper's claims: how the sides of each compare, its verdict, and all this as text."""
 
 import math
 from collections import Counter
@@ -25,14 +25,13 @@ ORDER = (NOT_JUDGED, NOT_RUN, NOT_SEEN, HOLDS, CONTRADICTED)  # as the headline 
 
 @dataclass(frozen=True)
 class Finding:
-    """What our runs say of a claim. found: its effect is positive where it points as claimed; of `alike` the difference
-    itself.
+    """What our runs say about a claim. found: positive if it points as claimed; for `alike`, the difference itself.
 
-    parts: how many of its parts were judged (measured, if none was), and of how many; part: the one that decided;
-    by_part: each, where there are several; missing: what the unmeasured lack; why: why it, or a part, is not judged.
-    quantity: what the paper measured. printed: the printed difference that speaks least for the claim; supported:
-    whether it says what the claim says. None where the paper prints none; of two equal numbers, which rounding may
-    have made so, supported is None too. altered: whether some of the data was incomplete or altered.
+    parts: how many parts were judged (measured, if none was), and how many there are; part: the one that decided;
+    by_part: all, if there are several; missing: what unmeasured parts lack; why: why it, or a part, is not judged.
+    quantity: what the paper measured. printed: the printed difference that supports the claim least; supported: whether
+    it supports it. Both are None if the paper prints none; supported is None for equal numbers too, which rounding may
+    have made equal. altered: whether some of the data was incomplete or altered.
     """
 
     claim: Claim
@@ -50,13 +49,15 @@ class Finding:
 
     @property
     def verdict_text(self) -> str:
-        """The verdict, with how many of a claim's parts it rests on where these are not all."""
+        """The verdict and, if it does not rest on all parts of the claim, on how many."""
         measured, parts = self.parts
         return f"{self.verdict} ({measured} of {parts} parts)" if 0 < measured < parts else self.verdict
 
 
-def judged(claims: list[Claim], spec: Spec, table: Table | None, runs: list[Run], confidence: float) -> list[Finding]:
-    """Every claim's finding, p corrected over all that are judged. table: None where the sweep draws figures only."""
+def judge_claims(
+    claims: list[Claim], spec: Spec, table: Table | None, runs: list[Run], confidence: float
+) -> list[Finding]:
+    """A finding for each claim, p corrected over all that are judged. table: None if the sweep has figures only."""
     raw = [(_trend if claim.is_trend else _difference)(claim, spec, table, runs, confidence) for claim in claims]
     p_values = holm([one.found.p for one in raw])
     number = sum(not math.isnan(p) for p in p_values)
@@ -66,13 +67,14 @@ def judged(claims: list[Claim], spec: Spec, table: Table | None, runs: list[Run]
 
 
 def _by_p(finding: Finding, p: float, claims: int, confidence: float) -> Finding:
+    """The finding with its verdict by the corrected p, and those of its parts."""
     verdict = finding.verdict if p < 1 - confidence else NOT_SEEN
     parts = verdicts.judge_parts(finding.by_part, verdict == HOLDS, claims, confidence)
     return replace(finding, verdict=verdict, found=replace(finding.found, p=p), by_part=parts)
 
 
 def _controlled(finding: Finding, held: set[str]) -> Finding:
-    """A claim of likeness whose control was not seen is not judged: its p counted in Holm's family all the same."""
+    """The finding, NOT JUDGED if its control does not hold. Its p has counted in Holm's correction all the same."""
     control = finding.claim.control
     if not control or control in held or finding.verdict in (NOT_RUN, NOT_JUDGED):
         return finding
@@ -83,8 +85,8 @@ def _controlled(finding: Finding, held: set[str]) -> Finding:
 
 
 def _difference(claim: Claim, spec: Spec, table: Table | None, runs: list[Run], confidence: float) -> Finding:
-    """A comparison of two places, part by part. Its verdict is still the direction alone: of the parts against the
-    claim that of the surest, with Bonferroni's p, else of the least sure."""
+    """A comparison of two places, part by part. Its verdict is still the direction alone: that of the surest part
+    against the claim, with Bonferroni's p, or else of the least sure part."""
     pairs = pairs_of(claim, spec, table, runs)
     ran = [(left, right) for left, right in pairs if left.cell.values and right.cell.values]
     printed = printed_difference(claim, pairs)
@@ -123,7 +125,7 @@ def _difference(claim: Claim, spec: Spec, table: Table | None, runs: list[Run], 
 
 
 def _trend(claim: Claim, spec: Spec, table: Table | None, runs: list[Run], confidence: float) -> Finding:
-    """A rank correlation, of runs with a config key or of a table's rows with another column."""
+    """A rank correlation of runs' scores with a config key, or of a table's column with another."""
     sign = 1 if claim.form == "rises" else -1
     points, pairs, cells = _points(claim, spec, table, runs)
     effect = rank_correlation([pairs], confidence).size if len(pairs) > 2 else None
@@ -148,7 +150,7 @@ def _trend(claim: Claim, spec: Spec, table: Table | None, runs: list[Run], confi
 def _points(
     claim: Claim, spec: Spec, table: Table | None, runs: list[Run]
 ) -> tuple[list[Points], list[tuple[float, float]], list[Cell]]:
-    """(x, y) of a trend's runs, by seed, or of its rows; of the printed numbers ([] where x is a config key); and the
+    """(x, y) of a trend's runs, by seed, or of its rows; of the printed numbers ([] if x is a config key); and the
     cells whose seeds count."""
     if isinstance(claim.right, str):
         key, metric = claim.right, claim.left["metric"]
@@ -167,7 +169,7 @@ def _points(
 
 
 def by_part(finding: Finding) -> str:
-    """The verdict of each part that ran; "" of a claim of one."""
+    """The verdict on each part that ran; "" for a claim of one part."""
     return "; ".join(f"{part.name}: {part.verdict}" for part in finding.by_part)
 
 
@@ -188,7 +190,7 @@ FACTS: dict[str, Callable[[Finding], str]] = {
 
 
 def headline(findings: Sequence[Finding]) -> str:
-    """How many claims have which verdict, those that are not judged first, and what a mark beside them means."""
+    """How many claims have each verdict, NOT JUDGED first, and what the mark of altered data means."""
     counts = Counter(finding.verdict for finding in findings)
     told = [f"{counts[verdict]} {verdict}" for verdict in ORDER if verdict in counts]
     mark = f" {IS_ALTERED}." if any(finding.altered for finding in findings) else ""
@@ -196,19 +198,19 @@ def headline(findings: Sequence[Finding]) -> str:
 
 
 def facts(finding: Finding) -> dict[str, str]:
-    """What is known of a claim beside its words and its verdict; "" where nothing is."""
+    """What is known about a claim besides its words and verdict; "" for what is not."""
     return {name: text(finding) for name, text in FACTS.items()}
 
 
 def text_table(findings: list[Finding]) -> pd.DataFrame:
-    """A line for each claim, its verdict first; without facts that no claim has."""
+    """A line for each claim, without empty columns."""
     lines = [{"claim": f.claim.says, "source": f.claim.source, "verdict": f.verdict_text, **facts(f)} for f in findings]
     table = pd.DataFrame(lines, columns=["claim", "source", "verdict", *FACTS])
     return table.loc[:, (table != "").any()]
 
 
 def section(findings: list[Finding]) -> str:
-    """The claims under a heading, as a Markdown table."""
+    """The claims as a Markdown table under a heading."""
     return f"### What the paper claims\n\n{headline(findings)}\n\n{to_markdown(text_table(findings))}\n"
 
 
@@ -235,10 +237,10 @@ COLUMNS: dict[str, Callable[[Finding], object]] = {
     "quantity": lambda f: f.quantity,
     "data": lambda f: "" if f.found.size is None else "partial" if f.altered else "whole",
 }
-"""The columns of claims.csv, and what stands there for a finding."""
+"""The columns of claims.csv, and their values for a finding."""
 
 
 def findings_frame(findings: list[Finding]) -> pd.DataFrame:
-    """A line for each claim, numbers unrounded: claims.csv."""
+    """claims.csv: a line for each claim, with unrounded numbers."""
     lines = [[column(finding) for column in COLUMNS.values()] for finding in findings]
     return pd.DataFrame(lines, columns=list(COLUMNS), dtype=object)

@@ -1,7 +1,7 @@
 """A paper's table beside ours as text, the same for the terminal, Markdown, LaTeX and HTML, and its cells as CSV.
 
-Up to two columns: one line for each number, its facts side by side. More columns: a block of lines for each row of the
-paper, one fact a line, under the paper's own columns.
+With up to two columns, each number has a line, with its facts side by side. With more, each row of the paper has a
+block with a line for each fact, under the paper's own columns.
 """
 
 from collections.abc import Callable
@@ -17,21 +17,20 @@ from cse.report.table import Table
 
 
 def spread(value: Value, digits: int | None) -> str:
-    """mean +- sd (n); only the mean if there is one value."""
+    """mean ± sd (n); only the mean if there is no sd."""
     mean = number(value.mean, digits)
     return mean if value.sd is None else f"{mean} {PLUS_MINUS} {number(value.sd, digits)} ({value.n})"
 
 
 def _published(cell: Cell, digits: int | None) -> str:
-    """The printed number, with a * if the paper's text garbles it."""
+    """The printed number, starred if the paper's text garbles it."""
     if cell.published is None:
         return ""
     return spread(cell.published, digits) + ("*" if cell.published.note else "")
 
 
 def _ours(cell: Cell, digits: int | None) -> str:
-    """Our number, what a statistic is of, whether it ties with the best, and how many runs are still missing; and
-    whether its data was altered."""
+    """Our number, what a statistic is over, the marks of altered data and of a tie, and how many runs are missing."""
     if cell.ours is None:
         return ""
     of = f" {cell.aggregate} of {len(cell.runs)}" if len(cell.runs) > len(cell.values) else ""
@@ -56,7 +55,7 @@ FACTS: dict[str, Callable[[Cell, int | None], str]] = {
 
 
 def grid(table: Table) -> dict[str, list[tuple[str, str, str]]]:
-    """The table as its paper lays it out, by row: (ours, the printed number and the difference to it, the verdict)."""
+    """The table as its paper prints it: for each cell (ours, the printed number and the difference, the verdict)."""
 
     def shown(cell: Cell) -> tuple[str, str, str]:
         digits = table.printed.digits(cell.column)
@@ -67,7 +66,7 @@ def grid(table: Table) -> dict[str, list[tuple[str, str, str]]]:
 
 
 def text_table(table: Table) -> pd.DataFrame:
-    """The table's lines, without facts that no cell has."""
+    """The table as text, without facts that no cell has."""
     if table.lines is not None:
         return table.lines
     printed, cells = table.printed, table.all_cells
@@ -92,27 +91,27 @@ def text_table(table: Table) -> pd.DataFrame:
 
 
 def remarks(table: Table) -> list[str]:
-    """What a reader must know beside the numbers."""
+    """What a reader must know besides the numbers."""
     bases = sorted(set(table.baselines.values()))
     ties = any(cell.tied for cell in table.all_cells)
     return [
         *(f"Not the paper's setting: {line}" for line in table.deviations),
         *([f"{IS_ALTERED}."] if any(cell.altered for cell in table.all_cells) else []),
         *([f"{TIED}: the best of ours in its column, or not told apart from it."] if ties else []),
-        *([f"gain and p: over our own runs of {', '.join(bases)}."] if bases else []),
+        *([f"gain and p: against our own runs of {', '.join(bases)}."] if bases else []),
         *(f"Missing: {line}" for line in dict.fromkeys(table.absent)),
         *table.notes,
     ]
 
 
 def section(table: Table) -> str:
-    """The table in Markdown under a heading, and its remarks as a list."""
+    """The table as Markdown under a heading, with its remarks as a list."""
     notes = "".join(f"- {line}\n" for line in remarks(table))
     return f"### {table.printed.title}\n\n{to_markdown(text_table(table))}\n\n{notes}"
 
 
 def cells_frame(tables: list[Table]) -> pd.DataFrame:
-    """One line for each cell, numbers unrounded: report.csv."""
+    """report.csv: a line for each cell, with unrounded numbers."""
     cells = [_cell_values(cell, table.printed.split_of(cell.column)) for table in tables for cell in table.all_cells]
     return pd.DataFrame(cells, columns=list(_cell_values(Cell("", ""), "")), dtype=object)
 

@@ -8,7 +8,7 @@ PLUS_MINUS, TIED = "±", "≈"
 
 
 def number(value: float, digits: int | None) -> str:
-    """A number with so many decimals; None: as many as it takes."""
+    """A number with so many decimals; None: as few as it needs."""
     return f"{value:g}" if digits is None else f"{value:.{digits}f}"
 
 

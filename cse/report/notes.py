@@ -1,4 +1,4 @@
-"""Lines that a reader needs beside a table's numbers: missing jobs, other settings, retrieved captions."""
+"""Notes that a reader needs with a table's numbers: missing jobs, other settings, altered data, retrieved captions."""
 
 import hashlib
 import json
@@ -11,13 +11,13 @@ from cse.record.scores import IS_ALTERED, problems_of
 from cse.record.status import DONE, FAILED, RUNNING, STOPPED, Status, status_of
 from cse.report.frame import varying, written
 
-SINGLY = 12  # missing jobs that are named one by one
-FURTHEST_FIRST = (DONE, RUNNING, STOPPED, FAILED)  # of several runs of one job, the first of these counts
+SINGLY = 12  # jobs, or problems, that are named one by one; of more jobs each group is counted
+FURTHEST_FIRST = (DONE, RUNNING, STOPPED, FAILED)  # the state of a job with several runs is the first of these
 NOT_STARTED = Status("not started")
 
 
 def missing_jobs(runs: list[Run], expected: list[Where]) -> list[str]:
-    """A line for each planned job without a finished run (for each value of the first axis, where there are many)."""
+    """A line for each planned job without a finished run or, if they are many, for each value of the first axis."""
     own = [run for run in runs if not run.departures] or runs
     if not expected:
         statuses = [(run.folder.name, status_of(run)) for run in own]
@@ -36,7 +36,7 @@ def status_of_job(job: Where, runs: list[Run]) -> Status:
 
 
 def status_text(status: Status) -> str:
-    """A state, and how far a job is that runs now; what goes on with one that stopped is its sweep's own line."""
+    """A state and, for a running job, its progress. (What resumes a stopped one is its sweep's own command.)"""
     return f"{status.state}, {status.detail}" if status.state == RUNNING else status.state
 
 
@@ -45,8 +45,8 @@ def _settings(job: Where) -> list[str]:
 
 
 def deviations(setting: Where, runs: list[Run]) -> list[str]:
-    """How the runs that fill the table differ from what the paper held fixed, and from their sweep: a line for what all
-    of them differ in, and one for each thing that some do, the most frequent first."""
+    """How the runs that fill the table differ from what the paper held fixed, and from their sweep: one line for what
+    all of them have in common, and one for each other difference, the most frequent first."""
     unique = list({run.folder: run for run in runs}.values())
     counts: Counter[str] = Counter()
     for run in unique:
@@ -61,27 +61,27 @@ def deviations(setting: Where, runs: list[Run]) -> list[str]:
     return [line for line in (shared, *(f"{-count} of {len(unique)} runs: {words}" for count, words in some)) if line]
 
 
-SCORING = ("torch", "transformers", "numpy", "scipy", "scikit-learn", "mteb")  # versions that may change a score
+SCORING = ("torch", "transformers", "numpy", "scipy", "scikit-learn", "mteb")  # whose versions may change a score
 
 
 def mixed(name: str, runs: list[Run], seed: str, settings: bool) -> list[str]:
-    """A line if runs of one cell were scored differently, had other bytes under one name of data or, where `settings`,
-    differ in more than their seed."""
+    """A line if runs of one cell were scored differently, trained on different files under one name or, if `settings`
+    count, differ in more than their seed."""
     if len(runs) < 2:
         return []
     keys = [
         key
         for key in (varying(runs, seed) if settings else [])
         if (is_science(key) or entry(key).fixed)
-        and key.partition(".")[0] != "eval"  # scored_differently tells it with its data
+        and key.partition(".")[0] != "eval"  # scored_differently reports it, with its data
         and "seed" not in key.rpartition(".")[2]
     ]
-    differing = [*keys, *other_texts(runs), *scored_differently(runs)]
+    differing = [*keys, *changed_texts(runs), *scored_differently(runs)]
     return [f"{name}: joins runs that differ in {'; '.join(differing)}"] if differing else []
 
 
-def other_texts(runs: list[Run]) -> list[str]:
-    """The training texts, by their names, whose files were not the same in all runs."""
+def changed_texts(runs: list[Run]) -> list[str]:
+    """The training texts whose files were not the same in all runs, by name."""
     found: dict[str, set[str]] = {}
     for run in runs:
         about = run.results.get("training_data")
@@ -91,8 +91,8 @@ def other_texts(runs: list[Run]) -> list[str]:
     return [f"the files of data={name}" for name, sums in found.items() if len(sums) > 1]
 
 
-def altered(runs: list[Run]) -> list[str]:
-    """What the mark of scores on altered data means, and what is wrong with the data."""
+def data_problems(runs: list[Run]) -> list[str]:
+    """What is wrong with the data of marked scores, after what the mark means; none without such scores."""
     sources = [source for run in runs if run.altered for source in run.results["data"].items()]
     problems = list(dict.fromkeys(line for name, source in sources for line in problems_of(name, source)))
     more = [f"partial: {len(problems) - SINGLY} more problems"] if len(problems) > SINGLY else []
@@ -100,8 +100,8 @@ def altered(runs: list[Run]) -> list[str]:
 
 
 def scored_differently(runs: list[Run]) -> list[str]:
-    """What may have moved their scores and is not the same in all runs that have it, with its values: libraries,
-    an evaluator's settings, the checksums of its data."""
+    """What may have changed scores and is not the same in all runs, with its values: libraries, an evaluator's
+    settings, the checksum of its data."""
     values: dict[str, dict[str, None]] = {}
     for run in runs:
         for name, value in scoring(run).items():
@@ -110,12 +110,12 @@ def scored_differently(runs: list[Run]) -> list[str]:
 
 
 def scoring(run: Run) -> dict[str, str]:
-    """Everything that a run's scores depend on beside its encoder, as text."""
+    """Everything that a run's scores depend on besides its encoder, as text."""
     versions = run.versions
     told = {library: str(versions[library]) for library in SCORING if library in versions}
     told |= {key: written(run.get(key)) for key in ("dtype", "trainer.eval_precision") if run.get(key) is not None}
     for key, value in flattened(run.group("eval"), "eval.").items():
-        if not str(value).startswith("/"):  # where the data lies; what it is, its checksum tells
+        if not str(value).startswith("/"):  # a folder of data, which its checksum identifies
             told[key] = written(value)
     for evaluator, source in (run.results.get("data") or {}).items():
         told[f"data of {evaluator}"] = _checksum(source)
@@ -123,7 +123,7 @@ def scoring(run: Run) -> dict[str, str]:
 
 
 def _checksum(source: Json) -> str:
-    """Of an evaluator's protocol and files, and those of its parts; 8 hex digits."""
+    """8 hex digits that identify an evaluator's protocol and files, and those of its parts."""
     files = {name: file.get("sha256") for name, file in source.get("files", {}).items()}
     parts = {name: _checksum(part) for name, part in source.get("parts", {}).items()}
     told = json.dumps([source.get("protocol"), files, source.get("revisions"), parts], sort_keys=True)
@@ -131,7 +131,7 @@ def _checksum(source: Json) -> str:
 
 
 def retrieved(runs: dict[str, Run]) -> list[str]:
-    """The nearest captions of each query, model beside model (NonLing-CSE's Table C.1), from runs that stored them."""
+    """The nearest captions of each query, one model beside the other, as NonLing-CSE's Table C.1 has them."""
     tops = {row: run.results.get("data", {}).get("retrieval", {}).get("top", {}) for row, run in runs.items()}
     lines = []
     for query in dict.fromkeys(query for top in tops.values() for query in top):

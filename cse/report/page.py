@@ -1,6 +1,6 @@
-"""Both reports as one HTML file each, which asks no other file and no other machine for anything.
+"""Both reports as one HTML file each, which loads nothing from another file or machine.
 
-Plotly's and DataTables' scripts stand in the page that needs them; both ship with their Python packages.
+The scripts of Plotly and DataTables, which their Python packages ship, are inside the page that needs them.
 """
 
 import base64
@@ -27,15 +27,14 @@ from cse.report.findings import Finding
 from cse.report.table import Table
 from cse.report.terminal import COLOURS
 
-ROWS = 1000
-"""Rows of a table of the page; runs.csv has all."""
+ROWS = 1000  # of a table of the page; runs.csv has all
 
 PLOTLY = {"responsive": True, "displayModeBar": False}
 
 
 @dataclass
 class Picture:
-    """A drawn figure with the paper's own claims about it, or None and why it is not drawn."""
+    """A figure's file, or None and why it was not drawn, and the paper's claims about it."""
 
     name: str
     path: Path | None
@@ -45,7 +44,7 @@ class Picture:
 
 @dataclass
 class Report:
-    """Everything a report shows: tables, pictures, and the runs behind them."""
+    """Everything that a sweep's report shows. link: the paper's address; start: the command that makes the runs."""
 
     title: str
     subtitle: str
@@ -55,7 +54,6 @@ class Report:
     findings: list[Finding] = field(default_factory=list)
     link: str = ""
     start: str = ""
-    """The paper's address; the command that makes the runs."""
 
     @property
     def done(self) -> bool:
@@ -65,12 +63,12 @@ class Report:
 
 @cache
 def templates() -> Environment:
-    """The templates of this package. Every value is printable and escaped; a name that is not given is an error."""
+    """The templates of this package. Every value is made printable and escaped; a missing one is an error."""
     environment = Environment(
         loader=PackageLoader("cse.report"),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=shown,
+        finalize=printable_text,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -78,13 +76,13 @@ def templates() -> Environment:
     return environment
 
 
-def shown(value: object) -> object:
-    """A value of a template, without what a terminal obeys where it is text that is no HTML of ours."""
+def printable_text(value: object) -> object:
+    """A value of a template; text without what a terminal would obey, unless it is our own HTML (Markup)."""
     return printable(value) if type(value) is str else value
 
 
 def sweep_page(report: Report) -> str:
-    """A sweep beside its paper; pictures are inside the page."""
+    """The page of a sweep beside its paper, with its pictures inside."""
     return (
         templates()
         .get_template("sweep.html")
@@ -108,13 +106,13 @@ def encoded(path: Path | None) -> str:
 
 
 def provenance(runs: list[Run]) -> pd.DataFrame:
-    """What made the numbers: every run's command (as it is typed, without what a sweep added), commit and device."""
+    """What made the numbers: every run's command, commit and device."""
     frame = frame_of(runs, [status_of(run) for run in runs], ["seed"], [])
     return frame[["folder", "state", "seed", "command", "git_commit", "code", "device"]].fillna("").astype(str)
 
 
 def runs_page(comparison: Comparison, told: Differences | None = None) -> str:
-    """Any runs beside each other: tables that sort and filter, and charts."""
+    """The page of any runs beside each other: tables that sort and filter, and charts."""
     from itables.javascript import generate_init_offline_itables_html
     from itables.options import dt_bundle
     from plotly.offline import get_plotlyjs
@@ -123,8 +121,8 @@ def runs_page(comparison: Comparison, told: Differences | None = None) -> str:
 
     best, by = comparison.best, str(comparison.best_by)
     shown = comparison.setting.map({one: place for place, one in enumerate(comparison.scores.index)})
-    rows = shown.sort_values(kind="stable").index[:ROWS].sort_values()  # of many runs those of the best settings
-    runs = comparison.frame.loc[rows].astype(object).map(plainly)
+    rows = shown.sort_values(kind="stable").index[:ROWS].sort_values()  # if they are many, those of the best settings
+    runs = comparison.frame.loc[rows].astype(object).map(cell_value)
     runs["folder"] = [comparison.name(comparison.runs[place]) for place in rows]
     cut = f", the {ROWS:,} of the best settings; runs.csv has all {len(comparison.runs):,}"
     hidden = [name for name in comparison.metrics if name not in comparison.chosen]
@@ -152,8 +150,8 @@ def runs_page(comparison: Comparison, told: Differences | None = None) -> str:
     )
 
 
-def plainly(value: object) -> object:
-    """A cell of the runs' table: a float with as many digits as a reader compares, of a whole one none; "" for none."""
+def cell_value(value: object) -> object:
+    """A cell of the runs' table: a float with six digits, without decimals if it is whole; "" for None and NaN."""
     if not isinstance(value, float):
         return "" if value is None else value
     if math.isnan(value):
@@ -162,9 +160,9 @@ def plainly(value: object) -> object:
 
 
 def widget(table: pd.DataFrame, hidden: Sequence[int] = (), colours: Sequence[str] = ()) -> Markup:
-    """A table that sorts and filters, by DataTables. hidden: the places of columns that a reader may call for.
+    """A table that sorts and filters, by DataTables. hidden: the numbers of columns that a reader may switch on.
 
-    colours: of the lines in the charts, which gives each line its number in its colour.
+    colours: of the settings in the charts; each line then begins with its number in its colour.
     """
     from itables import to_html_datatable
 
@@ -193,7 +191,7 @@ def widget(table: pd.DataFrame, hidden: Sequence[int] = (), colours: Sequence[st
 
 
 def settings_table(comparison: Comparison) -> pd.DataFrame:
-    """A line for each setting, the best first; means and deviations as numbers, which sort."""
+    """A line for each setting, the best first, with means and deviations as numbers, which sort."""
     table = comparison.settings.copy()
     for metric in comparison.chosen:
         scores = comparison.scores[metric].round(nature(metric).decimals)

@@ -1,17 +1,17 @@
-"""What a sweep's `report.figures` may ask for: a figure of the paper, drawn from folders of runs.
+"""The figures that a sweep's `report.figures` may ask for: a paper's figure, drawn from our runs.
 
-`report.figures` is a list of these; each has `kind`, a file name `name`, and may have `title`, `published` (a figure of
-the paper's YAML, for its points, lines and claims; without it, `name` is looked up), `where` (config keys that runs
-must have) and `series` (a config key, one series for each of its values, or {label: where}; without it, the table's
-rows). Metrics are named in full, so each axis says its split.
+`report.figures` is a list of these. Each has a `kind` and a file's `name`, and may have `title`, `published` (a figure
+in the paper's YAML, for its points, lines and claims; by default the one called `name`), `where` (values that runs must
+have) and `series` (a config key, with a series for each of its values, or {label: where}; by default the table's rows).
+Metrics are named in full, so each axis names its split.
 
     curve         {x: config key, y: metric, statistics: [max, q75], log: true, bins: 6, level: [a series' name]}
                   a statistic of all runs at each x, or in each of `bins` equal bins of (log) x: score against lambda,
-                  NLI size, noise, train share, width, queue; a series in `level` has no x, and is a line across
+                  NLI size, noise, train share, width, queue; a series in `level` has no x and is a horizontal line
     heat          {x: config key, y: config key, z: metric, statistic: max, log: true, bins: 6}      lambda_C x lambda_V
-    scatter       {x: metric, y: metric}     a point for each series, mean over its runs       alignment and uniformity
-    path          {x: metric, y: metric}     through the steps of training, from metrics.jsonl
-    cosines       {evaluator: stsb, split: test, edges: [0, 1, 2, 3, 4, 5]}     histograms by gold score, series beside
+    scatter       {x: metric, y: metric}     a point for each series, the mean of its runs     alignment and uniformity
+    path          {x: metric, y: metric}     a line through the steps of training, from metrics.jsonl
+    cosines       {evaluator: stsb, split: test, edges: [0, 1, 2, 3, 4, 5]}     histograms by gold score and series
     distribution  {x: config key, y: metric}     every run's score at each x, with quartiles
 """
 
@@ -34,11 +34,11 @@ OPTIONAL = {"curve": {"statistics", "log", "bins", "level"}, "heat": {"statistic
 
 Statistic = Literal["mean", "max", "q75", "q50"]
 CLOSED = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
-"""How a block of a sweep's YAML is read: it has no other keys, and a name may look like a number."""
+"""How blocks of a sweep's YAML are read: unknown keys are refused, and a name may look like a number."""
 
 
 class Plot(BaseModel):
-    """One figure's block; a kind uses only its own fields. replaced: the paper's metric, if another one is shown."""
+    """One figure's block. replaced: the paper's metric, if another one is shown in its place."""
 
     model_config = CLOSED
 
@@ -63,7 +63,7 @@ class Plot(BaseModel):
 
     @model_validator(mode="after")
     def check_keys(self) -> "Plot":
-        """The kind's own keys and no others; every level is a series."""
+        """Refuse keys of other kinds, missing keys, and a level that is no series."""
         said = self.model_fields_set - {"kind", "name", "title", "published", "where", "series"}
         if unknown := said - REQUIRED[self.kind] - OPTIONAL.get(self.kind, set()):
             raise ValueError(f"{self.name}: a {self.kind} has no key {sorted(unknown)[0]!r}")
@@ -74,7 +74,7 @@ class Plot(BaseModel):
         return self
 
     def showing(self, score: str | None) -> "Plot":
-        """The same figure with another score, e.g. dev/stsb/spearman; kinds without a score axis stay as they are."""
+        """The same figure of another score, e.g. dev/stsb/spearman; a kind without a score axis stays as it is."""
         if score is None:
             return self
         if self.kind == "heat":
@@ -85,15 +85,15 @@ class Plot(BaseModel):
 
     @property
     def metrics(self) -> list[str]:
-        """The scores that it shows: those on its axes."""
+        """The scores on the figure's axes."""
         if self.kind in ("scatter", "path"):
             return [self.x, self.y]
         return [name for name in (self.z or self.y,) if name]
 
     def check_split(self, split: str) -> None:
-        """Raise UserError where the figure shows dev scores and the paper's test scores, or the reverse.
+        """Raise UserError if this figure shows dev scores and the paper's shows test scores, or the other way round.
 
-        Training curves (train/...) may stand beside either.
+        Training curves (train/...) go with either.
         """
         splits = [self.split, *(axis.partition("/")[0] for axis in (self.x, self.y, self.z))]
         wrong = [name for name in splits if name in ("dev", "test") and name != split]

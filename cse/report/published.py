@@ -7,17 +7,17 @@
         columns: [...]               # as printed
         rows: {name: [...]}          # in the order of columns; null: not given, or lost in the text
                                      # {mean, sd, n}: printed with its spread over n seeds
-        others: [row, ...]           # other groups' models: shown as published only, never run here
-        decimals: 2                  # as printed (2 where left out)
-        column_decimals: {column: 2} # of columns that are printed otherwise
-        counts: [column]             # of whole numbers that are no scores (parameters, widths): of no split
-        averages:                    # column: what it is the mean of, [a, b] in the list counting as one
+        others: [row, ...]           # other groups' models, which are never run here
+        decimals: 2                  # as printed; 2 by default
+        column_decimals: {column: 2} # of columns that are printed with others
+        counts: [column]             # of whole numbers that are no scores (parameters, widths) and have no split
+        averages:                    # column: what it is the mean of; [a, b] in the list counts as one
           Avg.: {of: [...], table: where those columns are (here), weights: {column: weight} in place of `of`}
         category_means: {table, rows, of}   # of this table's rows, column by column, printed in another table
         differences: {column: {of: column, from: row, sign}}
-        exceptions: [{row, column, computed, reason}]     # printed averages that do not agree with what they average
+        exceptions: [{row, column, computed, reason}]     # printed averages that are not those of what they average
         unreadable: [{row, columns, printed, read}]       # cells that the paper's text garbles, and how they were read;
-                                     # columns: [] where only something beside the row's numbers is garbled
+                                     # columns: [] if only something beside the row's numbers is garbled
         tests: [{row, baseline, column, p}]               # or p_below, where the text gives a bound
     figures:
       figure1: {title, split, x, y, points: [{x, y, label}], lines: [{y, label}], points_of: {table, x, y}, claims}
@@ -43,8 +43,8 @@ FOLDER = Path(__file__).parent / "published"
 class Published:
     """One table: cells[row][column] is a Value, or None if the paper prints no number.
 
-    split: test, dev, or none; decimals: as printed (None: as many as it takes); counts: columns of no scores; others:
-    other groups' models; p_values: by (row, column), as printed, of the test against the row's baseline.
+    split: test, dev, or none; decimals: as printed (None: as few as it needs); counts: columns that are no scores;
+    others: other groups' models; p_values: as printed, by (row, column), of the test against the row's baseline.
     """
 
     title: str
@@ -60,7 +60,7 @@ class Published:
     notes: list[str] = field(default_factory=list)
 
     def digits(self, column: str) -> int | None:
-        """How many decimals the paper prints in a column."""
+        """The decimals that the paper prints in a column."""
         return 0 if column in self.counts else self.column_decimals.get(column, self.decimals)
 
     def split_of(self, column: str) -> str:
@@ -70,7 +70,7 @@ class Published:
 
 @dataclass(frozen=True)
 class PublishedFigure:
-    """What the text gives of a figure: points (x, y and label of each), lines (y and label of each), claims.
+    """What a paper's text says of a figure: points (each x, y and label), lines (each y and label), claims.
 
     x: what the horizontal axis shows, in words.
     """
@@ -84,20 +84,20 @@ class PublishedFigure:
 
 
 def papers() -> list[str]:
-    """The names of the papers that have a file."""
+    """The papers that have a file."""
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
 @cache
 def read(paper: str) -> Json:
-    """The whole file of a paper."""
+    """A paper's whole file. Raises UserError if it has none."""
     if paper not in papers():
-        raise UserError(f"no published numbers of a paper {paper!r}; there are {', '.join(papers())}")
+        raise UserError(f"there are no published numbers of {paper!r}, only of {', '.join(papers())}")
     return yaml.safe_load((FOLDER / f"{paper}.yaml").read_text(encoding="utf-8"))
 
 
 def table(paper: str, name: str) -> Published:
-    """A table by its key, e.g. ("whitenedcse", "table4")."""
+    """A table by its key, e.g. ("whitenedcse", "table4"). Raises UserError for an unknown one."""
     raw = _entry(paper, "tables", name)
     notes = {(u["row"], column): u for u in raw.get("unreadable", []) for column in u["columns"]}
     cells = {
@@ -123,14 +123,14 @@ def table(paper: str, name: str) -> Published:
 
 
 def _note(garbled: Json) -> str:
-    """How a garbled cell was read; the star is that of the cells it names."""
+    """A note on how a garbled cell was read; the star marks the cells that it names."""
     star = "* " if garbled["columns"] else ""
     cells = ", ".join([garbled["row"], *garbled["columns"]])
     return f"{star}{cells}: the text prints {garbled['printed']}; read as {garbled['read']}"
 
 
 def figure(paper: str, name: str) -> PublishedFigure:
-    """A figure by its key, with its points taken from a table where it says so. Raises UserError for an unknown one."""
+    """A figure by its key, with points from a table if it names one. Raises UserError for an unknown one."""
     raw = _entry(paper, "figures", name)
     points = list(raw.get("points", []))
     if source := raw.get("points_of"):

@@ -1,8 +1,8 @@
-"""How a score would vary with other test items: bootstrap over the pairs and rows that a run kept (cse.eval.items).
+"""How a score would vary with other test items: a bootstrap over the pairs and rows that a run kept (cse.eval.items).
 
-Items are drawn with replacement, or the units that they share (documents, of pairs of documents: a pair counts as often
-as both were drawn). The draws depend on the score and its items alone, so every run has the same ones: differences
-between runs are paired. Percentile intervals and two-sided p values, as in Koehn 2004 (W04-3250).
+Items are drawn with replacement; where they share units, as pairs of documents do, the units are drawn, and a pair
+counts the product of their draws. The draws depend only on the score and its items, so they are the same for every run
+and differences between runs are paired. Percentile intervals and two-sided p values, as in Koehn 2004 (W04-3250).
 
 R resamples, N items, G distinct values.
 """
@@ -23,12 +23,12 @@ from cse.report.spec import Metric
 from cse.report.statistics import Interval
 
 RESAMPLES = 1000
-CELLS = 2**21  # weights held at once
+CELLS = 2**21  # weights in memory at once
 
 
 @dataclass(frozen=True)
 class Resampled:
-    """A score, or a difference of two, on R resamples of its items; items: how many there are."""
+    """A score, or a difference of two, on R resamples of its items, and the number of items."""
 
     values_R: np.ndarray
     items: int
@@ -39,7 +39,7 @@ class Resampled:
         return float(low), float(high)
 
     def p(self, shift: float = 0.0) -> float:
-        """Two-sided, that the value is `shift`; at least 2 / (R + 1)."""
+        """The two-sided p of the value being `shift`; at least 2 / (R + 1)."""
         sides = ((self.values_R <= shift).sum(), (self.values_R >= shift).sum())
         return min(1.0, 2 * (1 + float(min(sides))) / (1 + len(self.values_R)))
 
@@ -48,12 +48,12 @@ class Resampled:
 
 
 def of_run(run: Run, metric: Metric | None) -> Resampled | None:
-    """A run's score resampled; None where the run did not keep its items, or the score has none."""
+    """A run's score, resampled; None if the run did not keep its items, or the score has none."""
     return _of_metric(run.folder, metric) if metric else None
 
 
 def of_seeds(groups: Sequence[Sequence[Run]], metric: Metric | None) -> Resampled | None:
-    """The mean over seeds of the mean of each seed's runs; None where one of them kept no items."""
+    """The mean over seeds of the mean of each seed's runs, resampled; None if one of them kept no items."""
     return _mean([_mean([of_run(run, metric) for run in group], max) for group in groups], max)
 
 
@@ -64,7 +64,7 @@ def _of_metric(folder: Path, metric: Metric | Average) -> Resampled | None:
 
 
 def _mean(parts: Sequence[Resampled | None], items: Callable[[Iterable[int]], int]) -> Resampled | None:
-    """items: of those of the parts, the number of theirs together: runs share theirs, tasks add up."""
+    """The mean of all parts, None if one is None. items: `max` for runs, which share their items; `sum` for tasks."""
     known = [part for part in parts if part is not None]
     if not known or len(known) < len(parts):
         return None
@@ -90,7 +90,7 @@ def _of_score(folder: Path, score: str) -> Resampled | None:
 
 
 def resample(items: Items, seed: int) -> np.ndarray:
-    """The score (R,) on resamples of the items, drawn by the seed and the items' truth."""
+    """The score (R,) on resamples of the items. The draws depend on the seed and on the items' truth."""
     rng = np.random.default_rng((seed, zlib.crc32(items.gold_N.tobytes())))
     rows = max(1, CELLS // len(items.gold_N))
     blocks = (min(rows, RESAMPLES - start) for start in range(0, RESAMPLES, rows))
@@ -112,7 +112,7 @@ def _draws(size: int, resamples: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def _scores(items: Items, weights_RN: np.ndarray) -> np.ndarray:
-    """The score (R,) of items that count so often."""
+    """The score (R,) of items with these weights."""
     if items.kind == "spearman":
         return 100 * _spearman(items.values_N, items.gold_N, weights_RN)
     right_N = items.values_N == items.gold_N
@@ -123,7 +123,7 @@ def _scores(items: Items, weights_RN: np.ndarray) -> np.ndarray:
 
 
 def _spearman(a_N: np.ndarray, b_N: np.ndarray, weights_RN: np.ndarray) -> np.ndarray:
-    """Rank correlation (R,) where item i stands weights_RN[r, i] times; 0 where one side does not vary."""
+    """Rank correlation (R,) where item i occurs weights_RN[r, i] times; 0 where one side does not vary."""
     total_R1 = weights_RN.sum(1, keepdims=True)
     a_RN, b_RN = (_ranks(values_N, weights_RN) for values_N in (a_N, b_N))
     for ranks_RN in (a_RN, b_RN):

@@ -1,4 +1,4 @@
-"""The two sides of a claim: which cells of the table, or which runs, each of its parts compares."""
+"""The two sides of a claim: the cells of the table, or the runs, that each of its parts compares."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -15,8 +15,8 @@ from cse.report.table import Table
 
 @dataclass(frozen=True)
 class Side:
-    """One side of one part. part: its name among the parts; source: the row, or the settings, of its runs, and the
-    score that is missing where there are such runs."""
+    """One side of one part of a claim. part: the part's name; source: the row, or the settings, of its runs and, if
+    there are such runs, the score."""
 
     cell: Cell
     part: str
@@ -32,12 +32,12 @@ def pairs_of(claim: Claim, spec: Spec, table: Table | None, runs: list[Run]) -> 
 
 
 def missing(pairs: Pairs) -> str:
-    """The rows or settings without a finished run, or whose runs lack the score."""
+    """The rows or settings that have no finished run, or whose runs lack the score."""
     return "; ".join(dict.fromkeys(side.source for pair in pairs for side in pair if not side.cell.values))
 
 
 def printed_difference(claim: Claim, pairs: Pairs) -> float | None:
-    """Of the parts, the printed difference that speaks least for the claim."""
+    """The printed difference that supports the claim least, among its parts; None if the paper prints none."""
     sign = -1 if claim.form == "less" else 1
     both = [(left.cell.published, right.cell.published) for left, right in pairs]
     printed = [sign * (a.mean - b.mean) for a, b in both if a and b]
@@ -45,7 +45,7 @@ def printed_difference(claim: Claim, pairs: Pairs) -> float | None:
 
 
 def _of_table(claim: Claim, spec: Spec, table: Table | None) -> Pairs:
-    """The cells of both places. One side of one number is compared with each of the other's."""
+    """The cells of both places, in pairs; a single cell is compared with each of the other side's."""
     lefts, rights = (sides_of(place, spec, table) for place in claim.places)
     if len(lefts) == 1:
         lefts *= len(rights)
@@ -72,7 +72,7 @@ def sides_of(place: Place, spec: Spec, table: Table | None) -> list[Side]:
 
 
 def _of_runs(claim: Claim, spec: Spec, runs: list[Run]) -> Pairs:
-    """Both places, or both at each value of the key `at` that either has."""
+    """The runs of both places; with `at`, those at each value of this key that either place has."""
     if not claim.at:
         return [_matched("", claim, {}, spec, runs)]
     finished = [run for place in claim.places for run in finished_runs(place["where"], spec, runs)]
@@ -82,8 +82,8 @@ def _of_runs(claim: Claim, spec: Spec, runs: list[Run]) -> Pairs:
 
 
 def _matched(part: str, claim: Claim, at: Where, spec: Spec, runs: list[Run]) -> tuple[Side, Side]:
-    """Both places over the settings that both were run with, so that what was tried on one side alone does not speak
-    for it: the values of the sweep's axes that the claim does not name."""
+    """The runs of both places in the settings that both were run with: the values of the sweep's axes that the claim
+    does not name. What was tried on one side alone does not count for it."""
     wheres = [{**place["where"], **at} for place in claim.places]
     metrics = [place["metric"] for place in claim.places]
     axes = [axis for axis in spec.axes if axis not in {*wheres[0], *wheres[1]}]

@@ -4,7 +4,7 @@
       paper: whitenedcse              # cse/report/published/<paper>.yaml
       table: table4                   # one of its tables; left out where the sweep draws figures only
       rows: objective.num_groups      # a config key whose value names the row ("32"), or each published row's name and
-      rows:                           # what a run's config, or the YAML chosen in a group, must say to belong to it
+      rows:                           # the values, or the choices of groups, by which runs belong to it
         VisualCSE-BERT-base: {case: visual_bert}
         Barlow Twins BERT q75: {where: {objective: barlow, model: bert}, aggregate: q75}
       columns:                        # each published column's name and
@@ -12,22 +12,22 @@
         shuffled: {metric: test/sts/average, where: {objective.shuffle: true}}      # of those runs,
         Downstream: {metric: [test/a, [test/b/accuracy, test/b/f1]]}  # the mean of metrics (an inner list counts once),
         Text LR: {config: trainer.lr}                               # or a config value, with aggregate: best
-      metric: test/sts/average        # for columns that name none (all of them where `columns` is left out, and a row
-                                      # may carry `metric` too)
+      metric: test/sts/average        # for columns without one, or all columns if `columns` is left out; a row may
+                                      # have a `metric` too
       aggregate: mean                 # of each seed's runs in a cell: mean, max, q75, q50, or best: the run that has
       select: dev/stsb/spearman       #   the highest `select`; the cell's mean, sd and n are then over the seeds
       seed: seed                      # the config key that tells repetitions apart
       baseline: SimCSE-BERT-base      # the row that rows are tested against, or {row: its baseline}
-      setting: {model: bert}          # what the paper held fixed; runs that differ, or were told
-                                      # more than the sweep says, get no verdict but OTHER SETTING
-      tolerance: 0.1                  # PASS: so near; seed_sd: the deviation assumed where one run is all there is.
+      setting: {model: bert}          # what the paper held fixed; runs that differ from it, or from
+                                      # what the sweep sets, get the verdict OTHER SETTING
+      tolerance: 0.1                  # PASS: at most this far off; seed_sd: assumed where there is one run.
       seed_sd: 0.9                    #   Both also in a column ({metric, tolerance, seed_sd}); else cse-report's
       claims:                         # what the paper claims from this table: cse/report/claims.py
         - {says: m = 3 beats m = 2, source: Section 5.3, more: {row: "3"}, than: {row: "2"}}
       figures:                        # see cse/report/plot.py for kinds
         - {kind: curve, name: figure1, x: objective.lambd, y: dev/stsb/spearman, statistics: [max, q75], log: true}
 
-A metric's first word is its split; a column whose metric is of another split than the published table is refused.
+A metric's first word is its split, which has to be that of the published table.
 """
 
 from collections.abc import Iterable, Iterator
@@ -51,7 +51,7 @@ Metric = str | Average
 
 
 class Selection(BaseModel):
-    """What a row or a column asks of a run. `metric` or `config` fills the cell; None leaves it to the other side."""
+    """Which runs belong to a row or a column, and what fills its cells: `metric` or `config`, or the other side's."""
 
     model_config = CLOSED
 
@@ -64,21 +64,21 @@ class Selection(BaseModel):
 
 
 def _row(value: object) -> object:
-    """A row's conditions may be written short."""
+    """A row, which may be written as its `where` alone."""
     is_short = isinstance(value, dict) and not set(value) & {"where", "metric", "aggregate"}
     return {"where": value} if is_short else value
 
 
 def _column(value: object) -> object:
-    """A column's metric may stand alone."""
+    """A column, which may be written as its metric alone."""
     return value if isinstance(value, dict) else {"metric": value}
 
 
 class Spec(BaseModel):
     """A `report:` block, see above. rows and columns are by published name, in the published order.
 
-    axes: the config keys that tell the sweep's settings apart, but for the seed; stands_in: the score that is shown in
-    place of the paper's. Neither is written in the YAML.
+    Not from the YAML: axes, the config keys that the sweep varies, except the seed; stands_in, the score that is shown
+    in place of the paper's.
     """
 
     model_config = CLOSED
@@ -102,7 +102,7 @@ class Spec(BaseModel):
 
     @property
     def baselines(self) -> dict[str, str]:
-        """{row: the row that it is tested against}."""
+        """{row: the row that it is compared with}."""
         base = self.baseline
         return base if isinstance(base, dict) else {row: base for row in self.rows if row != base}
 
@@ -110,9 +110,13 @@ class Spec(BaseModel):
         """How a cell's runs of one seed become one value."""
         return self.columns[column].aggregate or self.rows[row].aggregate or self.aggregate
 
+    def metric_of(self, row: str, column: str) -> Metric | None:
+        """The metric that fills a cell: the column's, else the row's, else the table's."""
+        return self.columns[column].metric or self.rows[row].metric or self.metric
+
 
 def parse(raw: Config, published: Published | None, where: str, tolerance: float, seed_sd: float) -> Spec:
-    """Check a block against its published table. `where` names the file in messages."""
+    """Check a block against its published table. Raises UserError, which begins with `where`, the file's name."""
     cells, columns = (list(published.cells), published.columns) if published else ([], [])
     block = {"columns": dict.fromkeys(columns), "tolerance": tolerance, "seed_sd": seed_sd}
     block |= {key: value for key, value in raw.items() if value is not None}
@@ -129,7 +133,8 @@ def parse(raw: Config, published: Published | None, where: str, tolerance: float
     for number, claim in enumerate(spec.claims):
         if claim.control and claim.control not in controls:
             raise UserError(
-                f"{where}: report.claims.{number}.control: {claim.control!r} is no claim that can hold first"
+                f"{where}: report.claims.{number}.control: {claim.control!r} is not what another claim `says`, or that "
+                "claim needs a control itself"
             )
     for key, found, known in _names_in(spec, cells, columns):
         if unknown := [name for name in found if name not in known]:
@@ -144,7 +149,7 @@ def parse(raw: Config, published: Published | None, where: str, tolerance: float
 
 
 def _names_in(spec: Spec, rows: list[str], columns: list[str]) -> Iterator[tuple[str, Iterable[str], Iterable[str]]]:
-    """Every key that names rows or columns: (the key, its names, those that there are)."""
+    """(key, the names in it, the known names) for every key that names rows or columns."""
     yield "rows", spec.rows, rows
     yield "columns", spec.columns, columns
     yield "baseline", [name for pair in spec.baselines.items() for name in pair], spec.rows
@@ -156,10 +161,11 @@ def _names_in(spec: Spec, rows: list[str], columns: list[str]) -> Iterator[tuple
 
 
 def _check_cells(spec: Spec, published: Published, where: str) -> None:
+    """Raise UserError for a cell without a metric, with one of another split, or that cannot pick its best run."""
     for row in spec.rows:
         for column, other in spec.columns.items():
             if (spec.aggregate_of(row, column) == "best" or other.config) and not spec.select:
-                raise UserError(f"{where}: report.select is missing, by which {row}, {column} picks its best run")
+                raise UserError(f"{where}: report.select is missing: {row}, {column} needs it to pick its best run")
             metric = spec.metric_of(row, column)
             if metric is None and other.config is None:
                 raise UserError(
@@ -169,13 +175,8 @@ def _check_cells(spec: Spec, published: Published, where: str) -> None:
                 if name.partition("/")[0] != published.split:
                     raise UserError(
                         f"{where}: {column} is filled by {name}, but the paper's {published.name} is of the "
-                        f"{published.split} split, and the two are never read as one"
+                        f"{published.split} split: name a score of that split"
                     )
-
-
-def metric_of(spec: Spec, row: str, column: str) -> Metric | None:
-    """The metric that fills a cell: the column's, else the row's, else the table's."""
-    return spec.columns[column].metric or spec.rows[row].metric or spec.metric
 
 
 def scores_in(metric: Metric | None) -> list[str]:
@@ -184,7 +185,7 @@ def scores_in(metric: Metric | None) -> list[str]:
 
 
 def quantity(claim: Claim, spec: Spec) -> str:
-    """What a claim is about: the scores that its places name, or what it says that the paper measured."""
+    """What a claim is about: what it says the paper measured, else the scores of its places."""
     if claim.quantity:
         return claim.quantity
     if "where" in claim.left:
@@ -197,13 +198,13 @@ def quantity(claim: Claim, spec: Spec) -> str:
 
 
 def is_geometry(metric: Metric | None) -> bool:
-    """Whether a metric tells how embeddings lie and not how good they are: no other score can stand for it."""
+    """Whether a metric says how embeddings are spread, not how good they are: no other score can stand in for it."""
     return isinstance(metric, str) and nature(metric).kind == "geometry"
 
 
 def scored_by(spec: Spec, score: str) -> Spec:
-    """The report of another score than the paper's, in the columns that tell runs apart or, if none does, the last but
-    for those of geometry."""
+    """The report with another score than the paper's. It fills the columns that select runs by a `where` or, if there
+    are none, the last column; those of geometry are left out."""
     replaced = {
         name: line.model_copy(update={"metric": score, "config": None})
         for name, line in spec.columns.items()

@@ -1,8 +1,8 @@
 """What a few seeds can tell: intervals, tests of two groups of seeds, rank correlations, Holm's correction.
 
 Values are scores of independent runs; sd is the sample's (n - 1); p is two-sided. With two to five seeds all of this is
-rough, and the t interval says so by its width; the bootstrap's is too narrow there (it never leaves the range of the
-values seen).
+rough. The t interval shows that by its width; the bootstrap's is then too narrow, as it never leaves the range of the
+values.
 """
 
 import math
@@ -23,12 +23,12 @@ STATISTICS: dict[str, Callable[..., Any]] = {
     "q75": partial(np.quantile, q=0.75),
     "q50": np.median,
 }
-"""What a cell or a curve may show of several scores."""
+"""How a cell or a curve may summarise several scores."""
 
 
 @dataclass(frozen=True)
 class Value:
-    """A mean, printed or ours, and its deviation over n seeds (None: not known). note: how a garbled one was read."""
+    """A mean, printed or ours, and its deviation over n seeds (None: unknown). note: what a garbled cell prints."""
 
     mean: float
     sd: float | None = None
@@ -38,10 +38,11 @@ class Value:
 
 @dataclass(frozen=True)
 class Effect:
-    """A difference or a rank correlation: its size, its interval (None: one run a side), what of, how tested, p.
+    """A difference or a rank correlation: its size (None: nothing was compared), interval (None: one run a side), what
+    it is over (n), the test and its p.
 
-    over_items, p_items: the interval over test items, where the runs kept them, and its p. least: of a trend, the
-    smallest p that its points could reach. Without an effect: nothing was compared.
+    over_items, p_items: the interval over test items, where the runs kept them, and its p. least: for a trend, the
+    smallest p that its points could reach.
     """
 
     size: float | None = None
@@ -56,31 +57,31 @@ class Effect:
 
 @dataclass(frozen=True)
 class Intervals:
-    """How intervals over seeds are made. confidence: their level, between 0 and 1."""
+    """How to make intervals over seeds. confidence: their level, between 0 and 1."""
 
     confidence: float
     kind: Literal["t", "bootstrap"]
 
     def of_mean(self, values: Sequence[float]) -> Interval:
-        """Of the mean of two values or more."""
+        """The interval of the mean of two or more values."""
         make = t_interval if self.kind == "t" else bootstrap_interval
         return make(values, self.confidence)
 
 
 def summary(values: Iterable[float]) -> Value:
-    """Mean, deviation and number of one value or more."""
+    """Mean, deviation and number of one or more values."""
     values = list(values)
     return Value(float(np.mean(values)), float(np.std(values, ddof=1)) if len(values) > 1 else None, len(values))
 
 
 def t_interval(values: Sequence[float], confidence: float) -> Interval:
-    """Of the mean: mean -+ t_{n-1} sd / sqrt n. Needs two values or more; scipy's own is NaN where they are equal."""
+    """Of the mean of two or more values: mean -+ t_{n-1} sd / sqrt n. (scipy's own is NaN where they are equal.)"""
     mean, reach = np.mean(values), stats.t.ppf((1 + confidence) / 2, len(values) - 1) * stats.sem(values)
     return float(mean - reach), float(mean + reach)
 
 
 def bootstrap_interval(values: Sequence[float], confidence: float, statistic: Callable = np.mean) -> Interval:
-    """Of any statistic, by percentiles of 9,999 resamples (the same ones each time). Needs two values or more."""
+    """Of any statistic of two or more values, by percentiles of 9,999 resamples, the same ones each time."""
     resampled = stats.bootstrap(
         (np.asarray(values),), statistic, confidence_level=confidence, method="percentile", rng=np.random.default_rng(0)
     )
@@ -88,10 +89,10 @@ def bootstrap_interval(values: Sequence[float], confidence: float, statistic: Ca
 
 
 def reach_of_noise(ours: Value, published_n: int, seed_sd: float | None, confidence: float) -> float:
-    """How far the mean of `published_n` further runs may lie from ours by seeds alone: a prediction interval.
+    """How far the mean of `published_n` further runs may lie from ours through seeds alone: a prediction interval.
 
-    t_{n-1} sd sqrt(1/n + 1/published_n); with one run of ours its sd is not known, and `seed_sd` with the normal
-    quantile stands in.
+    t_{n-1} sd sqrt(1/n + 1/published_n); with one run of ours the sd is unknown, and `seed_sd` with the normal quantile
+    takes its place.
     """
     spread = math.sqrt(1 / ours.n + 1 / published_n)
     if ours.sd is None:
@@ -103,11 +104,11 @@ def reach_of_noise(ours: Value, published_n: int, seed_sd: float | None, confide
 def compare_seeds(
     ours: Mapping[str, float], theirs: Mapping[str, float], confidence: float, shift: float = 0.0
 ) -> Effect:
-    """Mean of `ours` minus that of `theirs`, each by seed, tested two-sided against a difference of `shift`.
+    """Mean of `ours` minus mean of `theirs`, each by seed, tested two-sided against a difference of `shift`.
 
-    Welch's test, whichever seeds they are: a seed says the same to two methods by its number alone, and pairing would
-    halve the degrees of freedom. Against one value without a seed ("None": an encoder that is only scored) a one-sample
-    test. One run a side, or values that do not vary: no test.
+    Welch's test even where the seeds are the same: two methods share nothing but a seed's number, and pairing would
+    halve the degrees of freedom. Against one value without a seed ("None": an encoder that is only scored) it is a
+    one-sample t test. With one run a side, or values that do not vary, there is no test.
     """
     a, b = np.array(list(ours.values())), np.array(list(theirs.values()))
     effect, of_one = float(a.mean() - b.mean()), ["None"] in (list(ours), list(theirs)) and max(len(a), len(b)) > 1
@@ -123,16 +124,16 @@ def compare_seeds(
 
 
 Points = Sequence[tuple[float, float]]
-ORDERS = 2_000_000  # so many are all counted, else PERMUTATIONS of them
+ORDERS = 2_000_000  # up to so many orders are all counted, else PERMUTATIONS of them are drawn
 PERMUTATIONS = 9_999
 
 
 def rank_correlation(seeds: Sequence[Points], confidence: float) -> Effect:
-    """Spearman's of the points (x, y) of each seed, pooled: ranks, and their means, are each seed's own.
+    """Spearman's correlation of the points (x, y) of several seeds, ranked and centred within each seed.
 
-    Tested by permutations within seeds: all orders, where these are few, else 9,999. (The t approximation gives three
-    points in order a p of 0, though one order in six is theirs.) From two degrees of freedom on with an interval
-    (Fisher's z).
+    Tested by permutations within seeds: of all orders if they are few, else of 9,999. (The t approximation gives three
+    points in order a p of 0, though one order in six is like theirs.) With two or more degrees of freedom it has an
+    interval (Fisher's z).
     """
     ranked = [[stats.rankdata(axis) - (len(of) + 1) / 2 for axis in zip(*of, strict=True)] for of in seeds if of]
     number = sum(map(len, seeds))
@@ -158,7 +159,7 @@ def rank_correlation(seeds: Sequence[Points], confidence: float) -> Effect:
 
 
 def _permuted(ranked: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
-    """What the sum of products over seeds is under orders of y within each; the observed one is among them."""
+    """The sum of products over seeds, for orders of y within each seed; the observed order is among them."""
     if math.prod(math.factorial(min(len(x), 12)) for x, _ in ranked) <= ORDERS:
         total = np.zeros(1)
         for x, y in ranked:
@@ -170,7 +171,7 @@ def _permuted(ranked: Sequence[Sequence[np.ndarray]]) -> np.ndarray:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's step-down correction, in the order given; NaN stays NaN and counts as no test."""
+    """p values after Holm's step-down correction, in the order given; NaN stays NaN and counts as no test."""
     p = np.array(p_values, dtype=float)
     order = np.argsort(p)  # NaN last
     steps = np.count_nonzero(~np.isnan(p)) - np.arange(len(p))

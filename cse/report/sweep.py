@@ -19,7 +19,7 @@ from cse.record.status import DONE, RUNNING, status_of
 from cse.report import figures, published
 from cse.report.claims import names
 from cse.report.comparison import compare_runs
-from cse.report.findings import judged
+from cse.report.findings import judge_claims
 from cse.report.page import Picture, Report
 from cse.report.plot import Plot
 from cse.report.spec import Spec, parse, scored_by
@@ -31,14 +31,14 @@ from cse.sweep.overrides import expanded
 
 
 def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
-    """A sweep's runs beside the paper's table, or beside each other if its report names none, and its figures."""
+    """The report of a sweep: its runs beside the paper's table, or beside each other if it names none, and figures."""
     sweep, block, where = read_sweep(config["sweep"])
     printed = published.table(block["paper"], block["table"]) if block.get("table") else None
     spec = parse(block, printed, where, tolerance=config["tolerance"], seed_sd=config["seed_sd"])
     spec = spec.model_copy(update={"axes": tuple(key for key in sweep.settings if key != spec.seed)})
     plots = [plot.showing(config["score"]) for plot in spec.figures]
     folders = folders or [sweep.place([])]  # where `cse-train sweep=...` puts them
-    runs = departing(runs_of_sweep(config, folders), config["sweep"], spec.seed)
+    runs = mark_departures(runs_of_sweep(config, folders), config["sweep"], spec.seed)
     expected = planned(sweep, scale_of(runs))
     if config["score"]:
         spec = scored_by(spec, config["score"])
@@ -50,7 +50,7 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
         metrics = [metric for plot in plots for metric in plot.metrics]
         tables = [of_runs(compare_runs(runs, folders, metrics, spec.seed), runs, expected)]
     paper = published.read(spec.paper)
-    own = paper["tables"].get(block.get("table"), {})  # beyond the four papers a table has a paper and link of its own
+    own = paper["tables"].get(block.get("table"), {})  # may have a paper and link of its own
     paper = {**paper, **own}
     return Report(
         title=config["sweep"],
@@ -60,15 +60,15 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
         tables=tables,
         pictures=[draw(plot, spec, runs, out) for plot in plots],
         runs=runs,
-        findings=judged(spec.claims, spec, tables[0] if printed else None, runs, config["confidence"]),
+        findings=judge_claims(spec.claims, spec, tables[0] if printed else None, runs, config["confidence"]),
     )
 
 
 def runs_of_sweep(config: Config, folders: list[Path]) -> list[Run]:
-    """The runs in the folders, but for cases that neither the sweep nor its claims name: a folder may hold other
-    tables' too.
+    """The runs in the folders, which may hold other tables' too: without cases that neither the sweep nor its claims
+    name.
 
-    A sweep's own folder need not exist yet. Raises UserError for a named folder that does not exist, and for a score
+    The sweep's own folder need not exist yet. Raises UserError for a named folder that does not exist, and for a score
     that no run has.
     """
     runs = read_runs(folders) if config["runs"] or folders[0].is_dir() else []
@@ -81,13 +81,13 @@ def runs_of_sweep(config: Config, folders: list[Path]) -> list[Run]:
 
 
 def cases_of(claims: object) -> list[str]:
-    """The cases that claims compare, of other sweeps too."""
+    """The cases that claims name, which may be another sweep's."""
     places = [place for claim in claims or [] for place in claim.values() if isinstance(place, dict)]  # type: ignore[attr-defined]
     return [name for place in places for name in names(place.get("where", {}).get("case"))]
 
 
 def progress(runs: list[Run], folders: list[Path]) -> str:
-    """How many of the runs are done, in a sentence."""
+    """A sentence on how many of the runs are done."""
     if not runs:
         return f"No run in {', '.join(map(str, folders))}."
     states = Counter(status_of(run).state for run in runs)
@@ -96,7 +96,7 @@ def progress(runs: list[Run], folders: list[Path]) -> str:
 
 
 def read_sweep(sweep: str) -> tuple[jobs.Sweep, Config, str]:
-    """(the sweep, its `report:` block, the file's name) of sweeps/<sweep>.yaml."""
+    """(the sweep, its `report:` block, the file's name) of sweeps/<sweep>.yaml. Raises UserError without either."""
     known = choices("sweep")
     if sweep not in known:
         raise UserError(f"sweep={sweep} is not a sweep{nearest(sweep, known)}; cse-train --help sweep lists them")
@@ -107,13 +107,13 @@ def read_sweep(sweep: str) -> tuple[jobs.Sweep, Config, str]:
 
 
 def scale_of(runs: list[Run]) -> str:
-    """The size at which all runs were trained; paper where they differ, or none was."""
+    """laptop if all trained runs are of that size, else paper."""
     sizes = {str(run.choices.get("scale")) for run in runs if "trainer" in run.config}
     return "laptop" if sizes == {"laptop"} else "paper"
 
 
 def planned(sweep: jobs.Sweep, scale: str) -> list[Config]:
-    """The axes' values of every job of a grid; a search's trials are not known beforehand: []."""
+    """The axes' values of every job of a grid; [] for a search, whose trials are not known beforehand."""
     if sweep.sweeper != "basic":
         return []
     combinations = []
@@ -126,13 +126,13 @@ def planned(sweep: jobs.Sweep, scale: str) -> list[Config]:
 
 
 def is_idle(axis: str, job: list[str], sweep: jobs.Sweep) -> bool:
-    """Whether it is the seed of an encoder that is only scored: there is one job for all of them."""
+    """Whether an axis is the seed of an encoder that is only scored: there is one job for all seeds."""
     cases = [sweep.cases[unquoted(one)] for one in job if key_of(one) == "case"]
     return key_of(axis) == "seed" and any(case.is_untrained for case in cases)
 
 
-def departing(runs: list[Run], sweep: str, seed: str) -> list[Run]:
-    """The runs with those of their overrides that contradict their sweep; seeds may be added to any."""
+def mark_departures(runs: list[Run], sweep: str, seed: str) -> list[Run]:
+    """The runs, each with the overrides by which it departs from its sweep. Further seeds are no departure."""
     read, own, known = cache(jobs.read), cache(configuration), choices("sweep")
 
     def departures(run: Run) -> tuple[str, ...]:
@@ -148,19 +148,19 @@ def departing(runs: list[Run], sweep: str, seed: str) -> list[Run]:
 
 
 def configuration(sweep: str, case: str | None) -> DictConfig | None:
-    """What the sweep itself says for a case (None: a sweep without cases); None for a case that trains nothing."""
+    """The config of a sweep's case, or of a sweep without cases (None); None for a case that trains nothing."""
     job = jobs.read(sweep).job([f"case={case}"] if case else [])
     return composed("train", job.arguments) if job.program == "cse-train" else None
 
 
 def differs(run: Run, config: DictConfig, key: str) -> bool:
-    """Whether the run has another value, or another choice of a group, than the configuration."""
+    """Whether the run has another value at a key than the config, or another choice of a group."""
     choice = config.hydra.runtime.choices.get(key)
     return not same(run.get(key), OmegaConf.select(config, key) if choice is None else choice)
 
 
 def draw(plot: Plot, spec: Spec, runs: list[Run], out: Path) -> Picture:
-    """A figure as a file under out/figures, with the paper's claims about it. Raises RunError if the disk refuses."""
+    """Draw a figure into out/figures, with the paper's claims about it. Raises RunError if the disk refuses."""
     printed = figures.overlay(plot, spec.paper)
     claims = printed.claims if printed else []
     figure = figures.draw(plot, spec, runs)

@@ -1,4 +1,4 @@
-"""A table of ours, beside the paper's or of runs alone: its cells, and what a reader must know beside them."""
+"""A table of ours, beside the paper's or of runs alone: its cells, and the remarks that a reader needs with them."""
 
 from dataclasses import dataclass, field
 
@@ -17,10 +17,10 @@ from cse.sweep.budget import in_words, pooled_sd
 
 @dataclass
 class Table:
-    """cells[row][column], beside what is printed; of runs without a paper nothing is.
+    """cells[row][column], beside the printed table. baselines: by row, the row that it is compared with.
 
-    deviations: how runs differ from the paper's setting; absent: what is missing and why; score: what ours are in place
-    of the paper's scores, where somebody asked for that; lines: the table as text, where it is not one of cells.
+    deviations: how runs differ from the paper's setting; absent: what is missing, and why; score: the score that stands
+    in for the paper's; lines: the whole table as text, for runs without a published table, which have no cells.
     """
 
     printed: Published
@@ -49,7 +49,7 @@ def build(spec: Spec, published: Published, runs: list[Run], expected: list[Wher
         seed_sd = seed_sd_of(name, spec, [cell for cell in own if cell.values])
         for cell in own:
             cell.verdict = judge_cell(cell, spec, seed_sd, intervals.confidence)
-            if cell.verdict != OTHER_SETTING:  # of what is not compared nothing is subtracted
+            if cell.verdict != OTHER_SETTING:  # such a difference would mean nothing
                 compare_with_printed(cell, intervals)
         mark_ties(own, intervals.confidence)
     for row, base in spec.baselines.items():
@@ -67,7 +67,7 @@ def build(spec: Spec, published: Published, runs: list[Run], expected: list[Wher
 
 
 def blank(published: Published, spec: Spec) -> Table:
-    """The table as printed, without runs; a column that no run measures (a number of parameters) has no verdict."""
+    """The table as printed. Rows that runs fill have no verdict yet; a column that none measures (widths) gets none."""
     cells = {
         row: {
             column: Cell(
@@ -90,8 +90,8 @@ def notes(table: Table, spec: Spec, runs: list[Run], intervals: Intervals) -> li
     lines = retrieved({row: run for row, line in spec.rows.items() for run in done if run.matches(line.where)})
     if any(cell.difference is not None and len(cell.values) == 1 for cell in table.all_cells):
         lines.append(
-            "Where a cell has one seed, seeds are taken to vary as those of its column's other cells do; where there "
-            f"are none, STS scores by sd {spec.seed_sd:g}, and other scores are not judged (ONE SEED)."
+            "A cell with one seed is judged by how much the seeds of its column's other cells vary; if there are none, "
+            f"STS scores are taken to vary by sd {spec.seed_sd:g}, and other scores are not judged (ONE SEED)."
         )
     own = {column: line.tolerance for column, line in spec.columns.items() if line.tolerance is not None}
     others = "".join(f", {column} within {tolerance:g}" for column, tolerance in own.items())
@@ -112,7 +112,7 @@ def notes(table: Table, spec: Spec, runs: list[Run], intervals: Intervals) -> li
 
 
 def of_runs(comparison: Comparison, runs: list[Run], expected: list[Where]) -> Table:
-    """Of the runs of a sweep without a table: a line for each setting, and what a reader must know beside them."""
+    """The table of a sweep whose report has none: a line for each setting."""
     done = [run for run in runs if run.status == "done"]
     table = Table(Published(comparison.counted, "none", []), {}, lines=comparison.table())
     table.deviations, table.absent, table.notes = deviations({}, done), missing_jobs(runs, expected), comparison.notes

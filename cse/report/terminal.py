@@ -2,9 +2,11 @@
 
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import pandas as pd
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+from rich.text import Text
 
 from cse.columns import printable
 from cse.report import findings
@@ -14,9 +16,6 @@ from cse.report.findings import Finding
 from cse.report.layout import remarks, text_table
 from cse.report.table import Table
 from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_RUN, NOT_SEEN, OTHER_SETTING, PUBLISHED_ONLY
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 COLOURS = {
     "PASS": "green",
@@ -34,28 +33,25 @@ COLOURS = {
     "failed": "red",
     "stopped": "magenta",
 }
-MANY = 10  # runs of one state that are named one by one
+MANY = 10  # unfinished runs that are named one by one
 
 
-def console() -> "Console":
-    """The terminal; to a pipe or a file, lines of any length."""
-    from rich.console import Console, ConsoleOptions, RenderableType
-    from rich.segment import Segment
+class Printable(Console):
+    """A console that makes texts printable, and leaves its own colour codes."""
 
-    class Printable(Console):
-        """Writes what is printable of each text, and the codes of colours that are its own."""
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        """The segments of a text."""
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else printable(text), style, control)
 
-        def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> "Iterator[Segment]":
-            for text, style, control in super().render(renderable, options):
-                yield Segment(text if control else printable(text), style, control)
 
+def console() -> Console:
+    """The terminal. Into a pipe or a file, lines may be of any length."""
     return Printable(soft_wrap=not sys.stdout.isatty(), highlight=False)
 
 
-def show(tables: list[Table], console: "Console") -> None:
-    """The tables and their remarks on a rich console."""
-    from rich.text import Text
-
+def show(tables: list[Table], console: Console) -> None:
+    """Print tables and their remarks."""
     for table in tables:
         console.print(Text(table.printed.title, style="italic"))
         show_table(text_table(table), console)
@@ -63,14 +59,11 @@ def show(tables: list[Table], console: "Console") -> None:
             console.print(Text(remark, style="dim"))
 
 
-def show_table(table: pd.DataFrame, console: "Console", fixed: int = 2) -> None:
-    """A table whose cells are never cut: what is wider than a terminal goes on below, after the first columns again.
+def show_table(table: pd.DataFrame, console: Console, fixed: int = 2) -> None:
+    """Print a table without cutting cells: what is wider than the terminal follows below.
 
-    fixed: how many columns stand before every part. Where nobody watches (a pipe, a file), a line is as long as it has
-    to be.
+    fixed: the number of leading columns, which each part repeats. Into a pipe or a file, lines may be of any length.
     """
-    from rich.text import Text
-
     if table.empty:
         return
     names = [name or None for name in table.columns[:fixed]]
@@ -81,10 +74,8 @@ def show_table(table: pd.DataFrame, console: "Console", fixed: int = 2) -> None:
     console.print(text, soft_wrap=True)
 
 
-def show_claims(results: list[Finding], console: "Console") -> None:
-    """The claims on a rich console, a short line each and its numbers below."""
-    from rich.text import Text
-
+def show_claims(results: list[Finding], console: Console) -> None:
+    """Print the claims: a short line for each, and its numbers below."""
     if results:
         console.print(Text(findings.headline(results), style="bold"))
     for finding in results:
@@ -95,10 +86,8 @@ def show_claims(results: list[Finding], console: "Console") -> None:
         console.print(Text(f"             {numbers}", style="dim"))
 
 
-def show_comparison(comparison: Comparison, told: Differences | None, console: "Console") -> None:
-    """What became of runs, a line for each setting, how they differ, the best, and where the rest stands."""
-    from rich.text import Text
-
+def show_comparison(comparison: Comparison, told: Differences | None, console: Console) -> None:
+    """Print the unfinished runs, a line for each setting, how settings differ, and the best with its command."""
     console.print(Text.assemble((comparison.title, "bold"), f"  {comparison.counted}"), soft_wrap=True)
     pending = comparison.pending
     for run, status in pending[:MANY]:

@@ -1,15 +1,16 @@
-"""Every verdict of a report, and the rules by which it is reached: of a cell, of a column's rows, of a claim.
+"""Every verdict of a report, and the rules behind it: on a cell, on the rows of a column, on a claim.
 
-A cell, our mean against the printed number:
+A cell compares our mean with the printed number:
     PASS                within the tolerance
     WITHIN SEED NOISE   the printed number lies where further runs of ours would be expected
     DIFFERS             it lies further off than seeds explain
-    ONE SEED            one run alone, and nothing tells how seeds vary
+    ONE SEED            there is one run, and nothing says how much seeds vary
     OTHER SETTING       our runs are not the paper's experiment, so the numbers are not compared
-    NOT RUN, PUBLISHED ONLY     there is nothing of ours; another group's model, which is not run here
+    NOT RUN             we have no run of it
+    PUBLISHED ONLY      another group's model, which is never run here
 
-A claim, its corrected p against 1 - confidence: HOLDS, CONTRADICTED (the other way round), NOT SEEN (the runs cannot
-tell); NOT JUDGED, with the reason in words, where they are no test of it (`why_not`); NOT RUN.
+A claim, by its corrected p against 1 - confidence: HOLDS, CONTRADICTED (it is the other way round), NOT SEEN (the runs
+cannot tell); NOT JUDGED, with the reason, where the runs are no test of it (`why_not`); NOT RUN.
 """
 
 import math
@@ -30,12 +31,12 @@ PASS, WITHIN_NOISE, DIFFERS, ONE_SEED = "PASS", "WITHIN SEED NOISE", "DIFFERS", 
 NOT_RUN, PUBLISHED_ONLY, OTHER_SETTING = "NOT RUN", "PUBLISHED ONLY", "OTHER SETTING"
 HOLDS, NOT_SEEN, CONTRADICTED, NOT_JUDGED = "HOLDS", "NOT SEEN", "CONTRADICTED", "NOT JUDGED"
 
-SEEDS = 3  # of each trained arm of a claim that is judged
-MANY = 4  # more than so many rows, scores or settings are only counted
+SEEDS = 3  # on each trained side of a claim that is judged
+MANY = 4  # names in a list; further ones are counted
 
 
 def judge_cell(cell: Cell, spec: Spec, seed_sd: float | None, confidence: float) -> str:
-    """The verdict of a cell that runs may fill; "" where the paper prints no number. seed_sd: see `seed_sd_of`."""
+    """The verdict on a cell that runs may fill; "" where the paper prints no number. seed_sd: see `seed_sd_of`."""
     ours, column = cell.ours, spec.columns[cell.column]
     if ours is None:
         return NOT_RUN
@@ -50,7 +51,7 @@ def judge_cell(cell: Cell, spec: Spec, seed_sd: float | None, confidence: float)
 
 
 def against_printed(ours: Value, printed: Value, tolerance: float, seed_sd: float | None, confidence: float) -> str:
-    """PASS, WITHIN SEED NOISE or DIFFERS; ONE SEED where neither can be said: one run, and no `seed_sd`."""
+    """PASS, WITHIN SEED NOISE or DIFFERS; ONE SEED where one run and no `seed_sd` cannot tell the last two apart."""
     distance = abs(ours.mean - printed.mean)
     if distance <= tolerance + 1e-9:
         return PASS
@@ -60,8 +61,8 @@ def against_printed(ours: Value, printed: Value, tolerance: float, seed_sd: floa
 
 
 def seed_sd_of(column: str, spec: Spec, filled: list[Cell]) -> float | None:
-    """How much seeds vary in a column, for cells with one: said by the sweep, else pooled over the column's cells with
-    several, else, of STS scores alone, `spec.seed_sd`; None where nothing tells."""
+    """The seeds' deviation in a column, for its cells with one seed: as the sweep says, else pooled over the column's
+    cells with several, else `spec.seed_sd` if all its scores are STS scores; None if nothing tells."""
     if spec.columns[column].seed_sd is not None:
         return spec.columns[column].seed_sd
     several = [list(cell.values.values()) for cell in filled if len(cell.values) > 1]
@@ -72,14 +73,14 @@ def seed_sd_of(column: str, spec: Spec, filled: list[Cell]) -> float | None:
 
 
 def mark_ties(cells: Sequence[Cell], confidence: float) -> None:
-    """Mark the best of a column's cells of scores, and those that differ from it by noise alone: none has won.
+    """Mark the best of a column's scores, and those that may differ from it by noise alone: none of these has won.
 
-    p corrected by Holm over the column. A column with one filled row has no best.
+    p is corrected by Holm over the column. A column with one filled row has no best.
     """
     cells = [cell for cell in cells if cell.values and cell.metric]
     if len(cells) < 2:
         return
-    metric = cells[0].metric  # a mean of several scores is best where it is most
+    metric = cells[0].metric  # of a mean of several scores more is better
     sign = 1 if isinstance(metric, str) and nature(metric).lower_is_better else -1
     best = min(cells, key=lambda cell: sign * float(np.mean(list(cell.values.values()))))
     best.tied = True
@@ -89,12 +90,12 @@ def mark_ties(cells: Sequence[Cell], confidence: float) -> None:
 
 
 def p_apart(found: Effect) -> float:
-    """The larger p of that over seeds and that over items; of one run a side that over items, of these two runs."""
-    return found.p_items if math.isnan(found.p) else max(found.p, 0.0 if math.isnan(found.p_items) else found.p_items)
+    """The larger of the p over seeds and the p over items, where there are both; NaN where there is neither."""
+    return float(np.fmax(found.p, found.p_items))
 
 
 def other_setting(runs: Iterable[Run], spec: Spec) -> list[str]:
-    """What of the runs' settings is not the paper's, nor their sweep's."""
+    """Where the runs' settings differ from their sweep's or from what the paper held fixed."""
     found: dict[str, None] = {}
     for run in runs:
         found |= dict.fromkeys(run.departures)
@@ -103,34 +104,34 @@ def other_setting(runs: Iterable[Run], spec: Spec) -> list[str]:
 
 
 def why_not(claim: Claim, sides: Sequence[Cell], spec: Spec) -> str:
-    """Why these runs are no test of a claim, in words; "" where they are one."""
+    """Why these runs are no test of a claim; "" where they are one."""
     if claim.quantity:
         instead = spec.stands_in or next((str(cell.metric) for cell in sides if cell.metric), "ours")
         return f"the paper measured {claim.quantity}, and {instead} is another score"
     if claim.form in MARGINS and not claim.control:
-        return "the claim names no positive control, without which being alike may mean that nothing was learnt"
+        return "the claim names no positive control: without one, runs may be alike because they learnt nothing"
     if others := other_setting([run for cell in sides for run in cell.runs], spec):
         return f"another setting than the paper's: {listed(others)}"
     return few_seeds(sides)
 
 
 def few_seeds(sides: Sequence[Cell]) -> str:
-    """That some trained side has too few seeds for a verdict; "" where all have enough."""
+    """A line if some trained side has too few seeds for a verdict; "" if all have enough."""
     seeds = [len(cell.values) for cell in sides if not cell.only_scored]
     if not seeds or min(seeds) >= SEEDS:
         return ""
-    return f"{' and '.join(map(str, seeds))} seed{'s' * (seeds != [1])}, where each trained side needs {SEEDS}"
+    return f"too few seeds ({' and '.join(map(str, seeds))}): each trained side needs {SEEDS}"
 
 
 def listed(words: Sequence[str]) -> str:
-    """The first few of them, and how many more there are."""
+    """The first few words, and how many more there are."""
     return ", ".join(words[:MANY]) + (f", {len(words) - MANY} more" if len(words) > MANY else "")
 
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a comparison. verdict: which way it points, HOLDS or CONTRADICTED, until its p is known; found.p: NaN
-    where it is NOT JUDGED, and why: the reason."""
+    """One part of a comparison. verdict: until its p is corrected, the direction alone, HOLDS or CONTRADICTED. Where it
+    is NOT JUDGED, found.p is NaN and `why` is the reason."""
 
     name: str
     verdict: str
@@ -139,10 +140,10 @@ class Part:
 
 
 def judge_part(name: str, claim: Claim, left: Cell, right: Cell, spec: Spec, confidence: float) -> Part:
-    """Which way one part of a comparison points, and how surely.
+    """Which way one part of a comparison points, and its p.
 
-    `alike` is two one-sided tests (Schuirmann): above -within, and below within; against it, the nearer one, two-sided.
-    `no_less` is tested against -within, two-sided.
+    `alike` is two one-sided tests (Schuirmann): above -within and below within; what contradicts it is tested against
+    the nearer bound, two-sided. `no_less` is tested against -within, two-sided.
     """
     if claim.form == "less":
         left, right = right, left
@@ -163,16 +164,16 @@ def judge_part(name: str, claim: Claim, left: Cell, right: Cell, spec: Spec, con
 
 
 def is_as_claimed(claim: Claim, difference: float) -> bool:
-    """Whether a difference, of ours or printed, is what the claim says, by its size alone."""
+    """Whether a difference, ours or the printed one, is as claimed by its size alone."""
     if claim.form == "no_less":
         return difference > -claim.within
     return abs(difference) <= claim.within if claim.form == "alike" else difference > 1e-9
 
 
 def judge_parts(parts: Sequence[Part], claim_holds: bool, claims: int, confidence: float) -> list[Part]:
-    """The verdict of each part of a claim: as claimed if the claim holds, else by its own p.
+    """The parts of a claim with their final verdicts: as claimed if the claim holds, else each by its own p.
 
-    That is Holm's within the claim, times the number of the table's claims.
+    That p is Holm's within the claim, times the number of claims of the table.
     """
     p_values = [min(1.0, p * claims) for p in holm([part.found.p for part in parts])]  # NaN stays: NOT JUDGED
     return [

@@ -83,7 +83,7 @@ def test_markdown_is_a_table_whatever_stands_in_a_cell(narrow):
     table, notes = layout.section(narrow).split("\n\n")[1:]
     assert {line.count("|") for line in table.splitlines()} == {13}
     assert [line.partition(": ")[2] for line in notes.splitlines()[:3]] == [
-        "model=minilm (paper: bert)", "over our own runs of <other>.", "seed=3: failed",
+        "model=minilm (paper: bert)", "against our own runs of <other>.", "seed=3: failed",
     ]  # fmt: skip
     odd = pd.DataFrame([["a|b\nc", "1"]], columns=["x", "y|z"])
     assert columns.to_markdown(odd).splitlines() == ["| x | y\\|z |", "| --- | --- |", "| a\\|b c | 1 |"]

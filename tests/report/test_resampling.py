@@ -11,7 +11,7 @@ from cse.provenance import Items
 from cse.report import resampling
 from cse.report.claims import Claim
 from cse.report.differences import differences
-from cse.report.findings import judged
+from cse.report.findings import judge_claims
 from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_SEEN
 from cse.types import Evaluator
 
@@ -117,7 +117,7 @@ def finding(runs):
     def make(left, right):
         places = ({"where": {"case": case}, "metric": METRIC} for case in (left, right))
         claim = Claim(**{"says": "a claim", "source": "its source", **dict(zip(("more", "than"), places, strict=True))})
-        (one,) = judged([claim], parsed({"paper": "nonling"})[0], None, runs(), 0.95)
+        (one,) = judge_claims([claim], parsed({"paper": "nonling"})[0], None, runs(), 0.95)
         return one
 
     return make

@@ -77,5 +77,5 @@ def test_every_report_reads_a_folder_with_the_runs_of_all(folder, tmp_path, monk
 
 def test_a_run_of_a_sweep_that_is_gone_is_a_departure():
     gone = Run(Path("run"), "done", {}, {}, {}, {}, overrides=("sweep=nonling/table9", "seed=3"))
-    (run,) = compared.departing([gone], "nonling/table1", "seed")
+    (run,) = compared.mark_departures([gone], "nonling/table1", "seed")
     assert run.departures == ("sweep=nonling/table9",)
