@@ -77,7 +77,7 @@ def draw(spec: Spec, world: World, seeds: int, rng: np.random.Generator) -> list
     for row in spec.rows:
         for column in spec.columns:
             fill(filled.cells[row][column], spec, runs, [])
-    return judge_claims(spec.claims, spec, filled, runs, 0.95)
+    return judge_claims(spec, filled, runs, 0.95)
 
 
 def is_false(finding: Finding, world: World) -> bool:

@@ -54,11 +54,9 @@ class Finding:
         return f"{self.verdict} ({measured} of {parts} parts)" if 0 < measured < parts else self.verdict
 
 
-def judge_claims(
-    claims: list[Claim], spec: Spec, table: Table | None, runs: list[Run], confidence: float
-) -> list[Finding]:
-    """A finding for each claim, p corrected over all that are judged. table: None if the sweep has figures only."""
-    raw = [(_trend if claim.is_trend else _difference)(claim, spec, table, runs, confidence) for claim in claims]
+def judge_claims(spec: Spec, table: Table | None, runs: list[Run], confidence: float) -> list[Finding]:
+    """A finding for each claim, p corrected over all that are judged. table: None if the report has figures only."""
+    raw = [(_trend if claim.is_trend else _difference)(claim, spec, table, runs, confidence) for claim in spec.claims]
     p_values = holm([one.found.p for one in raw])
     number = sum(not math.isnan(p) for p in p_values)
     found = [one if math.isnan(p) else _by_p(one, p, number, confidence) for one, p in zip(raw, p_values, strict=True)]

@@ -60,7 +60,7 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
         tables=tables,
         pictures=[draw(plot, spec, runs, out) for plot in plots],
         runs=runs,
-        findings=judge_claims(spec.claims, spec, tables[0] if printed else None, runs, config["confidence"]),
+        findings=judge_claims(spec, tables[0] if printed else None, runs, config["confidence"]),
     )
 
 

@@ -35,7 +35,7 @@ def test_the_printed_numbers_are_held_to_the_claims(name):
     """
     spec, printed = parsed(jobs.read(name).report, name)
     table = filled(spec, printed, []) if printed else None
-    judged = findings.judge_claims(spec.claims, spec, table, [], 0.95)
+    judged = findings.judge_claims(spec, table, [], 0.95)
     assert (len(spec.claims) >= 1) != (name in NONE)
     assert {finding.verdict for finding in judged} <= {NOT_RUN}
     assert {(name, f.claim.says) for f in judged if f.supported is False} == {

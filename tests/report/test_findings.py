@@ -50,7 +50,7 @@ def judged(leave, tmp_path, runs):
                 if not (tmp_path / "runs" / f"{m}-{seed}").exists():
                     leave(f"{m}-{seed}", {"objective.m": m, "seed": seed, "model": "bert"}, {TEST: score})
         spec, printed = parsed(text)
-        found = findings.judge_claims(spec.claims, spec, filled(spec, printed, runs()), runs(), 0.95)
+        found = findings.judge_claims(spec, filled(spec, printed, runs()), runs(), 0.95)
         return {finding.claim.says: finding for finding in found}
 
     return make
@@ -248,7 +248,7 @@ def test_a_verdict_says_what_it_does_not_rest_on(leave, runs):
             config = {"case": case, "seed": seed, "trainer.lr": lr}
             leave(f"{case}-{lr}-{seed}", config, {TEST: score + seed * score / 1000})
     spec, printed = parsed(PARTIAL)
-    found = findings.judge_claims(spec.claims, spec, filled(spec, printed, runs()), runs(), 0.95)
+    found = findings.judge_claims(spec, filled(spec, printed, runs()), runs(), 0.95)
     both, sts12, rates, rises = found
     assert both.verdict_text == rates.verdict_text == "HOLDS (1 of 2 parts)"
     assert both.missing == "VisualCSE-RoBERTa-base; SimCSE-RoBERTa-base"
@@ -258,7 +258,7 @@ def test_a_verdict_says_what_it_does_not_rest_on(leave, runs):
     assert rates.missing == "case=simcse_bert, trainer.lr=3e-05"
     assert rises.missing
     other = scored_by(spec, TEST)  # has no STS12 at all
-    again = findings.judge_claims(other.claims, other, filled(other, printed, runs()), runs(), 0.95)[1]
+    again = findings.judge_claims(other, filled(other, printed, runs()), runs(), 0.95)[1]
     assert (again.verdict_text, again.missing) == (NOT_RUN, sts12.missing)
     for text in (findings.findings_frame(found).to_csv(), findings.section(found)):
         assert "HOLDS (1 of 2 parts)" in text and "case=simcse_bert, trainer.lr" in text  # noqa: PT018

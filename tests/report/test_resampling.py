@@ -9,7 +9,6 @@ from sklearn.metrics import f1_score
 from cse.eval.items import keep_items
 from cse.provenance import Items
 from cse.report import resampling
-from cse.report.claims import Claim
 from cse.report.differences import differences
 from cse.report.findings import judge_claims
 from cse.report.verdicts import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_SEEN
@@ -116,8 +115,8 @@ def finding(runs):
 
     def make(left, right):
         places = ({"where": {"case": case}, "metric": METRIC} for case in (left, right))
-        claim = Claim(**{"says": "a claim", "source": "its source", **dict(zip(("more", "than"), places, strict=True))})
-        (one,) = judge_claims([claim], parsed({"paper": "nonling"})[0], None, runs(), 0.95)
+        claim = {"says": "a claim", "source": "its source", **dict(zip(("more", "than"), places, strict=True))}
+        (one,) = judge_claims(parsed({"paper": "nonling", "claims": [claim]})[0], None, runs(), 0.95)
         return one
 
     return make
