@@ -1,4 +1,4 @@
-"""metrics.jsonl: the log that every run has, one line of JSON for each event, written as soon as it happens.
+"""metrics.jsonl: every run's log, with one line of JSON for each event, written as soon as it happens.
 
 {"event": "metrics", "step": 125, "time": 1767225600.0, "dev/stsb/spearman": 79.7, "train/loss": 0.02}
 {"event": "image", "step": 125, "time": ..., "name": "loss", "path": "plots/loss.png"}
@@ -18,15 +18,17 @@ from cse.files import cannot_write, json_line, json_lines, replaced_file
 
 log = logging.getLogger(__name__)
 
-MOST = 50_000  # events of a kind that are held
+MOST = 50_000  # events of a kind that are kept in memory
 
 Event = Json
 """A line of metrics.jsonl; see above."""
 
 
 class Jsonl:
-    """folder: the run's. resume_step: the checkpoint's step; later lines and those of an end are dropped. None starts a
-    new file. The methods raise RunError where the disk refuses."""
+    """Writes a run's metrics.jsonl. The methods raise RunError if the disk refuses.
+
+    resume_step: the checkpoint's step, after which lines are dropped, as are those of a run's end; None: a new file.
+    """
 
     def __init__(self, folder: str | Path, resume_step: int | None = None):
         self.path = Path(folder) / "metrics.jsonl"
@@ -38,21 +40,21 @@ class Jsonl:
         self.file = open(self.path, "a", encoding="utf-8")  # noqa: SIM115 (open as long as the run)
 
     def log(self, metrics: dict[str, float], step: int) -> None:
-        """Metrics of one step, by name."""
+        """Write the metrics of a step, by name."""
         self.step = step
         self._write("metrics", **metrics)
 
     def image(self, name: str, path: Path, step: int) -> None:
-        """Where a picture was written."""
+        """Write where a picture is."""
         self.step = step
         self._write("image", name=name, path=str(path))
 
     def table(self, name: str, columns: list[str], rows: Sequence[Sequence[object]]) -> None:
-        """A table; each row has a value for each column."""
+        """Write a table; each row has a value for each column."""
         self._write("table", name=name, columns=columns, rows=rows)
 
     def finish(self, exit_code: int, summary: Json) -> None:
-        """The last line: 0 for a run that is done, and its scores by name."""
+        """Write the last line. exit_code: 0 for a run that is done; summary: its scores by name."""
         self._write("finish", exit_code=exit_code, summary=summary)
         self.file.close()
 
@@ -65,15 +67,15 @@ class Jsonl:
 
 
 def is_final(event: Event) -> bool:
-    """Whether a run writes the event only at its end: scores on test, pictures and tables."""
+    """Whether a run writes the event only at its end: test scores, pictures and tables."""
     return event["event"] != "metrics" or any(key.startswith("test/") for key in event)
 
 
 def metric_events(folder: Path) -> list[Event]:
     """The metric events of a run's metrics.jsonl, in order.
 
-    Of more than MOST events with scores on dev, every second is kept, or every fourth, ..., and so of the others: a
-    file of gigabytes takes the memory of one of megabytes.
+    If there are more than MOST events with dev scores, only every second (fourth, ...) is kept, and likewise of the
+    others, so that a file of gigabytes takes the memory of one of megabytes.
     """
     kept: dict[bool, list[tuple[int, Event]]] = {True: [], False: []}
     every, seen = {True: 1, False: 1}, {True: 0, False: 0}
@@ -90,7 +92,7 @@ def metric_events(folder: Path) -> list[Event]:
 
 
 def is_event(line: object) -> TypeGuard[Event]:
-    """Whether a line's content is an event, and that of metrics all numbers (None: it was NaN)."""
+    """Whether a line's content is an event; one of metrics holds only numbers, and None for NaN."""
     if not isinstance(line, dict) or type(line.get("step")) is not int or not 0 <= line["step"] < 2**63:
         return False
     numbers = [value for key, value in line.items() if key != "event"] if line.get("event") == "metrics" else []
@@ -99,9 +101,9 @@ def is_event(line: object) -> TypeGuard[Event]:
 
 
 def read_events(path: Path) -> Iterator[Event]:
-    """The file's events in order, none where the file does not exist.
+    """The file's events in order; none if there is no file.
 
-    What is not an event (a line cut short by a killed run, or another program's) is left out with a warning.
+    A line that is no event (cut short by a killed run, or another program's) is left out with a warning.
     """
     first = count = 0
     for number, event in enumerate(json_lines(path), 1):

@@ -1,4 +1,4 @@
-"""results.json: what a run is from its first moment on, how it ended and what it scored. Reports and sweeps read it."""
+"""results.json: what a run is, from its start on, how it ended and what it scored. Also reads a stranger's safely."""
 
 import hashlib
 import json
@@ -23,14 +23,9 @@ PACKAGES = (
     *("numpy", "scipy", "scikit-learn", "hydra-core", "mteb"),
 )
 
-LARGEST = 4 << 20
-"""Bytes of a file that `read_text` reads."""
-
-LONGEST = 1000
-"""Characters of a name in such a file."""
-
-LIBYAML = 8 << 10
-"""Characters of YAML within which nothing nests so deeply that libyaml, which recurses in C, ends the process."""
+LARGEST = 4 << 20  # bytes of a file that `read_text` reads
+LONGEST = 1000  # characters of a name in such a file
+LIBYAML = 8 << 10  # characters of YAML, too few to nest so deeply that libyaml, which recurses in C, crashes
 
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 Score = Annotated[float, Field(ge=-1e38, le=1e38)]  # within float32, so that squares are within float64
@@ -50,7 +45,7 @@ class Problem(TypedDict, total=False):
 
 @with_config(STRICT)
 class Source(TypedDict, total=False):
-    """What an evaluator's scores rest on, as far as reports and cards show it; see cse.provenance."""
+    """The part of an evaluator's provenance that reports and cards show; see cse.provenance."""
 
     files: dict[str, Plain]
     parts: "dict[str, Source]"
@@ -63,9 +58,9 @@ class Source(TypedDict, total=False):
 
 @with_config(STRICT)
 class Results(TypedDict, total=False):
-    """What every reader of results.json relies on. A score is a finite number, or None where it was NaN; true is none.
+    """What every reader of results.json relies on. A score is a finite number (true is not), or None where it was NaN.
 
-    Keys that are not named here may hold anything.
+    Other keys may hold anything.
     """
 
     status: Required[Literal["running", "done", "failed", "interrupted"]]
@@ -76,7 +71,7 @@ class Results(TypedDict, total=False):
     command: str | None
     git_commit: str | None
     device: str | None
-    encoder: str | None  # of cse-eval: what was scored, in words
+    encoder: str | None  # of cse-eval: a description of what was scored
     code: str | None
     error: str | None
     versions: dict[str, str]
@@ -93,25 +88,25 @@ RESULTS = TypeAdapter(Results)
 
 
 def read_results(folder: Path) -> Json:
-    """What a run's results.json holds. Raises FileNotFoundError, or ValueError with the reason in a line."""
+    """The content of a run's results.json. Raises OSError, or ValueError with a reason of one line."""
     return checked(RESULTS, folder / "results.json")
 
 
 def read_finished(folder: Path, what: str = "run") -> Json:
-    """results.json of a run (what: "scores", of a cse-eval) that is done. Raises UserError for any other folder."""
+    """results.json of a finished run (what="scores": of a cse-eval). Raises UserError for any other folder."""
     try:
         status = (results := read_results(folder))["status"]
     except FileNotFoundError:
         status = "not there"
     except (OSError, ValueError) as error:
-        raise UserError(f"{folder / 'results.json'} is damaged: {error}; take a whole copy") from error
+        raise UserError(f"{folder / 'results.json'} is damaged: {error}; use an intact copy") from error
     if status != "done":
-        raise UserError(f"{folder} holds no {what} that is done (results.json: {status})")
+        raise UserError(f"{folder} holds no finished {what} (results.json: {status})")
     return results
 
 
 def checked(kind: TypeAdapter[Any], file: Path, largest: int = LARGEST) -> Any:
-    """What a small JSON or YAML file holds, of a kind. Raises OSError, or ValueError with the reason in a line."""
+    """The content of a small JSON or YAML file, of a kind. Raises OSError, or ValueError with a reason of one line."""
     try:
         return kind.validate_python(parsed(read_text(file, largest), file.suffix))
     except ValidationError as error:
@@ -121,9 +116,9 @@ def checked(kind: TypeAdapter[Any], file: Path, largest: int = LARGEST) -> Any:
 
 
 def read_text(path: Path, largest: int = LARGEST) -> str:
-    """A small file, which may be a stranger's. Raises OSError, or ValueError: it is a pipe, too large, or no UTF-8."""
+    """A small file, maybe a stranger's. Raises OSError, or ValueError if it is a pipe, too large, or not UTF-8."""
     if path.exists() and not path.is_file():
-        raise ValueError("it is no plain file")
+        raise ValueError("it is not a regular file")
     with open(path, "rb") as file:
         content = file.read(largest + 1)
     if len(content) > largest:
@@ -134,16 +129,16 @@ def read_text(path: Path, largest: int = LARGEST) -> str:
 def parsed(text: str, suffix: str) -> Any:
     """The plain values of JSON or, for ".yaml", YAML.
 
-    Raises ValueError with the reason in a line: it is nested too deeply, or no JSON; a name stands twice in a mapping;
-    it has NaN or infinity; something in YAML refers to something else in it.
+    Raises ValueError with a reason of one line if the text is malformed or nested too deeply, repeats a name in a
+    mapping, has NaN or infinity, or, in YAML, an alias.
     """
     try:
         if suffix == ".yaml":
             value = yaml.load(text, _SmallLoader if len(text) <= LIBYAML else _Loader)
         else:
-            value = json.loads(text, object_pairs_hook=_without_twins, parse_constant=_refuse_constant)
+            value = json.loads(text, object_pairs_hook=_unique_names, parse_constant=_refuse_constant)
         if "\\ud" in text.lower():
-            json.dumps(value, ensure_ascii=False, default=str).encode()  # half of a surrogate pair is no text
+            json.dumps(value, ensure_ascii=False, default=str).encode()  # refuses half of a surrogate pair
         return value
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
@@ -152,7 +147,7 @@ def parsed(text: str, suffix: str) -> Any:
 
 
 class _NoAliases(yaml.constructor.SafeConstructor):
-    """Plain values, each written out: a few aliases of aliases would stand for gigabytes."""
+    """Builds plain values without aliases: a few aliases of aliases would expand to gigabytes."""
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         if node in self.constructed_objects:
@@ -168,22 +163,22 @@ class _Loader(_NoAliases, yaml.SafeLoader):
     pass
 
 
-def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     mapping = dict(pairs)
     if any(len(name) > LONGEST for name in mapping):
         raise ValueError(f"a name in it is longer than {LONGEST} characters")
     if len(mapping) < len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"{next(name for name in names if names.count(name) > 1)[:80]!r} stands twice in a mapping")
+        raise ValueError(f"{next(name for name in names if names.count(name) > 1)[:80]!r} is twice in a mapping")
     return mapping
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def first_results(config: Config, device: str, precision: str) -> Json:
-    """What results.json holds when a run begins. precision: of training (fp32, bf16, fp16); scoring is fp32."""
+    """The results.json of a run that begins. precision: of training (fp32, bf16, fp16); scoring is in fp32."""
     return {
         "status": "running",
         "config": config,
@@ -199,13 +194,13 @@ def first_results(config: Config, device: str, precision: str) -> Json:
 
 
 def command_line() -> str:
-    """What was typed, as a shell takes it again."""
+    """The command line of this process, quoted for a shell."""
     own = [word for folder in own_folders() for word in ("--config-dir", str(folder))]
     return shlex.join([Path(sys.argv[0]).name, *sys.argv[1:], *own])
 
 
 def git_commit() -> str | None:
-    """The commit of the checkout that this code runs from, "+" where files differ from it; None outside one."""
+    """The commit of this code's checkout, with a "+" if files differ from it; None outside a checkout."""
     here = Path(__file__).resolve().parents[2]
     if not (here / ".git").exists():
         return None
@@ -218,7 +213,7 @@ def git_commit() -> str | None:
 
 @cache
 def code_digest() -> str:
-    """Of the code and the settings that are installed here, 16 hex digits: it tells versions apart without git."""
+    """16 hex digits of the installed code and conf/, which tell versions apart without git."""
     content = hashlib.sha256()
     for place, ending in ((PACKAGE_DIR, "*.py"), (Path(CONF_DIR), "*.yaml")):
         for file in sorted(place.rglob(ending)):

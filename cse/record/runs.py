@@ -1,6 +1,6 @@
-"""A folder of runs, read back: what each run was (its config and the choices that made it) and what it scored.
+"""Runs read back from their folders: what each was (its config and choices of groups) and what it scored.
 
-Nothing here but files is read: results.json, .hydra/hydra.yaml (which YAML was chosen in each group) and metrics.jsonl.
+This only reads files: results.json, .hydra/hydra.yaml (which YAML was chosen in each group) and metrics.jsonl.
 """
 
 import logging
@@ -31,15 +31,18 @@ CHOSEN = TypeAdapter(dict[str, dict[str, str | None]])
 Pairs = tuple[list[Cosine], list[Score]]
 COSINES = TypeAdapter(dict[str, dict[str, Pairs]])
 CHOICES = re.compile(r"^    choices:\n(?:      .*\n)+", re.MULTILINE)
-"""The part of hydra.yaml that is read: the same in most runs of a folder, and parsed once."""
+"""The part of hydra.yaml that is read. Most runs of a folder have the same one, which is parsed once."""
 TOKENS = re.compile(r", at most \d+ tokens")
 Where = Config
-"""Dotted config keys (or groups) and the value, or list of values, that a run must have there."""
+"""Dotted config keys (or groups) with the value, or list of possible values, that a run must have."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run's folder. status: done, failed, interrupted, running (or killed), or broken (no results can be read)."""
+    """A run. status: done, failed, interrupted, running (or killed), or broken (its results cannot be read).
+
+    overrides: its command line, as Hydra kept it; departures: those that contradict its sweep.
+    """
 
     folder: Path
     status: str
@@ -47,12 +50,12 @@ class Run:
     choices: dict[str, str]
     metrics: dict[str, float]
     results: Json
-    overrides: tuple[str, ...] = ()  # its command line, as Hydra kept it
-    departures: tuple[str, ...] = ()  # those that its sweep does not hold
+    overrides: tuple[str, ...] = ()
+    departures: tuple[str, ...] = ()
 
     @property
     def versions(self) -> Json:
-        """The libraries that it ran with."""
+        """The versions of libraries that it ran with."""
         return self.results.get("versions", {})
 
     @cached_property
@@ -61,11 +64,14 @@ class Run:
         return partial_scores(self.metrics, self.results.get("data") or {})
 
     def group(self, name: str) -> Config:
-        """The settings of a group, as `trainer`; {} where the run has none."""
+        """The settings of a group such as `trainer`; {} if the run has none."""
         return found if isinstance(found := self.config.get(name), dict) else {}
 
     def get(self, key: str) -> Any:
-        """The config's value at a dotted key; a group's key gives the YAML chosen there; None where neither is."""
+        """The value at a dotted key, or for a group the YAML chosen in it; None if there is neither.
+
+        Where a scale replaced a typed value, this is the typed one.
+        """
         stood_for = self.group("scale").get("replaced")
         if isinstance(stood_for, dict) and key in stood_for:
             return stood_for[key]
@@ -73,7 +79,7 @@ class Run:
         return self.choices.get(key) if found is None or isinstance(found, dict) or found is NOWHERE else found
 
     def has(self, key: str) -> bool:
-        """Whether the run has such a setting, or group, at all: cse-eval has no learning rate."""
+        """Whether the run has such a setting or group at all (cse-eval has no learning rate)."""
         return self._at(key) is not NOWHERE or key in self.choices
 
     def _at(self, key: str) -> object:
@@ -83,7 +89,7 @@ class Run:
         return node
 
     def matches(self, where: Where) -> bool:
-        """Whether the run has these values."""
+        """Whether the run has all these values."""
         return all(same(self.get(key), value) for key, value in where.items())
 
     def events(self) -> list[Event]:
@@ -92,14 +98,14 @@ class Run:
 
 
 def same(value: object, other: object) -> bool:
-    """Whether a config's value equals another, or one of several. 32, "32", 32.0 are the same; 1 and true are not."""
+    """Whether a value equals another, or one of several. 32, "32" and 32.0 are the same; 1 and true are not."""
     if isinstance(other, (list, tuple)) and not isinstance(value, (list, tuple)):
         return any(same(value, one) for one in other)
     return plain(value) == plain(other)
 
 
 def plain(value: object) -> Any:
-    """Numbers, also those that YAML leaves as text (1e-3), as float; true and false as text, not as 1 and 0."""
+    """The value in one form: a number, even one that YAML leaves as text (1e-3), as a float, and a bool as text."""
     if isinstance(value, (list, tuple)):
         return [plain(one) for one in value]
     if isinstance(value, bool):
@@ -111,7 +117,7 @@ def plain(value: object) -> Any:
 
 
 def grouped(runs: Iterable[Run], key: str) -> dict[str, list[Run]]:
-    """The runs by their value at a dotted config key, as text, in the order in which the values come up."""
+    """The runs by their value at a dotted config key, as text, in the order in which the values appear."""
     groups: dict[str, list[Run]] = {}
     for run in runs:
         groups.setdefault(str(run.get(key)), []).append(run)
@@ -119,21 +125,21 @@ def grouped(runs: Iterable[Run], key: str) -> dict[str, list[Run]]:
 
 
 def newest_run(folder: Path) -> str:
-    """The words that name the newest run in a folder of runs, as outputs/ or outputs/DATE, or nothing."""
+    """A hint at the newest run in a folder of runs such as outputs/ or outputs/DATE; "" if there is none."""
     runs = [*folder.glob("*/.hydra"), *folder.glob("*/*/.hydra")]
     return f"; the newest run in it is {max(runs, key=lambda run: run.stat().st_mtime).parent}" if runs else ""
 
 
 def read_runs(folders: Iterable[Path]) -> list[Run]:
-    """Every run at or below the folders, in the order of their names; what cannot be read is named in a warning.
+    """Every run at or below the folders, sorted by folder; a warning names what cannot be read.
 
-    Raises UserError where a folder does not exist.
+    Raises UserError for a folder that does not exist.
     """
     holding = set()
     for folder in folders:
         if not folder.is_dir():
             raise UserError(f"runs={folder}: there is no such folder; runs=FOLDER says where the runs are")
-        for place, below, files in os.walk(folder):  # which forgives a folder that a run removes meanwhile
+        for place, below, files in os.walk(folder):  # skips a folder that a run removes meanwhile
             if "results.json" in files or (".hydra" in below and Path(place, ".hydra", "overrides.yaml").exists()):
                 holding.add(Path(place))
     runs: list[Run] = []
@@ -146,10 +152,10 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
 
 
 def read_run(folder: Path) -> Run:
-    """A run; without results.json it was killed before its first line of work.
+    """A run. Without results.json, it was killed before its first line of work.
 
-    A run whose results.json is half, another program's or damaged is "broken", and left out of every table; a warning
-    names it. Of its other files, what fits is taken.
+    If its results.json is damaged or another program's, the run is "broken" and left out of every table, with a
+    warning. A damaged file beside it is read as empty.
     """
     results: Json = {"status": "running"}
     try:
@@ -160,10 +166,10 @@ def read_run(folder: Path) -> Run:
         log.warning("%s: the run is left out (%s)", folder / "results.json", error)
         results = {"status": "broken"}
     config: Config = results.get("config") or _read(partial(checked, SETTINGS), folder / ".hydra" / "config.yaml", {})
-    if results.get("seed") is not None:  # cse-eval has no seed of its own: that of the run which it scored
+    if results.get("seed") is not None:  # of cse-eval: the seed of the run that it scored
         config = {"seed": results["seed"], **config}
     choices = {group: str(choice) for group, choice in _choices(folder, results).items()}
-    if results.get("encoder"):  # likewise its name: what it scored, and how that was read
+    if results.get("encoder"):  # of cse-eval: what it scored, and how it was loaded
         config = {"encoder": _encoder(results["encoder"], config, choices), **config}
     return Run(
         folder=folder,
@@ -172,12 +178,12 @@ def read_run(folder: Path) -> Run:
         choices=choices,
         metrics={name: value for name, value in results.get("metrics", {}).items() if value is not None},
         results=results,
-        overrides=tuple(filter(is_setting, _read(partial(checked, WORDS), folder / ".hydra" / "overrides.yaml", ()))),
+        overrides=tuple(filter(sets_value, _read(partial(checked, WORDS), folder / ".hydra" / "overrides.yaml", ()))),
     )
 
 
 def weights_sum(checkpoint: object) -> str | None:
-    """The checksum of the weights of a run's best/, or of a folder; None where no such file is."""
+    """The checksum of the weights in a run's best/, or in a folder; None if there are none."""
     folder = Path(str(checkpoint)).expanduser()
     for file in (folder / "best" / "model.safetensors", folder / "model.safetensors"):
         if file.is_file():
@@ -186,8 +192,10 @@ def weights_sum(checkpoint: object) -> str | None:
 
 
 def read_cosines(folder: Path, when: Literal["before", "after"]) -> dict[str, dict[str, Pairs]]:
-    """The cosines of a run's pairs before or after training: {evaluator: {split: [cosines, gold scores]}}; {} where it
-    kept none and, with a warning, where the file holds something else."""
+    """The cosines of a run's pairs before or after training: {evaluator: {split: [cosines, gold scores]}}.
+
+    {} if it kept none and, with a warning, if the file holds something else.
+    """
     read = partial(checked, COSINES, largest=64 << 20)
     stored: dict[str, dict[str, Pairs]] = _read(read, folder / "plots" / f"cosines_{when}.json", {})
     return {
@@ -196,14 +204,14 @@ def read_cosines(folder: Path, when: Literal["before", "after"]) -> dict[str, di
     }
 
 
-def is_setting(word: str) -> bool:
-    """Whether a word of a run's line sets a value: a command that is shown with it must not run what the run names."""
+def sets_value(word: str) -> bool:
+    """Whether a word only sets a value. A command that we show has no others: they could run a stranger's code."""
     key = word.partition("=")[0]
     return not word.startswith("-") and "._" not in key
 
 
 def _encoder(described: str, config: Config, choices: dict[str, str]) -> str:
-    """What cse-eval scored, by the name that was typed: minilm, mean pooling."""
+    """What cse-eval scored, under the name that was typed: minilm, mean pooling."""
     model = config.get("model")
     name = str(config.get("checkpoint") or (model.get("name") if isinstance(model, dict) else None))
     how = described.removeprefix(name) if config.get("max_length") else TOKENS.sub("", described.removeprefix(name))
@@ -211,7 +219,7 @@ def _encoder(described: str, config: Config, choices: dict[str, str]) -> str:
 
 
 def _choices(folder: Path, results: Json) -> Json:
-    """Which YAML was chosen in each group; of a run that does not say so itself, by Hydra's record."""
+    """The YAML chosen in each group, from results.json, else from Hydra's record."""
     if (own := results.get("choices")) is not None:
         return own
     return _read(_chosen, folder / ".hydra" / "hydra.yaml", {})
@@ -228,7 +236,7 @@ def _parsed_choices(block: str) -> Json:
 
 
 def _read(read: Callable[[Path], T], path: Path, empty: T) -> T:
-    """What a file holds; `empty` where it does not exist and, with a warning, where it holds something else."""
+    """What a file holds; `empty` if it does not exist and, with a warning, if it cannot be read."""
     try:
         return read(path)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Scores with what they rest on, as one list of rows: the terminal's table, scores.md, .tex and .csv show the same."""
+"""Scores with what they rest on, as rows of text that the terminal, scores.md, scores.tex and scores.csv show."""
 
 import hashlib
 import re
@@ -13,14 +13,14 @@ from cse.provenance import Provenance, RowCounts
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = ("score", "value", "rows", "data")  # columns of the terminal and of scores.md; scores.csv has all of them
+COLUMNS = ("score", "value", "rows", "data")  # on the terminal and in scores.md; scores.csv has all
 ALTERED = "†"
 IS_ALTERED = f"{ALTERED}: on incomplete or altered data (allow_partial)"
-MOST = 12  # columns of a table of one line; of more scores each has a line
-LIBRARIES = ("python", "torch", "transformers", "numpy", "scipy", "scikit-learn", "mteb")  # those that move a score
+MOST = 12  # columns of a table of one line; with more scores, each has a line
+LIBRARIES = ("python", "torch", "transformers", "numpy", "scipy", "scikit-learn", "mteb")  # that may change a score
 
 Row = dict[str, str]
-"""One score: its columns as text."""
+"""One score: its columns, as text."""
 
 
 class Source(Provenance):
@@ -31,14 +31,14 @@ class Source(Provenance):
 
 
 def source(provenance: Provenance, dtype: str) -> Source:
-    """The provenance with the checksum of all its data, and the dtype of the encoder that was scored."""
+    """An evaluator's provenance as results.json has it. dtype: of the scored encoder's weights."""
     return {**provenance, "sha256": checksum(provenance), "dtype": dtype}
 
 
 def rows_of(
     metrics: Mapping[str, float], sources: Mapping[str, Source], encoder: str, versions: Mapping[str, str]
 ) -> list[Row]:
-    """One row for each score, `<split>/<evaluator>/<score>`; every value is text, as it is shown.
+    """A row for each score, `<split>/<evaluator>/<score>`.
 
     sources: by evaluator; encoder: its description; versions: of packages.
     """
@@ -47,12 +47,12 @@ def rows_of(
 
 
 def row_of(key: str, value: float, source: Source) -> Row:
-    """A score's row, but for what it shares with all others of the run."""
+    """A score's row, without what all rows of a run share."""
     split, evaluator, score = key.split("/", 2)
     origin, name = part_of(source, score)
     counts = origin.get("rows", {})
     task, _, statistic = name.rpartition("/")
-    # where a classifier was chosen without a dev set, train or all of the rows took its place
+    # a classifier that had no dev set was chosen on train, or on all rows
     keys = (name.replace("dev_", ""), task, "dev" if statistic.startswith("dev_") else split, "train", "all")
     return {
         "score": key,
@@ -68,7 +68,7 @@ def row_of(key: str, value: float, source: Source) -> Row:
 
 
 def part_of(source: Provenance, score: str) -> tuple[Provenance, str]:
-    """Whose score it is, and its name there: an evaluator that is made of parts has `<part>/<score>`."""
+    """The provenance behind a score, and the score's name there: an evaluator with parts has `<part>/<score>`."""
     part, _, rest = score.partition("/")
     if part in source.get("parts", {}):
         return part_of(source["parts"][part], rest)
@@ -76,15 +76,15 @@ def part_of(source: Provenance, score: str) -> tuple[Provenance, str]:
 
 
 def is_altered(source: Provenance, split: str, score: str) -> bool:
-    """Whether something is wrong with the data of a score; one without a task rests on those of all tasks."""
+    """Whether something is wrong with the data of a score."""
     origin, name = part_of(source, score)
-    average = origin.get("rows", {}).get(name)  # the tasks of an average, if it is not over all of them
+    average = origin.get("rows", {}).get(name)  # by task, if the average is not over all tasks
     task = name.rpartition("/")[0]
     return is_partial(origin, split, {task} if task else set(average if isinstance(average, dict) else ()))
 
 
 def is_partial(source: Provenance, split: str, tasks: set[str]) -> bool:
-    """Whether what is wrong with the data concerns a score of these tasks; one without a task rests on all of them."""
+    """Whether what is wrong with the data concerns a score of these tasks; without any, a score of all tasks."""
     own = any(
         problem.get("split") in (None, split) and (not tasks or problem.get("task") in (None, *tasks))
         for problem in source.get("problems", [])
@@ -93,16 +93,16 @@ def is_partial(source: Provenance, split: str, tasks: set[str]) -> bool:
 
 
 def partial_scores(metrics: Iterable[str], sources: Mapping[str, Provenance]) -> frozenset[str]:
-    """The scores, of these, that rest on incomplete or altered data (allow_partial). sources: by evaluator."""
+    """Those of the scores that rest on incomplete or altered data (allow_partial). sources: by evaluator."""
     told = (key.split("/", 2) for key in metrics)
     known = (words for words in told if len(words) == 3 and words[1] in sources)
     return frozenset("/".join(words) for words in known if is_altered(sources[words[1]], words[0], words[2]))
 
 
 def count_rows(counts: int | RowCounts, keys: tuple[str, ...], whole: bool) -> int:
-    """The rows behind a score, out of an evaluator's counts; keys: its names for the score, its task, its split, ...
+    """The number of rows behind a score. keys: names that `counts` may have for the score, its task, its split, ...
 
-    whole: add up what no key names, else take the first: an evaluator's own task, which its scores do not name.
+    whole: if no key fits, add up all counts; else take the first, the only task of an evaluator whose scores name none.
     """
     if isinstance(counts, int):
         return counts
@@ -114,9 +114,9 @@ def count_rows(counts: int | RowCounts, keys: tuple[str, ...], whole: bool) -> i
 
 
 def checksum(source: Provenance) -> str:
-    """One sha256 for all the data of an evaluator: of the sorted lines "<sha256>  <name>", as `sha256sum` prints them.
+    """One sha256 for all data of an evaluator: that of the sorted lines "<sha256>  <name>", as `sha256sum` prints them.
 
-    A data set without files counts by its revision. "" if there is neither.
+    A dataset without files has a line with its revision. "" without any line.
     """
     lines = [f"{file['sha256']}  {name}\n" for name, file in source.get("files", {}).items() if "sha256" in file]
     lines += [f"{revision}  {name}\n" for name, revision in source.get("revisions", {}).items()]
@@ -124,21 +124,21 @@ def checksum(source: Provenance) -> str:
 
 
 def problems_of(name: str, source: Provenance) -> list[str]:
-    """A line for each thing that is wrong with an evaluator's data, or with that of its parts."""
+    """A line for each problem of an evaluator's data, or of its parts' data."""
     inner = [line for part, about in source.get("parts", {}).items() for line in problems_of(f"{name}/{part}", about)]
     words = [(name, one.get("split"), one.get("task"), one["problem"]) for one in source.get("problems", [])]
     return ["partial: " + ": ".join(word for word in line if word) for line in words] + inner
 
 
 def footnotes(rows: list[Row]) -> list[str]:
-    """What the shown rows have in common, a line for each evaluator and one for the run."""
+    """What the rows have in common: a line for each evaluator, and two for the run."""
     evaluators = {row["evaluator"]: f"{row['evaluator']}: {row['protocol']}; data {row['sha256'][:12]}" for row in rows}
     first = rows[0]
     return [*evaluators.values(), f"encoder: {first['encoder']}", f"{first['dtype']}; {first['versions']}"]
 
 
 def write(folder: Path, rows: list[Row], headline: list[Row], notes: list[str]) -> None:
-    """scores.csv and scores.md of all rows, and scores.tex of those of the headline, a table a suite."""
+    """Write scores.csv and scores.md with all rows, and scores.tex with a table for each suite of the headline."""
     import pandas as pd
 
     write_text(folder / "scores.csv", csv_text(list(rows[0]), [list(row.values()) for row in rows]))
@@ -154,9 +154,9 @@ def write(folder: Path, rows: list[Row], headline: list[Row], notes: list[str]) 
 
 
 def suites(rows: list[Row]) -> "dict[str, pd.DataFrame]":
-    """Of each evaluator on each split a table of text: the encoder's line, its tasks as columns, the average last.
+    """A table of text for each evaluator and split: one line for the encoder, a column for each task, the average last.
 
-    Leading channels have lines of their own.
+    Scores of leading channels have lines of their own.
     """
     import pandas as pd
 
@@ -180,6 +180,6 @@ def suites(rows: list[Row]) -> "dict[str, pd.DataFrame]":
 
 
 def to_table(rows: list[Row], notes: list[str]) -> str:
-    """The table for the terminal, and the notes."""
+    """The table for the terminal, with the notes below."""
     lines = [COLUMNS, *([row[column] for column in COLUMNS] for row in rows)]
     return "\n".join([in_columns(lines, right=(1, 2)), "", *notes])

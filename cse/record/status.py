@@ -1,4 +1,4 @@
-"""What became of each run: done, running, stopped or failed, and the sentence that goes with it."""
+"""The state of a run: done, running, stopped or failed, and why or how far."""
 
 import time
 from dataclasses import dataclass
@@ -8,41 +8,41 @@ from cse.record.heartbeat import Beat, clock, read_beat
 from cse.record.runs import Run, read_run
 
 DONE, RUNNING, STOPPED, FAILED = "done", "running", "stopped", "failed"
-STATES = (RUNNING, FAILED, STOPPED, DONE)  # in the order in which a person wants to hear of them
+STATES = (RUNNING, FAILED, STOPPED, DONE)  # in the order in which reports name them
 
 
 @dataclass(frozen=True)
 class Status:
-    """state: one of STATES; detail: why, how far, or how it goes on; "" for a run that is done."""
+    """state: one of STATES; detail: why, how far, or how to resume; "" for a run that is done."""
 
     state: str
     detail: str = ""
 
 
 def status_of(run: Run, now: float | None = None) -> Status:
-    """The state of a run at `now` (seconds since 1970; None: at this moment)."""
+    """The state of a run at `now`, in seconds since 1970 (None: at this moment)."""
     now = time.time() if now is None else now
     if run.status == "done":
         return Status(DONE)
     error = " ".join(str(run.results.get("error") or "").split())
     if run.status == "failed":
-        return Status(FAILED, error or "it says nothing of why")
+        return Status(FAILED, error or "it does not say why")
     if run.status == "interrupted":
         return Status(STOPPED, error)
     if run.status == "broken":
-        return Status(FAILED, "its results.json holds no results")
+        return Status(FAILED, "its results.json cannot be read")
     beat = read_beat(run.folder)
     if beat is not None and beat.is_alive(now):
         return Status(RUNNING, f"{progress(run, beat)}{beat.host}, process {beat.pid}")
     if beat is None and read_run(run.folder).status != run.status:
-        return Status(RUNNING, "it ended while this report was made")  # whose tables do not have its scores
+        return Status(RUNNING, "it ended while this report was made")  # so its scores are in no table
     since = f"killed after {clock(beat.time)}" if beat else "killed"
     again = f": {line_to_resume(run.folder)} goes on" if (run.folder / "last").is_dir() else ""
     return Status(STOPPED, since + again)
 
 
 def progress(run: Run, beat: Beat) -> str:
-    """How far a run is, as far as it is known, to go before where it runs: step 120 of 1,000, 3 min left."""
+    """How far a run is, if that is known, to be put before its host: step 120 of 1,000, 3 min left."""
     logged = [(event["step"], event["time"]) for event in run.events() if isinstance(event.get("time"), float)]
     if not logged:
         return "starting, "
@@ -56,7 +56,7 @@ def progress(run: Run, beat: Beat) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as a person says them: 40 s, 12 min, 3.5 h."""
+    """Seconds in words: 40 s, 12 min, 3.5 h."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -30,7 +30,7 @@ from cse.run.record import Record
 from cse.run.recorded import recorded_use, scores_as_recorded
 from cse.run.rerun import check_same_inputs
 from cse.run.summary import announce, conclude, print_forecast, print_plan
-from cse.sharing.card import said_of_weights, texts_of
+from cse.sharing.card import license_and_language, read_license_and_language
 from cse.training.distributed import join_processes, main_process_first
 from cse.training.failures import explain_failures
 from cse.training.loop import Training
@@ -144,7 +144,9 @@ def record_of(cfg: DictConfig, config: Config, training: Training) -> Record:
     if record.writes:
         before = read_run(training.folder).results if training.step else {}
         known = "weights" in before  # by an earlier start: a run that goes on does not ask the hub again
-        record.results["weights"] = texts_of(before["weights"]) if known else said_of_weights(config["model"]["name"])
+        record.results["weights"] = (
+            license_and_language(before["weights"]) if known else read_license_and_language(config["model"]["name"])
+        )
     return record
 
 

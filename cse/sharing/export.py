@@ -1,4 +1,4 @@
-"""A folder to share: the encoder or its adapter alone, its model card, and its scores in the formats of others."""
+"""A folder to share: the encoder, or only its adapter, with its model card and its scores in others' formats."""
 
 import re
 import shlex
@@ -18,28 +18,28 @@ from cse.sharing.card import base_model, model_card
 from cse.sharing.onnx import write_onnx
 from cse.sharing.scores import copy_mteb, write_eval_results
 
-WEIGHTS = ("config.json", "model.safetensors", "adapter")  # left out where the adapter alone is exported
+WEIGHTS = ("config.json", "model.safetensors", "adapter")  # left out if only the adapter is exported
 TOKEN = re.compile(rb"\bhf_[A-Za-z0-9]{30,}")
-SHARED = (".safetensors", ".json", ".txt", ".model", ".jinja", ".md")  # the endings of what `best/` holds
+SHARED = (".safetensors", ".json", ".txt", ".model", ".jinja", ".md")  # suffixes of what `best/` may hold
 TEXT = (".md", ".json", ".jsonl", ".yaml", ".txt", ".csv")
 WRITTEN = ".cse-export.json"
-"""The file of an export that lists its others, with their checksums: by it a later export knows what it may replace."""
+"""Lists an export's other files with their checksums, which tells a later export what it may replace."""
 
 
 def shell_words(text: str) -> str:
-    """A command line. Raises ValueError for one that no shell reads."""
+    """The command line. Raises ValueError if a shell could not parse it."""
     shlex.split(text)
     return text
 
 
-FileName = Annotated[str, Field(pattern=r"^\w[\w .+()-]*\z")]  # leaves no folder
+FileName = Annotated[str, Field(pattern=r"^\w[\w .+()-]*\z")]  # cannot lead out of a folder
 ScoreName = Annotated[str, Field(pattern=r"^[^/]+/(.+/)?[^/]+\z")]  # test/sts/average
 RepoName = Annotated[str, Field(pattern=r"^\w[\w./+-]*\z")]
 Target = Annotated[str, Field(pattern=r"\w\.\w+\z")]  # module.Class
 
 
 class Task(TypedDict):
-    """What mteb scored."""
+    """A task that mteb scored."""
 
     metric: str
     dataset: str | None
@@ -47,10 +47,10 @@ class Task(TypedDict):
 
 
 SCORED = {"config": dict, "metrics": dict[ScoreName, float | None], "data.mteb": dict | None}
-"""What results.json must hold to be exported, by dotted key. It may hold more; what may be None may be missing."""
+"""What results.json must hold to be exported, by dotted key. It may hold more, and what may be None may be missing."""
 
 MTEB = {"model.name": RepoName, "model.revision": FileName, "tasks": dict[FileName, Task], "protocol": str}
-"""What `data.mteb` must hold in it, where it is there."""
+"""What its `data.mteb` must hold, if there is one."""
 
 TRAINED = {
     **SCORED,
@@ -66,13 +66,13 @@ TRAINED = {
     "weights.license": str | list[str] | None,
     "weights.language": str | list[str] | None,
 }
-"""What that of a run must hold, beside what every reader relies on (cse.record.results)."""
+"""What a run's results.json must hold, besides what every reader relies on (cse.record.results)."""
 
 
 def read_record(folder: Path, what: str, kinds: Mapping[str, Any] = SCORED) -> Json:
-    """results.json of a finished run or evaluation, its metrics those that are numbers.
+    """results.json of a finished run or evaluation, without metrics that are None.
 
-    kinds: what it must hold. Raises UserError where there is none that is done, and where it is damaged.
+    kinds: what it must hold. Raises UserError if it is not finished, or damaged.
     """
     file, record = folder / "results.json", read_finished(folder, what)
     check_kinds(file, record, kinds)
@@ -83,7 +83,7 @@ def read_record(folder: Path, what: str, kinds: Mapping[str, Any] = SCORED) -> J
 
 
 def check_kinds(file: Path, record: Json, kinds: Mapping[str, Any]) -> None:
-    """Raise UserError, naming the key, for a value that is not of its kind. kinds: by dotted key."""
+    """Raise UserError, with the key, for a value that is not of its kind. kinds: by dotted key."""
     for key, kind in kinds.items():
         *groups, last = key.split(".")
         node: Json = record
@@ -93,7 +93,7 @@ def check_kinds(file: Path, record: Json, kinds: Mapping[str, Any]) -> None:
             TypeAdapter(kind).validate_python(node.get(last), strict=True)
         except ValidationError as error:
             wrong = error.errors(include_url=False)[0]
-            raise UserError(f"{file} is damaged: {key}: {wrong['msg'].lower()}; take a whole copy") from error
+            raise UserError(f"{file} is damaged: {key}: {wrong['msg'].lower()}; use an intact copy") from error
 
 
 def read_scores(folder: Path, run: Path) -> Json:
@@ -106,22 +106,22 @@ def read_scores(folder: Path, run: Path) -> Json:
 
 
 def check_target(target: Path, run: Path) -> None:
-    """Raise UserError for a folder that holds anything but an earlier export, which exporting replaces, for a link, and
-    for a place inside the run (all but RUN/export)."""
+    """Raise UserError for a link, a folder inside the run (except RUN/export), and one with anything but an earlier
+    export, which exporting replaces."""
     if target.is_symlink() or (target.exists() and not target.is_dir()):
         raise UserError(f"--to {target} is a link or a file: name a folder")
     inside = target.resolve().is_relative_to(run.resolve())
     if inside and target.resolve() != (run / "export").resolve():
-        raise UserError(f"--to {target} is inside the run: {run / 'export'} is its place, or a folder elsewhere")
+        raise UserError(f"--to {target} is inside the run: use {run / 'export'}, or a folder elsewhere")
     if others := others_in(target):
         raise UserError(
-            f"--to {target} holds {others[0]}{f' and {len(others) - 1} more files' if others[1:] else ''}, which would "
-            "be lost and no cse-export of this version left so: move it away, or name another folder"
+            f"--to {target} holds {others[0]}{f' and {len(others) - 1} more files' if others[1:] else ''}, which "
+            "would be lost and is not as cse-export of this version left it: move it away, or name another folder"
         )
 
 
 def others_in(target: Path) -> list[str]:
-    """The files below `target` that are not as an export left them; [] where it does not exist."""
+    """The files below `target` that are not as an export left them; [] if it does not exist."""
     known = read_json(target / WRITTEN).get("files")
     files = {file.relative_to(target).as_posix(): file for file in contents(target)}
     if not isinstance(known, dict):
@@ -134,19 +134,19 @@ def others_in(target: Path) -> list[str]:
 
 
 def contents(folder: Path) -> list[Path]:
-    """All below a folder but folders themselves; links are not followed."""
+    """Everything below a folder except folders; links are not followed."""
     return [place for place in folder.rglob("*") if place.is_symlink() or not place.is_dir()]
 
 
 def check_copyable(best: Path) -> None:
-    """Raise UserError for a link in `best/`, which would share what it leads to, for what is no file, and for code."""
+    """Raise UserError for a link in `best/`, which would share its target, a pipe or a device, and code."""
     for place in (best, *contents(best)):
         if place.is_symlink() or not (place.is_file() or place.is_dir()):
-            raise UserError(f"{place} is a link or no file, and an export holds files alone: put the file itself there")
+            raise UserError(f"{place} is a link, a pipe or a device: put the file itself there to export it")
         if place.is_file() and place.suffix not in SHARED:
-            raise UserError(f"{place} is no file of an encoder that cse trained (code? a pickle?): remove it to export")
+            raise UserError(f"{place} is not part of an encoder of cse's (code? a pickle?): remove it to export")
         if place.suffix == ".json" and "auto_map" in read_json(place):
-            raise UserError(f"{place} has an auto_map, by which loading runs code: remove it to export")
+            raise UserError(f"{place} has an auto_map, which makes loading run code: remove it to export")
 
 
 def export(
@@ -159,17 +159,17 @@ def export(
     onnx: bool = False,
     license: str | None = None,
 ) -> list[Path]:
-    """Fill `target`, which is replaced, and return its files.
+    """Replace `target` with the export of a run, and return its files.
 
-    name: what the card loads it by. scores: folders of cse-eval, whose scores are added to the run's. adapter: the
-    adapter alone, for a run that trained one. onnx: `onnx/model.onnx` too. license: of the weights. Raises UserError
-    for a run that is not done or has no adapter.
+    name: what loads it, for the card. scores: folders of cse-eval, whose scores are added to the run's. adapter: export
+    only the adapter that the run trained. onnx: add `onnx/model.onnx`. license: of the weights. Raises UserError for a
+    run that is not finished or has no adapter.
     """
     record = read_record(run, "run", TRAINED)
     if not (run / "best" / "modules.json").is_file():
-        raise UserError(f"{run} has no best/, the encoder that is shared")
+        raise UserError(f"{run} has no best/, the encoder to share")
     if adapter and not (run / "best" / "adapter").is_dir():
-        raise UserError(f"{run} trained all weights (model.lora was not set): there is no adapter to share alone")
+        raise UserError(f"{run} trained all weights (model.lora was not set): it has no adapter to share")
     check_copyable(run / "best")
     records = [record, *(read_scores(folder, run) for folder in scores)]
     values = {key: value for one in records for key, value in one["metrics"].items()}
@@ -190,12 +190,12 @@ def export(
         check_no_tokens(folder)
         files = {file.relative_to(folder).as_posix(): checksum(file) for file in contents(folder)}
         write_json(folder / WRITTEN, {"files": files})
-        check_target(target, run)  # which somebody may have used meanwhile
+        check_target(target, run)  # somebody may have put something there meanwhile
     return sorted(target / name for name in files)
 
 
 def copy(source: Path, target: Path, left_out: set[str]) -> None:
-    """Copy a folder's content into an existing folder, except its direct children with the names in left_out."""
+    """Copy a folder's content into an existing folder, except its direct children named in left_out."""
 
     def ignored(folder: str, _: list[str]) -> set[str]:
         return left_out if Path(folder) == source else set()
@@ -204,16 +204,16 @@ def copy(source: Path, target: Path, left_out: set[str]) -> None:
 
 
 def set_base_model(file: Path, record: Json) -> None:
-    """Set the hub's name of the base model in an adapter's configuration, where peft wrote a folder of this machine."""
+    """Write the base model's hub name into an adapter's configuration, where peft put a folder of this machine."""
     config = read_json(file)
     if not config:
-        raise UserError(f"{file.name} of the run's adapter is damaged: put a whole one into best/")
+        raise UserError(f"{file.name} of the run's adapter is damaged: put an intact one into best/")
     config["base_model_name_or_path"] = base_model(record["config"]) or record["config"]["model"]["name"]
     write_json(file, config)
 
 
 def check_no_tokens(folder: Path) -> None:
-    """Raise UserError where a file to be shared contains the hub's token, or what looks like one."""
+    """Raise UserError if a file to be shared contains the hub's token, or what looks like one."""
     from huggingface_hub import get_token
 
     token = (get_token() or "").encode()

@@ -1,6 +1,6 @@
-"""The encoder's layers as ONNX, through torch's own exporter: `onnx/model.onnx`, where the hub's clients look for it.
+"""The encoder's layers as ONNX, by torch's exporter: `onnx/model.onnx`, where the hub's clients look for it.
 
-input_ids (B, T), attention_mask (B, T) -> last_hidden_state (B, T, D). Pooling and what follows it are not included;
+input_ids (B, T), attention_mask (B, T) -> last_hidden_state (B, T, D). Pooling and later modules are not included;
 modules.json describes them.
 """
 
@@ -29,7 +29,7 @@ INPUTS = ("input_ids", "attention_mask")
 
 
 class Layers(nn.Module):
-    """The backbone with the two inputs and the one output of the exported model."""
+    """The backbone with the inputs and the output of the exported model."""
 
     def __init__(self, backbone: "PreTrainedModel"):
         super().__init__()
@@ -41,7 +41,7 @@ class Layers(nn.Module):
 
 
 def check_installed() -> None:
-    """Raise MissingResource where a package is missing."""
+    """Raise MissingResource if a package is missing."""
     if missing := [name for name in PACKAGES if find_spec(name) is None]:
         raise MissingResource(f"--onnx needs {', '.join(missing)}: pip install -e '.[onnx]'")
 
@@ -49,7 +49,7 @@ def check_installed() -> None:
 def write_onnx(source: Path, folder: Path) -> None:
     """Write `onnx/model.onnx` into the folder, from the encoder in `source`.
 
-    Raises RunError where torch cannot export it, and where onnxruntime's numbers differ by more than TOLERANCE.
+    Raises RunError if torch cannot export it, or onnxruntime's numbers differ by more than TOLERANCE.
     """
     from cse.model.load import load_encoder
 
@@ -89,7 +89,7 @@ def inputs_of(encoder: "Encoder", texts: list[str]) -> tuple[Tensor, Tensor]:
 
 
 def largest_difference(file: Path, encoder: "Encoder", texts: list[str]) -> float:
-    """The largest difference between onnxruntime's last layer and the encoder's own, padding left out."""
+    """The largest difference between onnxruntime's last layer and the encoder's, without padding."""
     import onnxruntime
 
     ids_BT, mask_BT = inputs_of(encoder, texts)

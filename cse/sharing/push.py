@@ -14,19 +14,19 @@ NAME = re.compile(r"[\w.-]+/[\w.-]+")
 
 
 def check_name(name: str) -> None:
-    """Raise UserError for a name that is not ORG/NAME, and where nobody is logged in."""
+    """Raise UserError for a name that is not ORG/NAME, and if nobody is logged in."""
     from huggingface_hub import get_token
 
     if not NAME.fullmatch(name):
-        raise UserError(f"--push {name}: say ORG/NAME, an organisation or user of the hub and a name")
+        raise UserError(f"--push {name} is not ORG/NAME, an organisation or user of the hub and a repository")
     if not get_token():
-        raise UserError("--push needs a token that may write: hf auth login, or HF_TOKEN in the environment")
+        raise UserError("--push needs a token with write access: hf auth login, or HF_TOKEN in the environment")
 
 
 def push(folder: Path, name: str, *, private: bool) -> str:
-    """Make the repository where there is none, and upload the folder in one commit. Returns its address.
+    """Upload the folder in one commit, into a repository that is created if need be. Returns its address.
 
-    Raises MissingResource where the hub refuses or cannot be reached.
+    Raises MissingResource if the hub refuses or cannot be reached.
     """
     from huggingface_hub import HfApi
 

@@ -1,4 +1,4 @@
-"""Scores in the formats of others: the hub's `.eval_results/*.yaml`, and mteb's own results and run settings."""
+"""Scores in others' formats: the hub's `.eval_results/*.yaml`, and mteb's own results and run settings."""
 
 import logging
 import shutil
@@ -19,14 +19,14 @@ SAME_AS_MTEB = {
     **{f"STS{year}": (f"STS{year}", f"mteb/sts{year}-sts") for year in range(12, 17)},
     "STS-B": ("STSBenchmark", "mteb/stsbenchmark-sts"),
 }
-"""Tasks of eval=sts that mteb scores alike, with its names of task and data set. SICK-R is not: mteb scores all its
-splits."""
+"""Tasks of eval=sts that mteb scores in the same way, with its names of task and dataset. Not SICK-R: mteb scores all
+its splits."""
 
 
 def entries(record: Json) -> Iterator[tuple[str, EvalResultEntry]]:
-    """(file's stem, entry) of every test score that some benchmark on the hub has; x100, as mteb files them there.
+    """(file's stem, entry) of every test score that a benchmark on the hub has, x100, as mteb writes them there.
 
-    record: results.json of cse-train or cse-eval. Scores on altered data have none.
+    record: results.json of cse-train or cse-eval. Scores on altered data are left out.
     """
     sources = record.get("data") or {}
     altered = partial_scores(record["metrics"], sources)
@@ -48,7 +48,7 @@ def entries(record: Json) -> Iterator[tuple[str, EvalResultEntry]]:
 
 
 def write_eval_results(folder: Path, records: list[Json]) -> None:
-    """Write `.eval_results/TASK.yaml` of every task that has an entry, where there is one."""
+    """Write `.eval_results/TASK.yaml` for every task with an entry."""
     by_task: dict[str, list[EvalResultEntry]] = {}
     for record in records:
         for task, entry in entries(record):
@@ -60,9 +60,9 @@ def write_eval_results(folder: Path, records: list[Json]) -> None:
 
 
 def copy_mteb(folder: Path, records: list[Json]) -> None:
-    """Copy mteb's results of the encoder, run_settings.jsonl among them, into `mteb/`, as far as its cache has them.
+    """Copy mteb's results of the encoder, with run_settings.jsonl, into `mteb/`, if its cache has them.
 
-    Its cache is this machine's, paths.cache/mteb, whatever a run's settings call so: they could name any folder here.
+    The cache is this machine's paths.cache/mteb, never the one in a run's settings, which could name any folder here.
     """
     for record in records:
         about = (record.get("data") or {}).get("mteb")

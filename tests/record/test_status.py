@@ -51,7 +51,7 @@ def test_a_run_that_ends_after_it_was_read_was_not_killed(leave):
     [
         ("done", None, Status("done")),
         ("failed", "RunError: the loss\nis nan", Status("failed", "RunError: the loss is nan")),
-        ("failed", None, Status("failed", "it says nothing of why")),
+        ("failed", None, Status("failed", "it does not say why")),
         ("interrupted", "stopped by SIGTERM; this goes on", Status("stopped", "stopped by SIGTERM; this goes on")),
         ("killed", None, Status("stopped", "killed")),
     ],
