@@ -1,4 +1,4 @@
-"""A heartbeat is a process's lock on its run's folder: refused beside a live one, taken over from a dead one."""
+"""A heartbeat is a process's lock on its run's folder: a second process is refused, a dead one's lock is taken over."""
 
 import itertools
 import json
@@ -43,8 +43,15 @@ def leave(folder, beat: Beat, age: float = 0.0):
     return path
 
 
+def check_taken(folder):
+    """This process can take the folder."""
+    with Heartbeat(folder):
+        assert read_beat(folder).pid == os.getpid()
+        assert os.listdir(folder) == ["heartbeat.json"]
+
+
 def wait_for(what):
-    """What `what()` gives once it is true."""
+    """The first true value of what()."""
     deadline = time.monotonic() + 600
     while time.monotonic() < deadline:
         if found := what():
@@ -67,7 +74,7 @@ def test_it_beats_inside_the_block_and_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_look_and_other_processes_write_none_and_a_new_folder_is_made_late(tmp_path):
+def test_a_process_that_writes_nothing_has_no_heartbeat_and_a_new_folder_is_created_late(tmp_path):
     with Heartbeat(tmp_path, writes=False), Heartbeat(tmp_path / "refused"):
         time.sleep(0.05)
         assert list(tmp_path.iterdir()) == []
@@ -112,8 +119,7 @@ def test_silence_is_death_elsewhere_and_here_the_process_itself_tells(other):
 def test_a_damaged_heartbeat_is_none_and_is_taken_over(tmp_path, content):
     (tmp_path / "heartbeat.json").write_text(content)
     assert read_beat(tmp_path) is None
-    with Heartbeat(tmp_path):
-        assert read_beat(tmp_path).pid == os.getpid()
+    check_taken(tmp_path)
 
 
 def test_a_live_process_is_named_at_once(tmp_path, other):
@@ -135,9 +141,7 @@ def test_what_a_dead_process_left_is_taken_over_at_once(tmp_path, other, monkeyp
         path.write_text('{"host"')
     if dead == "moved aside":
         path.rename(tmp_path / ".cse-0123456789abcdef.heartbeat.json")
-    with Heartbeat(tmp_path):
-        assert read_beat(tmp_path).pid == os.getpid()
-        assert os.listdir(tmp_path) == ["heartbeat.json"]
+    check_taken(tmp_path)
 
 
 def test_another_machines_process_is_waited_for(tmp_path):
@@ -155,12 +159,11 @@ def test_another_machines_process_is_waited_for(tmp_path):
     ended.set()
     thread.join()
     os.utime(path, (time.time() + 1e6,) * 2)
-    with Heartbeat(tmp_path):
-        assert read_beat(tmp_path).pid == os.getpid()
+    check_taken(tmp_path)
 
 
 def test_of_many_starts_one_takes_a_dead_ones_folder(tmp_path):
-    """Each start is a thread here: they share a process, and so refuse each other as live ones do."""
+    """Each start is a thread: threads share a process, which is alive, so they refuse each other as processes would."""
     results = []
     for trial in range(20):
         folder = tmp_path / str(trial)
@@ -211,7 +214,7 @@ def test_a_process_whose_folder_was_taken_ends(tmp_path):
 
 
 @pytest.mark.parametrize("make", [lambda path: path.mkdir(), lambda path: path.symlink_to("/nowhere")])
-def test_what_is_no_file_is_refused(tmp_path, make):
+def test_a_link_or_folder_in_place_of_the_file_is_refused(tmp_path, make):
     make(tmp_path / "heartbeat.json")
     with pytest.raises(UserError, match=r"heartbeat\.json"):
         Heartbeat(tmp_path).__enter__()
@@ -223,7 +226,7 @@ def test_no_link_leads_what_is_written_out_of_the_folder(tmp_path, name):
     run, link = tmp_path / "run", tmp_path / "run" / name
     run.mkdir()
     link.symlink_to(tmp_path / ".bashrc")
-    with pytest.raises(UserError, match=f"{name} is a link"):
+    with pytest.raises(UserError, match=str(link)):
         Heartbeat(run).take()
     assert not (run / "heartbeat.json").exists()
     link.unlink()
@@ -239,8 +242,7 @@ def test_a_kill_at_any_step_of_the_lock_hinders_no_next_start(tmp_path, monkeypa
 
     for step in itertools.count():
         left = not killed_at(step, lambda: Heartbeat(tmp_path).take())
-        with Heartbeat(tmp_path):
-            assert os.listdir(tmp_path) == ["heartbeat.json"]
+        check_taken(tmp_path)
         assert os.listdir(tmp_path) == []
         leave(tmp_path, beat_of(2**22 + 1, started="1"))  # the next is killed in taking over
         if left:

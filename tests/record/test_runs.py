@@ -1,4 +1,4 @@
-"""Runs read back from their folders: whole, damaged, alive; their values, and what is missing of them."""
+"""Runs read back from their folders, whole or damaged, and their values."""
 
 import json
 import os
@@ -29,27 +29,23 @@ def test_runs_come_back_with_their_state(leave, tmp_path, monkeypatch):
         return scan(folder)
 
     monkeypatch.setattr(os, "scandir", gone)
-    runs = read_runs([tmp_path / "runs", tmp_path / "runs/a"])
-    assert [(run.folder.name, run.status) for run in runs] == [
-        ("a", "done"), ("b", "failed"), ("c", "running"), ("d", "broken"),
-    ]  # fmt: skip
-    assert runs[0].metrics == {"test/sts/average": 70.0}
-    assert runs[2].get("seed") == 3  # from .hydra/config.yaml
+    found = read_runs([tmp_path / "runs", tmp_path / "runs/a"])
+    states = {"a": "done", "b": "failed", "c": "running", "d": "broken"}
+    assert {run.folder.name: run.status for run in found} == states
+    assert found[0].metrics == {"test/sts/average": 70.0}
+    assert found[2].get("seed") == 3  # from .hydra/config.yaml
     with pytest.raises(UserError, match="nowhere"):
         read_runs([tmp_path / "nowhere"])
 
 
-def test_a_scored_run_has_the_seed_of_its_training(leave, tmp_path):
-    """cse-eval has no seed of its own: three scored runs would else count as one of three scores."""
-    record = leave("a", {"checkpoint": "runs/table1/simcse-seed_3"}, {"test/x": 1}) / "results.json"
-    record.write_text(json.dumps(json.loads(record.read_text()) | {"seed": 3}))
-    assert read_runs([tmp_path / "runs"])[0].get("seed") == 3
+def test_a_scored_run_has_the_seed_of_its_training(leave):
+    """cse-eval has no seed of its own; three scored runs would otherwise count as one with three scores."""
+    assert read_run(leave("a", {"checkpoint": "runs/table1/simcse-seed_3"}, {"test/x": 1}, seed=3)).get("seed") == 3
 
 
-def test_a_group_is_found_by_its_choice_and_a_value_by_its_key(leave, tmp_path):
-    leave("a", {"objective._target_": "x.Simcse", "trainer.max_steps": None, "seed": 0},
-          choices={"objective": "simcse", "model": "bert"})  # fmt: skip
-    (run,) = read_runs([tmp_path / "runs"])
+def test_a_group_is_found_by_its_choice_and_a_value_by_its_key(leave):
+    config = {"objective._target_": "x.Simcse", "trainer.max_steps": None, "seed": 0}
+    run = read_run(leave("a", config, choices={"objective": "simcse", "model": "bert"}))
     assert run.get("objective") == "simcse"
     assert run.matches({"objective": "simcse", "model": ["roberta", "bert"], "trainer.max_steps": None, "seed": 0})
     assert not run.matches({"model": "roberta"})
@@ -73,12 +69,12 @@ def test_values_are_the_same_however_yaml_wrote_them(value, other, equal):
      b"[" * 50_000, b'{"status": 5, "metrics": [1], "config": "x", "choices": [2], "event": "metrics", "step": "one"}',
      b'{"status": "done", "metrics": {"a": "b", "c": {}}, "event": "metrics", "step": 1, "train/loss": "x"}'],
 )  # fmt: skip
-def test_damaged_files_leave_the_other_runs(leave, tmp_path, caplog, name, content):
+def test_damaged_files_leave_the_other_runs(leave, runs, caplog, name, content):
     """Half, empty, lists, another program's: the run is left out or read in part, and every other one is whole."""
     leave("whole", {"seed": 1}, {"test/x": 70.0})
     folder = leave("damaged", {"seed": 2}, {"test/x": 60.0}, events=[{"train/loss": 1.0}])
     (folder / name).write_bytes(content)
-    damaged, whole = read_runs([tmp_path / "runs"])
+    damaged, whole = runs()
     assert whole.metrics == {"test/x": 70.0}
     assert whole.get("seed") == 1
     assert isinstance(damaged.get("seed"), int | None)
@@ -108,13 +104,13 @@ WHOLE = {"status": "done", "config": {"seed": 1, "trainer": {"lr": 1e-5}}, "metr
         ('"done"', '"broken"', "status"), ('"config"', '"c"', "config"), ("test/x", 5000 * "x", ""),
     ],
 )  # fmt: skip
-def test_a_score_is_a_finite_number_and_damage_costs_that_run_one_line(leave, tmp_path, caplog, old, new, key):
+def test_a_score_is_a_finite_number_and_damage_costs_that_run_one_line(leave, runs, caplog, old, new, key):
     leave("whole", {"seed": 1}, {"test/x": 70.0})
     folder = leave("damaged", {"seed": 2})
     text = json.dumps(WHOLE)
     assert old in text
     (folder / "results.json").write_text(text.replace(old, new, 1))
-    damaged, whole = read_runs([tmp_path / "runs"])
+    damaged, whole = runs()
     assert (damaged.status, damaged.metrics, whole.metrics) == ("broken", {}, {"test/x": 70.0})
     (line,) = (record.getMessage() for record in caplog.records)
     assert line.startswith(str(folder / "results.json"))

@@ -1,4 +1,4 @@
-"""The rows of scores: what each rests on, how much of it, and whether it is whole."""
+"""The rows of scores: the data behind each, how much there is, and whether it is whole."""
 
 import pytest
 

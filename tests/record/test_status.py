@@ -1,4 +1,4 @@
-"""What became of a run: from its results, its heartbeat, and how long ago the last one was."""
+"""The state of a run, by its results, its heartbeat and the time since the last beat."""
 
 import json
 import os
@@ -13,13 +13,13 @@ NOW = 1_800_000_000.0
 
 @pytest.fixture
 def beating(leave):
-    """beating(host, pid, seconds ago, steps) -> the folder of a run whose results say that it is running."""
+    """beating(seconds ago) -> the folder of a run of another machine, at step 50 of 150, that was alive then."""
 
-    def make(host, pid, age, steps=None):
+    def make(age):
         events = [{"time": NOW - 100.0 + step, "train/loss": 1.0} for step in range(51)]
         folder = leave("a", {"seed": 1}, status="running", events=events)
         beat = folder / "heartbeat.json"
-        beat.write_text(json.dumps({"host": host, "pid": pid, "steps": steps}))
+        beat.write_text(json.dumps({"host": "elsewhere", "pid": 1, "steps": 150}))
         os.utime(beat, (NOW - age, NOW - age))
         return folder
 
@@ -27,23 +27,23 @@ def beating(leave):
 
 
 def test_a_run_with_a_fresh_heartbeat_is_running_and_says_how_far(beating):
-    found = status_of(read_run(beating("elsewhere", 1, 30.0, 150)), NOW)
-    assert found == Status("running", "step 50 of 150, 100 s left, elsewhere, process 1".replace("100 s", "2 min"))
+    found = status_of(read_run(beating(30.0)), NOW)
+    assert found == Status("running", "step 50 of 150, 2 min left, elsewhere, process 1")
 
 
-def test_a_run_without_a_beat_for_long_was_killed_and_says_how_it_goes_on(beating):
-    folder = beating("elsewhere", 1, 300.0)
+def test_a_run_that_was_silent_for_long_was_killed_and_says_how_to_resume(beating):
+    folder = beating(300.0)
     (folder / "last").mkdir()
     found = status_of(read_run(folder), NOW)
     assert found.state == "stopped"
-    assert found.detail.endswith(f": cse-train resume={folder} goes on")
+    assert f"cse-train resume={folder}" in found.detail
 
 
 def test_a_run_that_ends_after_it_was_read_was_not_killed(leave):
     run = read_run(leave("a", {}, status="running"))
     results = run.folder / "results.json"
     results.write_text(results.read_text().replace("running", "done"))
-    assert status_of(run) == Status("running", "it ended while this report was made")
+    assert status_of(run).state == "running"
 
 
 @pytest.mark.parametrize(
@@ -57,8 +57,4 @@ def test_a_run_that_ends_after_it_was_read_was_not_killed(leave):
     ],
 )
 def test_a_run_that_ended_says_how(leave, status, error, expected):
-    folder = leave("a", {"seed": 1}, status=status)
-    if error:
-        results = json.loads((folder / "results.json").read_text())
-        (folder / "results.json").write_text(json.dumps(results | {"error": error}))
-    assert status_of(read_run(folder), NOW) == expected
+    assert status_of(read_run(leave("a", {"seed": 1}, status=status, error=error)), NOW) == expected

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -33,50 +32,38 @@ def run(tmp_path, tiny_bert, monkeypatch) -> Path:
     (kept / "run_settings.jsonl").write_text('{"task": "STS13"}\n')
     (kept / "STS13.json").write_text("{}")
     task = {"dataset": "mteb/sts13-sts", "revision": "7e90", "metric": "cosine_spearman"}
-    record = {
-        "status": "done",
-        "config": {
-            "model": {"name": "lab/tiny", "pooling": "cls"},
-            "data": {"name": "wiki1m"},
-            "objective": {"_target_": "cse.objective.barlow.BarlowTwins"},
-            "aux_modality": {"_target_": "cse.aux_modality.visual.Visual"},
-        },
-        "seed": 3,
-        "best_step": 125,
-        "git_commit": "abc",
-        "command": "cse-train objective=barlow paths.cache=/home/me/c tracker.wandb.entity=me hydra.run.dir=/x seed=3",
-        "metrics": {
-            "dev/stsb/spearman": 80.123,
-            "test/sts/STS12/spearman": 70.5,
-            "test/sts/STS12/spearman_mean": 71.0,
-            "test/sts/SICK-R/spearman": 69.0,
-            "test/mteb/STS13/cosine_spearman": 75.25,
-            "test/sts/average": None,
-        },
-        "data": {
-            "mteb": {
-                "model": {"name": "cse/encoder", "revision": "abc"},
-                "tasks": {"STS13": task},
-                "protocol": "mteb 2",
-            }
-        },
+    mteb = {"model": {"name": "cse/encoder", "revision": "abc"}, "tasks": {"STS13": task}, "protocol": "mteb 2"}
+    config = {
+        "model": {"name": "lab/tiny", "pooling": "cls"},
+        "data": {"name": "wiki1m"},
+        "objective": {"_target_": "cse.objective.barlow.BarlowTwins"},
+        "aux_modality": {"_target_": "cse.aux_modality.visual.Visual"},
     }
+    metrics = {
+        "dev/stsb/spearman": 80.123,
+        "test/sts/STS12/spearman": 70.5,
+        "test/sts/STS12/spearman_mean": 71.0,
+        "test/sts/SICK-R/spearman": 69.0,
+        "test/mteb/STS13/cosine_spearman": 75.25,
+        "test/sts/average": None,
+    }
+    command = "cse-train objective=barlow paths.cache=/home/me/c tracker.wandb.entity=me hydra.run.dir=/x seed=3"
+    record = {"status": "done", "config": config, "seed": 3, "best_step": 125, "git_commit": "abc", "command": command,
+              "metrics": metrics, "data": {"mteb": mteb}}  # fmt: skip
     (folder / "results.json").write_text(json.dumps(record))
     return folder
 
 
-@pytest.fixture
-def cse_export() -> Callable[..., int]:
-    """cse-export in this process. Returns the exit code."""
-    return partial(exit_code, "cse-export")
+cse_export = partial(exit_code, "cse-export")
 
 
-def changed(run: Path, **fields: object) -> None:
+def change(run: Path, **fields: object) -> None:
+    """Replace keys of results.json."""
     record = json.loads((run / "results.json").read_text())
     (run / "results.json").write_text(json.dumps(record | fields))
 
 
-def test_the_folder_has_the_encoder_its_card_and_its_scores(run, cse_export, tiny_bert, capfd):
+def test_the_folder_has_the_encoder_its_card_and_its_scores(run, tiny_bert, capfd):
     from sentence_transformers import SentenceTransformer
 
     assert cse_export(run, "--license", "mit") == 0
@@ -85,9 +72,8 @@ def test_the_folder_has_the_encoder_its_card_and_its_scores(run, cse_export, tin
     assert about.data.base_model == "lab/tiny"
     assert about.data.datasets == ["princeton-nlp/datasets-for-simcse"]
     assert about.data.license == "mit"
-    values = {
-        (one.dataset_split, one.dataset_type, one.metric_type): one.metric_value for one in about.data.eval_results
-    }
+    results = about.data.eval_results
+    values = {(one.dataset_split, one.dataset_type, one.metric_type): one.metric_value for one in results}
     assert values["dev", "stsb", "spearman"] == 80.123
     assert values["test", "sts/STS12", "spearman"] == 70.5
     assert len(values) == 5  # the one without a number is left out
@@ -107,11 +93,11 @@ def test_the_folder_has_the_encoder_its_card_and_its_scores(run, cse_export, tin
     assert "in place of the earlier export" in capfd.readouterr().out
 
 
-def test_the_card_says_what_its_scores_rest_on_and_no_place_of_this_machine(run, cse_export):
+def test_the_card_says_what_its_scores_rest_on_and_no_place_of_this_machine(run):
     """An altered score is in no format that a leaderboard reads; the licence is the trained weights' own."""
     problems = [{"split": "test", "task": "STS12", "problem": "x"}]
     record = json.loads((run / "results.json").read_text())
-    changed(
+    change(
         run,
         git_commit=None,
         code="0123456789abcdef",
@@ -139,7 +125,7 @@ def test_the_card_says_what_its_scores_rest_on_and_no_place_of_this_machine(run,
     assert "'data.path=[x.txt,y.txt]' paths.senteval=s" in about.text
 
 
-def test_pushed_and_loaded_from_the_hub(run, cse_export, toy_hub, tiny_bert, monkeypatch, capfd):
+def test_pushed_and_loaded_from_the_hub(run, toy_hub, tiny_bert, monkeypatch, capfd):
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     assert cse_export(run, "--push", "lab/mine", "--to", run.parent / "shared") == 0
     assert toy_hub.tokens == [f"Bearer {TOKEN}"]
@@ -156,9 +142,9 @@ def test_pushed_and_loaded_from_the_hub(run, cse_export, toy_hub, tiny_bert, mon
 
 
 @pytest.mark.parametrize("token", [TOKEN, "of-another-form"])
-def test_a_token_in_a_runs_command_is_refused(run, cse_export, monkeypatch, capfd, token):
+def test_a_token_in_a_runs_command_is_refused(run, monkeypatch, capfd, token):
     monkeypatch.setenv("HF_TOKEN", token)
-    changed(run, command=f"cse-train data.path={token}")
+    change(run, command=f"cse-train data.path={token}")
     assert cse_export(run) == 2
     said = capfd.readouterr().err
     assert "README.md" in said
@@ -166,7 +152,7 @@ def test_a_token_in_a_runs_command_is_refused(run, cse_export, monkeypatch, capf
     assert not (run / "export").exists()
 
 
-def test_the_adapter_alone(run, cse_export, tiny_bert, tmp_path):
+def test_the_adapter_alone(run, tiny_bert, tmp_path):
     pytest.importorskip("peft", reason="needs peft (pip install -e '.[lora]')")
     from sentence_transformers import SentenceTransformer
 
@@ -177,7 +163,7 @@ def test_the_adapter_alone(run, cse_export, tiny_bert, tmp_path):
     shutil.rmtree(run / "best")
     save_encoder(encoder, run / "best")
     config = json.loads((run / "results.json").read_text())["config"]
-    changed(run, config=config | {"model": {"name": tiny_bert, "pooling": "mean"}})
+    change(run, config=config | {"model": {"name": tiny_bert, "pooling": "mean"}})
     assert cse_export(run, "--adapter", "--to", tmp_path / "adapter") == 0
     assert not (tmp_path / "adapter" / "model.safetensors").exists()
     vectors = SentenceTransformer(str(tmp_path / "adapter"), device="cpu").encode(TEXTS)
@@ -185,7 +171,7 @@ def test_the_adapter_alone(run, cse_export, tiny_bert, tmp_path):
 
 
 @pytest.mark.parametrize("checkpoint", ["RUN", "RUN/best", "another"])
-def test_further_scores_are_those_of_this_encoder(run, cse_export, tmp_path, checkpoint):
+def test_further_scores_are_those_of_this_encoder(run, tmp_path, checkpoint):
     more = {"status": "done", "config": {"checkpoint": checkpoint.replace("RUN", str(run))}}
     (tmp_path / "scores").mkdir()
     (tmp_path / "scores" / "results.json").write_text(json.dumps(more | {"metrics": {"test/transfer/MR/accuracy": 80}}))
@@ -194,7 +180,7 @@ def test_further_scores_are_those_of_this_encoder(run, cse_export, tmp_path, che
         assert "| test/transfer/MR/accuracy | 80.00 |" in (run / "export" / "README.md").read_text()
 
 
-def test_a_mistake_ends_with_2_and_says_what_to_do(run, cse_export, tmp_path, monkeypatch, capfd):
+def test_a_mistake_ends_with_2_and_is_named(run, tmp_path, monkeypatch, capfd):
     monkeypatch.delenv("HF_TOKEN", raising=False)
     monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
     for words, named in (
@@ -212,7 +198,7 @@ def test_every_published_objective_is_cited():
 
 
 @pytest.mark.nightly
-def test_onnx_gives_the_same_vectors(run, cse_export, tiny_bert):
+def test_onnx_gives_the_same_vectors(run, tiny_bert):
     runtime = pytest.importorskip("onnxruntime", reason="needs onnxruntime (pip install -e '.[onnx]')")
     assert cse_export(run, "--onnx") == 0
     session = runtime.InferenceSession(str(run / "export" / "onnx" / "model.onnx"))
@@ -223,7 +209,7 @@ def test_onnx_gives_the_same_vectors(run, cse_export, tiny_bert):
 
 
 @pytest.mark.nightly
-def test_onnx_that_is_off_is_refused(run, cse_export, monkeypatch, capfd):
+def test_onnx_that_is_off_is_refused(run, monkeypatch, capfd):
     pytest.importorskip("onnxscript", reason="needs onnxscript (pip install -e '.[onnx]')")
     monkeypatch.setattr("cse.sharing.onnx.largest_difference", lambda *_: 2e-5)
     assert cse_export(run, "--onnx") == 1
