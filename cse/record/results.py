@@ -44,11 +44,11 @@ class Problem(TypedDict, total=False):
 
 
 @with_config(STRICT)
-class Source(TypedDict, total=False):
+class DataRecord(TypedDict, total=False):
     """The part of an evaluator's provenance that reports and cards show; see cse.provenance."""
 
     files: dict[str, Plain]
-    parts: "dict[str, Source]"
+    parts: "dict[str, DataRecord]"
     rows: Plain
     problems: list[Problem]
     top: dict[str, list[Annotated[list[float | str], Field(min_length=2, max_length=2)]]]  # of retrieval, by query
@@ -80,7 +80,7 @@ class Results(TypedDict, total=False):
     seconds: NonNegativeFloat | None
     wall_seconds: NonNegativeFloat | None
     tokens_per_second: NonNegativeFloat | None
-    data: dict[str, Source]
+    data: dict[str, DataRecord]
     overlap: Plain | None
 
 

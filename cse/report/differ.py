@@ -37,11 +37,11 @@ def facts(run: Run) -> Iterator[tuple[str, str, object]]:
 
 def what_differs(runs: Sequence[Run]) -> pd.DataFrame:
     """A line for each fact that is not the same in two runs, as text."""
-    told = [{(kind, name): value for kind, name, value in facts(run) if value is not None} for run in runs]
-    names = sorted(set().union(*told), key=lambda fact: (ORDER.index(fact[0]), fact[1]))
+    known = [{(kind, name): value for kind, name, value in facts(run) if value is not None} for run in runs]
+    names = sorted(set().union(*known), key=lambda fact: (ORDER.index(fact[0]), fact[1]))
     lines = [
-        (*name, *(written(of[name]) if name in of else ABSENT for of in told))
+        (*name, *(written(of[name]) if name in of else ABSENT for of in known))
         for name in names
-        if repr(plain(told[0].get(name))) != repr(plain(told[1].get(name)))
+        if repr(plain(known[0].get(name))) != repr(plain(known[1].get(name)))
     ]
     return pd.DataFrame(lines, columns=["kind", "what", *(str(run.folder) for run in runs)])

@@ -215,7 +215,7 @@ def gate(comparison: Comparison, least: float, baseline: str | None, confidence:
         why = unfit or (f"p {probability(p) or 'unknown'}" if larger else "not even these runs' means are")
         is_so = larger and not unfit and p < 1 - confidence
         passed &= is_so
-        told = f"p {probability(p)}" if is_so else f"not shown, {why}"
+        result = f"p {probability(p)}" if is_so else f"not shown, {why}"
         gain = f"{signed(of.size, 2)} {bounds(of.interval, 2)}".strip()
-        lines.append(f"{comparison.label(first)} against {comparison.label(one)}: {gain}, {least:g} better: {told}")
+        lines.append(f"{comparison.label(first)} against {comparison.label(one)}: {gain}, {least:g} better: {result}")
     return passed, lines

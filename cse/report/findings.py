@@ -190,9 +190,9 @@ FACTS: dict[str, Callable[[Finding], str]] = {
 def headline(findings: Sequence[Finding]) -> str:
     """How many claims have each verdict, NOT JUDGED first, and what the mark of altered data means."""
     counts = Counter(finding.verdict for finding in findings)
-    told = [f"{counts[verdict]} {verdict}" for verdict in ORDER if verdict in counts]
+    parts = [f"{counts[verdict]} {verdict}" for verdict in ORDER if verdict in counts]
     mark = f" {IS_ALTERED}." if any(finding.altered for finding in findings) else ""
-    return f"{len(findings)} claims: {', '.join(told)}.{mark}"
+    return f"{len(findings)} claims: {', '.join(parts)}.{mark}"
 
 
 def facts(finding: Finding) -> dict[str, str]:

@@ -86,8 +86,8 @@ def changed_texts(runs: list[Run]) -> list[str]:
     for run in runs:
         about = run.results.get("training_data")
         if isinstance(about, dict) and (sums := about.get("sha256")):
-            told = sorted(map(str, sums.values())) if isinstance(sums, dict) else sums
-            found.setdefault(str(about.get("name")), set()).add(str(told))
+            contents = sorted(map(str, sums.values())) if isinstance(sums, dict) else sums
+            found.setdefault(str(about.get("name")), set()).add(str(contents))
     return [f"the files of data={name}" for name, sums in found.items() if len(sums) > 1]
 
 
@@ -112,22 +112,22 @@ def scored_differently(runs: list[Run]) -> list[str]:
 def scoring(run: Run) -> dict[str, str]:
     """Everything that a run's scores depend on besides its encoder, as text."""
     versions = run.versions
-    told = {library: str(versions[library]) for library in SCORING if library in versions}
-    told |= {key: written(run.get(key)) for key in ("dtype", "trainer.eval_precision") if run.get(key) is not None}
+    facts = {library: str(versions[library]) for library in SCORING if library in versions}
+    facts |= {key: written(run.get(key)) for key in ("dtype", "trainer.eval_precision") if run.get(key) is not None}
     for key, value in flattened(run.group("eval"), "eval.").items():
         if not str(value).startswith("/"):  # a folder of data, which its checksum identifies
-            told[key] = written(value)
+            facts[key] = written(value)
     for evaluator, source in (run.results.get("data") or {}).items():
-        told[f"data of {evaluator}"] = _checksum(source)
-    return told
+        facts[f"data of {evaluator}"] = _checksum(source)
+    return facts
 
 
 def _checksum(source: Json) -> str:
     """8 hex digits that identify an evaluator's protocol and files, and those of its parts."""
     files = {name: file.get("sha256") for name, file in source.get("files", {}).items()}
     parts = {name: _checksum(part) for name, part in source.get("parts", {}).items()}
-    told = json.dumps([source.get("protocol"), files, source.get("revisions"), parts], sort_keys=True)
-    return hashlib.sha256(told.encode()).hexdigest()[:8]
+    text = json.dumps([source.get("protocol"), files, source.get("revisions"), parts], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def retrieved(runs: dict[str, Run]) -> list[str]:

@@ -18,8 +18,9 @@ from markupsafe import Markup, escape
 
 from cse.columns import printable
 from cse.eval.score import nature
+from cse.record.heartbeat import clock
 from cse.record.runs import Run
-from cse.record.status import clock, status_of
+from cse.record.status import status_of
 from cse.report import findings, layout
 from cse.report.comparison import Comparison, frame_of
 from cse.report.differences import Differences
@@ -111,7 +112,7 @@ def provenance(runs: list[Run]) -> pd.DataFrame:
     return frame[["folder", "state", "seed", "command", "git_commit", "code", "device"]].fillna("").astype(str)
 
 
-def runs_page(comparison: Comparison, told: Differences | None = None) -> str:
+def runs_page(comparison: Comparison, differences: Differences | None = None) -> str:
     """The page of any runs beside each other: tables that sort and filter, and charts."""
     from itables.javascript import generate_init_offline_itables_html
     from itables.options import dt_bundle
@@ -145,7 +146,7 @@ def runs_page(comparison: Comparison, told: Differences | None = None) -> str:
             for name, chart in charts.items()
         },
         pending=[(status.state, comparison.name(run), status.detail) for run, status in comparison.pending],
-        told=told,
+        differences=differences,
         notes=comparison.notes,
     )
 

@@ -38,7 +38,7 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
     spec = spec.model_copy(update={"axes": tuple(key for key in sweep.settings if key != spec.seed)})
     plots = [plot.showing(config["score"]) for plot in spec.figures]
     folders = folders or [sweep.place([])]  # where `cse-train sweep=...` puts them
-    runs = mark_departures(runs_of_sweep(config, folders), config["sweep"], spec.seed)
+    runs = mark_departures(runs_of_sweep(sweep, folders, config), sweep.name, spec.seed)
     expected = planned(sweep, scale_of(runs))
     if config["score"]:
         spec = scored_by(spec, config["score"])
@@ -64,7 +64,7 @@ def of_sweep(config: Config, folders: list[Path], out: Path) -> Report:
     )
 
 
-def runs_of_sweep(config: Config, folders: list[Path]) -> list[Run]:
+def runs_of_sweep(sweep: jobs.Sweep, folders: list[Path], config: Config) -> list[Run]:
     """The runs in the folders, which may hold other tables' too: without cases that neither the sweep nor its claims
     name.
 
@@ -72,17 +72,16 @@ def runs_of_sweep(config: Config, folders: list[Path]) -> list[Run]:
     that no run has.
     """
     runs = read_runs(folders) if config["runs"] or folders[0].is_dir() else []
-    sweep = jobs.read(config["sweep"])
-    cases = sweep.cases and [*sweep.cases, *cases_of((sweep.report or {}).get("claims"))]
+    cases = sweep.cases and [*sweep.cases, *cases_of((sweep.report or {}).get("claims") or [])]
     scores = sorted({name for run in runs for name in run.metrics})
     if config["score"] and scores and config["score"] not in scores:
         raise UserError(f"score={config['score']}: no run has such a score{nearest(config['score'], scores)}")
     return [run for run in runs if not cases or run.get("case") in (None, *cases)]
 
 
-def cases_of(claims: object) -> list[str]:
+def cases_of(claims: list[Config]) -> list[str]:
     """The cases that claims name, which may be another sweep's."""
-    places = [place for claim in claims or [] for place in claim.values() if isinstance(place, dict)]  # type: ignore[attr-defined]
+    places = [place for claim in claims for place in claim.values() if isinstance(place, dict)]
     return [name for place in places for name in names(place.get("where", {}).get("case"))]
 
 

@@ -95,9 +95,9 @@ def notes(table: Table, spec: Spec, runs: list[Run], intervals: Intervals) -> li
         )
     own = {column: line.tolerance for column, line in spec.columns.items() if line.tolerance is not None}
     others = "".join(f", {column} within {tolerance:g}" for column, tolerance in own.items())
-    told = "" if spec.stands_in else f"PASS: within {spec.tolerance:g}{others}. "
+    passing = "" if spec.stands_in else f"PASS: within {spec.tolerance:g}{others}. "
     lines.append(
-        f"{told}Intervals: {intervals.confidence:.0%}, {intervals.kind} over seeds; "
+        f"{passing}Intervals: {intervals.confidence:.0%}, {intervals.kind} over seeds; "
         "of one run, bootstrap over its test items."
     )
     for column in spec.columns:

@@ -86,7 +86,7 @@ def show_claims(results: list[Finding], console: Console) -> None:
         console.print(Text(f"             {numbers}", style="dim"))
 
 
-def show_comparison(comparison: Comparison, told: Differences | None, console: Console) -> None:
+def show_comparison(comparison: Comparison, differences: Differences | None, console: Console) -> None:
     """Print the unfinished runs, a line for each setting, how settings differ, and the best with its command."""
     console.print(Text.assemble((comparison.title, "bold"), f"  {comparison.counted}"), soft_wrap=True)
     pending = comparison.pending
@@ -104,10 +104,10 @@ def show_comparison(comparison: Comparison, told: Differences | None, console: C
         console.print(Text(f"{hidden} more scores: metrics=[test/sts/*], report.html and runs.csv", style="dim"))
     for note in comparison.notes:
         console.print(Text(note, style="dim"), soft_wrap=True)
-    if told:
-        console.print(Text(f"\n{told.title}", style="bold"), soft_wrap=True)
-        show_table(told.table(), console, fixed=len(comparison.keys))
-        for note in told.notes:
+    if differences:
+        console.print(Text(f"\n{differences.title}", style="bold"), soft_wrap=True)
+        show_table(differences.table(), console, fixed=len(comparison.keys))
+        for note in differences.notes:
             console.print(Text(note, style="dim"), soft_wrap=True)
     by, best = str(comparison.best_by), comparison.best
     words = Text(f"\n* best by {by}: {comparison.label(best)}: ")

@@ -109,6 +109,7 @@ def test_alignment_and_uniformity_of_rows(leave, runs):
     assert [text.get_text() for text in legend.get_texts()][:2] == ["1  BERT SimCSE", "2  BERT avg."]
     numbers = [note.get_text() for note in axes.texts]
     assert sorted(numbers, key=int) == ["1", *(str(number) for number in range(1, 15))]
+    assert plot.Plot(**yaml.safe_load(text)).metrics == ["test/geometry/uniformity", "test/geometry/alignment"]
 
 
 def test_a_path_follows_the_steps_of_training(leave, runs):
