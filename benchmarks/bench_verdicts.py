@@ -14,7 +14,7 @@ import numpy as np
 from benchmarks.results import table, write_section
 from cse.record.runs import Run
 from cse.report import published, verdicts
-from cse.report.cells import fill
+from cse.report.cells import fill_cell
 from cse.report.findings import Finding, judge_claims
 from cse.report.spec import Spec, parse
 from cse.report.table import blank
@@ -76,7 +76,7 @@ def draw(spec: Spec, world: World, seeds: int, rng: np.random.Generator) -> list
     filled = blank(published.table("whitenedcse", "table5"), spec)
     for row in spec.rows:
         for column in spec.columns:
-            fill(filled.cells[row][column], spec, runs, [])
+            fill_cell(filled.cells[row][column], spec, runs, [])
     return judge_claims(spec, filled, runs, 0.95)
 
 

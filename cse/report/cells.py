@@ -79,7 +79,7 @@ class Cell:
         self.seeds, self.values = seeds, {seed: value_of(runs) for seed, runs in seeds.items()}
 
 
-def fill(cell: Cell, spec: Spec, runs: list[Run], expected: list[Where]) -> list[str]:
+def fill_cell(cell: Cell, spec: Spec, runs: list[Run], expected: list[Where]) -> list[str]:
     """Give a cell of the table its runs. Returns a line if some finished runs lack its metric, else none."""
     row, column = spec.rows[cell.row], spec.columns[cell.column]
     where = {**row.where, **column.where}

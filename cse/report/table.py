@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from cse.record.runs import Run, Where
-from cse.report.cells import QUARTILES, Cell, compare_with_baseline, compare_with_printed, fill
+from cse.report.cells import QUARTILES, Cell, compare_with_baseline, compare_with_printed, fill_cell
 from cse.report.comparison import Comparison
 from cse.report.notes import deviations, missing_jobs, mixed, retrieved, scored_differently
 from cse.report.published import Published
@@ -43,7 +43,7 @@ def build(spec: Spec, published: Published, runs: list[Run], expected: list[Wher
     table = blank(published, spec)
     for row in spec.rows:
         for name in spec.columns:
-            table.absent += fill(table.cells[row][name], spec, runs, expected)
+            table.absent += fill_cell(table.cells[row][name], spec, runs, expected)
     for name in spec.columns:
         own = [table.cells[row][name] for row in spec.rows]
         seed_sd = seed_sd_of(name, spec, [cell for cell in own if cell.values])

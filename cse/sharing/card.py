@@ -90,8 +90,8 @@ def model_card(record: Json, scores: Mapping[str, float], name: str, license: st
     from huggingface_hub import EvalResult, ModelCardData
 
     config, weights = record["config"], record.get("weights") or {}
-    base = base_model(config)
-    title = f"{NAMES.get(choice(config), choice(config))} from {base or config['model']['name'].rpartition('/')[2]}"
+    objective, base = objective_name(config), base_model(config)
+    title = f"{NAMES.get(objective, objective)} from {base or config['model']['name'].rpartition('/')[2]}"
     data = DATASETS.get(config["data"]["name"])
     finite = {key: value for key, value in scores.items() if value is not None and math.isfinite(value)}
     altered = partial_scores(finite, record.get("data") or {})
@@ -108,7 +108,7 @@ def model_card(record: Json, scores: Mapping[str, float], name: str, license: st
         license=license or weights.get("license"),
         language=weights.get("language"),
         pipeline_tag=TASK,
-        tags=["sentence-transformers", "feature-extraction", TASK, "cse", choice(config)],
+        tags=["sentence-transformers", "feature-extraction", TASK, "cse", objective],
         model_name=title,
         eval_results=results or None,
     )
@@ -187,7 +187,7 @@ def data_in_words(config: Config) -> str:
     return f"`{Path(str(config['data'].get('path', name))).name}`, text of the trainer's own"
 
 
-def choice(config: Config) -> str:
+def objective_name(config: Config) -> str:
     """The name of the objective's module: simcse, barlow, ..."""
     return str(config["objective"]["_target_"]).split(".")[-2]
 
@@ -195,7 +195,7 @@ def choice(config: Config) -> str:
 def cited(config: Config) -> Sequence[Json]:
     """The works in CITATION.cff that describe the objective and the second modality."""
     aux = str((config.get("aux_modality") or {}).get("_target_", "..")).split(".")[-2]
-    return [entry for entry in references() if {choice(config), aux} & set(entry.get("keywords", []))]
+    return [entry for entry in references() if {objective_name(config), aux} & set(entry.get("keywords", []))]
 
 
 def references() -> Sequence[Json]:

@@ -121,7 +121,7 @@ def test_a_score_is_a_finite_number_and_damage_costs_that_run_one_line(leave, ru
 
 
 @pytest.mark.parametrize("name", ["results.json", ".hydra/config.yaml", ".hydra/hydra.yaml", ".hydra/overrides.yaml"])
-def test_a_pipe_is_not_waited_for(leave, name):
+def test_a_pipe_is_not_read(leave, name):
     folder = leave("a", {"seed": 1})
     (folder / name).unlink()
     os.mkfifo(folder / name)

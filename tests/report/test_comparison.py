@@ -1,4 +1,4 @@
-"""Any runs beside each other: settings, the best, the line that goes on from it, and everything as CSV."""
+"""Any runs beside each other: settings, the best one, and the command that trains more seeds of it."""
 
 import io
 import shlex
@@ -61,7 +61,7 @@ def test_the_least_wins_where_less_is_better(score, leave, compared):
     assert comparison.label(comparison.best) == "lr=3e-05"
 
 
-def test_the_winners_line_is_quoted_once_and_has_new_seeds(grid_of_runs, compared, tmp_path):
+def test_the_command_for_more_seeds_is_quoted_once_and_has_new_seeds(grid_of_runs, compared, tmp_path):
     def last_words(*folders):
         found = compared(*folders)
         return shlex.split(found.more_seeds(found.best))
@@ -79,7 +79,7 @@ def test_the_winners_line_is_quoted_once_and_has_new_seeds(grid_of_runs, compare
     assert last_words(odd)[-1] == f"hydra.sweep.dir={odd}"
 
 
-def test_the_line_of_a_sweep_s_run_names_its_case_and_not_what_that_sets(leave, compared):
+def test_the_command_of_a_sweeps_run_names_its_case_and_not_what_that_sets(leave, compared):
     """So that the folders of the seeds have the names by which the sweep finds them."""
     words = ["sweep=whitenedcse/figure3", "objective=simcse", "model=bert", "case=simcse_bert", "seed=1", "smoke=true"]
     config = {"case": "simcse_bert", "seed": 1, "trainer.lr": 1.0}
@@ -108,7 +108,7 @@ def test_no_number_is_cut_at_31_scores(grid_of_runs, compared, width, is_termina
     assert max(lengths) <= width if is_terminal else len(lengths) == 3
 
 
-def test_scores_on_altered_data_and_scored_encoders_say_so(leave, compared):
+def test_altered_data_is_marked_and_a_scored_encoder_is_named(leave, compared):
     """Of the split whose file was cut short, and by the name that was typed; what a run does not have is left empty."""
     data = {"stsb": {"problems": [{"split": "dev", "task": None, "problem": "holds 150 rows"}]}}
     for name, config, more in (
@@ -127,7 +127,7 @@ def test_scores_on_altered_data_and_scored_encoders_say_so(leave, compared):
     assert "partial: stsb: dev: holds 150 rows" in comparison.notes
 
 
-def test_what_models_found_stands_side_by_side(leave, compared):
+def test_retrieved_captions_stand_side_by_side(leave, compared):
     """NonLing-CSE's Table C.1 of any runs, also where they were asked other things."""
     asked = {"a": {"dog": [[0.9, "a dog"], [0.8, "dogs"]], "cat": [[0.7, "a cat"]]}, "b": {"dog": [[0.6, "a hog"]]}}
     for name, top in (asked | {"c": {}}).items():

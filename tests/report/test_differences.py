@@ -130,7 +130,7 @@ EVENTS = [{"value": 1.0, "metric": None, "index": 2.0, "level_0": 1.0}, {}, {"va
      {"metrics": {"dev/stsb/spearman": -1e38, "state": 1.0, "folder": 2.0}}, {"config": {"seed": 1, "case": [1]}},
      {"architecture": "\x1b]0;a", "versions": {"torch": "\x1b]0;a"}, "training_data": {"\x1b[2J": "\n# A | b"}}],
 )  # fmt: skip
-def test_a_stranger_s_run_harms_no_report(leave, tmp_path, capsys, changes):
+def test_a_strangers_run_harms_no_report(leave, tmp_path, capsys, changes):
     for number, seed in enumerate((1, 1, 2, 3)):
         score = {"dev/stsb/spearman": 7.0 + number}
         file = leave(f"{number}", {"seed": seed, "trainer.lr": 1.0}, score, events=EVENTS) / "results.json"

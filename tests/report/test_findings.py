@@ -205,7 +205,7 @@ def figure(leave, tmp_path):
     return make
 
 
-def test_what_was_tried_on_one_side_alone_does_not_speak_for_it(figure):
+def test_what_was_tried_on_one_side_alone_does_not_count_for_it(figure):
     """EDA, 20 points worse, ran at the middle rate only: the rates differ by a point, over dropout's runs."""
     _, smallest, _ = figure(("dropout_0.05", 1e-5, 79.0), ("dropout_0.05", 2e-5, 80.0), ("eda_0.1", 2e-5, 60.0))
     assert smallest.found.size == pytest.approx(1.0)

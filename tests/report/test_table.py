@@ -129,7 +129,7 @@ def test_a_column_is_judged_by_its_own_spread(leave, tmp_path):
     assert "PASS: within 0.1, uniformity within 0.05" in " ".join(table.notes)
 
 
-def test_what_no_run_measures_is_no_score(leave):
+def test_a_column_that_no_run_measures_has_no_gain_and_no_split(leave):
     """Numbers of parameters and widths have no gain, as printed or ours, no decimals, and are of no split."""
     block = """
 paper: declutr
@@ -152,7 +152,7 @@ baseline: {DeCLUTR-small: Transformer-small}
     assert ["GloVe", "published", "", "300", "65.50"] in text.iloc[:, :5].to_numpy().tolist()
 
 
-def test_runs_that_differ_in_more_than_their_seed_are_said_to(table3, tmp_path):
+def test_runs_that_differ_in_more_than_their_seed_are_noted(table3, tmp_path):
     assert not [note for note in built(TABLE3, tmp_path).notes if "trainer." in note]
     table3("visualcse_bert", 7, 77.0, **{"trainer.lr": 1e-5})
     (note,) = (note for note in built(TABLE3, tmp_path).notes if "trainer.lr" in note)
