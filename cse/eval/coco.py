@@ -3,8 +3,8 @@
     L = sum over pairs (x, y) and their contrasts of  max(0, m - s(x, y) + s(x, y_c)) + max(0, m - s(x, y) + s(x_c, y))
 
 s is the cosine after the maps, m the margin. Dev and test are scored in folds of 1000 images and 5000 captions.
-SentEval's own rank.py (as released) sorts the captions and loses their order, so that they no longer belong to their
-images; DeCLUTR's Table S3 has two scores at chance (0.40) that this would explain. Here they keep their order.
+SentEval's released rank.py sorts the captions, so that they no longer belong to their images; this would explain two
+scores at chance (0.40) in DeCLUTR's Table S3. Here the captions keep their order.
 
 N captions (five an image, in the images' order), I images, F image features, D sentence width, P projected width,
 B captions of a batch, C contrasts.
@@ -28,9 +28,8 @@ from cse.provenance import Nature, Provenance
 from cse.ranges import Count, Device, Name, Natural, Positive, Seed
 from cse.types import Encode, Evaluator
 
-CAPTIONS = 5  # an image's first five
+CAPTIONS = 5  # of each image, the first five
 PARTS = {"train": "train.pkl", "dev": "valid.pkl", "test": "test.pkl"}
-
 
 Images = tuple[Tensor, list[str]]
 """Features (I, F) and five captions for each image, in the images' order."""
@@ -39,7 +38,7 @@ Images = tuple[Tensor, list[str]]
 class Coco(Evaluator):
     """Recall at 1, 5 and 10 in percent and median rank, `i2t/...` and `t2i/...`; `average` of the six recalls.
 
-    folder: SentEval's downstream/COCO with train.pkl, valid.pkl and test.pkl. The pickles may hold arrays and text, and
+    folder: SentEval's downstream/COCO with train.pkl, valid.pkl and test.pkl. The pickles may hold arrays and text but
     no code (cse.eval.senteval.pickles).
     """
 
@@ -80,7 +79,7 @@ class Coco(Evaluator):
             self.data = {part: read_images(self.folder, name) for part, name in PARTS.items()}
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
-        """Train the two maps on train, choose the pass on dev; recalls and ranks on test, and the dev average."""
+        """Recalls and ranks on test, and the dev average, of maps trained on train at their best pass on dev."""
         self.prepare()
         ends = np.cumsum([len(captions) for _, captions in self.data.values()])
         vectors = np.split(np.asarray(encode(self.texts()), np.float32), ends[:-1])
@@ -94,7 +93,7 @@ class Coco(Evaluator):
         return scores | {"average": float(np.mean(recalls)), "dev_average": best / len(recalls)}
 
     def _fit(self, train: tuple[Tensor, Tensor], dev: tuple[Tensor, Tensor]) -> tuple[nn.ModuleList, float]:
-        """The maps of images and of sentences at the best dev sum of recalls, and that sum."""
+        """The maps of images and of sentences at the highest sum of recalls on dev, and that sum."""
         stream = np.random.RandomState(self.seed)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
@@ -119,11 +118,11 @@ class Coco(Evaluator):
         return maps, train_until_worse(maps, one_pass, dev_score, range(self.max_epoch + 1), self.tenacity)
 
     def texts(self) -> list[str]:
-        """The captions of every part."""
+        """The captions of all parts."""
         return [caption for _, captions in self.data.values() for caption in captions]
 
     def provenance(self) -> Provenance:
-        """Captions of each part, and the pickles with their checksums."""
+        """The captions of each part, and the pickles with their checksums."""
         return {
             "protocol": f"SentEval's COCO ranking, folds of {self.fold_images} images, captions in their images' order",
             "rows": {part: len(captions) for part, (_, captions) in self.data.items()},
@@ -133,8 +132,11 @@ class Coco(Evaluator):
     def _loss(
         self, maps: nn.ModuleList, data: tuple[Tensor, Tensor], rows: tuple[np.ndarray, np.ndarray, np.ndarray]
     ) -> Tensor:
-        """data: of train, features of images and sentences. rows: captions, and those of contrastive images, of
-        contrastive sentences."""
+        """The sum of hinges over a batch.
+
+        data: features of train's images and sentences. rows: the numbers of the batch's captions, of captions of each
+        one's contrastive images, and of its contrastive sentences.
+        """
         (images_IF, sentences_ND), (rows_B, image_BC, sentence_BC) = data, rows
         image_BP = self._project(maps[0], images_IF[rows_B // CAPTIONS])
         sentence_BP = self._project(maps[1], sentences_ND[rows_B])
@@ -150,7 +152,7 @@ class Coco(Evaluator):
 
     @torch.no_grad()
     def _recalls(self, maps: nn.ModuleList, images_IF: Tensor, sentences_ND: Tensor) -> dict[str, float]:
-        """Mean over the folds."""
+        """The scores of `recalls`, averaged over the folds."""
         folds = []
         for start in range(0, len(images_IF), self.fold_images):
             image_IP = self._project(maps[0], images_IF[start : start + self.fold_images])
@@ -160,12 +162,12 @@ class Coco(Evaluator):
 
 
 def recalls(cosine_IN: Tensor) -> dict[str, float]:
-    """Recall at 1, 5, 10 and median rank, image to text (the best of its five captions) and text to image."""
+    """Recall at 1, 5, 10 in percent and median rank, image to text (its best caption) and text to image."""
     rows_I1 = torch.arange(len(cosine_IN), device=cosine_IN.device)[:, None]
     own_I5 = rows_I1 * CAPTIONS + torch.arange(CAPTIONS, device=cosine_IN.device)
     caption_I5 = cosine_IN.gather(1, own_I5)
     others_IN = cosine_IN.scatter(1, own_I5, -torch.inf)
-    ranks = {  # 0 is the first place; a tie with another counts against it
+    ranks = {  # 0 is the first place; a tie counts as worse
         "i2t": (others_IN >= caption_I5.amax(1, keepdim=True)).sum(1),
         "t2i": (others_IN >= caption_I5.reshape(-1)).sum(0),
     }
@@ -177,7 +179,7 @@ def recalls(cosine_IN: Tensor) -> dict[str, float]:
 
 
 def read_images(folder: DataFolder, name: str) -> Images:
-    """A part's image features and five captions an image, ended with " ." as SentEval does."""
+    """The image features and five captions per image of one part; captions end in " ." as in SentEval."""
     path = folder.root / name
     content: Any = read_pickle(folder.read_bytes(name), path)
     try:
@@ -187,7 +189,7 @@ def read_images(folder: DataFolder, name: str) -> Images:
             for key in content["image_to_caption_ids"][image][:CAPTIONS]
         ]
         features_IF = np.asarray(content["features"], np.float32)
-    except (LookupError, ValueError, TypeError, AttributeError) as error:  # other keys, or other things under them
+    except (LookupError, ValueError, TypeError, AttributeError) as error:  # other keys, or values of other types
         raise UserError(f"{path} is not SentEval's COCO pickle ({error!r}): fetch it again.") from error
     if features_IF.ndim != 2 or not np.isfinite(features_IF).all():
         raise UserError(f"{path} has features that are not rows of finite numbers: fetch it again.")

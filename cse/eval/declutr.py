@@ -1,9 +1,9 @@
 """DeCLUTR's row: Downstream (18 tasks), Probing (10 tasks) and their average (D + P) / 2 (Tables 1, S1, S3, S4).
 
-A task counts by one number. Test: accuracy; MRPC the mean of accuracy and F1; SICK-R and STS-B the trained
-regression's Spearman x100; STS12..16 the mean Spearman over subsets x100; caption retrieval the mean of six recalls.
-Dev: the accuracy on dev, of MRPC too; SICK-R and STS-B Pearson; STS12..16 as on test. `all` is the mean of
-all 28, which the authors' script prints beside the papers' average. An empty sentence is encoded as ".", as there.
+Each task counts with one number. Test: accuracy; for MRPC the mean of accuracy and F1; for SICK-R and STS-B the trained
+regression's Spearman x100; for STS12..16 the mean Spearman x100 over subsets; for caption retrieval the mean of six
+recalls. Dev: the accuracy on dev, also for MRPC; for SICK-R and STS-B Pearson; STS12..16 as on test. `all` is the mean
+of all 28, which the authors' script prints beside the papers' average. An empty sentence is encoded as ".", as there.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,7 +24,7 @@ from cse.sources.senteval import SUBSETS
 from cse.types import Encode, Evaluator
 
 Counted = tuple[Average, Average]
-"""The scores that a task counts by, on test and on dev; of several, their mean."""
+"""The scores that make a task's number, on test and on dev; several are averaged."""
 
 ACCURACY = ("CR", "MR", "MPQA", "SUBJ", "SST2", "SST5", "TREC", "SNLI", "SICK-E")
 DOWNSTREAM: dict[str, Counted] = {  # the tasks of Table S3
@@ -39,10 +39,10 @@ PROBING: dict[str, Counted] = {task: ([f"probing/{task}/accuracy"], [f"probing/{
 
 
 class Declutr(Evaluator):
-    """On test every score of the parts, and `downstream`, `probing`, `average`, `all`; on dev these four.
+    """On test every score of the parts, and `downstream`, `probing`, `average`, `all`; on dev only these four.
 
-    parts: evaluators by name (transfer, sts, probing, coco), None to leave one out. An average that lacks tasks names
-    them: `downstream_without_CapRet`.
+    parts: evaluators by name (transfer, sts, probing, coco), None to leave one out. The name of an average says which
+    tasks it lacks: `downstream_without_CapRet`.
     """
 
     splits = ("test", "dev")
@@ -58,7 +58,7 @@ class Declutr(Evaluator):
         self.last: tuple[Encode | None, dict[str, float]] = (None, {})
 
     def prepare(self) -> None:
-        """Prepare every part. Raises UserError with the part's own key; what is missing of all of them, at once."""
+        """Prepare every part. Raises UserError with the part's own key, and one MissingResource for all parts."""
         missing: list[MissingResource] = []
         for name, part in self.parts.items():
             try:
@@ -74,7 +74,7 @@ class Declutr(Evaluator):
             raise combine(missing) from (missing[0] if only_network else None)
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
-        """The parts' scores and their averages; the parts are scored once for both splits."""
+        """The parts' scores and their averages. The parts are scored once for both splits."""
         if self.last[0] is not encode:  # SentEval's fits give both splits at once
             words = full_stops(encode)
             parts = {name: part(words, "test") for name, part in self.parts.items()}
@@ -83,7 +83,7 @@ class Declutr(Evaluator):
         return scores | averages(scores, split) if split == "test" else averages(scores, split)
 
     def items(self, split: str) -> ItemScores:
-        """The items of every part on test, and of what they average to; dev scores come without theirs."""
+        """On test the items of every part and of the averages; {} on dev."""
         if split == "dev":
             return {}
         items: ItemScores = {}
@@ -97,7 +97,7 @@ class Declutr(Evaluator):
             yield from part.texts()
 
     def provenance(self) -> Provenance:
-        """That of every part, and the files of all of them together."""
+        """The provenance of each part, and the files of all."""
         parts = {name: part.provenance() for name, part in self.parts.items()}
         return {
             "protocol": "DeCLUTR: mean of Downstream (18 tasks) and Probing (10 tasks)",
@@ -108,17 +108,17 @@ class Declutr(Evaluator):
 
 
 def full_stops(encode: Encode) -> Encode:
-    """`encode`, with a full stop in place of each empty text."""
+    """`encode` with a full stop for each empty text."""
     return lambda texts: encode([text or "." for text in texts])
 
 
 def averages(scores: dict[str, float], split: str) -> dict[str, float]:
-    """Downstream, Probing, (D + P) / 2 and the mean of all tasks of a split, of `<part>/<task>/<statistic>` scores."""
+    """Downstream, Probing, (D + P) / 2 and the mean of all tasks of a split. scores: `<part>/<task>/<statistic>`."""
     return {name: mean(average, scores) for name, average in averaged(scores, split).items()}
 
 
 def averaged(scores: Iterable[str], split: str) -> dict[str, Average]:
-    """Which scores each average of a split is the mean of, a task as one: of the tasks that have all their scores."""
+    """The scores behind each average of a split, a list for each task; tasks that lack a score are left out."""
     column, known = ("test", "dev").index(split), set(scores)
     downstream, probing = (
         {task: counted[column] for task, counted in tasks.items() if known.issuperset(counted[column])}
@@ -139,11 +139,11 @@ def averaged(scores: Iterable[str], split: str) -> dict[str, Average]:
 
 
 def mean(average: Average, scores: dict[str, float]) -> float:
-    """The mean of scores by name, an inner list counting as one."""
+    """The mean of the named scores; an inner list counts as one."""
     return float(np.mean([scores[one] if isinstance(one, str) else mean(one, scores) for one in average]))
 
 
 def _named(name: str, missing: set[str]) -> str:
-    """The name of an average with the tasks it lacks, in the order of the tables."""
+    """The name of an average, with the tasks that it lacks in the tables' order."""
     lacking = [task for task in (*DOWNSTREAM, *PROBING) if task in missing]
     return f"{name}_without_{'_'.join(lacking)}" if lacking else name

@@ -1,10 +1,10 @@
-"""Human similarity judgements that need no hub: Lee's documents, SimLex-999 and WordSim-353, from gensim's wheel.
+"""Human similarity judgements from gensim's wheel, without a hub: Lee's documents, SimLex-999 and WordSim-353.
 
     lee      50 news documents, 1225 pairs i < j, mean human similarity in [0, 1] (Lee, Pincombe & Welsh 2005)
     simlex   999 word pairs, similarity 0..10 (Hill et al. 2015)
     wordsim  353 word pairs, relatedness 0..10 (Finkelstein et al. 2002)
 
-Small, and words are not sentences: good to see that training moves, not to compare with a paper.
+The sets are small, and words are not sentences: enough to see that training has an effect, not to compare with a paper.
 """
 
 import importlib.util
@@ -28,7 +28,7 @@ WORD_PAIRS = {"simlex": ("simlex999.txt", 999), "wordsim": ("wordsim353.tsv", 35
 
 
 class Demo(ScoredPairs):
-    """Spearman x100 of cosines with human scores on each set, and their plain average."""
+    """Spearman x100 of cosines with human scores on each set, and the plain average of the three."""
 
     splits = ("dev",)
     natures: ClassVar[Mapping[str, Nature]] = {"spearman": replace(SPEARMAN, kind="other"), "average": AVERAGE}
@@ -41,13 +41,13 @@ class Demo(ScoredPairs):
         super().__init__(folder, ("lee", *WORD_PAIRS))
 
     def readers(self, split: str) -> Readers:
-        """The three sets."""
+        """One reader for each of the three sets."""
         words = {name: [partial(read_words, name=file, official=rows)] for name, (file, rows) in WORD_PAIRS.items()}
         return {"lee": [read_lee], **words}
 
 
 def read_lee(folder: DataFolder) -> Examples:
-    """Every two of Lee's documents; its units are the documents."""
+    """All pairs of Lee's documents; the units are the documents."""
     documents = folder.rows("lee.cor", "latin-1", str, LEE_DOCUMENTS)
     matrix, row = "similarities0-1.txt", lambda line: [float(cell) for cell in line.split("\t")]
     human_NN = np.array(folder.rows(matrix, "utf-8", row, LEE_DOCUMENTS))
@@ -57,7 +57,7 @@ def read_lee(folder: DataFolder) -> Examples:
 
 
 def read_words(folder: DataFolder, name: str, official: int) -> Examples:
-    """Pairs of words, after two lines that begin with #."""
+    """Pairs of words, below two comment lines."""
 
     def convert(line: str) -> Row:
         first, second, score = line.split("\t")
@@ -67,7 +67,7 @@ def read_words(folder: DataFolder, name: str, official: int) -> Examples:
 
 
 def gensim_data() -> Path:
-    """Found without importing gensim, which takes seconds and is needed for nothing else. Raises MissingResource."""
+    """The folder of gensim's test data, found without importing gensim, which takes seconds. Raises MissingResource."""
     spec = importlib.util.find_spec("gensim")
     if spec is None or spec.origin is None:
         raise MissingResource(

@@ -1,4 +1,4 @@
-"""Data files: read, counted, and remembered by checksum, so that a score can say what it rests on."""
+"""Read data files, count their rows and keep their checksums, so that a score can say what it rests on."""
 
 import gzip
 import hashlib
@@ -14,17 +14,18 @@ from cse.provenance import DataFile, DataSources, Problem
 from cse.sources import fetch
 from cse.sources.catalogue import DATASETS
 
-MAX_UNPACKED = 2**28  # bytes of a .gz file; the largest, SNLI's sentences, has 40 million
+MAX_UNPACKED = 2**28  # bytes of an unpacked .gz file; the largest, SNLI's sentences, has 40 million
 
 T = TypeVar("T")
 Raw = TypeVar("Raw")
 
 
 class DataFolder:
-    """A folder of data files. A missing or altered file is an error; where data may be partial, it is noted instead.
+    """A folder of data files. A missing or altered file is an error or, with allow_partial, a noted problem.
 
-    path: as the provenance names it. key: the setting that gives it; what: what must lie there (both for messages).
-    allow_partial: None for an evaluator that can leave nothing out. find: gives the folder where path is none.
+    path: the folder, and its name in the provenance. key: the setting that names it, and what: what it must hold (both
+    for messages). allow_partial: None for an evaluator that can leave nothing out. find: returns the folder, where
+    `path` is only a name.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class DataFolder:
         self.hint = "" if allow_partial is None else " (allow_partial=true scores what is there, and marks it)"
         self.files: dict[str, DataFile] = {}
         self.problems: list[Problem] = []
-        self.scope: tuple[str | None, str | None] = (None, None)  # split and task of what is read now
+        self.scope: tuple[str | None, str | None] = (None, None)  # split and task of what is being read
 
     @cached_property
     def root(self) -> Path:
@@ -53,11 +54,11 @@ class DataFolder:
         return Path(self.path)
 
     def attempt(self, read: Callable[["DataFolder"], T], split: str | None = None, task: str | None = None) -> T | None:
-        """read(self); where data may be partial, a missing file is noted and gives None.
+        """read(self), or None with a noted problem if a file is missing and data may be partial.
 
-        split, task: the scores that it is for; None: of any.
+        split, task: of the scores that need the data; None for any.
         """
-        assert self.root  # no folder at all is an error in any case
+        assert self.root  # a missing folder is always an error
         self.scope = split, task
         try:
             return read(self)
@@ -70,13 +71,13 @@ class DataFolder:
             self.scope = None, None
 
     def need(self, data: Sized) -> None:
-        """Raise MissingResource if there is nothing at all to score."""
+        """Raise MissingResource if `data` is empty: there is nothing to score."""
         if not data:
             why = f" ({self.problems[0]['problem']})" if self.problems else ""
             raise MissingResource(f"{self.key}={self.path}: none of the files to score exists{why}")
 
     def read_bytes(self, name: str) -> bytes:
-        """The whole file; its sha256 goes to the provenance."""
+        """The content of a file, whose sha256 goes into the provenance."""
         path = self.root / name
         if not path.is_file():
             raise MissingResource(f"{path} is missing: {self.key} must be {self.what}{self.hint}.")
@@ -88,7 +89,7 @@ class DataFolder:
         return data
 
     def read(self, name: str, encoding: str) -> str:
-        """The whole text of a file, unpacked if its name ends in .gz."""
+        """The text of a file, unpacked if its name ends in .gz."""
         data = self.read_bytes(name)
         try:
             if name.endswith(".gz"):
@@ -103,10 +104,10 @@ class DataFolder:
     def rows(
         self, name: str, encoding: str, convert: Callable[[str], T], official: int | None, header: int = 0
     ) -> list[T]:
-        """convert(line) of every line of a file after its header; see `converted`.
+        """convert(line) for every line of a file after its `header` lines; see `converted`.
 
-        Lines are cut at newlines alone: str.splitlines also cuts at characters that stand inside sentences. Empty lines
-        at the end are none.
+        Lines end at newlines only: str.splitlines would also cut at characters inside sentences. Empty lines at the end
+        do not count.
         """
         text = self.read(name, encoding).rstrip("\r\n")
         lines = (line.removesuffix("\r") for line in text.split("\n")[header:]) if text else ()
@@ -115,9 +116,9 @@ class DataFolder:
     def converted(
         self, name: str, rows: Iterable[Raw], convert: Callable[[Raw], T], official: int | None, first: int = 1
     ) -> list[T]:
-        """convert(row) of every row, counted; one that does not fit is an error that names the file and the line.
+        """convert(row) for every row, checked against the official number of rows.
 
-        first: the line of the first row.
+        Raises UserError with the file and the line for a row that `convert` refuses. first: the line of the first row.
         """
         found = []
         for number, row in enumerate(rows, first):
@@ -131,7 +132,7 @@ class DataFolder:
         return found
 
     def expect(self, name: str, rows: int, official: int | None) -> None:
-        """Raise, or note, that a file (or several, "a + b") holds no rows or, where it is known, not their number."""
+        """Raise, or note, that a file (or several, "a + b") holds no rows, or not the official number of them."""
         self.files.setdefault(name, {})["rows"] = rows
         if rows and official in (rows, None):
             return
@@ -145,7 +146,7 @@ class DataFolder:
         self._note(problem)
 
     def provenance(self) -> DataSources:
-        """Source, sha256 and rows of every file that was read, and what is wrong with them."""
+        """The source, the sha256 and rows of every file that was read, and the problems that were noted."""
         return {
             "source": self.path,
             "files": self.files,
@@ -159,9 +160,10 @@ class DataFolder:
 
 
 def senteval_folder(path: str | None, allow_partial: bool = False) -> DataFolder:
-    """SentEval's downstream/ folder at `path`, or the hub's copy of it where path is None.
+    """SentEval's downstream/ folder at `path`, or the hub's copy of it if path is None.
 
-    Text is what SentEval's download script makes: STS and SICK Moses-tokenised, the classification sets PTB-tokenised.
+    The text is as SentEval's download script leaves it: STS and SICK Moses-tokenised, the classification sets
+    PTB-tokenised.
     """
     about, what = DATASETS["senteval"], "SentEval's downstream/ folder"
     find = None if path else partial(fetch.senteval, "SentEval's data")

@@ -1,10 +1,10 @@
-"""The distribution of sentences on the unit sphere: alignment, uniformity, effective rank, isotropy, cosine histograms.
+"""How sentences lie on the unit sphere: alignment, uniformity, effective rank, isotropy, cosine histograms.
 
 Wang & Isola 2020 (arXiv:2005.10242), on unit vectors x_i:
     alignment  = mean over positive pairs of |x - y|^2
     uniformity = log mean over i < j of exp(-t |x_i - x_j|^2),  t = 2
-N sentences, D embedding width, B rows of a chunk. Everything is chunked: 1M sentences need (B, D) + (D, D) memory,
-and uniformity one (B, B) block at a time.
+N sentences, D embedding width, B rows of a chunk. Everything goes in chunks: a million sentences need (B, D) + (D, D)
+memory, and uniformity one (B, B) block at a time.
 """
 
 import math
@@ -32,22 +32,25 @@ from cse.types import Encode, Evaluator
 StsbFile = Literal["train", "dev", "test"]
 
 CLOUD = Nature("", decimals=3, kind="geometry")
-CHUNK = 4096  # rows a block; a (4096, 4096) float32 block takes 64 MiB
+CHUNK = 4096  # rows; a (4096, 4096) float32 block takes 64 MiB
 
 
 def unit_rows(x_ND: Tensor | np.ndarray) -> Tensor:
-    """Rows of length 1 (a zero row stays zero), as a tensor of the input's precision, at least float32."""
+    """The rows scaled to length 1 (zero rows stay zero), in the input's precision, at least float32."""
     x_ND = torch.as_tensor(x_ND)
     return normalize(x_ND.to(torch.promote_types(x_ND.dtype, torch.float32)), dim=-1)
 
 
 def alignment(x_BD: Tensor | np.ndarray, y_BD: Tensor | np.ndarray) -> Tensor:
-    """mean |x - y|^2 over rows (positive pairs), in [0, 4], a scalar that carries gradient."""
+    """mean |x - y|^2 over rows (positive pairs), in [0, 4]: a scalar with a gradient."""
     return (unit_rows(x_BD) - unit_rows(y_BD)).square().sum(-1).mean()
 
 
 def uniformity(x_BD: Tensor | np.ndarray, t: float = 2.0, log: bool = True, chunk: int = CHUNK) -> Tensor:
-    """log mean_{i<j} exp(-t |x_i - x_j|^2), in [-4t, 0]. log=False leaves the log out, as NonLing-CSE's text does."""
+    """log mean_{i<j} exp(-t |x_i - x_j|^2), in [-4t, 0]: a scalar with a gradient.
+
+    log=False leaves out the log, as NonLing-CSE's text does. chunk: rows at a time.
+    """
     x_ND = unit_rows(x_BD)
     rows = len(x_ND)
     total = x_ND.new_zeros((), dtype=torch.float64)
@@ -61,50 +64,50 @@ def uniformity(x_BD: Tensor | np.ndarray, t: float = 2.0, log: bool = True, chun
     return mean.log() if log else mean
 
 
-def gram(x_ND: Tensor | np.ndarray, chunk: int = CHUNK) -> Tensor:
+def gram(x_ND: Tensor | np.ndarray) -> Tensor:
     """X^T X (D, D) in float64, summed over chunks of rows."""
     x_ND = torch.as_tensor(x_ND)
     total_DD = x_ND.new_zeros(x_ND.shape[1], x_ND.shape[1], dtype=torch.float64)
-    for block_BD in map(Tensor.double, x_ND.split(chunk)):
+    for block_BD in map(Tensor.double, x_ND.split(CHUNK)):
         total_DD += block_BD.T @ block_BD
     return total_DD
 
 
-def effective_rank(x_ND: Tensor | np.ndarray, chunk: int = CHUNK) -> float:
+def effective_rank(x_ND: Tensor | np.ndarray) -> float:
     """exp of the entropy of the singular values' shares, in [1, min(N, D)] (Roy & Vetterli 2007; RankMe 2210.02885).
 
-    The singular values are the square roots of the eigenvalues of X^T X, or, where rows are few, of X X^T, whose others
-    are 0; X is neither centred nor normalised. Raises LinAlgError for a matrix whose eigenvalues are not found.
+    The singular values are the square roots of the eigenvalues of X^T X or, if N < D, of X X^T (the others are 0). X is
+    neither centred nor normalised. Raises LinAlgError if the eigenvalues cannot be computed.
     """
     rows, width = x_ND.shape
-    singular_D = torch.linalg.eigvalsh(gram(x_ND if width < rows else x_ND.T, chunk)).clamp(min=0).sqrt()
+    singular_D = torch.linalg.eigvalsh(gram(x_ND if width < rows else x_ND.T)).clamp(min=0).sqrt()
     share_D = singular_D / singular_D.sum()
     return math.exp(torch.special.entr(share_D).sum())
 
 
-def isotropy(x_ND: Tensor | np.ndarray, chunk: int = CHUNK) -> float:
+def isotropy(x_ND: Tensor | np.ndarray) -> float:
     """min_c Z(c) / max_c Z(c), Z(c) = sum_i exp(c.x_i), over c = +-eigenvectors of X^T X; 1 is isotropic.
 
-    Mu & Viswanath 2018 (arXiv:1702.01417), section 2.2; here on unit rows, so that encoders of different norms
-    compare, and with both signs of c, since an eigenvector has none.
+    Mu & Viswanath 2018 (arXiv:1702.01417), section 2.2; here on unit rows, so that encoders of different norms are
+    comparable, and with both signs of c, because the sign of an eigenvector is arbitrary.
     """
     x_ND = unit_rows(x_ND)
-    directions_DD = torch.linalg.eigh(gram(x_ND, chunk)).eigenvectors
+    directions_DD = torch.linalg.eigh(gram(x_ND)).eigenvectors
     partition_D = torch.zeros(2 * x_ND.shape[1], dtype=torch.float64, device=x_ND.device)
-    for block_BD in map(Tensor.double, x_ND.split(chunk)):
+    for block_BD in map(Tensor.double, x_ND.split(CHUNK)):
         projected_BD = block_BD @ directions_DD
         partition_D += torch.cat([projected_BD.exp().sum(0), (-projected_BD).exp().sum(0)])
     return float(partition_D.min() / partition_D.max())
 
 
-def mean_cosine(x_ND: Tensor | np.ndarray, chunk: int = CHUNK) -> float:
-    """Mean cosine over i != j, the anisotropy of Ethayarajh 2019 (arXiv:1909.00512), without any N x N product.
+def mean_cosine(x_ND: Tensor | np.ndarray) -> float:
+    """Mean cosine over i != j, the anisotropy of Ethayarajh 2019 (arXiv:1909.00512), without an N x N product.
 
     sum_{i != j} x_i.x_j = |sum_i x_i|^2 - sum_i |x_i|^2
     """
     x_ND = unit_rows(x_ND)
     total_D, squares = x_ND.new_zeros(x_ND.shape[1], dtype=torch.float64), 0.0
-    for block_BD in map(Tensor.double, x_ND.split(chunk)):
+    for block_BD in map(Tensor.double, x_ND.split(CHUNK)):
         total_D += block_BD.sum(0)
         squares += float(block_BD.square().sum())
     return (float(total_D.square().sum()) - squares) / (len(x_ND) * (len(x_ND) - 1))
@@ -113,7 +116,7 @@ def mean_cosine(x_ND: Tensor | np.ndarray, chunk: int = CHUNK) -> float:
 def by_gold(
     cosines_N: Sequence[float] | np.ndarray, gold_N: Sequence[float] | np.ndarray, edges: Sequence[float]
 ) -> list[np.ndarray]:
-    """The cosines in each bucket of the gold score: low <= gold < high, in the last bucket also gold = high."""
+    """The cosines in each bucket of the gold score: low <= gold < high, and gold = high in the last bucket."""
     cosines_N, gold_N = np.asarray(cosines_N), np.asarray(gold_N)
     return [
         cosines_N[(gold_N >= low) & ((gold_N < high) | ((gold_N == high) & (high == edges[-1])))]
@@ -136,17 +139,17 @@ def cosine_histograms(
 
 
 class GeometryProvenance(Provenance):
-    """cosine_histograms: the bins and their range, then counts by split and bucket of gold scores."""
+    """cosine_histograms: the number of bins, their range, and the counts by split and bucket of gold scores."""
 
     cosine_histograms: dict[str, object]
 
 
 class Geometry(Evaluator):
-    """The geometry of STS-B's sentence embeddings, split by split.
+    """The geometry of STS-B's sentence embeddings, for each split.
 
-    parts: the files that make a split (SimCSE's authors: the whole STS-B). Positives are pairs with gold > threshold,
-    or >= where `inclusive`. Uniformity, effective rank, isotropy and mean cosine are over the split's sentences, each
-    once, or with `duplicates` as often as it occurs. Histograms of cosines by gold bucket go to the provenance.
+    parts: the files that make up a split (SimCSE's authors: all of STS-B). Positives are pairs with gold > threshold,
+    or >= if `inclusive`. Uniformity, effective rank, isotropy and mean cosine are over the split's sentences, each
+    once or, with `duplicates`, as often as it occurs. Histograms of cosines by gold bucket go into the provenance.
     """
 
     natures: ClassVar[Mapping[str, Nature]] = {
@@ -177,7 +180,7 @@ class Geometry(Evaluator):
         self.threshold, self.inclusive, self.duplicates = threshold, inclusive, duplicates
         self.gold_edges, self.bins = gold_edges, bins
         self.pairs: dict[str, Examples] = {}
-        self.histograms: dict[str, dict[str, list[int]]] = {}  # of each split that was scored
+        self.histograms: dict[str, dict[str, list[int]]] = {}  # by split that was scored
 
     def prepare(self) -> None:
         """Read the pairs of every split. Raises MissingResource or UserError."""
@@ -196,7 +199,7 @@ class Geometry(Evaluator):
         self.splits = tuple(self.pairs)
 
     def scores(self, split: str) -> tuple[str, ...]:
-        """Of every split the same."""
+        """The names of all scores; the same for every split."""
         return tuple(self.natures)
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
@@ -225,12 +228,12 @@ class Geometry(Evaluator):
         return [text for pairs in self.pairs.values() for text in pairs.texts()]
 
     def cosines(self, encode: Encode, split: str) -> tuple[np.ndarray, np.ndarray]:
-        """(cosines_N, gold_N) of the split's pairs, for pictures."""
+        """(cosines_N, gold_N) of the split's pairs, for plots."""
         self.prepare()
         return pair_cosines(encode, self.pairs[split])
 
     def provenance(self) -> GeometryProvenance:
-        """Positive pairs, behind alignment, and sentences of each split, histograms of cosines, and the files."""
+        """Positive pairs (behind alignment) and sentences of each split, histograms of cosines, and the files."""
         positives = {split: int(self._positive(pairs).sum()) for split, pairs in self.pairs.items()}
         texts = {split: pairs.texts() for split, pairs in self.pairs.items()}
         rows = {split: len(one if self.duplicates else set(one)) for split, one in texts.items()}

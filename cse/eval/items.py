@@ -1,9 +1,10 @@
-"""What a run keeps of its evaluators: the items behind every score, and the cosines of pairs for its pictures.
+"""What a run keeps of its evaluators: the items behind every score, and the cosines of pairs for its plots.
 
-items.npz is for intervals over test items: a zip of numpy arrays, never pickles: `<number>.values`, `.gold` and, where
-items share units, `.units` of each score with items, and `about`, JSON of {"version", "scores": {score: {"kind",
-"array"}}, "averages": {score: [score, ...]}}. Scores are named as in results.json, `<split>/<evaluator>/<score>`.
-plots/cosines_<when>.json: {evaluator: {split: [cosines, gold scores]}}, before and after training.
+items.npz, for intervals over test items, is a zip of numpy arrays without pickles. Each score with items has
+`<number>.values`, `<number>.gold` and, where items share units, `<number>.units`. `about` is JSON: {"version",
+"scores": {score: {"kind", "array": number}}, "averages": {score: [score, ...]}}. Scores are named as in results.json,
+`<split>/<evaluator>/<score>`.
+plots/cosines_<when>.json has {evaluator: {split: [cosines, gold scores]}}, before and after training.
 """
 
 import json
@@ -28,14 +29,14 @@ DAMAGED = (
     *(AttributeError, IndexError, KeyError, MemoryError, OSError, RecursionError, TypeError, ValueError),
     zipfile.BadZipFile,
 )
-"""What reading a file raises that is none of ours, or only a part of one."""
-LARGEST = 64 << 20  # bytes, unpacked: eight million items' float32 values and truths
+"""What reading a truncated or foreign file raises."""
+LARGEST = 64 << 20  # bytes unpacked: float32 values and gold of eight million items
 
 
 def keep_items(folder: Path, evaluators: Mapping[str, Evaluator], splits: Mapping[str, Sequence[str]]) -> Json:
-    """Write the items of the evaluators' last scores; returns the file's entry in results.json.
+    """Write the items of the evaluators' last scores. Returns the entry for results.json.
 
-    Raises RunError where the disk refuses.
+    Raises RunError if the file cannot be written.
     """
     items: ItemScores = {}
     for name, chosen in splits.items():
@@ -58,9 +59,9 @@ def keep_items(folder: Path, evaluators: Mapping[str, Evaluator], splits: Mappin
 
 
 def read_items(folder: Path) -> ItemScores:
-    """What `keep_items` wrote; {} where there is no such file, or one of another version.
+    """What `keep_items` wrote; {} if there is no such file, or one of another version.
 
-    It may be a stranger's: no more than LARGEST is unpacked. Raises ValueError for a file that is damaged.
+    The file is not trusted: at most LARGEST bytes are unpacked. Raises ValueError if it is damaged.
     """
     path = folder / FILE
     if not path.exists():
@@ -74,7 +75,7 @@ def read_items(folder: Path) -> ItemScores:
         if about["version"] != VERSION:
             return {}
         averages = TypeAdapter(dict[str, Average]).validate_python(about["averages"])
-        TopologicalSorter({name: parts_of(average) for name, average in averages.items()}).prepare()  # or a CycleError
+        TopologicalSorter({name: parts_of(average) for name, average in averages.items()}).prepare()  # or CycleError
         items: ItemScores = dict(averages)
         for score, place in about["scores"].items():
             number = place["array"]
@@ -82,7 +83,7 @@ def read_items(folder: Path) -> ItemScores:
             units_UN = arrays.get(f"{number}.units")
             units_1N = np.arange(len(gold_N))[None] if units_UN is None else units_UN
             if not (0 < values_N.size == gold_N.size == units_1N.shape[1] and units_1N.max() < units_1N.size):
-                raise TypeError(f"{score} is not of as many values as truths")
+                raise TypeError(f"{score} has not as many values as gold labels")
             items[score] = Items(place["kind"], values_N, gold_N, units_UN)
     except DAMAGED as error:
         raise ValueError(f"{path} is damaged ({first_line(error)})") from error
@@ -90,12 +91,12 @@ def read_items(folder: Path) -> ItemScores:
 
 
 def parts_of(average: Average) -> list[str]:
-    """The scores that an average is over."""
+    """The names of all scores that an average is over, at any depth."""
     return [part for one in average for part in ([one] if isinstance(one, str) else parts_of(one))]
 
 
 def under(prefix: str, items: ItemScores) -> ItemScores:
-    """The items, with the prefix before every score's name."""
+    """The items, with `prefix` in front of every score's name."""
 
     def renamed(average: Average) -> Average:
         return [prefix + one if isinstance(one, str) else renamed(one) for one in average]
@@ -106,10 +107,10 @@ def under(prefix: str, items: ItemScores) -> ItemScores:
 def keep_cosines(
     folder: Path, when: Literal["before", "after"], evaluators: Mapping[str, Evaluator], encode: Encode
 ) -> None:
-    """Store the cosines and gold scores of every evaluator that has pairs.
+    """Write the cosines and gold scores of every evaluator that has pairs.
 
-    Before training only of the first split: it is about to be scored anyway, the others would cost encoder passes.
-    Raises RunError where the disk refuses.
+    Before training only those of its first split, which is scored anyway; the others would cost encoder passes.
+    Raises RunError if the file cannot be written.
     """
     stored: dict[str, dict[str, list[list[float]]]] = {}
     for name, evaluator in evaluators.items():
@@ -121,5 +122,5 @@ def keep_cosines(
 
 
 def _small(values: np.ndarray) -> np.ndarray:
-    """As float32, or as the smallest integers that hold all values: few bytes for each item."""
+    """The values as float32, or as the smallest integers that hold them."""
     return values.astype(np.float32 if values.dtype.kind == "f" else np.min_scalar_type(int(values.max())))

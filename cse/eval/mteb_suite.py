@@ -1,9 +1,9 @@
 """MTEB through mteb 2: a benchmark or any list of its tasks, resumable task by task.
 
-mteb keeps each result under the model's name and revision. A local model without them is filed as
-`no_model_name__available`, so that the next one is handed its scores. Here the revision ends in a digest of the
-encoder's own vectors of a few fixed sentences: two encoders, or two steps of one training, never share it. Data that
-is local has no revision that tells one version from another, so its own digest is added.
+mteb caches each result under the model's name and revision. A local model without them is filed as
+`no_model_name__available`, so the next such model would get its scores. Here the revision ends in a digest of the
+encoder's vectors of a few fixed sentences, which two encoders, or two steps of one training, never share. Local data
+has no revision that tells its versions apart, so a digest of the data is added.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ if TYPE_CHECKING:  # mteb takes 20 s to import
 log = logging.getLogger(__name__)
 
 PAPERS = "MTEB(eng, v1)"  # the benchmark that the papers report
-# Their metric of each category (x100): mteb's main score, but for pairs, where that is the best of several similarities
+# The papers report mteb's main score (x100), except for pairs, where that is the best of several similarities
 PAPER_METRIC = {"PairClassification": "cosine_ap"}
-# the last is longer than any encoder's limit, so that encoders that cut at another length differ
+# The last is longer than any encoder's limit, so that encoders that truncate at different lengths differ
 PROBES = ["A sentence.", "The cat sat on the mat.", "Stocks fell sharply on Monday.", " ".join(map(str, range(700)))]
 
 
 class MtebProvenance(Provenance):
-    """model: the name and revision under which mteb keeps the results; tasks: the data and the metric of each."""
+    """model: the name and revision under which mteb caches the results. tasks: the data and metric of each."""
 
     model: dict[str, str]
     tasks: dict[str, dict[str, object]]
@@ -48,11 +48,11 @@ class MtebProvenance(Provenance):
 class Mteb(Evaluator):
     """`<task>/<metric>` x100, `<category>/average`, and `average` over all datasets ("Mean (Task)").
 
-    benchmark: a benchmark of mteb's (None: the papers'), or tasks: names or mteb task objects (a custom task over
-    local data).
-    languages: of tasks that are named and have several; each is scored on its test split if it has one.
-    name: org/model, and label, under which mteb keeps results in `cache`; the revision is label-digest, or the digest.
-    allow_partial: tasks whose data is missing are noted and left out, with their averages, instead of raising.
+    benchmark: the name of a benchmark of mteb's (None: the papers'). tasks: instead of a benchmark, names of tasks or
+    mteb task objects (your own task over local data); each is scored on its test split if it has one.
+    languages: to choose in named tasks that have several.
+    name, label: mteb caches results in `cache` under name (org/model) and the revision [label-]digest.
+    allow_partial: note tasks whose data is missing and leave them out, with their averages, instead of raising.
     """
 
     splits = ("test",)
@@ -82,7 +82,7 @@ class Mteb(Evaluator):
         self.problems: list[Problem] = []
 
     def prepare(self) -> None:
-        """Find the tasks. Their data is loaded by mteb when a task's turn comes; that of your own, now."""
+        """Find the tasks and load the data of task objects; mteb loads the data of named tasks when it scores them."""
         if self.tasks:
             return
         self.on_hand()
@@ -101,15 +101,15 @@ class Mteb(Evaluator):
         self.tasks = tasks
 
     def on_hand(self) -> str:
-        """Whether mteb is installed; its many data sets are not looked for."""
+        """Whether mteb is installed; this does not look for its many data sets."""
         if importlib.util.find_spec("mteb") is None:
             raise MissingResource("eval=mteb needs the package mteb: pip install -e '.[mteb]'")
         return "mteb is installed; each task's data comes from the hub when first used"
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
-        """Score every task that is not in the cache; averages of the categories that are whole.
+        """Score every task that is not in the cache, and average the categories whose tasks are all scored.
 
-        Raises MissingResource where tasks cannot be scored, and allow_partial does not leave them out.
+        Raises MissingResource if tasks cannot be scored and allow_partial does not leave them out.
         """
         self.prepare()
         self.revision = "-".join(filter(None, (self.label, digest(encode))))
@@ -119,8 +119,8 @@ class Mteb(Evaluator):
             name = task.metadata.name
             try:
                 scores[name] = metrics[f"{name}/{metric(task)}"] = self._score(task, encode)
-            except Exception as error:  # the loaders of data share no base class
-                if any(part.data_loaded for part in parts(task)):  # then it is the encoder or the score that failed
+            except Exception as error:  # data loaders have no common exception
+                if any(part.data_loaded for part in parts(task)):  # so the encoder or the score failed
                     raise
                 self.problems.append({"split": None, "task": name, "problem": first_line(error)[:200]})
         if self.problems and not (self.allow_partial and scores):
@@ -133,7 +133,7 @@ class Mteb(Evaluator):
         return metrics | {key: float(np.mean([scores[name] for name in names])) for key, names in whole.items()}
 
     def _score(self, task: AbsTask, encode: Encode) -> float:
-        """100 x the metric's mean over splits and subsets; six decimals, as mteb files them for resuming."""
+        """100 x the metric's mean over splits and subsets, rounded to six decimals as in mteb's cache."""
         import mteb
 
         revision = "-".join(filter(None, (self.revision, self.local.get(task.metadata.name, "")[:16])))
@@ -150,14 +150,14 @@ class Mteb(Evaluator):
         return 100 * float(scored.get_score(getter=lambda subset: round(subset[metric(task)], 6)))
 
     def groups(self) -> dict[str, list[str]]:
-        """The tasks of each average: of every category, and of the whole."""
+        """The tasks behind each average: of every category, and of all tasks."""
         groups: dict[str, list[str]] = {}
         for task in self.tasks:
             groups.setdefault(f"{task.metadata.type}/average", []).append(task.metadata.name)
         return groups | {"average": [task.metadata.name for task in self.tasks]}
 
     def provenance(self) -> MtebProvenance:
-        """Samples, data sets and metrics of each task, and the name under which mteb keeps the results."""
+        """The samples, data set and metric of each task, and the name under which mteb caches the results."""
         import mteb
 
         tasks: dict[str, dict[str, object]] = {
@@ -185,9 +185,9 @@ class Mteb(Evaluator):
 
 
 def named(name: str, languages: list[str] | None) -> AbsTask:
-    """mteb's task on its test split, in these languages alone: of STS22 en, not de-en.
+    """mteb's task on its test split, in these languages only (of STS22 en, not de-en).
 
-    English ones as the papers' benchmark has them, which leaves out a subset that the filter of languages keeps.
+    English tasks are those of the papers' benchmark, which leaves out a subset that the language filter would keep.
     """
     import mteb
 
@@ -199,12 +199,12 @@ def named(name: str, languages: list[str] | None) -> AbsTask:
 
 
 def parts(task: Any) -> list[AbsTask]:
-    """The tasks that an aggregate (CQADupstack) is made of, or the task itself."""
+    """The tasks in an aggregate (CQADupstack), or the task itself."""
     return task.tasks if task.is_aggregate else [task]
 
 
 def rows(task: AbsTask) -> dict[str, int]:
-    """Samples of each scored split: those loaded, or in the chosen subsets by mteb's own statistics, 0 without any."""
+    """Samples of each scored split: as loaded, else of the chosen subsets in mteb's statistics, else 0."""
     from datasets import Dataset
 
     counts: dict[str, int] = {}
@@ -220,20 +220,20 @@ def rows(task: AbsTask) -> dict[str, int]:
 
 
 def loaded(task: AbsTask) -> object:
-    """The data of a user's own task, in memory. Raises MissingResource if there is none."""
+    """The data of a user's own task, in memory. Raises MissingResource if there is no data."""
     try:
         if not task.data_loaded:
             task.load_data()
             task.data_loaded = True
         if not task.dataset:
             raise ValueError("it leaves no data in self.dataset")
-    except Exception as error:  # whatever its author's code raises
+    except Exception as error:  # whatever the user's code raises
         raise MissingResource(f"eval.mteb.tasks: load_data() of {task.metadata.name}: {error!r}") from error
     return task.dataset
 
 
 def content(data: object) -> str:
-    """sha256 of tasks' data: lists and nested dicts of data sets (or of plain values), by their keys."""
+    """sha256 of tasks' data: lists and nested dicts of data sets or plain values, with sorted keys."""
     from datasets import Dataset
 
     def lines(node: object) -> Iterator[str]:
@@ -254,17 +254,17 @@ def content(data: object) -> str:
 
 
 def metric(task: AbsTask) -> str:
-    """The name of the score that the papers report of a task."""
+    """The name of the score that the papers report for a task."""
     return PAPER_METRIC.get(task.metadata.type, task.metadata.main_score)
 
 
 def digest(encode: Encode) -> str:
-    """What an encoder is known by: 16 hex digits over the bytes of its vectors of PROBES."""
+    """What identifies an encoder: 16 hex digits over the bytes of its vectors of PROBES."""
     return hashlib.sha256(np.ascontiguousarray(encode(PROBES), np.float32).tobytes()).hexdigest()[:16]
 
 
 def _adapter(encode: Encode, name: str, revision: str) -> EncoderProtocol:
-    """`encode` as mteb wants its models."""
+    """`encode` as a model of mteb's."""
     from mteb.models.abs_encoder import AbsEncoder
     from mteb.models.model_meta import ModelMeta
 

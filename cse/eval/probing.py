@@ -1,7 +1,7 @@
 """SentEval probing (Conneau et al. 2018, arXiv:1805.01070): which linguistic property a linear classifier finds.
 
 Ten tasks of 100k / 10k / 10k sentences, one file each: `tr|va|te TAB label TAB ... TAB sentence`. The classifier and
-its scheme are those of SST (a given dev set). N rows.
+its scheme are those of SST (a given dev set).
 """
 
 from functools import partial
@@ -35,9 +35,9 @@ ROWS = {"train": 100_000, "dev": 10_000, "test": 10_000}
 
 
 class Probing(Suite):
-    """Accuracy in percent, `<task>/accuracy` and `<task>/dev_accuracy`; `average` over the ten tasks if all are there.
+    """Accuracy in percent, `<task>/accuracy` and `<task>/dev_accuracy`; `average` over the ten tasks, if all have data.
 
-    folder: SentEval's probing/ folder; None is the one beside paths.senteval, where SentEval keeps it.
+    folder: SentEval's probing/ folder; None for the one beside paths.senteval, where SentEval keeps it.
     """
 
     averaged = tuple(FILES)
@@ -58,12 +58,12 @@ class Probing(Suite):
         super().__init__(data, {task: Task(partial(read, task=task), "split") for task in tasks}, mode, classifiers)
 
     def score_task(self, task: str, parts: Parts, encode: Encode) -> dict[str, float]:
-        """Accuracy and dev accuracy; only this task's 120k sentences are in memory."""
+        """Accuracy and dev accuracy of a task; only this task's 120k embeddings are in memory."""
         return super().score_task(task, parts, embedded(encode, parts.values()))
 
 
 def read(folder: DataFolder, task: str) -> Parts:
-    """A task's three parts; labels are numbered in the alphabetical order of those in train."""
+    """A task's three parts. Labels are numbered in the alphabetical order of those in train."""
 
     def convert(line: str) -> Row:
         part, label, *_, text = line.rstrip().split("\t")

@@ -1,10 +1,10 @@
-"""Search in image captions: the nearest captions of a query, and whether captions of the same image find each other.
+"""Search in image captions: the captions nearest to a query, and whether captions of one image find each other.
 
-    search   top-k captions of each query by cosine (the visual paper's Table C.1), as a table in the provenance
-    recall   each caption as a query over the others of its split; found at k if a caption of its image is among the
-             first k. Ties count against it, so an encoder that maps all to one point finds nothing.
+    search   the k nearest captions of each query by cosine (the visual paper's Table C.1), a table in the provenance
+    recall   each caption is a query over the others of its split; it is a hit at k if a caption of its image is among
+             the first k. Ties count as misses, so an encoder that maps everything to one point finds nothing.
 
-N captions, D embedding width, Q queries, B queries of a chunk. Scores are held for one chunk at a time.
+N captions, D embedding width, Q queries, B queries of a chunk. Only one chunk's cosines are in memory at a time.
 """
 
 import logging
@@ -29,22 +29,22 @@ log = logging.getLogger(__name__)
 Caption = tuple[str, str]
 """(image's name, caption)."""
 
-MAX_COSINES = 2**26  # held at once: 256 MiB
+MAX_COSINES = 2**26  # of a chunk: 256 MiB
 
 
 class RetrievalProvenance(Provenance):
-    """searched: captions that were searched; top: [cosine, caption] of the nearest, best first, by query."""
+    """searched: the number of captions searched. top: by query, [cosine, caption] of the nearest, best first."""
 
     searched: int
     top: dict[str, list[list[float | str]]]
 
 
 class Retrieval(Evaluator):
-    """`recall@<k>` in percent and `median_rank` of each split; the queries' captions go to the provenance.
+    """`recall@<k>` in percent and `median_rank` of each split; the captions found for `queries` go into the provenance.
 
     captions: the folder of `image TAB index TAB caption` files (.tsv or .tsv.gz). rows: the official number of captions
-    of files that have one. parts: the files of each split for recall. search: the files to search (on the split
-    `test`).
+    of the files that have one. parts: the files of each split, for recall. search: the files that are searched along
+    with the split `test`.
     """
 
     natures: ClassVar[Mapping[str, Nature]] = {
@@ -69,8 +69,8 @@ class Retrieval(Evaluator):
         self.parts = {str(split): names for split, names in parts.items()}
         self.rows, self.splits, self.top_k = rows, tuple(parts), top_k
         self.files: dict[str, list[Caption]] = {}
-        self.ranks: dict[str, np.ndarray] = {}  # of each split's captions that have another of their image
-        self.hits: dict[str, list[tuple[float, str]]] = {}  # of each query, nearest first
+        self.ranks: dict[str, np.ndarray] = {}  # by split, of captions whose image has another caption
+        self.hits: dict[str, list[tuple[float, str]]] = {}  # by query, nearest first
 
     def prepare(self) -> None:
         """Read the captions. Raises MissingResource or UserError."""
@@ -78,7 +78,8 @@ class Retrieval(Evaluator):
             return
         searched = self.search if "test" in self.splits else []
         for name in dict.fromkeys([*(name for split in self.splits for name in self.parts[split]), *searched]):
-            users = [split for split, part in self.parts.items() if name in part] or ["search"]  # no score rests on it
+            # a file that is only searched concerns no score
+            users = [split for split, part in self.parts.items() if name in part] or ["search"]
             read = partial(read_captions, name=name, official=self.rows.get(name))
             captions = self.folder.attempt(read, users[0] if len(users) == 1 else None)
             if captions is not None:
@@ -87,15 +88,15 @@ class Retrieval(Evaluator):
         self.folder.need(self.splits)
 
     def scores(self, split: str) -> tuple[str, ...]:
-        """A recall for each k, and the median rank."""
+        """A recall for each k and the median rank."""
         return (*(f"recall@{k}" for k in self.ks), "median_rank")
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
-        """Recalls and median rank of the split's captions; on test the queries are searched too."""
+        """Recalls and median rank of the split's captions. On test this also searches for the queries."""
         self.prepare()
         rows = self._captions(self.parts[split])
         captions = [caption for _, caption in rows]
-        searched = list(dict.fromkeys(caption for _, caption in self._captions(self.search)))  # a caption is one hit
+        searched = list(dict.fromkeys(caption for _, caption in self._captions(self.search)))  # each caption once
         if split == "test" and searched and self.queries:
             vectors_ND = encode([*captions, *searched, *self.queries])
             rest_ND = vectors_ND[len(captions) :]
@@ -110,19 +111,19 @@ class Retrieval(Evaluator):
         return scores | {"median_rank": float(np.median(ranks))}
 
     def items(self, split: str) -> ItemScores:
-        """Whether each caption found another of its image among the first k."""
+        """Whether each caption has another one of its image among the first k."""
         return {
             f"recall@{k}": Items("accuracy", (self.ranks[split] <= k).astype(np.uint8), np.ones_like(self.ranks[split]))
             for k in self.ks
         }
 
     def texts(self) -> Iterator[str]:
-        """The captions of every file."""
+        """The captions of all files."""
         for _, caption in self._captions([*self.files]):
             yield caption
 
     def provenance(self) -> RetrievalProvenance:
-        """Captions of each split, and what the last search of the queries gave."""
+        """The captions of each split, and the hits of the last search."""
         return {
             "protocol": "cosine; a caption's positives are the other captions of its image, ties count against it",
             "rows": {split: len(self._captions(names)) for split, names in self.parts.items()},
@@ -132,12 +133,12 @@ class Retrieval(Evaluator):
         }
 
     def _captions(self, names: list[str]) -> list[Caption]:
-        """Those of the files that are there."""
+        """The captions of these files, as far as the files exist."""
         return [caption for name in names for caption in self.files.get(name, [])]
 
 
 def read_captions(folder: DataFolder, name: str, official: int | None) -> list[Caption]:
-    """`image TAB index TAB caption`."""
+    """The lines `image TAB index TAB caption` of a file."""
 
     def convert(line: str) -> Caption:
         image, _, caption = line.split("\t")
@@ -161,7 +162,10 @@ def top_k(
 
 
 def ranks_of_same_image(vectors_ND: np.ndarray, images: np.ndarray) -> np.ndarray:
-    """For each caption with another of its image: 1 + how many captions of other images are as near as the nearest."""
+    """The rank of the nearest caption of the same image, 1 or more, for each caption whose image has another one.
+
+    It is 1 + the number of captions of other images that are at least as near.
+    """
     unit_ND = unit_rows(vectors_ND)
     image_N = torch.from_numpy(np.unique(images, return_inverse=True)[1])
     ranks = []
@@ -176,7 +180,7 @@ def ranks_of_same_image(vectors_ND: np.ndarray, images: np.ndarray) -> np.ndarra
 
 
 def _chunks(queries_QD: Tensor, corpus_DN: Tensor) -> Iterator[tuple[int, Tensor]]:
-    """(first row, cosines of a chunk of queries with the whole corpus)."""
+    """(first row, cosines (B, N)) of each chunk of queries with the whole corpus."""
     size = max(1, MAX_COSINES // corpus_DN.shape[1])
     for start in track(range(0, len(queries_QD), size), "chunk"):
         yield start, queries_QD[start : start + size] @ corpus_DN

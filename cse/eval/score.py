@@ -1,6 +1,6 @@
-"""Score an encoder with all evaluators: each text is encoded once, each score is named by its split and evaluator.
+"""Score an encoder with every evaluator. Scores are named <split>/<evaluator>/<score>; each text is encoded once.
 
-What a score is (unit, direction, headline) is declared by its evaluator and found here by the score's name.
+An evaluator declares what its scores are (unit, direction, headline); `nature` looks that up by a score's name.
 """
 
 import logging
@@ -33,11 +33,11 @@ UNDECLARED = {
     "seconds": Nature("seconds", lower_is_better=True),
     "*": Nature(""),
 }
-"""Of numbers that no evaluator declares, those of training among them."""
+"""For numbers that no evaluator declares, such as those of training."""
 
 
 def nature(key: str) -> Nature:
-    """What the number `<split>/<evaluator>/<score>` is, as its evaluator declares it; `train/...` by its name."""
+    """What the score `<split>/<evaluator>/<score>` is, as its evaluator declares it; for `train/...`, by its name."""
     split, _, rest = key.partition("/")
     evaluator, _, name = rest.partition("/")
     declared = {} if split == "train" else declared_natures(evaluator, *groups.folders_of("eval"))
@@ -47,22 +47,23 @@ def nature(key: str) -> Nature:
 
 @cache
 def declared_natures(evaluator: str, *folders: Path) -> Mapping[str, Nature]:
-    """The natures of the class that <evaluator>.yaml in one of the folders names; {} where there is none."""
-    found = [path for folder in folders if os.path.isfile(path := folder / f"{evaluator}.yaml")]  # however long
+    """The `natures` of the class that the first <evaluator>.yaml in the folders names; {} if there is no such file."""
+    # os.path.isfile, because Path.is_file raises for a name that is too long
+    found = [path for folder in folders if os.path.isfile(path := folder / f"{evaluator}.yaml")]
     for file in reversed(groups.included(found[0]) if found else []):
         if target := yaml.safe_load(file.read_text(encoding="utf-8")).get("_target_"):
             module, _, name = target.rpartition(".")
             try:
                 return getattr(import_module(module), name).natures
             except (ImportError, AttributeError) as error:
-                log.warning("%s: %s; its scores are taken as better where higher", file, error)
+                log.warning("%s: %s; higher scores are taken to be better", file, error)
     return {}
 
 
 class MemoizedEncode:
-    """An `encode` that encodes each distinct text once. For an encoder whose weights do not change.
+    """An `encode` that encodes each distinct text once, for an encoder whose weights do not change.
 
-    limit: how many texts are kept; larger sets (MTEB, probing) are encoded as they come. None: no limit.
+    limit: the most texts to keep; larger sets (MTEB, probing) are not kept at all. None: no limit.
     """
 
     def __init__(self, encode: Encode, limit: int | None = MAX_MEMOIZED):
@@ -70,32 +71,32 @@ class MemoizedEncode:
         self.rows: dict[str, np.ndarray] = {}
 
     def __call__(self, texts: list[str]) -> np.ndarray:
-        """n texts -> (n, D), as `encode` gives them."""
+        """n texts -> (n, D), as `encode` returns them."""
         if self.limit is not None and len(self.rows) + len(texts) > self.limit:
             return self.encode(texts)
         self.add(texts)
         return np.stack([self.rows[text] for text in texts])
 
     def add(self, texts: Iterable[str]) -> None:
-        """Encode those of the texts that are not yet known, in one call."""
+        """Encode, in one call, the texts that are not known yet."""
         unknown = [text for text in dict.fromkeys(texts) if text not in self.rows]
         if unknown:
             self.rows.update(zip(unknown, self.encode(unknown), strict=True))
 
 
 def check_class(name: str, evaluator: object) -> None:
-    """Raise UserError for an object that is not an Evaluator."""
+    """Raise UserError unless the object is an Evaluator."""
     if not isinstance(evaluator, Evaluator):
         raise UserError(f"eval.{name}: {class_of(evaluator)} must inherit cse.types.Evaluator")
 
 
 def class_of(evaluator: object) -> str:
-    """Its class, as an import finds it."""
+    """The full dotted name of its class."""
     return f"{type(evaluator).__module__}.{type(evaluator).__qualname__}"
 
 
 def check_provenance(name: str, evaluator: Evaluator) -> None:
-    """Raise UserError, before anything is scored, if a prepared evaluator's provenance is not as cse.types says."""
+    """Raise UserError if a prepared evaluator's provenance is not a cse.provenance.Provenance."""
     cls, provenance = class_of(evaluator), evaluator.provenance()
     wrong = ""
     try:
@@ -115,10 +116,10 @@ def score(
     level: int = logging.INFO,
     into: dict[str, float] | None = None,
 ) -> dict[str, float]:
-    """Every score of every evaluator on its chosen splits, `<split>/<evaluator>/<score>`.
+    """Every score of every evaluator on its chosen splits, by `<split>/<evaluator>/<score>`; shows the progress.
 
-    How far each has come is shown. level: of a line for each when it is done. into: filled and returned, so that a
-    failure leaves what was scored before it.
+    level: of the log line that each evaluator gets when it is done. into: a dict to fill and return, so that a failure
+    leaves what was scored before it.
     """
     metrics = {} if into is None else into
     for name, chosen in splits.items():

@@ -1,11 +1,11 @@
 """Semantic textual similarity: the correlation of cosines with human scores, times 100.
 
-Per year there are three ways to join the subsets, and papers differ:
+STS12..16 have subsets, which papers join in three ways:
     all    one correlation over the pairs of all subsets (SimCSE's tables; the headline, without a suffix)
-    mean   mean of the subsets' correlations (DeCLUTR)
-    wmean  the same, weighted by their pairs
-STS-B and SICK-R are scored on their test split. The average is over the seven Spearman scores, each already rounded
-to two decimals (SimCSE's print_table).
+    mean   the mean of the subsets' correlations (DeCLUTR)
+    wmean  the same, weighted by the subsets' numbers of pairs
+STS-B and SICK-R are scored on their test split. The average is over the seven Spearman scores, each rounded to two
+decimals first (SimCSE's print_table).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -37,19 +37,19 @@ NATURES: Mapping[str, Nature] = {
     "pearson_wmean": PEARSON,
     "average": replace(AVERAGE, kind="sts"),
 }
-"""Of the scores of sentence pairs."""
+"""The natures of sentence pairs' scores."""
 
 Tasks = dict[str, list[Examples]]
 """The subsets of each task: pairs and their human scores."""
 
 Readers = Mapping[str, Sequence[Callable[[DataFolder], Examples]]]
-"""What reads the subsets of each task."""
+"""The functions that read the subsets of each task."""
 
 
 def cosines(first_ND: np.ndarray, second_ND: np.ndarray) -> np.ndarray:
-    """Row-wise cosine (N,) in float64, in [-1, 1]; a pair with a zero or NaN vector scores 0, as in SentEval.
+    """Row-wise cosines (N,) in float64, in [-1, 1]; 0 for a pair with a zero or NaN vector, as in SentEval.
 
-    Equal vectors have 1, not 1 - 1e-16: rounding would rank pairs whose texts are the same to the encoder.
+    Exactly 1 for equal vectors, not 1 - 1e-16: rounding would rank pairs whose texts are the same to the encoder.
     """
     first_ND, second_ND = np.asarray(first_ND, np.float64), np.asarray(second_ND, np.float64)
     norms_N = np.linalg.norm(first_ND, axis=1) * np.linalg.norm(second_ND, axis=1)
@@ -60,12 +60,12 @@ def cosines(first_ND: np.ndarray, second_ND: np.ndarray) -> np.ndarray:
 
 
 def pair_cosines(encode: Encode, pairs: Examples) -> tuple[np.ndarray, np.ndarray]:
-    """(cosines_N, gold_N) of pairs."""
+    """(cosines_N, gold_N) of N pairs."""
     return cosines(*np.split(encode(pairs.texts()), 2)), pairs.labels_N
 
 
 def joined(subsets: list[Items]) -> Items:
-    """The items of all subsets as one set."""
+    """The items of all subsets together."""
     if len(subsets) == 1:
         return subsets[0]
     values_N, gold_N = zip(*((one.values_N, one.gold_N) for one in subsets), strict=True)
@@ -73,7 +73,7 @@ def joined(subsets: list[Items]) -> Items:
 
 
 def correlations(subsets: list[Items]) -> dict[str, float]:
-    """Spearman and Pearson x100 of cosines and human scores per subset, joined as `all`, `mean` and `wmean`."""
+    """Spearman and Pearson x100 of cosines with human scores, the subsets joined as `all`, `mean` and `wmean`."""
     whole, sizes = joined(subsets), [len(one.gold_N) for one in subsets]
     scores: dict[str, float] = {}
     for name, correlate in (("spearman", spearmanr), ("pearson", pearsonr)):
@@ -86,11 +86,11 @@ def correlations(subsets: list[Items]) -> dict[str, float]:
 
 
 class ScoredPairs(Evaluator):
-    """Base of evaluators of sentence pairs. A subclass says what `readers` read, and its `protocol`.
+    """Base class of evaluators of sentence pairs. A subclass has the `readers` of its tasks and a `protocol`.
 
-    Its scores are those of `natures`, `<task>/<statistic>`; those of the task `unnamed` have no task in their name.
-    averaged: the tasks of the average, which needs all of them. widths: leading channels to score as well, with names
-    that begin with `width96/`; a cosine does not ask for their length. pictured: the task whose cosines are plotted.
+    Scores are `<task>/<statistic>` for the statistics in `natures`, without the task for the task `unnamed`.
+    averaged: the tasks of the average, which needs all of them. widths: numbers of leading channels to score as well,
+    under names such as `width96/<task>/<statistic>`. pictured: the task whose cosines are plotted.
     """
 
     splits: tuple[str, ...] = ("dev", "test")
@@ -103,10 +103,10 @@ class ScoredPairs(Evaluator):
         self.folder, self.averaged = folder, list(averaged)
         self.cuts: dict[str, int | None] = {"": None, **{f"width{width}/": width for width in widths or ()}}
         self.tasks: dict[str, Tasks] = {}
-        self.scored: dict[str, dict[str, list[Items]]] = {}  # of each split, cosines and human scores of its tasks
+        self.scored: dict[str, dict[str, list[Items]]] = {}  # by split and task: cosines and human scores
 
     def readers(self, split: str) -> Readers:
-        """What reads the subsets of each task."""
+        """The functions that read the subsets of each task."""
         raise NotImplementedError
 
     def prepare(self) -> None:
@@ -125,19 +125,19 @@ class ScoredPairs(Evaluator):
         self.splits = tuple(self.tasks)
 
     def name(self, task: str, statistic: str) -> str:
-        """A score's name. task: may begin with a width."""
+        """A score's name. task: with its width, if it has one."""
         *width, bare = task.split("/")
         return "/".join([*width, *([] if bare == self.unnamed else [bare]), statistic])
 
     def scores(self, split: str) -> tuple[str, ...]:
-        """Spearman and, where `natures` has it, Pearson of each task, and the average."""
+        """Spearman and, if `natures` has it, Pearson of each task, and the average."""
         tasks = self.readers(split)
         names = [self.name(task, one) for task in tasks for one in ("spearman", "pearson") if one in self.natures]
         names += ["average"] if self.averaged and tasks.keys() >= set(self.averaged) else []
         return tuple(cut + name for cut in self.cuts for name in names)
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
-        """`<task>/spearman`, `/pearson` and their means over subsets; `average` if every task of it has data."""
+        """`<task>/spearman`, `/pearson` and their means over subsets; `average` if all of its tasks have data."""
         self.prepare()
         self.scored[split] = self._scored(encode, self.tasks[split])
         scores = {
@@ -150,11 +150,11 @@ class ScoredPairs(Evaluator):
         return scores | {name: self.average([scores[part] for part in parts]) for name, parts in averages}
 
     def _scored(self, encode: Encode, tasks: Tasks) -> dict[str, list[Items]]:
-        """The cosines of every task's pairs, by width; all sentences of all tasks go to `encode` in one call."""
+        """The cosines of each task's pairs at each width; all sentences of all tasks go to `encode` in one call."""
         sets = [pairs for subsets in tasks.values() for pairs in subsets]
         vectors_ND = encode([text for pairs in sets for text in pairs.texts()])
         width = vectors_ND.shape[1]
-        if too_wide := [cut for cut in self.cuts.values() if (cut or 0) > width]:  # of a function: not known sooner
+        if too_wide := [cut for cut in self.cuts.values() if (cut or 0) > width]:  # only now known for a function
             raise UserError(f"widths={too_wide}: the embeddings are {width} wide")
         ends = np.cumsum([len(pairs) for pairs in sets for _ in range(2)])[:-1]
         found: dict[str, list[Items]] = {}
@@ -172,7 +172,7 @@ class ScoredPairs(Evaluator):
         return float(np.mean(spearmans))
 
     def items(self, split: str) -> ItemScores:
-        """The pairs behind every task's Spearman correlation, its subsets joined, and one by one for their mean."""
+        """The pairs behind each task's Spearman correlation: all subsets joined, and one by one for their mean."""
         items: ItemScores = {}
         for task, subsets in self.scored[split].items():
             items[self.name(task, "spearman")] = joined(subsets)
@@ -184,7 +184,7 @@ class ScoredPairs(Evaluator):
         return items
 
     def cosines(self, encode: Encode, split: str) -> tuple[np.ndarray, np.ndarray] | None:
-        """(cosines_N, gold_N) of the pictured task's pairs; None where none is."""
+        """(cosines_N, gold_N) of the pictured task's pairs; None without a pictured task."""
         self.prepare()
         return None if self.pictured is None else pair_cosines(encode, *self.tasks[split][self.pictured])
 
@@ -196,7 +196,7 @@ class ScoredPairs(Evaluator):
                     yield from pairs.texts()
 
     def provenance(self) -> Provenance:
-        """Pairs of each task (of each split, where there may be two), and the files."""
+        """Pairs of each task (by split, if the evaluator has several), and the files."""
         rows: RowCounts = {}
         for split, tasks in self.tasks.items():
             counts: RowCounts = {task: sum(map(len, subsets)) for task, subsets in tasks.items()}
@@ -204,7 +204,7 @@ class ScoredPairs(Evaluator):
         return {"protocol": self.protocol, "rows": rows, **self.folder.provenance()}
 
     def _averages(self, split: str) -> dict[str, list[str]]:
-        """The scores that the average of each width is of; {} where a task of it has no data."""
+        """The scores behind each width's average; {} if one of its tasks has no data."""
         if not self.averaged or not self.tasks[split].keys() >= set(self.averaged):
             return {}
         return {f"{cut}average": [self.name(cut + task, "spearman") for task in self.averaged] for cut in self.cuts}
@@ -213,7 +213,8 @@ class ScoredPairs(Evaluator):
 class Stsb(ScoredPairs):
     """STS-B dev (selects the checkpoint in every paper but DeCLUTR's) or test; a split without STS-B is left out.
 
-    with_sickr adds SICK-R's trial or test split and their mean, which SimCSE logs in training and never selects by.
+    with_sickr adds SICK-R's trial or test split and the mean of both, which SimCSE logs during training but never
+    selects by.
     """
 
     protocol = "Spearman and Pearson x100 of cosines with gold scores"
@@ -229,7 +230,7 @@ class Stsb(ScoredPairs):
         super().__init__(senteval_folder(senteval, allow_partial), ("STS-B", "SICK-R") if with_sickr else (), widths)
 
     def readers(self, split: str) -> Readers:
-        """STS-B and, with_sickr, SICK-R."""
+        """STS-B and, if with_sickr, SICK-R."""
         return {task: [partial(read_table, task=task, split=split)] for task in self.averaged or ["STS-B"]}
 
 
@@ -237,7 +238,7 @@ SEVEN = (*SUBSETS, "STS-B", "SICK-R")
 
 
 class Sts(ScoredPairs):
-    """The tasks of SimCSE's tables: STS12..16 (all, mean, wmean), STS-B and SICK-R test; of all, their average."""
+    """The tasks of SimCSE's tables: STS12..16 (all, mean, wmean), STS-B test, SICK-R test, and their average."""
 
     splits = ("test",)
     protocol = "Spearman and Pearson x100 of cosines; headline `all`; average of 7 rounded to 2 decimals"
@@ -259,5 +260,5 @@ class Sts(ScoredPairs):
         return {task: reads for task, reads in {**years, **tables}.items() if task in self.chosen}
 
     def average(self, spearmans: list[float]) -> float:
-        """Of scores that are rounded to two decimals first, as in SimCSE's tables."""
+        """The mean of scores rounded to two decimals, as in SimCSE's tables."""
         return float(np.mean([round(one, 2) for one in spearmans]))

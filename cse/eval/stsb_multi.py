@@ -24,7 +24,7 @@ LANGUAGES = ABOUT.languages
 class StsbMulti(ScoredPairs):
     """Spearman and Pearson x100, `<language>/spearman`, and the Spearman average over the languages.
 
-    stsb_multi: the folder of stsb-<language>-<split>.csv (sentence, sentence, score; no header), or None: the hub's.
+    stsb_multi: the folder of stsb-<language>-<split>.csv (sentence, sentence, score; no header); None: the hub's copy.
     """
 
     protocol = "Spearman and Pearson x100 of cosines with STS-B's human scores"
@@ -44,12 +44,12 @@ class StsbMulti(ScoredPairs):
         self.read = read_file if stsb_multi else read_hub
 
     def readers(self, split: str) -> Readers:
-        """One set of each language."""
+        """One set for each language."""
         return {language: [partial(self.read, language=language, split=split)] for language in self.averaged}
 
 
 def scored(cells: Sequence[str]) -> Row:
-    """(sentence, sentence, score). Raises ValueError for anything else."""
+    """A row of (sentence, sentence, score). Raises ValueError for anything else."""
     first, second, score = cells
     return first, second, human_score(score)
 
@@ -62,9 +62,9 @@ def read_file(folder: DataFolder, language: str, split: str) -> Examples:
 
 
 def read_hub(folder: DataFolder, language: str, split: str) -> Examples:
-    """The pairs of one part of the hub's data set, a file whose checksum is that of its rows.
+    """The pairs of one language and split of the hub's data set; the checksum is of these rows.
 
-    Raises MissingResource where the hub does not give it.
+    Raises MissingResource if the hub cannot deliver them.
     """
     name, instead = f"{language}-{split}", "the folder of stsb-<language>-<split>.csv with paths.stsb_multi=DIR"
     repo = ABOUT.hub_repo(f"stsb_multi, {language} {split}", f"give {instead} (or CSE_STSB_MULTI=DIR)")

@@ -1,4 +1,4 @@
-"""SentEval transfer: how well a linear classifier reads a task off the frozen embedding."""
+"""SentEval transfer: how well a linear classifier solves a task from frozen embeddings."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -27,10 +27,10 @@ SIMCSE_SEVEN = ("MR", "CR", "SUBJ", "MPQA", "SST2", "TREC", "MRPC")  # SimCSE, T
 
 
 class Transfer(Suite):
-    """Accuracy in percent of each task, `<task>/accuracy` on test and `<task>/dev_accuracy` where it was chosen.
+    """Accuracy in percent of each task: `<task>/accuracy` on test, and `<task>/dev_accuracy`, which chose the strength.
 
-    mode: one of `classifiers`, SentEval's own procedure (test) or its faster one. `average` is over SimCSE's seven
-    tasks and appears when all seven were scored.
+    mode: which of `classifiers` to use, SentEval's own procedure (test) or its faster one (fast). `average` is over
+    SimCSE's seven tasks and needs all seven.
     """
 
     averaged = SIMCSE_SEVEN
@@ -58,13 +58,13 @@ class Transfer(Suite):
         self.regression = regression
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
-        """Scores of every task that has data; all their sentences go to `encode` in one call."""
+        """The scores of every task that has data; all their sentences go to `encode` in one call."""
         self.prepare()
         examples = [examples for parts in self.data.values() for examples in parts.values()]
         return super().__call__(embedded(encode, examples), split)
 
     def score_task(self, task: str, parts: data.Parts, encode: Encode) -> dict[str, float]:
-        """Accuracies, with F1 where the task reports it, or the regression's statistics."""
+        """A task's accuracies, or the regression's statistics."""
         if self.tasks[task].scheme != "regression":
             return super().score_task(task, parts, encode)
         x, y = features(parts, encode, "regression")

@@ -1,7 +1,7 @@
 """Readers of SentEval's files: sentence pairs with human scores, and the classification sets.
 
-The order of a set's rows is by length in words, then label (pairs: both lengths, then label): it decides folds and
-permutations, so it is part of the protocol. Duplicates and empty sentences stay.
+Rows are sorted by length in words, then label (pairs: both lengths, then label). Folds and permutations depend on this
+order, so it is part of the protocol. Duplicates and empty sentences stay.
 """
 
 import re
@@ -15,7 +15,7 @@ from cse.errors import UserError
 from cse.eval.files import DataFolder
 from cse.sources.senteval import SICK_FILES, STSB_ROWS, SUBSETS
 
-HIGHEST = 5  # of the human scores of STS, STS-B and SICK
+HIGHEST = 5  # human score of STS, STS-B and SICK
 BINARY = {  # folder: positive file, negative file, rows of both together
     "MR": ("rt-polarity.pos", "rt-polarity.neg", 10662),
     "CR": ("custrev.pos", "custrev.neg", 3775),
@@ -35,7 +35,7 @@ Row = tuple[Any, ...]
 class Examples:
     """N labelled sentences, or pairs of them; sentences[0][i] (and sentences[1][i]) belong to labels_N[i].
 
-    labels_N: classes, or human scores. units_UN: of pairs that share their texts, see cse.provenance.Items.
+    labels_N: classes or human scores. units_UN: for pairs that share texts, see cse.provenance.Items.
     """
 
     sentences: tuple[list[str], ...]
@@ -51,22 +51,22 @@ class Examples:
 
 
 Parts = dict[str, Examples]
-"""By split; {"all": ...} of a set that has none."""
+"""By split; {"all": ...} for a set without splits."""
 
 
 def words(line: str) -> str:
-    """A sentence as every SentEval task passes it on: its words joined by one space."""
+    """A sentence with its words joined by single spaces, as in every SentEval task."""
     return " ".join(line.split())
 
 
 def in_columns(rows: list[Row]) -> Examples:
-    """The rows as examples, in their order."""
+    """The rows as examples, in the same order."""
     *sentences, labels = zip(*rows, strict=True)
     return Examples(tuple(list(side) for side in sentences), np.array(labels))
 
 
 def labelled(folder: DataFolder, name: str, rows: list[Row]) -> Examples:
-    """The rows as examples. Raises UserError where all have one label: nothing to learn, nothing to correlate."""
+    """The rows as examples. Raises UserError if all have the same label: nothing to learn or to correlate."""
     if len({row[-1] for row in rows}) == 1:
         raise UserError(f"{folder.root / name}: all {len(rows)} rows have the label {rows[0][-1]}; restore it.")
     return in_columns(rows)
@@ -79,23 +79,24 @@ def in_sentevals_order(examples: Examples) -> Examples:
 
 
 def human_score(cell: str | float) -> float:
-    """A human score. Raises ValueError for what is no number from 0 to 5."""
+    """A human score. Raises ValueError unless it is a number from 0 to 5."""
     score = float(cell)
-    if not 0 <= score <= HIGHEST:  # NaN neither
+    if not 0 <= score <= HIGHEST:  # so NaN is refused too
         raise ValueError(f"{cell} is not from 0 to {HIGHEST}")
     return score
 
 
 def cells(line: str) -> list[str]:
-    """Those of a line with tabs between them."""
+    """The cells of a line, which tabs separate."""
     return line.split("\t")
 
 
 @dataclass(frozen=True)
 class Table:
-    """A data set with a file for each split: {split: (name, official rows)}.
+    """A data set with one file per split: {split: (name, official rows)}.
 
-    texts, label: the cells of a line that are sentences, and the one from which `value` makes the label.
+    cut: splits a line into cells. texts: the cells that are sentences. label: the cell that `value` turns into the
+    label.
     """
 
     files: dict[str, tuple[str, int]]
@@ -108,7 +109,7 @@ class Table:
 
 
 def by_split(name: str, **rows: int) -> dict[str, tuple[str, int]]:
-    """A file for each split, whose name it stands in, and its official rows."""
+    """The `files` of a Table. name: of each split's file, with {} for the split. rows: the official number of each."""
     return {split: (name.format(split), count) for split, count in rows.items()}
 
 
@@ -125,7 +126,7 @@ TABLES = {
         label=0,
         cut=lambda line: line.split(" ", 1),
     ),
-    "TREC": Table(  # `COARSE:fine words`: the six coarse labels count
+    "TREC": Table(  # `COARSE:fine words`; the label is one of the six coarse ones
         {"train": ("TREC/train_5500.label", 5452), "test": ("TREC/TREC_10.label", 500)},
         texts=(2,),
         label=0,
@@ -137,7 +138,7 @@ TABLES = {
 
 
 def read_table(folder: DataFolder, task: str, split: str) -> Examples:
-    """One split of a task of TABLES, in the order of its file."""
+    """One split of a task of TABLES, in the file's order."""
     table = TABLES[task]
     name, official = table.files[split]
 
@@ -154,7 +155,7 @@ def read_parts(folder: DataFolder, task: str) -> Parts:
 
 
 def read_subset(folder: DataFolder, year: str, subset: str) -> Examples:
-    """One subset of STS12..16: two tab-separated sentences a line, scores in a second file; unscored pairs skipped."""
+    """One subset of STS12..16: two tab-separated sentences per line, scores in a second file. Skips unscored pairs."""
     base = f"STS/{year}-en-test/STS"
     text_file, gold_file = f"{base}.input.{subset}.txt", f"{base}.gs.{subset}.txt"
     lines = folder.read(text_file, "utf-8").splitlines()
@@ -170,7 +171,7 @@ def read_subset(folder: DataFolder, year: str, subset: str) -> Examples:
 
 
 def read_binary(folder: DataFolder, task: str) -> Parts:
-    """MR, CR, SUBJ, MPQA: a file a class; positive (SUBJ: objective) is 1."""
+    """MR, CR, SUBJ, MPQA: one file per class; positive (SUBJ: objective) is 1."""
     positive, negative, official = BINARY[task]
     rows: list[Row] = []
     for name, label in ((positive, 1), (negative, 0)):
@@ -181,7 +182,7 @@ def read_binary(folder: DataFolder, task: str) -> Parts:
 
 
 def read_snli(folder: DataFolder) -> Parts:
-    """Three files a split. Sorted by the second sentence's length, then the first's, then the label's NAME."""
+    """Three files per split. Sorted by the second sentence's length, then the first's, then the label's name."""
 
     def convert(row: tuple[str, ...]) -> Row:
         first, second, label = row

@@ -1,13 +1,13 @@
 """SentEval's classifier, many fits at once: softmax regression trained by Adam or RMSprop with early stopping.
 
 One fit is SentEval's `MLP` with nhid 0: a linear layer from seed 1111, mean cross-entropy, coupled weight decay (l2)
-on weight and bias, a fresh permutation a pass, a check on held-out rows every `epoch_size` passes, the best weights
-kept. The authors run hundreds of fits one after the other; here fits of many splits and l2 values share each step:
-the batch of a split is gathered once for all its l2 values, one bmm serves them all, and the optimizer's arithmetic
-is elementwise, so every fit goes exactly the way it would go alone.
+on weight and bias, a new permutation in each pass, a check on held-out rows every `epoch_size` passes; the best weights
+are kept. The authors run hundreds of fits one after the other. Here the fits of many splits and l2 values share each
+step: a split's batch is gathered once for all its l2 values, one bmm computes them all, and the optimizer works
+elementwise, so every fit goes exactly as it would alone.
 
-S splits, L l2 values a split, C classes, F features, N rows, B rows of a batch, R = C x L rows of the stacked weight
-of a split. Rows of a batch come last: a softmax over the few classes is then one over long vectors.
+S splits, L l2 values per split, C classes, F features, N rows, B rows of a batch, R = C x L rows of the stacked weight
+of a split. Rows of a batch are the last dimension, so that the softmax over few classes runs on long vectors.
 """
 
 from collections.abc import Callable
@@ -24,8 +24,8 @@ from cse.device import default_device
 from cse.progress import track
 from cse.ranges import Count, Device, Natural, NonNegative, Positive, Seed
 
-HELD_OUT = 0.05  # share kept for early stopping where a refit has no dev set (SentEval's validation_split)
-GATHERED = 2**19  # floats of a gathered batch: splits are stacked until it leaves the CPU's cache
+HELD_OUT = 0.05  # share held out for early stopping where a refit has no dev set (SentEval's validation_split)
+GATHERED = 2**19  # floats of a gathered batch that still fit the CPU's cache; limits how many splits are stacked
 OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
     "adam": partial(torch.optim.Adam, fused=True),
     "rmsprop": torch.optim.RMSprop,
@@ -34,7 +34,7 @@ OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
 
 @dataclass(frozen=True)
 class Split:
-    """Rows to train on and rows that stop the training; passes draws the order of the rows, pass after pass."""
+    """The rows to train on, the rows that stop the training, and the stream that draws each pass's order."""
 
     train_N: np.ndarray
     held_N: np.ndarray
@@ -43,50 +43,50 @@ class Split:
 
 @dataclass(frozen=True)
 class Fitted:
-    """Best weights of every fit and its accuracy (0..1) on the rows held out."""
+    """The best weights of every fit and their accuracy (0..1) on the held-out rows."""
 
     weight_SLCF: Tensor
     bias_SLC: Tensor
     accuracy_SL: np.ndarray
 
     def predict(self, x_NF: Tensor, split: int, column: int) -> np.ndarray:
-        """The predicted class of each row."""
+        """The class of each row as predicted by the fit of a split and an l2 value (`column`)."""
         logits_NC = torch.addmm(self.bias_SLC[split, column], x_NF, self.weight_SLCF[split, column].T)
         return logits_NC.argmax(-1).cpu().numpy()
 
 
 @dataclass(frozen=True)
 class LogisticRegression:
-    """The settings of a fit (conf/eval/classifier/senteval.yaml says whose) and where it runs."""
+    """The settings of a fit (conf/eval/classifier/senteval.yaml has their sources) and its device."""
 
     l2: Annotated[list[NonNegative], MinLen(1)]
     optimizer: Literal["adam", "rmsprop"]
     lr: Positive
     batch_size: Count
     epoch_size: Count  # passes between two checks
-    tenacity: Natural  # checks without improvement that are forgiven, counted over the whole fit
-    max_epoch: Natural  # no new check is begun after this many passes
+    tenacity: Natural  # checks without improvement that are allowed in the whole fit
+    max_epoch: Natural  # passes after which no further check is begun
     seed: Seed
     device: Device
 
     def fold(self, train_N: np.ndarray, held_N: np.ndarray) -> Split:
-        """A split of given rows; every split draws the same passes."""
+        """A split into given rows; every such split draws the same passes."""
         return Split(train_N, held_N, np.random.RandomState(self.seed))
 
     def hold_out(self, rows_N: np.ndarray) -> Split:
-        """A random 5% stops the training; drawn from the same stream as the passes, before them."""
+        """A split with a random 5% held out, drawn from the stream of the passes before the first pass."""
         stream = np.random.RandomState(self.seed)
         order_N = rows_N[stream.permutation(len(rows_N))]
         held = int(HELD_OUT * len(rows_N))
         return Split(order_N[held:], order_N[:held], stream)
 
     def place(self, x_NF: np.ndarray) -> Tensor:
-        """The features (N, F) as float32 on the device of the fits."""
+        """The features (N, F) as float32 on the fits' device."""
         device = self.device if self.device != "auto" else default_device()
         return torch.from_numpy(np.ascontiguousarray(x_NF, np.float32)).to(device)
 
     def fit(self, x_NF: Tensor, y_N: np.ndarray, splits: list[Split], l2_SL: np.ndarray) -> Fitted:
-        """Train len(splits) x L fits. Only splits with equally many batches a pass can share their steps."""
+        """Train S x L fits. Only splits with the same number of batches per pass can share their steps."""
         num_classes = int(y_N.max()) + 1
         batches = [-(-len(split.train_N) // self.batch_size) for split in splits]
         at_once = max(1, GATHERED // (self.batch_size * x_NF.shape[1])) if x_NF.device.type == "cpu" else len(splits)
@@ -112,7 +112,7 @@ class LogisticRegression:
 
 
 class _Stack:
-    """Fits that take their steps together. Splits whose fits have all stopped leave the stack."""
+    """Fits that take their steps together. A split leaves the stack when all its fits have stopped."""
 
     def __init__(
         self,
@@ -143,7 +143,7 @@ class _Stack:
         num_splits, num_classes, num_l2 = self.shape
         best_accuracy_SL, misses_SL = np.full((num_splits, num_l2), -1.0), np.zeros((num_splits, num_l2), int)
         running_SL = np.ones((num_splits, num_l2), bool)
-        here = np.arange(num_splits)  # the splits still in the stack
+        here = np.arange(num_splits)  # splits still in the stack
         for _ in track(range(0, settings.max_epoch + 1, settings.epoch_size), "check"):
             for _ in range(settings.epoch_size):
                 self._one_pass()
@@ -200,7 +200,7 @@ class _Stack:
         return accuracy_SL
 
     def _keep(self, rows: np.ndarray) -> None:
-        """Drop all other splits from the parameters and from the optimizer's memory of them."""
+        """Drop all other splits from the parameters and the optimizer's state."""
         for parameter in (self.weight_SRF, self.bias_SR1):
             state = self.optimizer.state[parameter]
             for name, value in state.items():

@@ -1,7 +1,7 @@
-"""Reading the pickles that SentEval's authors publish, without running what a pickle can ask for.
+"""Read the pickles that SentEval's authors publish, without running code.
 
 A pickle names functions, and unpickling calls them. Here it may name numpy's arrays and scalars and nothing else, so
-that a file can hold dicts, lists, text, numbers and arrays, and no code.
+that it can hold dicts, lists, text, numbers and arrays, but no code.
 """
 
 import io
@@ -23,19 +23,19 @@ class ArraysOnly(pickle.Unpickler):
     """An unpickler that refuses every name but numpy's arrays."""
 
     def find_class(self, module: str, name: str) -> object:
-        """Raises UnpicklingError for a name that is not admitted."""
+        """Raise UnpicklingError for a name that is not in ADMITTED."""
         if (module, name) not in ADMITTED:
             raise pickle.UnpicklingError(f"it asks for {module}.{name}, which is neither an array nor text")
         return super().find_class(module, name)
 
 
 def read_pickle(data: bytes, path: Path) -> object:
-    """The dicts, lists, text, numbers and arrays of a pickle. Raises UserError for a damaged one, and for any other.
+    """The dicts, lists, text, numbers and arrays of a pickle. Raises UserError if it is damaged or holds anything else.
 
-    data: the content of the file `path`, which is for messages.
+    data: the content of the file. path: for messages.
     """
     try:
         return ArraysOnly(io.BytesIO(data), encoding="latin-1").load()
-    except Exception as error:  # a damaged pickle makes Python raise nearly anything
+    except Exception as error:  # a damaged pickle can raise nearly anything
         reason = " ".join(str(error).split()) or type(error).__name__
         raise UserError(f"{path} is not a pickle of arrays and text ({reason}): fetch it again.") from error

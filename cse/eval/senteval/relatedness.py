@@ -1,7 +1,7 @@
-"""SentEval's trained relatedness: a softmax over the scores 1..5, its expectation the prediction.
+"""SentEval's trained relatedness: a softmax over the scores 1..5, whose expectation is the prediction.
 
 The gold score y becomes the distribution of Tai et al. 2015 (arXiv:1503.00075, section 4.2) over floor(y) and
-floor(y) + 1. A score below 1 (STS-B has them) gives a row that does not sum to 1, in SentEval too: kept.
+floor(y) + 1. A score below 1 (STS-B has them) gives a row that does not sum to 1, as in SentEval.
 N rows, F features; class c stands for the score c + 1.
 """
 
@@ -21,22 +21,24 @@ CLASSES = 5
 
 @dataclass(frozen=True)
 class Relatedness:
-    """Mean squared error between distributions, Adam; dev decides when to stop and which weights to keep.
+    """A linear layer trained by Adam on the mean squared error between distributions, with early stopping on dev.
 
-    stop_on: pearson (facebookresearch/SentEval) or spearman (SimCSE's fork).
+    stop_on: the score on dev, pearson (facebookresearch/SentEval) or spearman (SimCSE's fork).
     """
 
     stop_on: Literal["pearson", "spearman"]
     lr: Positive
     batch_size: Count
     epoch_size: Count  # passes between two checks
-    tenacity: Natural  # checks without improvement that are forgiven
+    tenacity: Natural  # checks without improvement that are allowed
     max_epoch: Natural
     seed: Seed
 
     def run(self, x: dict[str, np.ndarray], y: dict[str, np.ndarray]) -> tuple[dict[str, float], np.ndarray]:
-        """Of features x and gold scores y in train, dev and test: correlations x100 and mean squared error, and the
-        predicted score (N,) of each row of test."""
+        """Fit features x to gold scores y of train, dev and test.
+
+        Returns the correlations x100 and the mean squared error, and the predicted score (N,) of each row of test.
+        """
         train_NF, target_NC = torch.from_numpy(x["train"]), torch.from_numpy(label_distribution(y["train"]))
         order = np.random.RandomState(self.seed)
         with torch.random.fork_rng(devices=[]):
@@ -68,7 +70,7 @@ class Relatedness:
 
 
 def label_distribution(y_N: np.ndarray) -> np.ndarray:
-    """(N, 5) float32: y - floor(y) on class floor(y) + 1, the rest of 1 on class floor(y), as far as those exist."""
+    """(N, 5) float32: y - floor(y) for the score floor(y) + 1 and the rest of 1 for floor(y), where these exist."""
     floor_N, rows = np.floor(y_N).astype(int), np.arange(len(y_N))
     distribution_NC = np.zeros((len(y_N), CLASSES + 2), np.float32)  # a spare class at each end
     distribution_NC[rows, floor_N] = floor_N - y_N + 1

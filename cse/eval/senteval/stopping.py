@@ -1,4 +1,4 @@
-"""How SentEval ends a training: by a score on dev, from time to time; the weights of the best check are kept."""
+"""SentEval's early stopping: check a score on dev from time to time, and keep the weights of the best check."""
 
 from collections.abc import Callable
 
@@ -10,9 +10,9 @@ from cse.progress import track
 def train_until_worse(
     module: nn.Module, train: Callable[[], None], score: Callable[[], float], checks: range, tenacity: int
 ) -> float:
-    """Call `train` and `score` in turns; the module ends with its weights at the best score, which is returned.
+    """Call `train` and `score` in turn. Returns the best score and leaves the module with its weights at that score.
 
-    checks: at most so many. tenacity: how many checks without improvement are forgiven; their count is never reset.
+    checks: the most checks. tenacity: how many checks without improvement are allowed in total, not in a row.
     """
     best, misses = -1.0, 0
     kept = {name: value.clone() for name, value in module.state_dict().items()}

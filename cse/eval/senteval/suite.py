@@ -1,6 +1,7 @@
-"""What SentEval's two suites of linear classifiers share: modes, schemes, averages, one pass through the encoder.
+"""What SentEval's two suites of linear classifiers share: modes, schemes, features and averages.
 
-u, v are the embeddings of a sentence, or of a pair's sentences. D embedding width, N rows, F features.
+u, v are the embeddings of a pair's sentences; u alone is that of a single sentence. D embedding width, N rows,
+F features.
 """
 
 import logging
@@ -25,7 +26,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Task:
-    """scheme: SentEval's way to train and choose; split and snli have a dev set. f1: report it too."""
+    """scheme: how SentEval trains and chooses the strength; split and snli have a dev set. f1: whether to report F1."""
 
     read: Callable[[DataFolder], Parts]
     scheme: Literal["nested", "cross", "split", "snli", "regression"]
@@ -33,14 +34,14 @@ class Task:
 
 
 class SuiteProvenance(Provenance):
-    """classifier: its settings; folds: the accuracy of each outer fold, by task."""
+    """classifier: its settings. folds: the accuracy of each outer fold, by task."""
 
     classifier: dict[str, object]
     folds: dict[str, list[float]]
 
 
 class Suite(Evaluator):
-    """Base of Transfer and Probing. mode names one of `classifiers`, {"fit": classifier, "kfold": folds, ...}."""
+    """Base class of Transfer and Probing. mode: which of `classifiers` to use."""
 
     splits = ("test",)
     natures: ClassVar[Mapping[str, Nature]] = {
@@ -51,14 +52,14 @@ class Suite(Evaluator):
     }
     more_than_encoding = True
     averaged: tuple[str, ...]
-    """The tasks of the average, which appears when all of them were scored."""
+    """The tasks of the average, which needs all of them."""
 
     def __init__(self, folder: DataFolder, tasks: Mapping[str, Task], mode: Mode, classifiers: dict[Mode, Procedure]):
         self.folder, self.tasks = folder, tasks
         self.mode, self.settings = mode, classifiers[mode]
         self.data: dict[str, Parts] = {}
         self.scored: ItemScores = {}
-        self.folds: dict[str, list[float]] = {}  # accuracy of each outer fold, of the encoder scored last
+        self.folds: dict[str, list[float]] = {}  # by task: accuracy of each outer fold, for the encoder scored last
 
     @property
     def whole(self) -> bool:
@@ -73,7 +74,7 @@ class Suite(Evaluator):
             self.folder.need(self.data)
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
-        """Scores of every task that has data, one after the other."""
+        """The scores of every task that has data, one after the other."""
         self.prepare()
         scores: dict[str, float] = {}
         for task, parts in track(list(self.data.items()), itemgetter(0)):
@@ -84,7 +85,7 @@ class Suite(Evaluator):
         return scores | self.averages(scores)
 
     def score_task(self, task: str, parts: Parts, encode: Encode) -> dict[str, float]:
-        """Accuracies, with F1 where the task reports it; what they are computed from goes to `scored`."""
+        """The accuracies of a task, and F1 if it reports it; the items behind them go into `scored`."""
         scheme, procedure = self.tasks[task].scheme, self.settings
         classifier = replace(procedure["fit"], **(procedure["snli"] if scheme == "snli" else {}))
         found = SCHEMES[scheme](*features(parts, encode, scheme), classifier, procedure["kfold"])
@@ -100,7 +101,7 @@ class Suite(Evaluator):
         return scores
 
     def averages(self, scores: dict[str, float]) -> dict[str, float]:
-        """`average` and `dev_average` of the accuracies of `averaged`; {} if one of these tasks has no data."""
+        """`average` and `dev_average` of the accuracies of `averaged`; {} unless all of these tasks have data."""
         if not self.whole:
             return {}
         return {
@@ -109,7 +110,7 @@ class Suite(Evaluator):
         }
 
     def items(self, split: str) -> ItemScores:
-        """The test rows of each task."""
+        """The test rows of each task, and what their average is over."""
         return self.scored | ({"average": [f"{task}/accuracy" for task in self.averaged]} if self.whole else {})
 
     def texts(self) -> Iterator[str]:
@@ -119,7 +120,7 @@ class Suite(Evaluator):
                 yield from examples.texts()
 
     def provenance(self) -> SuiteProvenance:
-        """The classifier, rows of each part of each task, the accuracy of each outer fold, and the files."""
+        """The classifier, the rows of each task's parts, the accuracy of each outer fold, and the files."""
         rows: RowCounts = {task: {part: len(examples) for part, examples in parts.items()}
                            for task, parts in self.data.items()}  # fmt: skip
         if self.whole:
@@ -134,14 +135,14 @@ class Suite(Evaluator):
 
 
 def embedded(encode: Encode, examples: Iterable[Examples]) -> MemoizedEncode:
-    """`encode` after one call for every distinct sentence of all the examples."""
+    """A memoized `encode` that has encoded every distinct sentence of all the examples in one call."""
     vectors = MemoizedEncode(encode, limit=None)
     vectors.add(text for one in examples for text in one.texts())
     return vectors
 
 
 def features(parts: Parts, encode: Encode, scheme: str) -> tuple[Arrays, Arrays]:
-    """(what the classifier sees, labels) of each part."""
+    """(the classifier's features, labels) of each part."""
     x = {
         part: combined([np.asarray(encode(texts), np.float32) for texts in examples.sentences], scheme)
         for part, examples in parts.items()
@@ -150,7 +151,7 @@ def features(parts: Parts, encode: Encode, scheme: str) -> tuple[Arrays, Arrays]
 
 
 def combined(vectors: list[np.ndarray], scheme: str) -> np.ndarray:
-    """The features (N, F): u; for a pair [|u - v|; u * v]; for SNLI [u; v; u * v; |u - v|]."""
+    """The features (N, F): u; of a pair [|u - v|; u * v]; for SNLI [u; v; u * v; |u - v|]."""
     if len(vectors) == 1:
         return vectors[0]
     u_ND, v_ND = vectors
