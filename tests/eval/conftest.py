@@ -1,4 +1,4 @@
-"""Encoders for the evaluators, the genuine all-MiniLM-L6-v2 among them for published figures, and score sets."""
+"""Encoders for the evaluators (the real all-MiniLM-L6-v2 for published figures, a toy for the rest) and toy data."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,7 +18,7 @@ Encode = Callable[[list[str]], np.ndarray]
 
 @pytest.fixture(scope="session")
 def minilm_encode(minilm) -> Callable[[str], Encode]:
-    """pooling -> encode; one model and one tokenisation for the session, each text embedded once per pooling."""
+    """pooling -> encode; one model for the session, each text is embedded once per pooling."""
     from cse.model.load import load_encoder
 
     encoder = load_encoder(minilm, pooling="mean")
@@ -42,7 +42,7 @@ def minilm_encode(minilm) -> Callable[[str], Encode]:
 
 @pytest.fixture(autouse=True)
 def _every_score_is_declared(monkeypatch):
-    """Whatever an evaluator of conf/eval scores in these tests has a nature."""
+    """Checks in every test that all scores of conf/eval's evaluators have a nature."""
     for name in choices("eval"):
         module, _, cls = yaml.safe_load(file_of("eval", name).read_text())["_target_"].rpartition(".")
         found = getattr(import_module(module), cls)
@@ -58,7 +58,7 @@ def _every_score_is_declared(monkeypatch):
 
 @pytest.fixture
 def bag_of_letters() -> Encode:
-    """A deterministic little encoder: counts of letters, so that similar strings lie close."""
+    """A deterministic toy encoder: counts of letters, so that similar strings lie close."""
 
     def encode(texts: list[str]) -> np.ndarray:
         counts = [[text.lower().count(chr(97 + i)) + 0.01 * len(text) for i in range(26)] for text in texts]

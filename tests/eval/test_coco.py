@@ -1,4 +1,4 @@
-"""Image-caption retrieval: loss and recalls against loops, a signal that is found, damaged pickles."""
+"""Image-caption retrieval: loss and recalls against loops, a planted signal, damaged and malicious pickles."""
 
 import pickle
 from pathlib import Path
@@ -17,7 +17,7 @@ COLOURS = ["red", "blue", "green", "black", "white", "brown", "pink", "grey"]
 
 @pytest.fixture
 def folder(tmp_path) -> Path:
-    """Images whose features tell a colour and a number, with six captions each that name them."""
+    """Images whose features encode a colour and a letter, with six captions each that name both."""
     rng = np.random.default_rng(0)
     for name, images in (("train", 60), ("valid", 16), ("test", 16)):
         features, captions, ids = [], {}, {}
@@ -55,7 +55,7 @@ def test_recalls_are_those_of_a_loop():
         assert found[f"{direction}/median_rank"] == np.floor(np.median(ranks)) + 1
 
 
-def test_an_encoder_that_maps_all_to_one_point_finds_nothing():
+def test_a_collapsed_encoder_finds_nothing():
     found = recalls(torch.ones(20, 100))
     assert found["i2t/recall@10"] == found["t2i/recall@10"] == 0
 
@@ -83,7 +83,7 @@ def test_the_loss_is_the_sum_of_hinges():
     torch.testing.assert_close(*gradients, atol=1e-5, rtol=1e-4)
 
 
-def test_captions_and_images_that_belong_together_are_found(folder, bag_of_letters):
+def test_matching_captions_and_images_are_found(folder, bag_of_letters):
     encode, suite = Mock(wraps=bag_of_letters), evaluator(folder)
     scores = suite(encode, "test")
     ((captions,),) = (call.args for call in encode.call_args_list)
@@ -125,8 +125,8 @@ def test_a_pickle_runs_no_code(folder, tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize("protocol", [0, 2, 3, 4, 5])
-def test_arrays_text_and_scalars_are_admitted(tmp_path, protocol):
+@pytest.mark.parametrize("protocol", [0, 5])  # the fixture has 2
+def test_pickles_of_arrays_text_and_scalars_are_read(tmp_path, protocol):
     content = {"a": np.arange(6.0).reshape(2, 3), "b": [np.float32(2), "text", b"bytes", 3, None, (True,)]}
     back = read_pickle(pickle.dumps(content, protocol=protocol), tmp_path)
     assert np.array_equal(back["a"], content["a"])

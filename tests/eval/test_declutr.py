@@ -1,4 +1,4 @@
-"""DeCLUTR's averages: the published rows come out of their own columns, and what is missing is named."""
+"""DeCLUTR's averages: the published ones follow from the published columns, and missing tasks are named."""
 
 import pytest
 
@@ -47,13 +47,13 @@ def scores_of(downstream: list, probing: list, column: int = 0) -> dict[str, flo
 
 
 @pytest.mark.parametrize("row", ROWS)
-def test_the_published_averages_come_out_of_the_published_columns(row):
+def test_the_published_averages_follow_from_the_published_columns(row):
     downstream, probing, expected = ROWS[row]
     found = averages(scores_of(downstream, probing), "test")
     assert (found["downstream"], found["probing"], found["average"]) == pytest.approx(expected, abs=0.006)
 
 
-def test_dev_counts_accuracy_of_mrpc_and_pearson_of_the_regressions():
+def test_dev_averages_use_accuracy_for_mrpc_and_pearson_for_the_regressions():
     downstream = [float(i) for i in range(18)]
     found = averages(scores_of(downstream, [50.0] * 10, column=1), "dev")
     assert found["downstream"] == pytest.approx(sum(downstream) / 18)
@@ -65,7 +65,7 @@ def test_dev_counts_accuracy_of_mrpc_and_pearson_of_the_regressions():
     assert DOWNSTREAM["MRPC"][1] == ["transfer/MRPC/dev_accuracy"]
 
 
-def test_what_is_missing_stands_in_the_name():
+def test_an_average_is_named_by_the_tasks_that_it_lacks():
     downstream, probing, _ = ROWS["DeCLUTR-base"]
     whole = scores_of(downstream, probing)
     found = averages({key: value for key, value in whole.items() if "SNLI" not in key and "coco" not in key}, "test")
@@ -97,8 +97,7 @@ class Part(Evaluator):
         return {"files": {"a": {"sha256": "0"}}, "partial": True}
 
 
-def test_the_evaluator_hands_on_every_score_of_its_parts():
-    """To which an empty sentence is a full stop; the parts are scored once for both splits."""
+def test_parts_are_scored_once_for_both_splits_with_full_stops_for_empty_sentences():
     part = Part({f"{task}/accuracy": 80.0 for task in PROBES})
     suite = Declutr({"probing": part, "coco": None})
     suite.prepare()
@@ -111,7 +110,7 @@ def test_the_evaluator_hands_on_every_score_of_its_parts():
     assert suite.provenance()["files"] == {"a": {"sha256": "0"}}
 
 
-def test_all_that_is_missing_is_said_at_once_with_the_parts_keys():
+def test_one_error_names_the_keys_of_all_missing_parts():
     class Missing(Part):
         def prepare(self):
             raise MissingResource(f"eval.{self.given}.folder is not set")

@@ -1,4 +1,4 @@
-"""The human judgements out of gensim's wheel: read rightly, and scored as measured for MiniLM."""
+"""The human judgements in gensim's wheel: how they are read, and MiniLM's measured scores."""
 
 from unittest.mock import Mock
 
@@ -18,7 +18,7 @@ def evaluator() -> Demo:
     return found
 
 
-def test_the_sets_are_whole_and_each_lee_pair_counts_once(evaluator):
+def test_the_sets_are_complete_and_each_of_lees_pairs_counts_once(evaluator):
     lee, _, wordsim = (subsets[0] for subsets in evaluator.tasks["dev"].values())
     left, right = lee.units_UN
     assert (left < right).all()
@@ -32,8 +32,8 @@ def test_the_sets_are_whole_and_each_lee_pair_counts_once(evaluator):
     assert all(len(file["sha256"]) == 64 for file in provenance["files"].values())
 
 
-def test_an_encoder_that_knows_the_answer_scores_100(evaluator):
-    """Vectors built so that cosines are the gold scores: the rows meet their own scores, in order."""
+def test_a_perfect_encoder_scores_100(evaluator):
+    """The cosines of the vectors are the gold scores, so every row must meet its own score."""
     angles = []
     for (pairs,) in evaluator.tasks["dev"].values():
         highest = 1 if len(pairs) == 1225 else 10
@@ -46,7 +46,7 @@ def test_an_encoder_that_knows_the_answer_scores_100(evaluator):
     assert (evaluator.cosines(drawn, "dev")[1] == evaluator.tasks["dev"]["lee"][0].labels_N).all()
 
 
-def test_what_is_missing_or_lost_rows_is_named(tmp_path, monkeypatch):
+def test_missing_and_truncated_data_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(demo.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(MissingResource, match=r"\.\[demo\]"):
         Demo().prepare()

@@ -1,4 +1,4 @@
-"""Every evaluator's YAML: its header, its class, its keys, and that several go together."""
+"""Every evaluator's YAML: its header, class and keys; several evaluators compose."""
 
 import inspect
 from pathlib import Path
@@ -25,7 +25,7 @@ def all_of_them():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_yaml_names_its_class_and_all_of_its_arguments(name, all_of_them):
+def test_a_yaml_has_its_package_its_class_and_all_arguments(name, all_of_them):
     assert (CONF / "eval" / f"{name}.yaml").read_text().startswith(f"# @package eval.{name}\n")
     node = all_of_them[name]
     found = get_class(node._target_)
@@ -36,7 +36,7 @@ def test_a_yaml_names_its_class_and_all_of_its_arguments(name, all_of_them):
 
 @pytest.mark.parametrize("settings", [{"name": "demo"}, {"name": "stsb"}, {"name": "stsb", "with_sickr": True},
                                       {"name": "geometry", "threshold": 2}])  # fmt: skip
-def test_an_evaluator_gives_the_scores_that_it_names(settings, all_of_them, tmp_path):
+def test_scores_names_all_scores_of_a_split(settings, all_of_them, tmp_path):
     write_senteval(tmp_path)
     name = settings.pop("name")
     places = {} if name == "demo" else {"senteval": str(tmp_path), "allow_partial": True}
@@ -48,5 +48,5 @@ def test_an_evaluator_gives_the_scores_that_it_names(settings, all_of_them, tmp_
 
 def test_a_yaml_without_its_package_is_refused():
     node = OmegaConf.create({"_target_": "cse.eval.demo.Demo"})
-    with pytest.raises(UserError, match=r"cse\.eval\.demo\.Demo in conf/eval must open with # @package eval\.NAME"):
+    with pytest.raises(UserError, match=r"cse\.eval\.demo\.Demo .*# @package eval\.NAME"):
         build_evaluators(node)

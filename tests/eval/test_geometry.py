@@ -1,4 +1,4 @@
-"""Alignment, uniformity and the shape of the cloud, against published formulas' numbers and plain loops."""
+"""Alignment, uniformity and the shape of the cloud, against reference numbers and plain loops."""
 
 import math
 
@@ -8,6 +8,7 @@ import torch
 from hypothesis import given, settings, strategies
 
 from cse.errors import MissingResource, UserError
+from cse.eval import geometry
 from cse.eval.geometry import (
     Geometry,
     alignment,
@@ -22,7 +23,7 @@ from cse.sources.made_up import PAIRS
 
 @pytest.fixture
 def views() -> tuple[np.ndarray, np.ndarray]:
-    """The reference inputs: default_rng(0), two float32 draws of (20, 8)."""
+    """The inputs of the reference numbers: default_rng(0), two float32 draws of (20, 8)."""
     rng = np.random.default_rng(0)
     x, y = (rng.standard_normal((20, 8)).astype(np.float32) for _ in range(2))
     return x.astype(np.float64), y.astype(np.float64)
@@ -61,13 +62,13 @@ def test_the_reference_numbers_of_the_non_contrastive_paper(dtype, tolerance):
     assert float(uniformity(torch.cat([a, b]))) == pytest.approx(-3.19716563, rel=tolerance)
 
 
-@pytest.mark.parametrize("chunk", [1, 3, 7, 20, 100])
+@pytest.mark.parametrize("chunk", [1, 7, 100])
 @pytest.mark.parametrize("t", [0.5, 2.0])
-def test_uniformity_is_the_loop_over_pairs_whatever_the_chunk(views, chunk, t):
+def test_uniformity_is_the_loop_over_pairs_for_any_chunk(views, chunk, t):
     assert float(uniformity(views[0], t, chunk=chunk)) == pytest.approx(loop_uniformity(views[0], t), rel=1e-10)
 
 
-def test_both_carry_the_right_gradient(views):
+def test_alignment_and_uniformity_have_the_right_gradient(views):
     x, y = (torch.tensor(view[:6], requires_grad=True) for view in views)
     assert torch.autograd.gradcheck(alignment, (x, y))
     assert torch.autograd.gradcheck(lambda x_BD: uniformity(x_BD, chunk=4), (x,))
@@ -75,7 +76,7 @@ def test_both_carry_the_right_gradient(views):
 
 @given(scale=strategies.floats(0.01, 100), seed=strategies.integers(0, 1000))
 @settings(max_examples=20, deadline=None)
-def test_length_does_not_count_and_turning_the_sphere_changes_nothing(scale, seed):
+def test_scaling_and_rotation_change_nothing(scale, seed):
     rng = np.random.default_rng(seed)
     x, y = rng.standard_normal((2, 9, 5))
     turn = np.linalg.qr(rng.standard_normal((5, 5)))[0]
@@ -97,7 +98,9 @@ def test_the_ends_of_the_scales():
     assert isotropy(point) < 0.2 < isotropy(cross)
 
 
-def test_rank_isotropy_and_mean_cosine_are_their_definitions_whatever_the_chunk(views):
+@pytest.mark.parametrize("chunk", [1, 6, 50])
+def test_rank_isotropy_and_mean_cosine_are_their_definitions_for_any_chunk(views, chunk, monkeypatch):
+    monkeypatch.setattr(geometry, "CHUNK", chunk)
     x = views[0]
     singular = np.linalg.svd(x, compute_uv=False)
     share = singular / singular.sum()
@@ -105,15 +108,14 @@ def test_rank_isotropy_and_mean_cosine_are_their_definitions_whatever_the_chunk(
     directions = np.linalg.svd(unit, full_matrices=False)[2]
     partition = [np.exp(sign * unit @ c).sum() for c in directions for sign in (1, -1)]
     cosines = [unit[i] @ unit[j] for i in range(20) for j in range(20) if i != j]
-    for chunk in (1, 6, 50):
-        assert effective_rank(x, chunk) == pytest.approx(math.exp(-(share * np.log(share)).sum()), rel=1e-9)
-        assert isotropy(x, chunk) == pytest.approx(min(partition) / max(partition), rel=1e-9)
-        assert mean_cosine(x, chunk) == pytest.approx(np.mean(cosines), rel=1e-9)
-        assert effective_rank(x.T, chunk) == pytest.approx(effective_rank(x, chunk), rel=1e-7)  # few wide rows
+    assert effective_rank(x) == pytest.approx(math.exp(-(share * np.log(share)).sum()), rel=1e-9)
+    assert isotropy(x) == pytest.approx(min(partition) / max(partition), rel=1e-9)
+    assert mean_cosine(x) == pytest.approx(np.mean(cosines), rel=1e-9)
+    assert effective_rank(x.T) == pytest.approx(effective_rank(x), rel=1e-7)  # fewer rows than dimensions
 
 
 def test_histograms_count_every_pair_in_its_bucket():
-    """The last bucket holds the highest score; scores outside the edges are in none."""
+    """The last bucket includes its upper edge; scores outside the edges are in none."""
     cosines = np.array([0.3, -1.0, 0.1, 0.2, 0.9, 1.0, 1.0, -0.3])
     gold = np.array([0.9, 1.0, 1.5, 2.0, 4.0, 4.99, 5.0, 5.1])
     counts = cosine_histograms(cosines, gold, [1, 2, 3, 4, 5], bins=4)
@@ -128,7 +130,7 @@ def evaluator(folder, **changes) -> Geometry:
     return Geometry(str(folder), **(options | changes))
 
 
-def test_the_evaluator_measures_positives_and_distinct_sentences(toy_senteval, bag_of_letters):
+def test_alignment_is_over_positives_and_the_rest_over_distinct_sentences(toy_senteval, bag_of_letters):
     found = evaluator(toy_senteval)
     scores = found(bag_of_letters, "dev")
     pairs = found.pairs["dev"]
@@ -149,7 +151,7 @@ def test_the_evaluator_measures_positives_and_distinct_sentences(toy_senteval, b
     assert len(cosines) == len(gold) == PAIRS
 
 
-def test_a_split_without_data_is_left_out_where_that_is_allowed(toy_senteval):
+def test_a_split_without_data_is_an_error_or_left_out(toy_senteval):
     (toy_senteval / "STS" / "STSBenchmark" / "sts-dev.csv").unlink()
     with pytest.raises(MissingResource, match=r"sts-dev\.csv"):
         evaluator(toy_senteval).prepare()
@@ -159,7 +161,7 @@ def test_a_split_without_data_is_left_out_where_that_is_allowed(toy_senteval):
     assert [problem["split"] for problem in found.provenance()["problems"]] == ["dev"]
 
 
-def test_the_switches_of_the_evaluator(toy_senteval, bag_of_letters):
+def test_duplicates_thresholds_and_parts_of_the_evaluator(toy_senteval, bag_of_letters):
     plain = evaluator(toy_senteval)(bag_of_letters, "test")
     all_of_it = evaluator(toy_senteval, duplicates=True)(bag_of_letters, "test")
     assert all_of_it["uniformity"] != plain["uniformity"]
@@ -187,7 +189,7 @@ MINILM = {"mean": (0.2672, 0.2360, -3.8487, -3.8408), "cls": (0.1163, 0.1017, -1
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
-def test_minilm_lies_as_measured(shared, minilm_encode, pooling):
+def test_minilm_has_the_measured_geometry(shared, minilm_encode, pooling):
     senteval, encode = shared / "data" / "senteval", minilm_encode(pooling)
     with_4 = evaluator(senteval, threshold=4.0, inclusive=True)(encode, "dev")
     above_4 = evaluator(senteval, threshold=4.0, duplicates=True)(encode, "dev")

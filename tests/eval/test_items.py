@@ -1,6 +1,7 @@
-"""items.npz: what every score rests on comes back as it was, and gives the score again; the cosines for pictures."""
+"""items.npz is read back as written and reproduces the scores; damaged files are refused; the cosines for plots."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,13 +9,13 @@ from scipy.stats import spearmanr
 
 from cse.eval.declutr import Declutr
 from cse.eval.demo import Demo
-from cse.eval.items import FILE, keep_cosines, keep_items, read_items, under
+from cse.eval.items import FILE, keep_cosines, keep_items, read_items
 from cse.provenance import Items
 from cse.types import Evaluator
 
 
-class Twofold(Evaluator):
-    """Scores by items that are given, and pairs for pictures."""
+class Given(Evaluator):
+    """An evaluator with given items on test, and two pairs for plots."""
 
     splits = ("dev", "test")
 
@@ -28,15 +29,15 @@ class Twofold(Evaluator):
         return np.array([0.25, 0.5], np.float32), np.array([0.0, 5.0])
 
 
-def test_items_come_back_without_a_pickle(tmp_path):
+def test_items_are_read_back_without_a_pickle(tmp_path):
     rng = np.random.default_rng(0)
     pairs = Items("spearman", rng.normal(size=40), rng.uniform(0, 5, 40), np.stack([np.arange(40), np.arange(40) // 2]))
     rows = Items("accuracy", rng.integers(0, 3, 300), rng.integers(0, 3, 300))
-    given = {"a/spearman": pairs, "b/accuracy": rows, "average": ["a/spearman", ["b/accuracy", "b/f1"]]}
-    said = keep_items(tmp_path, {"both": Twofold(given)}, {"both": ["dev", "test"]})
-    assert said == {"file": FILE, "version": 1, "scores": 2}
+    given = {"a/spearman": pairs, "b/accuracy": rows, "average": ["a/spearman", ["b/accuracy", ["b/f1"]]]}
+    entry = keep_items(tmp_path, {"both": Given(given)}, {"both": ["dev", "test"]})
+    assert entry == {"file": FILE, "version": 1, "scores": 2}
     found = read_items(tmp_path)
-    assert found["test/both/average"] == ["test/both/a/spearman", ["test/both/b/accuracy", "test/both/b/f1"]]
+    assert found["test/both/average"] == ["test/both/a/spearman", ["test/both/b/accuracy", ["test/both/b/f1"]]]
     assert found["test/both/a/spearman"].values_N == pytest.approx(pairs.values_N, abs=1e-6)
     assert (found["test/both/a/spearman"].units_UN == pairs.units_UN).all()
     assert (found["test/both/b/accuracy"].gold_N == rows.gold_N).all()
@@ -45,14 +46,20 @@ def test_items_come_back_without_a_pickle(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == [FILE]
 
 
-def test_a_damaged_file_is_named_and_a_missing_one_is_nothing(tmp_path):
-    assert read_items(tmp_path) == {}
-    keep_items(
-        tmp_path, {"both": Twofold({"a/spearman": Items("spearman", np.ones(3), np.ones(3))})}, {"both": ["test"]}
-    )
-    (tmp_path / FILE).write_bytes((tmp_path / FILE).read_bytes()[:200])
-    with pytest.raises(ValueError, match=f"{FILE} is damaged"):
-        read_items(tmp_path)
+@pytest.fixture
+def kept(tmp_path) -> Path:
+    """items.npz of one score."""
+    one = Given({"a/spearman": Items("spearman", np.ones(3), np.ones(3))})
+    keep_items(tmp_path, {"both": one}, {"both": ["test"]})
+    return tmp_path / FILE
+
+
+def test_a_truncated_file_is_refused_and_a_missing_one_is_empty(kept):
+    kept.write_bytes(kept.read_bytes()[:200])
+    with pytest.raises(ValueError, match=FILE):
+        read_items(kept.parent)
+    kept.unlink()
+    assert read_items(kept.parent) == {}
 
 
 @pytest.mark.parametrize("change", [
@@ -62,17 +69,14 @@ def test_a_damaged_file_is_named_and_a_missing_one_is_nothing(tmp_path):
     {"about": np.frombuffer(b'{"version": 1, "averages": {}, "scores": []}', np.uint8)},
     {"about": np.frombuffer(b'{"version": 1, "averages": {"a": ["b"], "b": [["a"]]}, "scores": {}}', np.uint8)},
 ])  # fmt: skip
-def test_a_strangers_file_is_refused_before_it_takes_memory(tmp_path, change):
-    keep_items(
-        tmp_path, {"both": Twofold({"a/spearman": Items("spearman", np.ones(3), np.ones(3))})}, {"both": ["test"]}
-    )
-    with np.load(tmp_path / FILE) as arrays:
-        np.savez_compressed(tmp_path / FILE, **(dict(arrays) | change))
-    with pytest.raises(ValueError, match=f"{FILE} is damaged"):
-        read_items(tmp_path)
+def test_a_strangers_file_is_refused_before_it_takes_memory(kept, change):
+    with np.load(kept) as arrays:
+        np.savez_compressed(kept, **(dict(arrays) | change))
+    with pytest.raises(ValueError, match=FILE):
+        read_items(kept.parent)
 
 
-def test_the_demos_items_give_its_scores_again(tmp_path, bag_of_letters):
+def test_the_demos_items_reproduce_its_scores(tmp_path, bag_of_letters):
     demo = Demo()
     scores = demo(bag_of_letters, "dev")
     keep_items(tmp_path, {"demo": demo}, {"demo": ["dev"]})
@@ -84,8 +88,8 @@ def test_the_demos_items_give_its_scores_again(tmp_path, bag_of_letters):
     assert len(np.unique(found["dev/demo/lee/spearman"].units_UN)) == 50
 
 
-def test_declutrs_averages_name_the_scores_they_are_the_means_of(bag_of_letters):
-    part = Twofold({"CR/accuracy": Items("accuracy", np.zeros(2), np.ones(2))})
+def test_declutrs_averages_name_the_scores_that_they_are_over(bag_of_letters):
+    part = Given({"CR/accuracy": Items("accuracy", np.zeros(2), np.ones(2))})
     row = Declutr({"transfer": part})
     row.last = bag_of_letters, {"transfer/CR/accuracy": 0.0, "transfer/MRPC/accuracy": 1.0, "transfer/MRPC/f1": 1.0}
     items = row.items("test")
@@ -95,15 +99,11 @@ def test_declutrs_averages_name_the_scores_they_are_the_means_of(bag_of_letters)
     assert row.items("dev") == {}
 
 
-def test_names_are_put_under_a_prefix_at_every_depth():
-    assert under("dev/x/", {"average": ["a", ["b", ["c"]]]}) == {"dev/x/average": ["dev/x/a", ["dev/x/b", ["dev/x/c"]]]}
-
-
 @pytest.mark.parametrize(("when", "splits"), [("before", ["dev"]), ("after", ["dev", "test"])])
-def test_only_pairs_are_stored_and_before_training_only_those_of_the_first_split(tmp_path, when, splits):
+def test_cosines_of_pairs_are_kept_before_training_only_of_the_first_split(tmp_path, when, splits):
     class Unpaired(Evaluator):
         splits = ("test",)
 
-    keep_cosines(tmp_path, when, {"pairs": Twofold({}), "other": Unpaired()}, encode=lambda texts: None)
+    keep_cosines(tmp_path, when, {"pairs": Given({}), "other": Unpaired()}, encode=lambda texts: None)
     stored = json.loads((tmp_path / "plots" / f"cosines_{when}.json").read_text())
     assert stored == {"pairs": {split: [[0.25, 0.5], [0.0, 5.0]] for split in splits}}

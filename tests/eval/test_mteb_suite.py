@@ -1,4 +1,4 @@
-"""MTEB on local data, without network: the scores, the resume, and that no encoder is given another's scores."""
+"""MTEB on local data, without a network: scores, resuming, and no encoder gets another one's cached scores."""
 
 import json
 import subprocess
@@ -20,14 +20,14 @@ def evaluator(cache: Path, **changes) -> Mteb:
     return Mteb(cache=str(cache), **(options | changes))
 
 
-def test_a_benchmark_and_tasks_are_not_named_together(tmp_path):
+def test_a_benchmark_and_tasks_exclude_each_other(tmp_path):
     with pytest.raises(UserError, match=r"benchmark=MTEB\(eng, v1\) and tasks="):
         evaluator(tmp_path, benchmark="MTEB(eng, v1)")
     assert evaluator(tmp_path, tasks=None).benchmark == "MTEB(eng, v1)"
 
 
-def test_mteb_is_imported_when_it_is_used_and_its_absence_said(tmp_path, monkeypatch):
-    """It takes 20 s to import: nobody who does not ask for it waits."""
+def test_mteb_is_imported_only_when_used_and_named_when_missing(tmp_path, monkeypatch):
+    """It takes 20 s to import."""
     code = "import sys; from cse.eval.mteb_suite import Mteb; sys.exit('mteb' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
     monkeypatch.setattr(mteb_suite.importlib.util, "find_spec", lambda name: None)
@@ -35,8 +35,8 @@ def test_mteb_is_imported_when_it_is_used_and_its_absence_said(tmp_path, monkeyp
         evaluator(tmp_path).prepare()
 
 
-def test_a_digest_tells_encoders_apart_and_where_they_cut(bag_of_letters):
-    """Vectors of short texts are the same; a score of long ones is another encoder's."""
+def test_a_digest_tells_encoders_and_their_lengths_apart(bag_of_letters):
+    """Encoders that truncate at different lengths differ only on long texts."""
 
     def cut_at(words):
         return digest(lambda texts: bag_of_letters([" ".join(text.split()[:words]) for text in texts]))
@@ -49,7 +49,7 @@ def test_a_digest_tells_encoders_apart_and_where_they_cut(bag_of_letters):
 
 @pytest.fixture(scope="module")
 def local_task():
-    """A task of mteb's over data that lies here: made-up pairs scored by the letters they share."""
+    """A task of mteb's over local data: made-up pairs scored by the letters they share."""
     pytest.importorskip("mteb", reason="needs mteb (pip install .[mteb])")
     from datasets import Dataset, DatasetDict
     from mteb.abstasks.sts import AbsTaskSTS
@@ -84,7 +84,7 @@ def local_task():
 
 @pytest.fixture
 def counted(bag_of_letters):
-    """bag_of_letters with a little noise of each text's own, so that no two cosines tie; counts its texts."""
+    """bag_of_letters with a little noise for each text, so that no cosines tie; counts the texts it encodes."""
 
     def encode(texts):
         encode.texts += len(texts)
@@ -95,7 +95,7 @@ def counted(bag_of_letters):
     return encode
 
 
-def test_local_data_is_scored_kept_and_never_given_to_another_encoder(local_task, tmp_path, counted):
+def test_local_data_is_scored_cached_and_never_served_to_another_encoder(local_task, tmp_path, counted):
     from scipy.stats import spearmanr
 
     from cse.eval.sts import cosines
@@ -108,12 +108,12 @@ def test_local_data_is_scored_kept_and_never_given_to_another_encoder(local_task
     assert scores["LocalSTS/cosine_spearman"] == pytest.approx(expected, abs=1e-3)
     assert scores["STS/average"] == scores["average"] == scores["LocalSTS/cosine_spearman"]
 
-    # again: from the cache, but for the probes that tell the encoder
+    # again: everything from the cache, except the probes that identify the encoder
     counted.texts = 0
     assert evaluator(tmp_path, tasks=[local_task])(counted, "test") == scores
     assert counted.texts == len(mteb_suite.PROBES)
 
-    # the trap: another encoder, the same evaluator and cache, must get its own score
+    # another encoder with the same evaluator and cache must get its own score
     other = suite(lambda texts: counted(texts)[:, ::3], "test")
     assert other["average"] != scores["average"]
     kept = sorted((tmp_path / "results" / "cse__test").glob("*/LocalSTS.json"))
@@ -125,8 +125,8 @@ def test_local_data_is_scored_kept_and_never_given_to_another_encoder(local_task
 
 
 @pytest.mark.nightly
-def test_other_rows_are_other_data(local_task, tmp_path, counted):
-    """The same name and revision over rows that changed: scored anew, under another checksum; not so those it knows."""
+def test_changed_rows_of_a_local_task_are_scored_again(local_task, tmp_path, counted):
+    """Under the same name and revision, with another checksum; the old rows still come from the cache."""
     from cse.record.scores import checksum
 
     def found(number: int):
@@ -148,7 +148,7 @@ def test_other_rows_are_other_data(local_task, tmp_path, counted):
 
 
 @pytest.mark.nightly
-def test_an_encoder_that_fails_is_not_missing_data(local_task, tmp_path, counted):
+def test_a_failing_encoder_does_not_pass_for_missing_data(local_task, tmp_path, counted):
     def fails(texts):
         if len(texts) > len(mteb_suite.PROBES):
             raise MemoryError
@@ -163,7 +163,7 @@ def test_an_encoder_that_fails_is_not_missing_data(local_task, tmp_path, counted
 
 
 @pytest.mark.nightly
-def test_a_task_of_ones_own_without_its_data(local_task, tmp_path, monkeypatch):
+def test_an_own_task_without_its_data_is_named(local_task, tmp_path, monkeypatch):
     def fails():
         raise FileNotFoundError("pairs.csv")
 
@@ -178,8 +178,8 @@ def test_a_task_of_ones_own_without_its_data(local_task, tmp_path, monkeypatch):
 
 
 @pytest.mark.nightly
-def test_a_task_by_name_is_the_benchmarks(tmp_path):
-    """The same splits and subsets: dev is not averaged into test, nor en-de into en."""
+def test_a_named_task_has_the_benchmarks_splits_and_subsets(tmp_path):
+    """Dev is not averaged into test, nor en-de into en."""
     mteb = pytest.importorskip("mteb", reason="needs mteb (pip install .[mteb])")
     tasks = list(mteb.get_benchmark("MTEB(eng, v1)").tasks)
     suite = evaluator(tmp_path, tasks=[task.metadata.name for task in tasks])
@@ -191,7 +191,7 @@ def test_a_task_by_name_is_the_benchmarks(tmp_path):
     other.prepare()
     assert [(list(t.eval_splits), list(t.hf_subsets)) for t in other.tasks] == [(["test"], ["de"])] * 2
     counts = other.provenance()["rows"]
-    assert 0 < counts["STS22"]["test"] < 4028  # of one language alone
+    assert 0 < counts["STS22"]["test"] < 4028  # of one language only
     for unknown, key in (({"tasks": ["STSBenchmark"], "languages": ["deu"]}, r"tasks=.*STSBenchmark.*languages"),
                          ({"tasks": ["STSBenchmrk"]}, "tasks=.*STSBenchmrk"),
                          ({"tasks": None, "benchmark": "MTEB(eng, v9)"}, r"benchmark=MTEB\(eng, v9\)")):  # fmt: skip
@@ -200,7 +200,7 @@ def test_a_task_by_name_is_the_benchmarks(tmp_path):
 
 
 @pytest.mark.nightly
-def test_a_task_whose_data_cannot_be_had_is_named_and_the_rest_is_kept(local_task, tmp_path, counted):
+def test_a_task_without_data_is_named_and_the_others_are_kept(local_task, tmp_path, counted):
     tasks = [local_task, "STSBenchmark"]
     with pytest.raises(MissingResource, match=r"1 of 2 .*STSBenchmark"):
         evaluator(tmp_path, tasks=tasks)(counted, "test")

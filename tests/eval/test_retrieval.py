@@ -41,7 +41,7 @@ def cosine(x: np.ndarray, y: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("chunk", [1, 40, 2**20])
-def test_ranks_are_those_of_a_loop_whatever_the_chunk(monkeypatch, chunk):
+def test_ranks_are_those_of_a_loop_for_any_chunk(monkeypatch, chunk):
     monkeypatch.setattr(retrieval, "MAX_COSINES", chunk)
     rng = np.random.default_rng(0)
     images = np.array(["a", "b", "a", "c", "b", "a", "d", "c"])
@@ -55,14 +55,14 @@ def test_ranks_are_those_of_a_loop_whatever_the_chunk(monkeypatch, chunk):
     assert ranks_of_same_image(vectors, images).tolist() == expected
 
 
-def test_perfect_and_collapsed_encoders_are_the_ends_of_the_scale():
+def test_a_perfect_encoder_has_rank_1_and_a_collapsed_one_the_worst():
     images = np.repeat(np.arange(5), 3)
     assert (ranks_of_same_image(np.eye(5)[images], images) == 1).all()
     assert (ranks_of_same_image(np.ones((15, 4)), images) == 13).all()  # behind all 12 captions of other images
 
 
 @pytest.mark.parametrize("chunk", [1, 2**20])
-def test_the_nearest_texts_in_order(monkeypatch, chunk):
+def test_the_nearest_texts_are_those_of_a_loop_for_any_chunk(monkeypatch, chunk):
     monkeypatch.setattr(retrieval, "MAX_COSINES", chunk)
     rng = np.random.default_rng(1)
     queries, corpus = rng.standard_normal((3, 4)), rng.standard_normal((9, 4))
@@ -74,7 +74,7 @@ def test_the_nearest_texts_in_order(monkeypatch, chunk):
         assert [value for value, _ in found[query]] == pytest.approx([value for value, _ in expected[:4]])
 
 
-def test_recall_of_each_split_and_the_table_of_the_search(folder, bag_of_letters):
+def test_recall_of_each_split_and_the_hits_of_the_search(folder, bag_of_letters):
     encode, found = Mock(wraps=bag_of_letters), evaluator(folder)
     dev, test = found(encode, "dev"), found(encode, "test")
     (captions,), (searched,) = (call.args for call in encode.call_args_list)
@@ -90,7 +90,7 @@ def test_recall_of_each_split_and_the_table_of_the_search(folder, bag_of_letters
 
 
 def test_missing_and_damaged_captions_are_named(folder):
-    with pytest.raises(MissingResource, match=r"paths\.captions is not set"):
+    with pytest.raises(MissingResource, match=r"paths\.captions"):
         evaluator(None).prepare()
     with pytest.raises(UserError, match=r"val\.tsv .*20"):
         evaluator(folder, rows={"val.tsv": 20, "test.tsv.gz": 8}).prepare()
@@ -103,12 +103,12 @@ def test_missing_and_damaged_captions_are_named(folder):
         evaluator(folder).prepare()
 
 
-def test_any_file_of_captions_and_what_is_missing_left_out(folder, bag_of_letters):
+def test_own_files_of_captions_and_missing_ones_left_out(folder, bag_of_letters):
     mine = evaluator(folder, rows={}, ks=[3], parts={"test": ["test.tsv.gz"]}, search=["val.tsv"])
     assert set(mine(bag_of_letters, "test")) == {"recall@3", "median_rank"}
     assert mine.provenance()["searched"] == 18
     (folder / "val.tsv").unlink()
-    with pytest.raises(MissingResource, match=r"val\.tsv is missing"):
+    with pytest.raises(MissingResource, match=r"val\.tsv"):
         evaluator(folder).prepare()
     rest = evaluator(folder, allow_partial=True)
     rest.prepare()

@@ -29,7 +29,7 @@ def folder(tmp_path, monkeypatch) -> Path:
     return tmp_path
 
 
-def test_each_language_and_split_apart(folder, bag_of_letters):
+def test_each_language_and_split_is_scored_separately(folder, bag_of_letters):
     evaluator = StsbMulti(str(folder), ["de", "zh"])
     dev, test = evaluator(bag_of_letters, "dev"), evaluator(bag_of_letters, "test")
     names = {"de/spearman", "de/pearson", "zh/spearman", "zh/pearson", "average"}
@@ -42,7 +42,7 @@ def test_each_language_and_split_apart(folder, bag_of_letters):
 
 @pytest.fixture
 def hub(folder, toy_hub):
-    """A hub with MTEB's copy: a configuration a language, parquet files."""
+    """A hub with MTEB's copy: parquet files, one configuration per language."""
     files, parts = {}, []
     for language in ("de", "zh"):
         splits = []
@@ -77,7 +77,7 @@ def test_the_hubs_rows_give_the_same_scores(folder, hub, bag_of_letters, monkeyp
     assert partial.provenance()["partial"]
 
 
-def test_what_is_missing_or_damaged_is_named(folder, bag_of_letters):
+def test_missing_and_damaged_files_are_named(folder, bag_of_letters):
     with pytest.raises(MissingResource, match=r"stsb-fr-dev\.csv.*paths\.stsb_multi"):
         StsbMulti(str(folder), ["fr"]).prepare()
     scores = StsbMulti(str(folder), ["de", "fr"], allow_partial=True)(bag_of_letters, "dev")
@@ -91,7 +91,7 @@ def test_what_is_missing_or_damaged_is_named(folder, bag_of_letters):
 
 
 @pytest.mark.parametrize("allow_partial", [False, True])
-def test_without_hub_or_folder_the_error_says_what_to_give(allow_partial):
+def test_without_hub_or_folder_the_error_names_the_data(allow_partial):
     with pytest.raises(MissingResource, match=r"stsb_multi, de dev"):
         StsbMulti(None, ["de"], allow_partial=allow_partial).prepare()
 
@@ -107,5 +107,5 @@ MINILM = {  # all-MiniLM-L6-v2, dev
 def test_minilm_scores_as_measured(shared, minilm_encode, pooling):
     scores = StsbMulti(str(shared / "data" / "stsb_multi_mt"), list(MINILM[pooling]))(minilm_encode(pooling), "dev")
     for language, expected in MINILM[pooling].items():
-        # what the English vocabulary does not know becomes the same ids: cosines of 1 up to rounding, in any order
+        # texts of unknown words have the same ids: rounding orders their cosines of 1
         assert scores[f"{language}/spearman"] == pytest.approx(expected, abs=0.01), language

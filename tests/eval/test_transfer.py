@@ -1,4 +1,4 @@
-"""Transfer: SentEval's files and row order, damaged data, each task's scheme, and the authors' scores for MiniLM."""
+"""Transfer: each task's scheme against slow fits, damaged data, and the authors' scores for MiniLM."""
 
 import json
 from pathlib import Path
@@ -23,13 +23,13 @@ ENTAILMENT = ["entailment", "neutral", "contradiction"]
 
 
 def sentence(rng: np.random.Generator, label: int) -> str:
-    """Three to nine words; the label leans on the first or the second half of the list."""
+    """Three to nine words, mostly from the half of WORDS that belongs to the label."""
     own = WORDS[:5] if label else WORDS[5:]
     return " ".join(rng.choice(own if rng.random() < 0.7 else WORDS) for _ in range(rng.integers(3, 10)))
 
 
 def table_line(task: str, i: int, first: str, second: str) -> str:
-    """Row i of a data set in its own format, with its label in turn."""
+    """Row i of a data set in its own format; labels alternate."""
     return {
         "SST2": f"{first} \t{i % 2}",
         "SST5": f"{i % 5} {first}",
@@ -72,14 +72,14 @@ def evaluator(folder: Path, tasks: list[str], mode: str = "fast", **options) -> 
     return Transfer(str(folder), tasks, mode, classifiers, regression, **({"allow_partial": True} | options))
 
 
-def test_features_of_a_sentence_a_pair_and_snli():
+def test_features_of_sentences_pairs_and_snli():
     u, v = np.array([[1.0, -2.0]]), np.array([[3.0, 4.0]])
     assert combined([u], "nested").tolist() == [[1, -2]]
     assert combined([u, v], "cross").tolist() == [[2, 6, 3, -8]]
     assert combined([u, v], "snli").tolist() == [[1, -2, 3, 4, 3, -8, 2, 6]]
 
 
-def test_every_task_scores_as_one_fit_after_the_other(folder, bag_of_letters):
+def test_every_task_scores_as_with_one_fit_after_the_other(folder, bag_of_letters):
     encode, suite = Mock(wraps=bag_of_letters), evaluator(folder, list(TASKS))
     suite.prepare()
     scores = suite(encode, "test")
@@ -117,7 +117,7 @@ def test_every_task_scores_as_one_fit_after_the_other(folder, bag_of_letters):
     assert items["average"] == [f"{task}/accuracy" for task in SIMCSE_SEVEN]
     for score, one in items.items():
         if isinstance(one, Items) and one.kind == "accuracy":
-            nested = TASKS[score.partition("/")[0]].scheme == "nested"  # the mean of folds that differ in size
+            nested = TASKS[score.partition("/")[0]].scheme == "nested"  # a mean over folds of different sizes
             right = 100 * (one.values_N == one.gold_N).mean()
             assert right == pytest.approx(scores[score], abs=1 if nested else 0.01), score
     assert {one.kind for one in items.values() if isinstance(one, Items)} == {"accuracy", "f1", "spearman"}
@@ -127,7 +127,7 @@ def test_every_task_scores_as_one_fit_after_the_other(folder, bag_of_letters):
     assert provenance["classifier"]["kfold"] == 5
 
 
-def test_a_missing_task_is_named_or_left_out_with_the_average(folder, bag_of_letters):
+def test_a_missing_task_is_named_or_left_out_together_with_the_average(folder, bag_of_letters):
     (folder / "MPQA/mpqa.pos").unlink()
     with pytest.raises(MissingResource, match=r"mpqa\.pos"):
         evaluator(folder, ["MPQA"], allow_partial=False).prepare()
@@ -150,22 +150,21 @@ def test_a_missing_task_is_named_or_left_out_with_the_average(folder, bag_of_let
         ("SNLI", "SNLI/labels.dev", "neutral", "maybe"),
     ],
 )
-def test_a_damaged_line_is_an_error_that_names_the_file(folder, task, name, old, new):
+def test_a_damaged_line_is_an_error_that_names_file_and_line(folder, task, name, old, new):
     path = folder / name
     path.write_text(path.read_text().replace(old, new, 1))
     with pytest.raises(UserError, match=rf"{Path(name).name}, line \d"):
         evaluator(folder, [task]).prepare()
 
 
-def test_a_set_of_one_label_teaches_nothing(folder):
+def test_a_set_with_a_single_label_is_refused(folder):
     path = folder / "SST/binary/sentiment-dev"
     path.write_text(path.read_text().replace("\t1", "\t0"))
     with pytest.raises(UserError, match="sentiment-dev"):
         evaluator(folder, ["SST2"]).prepare()
 
 
-def test_rows_that_are_lost_are_an_error(shared, tmp_path):
-    """The real files have the official numbers of rows."""
+def test_lost_rows_are_an_error_and_the_real_files_have_the_official_numbers(shared, tmp_path):
     for file in ("custrev.pos", "custrev.neg"):
         (tmp_path / "CR").mkdir(exist_ok=True)
         (tmp_path / "CR" / file).write_bytes((shared / "data" / "senteval" / "CR" / file).read_bytes())

@@ -1,6 +1,6 @@
-"""SentEval's procedure as its authors run it, written out slowly: one batch and one classifier after the other.
+"""SentEval's procedure as its authors run it, the slow way: one batch and one classifier after the other.
 
-For tests, since cse.eval must give the same scores, and for benchmarks/bench_eval.py, which says how much sooner.
+The tests hold cse.eval to the same scores; benchmarks/bench_eval.py compares the times.
 """
 
 import copy
@@ -19,7 +19,7 @@ GRID = [1e-5, 1e-4, 1e-3, 1e-2]
 
 
 def made_up(rows: int, width: int, classes: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Features that tell the class with some noise."""
+    """Features (rows, width) and classes (rows,) that follow from them with some noise."""
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((rows, width)).astype(np.float32)
     logits = x @ rng.standard_normal((width, classes)) + 3 * rng.standard_normal((rows, classes))
@@ -113,7 +113,7 @@ def cross(x, y, k, grid, **settings):
 
 
 def split(x, y, grid, **settings):
-    """The authors fit the chosen l2 a second time; so does this."""
+    """Fits the chosen l2 a second time, as the authors do."""
     classes, dev = int(y["train"].max()) + 1, (x["dev"], y["dev"])
     scores = []
     for l2 in grid:

@@ -1,4 +1,4 @@
-"""SentEval's files as its code reads them: which cells are text, which number a label is, in which order rows come."""
+"""SentEval's files as its code reads them: which cells are text, how labels are numbered, how rows are sorted."""
 
 import pytest
 
@@ -20,7 +20,7 @@ SICK_TEXTS = (["a", "a b", "a b c"], ["b", "c", "d"])
 
 
 def everywhere(name: str, parts, text: str) -> dict[str, str]:
-    """The same text as every part of a data set."""
+    """{file: text}, the same text for every part of a data set."""
     return {name.format(part): text for part in parts}
 
 

@@ -1,18 +1,17 @@
-"""Many fits at once are the fits of SentEval's authors, one after the other."""
+"""Many fits at once equal the fits of SentEval's authors, one after the other."""
 
 import numpy as np
 import pytest
 import torch
 from eval.senteval import one_fit
 from eval.senteval.one_fit import FAST, GRID, TEST, classifier, made_up
-from torch import nn
 
 from cse.eval.senteval import logreg
 from cse.eval.senteval.logreg import LogisticRegression
 
 
 def compare(fast: LogisticRegression, settings: dict, x, y, rows: list, l2_SL: np.ndarray) -> None:
-    """Every fit: the same best accuracy, and weights equal up to float32 rounding."""
+    """Assert that every fit has the same best accuracy and predictions, and weights equal up to float32 rounding."""
     splits = [fast.hold_out(train) if held is None else fast.fold(train, held) for train, held in rows]
     found = fast.fit(fast.place(x), y, splits, l2_SL)
     for s, (train, held) in enumerate(rows):
@@ -28,7 +27,7 @@ def compare(fast: LogisticRegression, settings: dict, x, y, rows: list, l2_SL: n
 
 
 @pytest.mark.parametrize(("settings", "classes"), [(TEST, 2), (FAST, 5)], ids=["adam", "rmsprop"])
-def test_folds_of_unequal_length_and_l2_values_go_as_they_would_alone(settings, classes):
+def test_folds_of_unequal_length_and_several_l2_values_equal_single_fits(settings, classes):
     x, y = made_up(300, 12, classes)
     # lengths on both sides of a multiple of the batch, equal ones, and a random 5% held out
     rows = [(np.arange(n), np.arange(n, 300)) for n in (191, 192, 200, 200, 257)] + [(np.arange(300), None)]
@@ -41,7 +40,7 @@ def test_each_refit_may_have_its_own_l2():
     compare(classifier(**TEST), TEST, x, y, rows, np.array([[1e-1], [1e-5], [1e-2]]))
 
 
-def test_how_the_fits_are_stacked_changes_nothing(monkeypatch):
+def test_the_size_of_a_stack_changes_nothing(monkeypatch):
     x, y = made_up(200, 8, 3)
     fast = classifier(**FAST)
     rows = [(np.arange(start, start + 150), np.arange(160, 200)) for start in range(8)]
@@ -57,9 +56,9 @@ def test_how_the_fits_are_stacked_changes_nothing(monkeypatch):
 @pytest.mark.parametrize(
     ("script", "checks", "best"),
     [
-        # a check begins while passes <= 200, four passes each
+        # four passes per check, and the last check begins at pass 200
         ([number / 1000 for number in range(99)], 51, 0.05),
-        # the count of misses is never reset: in spite of a gain in between the sixth ends the fit
+        # misses add up in spite of the gain between them, and the sixth ends the fit
         ([0.5, 0.4, 0.4, 0.4, 0.6, 0.4, 0.4, 0.4, 0.9], 8, 0.6),
     ],
     ids=["max_epoch", "tenacity"],
@@ -75,7 +74,7 @@ def test_when_a_fit_ends(monkeypatch, script, checks, best):
 
 
 def test_training_elsewhere_is_not_disturbed():
-    """Evaluation runs in the middle of training: neither torch's nor numpy's generator may move."""
+    """Evaluation runs in the middle of training, so neither torch's nor numpy's generator may advance."""
     x, y = made_up(60, 4, 2)
     fast = classifier(**FAST)
     torch.manual_seed(3)
@@ -86,28 +85,6 @@ def test_training_elsewhere_is_not_disturbed():
     fast.fit(fast.place(x), y, [fast.hold_out(np.arange(60))], np.array([[1e-3]]))
     assert torch.equal(torch.rand(4), expected[0])
     assert (np.random.rand(4) == expected[1]).all()
-
-
-def test_the_gradient_of_a_step_is_autograds():
-    x, y = made_up(40, 6, 3)
-    fast = classifier(**TEST)
-    l2_SL = np.array([[0.0, 0.5], [0.1, 0.2]])
-    splits = [fast.fold(np.arange(20), np.arange(20)), fast.fold(np.arange(17, 40), np.arange(20))]
-    stack = logreg._Stack(fast, fast.place(x), torch.from_numpy(y), splits, l2_SL, 3)
-    rows_SB = torch.tensor([[0, 1, 2, 3, 0], [20, 21, 22, 23, 24]])
-    share_SB = torch.tensor([[0.25, 0.25, 0.25, 0.25, 0], [0.2] * 5])  # the first split's batch is shorter
-    weight, bias = stack.weight_SRF.clone(), stack.bias_SR1.clone()
-    stack._step(rows_SB, share_SB)
-    for s, rows in enumerate((rows_SB[0, :4], rows_SB[1])):
-        for column in range(2):
-            layer = nn.Linear(6, 3)
-            own = slice(column, None, 2)
-            layer.weight.data, layer.bias.data = weight[s, own].clone(), bias[s, own, 0].clone()
-            loss = nn.functional.cross_entropy(layer(torch.tensor(x)[rows]), torch.tensor(y)[rows])
-            loss = loss + l2_SL[s, column] / 2 * (layer.weight.square().sum() + layer.bias.square().sum())
-            loss.backward()
-            torch.testing.assert_close(stack.weight_SRF.grad[s, own], layer.weight.grad, atol=1e-6, rtol=1e-5)
-            torch.testing.assert_close(stack.bias_SR1.grad[s, own, 0], layer.bias.grad, atol=1e-6, rtol=1e-5)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

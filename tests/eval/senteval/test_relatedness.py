@@ -1,4 +1,4 @@
-"""The trained relatedness against the authors' steps written out, and Tai et al.'s label encoding."""
+"""The trained relatedness against the authors' steps written out, and Tai et al.'s label distribution."""
 
 import copy
 
@@ -30,7 +30,7 @@ def test_a_score_is_shared_between_its_two_neighbours():
 
 
 @pytest.mark.parametrize(("kind", "correlate"), [("pearson", pearsonr), ("spearman", spearmanr)])
-def test_one_fit_as_the_authors_run_it(kind, correlate):
+def test_a_fit_equals_the_authors_steps(kind, correlate):
     rng = np.random.default_rng(0)
     x = {
         part: rng.standard_normal((n, 12)).astype(np.float32) for part, n in (("train", 130), ("dev", 40), ("test", 50))
@@ -76,7 +76,7 @@ def test_one_fit_as_the_authors_run_it(kind, correlate):
     )
 
 
-def test_constant_embeddings_score_0_and_not_nan():
+def test_constant_embeddings_score_0_instead_of_nan():
     x = {part: np.ones((20, 3), np.float32) for part in ("train", "dev", "test")}
     y = {part: np.linspace(1, 5, 20) for part in x}
     with pytest.warns(RuntimeWarning):

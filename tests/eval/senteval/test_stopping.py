@@ -1,12 +1,11 @@
-"""Training until a score on dev gets no better, as SentEval ends it."""
+"""SentEval's early stopping by a score on dev."""
 
 import torch
 
 from cse.eval.senteval.stopping import train_until_worse
 
 
-def test_checks_without_improvement_add_up_and_the_best_weights_are_kept():
-    """Forgiven are three; a better check in between forgets none of them."""
+def test_misses_add_up_in_spite_of_a_gain_and_the_best_weights_are_kept():
     layer = torch.nn.Linear(1, 1)
     dev = iter([0.1, 0.05, 0.2, 0.1, 0.3, 0.1, 0.1, 0.9])
     trained = 0

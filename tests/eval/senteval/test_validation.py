@@ -1,4 +1,4 @@
-"""Which strength wins; that each scheme is SentEval's, one fit at a time, is in test_transfer.py."""
+"""Which l2 strength wins a tie. tests/eval/test_transfer.py compares each scheme with single fits."""
 
 from types import SimpleNamespace
 
@@ -9,7 +9,7 @@ from cse.eval.senteval.validation import cross_validation, given_split, nested_c
 
 
 class Tied:
-    """A classifier whose second and third strength are equally good, once accuracies are rounded."""
+    """A classifier whose second and third strength have equal accuracies once these are rounded."""
 
     l2 = (1.0, 2.0, 3.0)
 
@@ -38,7 +38,7 @@ class Tied:
 
 
 def test_the_first_of_equal_strengths_wins():
-    """SentEval looks for the maximum of accuracies that it has rounded to two decimals."""
+    """SentEval takes the maximum of accuracies that it has rounded to two decimals."""
     rows, labels = made_up(260, 10, 2)
     cuts = {"train": slice(0, 150), "dev": slice(150, 200), "test": slice(200, 260)}
     x, y = ({part: every[cut] for part, cut in cuts.items()} for every in (rows, labels))
