@@ -1,4 +1,4 @@
-"""What Hydra is told of cse: choices of one's own, and the values of hydra/sweeper=smac (cse.sweep.search)."""
+"""Hydra plugins: the user's own config folders, and the values of hydra/sweeper=smac (cse.sweep.search)."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ class OwnChoices(SearchPathPlugin):
 
 @dataclass
 class Smac:
-    """n_trials: jobs of a search. batch: jobs that SMAC proposes before it is told a result. seed: of the search."""
+    """n_trials: jobs of a search. batch: jobs that SMAC proposes at a time. seed: of the search."""
 
     n_trials: int = 50
     batch: int = 1

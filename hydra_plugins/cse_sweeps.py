@@ -1,6 +1,6 @@
-"""The config group `sweep` is the folder sweeps/ of the checkout (cse/sweeps in an installed wheel).
+"""Makes the folder sweeps/ of the checkout (cse/sweeps in an installed wheel) the config group `sweep`.
 
-A link conf/sweep would do the same, where links survive being copied; archives and some systems drop them.
+A link conf/sweep would do the same, but archives and some systems drop links.
 """
 
 from hydra._internal.core_plugins import file_config_source
@@ -11,18 +11,18 @@ GROUP = "sweep"
 
 
 class SweepSource(file_config_source.FileConfigSource):
-    """`sweeps://` in hydra.searchpath: sweep/PAPER/TABLE is SWEEPS_DIR/PAPER/TABLE.yaml, and nothing else is here."""
+    """`sweeps://` in hydra.searchpath: sweep/PAPER/TABLE is SWEEPS_DIR/PAPER/TABLE.yaml; it has nothing else."""
 
     def __init__(self, provider: str, path: str):
         super().__init__(provider, f"sweeps://{groups.SWEEPS_DIR}")
 
     @staticmethod
     def scheme() -> str:
-        """The word before :// in hydra.searchpath."""
+        """The scheme of its URL in hydra.searchpath."""
         return "sweeps"
 
     def available(self) -> bool:
-        """Whether the folder is there."""
+        """Whether the folder exists."""
         return super().is_group("")
 
     def load_config(self, config_path: str):
@@ -30,15 +30,15 @@ class SweepSource(file_config_source.FileConfigSource):
         return super().load_config(config_path.removeprefix(f"{GROUP}/"))
 
     def is_group(self, config_path: str) -> bool:
-        """Whether it is sweep or a folder below it."""
+        """Whether it is `sweep` or a folder below."""
         return config_path == GROUP or (inside(config_path) and super().is_group(config_path.removeprefix(f"{GROUP}/")))
 
     def is_config(self, config_path: str) -> bool:
-        """Whether it is a file below sweep."""
+        """Whether it is a file below `sweep`."""
         return inside(config_path) and super().is_config(config_path.removeprefix(f"{GROUP}/"))
 
     def list(self, config_path: str, results_filter):
-        """The names right below a folder."""
+        """The names directly in a folder."""
         if not inside(f"{config_path}/"):
             return [] if config_path else [GROUP]
         return super().list(config_path.removeprefix(GROUP).removeprefix("/"), results_filter)

@@ -1,6 +1,6 @@
-"""What a number of seeds can tell: the smallest difference that they show, and the seeds that a difference needs.
+"""What a number of seeds can show: the smallest difference that they detect, and the seeds that a difference needs.
 
-Of a two-sided t test with 80% power of two settings whose seeds vary alike.
+For a two-sided t test with 80% power between two settings whose scores have the same deviation over seeds.
 """
 
 import math
@@ -22,30 +22,33 @@ WANTED = (2.0, 1.0, 0.5)  # points
 
 
 def power(difference: float, sd: float, seeds: int, level: float = 0.05) -> float:
-    """How often a two-sided t test of so many seeds a side sees a difference, and its sign (noncentral t)."""
+    """How often a two-sided t test with `seeds` on each side detects a difference and its sign (noncentral t)."""
     freedom, shift = 2 * seeds - 2, difference / (sd * math.sqrt(2 / seeds))
     return float(stats.nct.sf(stats.t.ppf(1 - level / 2, freedom), freedom, shift))
 
 
 def smallest_difference(sd: float, seeds: int, level: float = 0.05) -> float:
-    """The difference that so many seeds a side see with 80% power."""
+    """The smallest difference that `seeds` on each side detect with 80% power."""
     error = sd * math.sqrt(2 / seeds)
     return error * float(optimize.brentq(lambda size: power(size * error, sd, seeds, level) - 0.8, 1e-3, 30))
 
 
 def seeds_for(difference: float, sd: float, level: float = 0.05) -> int:
-    """The seeds a side that see a difference with 80% power; at least 2."""
+    """The seeds on each side that detect a difference with 80% power; at least 2."""
     return next(seeds for seeds in count(2) if power(difference, sd, seeds, level) >= 0.8)
 
 
 def pooled_sd(groups: Sequence[Sequence[float]]) -> float:
-    """The deviation within groups of two values or more, each about its own mean."""
+    """The standard deviation within groups of two or more values, each around its own mean."""
     freedom = sum(len(values) - 1 for values in groups)
     return math.sqrt(sum(float(np.var(values, ddof=1)) * (len(values) - 1) for values in groups) / freedom)
 
 
 def in_words(sd: float, seeds: int, wanted: Sequence[float] = (), level: float = 0.05) -> str:
-    """What seeds of this deviation show; the seeds that each wanted difference needs, else half of what they show."""
+    """What `seeds` of this deviation show, and how many seeds each wanted difference needs.
+
+    Without wanted differences: how many half of the smallest detectable difference needs.
+    """
     told = "one a side shows no difference"
     if seeds > 1:
         least = smallest_difference(sd, seeds, level)
@@ -55,8 +58,11 @@ def in_words(sd: float, seeds: int, wanted: Sequence[float] = (), level: float =
 
 
 def of_plan(planned: Sequence[Job], select: str | None, folder: Path) -> str:
-    """What the planned jobs' seeds will tell by the score that selects, from the runs that the folder holds; without
-    two of one setting, of STS scores by cse-report's seed_sd. "" where no job is trained."""
+    """What the planned jobs' seeds can show in the score `select`, or "" if no job trains.
+
+    The deviation over seeds is that of finished runs in `folder`; if no two of them share a setting, for STS scores
+    cse-report's seed_sd.
+    """
     seeds = [len(group) for group in settings((job.arguments, 0.0) for job in planned if job.program == "cse-train")]
     if not seeds or select is None:
         return ""
@@ -71,7 +77,7 @@ def of_plan(planned: Sequence[Job], select: str | None, folder: Path) -> str:
 
 
 def settings(rows: Iterable[tuple[Sequence[str], float]]) -> list[list[float]]:
-    """The values of rows (overrides, value) that differ in their seed alone, together."""
+    """The values of rows (overrides, value), grouped by overrides that differ only in their seed."""
     groups: dict[frozenset[str], list[float]] = {}
     for words, value in rows:
         same = frozenset(word for word in words if key_of(word) != "seed" and changes_a_table(key_of(word)))

@@ -1,4 +1,4 @@
-"""Jobs on a cluster, handed over by submitit: each is one of SLURM's, which runs cse.sweep.process.run on its node."""
+"""Run jobs on a cluster through submitit: each is a job of SLURM's that calls cse.sweep.process.run on its node."""
 
 import secrets
 import signal
@@ -24,71 +24,72 @@ from cse.sweep.process import KILLED, NOT_RUN, Outcome
 from cse.sweep.start import Start
 from cse.training.signals import SignalForwarder
 
-POLL = 1.0  # seconds between two looks at the jobs' results
+POLL = 1.0  # seconds between two checks for results
 DEFAULTS: dict[str, Any] = {"timeout_min": 60, "name": "cse", "signal_delay_s": 120, "max_num_timeout": 0}
 NUMBERS = ("timeout_min", "nodes", "tasks_per_node", "cpus_per_task", "gpus_per_node", "mem_gb", "array_parallelism")
 
 
 class OnNode(Checkpointable):
-    """What submitit calls on a node; for one that is preempted it asks SLURM to call it again."""
+    """What submitit calls on a node. If the job is preempted, submitit asks SLURM to start it again."""
 
     def __call__(self, job: Job, folder: Path) -> Outcome:
-        """Run a job. Where a signal stopped it and it should start again, submitit's handler ends this process."""
+        """Run a job. If a signal stopped it and it should start again, submitit's handler ends this process."""
         signals = SignalForwarder(str)
         signals.waits = True
         with signals:
             outcome = process.run(job, folder, signals)
         if signals.requested is not None and slurm.is_wanted_later(signals.requested):
-            # SLURM's own, as soon as submitit's scontrol has put the job back: scontrol, too, would die of it
+            # SLURM sends SIGTERM once submitit's scontrol has requeued the job, and it would kill scontrol as well
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             signal.raise_signal(signal.SIGUSR2)
         return outcome
 
 
 def run_on_cluster(planned: Sequence[Job], start: Start, executor: SlurmExecutor) -> list[Outcome]:
-    """Hand over the jobs that are not done, and wait for them. A signal ends the waiting: the cluster keeps the jobs.
+    """Submit the jobs that are not done, and wait for them. A signal ends the wait and leaves the jobs to the cluster.
 
-    With jobs.fail_fast those that have not started are cancelled once one has failed.
+    With jobs.fail_fast the jobs that have not started are cancelled once one has failed. Returns the outcomes in the
+    order of the jobs.
     """
     folders = {job.name: start.folder / job.name for job in planned}
     known = {job.name: process.known_outcome(job, folders[job.name]) for job in planned}
     for outcome in filter(None, known.values()):
-        start.end(outcome)
+        start.record(outcome)
     left = [job for job in planned if known[job.name] is None]
     handed = executor.map_array(OnNode(), left, [folders[job.name] for job in left]) if left else []
     waiting = dict(zip([job.name for job in left], handed, strict=True))
     while waiting and start.signals.requested is None:
         for name in [name for name, one in waiting.items() if one.done()]:
-            start.end(outcome_of(name, waiting.pop(name)))
+            start.record(outcome_of(name, waiting.pop(name)))
         if start.fail_fast and start.failure:
             for name in [name for name, one in waiting.items() if not one.paths.stdout.exists()]:
                 waiting.pop(name).cancel()
-                start.end(Outcome(name, NOT_RUN, detail=f"jobs.fail_fast=true, and {start.failure.job} failed"))
+                start.record(Outcome(name, NOT_RUN, detail=f"jobs.fail_fast=true, and {start.failure.job} failed"))
         time.sleep(POLL)
     for name, one in waiting.items():
         state = RUNNING if status_of(read_run(folders[name])).state == RUNNING else NOT_RUN
-        start.end(Outcome(name, state, detail=f"the cluster has it, as job {one.job_id}"))
-    return [start.ended[job.name] for job in planned]
+        start.record(Outcome(name, state, detail=f"the cluster has it, as job {one.job_id}"))
+    return [start.outcomes[job.name] for job in planned]
 
 
 def outcome_of(name: str, handed: Handed) -> Outcome:
-    """What a job that has ended says of itself; one that cannot say anything was killed."""
+    """The outcome that a finished job returned; a job that returned none was killed."""
     try:
         return handed.result()
     except (FailedJobError, UncompletedJobError):
         where = f"{handed.paths.stderr}; the same line again goes on from its last checkpoint"
-        return Outcome(name, KILLED, detail=f"job {handed.job_id} ended without a word ({handed.state}): {where}")
+        return Outcome(name, KILLED, detail=f"job {handed.job_id} ended without a result ({handed.state}): {where}")
 
 
 def executor_of(line: Line) -> SlurmExecutor:
-    """submitit's, with the line's hydra.launcher.*. Raises UserError for one that it lacks, or where SLURM is not."""
+    """submitit's executor with the line's hydra.launcher.*. Raises UserError for an unknown key, or without SLURM."""
     return with_parameters(SlurmExecutor, line.folder, parameters_of(line))
 
 
 def with_parameters(kind: type[SlurmExecutor], folder: Path, parameters: Mapping[str, Any]) -> SlurmExecutor:
-    """submitit's executor with these parameters. Raises UserError in its words.
+    """submitit's executor with these parameters. Raises UserError with submitit's message.
 
-    Its files, among them pickles, are in a folder of this start's own: none can be there before it.
+    Its files, among them pickles, are in a new folder with a random name, so nobody can have put a pickle there.
     """
     others = {key: value for key, value in parameters.items() if key != "max_num_timeout"}
     try:
@@ -102,9 +103,9 @@ def with_parameters(kind: type[SlurmExecutor], folder: Path, parameters: Mapping
 
 
 def parameters_of(line: Line) -> dict[str, Any]:
-    """submitit's parameters of a line: ours, and over them those that were typed.
+    """submitit's parameters: DEFAULTS, overridden by the line's own.
 
-    Raises UserError for a number that is none, and for text of several lines, which sbatch's script would run.
+    Raises UserError for a number that is not above 0, and for text of several lines, which sbatch's script would run.
     """
     typed = {one.key_or_group.split(".", 2)[2]: one.value() for one in overrides_of(line.launch)}
     for key, value in typed.items():
@@ -115,18 +116,18 @@ def parameters_of(line: Line) -> dict[str, Any]:
 
 
 class Described(SlurmExecutor):
-    """Writes sbatch's script on any machine, and hands nothing over."""
+    """submitit's executor on a machine without SLURM: it can write sbatch's script, and is never asked to submit it."""
 
     @classmethod
     def affinity(cls) -> int:
-        """As where srun is."""
+        """What a machine with SLURM returns."""
         return 1
 
 
 def show(line: Line, planned: Sequence[Job]) -> None:
-    """Print what would be handed to SLURM: how many jobs on how many GPUs, and the script as submitit writes it.
+    """Print what would be submitted to SLURM: how many jobs on how many GPUs, and the script that submitit writes.
 
-    Raises UserError for a value of hydra.launcher.* that is none.
+    Raises UserError for an invalid value of hydra.launcher.*.
     """
     parameters = parameters_of(line)
     executor = with_parameters(Described, line.folder, parameters)
@@ -135,12 +136,12 @@ def show(line: Line, planned: Sequence[Job]) -> None:
         executor.parameters["map_count"] = count
     configs = [job.composed() for job in planned if job.program == "cse-train"]
     devices = max((int(config.trainer.devices) for config in configs), default=1)
-    print("\n".join(["", in_words(parameters, count, devices), ""]))
+    print("\n".join(["", describe(parameters, count, devices), ""]))
     print(executor._make_submission_file_text(executor._submitit_command_str, ""))
 
 
-def in_words(parameters: Mapping[str, Any], jobs: int, devices: int) -> str:
-    """What SLURM is asked for, and the GPUs that would be idle. devices: processes of a job, one a GPU of one node."""
+def describe(parameters: Mapping[str, Any], jobs: int, devices: int) -> str:
+    """What SLURM is asked for, and how many GPUs would be idle. devices: a job's processes, one per GPU of one node."""
     asked = ", ".join(f"{key}={value}" for key, value in parameters.items())
     gpus = parameters.get("gpus_per_node", 0)
     line = f"SLURM: jobs {jobs}, GPUs a job {gpus or 'none by gpus_per_node'}, trainer.devices={devices}; {asked}"

@@ -1,8 +1,8 @@
 """Many jobs from one line: cse-train sweep=PAPER/TABLE, cse-train -m KEY=A,B and cse-eval -m KEY=A,B.
 
-Each job is a process of its own in a folder named by what it runs: on this machine (cse.sweep.pool) or on a cluster
-(hydra/launcher=submitit_slurm, cse.sweep.cluster), all of a grid or as a search proposes them (hydra/sweeper=smac,
-cse.sweep.search).
+Each job is a process of its own, in a folder named after what it runs. Jobs run on this machine (cse.sweep.pool) or on
+a cluster (hydra/launcher=submitit_slurm, cse.sweep.cluster). They are a whole grid, or what a search proposes
+(hydra/sweeper=smac, cse.sweep.search).
 """
 
 from collections.abc import Sequence
@@ -27,9 +27,9 @@ from cse.training.signals import SignalForwarder
 
 
 def main(arguments: list[str], program: str = "cse-train") -> int:
-    """Run the jobs, or show them (dry_run=true). Returns 0, or 1 where a job failed.
+    """Run the jobs, or show them (dry_run=true). Returns 0, or 1 if a job failed.
 
-    Raises UserError for a mistake in any job's settings before the first one starts, Interrupted after a signal.
+    Raises UserError for a mistake in any job's settings before the first job starts, Interrupted after a signal.
     """
     line = read(arguments, program)
     planned = line.jobs()
@@ -53,7 +53,7 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
         start = Start(line.folder, signals, fail_fast=line.fail_fast)
         if line.is_grid:
             made = {(line.folder / job.name).absolute() for job in planned}
-            later = [job for job in planned if job.scores and job.scores[0] in made]  # they score what the others make
+            later = [job for job in planned if job.scores and job.scores[0] in made]  # these score runs of the others
             run([job for job in planned if job not in later], start)
             run(later, start)
         else:
@@ -66,7 +66,7 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
 
 
 def runner_of(line: Line) -> Runner:
-    """What runs the line's jobs where it says. Raises UserError for a value of hydra.launcher.* that is none."""
+    """What runs the jobs on this machine or a cluster. Raises UserError for an invalid value of hydra.launcher.*."""
     if line.launcher == "basic":
         return partial(run_here, parallel=line.parallel)
     from cse.sweep.cluster import executor_of, run_on_cluster
@@ -75,10 +75,11 @@ def runner_of(line: Line) -> Runner:
 
 
 def check_settings(planned: Sequence[Job]) -> None:
-    """Check every value and every combination of choices in one job before any starts: settings, and what selects.
+    """Check the settings and the selection of the jobs before any starts.
 
-    Raises UserError for a key or a choice that a job does not have, or where no job has settings that it can have. A
-    value that only some jobs cannot have fails in those, and leaves the others running.
+    A job whose words and combination of choices were all seen in earlier jobs is not checked again. Raises UserError
+    for a key or a choice that does not exist in some job, or if no job has valid settings. A value that is invalid only
+    in some jobs makes those fail and lets the others run.
     """
     seen: set[object] = set()
     refusals: list[UserError] = []
@@ -101,8 +102,8 @@ def check_settings(planned: Sequence[Job]) -> None:
 
 
 def check(job: Job) -> None:
-    """Compose a job and check every setting of it. Raises UserError, or Hydra's error for an unknown key or choice."""
+    """Compose a job and check all its settings. Raises UserError, or Hydra's error for an unknown key or choice."""
     config = validate(job.composed(), CONFIGS[job.program])
-    if job.program == "cse-train" and not scale.is_smoke(config):  # which selects by a score of its own
+    if job.program == "cse-train" and not scale.is_smoke(config):  # a smoke test selects by a score of its own
         scale.fit(config)
         check_selection(config)

@@ -1,16 +1,16 @@
-"""The jobs of a sweep: the arguments of each, and the name of its folder, which tells what it runs.
+"""The jobs of a sweep: the arguments of each, and the name of its folder, which says what it runs.
 
-A sweep's YAML (sweeps/<paper>/<table>.yaml, the config group `sweep`) holds settings, as any config does, and
+A sweep's YAML (sweeps/<paper>/<table>.yaml, the config group `sweep`) holds settings, like any config, and
 
     hydra.sweeper.params  the axes, in Hydra's notation; on the command line KEY=... replaces an axis
     cases                 {name: [override, ...]}: rows that differ in several settings at once. `case` is then one more
                           axis, over all of them; case=a,b picks some. A case that trains nothing is
                           {program: cse-eval, set: [override, ...]}, with settings of cse-eval only; with
                           `of: PAPER/TABLE/CASE` it scores the run of another sweep's case
-    same_runs_as          the sweep whose folder holds these jobs too: one run serves several tables
-    search_each           the axes of which every combination gets a search of its own (hydra.sweeper searches the rest)
+    same_runs_as          the sweep whose folder these jobs share, so that one run serves several tables
+    search_each           the axes that are not searched: every combination of their values gets its own search
     laptop                axes with fewer values, or fewer cases, for scale=laptop, which also runs three seeds
-    report                what the runs are laid beside (cse.report.spec)
+    report                what the runs are compared with (cse.report.spec)
 
 What several tables of a paper share is in a file one folder deeper, which their `defaults` name.
 """
@@ -38,16 +38,16 @@ CONFIGS = {program: config for config, program in PROGRAMS.items()}
 """The config that each program composes."""
 
 OWN_KEYS = ("cases", "report", "same_runs_as", "search_each", "laptop")
-SEEDS = "1,2,3"  # of scale=laptop, where the sweep has none of its own
-SHARED = {"model", "paths", "smoke", "scale", "tracker", "allow_partial"}  # keys of cse-eval that are its run's too
-SLUG = 80  # characters of a folder's name before its hash
+SEEDS = "1,2,3"  # for scale=laptop, if the sweep has no seeds of its own
+SHARED = {"model", "paths", "smoke", "scale", "tracker", "allow_partial"}  # keys that cse-eval shares with cse-train
+SLUG = 80  # most characters of a folder's name before its hash
 
 
 @dataclass(frozen=True)
 class Job:
-    """One run. arguments: of `program` (cse-train or cse-eval), without its folder; name: of that folder.
+    """One run. name: of its folder. arguments: for `program` (cse-train or cse-eval), without the folder.
 
-    scores: the folder of the run that it scores, and the job that makes it; None where it scores no run.
+    scores: the folder of the run that it scores and the job that makes that run; None if it scores no run.
     """
 
     name: str
@@ -56,11 +56,11 @@ class Job:
     scores: "tuple[Path, Job] | None" = None
 
     def composed(self) -> DictConfig:
-        """Its config, with Hydra's own node in it."""
+        """Its config, with the node `hydra`."""
         return composed(CONFIGS[self.program], self.arguments)
 
     def fitted(self) -> DictConfig:
-        """Its config at its size; of a smoke test the real one, for which nothing has to be made up."""
+        """Its config fitted to its scale; for a smoke test the config before shrinking, which needs no made-up data."""
         config = self.composed()
         if not scale.is_smoke(config):
             scale.fit(config)
@@ -68,7 +68,7 @@ class Job:
 
 
 class Case(BaseModel):
-    """One row. set: its overrides, of `program`. of: PAPER/TABLE/CASE whose run cse-eval scores."""
+    """One row. set: overrides of `program`. of: the PAPER/TABLE/CASE whose run cse-eval scores."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -79,19 +79,19 @@ class Case(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def from_list(cls, content: object) -> object:
-        """A list is the overrides of a case that trains."""
+        """A plain list is the overrides of a case that trains."""
         return {"set": content} if isinstance(content, list) else content
 
     @model_validator(mode="after")
     def check_of(self) -> "Case":
-        """Raise ValueError for `of` beside another program than cse-eval, which would ignore it."""
+        """Raise ValueError for `of` with another program than cse-eval, which would ignore it."""
         if self.of is not None and self.program != "cse-eval":
-            raise ValueError("`of` stands beside `program: cse-eval`")
+            raise ValueError("`of` needs `program: cse-eval`")
         return self
 
     @property
     def is_untrained(self) -> bool:
-        """Whether it scores an encoder that no run made: there is one job of it for all seeds."""
+        """Whether it scores an encoder that no run made, so that one job serves all seeds."""
         return self.program == "cse-eval" and self.of is None
 
 
@@ -100,7 +100,7 @@ Axes = dict[str, Annotated[str, BeforeValidator(str)]]
 
 
 class Sweep(BaseModel):
-    """What a sweep's YAML says beside its settings; see above. trials: of each search; 1 in a grid."""
+    """What a sweep's YAML has besides settings; see above. trials: of each search; 1 in a grid."""
 
     name: str
     params: Axes
@@ -114,28 +114,27 @@ class Sweep(BaseModel):
 
     @property
     def folder(self) -> Path:
-        """PAPER/TABLE whose runs it shares, or its own."""
+        """The PAPER/TABLE whose runs it shares, or its own."""
         return Path(self.same_runs_as or self.name)
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """The config keys by which its jobs tell their settings apart; of a search, whose trials never meet, those that
-        each search keeps fixed."""
+        """The config keys in which its jobs differ; of a search, whose trials are not compared, the fixed ones."""
         keys = self.params if self.sweeper == "basic" else self.search_each
         return tuple(dict.fromkeys([*(["case"] if self.cases else []), *keys]))
 
     def place(self, arguments: Sequence[str]) -> Path:
-        """Where its jobs go, relative to where it is started. A smoke test's scores never lie among real ones."""
+        """The folder of its jobs, relative to the working directory; smoke tests have one apart from real runs."""
         is_smoke, size = SWITCH.get(values_of(arguments).get("smoke", "").lower()), scale_of(arguments)
         return Path("runs", "smoke" if is_smoke else "", "" if size == "paper" else size, self.folder)
 
     def jobs(self, arguments: Sequence[str]) -> list[Job]:
-        """Every job of the grid with the command line's overrides, in order; equal ones (of cse-eval) once."""
+        """Every job of the grid with the command line's overrides, in order; equal jobs (of cse-eval) once."""
         jobs = [self.job(overrides) for overrides in expanded([*self.axes(arguments), *arguments])]
         return list({job.name: job for job in jobs}.values())
 
     def axes(self, arguments: Sequence[str]) -> list[str]:
-        """`key=values` of the axes that the command line leaves as they are."""
+        """`key=values` of the axes that the command line does not replace."""
         given = {key_of(argument) for argument in arguments}
         axes = {"case": ",".join(self.cases)} if self.cases else {}
         axes |= self.params
@@ -144,12 +143,12 @@ class Sweep(BaseModel):
         return [f"{key}={values}" for key, values in axes.items() if key not in given]
 
     def searches(self, arguments: Sequence[str]) -> list[list[str]]:
-        """What each search keeps fixed: every combination of the axes in search_each."""
+        """The overrides that each search keeps fixed: every combination of the axes in search_each."""
         axes = merged([*self.axes(arguments), *arguments])
         return expanded([axis for axis in axes if key_of(axis) in self.search_each])
 
     def job(self, overrides: Sequence[str]) -> Job:
-        """The job of one combination. Raises UserError for a case that the sweep does not have."""
+        """The job of one combination. Raises UserError for an unknown case."""
         overrides = [override.lstrip("+") for override in overrides if key_of(override) != "sweep"]
         name = values_of(overrides).get("case")
         if name is not None and name not in self.cases:
@@ -164,7 +163,7 @@ class Sweep(BaseModel):
         return Job(self.slug(overrides, arguments), "cse-train", own)
 
     def evaluation(self, case: Case, overrides: list[str]) -> Job:
-        """The job of a case that scores an encoder: the run of another sweep's case, where `of` names it."""
+        """The job of a case that scores an encoder, or the run of the other sweep's case that `of` names."""
         keys = keys_of_evaluation()
         mine = [override for override in overrides if root_of(override) in keys]
         if case.of is None:
@@ -182,22 +181,23 @@ class Sweep(BaseModel):
         return Job(slug, "cse-eval", [f"checkpoint={spell_value(str(folder))}", *arguments], (folder, trained))
 
     def departures(self, overrides: Sequence[str]) -> list[str]:
-        """Those of a run's overrides that decide what it runs and that neither the axes nor the cases hold."""
+        """The overrides of a run that change a table and that neither the axes nor the cases contain."""
         axes = {"case", "checkpoint", *self.params}
         of_cases = {override for case in self.cases.values() for override in case.set}
         rest = [o for o in overrides if not o.startswith("~") and o not in of_cases]
         return [o for o in rest if key_of(o) not in axes and changes_a_table(key_of(o))]
 
     def slug(self, readable: Sequence[str], arguments: Sequence[str]) -> str:
-        """A folder's name: the axes, then other overrides, and a hash of everything that decides what it runs."""
+        """A folder's name: the axes, then the other readable overrides, and a hash of all that decides what is run."""
         place = {key: place for place, key in enumerate(dict.fromkeys(["case", *self.params, "seed"]))}
         shown = [override for override in readable if decides(override)]
         shown.sort(key=lambda override: (place.get(key_of(override), len(place)), key_of(override)))
-        return short_name(shown, (a for a in arguments if decides(a) and key_of(a) != "case"))  # its words say it
+        decisive = (a for a in arguments if decides(a) and key_of(a) != "case")  # a case's own overrides are in there
+        return short_name(shown, decisive)
 
 
 def read(name: str) -> Sweep:
-    """The sweep of that name. Raises UserError for an unknown name, and for a key of its own that is wrong."""
+    """The sweep of that name. Raises UserError for an unknown name, or a wrong value of one of OWN_KEYS."""
     config = composed("train", [f"sweep={name}"])
     content: Config = OmegaConf.to_container(without_hydra(config))  # type: ignore[assignment]
     sweeper = config.hydra.sweeper
@@ -222,17 +222,17 @@ def keys_of_evaluation() -> frozenset[str]:
 
 
 def scale_of(arguments: Sequence[str]) -> str:
-    """The value of scale=; paper where the arguments name none."""
+    """The value of scale=, by default paper."""
     return values_of(arguments).get("scale", "paper")
 
 
 def short_name(shown: Sequence[str], decisive: Iterable[str], first: str = "") -> str:
-    """A folder's name: `first`, the overrides `shown` in few words, and a hash of all that decides what is run."""
+    """A folder's name: `first`, the overrides `shown` in short, and a hash of the decisive ones."""
     shown = as_first_named(shown)
     lasts = [key_of(override).split(".")[-1] for override in shown]
     words = [first] if first else []
     for last, override in zip(lasts, shown, strict=True):
-        value = unquoted(override).rpartition("/")[2]  # of a path its end says enough
+        value = unquoted(override).rpartition("/")[2]  # the last part of a path is enough
         key = last if lasts.count(last) == 1 else key_of(override)
         words.append(value if last == "case" else f"{key}_{value}")
     text = re.sub(r"[^\w.+-]+", "_", "-".join(words)) or "run"

@@ -1,4 +1,4 @@
-"""A command line with -m or sweep=: which words belong to the jobs, and which say how jobs are started."""
+"""A command line with -m or sweep=: which words belong to the jobs, and which say how to start them."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -16,16 +16,16 @@ from cse.run.resume import started_from
 from cse.sweep import jobs, multirun
 from cse.sweep.overrides import expanded, first_values, is_axis, merged
 
-INFORM = ("--cfg", "-c", "--info", "-i", "--shell-completion", "-sc", "--hydra-help", "--version")  # nothing is run
+INFORM = ("--cfg", "-c", "--info", "-i", "--shell-completion", "-sc", "--hydra-help", "--version")  # these run nothing
 PACKAGES = {"submitit_slurm": ("submitit", "-e '.[launchers]'"), "smac": ("smac", "-e '.[smac]'")}
-"""What a choice imports, and what brings it."""
+"""By launcher or sweeper: the module that it imports, and what to install for it."""
 
 
 class Line(BaseModel):
-    """What a line's own words say of how its jobs are started, and what its jobs are.
+    """A parsed command line: how to start its jobs, and what they are.
 
-    given: its values by key; the last of a key counts. launch: its words hydra.launcher.KEY=VALUE. own: the overrides
-    that are the jobs'. table: what names the jobs and gives their arguments. search: all of hydra.sweeper.
+    given: its values by key; the last one of a key counts. launch: its words hydra.launcher.KEY=VALUE. own: the jobs'
+    overrides. table: names the jobs and makes their arguments. search: the config hydra.sweeper.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True, arbitrary_types_allowed=True)
@@ -45,22 +45,22 @@ class Line(BaseModel):
 
     @property
     def is_grid(self) -> bool:
-        """Whether all combinations are run, and none is searched for."""
+        """Whether all combinations are run, instead of searching among them."""
         return self.sweeper == "basic"
 
     @property
     def trials(self) -> int:
-        """The jobs of each search; 1 in a grid."""
+        """The number of jobs of each search; 1 in a grid."""
         return 1 if self.is_grid else self.n_trials
 
     @property
     def folder(self) -> Path:
-        """Where the jobs' folders lie."""
+        """The folder of the jobs' folders."""
         return Path(self.given.get("hydra.sweep.dir", self.table.place(self.own)))
 
     @property
     def title(self) -> str:
-        """The name of its sweep; without one, the program's."""
+        """The name of the sweep, or else of the program."""
         return self.table.name or self.program
 
     @property
@@ -72,9 +72,9 @@ class Line(BaseModel):
         return f"cse-report sweep={self.table.name}{elsewhere}"
 
     def rows(self) -> list[list[str]]:
-        """The overrides of each job of a grid; or of each search, with the ranges that it searches.
+        """The overrides of each job of a grid, or of each search with the ranges that it searches.
 
-        Raises UserError for no job, and for a search without a range.
+        Raises UserError if there is no job, or no range to search.
         """
         overrides = merged([*self.table.axes(self.own), *self.own])
         if self.is_grid:
@@ -86,23 +86,25 @@ class Line(BaseModel):
         return rows
 
     def jobs(self) -> list[jobs.Job]:
-        """The jobs of a grid, equal ones (a cse-eval that no axis changes) once; of each search, one for example."""
+        """The jobs of a grid, equal ones (a cse-eval that no axis changes) once; or an example job of each search."""
         planned = [self.table.job(first_values(row)) for row in self.rows()]
         return list({job.name: job for job in planned}.values()) if self.is_grid else planned
 
     def check(self) -> None:
-        """Raise UserError for a line that cannot start jobs, MissingResource for a package that is not installed."""
+        """Raise UserError if the line cannot start jobs, MissingResource if it needs a package that is missing."""
         composition.refuse_sizes(self.own)
         if "RANK" in os.environ:
             raise UserError("-m and sweep= start processes of their own: run them without torchrun, accelerate or srun")
         if self.parallel > 1 and self.launcher != "basic":
-            raise UserError(f"jobs.parallel={self.parallel} is for this machine; of a cluster it is array_parallelism")
+            raise UserError(
+                f"jobs.parallel={self.parallel} is for this machine; on a cluster set hydra.launcher.array_parallelism"
+            )
         for choice in {self.launcher, self.sweeper} & PACKAGES.keys():
             check_loads(*PACKAGES[choice])
 
 
 def is_many(arguments: Sequence[str]) -> bool:
-    """Whether these are the arguments of many jobs, and not of one of them or of a look at the config."""
+    """Whether these arguments start many jobs, rather than one job or only a look at the config."""
     given = values_of(arguments)
     if given.get("hydra.mode") == "RUN" or any(argument in INFORM for argument in arguments):
         return False
@@ -111,7 +113,7 @@ def is_many(arguments: Sequence[str]) -> bool:
 
 
 def read(arguments: Sequence[str], program: str) -> Line:
-    """The line of these arguments. Raises UserError for an unknown sweep, and what Line.check raises."""
+    """Parse a line. Raises UserError for an unknown sweep or a bad value, and what Line.check raises."""
     arguments = [argument for argument in arguments if argument not in MULTIRUN]
     if before := started_from(arguments):
         raise UserError(f"{before[0]}={before[1]} starts one run: leave out -m and sweep=, and give each key one value")
@@ -136,6 +138,6 @@ def read(arguments: Sequence[str], program: str) -> Line:
 
 
 def sweep_of(given: Mapping[str, str]) -> str:
-    """The sweep that the values of a line name; "" for none, as sweep=null."""
+    """The sweep that a line's values name; "" for none or sweep=null."""
     named = given.get("sweep", "")
     return "" if named == "null" else named

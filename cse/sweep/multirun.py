@@ -1,7 +1,7 @@
-"""`cse-train -m KEY=A,B ...` and `cse-eval -m ...`: jobs that the command line alone names, without a sweep's YAML.
+"""`cse-train -m KEY=A,B ...` and `cse-eval -m ...`: jobs from the command line, without a sweep's YAML.
 
-They go to multirun/AXES-SETTINGS-HASH, whose hash is of the axes' keys and of every other setting. So another value on
-an axis (seed=1,2 becomes seed=1,2,3) stays in the same folder, and the jobs that are done there are not run again.
+They go to multirun/AXES-SETTINGS-HASH, where the hash is over the axes' keys and every other setting. So a longer axis
+(seed=1,2,3 instead of seed=1,2) keeps the folder, and jobs that are done there are not run again.
 """
 
 import re
@@ -23,21 +23,21 @@ class Multirun:
     keys: tuple[str, ...]
     name: str = ""
     sweeper: str = "basic"
-    trials: int = 50  # of a search, where hydra.sweeper.n_trials says nothing
+    trials: int = 50  # of a search without hydra.sweeper.n_trials
 
     def place(self, arguments: Sequence[str]) -> Path:
-        """The folder of its jobs, relative to where it is started."""
+        """The folder of its jobs, relative to the working directory."""
         fixed = [a for a in merged(arguments) if key_of(a) not in self.keys and decides(a)]
         words = "+".join(key.split(".")[-1].split("/")[-1] for key in self.keys)
         shown = sorted(fixed, key=key_of)
         return Path("multirun") / short_name(shown, [self.program, *self.keys, *fixed], first=words)
 
     def axes(self, arguments: Sequence[str]) -> list[str]:
-        """None beside those on the line."""
+        """No axes besides those on the line."""
         return []
 
     def searches(self, arguments: Sequence[str]) -> list[list[str]]:
-        """One search of all axes, which keeps nothing else fixed."""
+        """One search over all axes, with nothing else fixed."""
         return [[]]
 
     def job(self, overrides: Sequence[str]) -> Job:
@@ -50,6 +50,6 @@ class Multirun:
 
 
 def of_line(program: str, arguments: Sequence[str]) -> Multirun:
-    """The jobs of a command line's arguments, flags left out."""
+    """The jobs of a command line's arguments (without flags)."""
     keys = dict.fromkeys(key_of(argument) for argument in arguments if is_axis(argument))
     return Multirun(program, tuple(keys))

@@ -1,4 +1,4 @@
-"""What jobs read that may not be on this machine: encoders and datasets, where each is, and getting them."""
+"""The encoders and datasets that jobs read: where each is on this machine, and how to get it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,12 +22,12 @@ from cse.sweep.overrides import first_values
 from cse.types import AuxModality
 
 DECISIVE = ("model", "checkpoint", "data", "aux_modality", "eval", "paths", "scale")
-"""Groups whose settings, too, decide what is read."""
+"""Groups whose settings, not only their choice, decide what is read."""
 
 
 @dataclass(frozen=True)
 class Need:
-    """name: an encoder's, or a dataset's as cse-data takes it (stsb_multi:de). config: of a job that reads it."""
+    """name: of an encoder, or of a dataset as in cse-data (stsb_multi:de). config: of a job that reads it."""
 
     name: str
     is_encoder: bool
@@ -39,7 +39,7 @@ class Need:
         return self.name.partition(":")[0]
 
     def place(self) -> Path | str | None:
-        """Where it is, or what package has it; None where it is not here. The hub is not asked."""
+        """Its place on this machine, or the package that has it; None if it is not here. Does not ask the hub."""
         with hub.cache_only():
             try:
                 return self.find()
@@ -47,16 +47,16 @@ class Need:
                 return None
 
     def find(self) -> Path | str | None:
-        """Where it is. An encoder is fetched where the hub may be asked; else raises MissingResource."""
+        """Its place. Fetches an encoder if the hub may be asked. Raises MissingResource."""
         if self.is_encoder:
             if self.name.endswith(ENDINGS) and not Path(self.name).expanduser().exists():
-                raise MissingResource(f"checkpoint={self.name}: bring this file of word vectors, which no hub has")
+                raise MissingResource(f"checkpoint={self.name}: no hub has this file of word vectors; put it there")
             return Path(self.name if self.name.endswith(ENDINGS) else local_folder(self.name))
         about = DATASETS[self.dataset]
         own = about.setting and OmegaConf.select(self.config, about.setting)
         if own is not None:
             return Path(own) if Path(own).exists() else None
-        if self.dataset == "stsb_multi":  # of a language alone
+        if self.dataset == "stsb_multi":  # of one language
             return hub.prepared(str(about.repo), self.name.partition(":")[2])
         if self.dataset != "wikipedia":
             return place_of(self.dataset, resolved(self.config.paths))
@@ -65,18 +65,18 @@ class Need:
         return text.cache / text.digest
 
     def altered(self) -> bool:
-        """Whether a file of it is not what it was, where its checksum is known."""
+        """Whether a file of it differs from its known checksum."""
         place = self.place()
         if not isinstance(place, Path):
             return False
         try:
             return any(state != "whole" for state in check(place if place.is_dir() else place.parent).values())
-        except UserError:  # no checksum is known
+        except UserError:  # no known checksum
             return False
 
 
 def place_of(name: str, paths: Mapping[str, str | None]) -> Path | str | None:
-    """Where a dataset is on this machine; None where it is not. WordNet also travels with Debian and with NLTK."""
+    """Where a dataset is on this machine, or None. WordNet may also be that of Debian or NLTK."""
     place = where(name, paths)
     if place is None and name == "wordnet":
         try:
@@ -87,7 +87,7 @@ def place_of(name: str, paths: Mapping[str, str | None]) -> Path | str | None:
 
 
 def needs_of(planned: Sequence[Job]) -> list[Need]:
-    """What the jobs read, each once; without the runs of other jobs, which they score."""
+    """What the jobs read, each once, without the runs of other jobs."""
     found: dict[Need, None] = {}
     seen = set()
     for job in planned:
@@ -102,14 +102,14 @@ def needs_of(planned: Sequence[Job]) -> list[Need]:
 
 
 def needs_of_table(name: str) -> list[Need]:
-    """Those of the jobs of the sweep of that name; of a search, of one. Raises UserError for an unknown sweep."""
+    """What the jobs of a sweep read; of a search, one of its jobs. Raises UserError for an unknown sweep."""
     with explaining([f"sweep={name}"], "train"):
         sweep = read(name)
         return needs_of(sweep.jobs([]) if sweep.sweeper == "basic" else [sweep.job(first_values(sweep.axes([])))])
 
 
 def encoders_of(config: DictConfig) -> Iterator[str]:
-    """The encoders that a job starts from, but those of a package: its own, and that of a second modality."""
+    """The encoders that a job starts from: its own and that of a second modality, unless they come in a package."""
     names = [config.get("checkpoint") or config.model.get("name")]
     if (aux := config.get("aux_modality")) and "_target_" in aux:
         kind: type[AuxModality] = get_class(aux._target_)
@@ -118,7 +118,7 @@ def encoders_of(config: DictConfig) -> Iterator[str]:
 
 
 def datasets_in(config: DictConfig) -> Iterator[Need]:
-    """The datasets that one job reads, by what it chooses."""
+    """The datasets that one job reads, according to its choices."""
     choices = config.hydra.runtime.choices
     chosen = {f"{group}={choices.get(group)}" for group in ("augmentation", "aux_modality")}
     chosen |= {f"eval={name}" for name in config.eval or {}}

@@ -1,4 +1,4 @@
-"""The words of a command line, KEY=VALUE, and what Hydra's grammar makes of them: several values, ranges, quotes."""
+"""Overrides KEY=VALUE of a command line as Hydra's grammar reads them: several values, ranges, quotes."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -8,24 +8,24 @@ from cse.config.spelling import overrides_of, values_of
 
 
 def merged(overrides: Sequence[str]) -> list[str]:
-    """Each key once; the last wins, so that the command line beats a case."""
+    """Each key once; the last one wins, so that the command line overrides a case."""
     return list({key_of(override): override for override in overrides}.values())
 
 
 def is_axis(override: str) -> bool:
-    """Whether it gives a key several values (a,b  range(...)  interval(...)  glob(...))."""
+    """Whether it gives a key several values: a,b, range(...), interval(...) or glob(...)."""
     return overrides_of([override])[0].is_sweep_override()
 
 
 def expanded(overrides: Sequence[str]) -> list[list[str]]:
-    """Hydra's own product of all `key=a,b` and `key=range(...)`; of a key given twice the last counts."""
+    """Hydra's own product of all `key=a,b` and `key=range(...)`; if a key is given twice, the last one counts."""
     from hydra._internal.core_plugins.basic_sweeper import BasicSweeper
 
     return BasicSweeper.split_arguments(overrides_of(overrides), None)[0]
 
 
 def first_values(overrides: Sequence[str]) -> list[str]:
-    """The overrides with the first of its values for each axis, and the lower end of each interval."""
+    """The overrides with each axis at its first value, or at the lower end of its interval."""
     from hydra.core.override_parser.types import IntervalSweep
 
     first = []
@@ -40,14 +40,14 @@ def first_values(overrides: Sequence[str]) -> list[str]:
 
 
 def digest(overrides: Iterable[str]) -> str:
-    """Eight hexadecimal digits of overrides, whatever their order."""
+    """Eight hexadecimal digits that identify overrides in any order."""
     return hashlib.sha1(" ".join(sorted(overrides)).encode()).hexdigest()[:8]
 
 
 def as_first_named(words: Sequence[str]) -> list[str]:
-    """`experiment=X variant=V` as `experiment=[X,V]`: so it was written before the group variant was.
+    """`experiment=X variant=V` as `experiment=[X,V]`, which was its spelling before the group `variant` existed.
 
-    Names of folders are made of these words, so that what was run before is found.
+    Folders are named by that spelling, so that older runs are found.
     """
     values = values_of(words)
     if not {"experiment", "variant"} <= set(values):

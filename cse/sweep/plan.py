@@ -1,4 +1,4 @@
-"""What a sweep will do, before anything starts: a line for each job, what the seeds can tell, what is missing here."""
+"""What a sweep would do: a line for each job, what its seeds can show, and what is missing on this machine."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ from cse.sweep.needs import needs_of
 
 
 def show(title: str, folder: Path, planned: Sequence[jobs.Job], trials: int) -> None:
-    """Print each job with its steps, and what is missing. trials: the jobs behind each line (of a search)."""
+    """Print each job with its steps, and what is missing. trials: the jobs of each search; 1 in a grid."""
     rows = [("job", "steps")]
     select: str | None = None
     for job in planned:

@@ -1,4 +1,4 @@
-"""Jobs on this machine: some at a time, each in a process of its own, with a GPU of its own where there are some."""
+"""Run jobs on this machine: several at a time, each in its own process, on its own GPU if there are any."""
 
 import os
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from cse.sweep.start import Start
 
 
 def run_here(planned: Sequence[Job], start: Start, parallel: int = 1) -> list[Outcome]:
-    """Run jobs, `parallel` at a time, and return their outcomes in the same order."""
+    """Run jobs, `parallel` at a time. Returns their outcomes in the same order."""
     gpus = visible_gpus() if parallel > 1 else []
     slots: SimpleQueue[str | None] = SimpleQueue()
     for number in range(parallel):
@@ -26,8 +26,8 @@ def run_here(planned: Sequence[Job], start: Start, parallel: int = 1) -> list[Ou
             try:
                 outcome = process.run(job, start.folder / job.name, start.signals, gpu)
             finally:
-                slots.put(gpu)  # or the next job would wait for it after an error
-        start.end(outcome)
+                slots.put(gpu)  # after an error too, or the next job would wait for ever
+        start.record(outcome)
         return outcome
 
     with ThreadPoolExecutor(parallel) as threads:
@@ -35,7 +35,7 @@ def run_here(planned: Sequence[Job], start: Start, parallel: int = 1) -> list[Ou
 
 
 def idle_gpus(job: Job, parallel: int) -> int:
-    """How many of this machine's GPUs so many jobs like this one leave idle, in the end."""
+    """How many of this machine's GPUs stay idle while `parallel` jobs like this one run."""
     devices = job.composed().trainer.devices if job.program == "cse-train" else 1
     return max(0, len(visible_gpus()) - devices * parallel)
 

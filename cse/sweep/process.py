@@ -1,6 +1,6 @@
-"""One job of a sweep: nothing if it is done already, else a process in its folder, which goes on from its checkpoint.
+"""Run one job of a sweep in a process of its own, from its last checkpoint on, unless it is done already.
 
-What became of it is read from that folder. Its heartbeat (cse.record.heartbeat) lets no other start run it beside it.
+Its outcome is read from its folder. The heartbeat there (cse.record.heartbeat) keeps another start from running it too.
 """
 
 import os
@@ -27,7 +27,7 @@ DONE_BEFORE, KILLED, INTERRUPTED, NOT_RUN = "done before", "killed", "interrupte
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a job in one start. score: its name and value. seconds: it took. detail: why, or what to do."""
+    """What became of a job in one start. score: name and value. detail: the reason, or what to do. seconds: it took."""
 
     job: str
     state: str
@@ -37,14 +37,14 @@ class Outcome:
 
     @property
     def failed(self) -> bool:
-        """Whether it should have ended otherwise."""
+        """Whether the job ended in a way that it should not have."""
         return self.state in (FAILED, KILLED, INTERRUPTED)
 
 
 def run(job: jobs.Job, folder: Path, signals: SignalForwarder, gpu: str | None = None) -> Outcome:
-    """Run one job, unless it is done or runs already.
+    """Run one job, unless it is done or already running.
 
-    signals: hands what comes on to its process. gpu: the only one that it sees.
+    signals: forwards signals to its process. gpu: the only GPU that it sees; None for all.
     """
     environment = {"PYTHONUNBUFFERED": "1"} | ({} if gpu is None else {"CUDA_VISIBLE_DEVICES": gpu})
     try:
@@ -67,11 +67,11 @@ def run(job: jobs.Job, folder: Path, signals: SignalForwarder, gpu: str | None =
         code = process.wait()
     except (UserError, RunError) as error:
         return Outcome(job.name, FAILED, detail=str(error))
-    return ended(job, folder, code, time.monotonic() - started, stopped=signals.requested is not None)
+    return final_outcome(job, folder, code, time.monotonic() - started, stopped=signals.requested is not None)
 
 
 def known_outcome(job: jobs.Job, folder: Path) -> Outcome | None:
-    """The outcome of a job that needs no process: it is done, runs here, or scores what is not there; else None."""
+    """The outcome of a job that needs no process (done, running here, or scoring a run that is not done), or None."""
     before, beat = read_run(folder), read_beat(folder)
     if beat is not None and beat.lives_here():
         return Outcome(job.name, RUNNING, detail=f"process {beat.pid} on {beat.host}")
@@ -87,18 +87,18 @@ def known_outcome(job: jobs.Job, folder: Path) -> Outcome | None:
     return None
 
 
-def ended(job: jobs.Job, folder: Path, code: int, seconds: float, *, stopped: bool) -> Outcome:
-    """The outcome of a job whose process ended with `code`. stopped: whether it was sent a signal."""
+def final_outcome(job: jobs.Job, folder: Path, code: int, seconds: float, *, stopped: bool) -> Outcome:
+    """The outcome of a job whose process ended with `code`. stopped: whether a signal was forwarded to it."""
     run = read_run(folder)
     if code == 0 and run.status == DONE:
         return Outcome(job.name, DONE, score_of(run), seconds=seconds)
-    if code > 128 or (stopped and -code in SIGNALS):  # it heard the signal, or died of it before it listened
+    if code > 128 or (stopped and -code in SIGNALS):  # it handled the signal, or died of it before it could
         return Outcome(job.name, INTERRUPTED, detail="the same line again goes on from where it stopped")
     if code < 0:
         detail = f"by signal {-code}; the same line again goes on from its last checkpoint"
         return Outcome(job.name, KILLED, detail=detail, seconds=seconds)
     beat = read_beat(folder)
-    if beat is not None and beat.is_alive(time.time()):  # another start's process, for which this one was refused
+    if beat is not None and beat.is_alive(time.time()):  # another start runs it, so this process was refused
         return Outcome(job.name, RUNNING, detail=f"process {beat.pid} on {beat.host}")
     lines = (folder / "job.log").read_text(encoding="utf-8", errors="replace").strip().splitlines()
     last = lines[-1].removeprefix(f"{job.program}: ") if lines else "it printed nothing"
@@ -106,7 +106,7 @@ def ended(job: jobs.Job, folder: Path, code: int, seconds: float, *, stopped: bo
 
 
 def command_of(job: jobs.Job, folder: Path) -> list[str]:
-    """The process's command: its results and its model card show the program's name, W&B the job's group and name."""
+    """The process's command. Results and model card show the program's name, W&B the job's group and name."""
     start = f"import sys; sys.argv[0] = {job.program!r}; from cse.cli.{jobs.CONFIGS[job.program]} import main; main()"
     names = []
     config = job.composed()
@@ -114,14 +114,16 @@ def command_of(job: jobs.Job, folder: Path) -> list[str]:
         group = config.hydra.runtime.choices.get("sweep") or folder.parent.name
         names = [f"tracker.wandb.group={spell_value(group)}", f"tracker.wandb.name={spell_value(job.name)}"]
         names = [name for name in names if key_of(name) not in map(key_of, job.arguments)]
-    python = [sys.executable, "-P"]  # which leaves a wandb.py in the folder of the line alone, as cse-train does
+    python = [sys.executable, "-P"]  # like cse-train, import nothing from the working directory (a wandb.py)
     words = dict.fromkeys([*job.arguments, ONE_OF_MANY, *names, f"hydra.run.dir={spell_value(str(folder))}"])
     return [*python, "-c", start, *words]
 
 
 def differences(job: jobs.Job, run: Run) -> list[str]:
-    """`key=before (now after)` of each setting in which the finished run differs from the job as it is now; of scores,
-    whether their encoder has been replaced."""
+    """`key=before (now after)` for each setting in which a finished run differs from the job as it is now.
+
+    For a cse-eval job: whether the encoder that it scored has been replaced.
+    """
     if job.program != "cse-train":
         known, name = run.results.get("weights_sum"), run.get("checkpoint")
         return [f"other weights in checkpoint={name}"] if known and weights_sum(name) not in (known, None) else []
@@ -132,15 +134,15 @@ def differences(job: jobs.Job, run: Run) -> list[str]:
         {key: value for key, value in identity(settings).items() if is_science(key)}
         for settings in (resolved(without_hydra(config)), run.config)
     )
-    if before.get("trainer.compile") == "auto":  # of an older version, which compiled where it could: the same loss
+    if before.get("trainer.compile") == "auto":  # an older version compiled where it could; the loss is the same
         before.pop("trainer.compile")
     return [f"{key}={before[key]} (now {now[key]})" for key in now if key in before and before[key] != now[key]]
 
 
 def score_of(run: Run) -> tuple[str, float] | None:
-    """The score that selects; where nothing selects, the first average, else the first score.
+    """The name and value of the score that selects; if nothing selects, of the first average, else the first score.
 
-    None where there is none, or it is no number (results.json has null for NaN).
+    None if there is no score, or it is NaN (null in results.json).
     """
     metrics, selected = run.results["metrics"], str(run.get("trainer.select"))
     averages = [name for name in metrics if name.endswith("average")]

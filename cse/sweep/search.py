@@ -1,8 +1,8 @@
 """hydra/sweeper=smac: Bayesian optimisation by SMAC's ask and tell.
 
-VICReg's search in Pappadopulo & Farina 2024. SMAC's hyper-parameter facade: a random forest and expected improvement,
-after a Sobol design of a quarter of the trials. Every score is kept in .smac/ in the sweep's folder, so a search that
-is started again continues; a job that failed or was killed is proposed anew.
+VICReg's search in Pappadopulo & Farina 2024, with SMAC's hyper-parameter facade: a Sobol design for a quarter of the
+trials, then a random forest and expected improvement. Every score is kept in .smac/ in the sweep's folder, so that a
+search that is started again continues, with new trials for the jobs that failed or were killed.
 """
 
 import logging
@@ -27,9 +27,9 @@ from cse.sweep.start import Runner, Start
 
 
 def search(line: Line, row: Sequence[str], start: Start, run: Runner) -> None:
-    """Ask, launch and tell until all scores are known, those of earlier starts among them. row: the search's overrides.
+    """Ask, run and tell until all trials have a score, from this or an earlier start. row: the search's overrides.
 
-    `key=interval(a,b)` (uniform) and `key=choice(...)` are searched; the score that selects is maximised.
+    Searches `key=interval(a,b)` (uniform) and `key=choice(...)`, and maximises the score that selects.
     """
     settings = line.search
     axes = {one.key_or_group: one for one in overrides_of(row) if one.is_sweep_override()}
@@ -50,7 +50,7 @@ def search(line: Line, row: Sequence[str], start: Start, run: Runner) -> None:
 
 
 def optimiser_of(axes: dict[str, Override], settings: DictConfig, folder: Path) -> Facade:
-    """SMAC over the axes. Its own files, which nothing reads, go to `folder` too."""
+    """SMAC over the axes. It writes its own files, which nothing reads, into `folder`."""
     logging.getLogger("smac").setLevel(logging.WARNING)
     space = ConfigurationSpace(seed=settings.seed)
     for key, override in axes.items():
@@ -68,13 +68,13 @@ def optimiser_of(axes: dict[str, Override], settings: DictConfig, folder: Path) 
 
 
 def proposal(axes: dict[str, Override], config: Configuration) -> list[str]:
-    """SMAC's values of the axes, as overrides: six significant digits of a number."""
+    """SMAC's values of the axes as overrides, numbers with six significant digits."""
     values = {key: config[key] for key in axes}
     return [f"{key}={value:.6g}" if isinstance(value, float) else f"{key}={value}" for key, value in values.items()]
 
 
 def replay(optimiser: Facade, memory: Path) -> int:
-    """Tell a new SMAC the trials of an earlier start. Returns their number."""
+    """Tell a new SMAC the trials of earlier starts. Returns their number."""
     lines = [line for line in json_lines(memory) if line is not None]
     for line in lines:
         config = Configuration(optimiser.scenario.configspace, values=line["config"])
@@ -83,7 +83,7 @@ def replay(optimiser: Facade, memory: Path) -> int:
 
 
 def trial_value(score: tuple[str, float] | None) -> TrialValue:
-    """A job's score as SMAC's cost, which it minimises; none, of a job that failed, as a crash."""
+    """A job's score as a cost for SMAC to minimise; None, from a job that failed, is a crash."""
     if score is None:
         return TrialValue(cost=math.inf, status=StatusType.CRASHED)
     return TrialValue(cost=-score[1])

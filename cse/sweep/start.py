@@ -1,4 +1,4 @@
-"""One start of many jobs: what has become of each, as it ends and in a table, and whether another one is started."""
+"""One start of many jobs: prints each outcome and a final table, and decides whether another job may start."""
 
 import time
 from collections import Counter
@@ -13,16 +13,18 @@ from cse.training.signals import SignalForwarder
 
 
 class Start:
-    """The outcomes of one start. folder: of the jobs' folders. signals: a first one lets no more job start.
-    fail_fast: nor does a failed job."""
+    """The outcomes of one start.
+
+    folder: of the jobs' folders. signals: after the first one no further job starts. fail_fast: nor after a failure.
+    """
 
     def __init__(self, folder: Path, signals: SignalForwarder, *, fail_fast: bool = False):
         self.folder, self.signals, self.fail_fast = folder, signals, fail_fast
-        self.ended: dict[str, Outcome] = {}
+        self.outcomes: dict[str, Outcome] = {}  # by job, in the order in which they ended
 
-    def end(self, outcome: Outcome) -> None:
-        """Keep a job's outcome, and print it."""
-        self.ended[outcome.job] = outcome
+    def record(self, outcome: Outcome) -> None:
+        """Keep a job's outcome and print it."""
+        self.outcomes[outcome.job] = outcome
         text = outcome.detail if outcome.score is None else "{} {:.2f}".format(*outcome.score)
         line = f"{time.strftime('%H:%M:%S')}  {outcome.state:11}  {outcome.job}  {text}"
         print(printable(line).rstrip(), flush=True)
@@ -30,10 +32,10 @@ class Start:
     @property
     def failure(self) -> Outcome | None:
         """The first job that failed or was killed."""
-        return next((outcome for outcome in list(self.ended.values()) if outcome.failed), None)
+        return next((outcome for outcome in list(self.outcomes.values()) if outcome.failed), None)
 
     def refusal(self) -> str | None:
-        """Why no more job is started; None where one may be."""
+        """Why no further job may start, or None."""
         if self.signals.requested is not None:
             return "stopped by a signal"
         if self.fail_fast and self.failure is not None:
@@ -41,8 +43,9 @@ class Start:
         return None
 
     def print_table(self, title: str, planned: Sequence[str], report: str) -> None:
-        """Print a line for each job, the planned ones first, how many are done, and the command that compares them."""
-        outcomes = [self.ended.get(name, Outcome(name, NOT_RUN)) for name in dict.fromkeys([*planned, *self.ended])]
+        """Print a line for each job, planned ones first, the number done, and the command that compares them."""
+        names = dict.fromkeys([*planned, *self.outcomes])
+        outcomes = [self.outcomes.get(name, Outcome(name, NOT_RUN)) for name in names]
         rows = [("job", "state", "score", "time", "")]
         for one in outcomes:
             score = "" if one.score is None else "{} {:.2f}".format(*one.score)
@@ -55,4 +58,4 @@ class Start:
 
 
 Runner = Callable[[Sequence[Job], Start], list[Outcome]]
-"""Runs jobs. Returns their outcomes in the same order."""
+"""Runs jobs and returns their outcomes in the same order."""

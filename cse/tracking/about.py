@@ -1,4 +1,4 @@
-"""The description of a run that its trackers show: its name, its choices, the code and packages it ran with."""
+"""The description of a run that its trackers show: its name, its choices, its code and packages."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ TAGGED = ("objective", "model", "data", "augmentation", "aux_modality")
 
 @dataclass(frozen=True)
 class About:
-    """kind: the command. config: resolved. commit: of this code, None where it is unknown; versions: of packages."""
+    """kind: of command. config: resolved. commit: of this code, None if unknown. versions: of packages."""
 
     kind: Literal["train", "eval", "report"]
     config: Config
@@ -21,20 +21,20 @@ class About:
 
     @property
     def choices(self) -> dict[str, str]:
-        """What was chosen of each config group: {"objective": "simcse", "model": "minilm", ...}."""
+        """The choice of each config group: {"objective": "simcse", "model": "minilm", ...}."""
         return self.config.get("choices", {})
 
     @property
     def name(self) -> str:
-        """OBJECTIVE-MODEL-sSEED of a training run; of others their kind and what they are about."""
+        """OBJECTIVE-MODEL-sSEED for a training run; KIND-SUBJECT for others."""
         if self.kind == "train":
             return f"{self.choices['objective']}-{self.choices['model']}-s{self.config['seed']}"
         subject = self.config.get("checkpoint") or self.choices.get("model") or self.config.get("sweep") or ""
-        parts = [part for part in Path(subject).parts if part not in ("best", "/")]  # a run's best/ is named by the run
+        parts = [part for part in Path(subject).parts if part not in ("best", "/")]  # RUN/best is named after RUN
         return "-".join([self.kind, *parts[-1:]])
 
     @property
     def tags(self) -> list[str]:
-        """The choices that distinguish one kind of run from another."""
+        """The choices that tell one kind of run from another."""
         chosen = (self.choices.get(group) for group in TAGGED)
         return [choice for choice in chosen if choice and choice != "none"]

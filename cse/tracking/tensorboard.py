@@ -1,14 +1,14 @@
-"""TensorBoard: curves, plots, and HParams, the view without an account: `tensorboard --logdir SWEEP_FOLDER`."""
+"""TensorBoard: curves, plots and HParams, without an account: `tensorboard --logdir SWEEP_FOLDER`."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from cse.dotted import Config, Json, flattened
+from cse.dotted import Json, flattened
 from cse.tracking.about import About
 
 
 class Tensorboard:
-    """Event files in folder/tensorboard. On resume, TensorBoard hides what was logged after `resume_step`."""
+    """Event files in folder/tensorboard. After a resume TensorBoard hides what was logged after `resume_step`."""
 
     def __init__(self, folder: str | Path, about: About, resume_step: int | None = None):
         from torch.utils.tensorboard import SummaryWriter
@@ -16,7 +16,7 @@ class Tensorboard:
         purge = None if resume_step is None else resume_step + 1
         self.writer = SummaryWriter(str(Path(folder) / "tensorboard"), purge_step=purge)
         self.patience = 60.0
-        self.hparams = hparams_of(about.config)
+        self.config = about.config
         self.step = resume_step or 0
 
     def log(self, metrics: dict[str, float], step: int) -> None:
@@ -37,19 +37,13 @@ class Tensorboard:
         self.writer.add_text(name, "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines), self.step)
 
     def finish(self, exit_code: int, summary: Json) -> None:
-        """The run's row in HParams: its configuration beside the numbers of its summary."""
+        """Write the run's row in HParams: its configuration and the numbers of its summary."""
         scores = {name: float(value) for name, value in summary.items() if isinstance(value, (int, float))}
-        hparams = {**self.hparams, "status": "failed" if exit_code else "done"}
+        settings = flattened(self.config).items()  # HParams holds numbers and text
+        hparams = {key: value if isinstance(value, (bool, int, float, str)) else str(value) for key, value in settings}
+        hparams["status"] = "failed" if exit_code else "done"
         self.writer.add_hparams(hparams, scores, run_name=".", global_step=self.step)
         self.writer.close()
 
     def abandon(self) -> None:
-        """Nothing: what is not yet written is lost."""
-
-
-def hparams_of(config: Config) -> dict[str, bool | int | float | str]:
-    """{"model": {"dim": 4, "name": None}} -> {"model.dim": 4, "model.name": "None"}: what HParams can hold."""
-    return {
-        key: value if isinstance(value, (bool, int, float, str)) else str(value)
-        for key, value in flattened(config).items()
-    }
+        """Do nothing: what is not written yet is lost."""

@@ -18,25 +18,25 @@ log = logging.getLogger(__name__)
 
 
 class Tracker(Protocol):
-    """Where a run is shown. Built with (folder, about, resume_step) and its YAML's own keys."""
+    """A service that shows a run. Built with (folder, about, resume_step) and its YAML's own keys."""
 
     patience: float
-    """Seconds that `finish` may take."""
+    """The seconds that `finish` may take."""
 
     def log(self, metrics: dict[str, float], step: int) -> None:
-        """Metrics of one step, by name."""
+        """Log the metrics of one step, by name."""
 
     def image(self, name: str, path: Path, step: int) -> None:
-        """A picture in a PNG file."""
+        """Log a picture in a PNG file."""
 
     def table(self, name: str, columns: list[str], rows: Sequence[Sequence[object]]) -> None:
-        """A table; each row has a value for each column."""
+        """Log a table; each row has a value for each column."""
 
     def finish(self, exit_code: int, summary: Json) -> None:
-        """The last call: 0 for a run that is done, and its scores by name."""
+        """The last call. exit_code: 0 for a run that is done. summary: its scores by name."""
 
     def abandon(self) -> None:
-        """Called instead of `finish` after a failure: leave nothing that the process would wait for at its end."""
+        """Called instead of `finish` after a failure: leave nothing that the process would wait for when it exits."""
 
 
 Call = Callable[[Tracker], None]
@@ -45,7 +45,7 @@ Call = Callable[[Tracker], None]
 class BackgroundTracker:
     """Runs a tracker's calls in a thread of its own, so that the run never waits for them.
 
-    A tracker that raises, or whose last call takes longer than its patience, is named in one warning and abandoned.
+    A tracker that raises, or whose last call takes longer than its patience, gets one warning and is abandoned.
     """
 
     def __init__(self, tracker: Tracker):
@@ -55,7 +55,7 @@ class BackgroundTracker:
         self.thread.start()
 
     def submit(self, call: Call) -> None:
-        """Queue a call; it is ignored once the tracker is abandoned."""
+        """Queue a call, unless the tracker was abandoned."""
         if self.thread.is_alive():
             self.calls.put(call)
 
@@ -79,9 +79,9 @@ class BackgroundTracker:
 
 
 class Trackers:
-    """Hands every event to every log. A tracker that cannot start is named in one warning; the run goes on.
+    """Passes every event to every log. A tracker that cannot start gets one warning, and the run goes on.
 
-    others: the class of each tracker with its YAML's own keys (`_partial_`), called with (folder, about, resume_step).
+    others: each tracker's class with its YAML's own keys (`_partial_`), to be called with (folder, about, resume_step).
     """
 
     def __init__(
@@ -100,31 +100,31 @@ class Trackers:
                 warn(build.func.__name__, "could not start", error)
 
     def log(self, metrics: dict[str, float], step: int) -> None:
-        """Metrics of one step, by name. This and the methods below raise RunError where metrics.jsonl cannot grow."""
+        """Log the metrics of one step, by name. Like the methods below, raises RunError if metrics.jsonl cannot grow."""
         self.jsonl.log(metrics, step)
-        self._each(lambda tracker: tracker.log(metrics, step))
+        self._submit(lambda tracker: tracker.log(metrics, step))
 
     def image(self, name: str, path: Path, step: int) -> None:
-        """A picture in a PNG file."""
+        """Log a picture in a PNG file."""
         self.jsonl.image(name, path, step)
-        self._each(lambda tracker: tracker.image(name, path, step))
+        self._submit(lambda tracker: tracker.image(name, path, step))
 
     def table(self, name: str, columns: list[str], rows: Sequence[Sequence[object]]) -> None:
-        """A table; each row has a value for each column."""
+        """Log a table; each row has a value for each column."""
         self.jsonl.table(name, columns, rows)
-        self._each(lambda tracker: tracker.table(name, columns, rows))
+        self._submit(lambda tracker: tracker.table(name, columns, rows))
 
     def finish(self, exit_code: int, summary: Json, patience: float = math.inf) -> None:
-        """The last call: 0 for a run that is done, and its scores by name. patience: of each tracker, if less."""
+        """The last call; see Tracker.finish. patience: the most seconds for each tracker, if less than its own."""
         self.jsonl.finish(exit_code, summary)
         for other in self.others:
             other.finish(lambda tracker: tracker.finish(exit_code, summary), min(patience, other.tracker.patience))
 
-    def _each(self, call: Call) -> None:
+    def _submit(self, call: Call) -> None:
         for other in self.others:
             other.submit(call)
 
 
 def warn(name: str, what: str, error: Exception) -> None:
-    """One line of the log: the tracker, what it could not do, and why."""
+    """Log one line: the tracker, what happened to it, and why."""
     log.warning("%s %s (%s); the run goes on, and metrics.jsonl has everything", name, what, in_short(error))

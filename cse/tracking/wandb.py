@@ -1,9 +1,9 @@
-"""Weights & Biases, offline where there is no API key or the server does not take the run in time.
+"""Weights & Biases, offline if there is no API key or the server does not accept the run in time.
 
-One warning then gives the `wandb sync` command that uploads it later. W&B's own step counter drops what a resumed run
-repeats, so `train/step` is a logged metric and the x axis of all others.
-A W&B run's config has the choice of each group under the group's name, so that a dashboard groups by `objective`, and
-every setting below `settings`. Its summary has the best of each dev score so far, as a number that sweeps can read.
+A warning says so, and a log line then gives the `wandb sync` command that uploads the run later. W&B's own step counter
+drops the steps that a resumed run repeats, so `train/step` is a logged metric and the x axis of all others.
+A W&B run's config has the choice of each group under the group's name, so that dashboards can group by `objective`, and
+all settings below `settings`. Its summary has the best value so far of each dev score, a number that sweeps can read.
 """
 
 import logging
@@ -31,12 +31,12 @@ from cse.tracking.about import About
 
 log = logging.getLogger(__name__)
 
-RESULTS = ("results.json", "metrics.jsonl", "train.log", "scores.csv", "plots")  # of a run's folder, where they are
+RESULTS = ("results.json", "metrics.jsonl", "train.log", "scores.csv", "plots")  # in a run's folder, if they exist
 TEARDOWN_SECONDS = 2.0
 
 
-class Kept(TypedDict):
-    """wandb/run.json: which W&B run a folder's is. It may be a stranger's: nothing else in it counts."""
+class RunFile(TypedDict):
+    """wandb/run.json: the W&B run of a folder. The file is not trusted: nothing else in it is used."""
 
     id: Annotated[str, Field(pattern=r"^[\w.-]{1,128}$")]
     project: str
@@ -46,12 +46,12 @@ class Kept(TypedDict):
 class Wandb:
     """One W&B run.
 
-    folder: the run's; W&B writes into folder/wandb unless WANDB_DIR says otherwise. resume_step: not None where the
-    run in `folder` goes on; it then goes on in the same W&B run, unless entity or project differ.
-    mode: "online" (W&B tries for init_timeout seconds, then offline), "offline" (never asks the network), "disabled"
-    (W&B's own word for nothing at all). name, job_type, notes: null for OBJECTIVE-MODEL-sSEED, train or eval, and the
-    command line. tags: beside those of the choices. id: null draws one. artifact: whether best/ and the results are
-    uploaded as artifacts when it is done. finish_timeout: seconds for the last upload.
+    folder: of the run; W&B writes into folder/wandb unless WANDB_DIR is set. resume_step: not None if the run in
+    `folder` is resumed; it then continues its W&B run, unless entity or project differ.
+    mode: "online" (offline after init_timeout seconds without an answer), "offline" (never uses the network) or
+    "disabled" (W&B's word for nothing at all). name, job_type, notes: null for OBJECTIVE-MODEL-sSEED, train or eval,
+    and the command line. tags: in addition to the choices. id: null draws one. artifact: whether to upload best/ and
+    the results as artifacts when the run is done. finish_timeout: seconds for the last upload.
     """
 
     def __init__(
@@ -75,13 +75,13 @@ class Wandb:
         import wandb
 
         self.wandb, self.folder, self.about, self.artifact = wandb, Path(folder), about, artifact
-        self.patience = finish_timeout + 5  # seconds; W&B's own limit comes first, with its own message
+        self.patience = finish_timeout + 5  # seconds, so that W&B's own limit and message come first
         self.best: dict[str, float] = {}
-        self.kept = self.folder / "wandb" / "run.json"  # which W&B run this folder's is
+        self.run_file = self.folder / "wandb" / "run.json"
         self.identity: Json = {"id": id or secrets.token_hex(4), "project": project, "entity": entity}
         if resume_step is not None:
-            self._go_on()
-        # W&B's service reads these once: its cache and its staging area belong to the run, unless the user has set them
+            self._resume()
+        # W&B's service reads these once: its cache and staging area go into the run's folder, unless the user set them
         os.environ.setdefault("WANDB_CACHE_DIR", str(self.folder.resolve() / "wandb" / "cache"))
         os.environ.setdefault("WANDB_DATA_DIR", str(self.folder.resolve() / "wandb" / "staging"))
         wandb.setup(wandb.Settings(silent=True))
@@ -101,72 +101,72 @@ class Wandb:
         except Exception:
             self.abandon()
             raise
-        write_json(self.kept, self.identity)
+        write_json(self.run_file, self.identity)
         if mode != "disabled":
             log.info("%-10s %s", "W&B", self.where)
 
-    def _go_on(self) -> None:
-        """Take up the W&B run of this folder, and the best of its dev scores."""
+    def _resume(self) -> None:
+        """Read which W&B run this folder belongs to, and the best of its dev scores."""
         try:
-            kept = dict(checked(TypeAdapter(Kept), self.kept))
-            if any(kept[key] != self.identity[key] for key in ("entity", "project")):
-                raise ValueError(f"it is of {kept['entity']}/{kept['project']}")
-            self.identity = kept
+            before = dict(checked(TypeAdapter(RunFile), self.run_file))
+            if any(before[key] != self.identity[key] for key in ("entity", "project")):
+                raise ValueError(f"it is of {before['entity']}/{before['project']}")
+            self.identity = before
         except FileNotFoundError:
             pass
         except (OSError, ValueError) as error:
-            log.warning("%s is not taken up (%s): this is a new W&B run", self.kept, error)
+            log.warning("%s is ignored (%s): this is a new W&B run", self.run_file, error)
         for event in read_events(self.folder / "metrics.jsonl"):
             self._keep_best(event)
 
     def _start_online(self) -> Any:
-        """The run, offline where it cannot be online, with a warning that says why."""
-        why = "no API key: `wandb login` stores one"  # in a terminal W&B would ask for one, and wait
+        """Start the run online, or offline with a warning that says why."""
+        why = "no API key: `wandb login` stores one"  # in a terminal W&B would prompt for one and wait
         if has_key():
             try:
                 return self._start("online")
-            except Exception as error:  # a refused key, a proxy's page, a timeout: W&B has no common base for these
+            except Exception as error:  # a refused key, a proxy's page, a timeout: W&B has no common base class
                 why = in_short(error)
-                self.identity["id"] = secrets.token_hex(4)  # W&B's service holds on to the one that failed
+                self.identity["id"] = secrets.token_hex(4)  # W&B's service still holds the failed one
         log.warning("W&B is offline (%s)", why)
-        return self._start("offline")  # one id joins all pieces at `wandb sync`
+        return self._start("offline")  # `wandb sync` joins all pieces with one id
 
     def _start(self, mode: Literal["online", "offline", "disabled"]) -> Any:
-        """Start the run, with our step as the x axis of everything."""
+        """Start the run, with train/step as the x axis of everything."""
         settings = self.wandb.Settings(silent=True, console="wrap", symlink=False, **self.limits)
         self.start["resume"] = "allow" if mode == "online" else None
         run = self.wandb.init(**self.start, **self.identity, mode=mode, settings=settings)
         run.define_metric("train/step")
-        for split in ("train", "test"):  # patterns that never overlap: which of two wins is left to chance
+        for split in ("train", "test"):  # patterns must not overlap: which of two would win is undefined
             run.define_metric(f"{split}/*", step_metric="train/step")
-        run.define_metric("dev/*", step_metric="train/step", summary="none")  # which is `best`
+        run.define_metric("dev/*", step_metric="train/step", summary="none")  # self.best goes there instead
         return run
 
     @property
     def where(self) -> str:
-        """The run's page, or the command that uploads it: each piece of a run that was resumed, but those uploaded."""
+        """The run's page, or the command that uploads it: all pieces of a resumed run that are not uploaded yet."""
         if self.run.settings.mode != "offline":
             return str(self.run.url)
         pieces = sorted(Path(self.run.dir).parents[1].glob(f"offline-run-*-{self.run.id}"))
         return shlex.join(["wandb", "sync", *(str(piece) for piece in pieces if not any(piece.glob("*.synced")))])
 
     def log(self, metrics: dict[str, float], step: int) -> None:
-        """Metrics of one step, by name."""
+        """Log the metrics of one step, by name."""
         self.run.log({**metrics, "train/step": step})
         if better := self._keep_best(metrics):
             self.run.summary.update(better)
 
     def image(self, name: str, path: Path, step: int) -> None:
-        """A picture in a PNG file."""
+        """Log a picture in a PNG file."""
         self.run.log({name: self.wandb.Image(str(path)), "train/step": step})
 
     def table(self, name: str, columns: list[str], rows: Sequence[Sequence[object]]) -> None:
-        """A table; each row has a value for each column."""
+        """Log a table; each row has a value for each column."""
         self.run.log({name: self.wandb.Table(columns=[*columns], data=[list(row) for row in rows])})
 
     def finish(self, exit_code: int, summary: Json) -> None:
-        """Close the run with its scores; waits at most finish_timeout for the upload."""
-        self.run.summary.update({**summary, **self.best})  # the summary names the dev scores of one step
+        """Close the run with its scores; wait at most finish_timeout seconds for the upload."""
+        self.run.summary.update({**summary, **self.best})  # `summary` has the dev scores of one step
         if self.artifact and exit_code == 0:
             self._upload(summary)
         where = self.where
@@ -175,24 +175,24 @@ class Wandb:
             log.info("%-10s %s", "W&B", where)
 
     def abandon(self) -> None:
-        """End W&B's service, in a thread, because a service that hangs never answers; its hook at exit goes first."""
+        """Tear down W&B's service, its exit hook first, in a thread, because a hanging service never answers."""
         ending = threading.Thread(target=self._tear_down, daemon=True)
         ending.start()
         ending.join(TEARDOWN_SECONDS)
 
     def _tear_down(self) -> None:
-        with suppress(Exception, SystemExit):  # it would end this process with its own exit code
+        with suppress(Exception, SystemExit):  # SystemExit would end this process with W&B's exit code
             self.wandb.teardown()
 
     def _keep_best(self, metrics: Json) -> dict[str, float]:
-        """Those dev scores that are better than all before them. metrics: a step's; JSON has null for NaN."""
+        """Update `best` with a step's metrics, and return what got better. JSON has null for NaN."""
         dev = {name: math.nan if x is None else x for name, x in metrics.items() if name.startswith("dev/")}
         better = {name: x for name, x in dev.items() if nature(name).better(x, self.best.get(name, math.nan))}
         self.best |= better
         return better
 
     def _upload(self, summary: Json) -> None:
-        """best/ as a model, where a run has one, and the results as results, with the scores and what made them."""
+        """Upload best/, if there is one, as a model and the results as results, with the choices and scores."""
         metadata = {**self.about.choices, "command": self.about.command, "scores": summary}
         if (self.folder / "best").is_dir():  # cse-eval leaves none
             model = self.wandb.Artifact(f"best-{self.run.id}", "model", metadata=metadata)
@@ -209,7 +209,7 @@ class Wandb:
 
 
 def has_key() -> bool:
-    """Whether W&B finds an API key: in the environment, in its settings, or in the user's netrc file."""
+    """Whether W&B finds an API key in the environment, in its settings, or in the user's netrc file."""
     import wandb
     from requests.utils import get_netrc_auth
 
@@ -218,7 +218,7 @@ def has_key() -> bool:
 
 
 def config_of(about: About) -> Config:
-    """What a dashboard groups and filters by; see above."""
+    """What dashboards group and filter by; see the top of this file."""
     settings = {key: value for key, value in about.config.items() if key not in ("choices", "seed")}
     known = {**about.choices, "seed": about.config.get("seed"), "commit": about.commit}
     return {**known, "versions": about.versions, "settings": settings}

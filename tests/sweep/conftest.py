@@ -52,7 +52,8 @@ def many(tmp_path, monkeypatch) -> Many:
         monkeypatch.setattr(process, "command_of", command)
         with explaining(line.split(), "train"):
             code = engine.main(line.split(), program)
-        return code, {name.rpartition("-")[0]: outcome.state for name, outcome in sorted(starts[-1].ended.items())}
+        outcomes = sorted(starts[-1].outcomes.items())
+        return code, {name.rpartition("-")[0]: outcome.state for name, outcome in outcomes}
 
     run.jobs = []
     monkeypatch.chdir(tmp_path)
