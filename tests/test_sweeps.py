@@ -1,4 +1,4 @@
-"""Every file of sweeps/: its grid is the published one, its report knows the paper's rows, its jobs run."""
+"""Every file of sweeps/: its grid is the published one, its report names the paper's rows, its jobs run."""
 
 import functools
 import json
@@ -14,7 +14,7 @@ from cse.sweep import jobs
 
 SWEEPS = Path(__file__).resolve().parents[1] / "sweeps"
 
-# jobs, or (searches, trials of each); the arithmetic is the paper's axes
+# the number of jobs, or (searches, trials of each), multiplied out as the paper's axes
 PUBLISHED = {
     "nonling/table1": 2 * 3, "nonling/table2": 2 * 3, "nonling/table3": 2 * 2 * 5, "nonling/table4": 2 * 2,
     "nonling/table5": 2 * 4, "nonling/table6": 3, "nonling/loss_variants": 2 * 6, "nonling/figure2": 6,
@@ -52,14 +52,14 @@ def ends(name: str) -> list[jobs.Job]:
     return [all_jobs[0], all_jobs[-1]]
 
 
-def test_no_file_is_left_out():
+def test_every_file_is_tested():
     found = {str(path.relative_to(SWEEPS).with_suffix("")) for path in SWEEPS.glob("*/*.yaml")}
     assert found == set(PUBLISHED)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_grid_is_the_published_one(name):
-    """So many jobs, each with a folder of its own, and the first and last compose."""
+    """The number of jobs is right, each has its own folder, and the first and last compose."""
     table = sweep(name)
     if table.sweeper == "basic":
         planned = table.jobs([])
@@ -94,8 +94,7 @@ def test_the_file_opens_with_its_command_and_names_published_rows(name):
             figure.check_split(overlay.split)
 
 
-def test_cases_that_share_a_folder_are_the_same_runs():
-    """A case of one name in two tables of one folder is one job: it is never run twice, nor mixed up."""
+def test_cases_of_one_name_in_a_shared_folder_are_one_job():
     folders: dict[tuple[Path, str], tuple[str, str]] = {}
     for name in NAMES:
         table = sweep(name)
@@ -106,16 +105,16 @@ def test_cases_that_share_a_folder_are_the_same_runs():
             assert before[0] == job.name, f"{case} of {name} and of {before[1]}"
 
 
-def test_figure_2_of_declutr_pools_the_captions_grid_alone():
-    """Panels a and b are drawn with the default strategy; only panel c is of strategies."""
+def test_panels_a_and_b_of_declutrs_figure_2_use_the_default_strategy():
+    """Only panel c compares strategies."""
     panels = {panel["name"]: panel for panel in sweep("declutr/figure2").report["figures"]}
     wheres = {name: (panels[f"figure2{name}"].get("where"), panels[f"figure2{name}"]["x"]) for name in "abc"}
     assert wheres["a"][0] == wheres["b"][0] == {"augmentation.strategy": "all"}
     assert wheres["c"] == (None, "augmentation.strategy")
 
 
-FLOOR = {"objective.log_floor": 1e-20}  # -log(p + 1e-20): at 5e-4 and 1e-3 most pairs are at the cap
-PAIRED = {"augmentation.model_dropout": 0}  # augmentations are "not combined", in a sweep and alone
+FLOOR = {"objective.log_floor": 1e-20}  # -log(p + 1e-20): at 5e-4 and 1e-3 it caps most pairs
+PAIRED = {"augmentation.model_dropout": 0}  # the paper's augmentations are "not combined"
 PAPERS = [("declutr/figure2", "", FLOOR), ("declutr/figure_s1b", "", FLOOR)]
 PAPERS += [
     (f"noncontrastive/{table}", f"case=roberta_barlow_{data}", PAIRED)
@@ -131,7 +130,7 @@ def test_a_job_has_the_papers_value(name, case, values):
         assert {key: OmegaConf.select(config, key) for key in values} == values
 
 
-def test_pairs_have_two_columns_and_figure_3_its_noise():
+def test_pairs_have_two_columns_and_no_dropout_and_figure_3_has_its_noise():
     paired = composed("train", sweep("noncontrastive/table2").job(["case=roberta_barlow_nli"]).arguments)
     alone = composed("train", ["model=roberta", "objective=barlow", "augmentation=none", "data=nli"])
     assert len(paired.data.columns) == 2
@@ -142,14 +141,14 @@ def test_pairs_have_two_columns_and_figure_3_its_noise():
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory) -> Path:
-    """Where jobs run and tiny data is made once; a run that several tables share is made once too."""
+    """The folder of all jobs: tiny data, and runs that several tables share, are made once."""
     return tmp_path_factory.mktemp("sweeps")
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", NAMES)
 def test_the_first_and_the_last_job_run(name, runs, monkeypatch):
-    """smoke=true: a tiny encoder of the real width, tiny data; a job that scores a run has that run made first."""
+    """smoke=true: a tiny encoder of the real width and tiny data. A run that a job scores is made first."""
     from cse.cli import evaluate, train
 
     monkeypatch.chdir(runs)

@@ -100,7 +100,7 @@ class Trackers:
                 warn(build.func.__name__, "could not start", error)
 
     def log(self, metrics: dict[str, float], step: int) -> None:
-        """Log the metrics of one step, by name. Like the methods below, raises RunError if metrics.jsonl cannot grow."""
+        """Log the metrics of one step, by name. As below, raises RunError if metrics.jsonl cannot be written."""
         self.jsonl.log(metrics, step)
         self._submit(lambda tracker: tracker.log(metrics, step))
 

@@ -1,4 +1,4 @@
-"""Sweeps of jobs that train nothing: a program of a few lines leaves results.json in each job's folder."""
+"""Sweeps of jobs that train nothing: a program of a few lines writes results.json into each job's folder."""
 
 import sys
 from collections.abc import Callable
@@ -32,10 +32,10 @@ Many = Callable[..., tuple[int, dict[str, str]]]
 
 @pytest.fixture
 def many(tmp_path, monkeypatch) -> Many:
-    """A function that starts the jobs of a line in tmp_path; gives the exit code, and each job's state by its name.
+    """A function that starts the jobs of a line in tmp_path and returns the exit code and each job's state by name.
 
-    mood: "fail NAME", "kill NAME", "wait NAME" or "skip NAME" (it ends well, and leaves no results), of the jobs whose
-    folder's name begins so.
+    mood: "fail NAME", "kill NAME", "wait NAME" or "skip NAME" (exit with 0 but without results), for the jobs whose
+    folders' names begin with NAME.
     """
     starts = []
 

@@ -1,4 +1,4 @@
-"""Jobs handed to a cluster: what is handed over, what becomes of each, and what a preempted one does on its node."""
+"""Jobs on a cluster: what is submitted, each job's outcome, and what a preempted job does on its node."""
 
 import os
 import signal
@@ -20,7 +20,7 @@ LINE = "-m seed=1,2,3 hydra/launcher=submitit_slurm"
 
 
 class Handed:
-    """A job in the hands of a cluster that runs the next one at each look, or waits for ever, or loses it."""
+    """A submitted job, of a cluster that runs a job when it is asked for it, or never runs it, or loses it."""
 
     state, waits, lost, is_over = "NODE_FAIL", False, False, False
 
@@ -45,7 +45,7 @@ class Handed:
 
 @pytest.fixture
 def handed(monkeypatch) -> list[Handed]:
-    """What the last line handed over."""
+    """The jobs that the last line submitted."""
     jobs: list[Handed] = []
 
     def map_array(call, *columns) -> list[Handed]:
@@ -57,20 +57,20 @@ def handed(monkeypatch) -> list[Handed]:
     return jobs
 
 
-def test_jobs_that_are_not_done_are_handed_over(many, handed):
+def test_only_jobs_that_are_not_done_are_submitted(many, handed):
     assert many(LINE, "fail seed_2") == (1, {"seed_1": "done", "seed_2": "failed", "seed_3": "done"})
     assert len(handed) == 3
     assert many(LINE) == (0, {"seed_1": "done before", "seed_2": "done", "seed_3": "done before"})
     assert len(handed) == 1
 
 
-def test_a_job_that_ends_without_a_word_was_killed(many, handed, monkeypatch, capsys):
+def test_a_job_without_a_result_was_killed(many, handed, monkeypatch, capsys):
     monkeypatch.setattr(Handed, "lost", True)
     assert many(LINE) == (1, dict.fromkeys(["seed_1", "seed_2", "seed_3"], "killed"))
     assert "NODE_FAIL" in capsys.readouterr().out
 
 
-def test_after_a_failure_those_that_have_not_started_are_cancelled(many, handed, monkeypatch):
+def test_after_a_failure_jobs_that_have_not_started_are_cancelled(many, handed, monkeypatch):
     result = Handed.result
     monkeypatch.setattr(Handed, "done", lambda self: self in handed[:1] or self.is_over)
 
@@ -86,7 +86,7 @@ def test_after_a_failure_those_that_have_not_started_are_cancelled(many, handed,
     assert [one.cancelled for one in handed] == [False, False, True]
 
 
-def test_slurm_is_asked_on_its_own_machines(many, tmp_path, monkeypatch):
+def test_a_machine_without_slurm_is_refused(many, tmp_path, monkeypatch):
     monkeypatch.setattr("shutil.which", lambda program: None)
     with pytest.raises(UserError, match="srun"):
         many(LINE)
@@ -101,17 +101,15 @@ def test_a_signal_leaves_the_jobs_to_the_cluster(many, handed, monkeypatch, caps
     assert not any(one.cancelled for one in handed)
 
 
-def test_what_is_typed_reaches_submitit(monkeypatch):
-    """All keys of hydra.launcher are submitit's own for SLURM."""
+def test_keys_of_hydra_launcher_reach_submitit(monkeypatch):
     monkeypatch.setattr("submitit.SlurmExecutor.affinity", staticmethod(lambda: 1))
     more = ["partition=gpu", "gpus_per_node=2", "max_num_timeout=3", "name='x y;z'", "mem_gb=4"]
     executor = cluster.executor_of(line_of(*more))
     wanted = {"partition": "gpu", "gpus_per_node": 2, "time": 60, "job_name": "x y;z", "mem": "4GB"}
     assert wanted.items() <= executor.parameters.items()
     assert (executor.max_num_timeout, executor.folder.name) == (3, "%j")
-    assert (
-        executor.folder != cluster.executor_of(line_of(*more)).folder
-    )  # where nobody left a pickle for a job's number
+    # a new folder, into which nobody can have put a pickle
+    assert executor.folder != cluster.executor_of(line_of(*more)).folder
 
 
 def line_of(*launch: str) -> line.Line:
@@ -120,7 +118,7 @@ def line_of(*launch: str) -> line.Line:
 
 @pytest.mark.parametrize("word", ["partition='a\n#SBATCH --uid=0'", "timeout_min=null", "timeout_min=-5", "nodes=two",
                                   "tasks_per_node=0", "array_parallelism=0", "partitoin=gpu"])  # fmt: skip
-def test_no_value_is_a_line_of_the_script_nor_a_number_that_is_none(monkeypatch, word):
+def test_values_cannot_add_lines_to_the_script_and_numbers_are_checked(monkeypatch, word):
     monkeypatch.setattr("submitit.SlurmExecutor.affinity", staticmethod(lambda: 1))
     with pytest.raises(UserError, match=word.partition("=")[0]):
         cluster.executor_of(line_of(word))
@@ -143,8 +141,8 @@ def test_a_dry_run_shows_the_submission_on_any_machine(tmp_path, monkeypatch, ca
     assert not list(tmp_path.iterdir())
 
 
-def test_slurm_ends_a_job_that_is_put_back_and_not_what_puts_it_back(tmp_path, monkeypatch):
-    """submitit asks by scontrol, one of the job's processes: it gets the signal that the job gets."""
+def test_a_preempted_job_survives_sigterm_until_scontrol_has_requeued_it(tmp_path, monkeypatch):
+    """submitit calls scontrol as one of the job's processes, so it gets the same signals as the job."""
     codes = []
     put_back = ["sh", "-c", "kill -TERM $$; exit 0"]
     signal.signal(signal.SIGUSR2, lambda *_: codes.append(subprocess.run(put_back).returncode))

@@ -1,4 +1,4 @@
-"""The jobs of a sweep's YAML: their arguments, their folders' names, and what a wrong key of the file says."""
+"""The jobs of a sweep's YAML: their arguments, the names of their folders, and wrong keys of the file."""
 
 from pathlib import Path
 
@@ -28,12 +28,12 @@ from cse.sweep.needs import needs_of_table
          "small_p1-anchors_1-strategy_all-temperature_0.0005-smoke_True-chunk_8-b5fc5ee4"),
     ],
 )  # fmt: skip
-def test_the_folders_of_jobs_that_are_done_are_found_again(sweep, words, name):
-    """The names that the second edition gave."""
+def test_folder_names_of_the_second_edition_are_kept(sweep, words, name):
+    """So that finished jobs are found again."""
     assert jobs.read(sweep).jobs(words.split())[0].name == name
 
 
-def test_a_name_says_what_a_job_runs():
+def test_a_name_depends_only_on_what_a_job_runs():
     table = jobs.read("nonling/table_a1")
     name = table.jobs([])[0].name
     assert len(name) <= jobs.SLUG + 9
@@ -45,7 +45,7 @@ def test_a_name_says_what_a_job_runs():
     assert "seed_1-num_layers_2" in jobs.read("whitenedcse/table5").jobs(["seed=1", "model.num_layers=2"])[0].name
 
 
-def test_the_command_line_replaces_axes_and_beats_cases():
+def test_the_command_line_replaces_axes_and_overrides_cases():
     table = jobs.read("nonling/table3")
     assert [len(table.jobs(words)) for words in ([], ["seed=7"])] == [20, 4]
     assert len(table.jobs(["case=simcse_bert,visual_bert", "seed=1,2,3"])) == 6
@@ -59,7 +59,7 @@ def test_the_command_line_replaces_axes_and_beats_cases():
 
 
 def test_no_file_of_conf_has_the_name_of_a_sweeps_own_key():
-    """~report in a job's line drops the sweep's key; Hydra 1.4 takes the name of a file for that file."""
+    """~report in a job's line drops the sweep's key; in Hydra 1.4 it would mean a file of that name."""
     assert not [key for key in jobs.OWN_KEYS if Path(CONF_DIR, f"{key}.yaml").exists()]
 
 
@@ -72,7 +72,7 @@ def test_a_setting_that_only_some_cases_have():
     assert table.job(["case=visual_bert", "++trainer.lr=1"]) == table.job(["case=visual_bert", "trainer.lr=1"])
 
 
-def test_what_a_run_was_told_beyond_its_sweep():
+def test_departures_are_the_decisive_overrides_beyond_the_sweep():
     table = jobs.read("nonling/table3")
     own = table.job(["case=visual_bert", "seed=3"]).arguments
     assert table.departures(own) == []
@@ -82,14 +82,14 @@ def test_what_a_run_was_told_beyond_its_sweep():
 
 
 def test_an_evaluation_finds_the_run_it_scores():
-    """Its checkpoint is the other sweep's folder for the same seed and model; keys of training are not its own."""
+    """Its checkpoint is the other sweep's folder for the same seed and model, and it gets no keys of training."""
     more = ["seed=3", "model=minilm", "trainer.max_steps=9", "eval.transfer.tasks=[CR]"]
     (scored,) = jobs.read("nonling/table_d1").jobs(["case=visual_bert", *more])
     (trained,) = jobs.read("nonling/table1").jobs(["case=visual_bert", *more[:3]])
     folder = Path("runs/nonling/table1", trained.name).absolute()
     assert (scored.program, scored.scores) == ("cse-eval", (folder, trained))
     assert scored.arguments == [f"checkpoint='{folder}'", "eval=[transfer]", "case=visual_bert", more[3]]
-    # plain encoders are the same whatever the seed: one job, not three
+    # untrained encoders have no seed: one job, not three
     assert len(jobs.read("declutr/table_s1").jobs(["seed=1,2,3"])) == 8
 
 

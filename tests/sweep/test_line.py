@@ -1,4 +1,4 @@
-"""Which lines start many jobs, which are refused, and what jobs and folders a line with -m has."""
+"""Which lines start many jobs, which are refused, and the jobs and folders of a line with -m."""
 
 import os
 import sys
@@ -38,12 +38,12 @@ def test_lines_that_start_many_jobs(words, is_many):
         ("-m seed=1,2 jobs.parallel=0", "jobs.parallel=0"),
         ("-m seed=1,2 jobs.parallel=2 hydra/launcher=submitit_slurm", "array_parallelism"),
         ("-m seed=1,2 hydra/launcher=joblib", "hydra/launcher=joblib: .*submitit_slurm"),
-        ("-m seed=1 hydra/sweeper=smac", "seed=1: no job"),
+        ("-m seed=1 hydra/sweeper=smac", "seed=1"),
         ("-m seed=1,2 hydra/sweeper=smac hydra.sweeper.n_trials=0", "hydra.sweeper.n_trials=0"),
         ("-m seed=range(3,3)", "range"),
         ("-m objective=barlow,simcse objective.lambd=1", r"objective\.lambd;.*in the job objective_simcse"),
-        ("sweep=whitenedcse/tabel4", "did you mean whitenedcse/table4"),
-        ("sweep=nonling/table1 case=visual_brt", "did you mean visual_bert"),
+        ("sweep=whitenedcse/tabel4", "whitenedcse/table4"),
+        ("sweep=nonling/table1 case=visual_brt", "case=visual_brt.*visual_bert"),
         ("sweep=whitenedcse/table5 trainer.learning_rate=1", "trainer.learning_rate"),
         ("sweep=nonling/table3 aux_modality.init=random", "aux_modality.init.*in the job simcse_bert"),
         ("sweep=nonling/table1 trainer.lr=-1", "trainer.lr=-1"),
@@ -60,11 +60,11 @@ def test_a_line_that_cannot_start_is_refused_before_anything_is_written(many, tm
 ])  # fmt: skip
 def test_a_missing_package_is_named_with_its_extra(many, monkeypatch, words, package):
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingResource, match=rf"{package} cannot be loaded .*pip install -e '\.\["):
+    with pytest.raises(MissingResource, match=rf"{package}.*\.\["):
         many(f"-m seed=1 {words}")
 
 
-def test_a_launcher_of_processes_is_refused(many, monkeypatch):
+def test_many_jobs_under_torchrun_are_refused(many, monkeypatch):
     monkeypatch.setenv("RANK", "0")
     with pytest.raises(UserError, match="torchrun"):
         many("-m seed=1,2")
@@ -75,14 +75,14 @@ def test_a_launcher_of_processes_is_refused(many, monkeypatch):
     ("-m seed=1 paths.senteval=x objective=barlow trainer.lr=1e-5", "seed_1-"),
     ("-m seed=1,2 paths.senteval=x objective=barlow trainer.lr=1e-5", "seed_1-908cf6d8"),
 ])  # fmt: skip
-def test_jobs_are_named_by_the_axes(words, name):
-    """With the hashes that the second edition gave: finished jobs are found again."""
+def test_jobs_are_named_after_the_axes(words, name):
+    """With the hashes of the second edition, so that finished jobs are found again."""
     assert line.read(words.split(), "cse-train").jobs()[0].name.startswith(name)
     (scored,) = line.read(["-m", "checkpoint=runs/a", "eval=stsb"], "cse-eval").jobs()
     assert scored.name == "checkpoint_a-eval_stsb-9c206042"
 
 
-def test_the_end_of_a_line_names_the_report_of_its_jobs():
+def test_the_report_command_names_the_folder_unless_it_is_the_default():
     assert line.read(["sweep=whitenedcse/table5"], "cse-train").report == "cse-report sweep=whitenedcse/table5"
     laptop = line.read(["sweep=whitenedcse/table5", "scale=laptop"], "cse-train").report
     assert laptop.endswith("table5 runs=runs/laptop/whitenedcse/table5")
@@ -94,8 +94,8 @@ def place(words: str, program: str = "cse-train") -> Path:
     return multirun.of_line(program, words.split()).place(words.split())
 
 
-def test_the_folder_stays_when_an_axis_grows_and_changes_with_every_other_setting():
-    name = "multirun/seed-objective_barlow-senteval_x-lr_1e-5-f7983ace"  # as the second edition gave it
+def test_the_folder_stays_when_an_axis_grows_and_depends_on_every_other_setting():
+    name = "multirun/seed-objective_barlow-senteval_x-lr_1e-5-f7983ace"  # as in the second edition
     assert place("seed=1,2 paths.senteval=x objective=barlow trainer.lr=1e-5") == Path(name)
     assert place("seed=1,2 experiment=visualcse variant=cifar") == place("seed=1,2 experiment=[visualcse,cifar]")
     assert place("seed=1,2 model=minilm") == place("model=minilm seed=1,2,3")

@@ -18,7 +18,7 @@ def about(config):
     return About("train", config, "cse-train", None, {})
 
 
-def test_curves_plots_tables_and_hparams_come_back(tmp_path, read):
+def test_curves_plots_tables_and_hparams_are_read_back(tmp_path, read):
     plt.imsave(tmp_path / "loss.png", [[0.0, 1.0], [1.0, 0.0]])
     run = Tensorboard(tmp_path, about({"seed": 3, "objective": {"temperature": 0.05, "head": None}}))
     run.log({"train/loss": 0.5, "dev/stsb/spearman": 79.0}, 1)
@@ -36,7 +36,7 @@ def test_curves_plots_tables_and_hparams_come_back(tmp_path, read):
         assert text in plugin
 
 
-def test_a_resumed_run_hides_what_came_after_its_checkpoint(tmp_path, read):
+def test_a_resumed_run_hides_steps_after_its_checkpoint(tmp_path, read):
     run = Tensorboard(tmp_path, about({}))
     for step in range(5):
         run.log({"train/loss": float(step)}, step)

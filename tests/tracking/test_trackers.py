@@ -1,4 +1,4 @@
-"""All trackers of a run: each is told everything, and one that fails or hangs does not hold the run."""
+"""All trackers of a run: each gets every event, and one that fails or hangs does not hold up the run."""
 
 import threading
 from functools import partial
@@ -12,7 +12,9 @@ from cse.tracking.trackers import Trackers
 ABOUT = About("train", {"seed": 1}, "cse-train", None, {})
 
 
-class Keeps:
+class Recorder:
+    """Records the calls that it gets."""
+
     patience = 5.0
 
     def __init__(self, folder, about, resume_step, events):
@@ -23,12 +25,12 @@ class Keeps:
         return lambda *arguments: self.events.append((name, *arguments))
 
 
-class Breaks(Keeps):
+class Breaks(Recorder):
     def log(self, metrics, step):
         raise ConnectionError("the\nserver is gone")
 
 
-class Hangs(Keeps):
+class Hangs(Recorder):
     patience = 0.1
 
     def log(self, metrics, step):
@@ -42,7 +44,7 @@ class NeverStarts:
 
 def test_every_tracker_gets_every_event(tmp_path):
     events = []
-    trackers = Trackers(tmp_path, ABOUT, [partial(Keeps, events=events)], resume_step=0)
+    trackers = Trackers(tmp_path, ABOUT, [partial(Recorder, events=events)], resume_step=0)
     trackers.log({"train/loss": 1.0}, 1)
     trackers.image("loss", tmp_path / "loss.png", 1)
     trackers.table("scores", ["a"], [[1]])
@@ -60,7 +62,7 @@ def test_every_tracker_gets_every_event(tmp_path):
 @pytest.mark.parametrize(("kind", "why"), [(Breaks, "the server is gone"), (Hangs, "0.1 s")])
 def test_a_tracker_that_fails_is_abandoned_with_one_warning(tmp_path, caplog, kind, why):
     failing, whole = [], []
-    builders = [partial(NeverStarts), partial(kind, events=failing), partial(Keeps, events=whole)]
+    builders = [partial(NeverStarts), partial(kind, events=failing), partial(Recorder, events=whole)]
     trackers = Trackers(tmp_path, ABOUT, builders)
     for step in range(3):
         trackers.log({"train/loss": 1.0}, step)
@@ -72,7 +74,7 @@ def test_a_tracker_that_fails_is_abandoned_with_one_warning(tmp_path, caplog, ki
     assert len(list(read_events(tmp_path / "metrics.jsonl"))) == 4
 
 
-def test_a_run_that_is_stopped_waits_less(tmp_path, caplog):
+def test_a_stopped_run_waits_no_longer_than_its_own_patience(tmp_path, caplog):
     class Slow(Hangs):
         patience = 60.0
 

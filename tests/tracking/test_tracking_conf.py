@@ -1,4 +1,4 @@
-"""Every tracker's YAML builds what `cse.tracking.trackers.Tracker` asks for."""
+"""Every tracker's YAML builds a `cse.tracking.trackers.Tracker`."""
 
 import inspect
 
@@ -11,7 +11,7 @@ from cse.tracking.trackers import Tracker
 
 
 @pytest.mark.parametrize("name", choices("tracker"))
-def test_the_contract_of_a_tracker(name, tmp_path):
+def test_a_tracker_has_the_methods_of_the_protocol(name, tmp_path):
     for node in composed(f"tracker={name}").tracker.values():
         build = instantiate(node)  # _partial_: nothing starts yet
         inspect.signature(build).bind(folder=tmp_path, about=None, resume_step=None)

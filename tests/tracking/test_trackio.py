@@ -9,7 +9,7 @@ from cse.tracking.trackio import Trackio
 ABOUT = About("train", {"seed": 3, "choices": {"objective": "simcse", "model": "bert"}}, "cse-train", None, {})
 
 
-def test_a_run_and_its_resume_come_back_without_a_network(tmp_path, monkeypatch, capfd):
+def test_a_run_and_its_resume_are_read_back_without_a_network(tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("TRACKIO_DIR", str(tmp_path / "db"))
     trackio = pytest.importorskip("trackio", reason="needs trackio (pip install 'cse-lab[trackio]')")
     plt.imsave(tmp_path / "loss.png", [[0.0, 1.0], [1.0, 0.0]])

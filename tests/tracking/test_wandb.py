@@ -1,4 +1,4 @@
-"""W&B offline, against a small server, and against servers that are slow, broken or not there."""
+"""W&B offline, against a toy server, and against servers that hang, break or do not exist."""
 
 import json
 import logging
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
-import wandb.sdk.lib.console_capture  # noqa: F401 (it wraps the streams that there are now: not those of one test)
+import wandb.sdk.lib.console_capture  # noqa: F401 (it wraps the streams at import, which must not be a test's)
 from omegaconf import OmegaConf
 from toy_wandb import ToyWandb
 
@@ -27,14 +27,14 @@ KEY = "0" * 40
 
 @pytest.fixture
 def alone(tmp_path, monkeypatch):
-    """No user's key, settings or server: an empty home, no WANDB_ variable, and a server that refuses at once."""
+    """Without a user's key or settings: an empty home, no WANDB_ variable, and a server that refuses connections."""
     import wandb
 
     for name in [name for name in os.environ if name.startswith(("WANDB_", "NETRC")) or name.lower().endswith("proxy")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("WANDB_BASE_URL", "http://127.0.0.1:9")
-    wandb.teardown()  # settings are read once per process
+    wandb.teardown()  # a process reads the settings only once
     yield monkeypatch
     wandb.teardown()
 
@@ -108,8 +108,8 @@ def test_an_offline_run_is_written_and_read_back(alone, tmp_path, caplog):
 
 
 def test_a_resumed_run_keeps_its_id_and_a_fresh_one_draws_another(alone, tmp_path):
-    """It knows the best of each dev score: JSON has null for NaN; of a distance the least is the best. And one line
-    uploads the pieces that are not uploaded yet."""
+    """The resumed run knows the best of each dev score (null is NaN; the best distance is the least), and one command
+    uploads all pieces that are not uploaded yet."""
     dev = [{"dev/stsb/spearman": 79.5, "dev/geometry/alignment": 0.3}, {"dev/stsb/spearman": None},
            {"dev/stsb/spearman": 70.0, "dev/geometry/alignment": 0.2}]  # fmt: skip
     events = [{"event": "metrics", "step": step, **scores} for step, scores in enumerate(dev)]
@@ -123,8 +123,8 @@ def test_a_resumed_run_keeps_its_id_and_a_fresh_one_draws_another(alone, tmp_pat
         run.finish(0, {})
         if resume_step == 125:
             first = offline_files(tmp_path)[0]
-            first.with_name(f"{first.name}.synced").touch()  # as `wandb sync` leaves it
-        time.sleep(1)  # a piece's folder is named by the second
+            first.with_name(f"{first.name}.synced").touch()  # as `wandb sync` does
+        time.sleep(1)  # the name of a piece's folder has seconds
     assert ids[0] == ids[1] == ids[2] != ids[3]
     known = {"dev/stsb/spearman": 79.5, "dev/geometry/alignment": 0.2}
     assert best == [{}, known, known, {}]
@@ -132,14 +132,14 @@ def test_a_resumed_run_keeps_its_id_and_a_fresh_one_draws_another(alone, tmp_pat
 
 
 @pytest.mark.parametrize("change", [{"id": "../x"}, {"id": 3}, {"entity": "thief"}, {"project": "thiefs"}])
-def test_a_strangers_run_json_decides_nothing(alone, tmp_path, caplog, change):
-    """Neither where the run goes nor how W&B is called: it is a new W&B run, in the place of this line."""
+def test_a_strangers_run_json_is_ignored(alone, tmp_path, caplog, change):
+    """It decides neither where the run goes nor how W&B is called: this is a new W&B run in the line's project."""
     kept = {"id": "run7", "project": "cse", "entity": None, "save_code": True} | change
     (tmp_path / "wandb").mkdir()
     (tmp_path / "wandb" / "run.json").write_text(json.dumps(kept))
     start(tmp_path, "offline", resume_step=5).finish(0, {})
-    (said,) = ours(caplog)
-    assert "run.json" in said
+    (warning,) = ours(caplog)
+    assert "run.json" in warning
     now = json.loads((tmp_path / "wandb" / "run.json").read_text())
     assert now.keys() == {"id", "project", "entity"}
     assert (now["project"], now["entity"]) == ("cse", None)
@@ -147,8 +147,8 @@ def test_a_strangers_run_json_decides_nothing(alone, tmp_path, caplog, change):
 
 
 @pytest.mark.parametrize("kinds", [["model", "results"], ["results"]])
-def test_best_and_results_are_artifacts_where_that_is_asked_for(alone, tmp_path, kinds):
-    """Of cse-eval, which leaves no best/, the results alone. Each says what made it and what it scored."""
+def test_best_and_results_are_uploaded_as_artifacts_with_choices_and_scores(alone, tmp_path, kinds):
+    """Only the results for cse-eval, which has no best/."""
     if "model" in kinds:
         (tmp_path / "best").mkdir()
         (tmp_path / "best" / "config.json").write_text("{}")
@@ -161,19 +161,19 @@ def test_best_and_results_are_artifacts_where_that_is_asked_for(alone, tmp_path,
         about = json.loads(one["metadata"])
         assert (about["objective"], about["command"]) == ("simcse", ABOUT.command)
         assert about["scores"] == {"test/sts/average": 76.25}
-    assert list((tmp_path / "wandb" / "staging").rglob("*"))  # and not in the user's home
+    assert list((tmp_path / "wandb" / "staging").rglob("*"))  # not in the user's home
     assert not [place for place in (tmp_path / "home").rglob("*") if place.is_file()]
 
 
 def kill_service(_=None) -> None:
-    """Kill the processes of W&B's service that this one has started."""
+    """Kill the W&B service that this process has started."""
     found = subprocess.run(["pgrep", "-P", str(os.getpid()), "wandb-core"], capture_output=True, text=True)
     for pid in map(int, found.stdout.split()):
         os.kill(pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("when", ["midway", "at the end"])
-def test_a_service_that_dies_is_one_line(alone, tmp_path, caplog, capfd, when):
+def test_a_dying_service_gets_one_warning(alone, tmp_path, caplog, capfd, when):
     trackers = Trackers(tmp_path, ABOUT, [partial(Wandb, **own_keys("offline"))])
     trackers.log({"train/loss": 1.0}, 1)
     if when == "midway":
@@ -192,13 +192,13 @@ def test_without_key_or_server_it_is_offline_with_one_warning(alone, tmp_path, c
     with socket.create_server(("127.0.0.1", 0)) as mute:
         if server != "none, and no key":
             alone.setenv("WANDB_API_KEY", KEY)
-        if server == "never answers":  # it takes the connection, and says nothing
+        if server == "never answers":  # it accepts the connection and stays silent
             alone.setenv("WANDB_BASE_URL", f"http://127.0.0.1:{mute.getsockname()[1]}")
         run = start(tmp_path, "online", init_timeout=1)
         run.log({"train/loss": 0.5}, 1)
         run.finish(0, {})
     (warning,) = ours(caplog)
-    assert ("no API key" in warning) == (server == "none, and no key")
+    assert ("wandb login" in warning) == (server == "none, and no key")
     assert capfd.readouterr() == ("", "")
     summary = inspect(offline_files(tmp_path)[0], "--summary")
     assert (summary["state"], summary["summary"]["train/loss"]) == ("finished", 0.5)
@@ -207,8 +207,7 @@ def test_without_key_or_server_it_is_offline_with_one_warning(alone, tmp_path, c
 @pytest.mark.parametrize(("machine", "key", "found"), [
     (None, None, False), ("api.wandb.ai", None, False), ("127.0.0.1", None, True), (None, KEY, True),
 ])  # fmt: skip
-def test_a_key_is_found_where_wandb_login_puts_it(alone, tmp_path, machine, key, found):
-    """In the user's netrc, for this host alone; or in the environment."""
+def test_a_key_is_found_in_the_environment_and_in_netrc_for_this_host(alone, tmp_path, machine, key, found):
     alone.setenv("NETRC", str(tmp_path / "netrc"))
     if machine is not None:
         (tmp_path / "netrc").write_text(f"machine {machine}\n  login user\n  password {KEY}\n")
@@ -243,7 +242,7 @@ def test_an_online_run_is_sent_as_it_goes(toy_wandb, tmp_path, caplog):
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
 
 
-def test_a_server_that_breaks_midway_costs_its_timeout(toy_wandb, tmp_path):
+def test_a_server_that_breaks_midway_costs_no_more_than_the_timeout(toy_wandb, tmp_path):
     trackers = Trackers(tmp_path, ABOUT, [partial(Wandb, **own_keys("online", init_timeout=60, finish_timeout=1))])
     trackers.log({"train/loss": 1.0}, 1)
     toy_wandb.broken = True
