@@ -131,10 +131,9 @@ class ScoredPairs(Evaluator):
 
     def scores(self, split: str) -> tuple[str, ...]:
         """Spearman and, if `natures` has it, Pearson of each task, and the average."""
-        tasks = self.readers(split)
-        names = [self.name(task, one) for task in tasks for one in ("spearman", "pearson") if one in self.natures]
-        names += ["average"] if self.averaged and tasks.keys() >= set(self.averaged) else []
-        return tuple(cut + name for cut in self.cuts for name in names)
+        tasks, statistics = self.readers(split), [one for one in ("spearman", "pearson") if one in self.natures]
+        names = [self.name(cut + task, one) for cut in self.cuts for task in tasks for one in statistics]
+        return (*names, *self._averages(tasks))
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         """`<task>/spearman`, `/pearson` and their means over subsets; `average` if all of its tasks have data."""
@@ -146,7 +145,7 @@ class ScoredPairs(Evaluator):
             for statistic, value in correlations(subsets).items()
             if statistic in self.natures
         }
-        averages = self._averages(split).items()
+        averages = self._averages(self.tasks[split]).items()
         return scores | {name: self.average([scores[part] for part in parts]) for name, parts in averages}
 
     def _scored(self, encode: Encode, tasks: Tasks) -> dict[str, list[Items]]:
@@ -179,7 +178,7 @@ class ScoredPairs(Evaluator):
             if len(subsets) > 1:
                 parts = {f"{task}/spearman/{number}": subset for number, subset in enumerate(subsets)}
                 items |= parts | {f"{task}/spearman_mean": list(parts)}
-        for name, averaged in self._averages(split).items():
+        for name, averaged in self._averages(self.tasks[split]).items():
             items[name] = [*averaged]
         return items
 
@@ -203,9 +202,9 @@ class ScoredPairs(Evaluator):
             rows |= {split: counts} if len(type(self).splits) > 1 else counts
         return {"protocol": self.protocol, "rows": rows, **self.folder.provenance()}
 
-    def _averages(self, split: str) -> dict[str, list[str]]:
-        """The scores behind each width's average; {} if one of its tasks has no data."""
-        if not self.averaged or not self.tasks[split].keys() >= set(self.averaged):
+    def _averages(self, tasks: Iterable[str]) -> dict[str, list[str]]:
+        """The scores behind each width's average; {} unless `tasks` has all tasks of the average."""
+        if not self.averaged or not set(self.averaged) <= set(tasks):
             return {}
         return {f"{cut}average": [self.name(cut + task, "spearman") for task in self.averaged] for cut in self.cuts}
 

@@ -71,7 +71,7 @@ def of_plan(planned: Sequence[Job], select: str | None, folder: Path) -> str:
     if groups and (sd := pooled_sd(groups)):
         return f"{select}: {in_words(sd, min(seeds), WANTED)} ({len(groups)} settings in {folder})"
     if nature(select).kind != "sts":
-        return f"{select}: how much its seeds vary is not known before two runs of one setting"
+        return f"{select}: its deviation over seeds is unknown until two runs share a setting"
     sd = OmegaConf.load(Path(CONF_DIR) / "reporting.yaml").seed_sd
     return f"STS scores: {in_words(sd, min(seeds), WANTED)} (published: NonLing-CSE's Table 3, SimCSE-BERT)"
 

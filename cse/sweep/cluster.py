@@ -81,22 +81,16 @@ def outcome_of(name: str, handed: Handed) -> Outcome:
         return Outcome(name, KILLED, detail=f"job {handed.job_id} ended without a result ({handed.state}): {where}")
 
 
-def executor_of(line: Line) -> SlurmExecutor:
-    """submitit's executor with the line's hydra.launcher.*. Raises UserError for an unknown key, or without SLURM."""
-    return with_parameters(SlurmExecutor, line.folder, parameters_of(line))
-
-
-def with_parameters(kind: type[SlurmExecutor], folder: Path, parameters: Mapping[str, Any]) -> SlurmExecutor:
-    """submitit's executor with these parameters. Raises UserError with submitit's message.
+def executor_of(line: Line, kind: type[SlurmExecutor] = SlurmExecutor) -> SlurmExecutor:
+    """submitit's executor with the line's hydra.launcher.*. Raises UserError for an unknown key, or without SLURM.
 
     Its files, among them pickles, are in a new folder with a random name, so nobody can have put a pickle there.
     """
-    others = {key: value for key, value in parameters.items() if key != "max_num_timeout"}
+    parameters = parameters_of(line)
+    folder, restarts = line.folder / ".submitit" / secrets.token_hex(4) / "%j", parameters.pop("max_num_timeout")
     try:
-        executor = kind(
-            folder / ".submitit" / secrets.token_hex(4) / "%j", max_num_timeout=parameters["max_num_timeout"]
-        )
-        executor.update_parameters(**executor._convert_parameters(others))
+        executor = kind(folder, max_num_timeout=restarts)
+        executor.update_parameters(**executor._convert_parameters(parameters))
     except (RuntimeError, ValueError) as error:
         raise UserError(f"hydra/launcher=submitit_slurm: {' '.join(str(error).split())}") from error
     return executor
@@ -129,14 +123,13 @@ def show(line: Line, planned: Sequence[Job]) -> None:
 
     Raises UserError for an invalid value of hydra.launcher.*.
     """
-    parameters = parameters_of(line)
-    executor = with_parameters(Described, line.folder, parameters)
+    executor = executor_of(line, Described)
     count = len(planned) if line.is_grid else 1
     if count > 1:
         executor.parameters["map_count"] = count
     configs = [job.composed() for job in planned if job.program == "cse-train"]
     devices = max((int(config.trainer.devices) for config in configs), default=1)
-    print("\n".join(["", describe(parameters, count, devices), ""]))
+    print("\n".join(["", describe(parameters_of(line), count, devices), ""]))
     print(executor._make_submission_file_text(executor._submitit_command_str, ""))
 
 

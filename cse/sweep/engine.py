@@ -37,7 +37,7 @@ def main(arguments: list[str], program: str = "cse-train") -> int:
     if line.dry_run:
         from cse.sweep import plan
 
-        plan.show(line.title, line.folder, planned, line.trials)
+        plan.show(line, planned)
         if line.launcher == "submitit_slurm":
             from cse.sweep import cluster
 

@@ -1,16 +1,17 @@
 """What a sweep would do: a line for each job, what its seeds can show, and what is missing on this machine."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from cse.columns import in_columns
 from cse.run.steps import steps_of
-from cse.sweep import budget, jobs
+from cse.sweep import budget
+from cse.sweep.jobs import Job
+from cse.sweep.line import Line
 from cse.sweep.needs import needs_of
 
 
-def show(title: str, folder: Path, planned: Sequence[jobs.Job], trials: int) -> None:
-    """Print each job with its steps, and what is missing. trials: the jobs of each search; 1 in a grid."""
+def show(line: Line, planned: Sequence[Job]) -> None:
+    """Print each planned job (of each search, one for example) with its steps, and what is missing."""
     rows = [("job", "steps")]
     select: str | None = None
     for job in planned:
@@ -21,10 +22,10 @@ def show(title: str, folder: Path, planned: Sequence[jobs.Job], trials: int) -> 
         steps, select = steps_of(config), config.trainer.select
         rows.append((job.name, f"{steps:,}" if steps else "?"))
     print(in_columns(rows))
-    times = f" x {trials} trials" if trials > 1 else ""
-    print(f"{title}: {len(planned)} jobs{times}, in {folder}")
-    if trials == 1 and (told := budget.of_plan(planned, select, folder)):
+    times = f" x {line.trials} trials" if line.trials > 1 else ""
+    print(f"{line.title}: {len(planned)} jobs{times}, in {line.folder}")
+    if line.trials == 1 and (told := budget.of_plan(planned, select, line.folder)):
         print(told)
     if missing := [need.name for need in needs_of(planned) if need.place() is None]:
-        fetch = f"cse-data fetch sweep={title}, to=FOLDER for carrying over," if "/" in title else "a run"
+        fetch = f"cse-data fetch sweep={line.title} (to=FOLDER to carry them over)" if line.table.name else "a run"
         print(f"not here: {', '.join(missing)}; {fetch} gets them where the hub can be reached")

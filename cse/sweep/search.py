@@ -42,10 +42,11 @@ def search(line: Line, row: Sequence[str], start: Start, run: Runner) -> None:
         trials = [optimiser.ask() for _ in range(min(settings.batch, settings.n_trials - count))]
         jobs = [line.table.job(merged([*row, *proposal(axes, trial.config)])) for trial in trials]
         for trial, outcome in zip(trials, run(jobs, start), strict=True):
-            optimiser.tell(trial, trial_value(outcome.score))
-            if outcome.score is not None:
+            score = None if outcome.score is None else outcome.score[1]
+            optimiser.tell(trial, trial_value(score))
+            if score is not None:
                 with open(memory, "a", encoding="utf-8") as lines:
-                    lines.write(json_line({"config": dict(trial.config), "score": outcome.score[1]}))
+                    lines.write(json_line({"config": dict(trial.config), "score": score}))
         count += len(trials)
 
 
@@ -78,12 +79,12 @@ def replay(optimiser: Facade, memory: Path) -> int:
     lines = [line for line in json_lines(memory) if line is not None]
     for line in lines:
         config = Configuration(optimiser.scenario.configspace, values=line["config"])
-        optimiser.tell(TrialInfo(config, seed=0), trial_value(("", line["score"])), save=False)
+        optimiser.tell(TrialInfo(config, seed=0), trial_value(line["score"]), save=False)
     return len(lines)
 
 
-def trial_value(score: tuple[str, float] | None) -> TrialValue:
+def trial_value(score: float | None) -> TrialValue:
     """A job's score as a cost for SMAC to minimise; None, from a job that failed, is a crash."""
     if score is None:
         return TrialValue(cost=math.inf, status=StatusType.CRASHED)
-    return TrialValue(cost=-score[1])
+    return TrialValue(cost=-score)
