@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# A SLURM of two nodes on this machine, for as long as a command runs: tests/slurm/cluster.sh FOLDER COMMAND...
+# Runs a command on a SLURM of two nodes made of this machine: tests/slurm/cluster.sh FOLDER COMMAND...
 #
-# As root, with Debian's slurm-wlm and munge. node1 and node2 have host names, networks and processes of their own
-# (namespaces, joined by a virtual cable); their files are this machine's. With the command's end, and if this script is
-# killed, the kernel ends every process of it; what it writes lies in FOLDER. `ip link delete cable1; kill -9
-# $(cat FOLDER/node2.init)` is a power cut of node2, which starts again; FOLDER/log has what the daemons say.
+# Needs root and Debian's slurm-wlm and munge. node1 and node2 have their own host names, networks and processes
+# (namespaces, joined by a virtual cable) but share this machine's files. When the command ends or this script is killed,
+# the kernel ends every process in them. FOLDER has all that SLURM writes, FOLDER/log what the daemons say. `ip link
+# delete cable1; kill -9 $(cat FOLDER/node2.init)` is a power cut of node2, which then starts again.
 set -euo pipefail
 self=$(realpath "$0")
 folder=$(realpath "$1") stage=${SLURM_ROOM:-outside}
@@ -61,13 +61,13 @@ printf '127.0.0.1 localhost\n10.77.0.1 node1\n10.77.0.2 node2\n' >"$folder/hosts
 mount --bind "$folder/hosts" /etc/hosts
 hostname node1
 ip link set lo up
-ip address add 10.77.0.1/32 dev lo # which stays when the cable is cut
+ip address add 10.77.0.1/32 dev lo # stays when the cable is cut
 
 head -c 128 /dev/urandom >"$folder/munge.key"
 chmod 600 "$folder/munge.key"
 munged --force --key-file="$folder/munge.key" --socket="$folder/munge" --pid-file="$folder/munged.pid" \
     --log-file="$folder/log/munged" --seed-file="$folder/munge.seed" 2>/dev/null
-while true; do  # after a power cut it comes back
+while true; do  # node2 starts again after a power cut
     ip link add cable1 type veth peer name cable2
     ip link set cable1 up
     ip route add 10.77.0.2 dev cable1 src 10.77.0.1

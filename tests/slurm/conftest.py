@@ -1,4 +1,4 @@
-"""A real SLURM of two nodes on this machine, for the tests of this folder (cluster.sh says how)."""
+"""A real SLURM of two nodes on this machine (see cluster.sh), for the tests in this folder."""
 
 import os
 import shlex
@@ -20,14 +20,14 @@ SCRIPT = Path(__file__).with_name("cluster.sh")
 
 @dataclass(frozen=True)
 class Cluster:
-    """init: the process in whose namespaces it is. folder: of its daemons. work: where commands run."""
+    """init: number of the process that owns node1's namespaces. folder: of the daemons. work: where commands run."""
 
     init: int
     folder: Path
     work: Path
 
     def start(self, command: str, **options) -> subprocess.Popen:
-        """A shell's command on node1, with this environment's programs."""
+        """Start a shell command on node1, with this environment's programs."""
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         script = f"cd {shlex.quote(str(self.work))}; {command}"
         return subprocess.Popen(
@@ -38,30 +38,30 @@ class Cluster:
         )  # fmt: skip
 
     def run(self, command: str, patience: float = 600) -> str:
-        """What a command says; fails the test where it fails."""
+        """The output of a command, which must succeed."""
         process = self.start(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        said = process.communicate(timeout=patience)[0]
-        assert process.returncode == 0, said
-        return said.strip()
+        output = process.communicate(timeout=patience)[0]
+        assert process.returncode == 0, output
+        return output.strip()
 
     def state(self, job: str) -> dict[str, str]:
-        """What SLURM says of a job."""
+        """What `scontrol show job` says about a job, by key."""
         words = self.run(f"scontrol show job --oneliner {job}").split()
         return {word.partition("=")[0]: word.partition("=")[2] for word in words}
 
     def wait(self, until: Callable[[], bool], patience: float = 600) -> None:
-        """Until something is so; where it takes too long, what the jobs wrote is the test's message."""
+        """Wait until something is true; after `patience` seconds fail with the jobs' output."""
         last = time.monotonic() + patience
         while not until():
             assert time.monotonic() < last, "\n".join(file.read_text() for file in self.work.glob("*.out"))
             time.sleep(0.2)
 
     def power_cut(self) -> None:
-        """node2 and all that runs on it are gone at once, without a word; it starts again by itself."""
+        """End node2 and everything on it at once; node2 starts again by itself."""
         self.run(f"ip link delete cable1; kill -9 $(cat {self.folder}/node2.init)")
 
     def kill_on_node2(self, pattern: str) -> None:
-        """The processes of node2 whose command line matches get SIGKILL."""
+        """Send SIGKILL to the processes of node2 whose command line matches."""
         self.run(f"pkill -KILL --ns $(cat {self.folder}/node2.init) --nslist net -f {shlex.quote(pattern)}")
 
 
