@@ -77,8 +77,8 @@ def outcome_of(name: str, handed: Handed) -> Outcome:
     try:
         return handed.result()
     except (FailedJobError, UncompletedJobError):
-        where = f"{handed.paths.stderr}; the same line again goes on from its last checkpoint"
-        return Outcome(name, KILLED, detail=f"job {handed.job_id} ended without a result ({handed.state}): {where}")
+        what = f"job {handed.job_id} ended without a result ({handed.state}, {handed.paths.stderr})"
+        return Outcome(name, KILLED, detail=f"{what}; run the same line again to continue from its last checkpoint")
 
 
 def executor_of(line: Line, kind: type[SlurmExecutor] = SlurmExecutor) -> SlurmExecutor:

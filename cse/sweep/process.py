@@ -93,9 +93,9 @@ def final_outcome(job: jobs.Job, folder: Path, code: int, seconds: float, *, sto
     if code == 0 and run.status == DONE:
         return Outcome(job.name, DONE, score_of(run), seconds=seconds)
     if code > 128 or (stopped and -code in SIGNALS):  # it handled the signal, or died of it before it could
-        return Outcome(job.name, INTERRUPTED, detail="the same line again goes on from where it stopped")
+        return Outcome(job.name, INTERRUPTED, detail="run the same line again to continue")
     if code < 0:
-        detail = f"by signal {-code}; the same line again goes on from its last checkpoint"
+        detail = f"by signal {-code}; run the same line again to continue from its last checkpoint"
         return Outcome(job.name, KILLED, detail=detail, seconds=seconds)
     beat = read_beat(folder)
     if beat is not None and beat.is_alive(time.time()):  # another start runs it, so this process was refused
