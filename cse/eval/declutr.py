@@ -64,10 +64,10 @@ class Declutr(Evaluator):
             try:
                 part.prepare()
             except UserError as error:  # it names the part's own key, which is nested here
-                said = str(error).replace(f"eval.{name}.", f"eval.declutr.parts.{name}.")
+                message = str(error).replace(f"eval.{name}.", f"eval.declutr.parts.{name}.")
                 if not isinstance(error, MissingResource):
-                    raise UserError(said) from error
-                missing.append(MissingResource(f"{said} (eval.declutr.parts.{name}=null leaves it out)"))
+                    raise UserError(message) from error
+                missing.append(MissingResource(f"{message} (eval.declutr.parts.{name}=null leaves it out)"))
                 missing[-1].__cause__ = error.__cause__
         if missing:
             only_network = all(one.__cause__ is not None for one in missing)

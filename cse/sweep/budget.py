@@ -49,12 +49,12 @@ def in_words(sd: float, seeds: int, wanted: Sequence[float] = (), level: float =
 
     Without wanted differences: how many half of the smallest detectable difference needs.
     """
-    told = "one a side shows no difference"
+    shown = "one a side shows no difference"
     if seeds > 1:
         least = smallest_difference(sd, seeds, level)
-        told, wanted = f"{seeds} a side show {least:.2g} with 80% power", wanted or [least / 2]
+        shown, wanted = f"{seeds} a side show {least:.2g} with 80% power", wanted or [least / 2]
     needs = ", ".join(f"{difference:.2g} needs {seeds_for(difference, sd, level)}" for difference in wanted)
-    return f"a seed's sd is {sd:.2g}: {told}, {needs}"
+    return f"a seed's sd is {sd:.2g}: {shown}, {needs}"
 
 
 def of_plan(planned: Sequence[Job], select: str | None, folder: Path) -> str:

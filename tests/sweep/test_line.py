@@ -109,7 +109,6 @@ def test_the_folder_stays_when_an_axis_grows_and_depends_on_every_other_setting(
     ("override", "axis", "first"),
     [
         ("seed=1,2", True, "seed=1"),
-        ("seed=range(3,6)", True, "seed=3"),
         ("trainer.lr=tag(log,interval(1e-5,1e-3))", True, "trainer.lr=1e-05"),
         ("eval=[stsb,sts]", False, "eval=[stsb,sts]"),
         ("~tracker", False, "~tracker"),

@@ -26,7 +26,7 @@ KEY = "0" * 40
 
 
 @pytest.fixture
-def alone(tmp_path, monkeypatch):
+def environment(tmp_path, monkeypatch):
     """Without a user's key or settings: an empty home, no WANDB_ variable, and a server that refuses connections."""
     import wandb
 
@@ -71,7 +71,7 @@ def ours(caplog, level=logging.WARNING):
     return [record.getMessage() for record in mine]
 
 
-def test_an_offline_run_is_written_and_read_back(alone, tmp_path, caplog):
+def test_an_offline_run_is_written_and_read_back(environment, tmp_path, caplog):
     plt.imsave(tmp_path / "loss.png", [[0.0, 1.0], [1.0, 0.0]])
     run = start(tmp_path, "offline", group="whitenedcse/table4", tags=["mine"])
     sys.stdout.write("said on the console\n")
@@ -107,7 +107,7 @@ def test_an_offline_run_is_written_and_read_back(alone, tmp_path, caplog):
         assert list(path.parent.glob(f"files/{kept}")), kept
 
 
-def test_a_resumed_run_keeps_its_id_and_a_fresh_one_draws_another(alone, tmp_path):
+def test_a_resumed_run_keeps_its_id_and_a_fresh_one_draws_another(environment, tmp_path):
     """The resumed run knows the best of each dev score (null is NaN; the best distance is the least), and one command
     uploads all pieces that are not uploaded yet."""
     dev = [{"dev/stsb/spearman": 79.5, "dev/geometry/alignment": 0.3}, {"dev/stsb/spearman": None},
@@ -132,7 +132,7 @@ def test_a_resumed_run_keeps_its_id_and_a_fresh_one_draws_another(alone, tmp_pat
 
 
 @pytest.mark.parametrize("change", [{"id": "../x"}, {"id": 3}, {"entity": "thief"}, {"project": "thiefs"}])
-def test_a_strangers_run_json_is_ignored(alone, tmp_path, caplog, change):
+def test_a_strangers_run_json_is_ignored(environment, tmp_path, caplog, change):
     """It decides neither where the run goes nor how W&B is called: this is a new W&B run in the line's project."""
     kept = {"id": "run7", "project": "cse", "entity": None, "save_code": True} | change
     (tmp_path / "wandb").mkdir()
@@ -147,7 +147,7 @@ def test_a_strangers_run_json_is_ignored(alone, tmp_path, caplog, change):
 
 
 @pytest.mark.parametrize("kinds", [["model", "results"], ["results"]])
-def test_best_and_results_are_uploaded_as_artifacts_with_choices_and_scores(alone, tmp_path, kinds):
+def test_best_and_results_are_uploaded_as_artifacts_with_choices_and_scores(environment, tmp_path, kinds):
     """Only the results for cse-eval, which has no best/."""
     if "model" in kinds:
         (tmp_path / "best").mkdir()
@@ -173,7 +173,7 @@ def kill_service(_=None) -> None:
 
 
 @pytest.mark.parametrize("when", ["midway", "at the end"])
-def test_a_dying_service_gets_one_warning(alone, tmp_path, caplog, capfd, when):
+def test_a_dying_service_gets_one_warning(environment, tmp_path, caplog, capfd, when):
     trackers = Trackers(tmp_path, ABOUT, [partial(Wandb, **own_keys("offline"))])
     trackers.log({"train/loss": 1.0}, 1)
     if when == "midway":
@@ -188,12 +188,12 @@ def test_a_dying_service_gets_one_warning(alone, tmp_path, caplog, capfd, when):
 
 
 @pytest.mark.parametrize("server", ["none, and no key", "refuses", "never answers"])
-def test_without_key_or_server_it_is_offline_with_one_warning(alone, tmp_path, caplog, capfd, server):
+def test_without_key_or_server_it_is_offline_with_one_warning(environment, tmp_path, caplog, capfd, server):
     with socket.create_server(("127.0.0.1", 0)) as mute:
         if server != "none, and no key":
-            alone.setenv("WANDB_API_KEY", KEY)
+            environment.setenv("WANDB_API_KEY", KEY)
         if server == "never answers":  # it accepts the connection and stays silent
-            alone.setenv("WANDB_BASE_URL", f"http://127.0.0.1:{mute.getsockname()[1]}")
+            environment.setenv("WANDB_BASE_URL", f"http://127.0.0.1:{mute.getsockname()[1]}")
         run = start(tmp_path, "online", init_timeout=1)
         run.log({"train/loss": 0.5}, 1)
         run.finish(0, {})
@@ -207,20 +207,20 @@ def test_without_key_or_server_it_is_offline_with_one_warning(alone, tmp_path, c
 @pytest.mark.parametrize(("machine", "key", "found"), [
     (None, None, False), ("api.wandb.ai", None, False), ("127.0.0.1", None, True), (None, KEY, True),
 ])  # fmt: skip
-def test_a_key_is_found_in_the_environment_and_in_netrc_for_this_host(alone, tmp_path, machine, key, found):
-    alone.setenv("NETRC", str(tmp_path / "netrc"))
+def test_a_key_is_found_in_the_environment_and_in_netrc_for_this_host(environment, tmp_path, machine, key, found):
+    environment.setenv("NETRC", str(tmp_path / "netrc"))
     if machine is not None:
         (tmp_path / "netrc").write_text(f"machine {machine}\n  login user\n  password {KEY}\n")
     if key is not None:
-        alone.setenv("WANDB_API_KEY", key)
+        environment.setenv("WANDB_API_KEY", key)
     assert has_key() == found
 
 
 @pytest.fixture
-def toy_wandb(alone):
+def toy_wandb(environment):
     toy = ToyWandb()
-    alone.setenv("WANDB_BASE_URL", toy.url)
-    alone.setenv("WANDB_API_KEY", KEY)
+    environment.setenv("WANDB_BASE_URL", toy.url)
+    environment.setenv("WANDB_API_KEY", KEY)
     yield toy
     toy.broken = False
     toy.server.shutdown()
