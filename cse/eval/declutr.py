@@ -14,7 +14,7 @@ import numpy as np
 
 from cse.errors import MissingResource, UserError, combine
 from cse.eval.coco import Coco
-from cse.eval.items import under
+from cse.eval.items import with_prefix
 from cse.eval.probing import FILES, Probing
 from cse.eval.score import AVERAGE
 from cse.eval.sts import Sts
@@ -76,7 +76,7 @@ class Declutr(Evaluator):
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         """The parts' scores and their averages. The parts are scored once for both splits."""
         if self.last[0] is not encode:  # SentEval's fits give both splits at once
-            words = full_stops(encode)
+            words = with_full_stops(encode)
             parts = {name: part(words, "test") for name, part in self.parts.items()}
             self.last = encode, {f"{name}/{key}": value for name, part in parts.items() for key, value in part.items()}
         scores = self.last[1]
@@ -88,7 +88,7 @@ class Declutr(Evaluator):
             return {}
         items: ItemScores = {}
         for name, part in self.parts.items():
-            items |= under(f"{name}/", part.items("test"))
+            items |= with_prefix(f"{name}/", part.items("test"))
         return items | averaged(self.last[1], split)
 
     def texts(self) -> Iterator[str]:
@@ -107,7 +107,7 @@ class Declutr(Evaluator):
         }
 
 
-def full_stops(encode: Encode) -> Encode:
+def with_full_stops(encode: Encode) -> Encode:
     """`encode` with a full stop for each empty text."""
     return lambda texts: encode([text or "." for text in texts])
 

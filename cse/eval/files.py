@@ -70,7 +70,7 @@ class DataFolder:
         finally:
             self.scope = None, None
 
-    def need(self, data: Sized) -> None:
+    def require(self, data: Sized) -> None:
         """Raise MissingResource if `data` is empty: there is nothing to score."""
         if not data:
             why = f" ({self.problems[0]['problem']})" if self.problems else ""

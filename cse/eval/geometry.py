@@ -195,7 +195,7 @@ class Geometry(Evaluator):
                 self.pairs[split] = Examples(tuple(sides), np.concatenate([pairs.labels_N for pairs in present]))
                 if not self._positive(self.pairs[split]).any():
                     raise UserError(f"eval.geometry.threshold={self.threshold}: no pair of {split} is scored so high")
-        self.folder.need(self.pairs)
+        self.folder.require(self.pairs)
         self.splits = tuple(self.pairs)
 
     def scores(self, split: str) -> tuple[str, ...]:

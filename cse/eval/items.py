@@ -41,7 +41,7 @@ def keep_items(folder: Path, evaluators: Mapping[str, Evaluator], splits: Mappin
     items: ItemScores = {}
     for name, chosen in splits.items():
         for split in chosen:
-            items |= under(f"{split}/{name}/", evaluators[name].items(split))
+            items |= with_prefix(f"{split}/{name}/", evaluators[name].items(split))
     arrays: dict[str, np.ndarray] = {}
     about: Json = {"version": VERSION, "scores": {}, "averages": {}}
     for number, (score, one) in enumerate(items.items()):
@@ -95,7 +95,7 @@ def parts_of(average: Average) -> list[str]:
     return [part for one in average for part in ([one] if isinstance(one, str) else parts_of(one))]
 
 
-def under(prefix: str, items: ItemScores) -> ItemScores:
+def with_prefix(prefix: str, items: ItemScores) -> ItemScores:
     """The items, with `prefix` in front of every score's name."""
 
     def renamed(average: Average) -> Average:

@@ -93,11 +93,11 @@ class Mteb(Evaluator):
             if self.benchmark is not None:
                 tasks = list(mteb.get_benchmark(self.benchmark).tasks)
             else:
-                tasks = [named(task, self.languages) if isinstance(task, str) else task for task in self.chosen]
+                tasks = [find_task(task, self.languages) if isinstance(task, str) else task for task in self.chosen]
         except (KeyError, ValueError) as error:  # no such name; no such language
             raise UserError(f"eval.mteb.{key}: {error} (languages {self.languages}).") from error
         own = [task for task in self.chosen if not isinstance(task, str)]
-        self.local = {task.metadata.name: content([loaded(part) for part in parts(task)]) for task in own}
+        self.local = {task.metadata.name: data_digest([load_data(part) for part in parts(task)]) for task in own}
         self.tasks = tasks
 
     def on_hand(self) -> str:
@@ -112,7 +112,7 @@ class Mteb(Evaluator):
         Raises MissingResource if tasks cannot be scored and allow_partial does not leave them out.
         """
         self.prepare()
-        self.revision = "-".join(filter(None, (self.label, digest(encode))))
+        self.revision = "-".join(filter(None, (self.label, encoder_digest(encode))))
         self.problems = []
         scores, metrics = {}, {}
         for task in track(self.tasks, lambda task: task.metadata.name):
@@ -171,7 +171,7 @@ class Mteb(Evaluator):
             }
             for task in self.tasks
         }
-        counts = {task.metadata.name: rows(task) for task in self.tasks}
+        counts = {task.metadata.name: count_samples(task) for task in self.tasks}
         sums = {key: sum(sum(counts[name].values()) for name in names) for key, names in self.groups().items()}
         return {
             "protocol": f"mteb {mteb.__version__}, {self.benchmark or 'chosen tasks'}",
@@ -184,7 +184,7 @@ class Mteb(Evaluator):
         }
 
 
-def named(name: str, languages: list[str] | None) -> AbsTask:
+def find_task(name: str, languages: list[str] | None) -> AbsTask:
     """mteb's task on its test split, in these languages only (of STS22 en, not de-en).
 
     English tasks are those of the papers' benchmark, which leaves out a subset that the language filter would keep.
@@ -203,7 +203,7 @@ def parts(task: Any) -> list[AbsTask]:
     return task.tasks if task.is_aggregate else [task]
 
 
-def rows(task: AbsTask) -> dict[str, int]:
+def count_samples(task: AbsTask) -> dict[str, int]:
     """Samples of each scored split: as loaded, else of the chosen subsets in mteb's statistics, else 0."""
     from datasets import Dataset
 
@@ -219,7 +219,7 @@ def rows(task: AbsTask) -> dict[str, int]:
     return counts
 
 
-def loaded(task: AbsTask) -> object:
+def load_data(task: AbsTask) -> object:
     """The data of a user's own task, in memory. Raises MissingResource if there is no data."""
     try:
         if not task.data_loaded:
@@ -232,7 +232,7 @@ def loaded(task: AbsTask) -> object:
     return task.dataset
 
 
-def content(data: object) -> str:
+def data_digest(data: object) -> str:
     """sha256 of tasks' data: lists and nested dicts of data sets or plain values, with sorted keys."""
     from datasets import Dataset
 
@@ -258,7 +258,7 @@ def metric(task: AbsTask) -> str:
     return PAPER_METRIC.get(task.metadata.type, task.metadata.main_score)
 
 
-def digest(encode: Encode) -> str:
+def encoder_digest(encode: Encode) -> str:
     """What identifies an encoder: 16 hex digits over the bytes of its vectors of PROBES."""
     return hashlib.sha256(np.ascontiguousarray(encode(PROBES), np.float32).tobytes()).hexdigest()[:16]
 

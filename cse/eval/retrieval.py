@@ -85,7 +85,7 @@ class Retrieval(Evaluator):
             if captions is not None:
                 self.files[name] = captions
         self.splits = tuple(split for split in self.splits if self._captions(self.parts[split]))
-        self.folder.need(self.splits)
+        self.folder.require(self.splits)
 
     def scores(self, split: str) -> tuple[str, ...]:
         """A recall for each k and the median rank."""

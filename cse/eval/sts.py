@@ -121,7 +121,7 @@ class ScoredPairs(Evaluator):
             present = {task: subsets for task, subsets in tasks.items() if subsets}
             if present and self.unnamed in (None, *present):
                 self.tasks[split] = present
-        self.folder.need(self.tasks)
+        self.folder.require(self.tasks)
         self.splits = tuple(self.tasks)
 
     def name(self, task: str, statistic: str) -> str:

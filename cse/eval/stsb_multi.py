@@ -48,7 +48,7 @@ class StsbMulti(ScoredPairs):
         return {language: [partial(self.read, language=language, split=split)] for language in self.averaged}
 
 
-def scored(cells: Sequence[str]) -> Row:
+def parse_row(cells: Sequence[str]) -> Row:
     """A row of (sentence, sentence, score). Raises ValueError for anything else."""
     first, second, score = cells
     return first, second, human_score(score)
@@ -57,7 +57,7 @@ def scored(cells: Sequence[str]) -> Row:
 def read_file(folder: DataFolder, language: str, split: str) -> Examples:
     """The pairs of one file. Raises MissingResource or UserError."""
     name = f"stsb-{language}-{split}.csv"
-    rows = folder.rows(name, "utf-8", lambda line: scored(next(csv.reader([line]))), STSB_ROWS[split])
+    rows = folder.rows(name, "utf-8", lambda line: parse_row(next(csv.reader([line]))), STSB_ROWS[split])
     return labelled(folder, name, rows)
 
 
@@ -72,4 +72,4 @@ def read_hub(folder: DataFolder, language: str, split: str) -> Examples:
     rows = list(zip(*(data[column] for column in ABOUT.columns), strict=True))
     text = "".join(f"{first}\t{second}\t{score}\n" for first, second, score in rows)
     folder.files[name] = {"sha256": hashlib.sha256(text.encode()).hexdigest()}
-    return labelled(folder, name, folder.converted(name, rows, scored, STSB_ROWS[split]))
+    return labelled(folder, name, folder.converted(name, rows, parse_row, STSB_ROWS[split]))

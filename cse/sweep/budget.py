@@ -57,17 +57,17 @@ def in_words(sd: float, seeds: int, wanted: Sequence[float] = (), level: float =
     return f"a seed's sd is {sd:.2g}: {shown}, {needs}"
 
 
-def of_plan(planned: Sequence[Job], select: str | None, folder: Path) -> str:
+def describe_plan(planned: Sequence[Job], select: str | None, folder: Path) -> str:
     """What the planned jobs' seeds can show in the score `select`, or "" if no job trains.
 
     The deviation over seeds is that of finished runs in `folder`; if no two of them share a setting, for STS scores
     cse-report's seed_sd.
     """
-    seeds = [len(group) for group in settings((job.arguments, 0.0) for job in planned if job.program == "cse-train")]
+    seeds = [len(group) for group in by_setting((job.arguments, 0.0) for job in planned if job.program == "cse-train")]
     if not seeds or select is None:
         return ""
     runs = [run for run in read_runs([folder]) if select in run.metrics] if folder.is_dir() else []
-    groups = [of for of in settings((run.overrides, run.metrics[select]) for run in runs) if len(of) > 1]
+    groups = [of for of in by_setting((run.overrides, run.metrics[select]) for run in runs) if len(of) > 1]
     if groups and (sd := pooled_sd(groups)):
         return f"{select}: {in_words(sd, min(seeds), WANTED)} ({len(groups)} settings in {folder})"
     if nature(select).kind != "sts":
@@ -76,7 +76,7 @@ def of_plan(planned: Sequence[Job], select: str | None, folder: Path) -> str:
     return f"STS scores: {in_words(sd, min(seeds), WANTED)} (published: NonLing-CSE's Table 3, SimCSE-BERT)"
 
 
-def settings(rows: Iterable[tuple[Sequence[str], float]]) -> list[list[float]]:
+def by_setting(rows: Iterable[tuple[Sequence[str], float]]) -> list[list[float]]:
     """The values of rows (overrides, value), grouped by overrides that differ only in their seed."""
     groups: dict[frozenset[str], list[float]] = {}
     for words, value in rows:

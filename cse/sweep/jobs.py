@@ -32,7 +32,7 @@ from cse.config.keys import changes_a_table, key_of, names_a_job
 from cse.config.spelling import ONE_OF_MANY, spell_value, unquoted, values_of
 from cse.dotted import Config
 from cse.errors import UserError
-from cse.sweep.overrides import as_first_named, digest, expanded, merged
+from cse.sweep.overrides import digest, expanded, in_older_spelling, merged
 
 CONFIGS = {program: config for config, program in PROGRAMS.items()}
 """The config that each program composes."""
@@ -228,7 +228,7 @@ def scale_of(arguments: Sequence[str]) -> str:
 
 def short_name(shown: Sequence[str], decisive: Iterable[str], first: str = "") -> str:
     """A folder's name: `first`, the overrides `shown` in short, and a hash of the decisive ones."""
-    shown = as_first_named(shown)
+    shown = in_older_spelling(shown)
     lasts = [key_of(override).split(".")[-1] for override in shown]
     words = [first] if first else []
     for last, override in zip(lasts, shown, strict=True):
@@ -236,7 +236,7 @@ def short_name(shown: Sequence[str], decisive: Iterable[str], first: str = "") -
         key = last if lasts.count(last) == 1 else key_of(override)
         words.append(value if last == "case" else f"{key}_{value}")
     text = re.sub(r"[^\w.+-]+", "_", "-".join(words)) or "run"
-    return f"{text[:SLUG]}-{digest(as_first_named(list(decisive)))}"
+    return f"{text[:SLUG]}-{digest(in_older_spelling(list(decisive)))}"
 
 
 def decides(override: str) -> bool:

@@ -44,7 +44,7 @@ def digest(overrides: Iterable[str]) -> str:
     return hashlib.sha1(" ".join(sorted(overrides)).encode()).hexdigest()[:8]
 
 
-def as_first_named(words: Sequence[str]) -> list[str]:
+def in_older_spelling(words: Sequence[str]) -> list[str]:
     """`experiment=X variant=V` as `experiment=[X,V]`, which was its spelling before the group `variant` existed.
 
     Folders are named by that spelling, so that older runs are found.

@@ -24,7 +24,7 @@ def show(line: Line, planned: Sequence[Job]) -> None:
     print(in_columns(rows))
     times = f" x {line.trials} trials" if line.trials > 1 else ""
     print(f"{line.title}: {len(planned)} jobs{times}, in {line.folder}")
-    if line.trials == 1 and (seeds := budget.of_plan(planned, select, line.folder)):
+    if line.trials == 1 and (seeds := budget.describe_plan(planned, select, line.folder)):
         print(seeds)
     if missing := [need.name for need in needs_of(planned) if need.place() is None]:
         fetch = f"cse-data fetch sweep={line.title} (to=FOLDER to carry them over)" if line.table.name else "a run"

@@ -40,7 +40,7 @@ def search(line: Line, row: Sequence[str], start: Start, run: Runner) -> None:
     count = replay(optimiser, memory)
     while count < settings.n_trials and start.refusal() is None:
         trials = [optimiser.ask() for _ in range(min(settings.batch, settings.n_trials - count))]
-        jobs = [line.table.job(merged([*row, *proposal(axes, trial.config)])) for trial in trials]
+        jobs = [line.table.job(merged([*row, *overrides_from(axes, trial.config)])) for trial in trials]
         for trial, outcome in zip(trials, run(jobs, start), strict=True):
             score = None if outcome.score is None else outcome.score[1]
             optimiser.tell(trial, trial_value(score))
@@ -68,7 +68,7 @@ def optimiser_of(axes: dict[str, Override], settings: DictConfig, folder: Path) 
     return Facade(scenario, lambda config, seed: math.nan, initial_design=design, overwrite=True, logging_level=False)
 
 
-def proposal(axes: dict[str, Override], config: Configuration) -> list[str]:
+def overrides_from(axes: dict[str, Override], config: Configuration) -> list[str]:
     """SMAC's values of the axes as overrides, numbers with six significant digits."""
     values = {key: config[key] for key in axes}
     return [f"{key}={value:.6g}" if isinstance(value, float) else f"{key}={value}" for key, value in values.items()]

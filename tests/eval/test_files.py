@@ -48,7 +48,7 @@ def test_no_rows_are_missing_data_and_a_wrong_number_is_an_error(folder, tmp_pat
     with pytest.raises(MissingResource, match=r"a\.txt"):
         folder.expect("a.txt", 0, 3)
     with pytest.raises(MissingResource, match=r"paths\.x="):
-        folder.need([])
+        folder.require([])
     with pytest.raises(UserError, match=r"a\.txt .*3"):
         DataFolder(str(tmp_path), "paths.x", "a folder of x").expect("a.txt", 2, 3)
 

@@ -10,7 +10,7 @@ import pytest
 
 from cse.errors import MissingResource, UserError
 from cse.eval import mteb_suite
-from cse.eval.mteb_suite import Mteb, digest
+from cse.eval.mteb_suite import Mteb, encoder_digest
 
 
 def evaluator(cache: Path, **changes) -> Mteb:
@@ -39,12 +39,12 @@ def test_a_digest_tells_encoders_and_their_lengths_apart(bag_of_letters):
     """Encoders that truncate at different lengths differ only on long texts."""
 
     def cut_at(words):
-        return digest(lambda texts: bag_of_letters([" ".join(text.split()[:words]) for text in texts]))
+        return encoder_digest(lambda texts: bag_of_letters([" ".join(text.split()[:words]) for text in texts]))
 
-    found = [digest(bag_of_letters), digest(lambda texts: bag_of_letters(texts) * (1 + 1e-6))]
+    found = [encoder_digest(bag_of_letters), encoder_digest(lambda texts: bag_of_letters(texts) * (1 + 1e-6))]
     found += map(cut_at, (31, 32, 127, 128, 511, 512))
     assert len(set(found)) == len(found)
-    assert digest(bag_of_letters) == found[0]
+    assert encoder_digest(bag_of_letters) == found[0]
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cse.sweep import budget
-from cse.sweep.budget import in_words, of_plan, pooled_sd, power, seeds_for, smallest_difference
+from cse.sweep.budget import describe_plan, in_words, pooled_sd, power, seeds_for, smallest_difference
 from cse.sweep.jobs import Job
 
 
@@ -40,14 +40,14 @@ def leave(folder: Path, score: float, *overrides: str) -> None:
 def test_a_plan_uses_the_deviation_of_finished_runs(tmp_path):
     for number, (score, m, seed) in enumerate([(80.0, 2, 1), (80.4, 2, 2), (70.0, 3, 1), (99.0, 4, 1)]):
         leave(tmp_path / str(number), score, f"objective.m={m}", f"seed={seed}", f"hydra.run.dir={number}")
-    text = of_plan(plan(1, 2, 3), "dev/stsb/spearman", tmp_path)
+    text = describe_plan(plan(1, 2, 3), "dev/stsb/spearman", tmp_path)
     sd = math.sqrt(0.08)  # of the one setting with two seeds
     assert text.startswith(f"dev/stsb/spearman: {in_words(sd, 3, budget.WANTED)} (1 settings in")
 
 
 def test_a_plan_without_runs_uses_the_published_deviation_of_sts_only(tmp_path):
-    text = of_plan(plan(1, 2, 3), "dev/stsb/spearman", tmp_path / "none")
+    text = describe_plan(plan(1, 2, 3), "dev/stsb/spearman", tmp_path / "none")
     assert in_words(0.9, 3, budget.WANTED) in text
-    assert "0.9" not in of_plan(plan(1), "dev/demo/average", tmp_path)
-    assert of_plan(plan(1), None, tmp_path) == ""
-    assert of_plan([Job("scored", "cse-eval", [])], "dev/stsb/spearman", tmp_path) == ""
+    assert "0.9" not in describe_plan(plan(1), "dev/demo/average", tmp_path)
+    assert describe_plan(plan(1), None, tmp_path) == ""
+    assert describe_plan([Job("scored", "cse-eval", [])], "dev/stsb/spearman", tmp_path) == ""

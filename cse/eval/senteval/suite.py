@@ -71,7 +71,7 @@ class Suite(Evaluator):
         if not self.data:
             found = {name: self.folder.attempt(task.read, task=name) for name, task in self.tasks.items()}
             self.data = {name: parts for name, parts in found.items() if parts is not None}
-            self.folder.need(self.data)
+            self.folder.require(self.data)
 
     def __call__(self, encode: Encode, split: str) -> dict[str, float]:
         """The scores of every task that has data, one after the other."""
