@@ -58,11 +58,6 @@ def test_labels_are_numbered_by_name_and_the_sentence_is_the_last_field(senteval
     assert rows == sorted(rows, key=lambda row: (len(row[0].split()), row[1]))
 
 
-def test_some_of_the_tasks_have_no_average(senteval, bag_of_letters):
-    scores = evaluator(senteval, ["Tense", "Depth"])(bag_of_letters, "test")
-    assert set(scores) == {f"{task}/{kind}" for task in ("Tense", "Depth") for kind in ("accuracy", "dev_accuracy")}
-
-
 def test_missing_and_damaged_files_are_named(senteval):
     path = senteval.parent / "probing" / "tree_depth.txt"
     whole = path.read_text()

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from cse.config import groups
-from cse.config.groups import CONF_DIR
 from cse.errors import UserError
 from cse.sweep import jobs
 from cse.sweep.engine import check_settings
@@ -56,11 +55,6 @@ def test_the_command_line_replaces_axes_and_overrides_cases():
     assert arguments[0] == "sweep=nonling/table3"
     assert [a for a in arguments if a.startswith("model=")] == ["model=minilm"]
     assert {"case=simcse_bert", "hydra.mode=RUN", "resume=auto", "~cases", "~report"} <= set(arguments)
-
-
-def test_no_file_of_conf_has_the_name_of_a_sweeps_own_key():
-    """~report in a job's line drops the sweep's key; in Hydra 1.4 it would mean a file of that name."""
-    assert not [key for key in jobs.OWN_KEYS if Path(CONF_DIR, f"{key}.yaml").exists()]
 
 
 def test_a_setting_that_only_some_cases_have():
