@@ -83,7 +83,7 @@ def read_items(folder: Path) -> ItemScores:
             units_UN = arrays.get(f"{number}.units")
             units_1N = np.arange(len(gold_N))[None] if units_UN is None else units_UN
             if not (0 < values_N.size == gold_N.size == units_1N.shape[1] and units_1N.max() < units_1N.size):
-                raise TypeError(f"{score} has not as many values as gold labels")
+                raise TypeError(f"{score} does not have as many values as gold labels")
             items[score] = Items(place["kind"], values_N, gold_N, units_UN)
     except DAMAGED as error:
         raise ValueError(f"{path} is damaged ({first_line(error)})") from error

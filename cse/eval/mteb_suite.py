@@ -71,7 +71,7 @@ class Mteb(Evaluator):
         allow_partial: bool = False,
     ):
         if benchmark is not None and tasks is not None:
-            raise UserError(f"eval.mteb has benchmark={benchmark} and tasks={tasks}: name one of them")
+            raise UserError(f"eval.mteb has benchmark={benchmark} and tasks={tasks}: give only one of them")
         self.chosen, self.languages = tasks or [], languages
         self.benchmark = None if self.chosen else benchmark or PAPERS
         self.name, self.label, self.cache, self.batch_size = name, label, cache, batch_size
@@ -226,7 +226,7 @@ def load_data(task: AbsTask) -> object:
             task.load_data()
             task.data_loaded = True
         if not task.dataset:
-            raise ValueError("it leaves no data in self.dataset")
+            raise ValueError("it left self.dataset empty")
     except Exception as error:  # whatever the user's code raises
         raise MissingResource(f"eval.mteb.tasks: load_data() of {task.metadata.name}: {error!r}") from error
     return task.dataset

@@ -82,7 +82,7 @@ class Line(BaseModel):
         else:
             rows = [merged([*overrides, *fixed]) for fixed in self.table.searches(self.own)]
         if not rows or not (self.is_grid or any(map(is_axis, rows[0]))):
-            raise UserError(f"{' '.join(self.own)}: no job is left: is a range empty, or is there none to search?")
+            raise UserError(f"{' '.join(self.own)}: there is no job: a range is empty, or there is none to search")
         return rows
 
     def jobs(self) -> list[jobs.Job]:

@@ -110,7 +110,7 @@ class Wandb:
         try:
             before = dict(checked(TypeAdapter(RunFile), self.run_file))
             if any(before[key] != self.identity[key] for key in ("entity", "project")):
-                raise ValueError(f"it is of {before['entity']}/{before['project']}")
+                raise ValueError(f"it belongs to {before['entity']}/{before['project']}")
             self.identity = before
         except FileNotFoundError:
             pass
