@@ -194,7 +194,7 @@ class Geometry(Evaluator):
                 sides = [[text for pairs in present for text in pairs.sentences[side]] for side in range(2)]
                 self.pairs[split] = Examples(tuple(sides), np.concatenate([pairs.labels_N for pairs in present]))
                 if not self._positive(self.pairs[split]).any():
-                    raise UserError(f"eval.geometry.threshold={self.threshold}: no pair of {split} has such a high score")
+                    raise UserError(f"eval.geometry.threshold={self.threshold}: no pair of {split} scores so high")
         self.folder.require(self.pairs)
         self.splits = tuple(self.pairs)
 
