@@ -25,15 +25,6 @@ def starts(folder: Path) -> dict[str, str]:
     return {path.parent.name[:3]: path.read_text() for path in sorted(folder.rglob("starts"))}
 
 
-def test_each_job_runs_once_and_keeps_its_score(many, tmp_path, capsys):
-    done = {"m_2": "done", "m_3": "done", "m_4": "done", "m_5": "done"}
-    assert many(LINE) == (0, done)
-    assert "4 of 4 done; cse-report sweep=whitenedcse/table5" in capsys.readouterr().out
-    assert many(LINE) == (0, dict.fromkeys(done, "done before"))
-    assert starts(tmp_path) == dict.fromkeys(done, "-")
-    assert "70.00" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(("more", "mood", "state", "why"), [
     ("", "fail", "failed", "told to fail (LOG)"),
     ("", "skip", "failed", "it printed nothing"),
@@ -48,6 +39,8 @@ def test_the_same_line_again_skips_what_is_done_and_runs_the_rest(many, tmp_path
     assert f"2 of 3 done, 1 {state}; cse-report runs=multirun/seed-" in out
     again = {"seed_1": "done before", "seed_2": "done", "seed_3": "done before", "seed_4": "done"}
     assert many(f"-m seed=1,2,3,4{more}") == (0, again)
+    assert capsys.readouterr().out.count("70.00") == 2 * 4  # as each job ends, and in the table
+    assert sorted(job.name[:6] for job in many.jobs) == ["seed_1", "seed_2", "seed_2", "seed_3", "seed_4"]
 
 
 def test_fail_fast_starts_nothing_after_a_failure(many, capsys):

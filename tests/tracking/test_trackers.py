@@ -1,5 +1,6 @@
 """All trackers of a run: each gets every event, and one that fails or hangs does not hold up the run."""
 
+import math
 import threading
 from functools import partial
 
@@ -37,6 +38,10 @@ class Hangs(Recorder):
         threading.Event().wait()
 
 
+class HangsPatiently(Hangs):
+    patience = 60.0
+
+
 class NeverStarts:
     def __init__(self, **_):
         raise PermissionError("no")
@@ -59,27 +64,19 @@ def test_every_tracker_gets_every_event(tmp_path):
     assert [e["event"] for e in read_events(tmp_path / "metrics.jsonl")] == ["metrics", "image", "table", "finish"]
 
 
-@pytest.mark.parametrize(("kind", "why"), [(Breaks, "the server is gone"), (Hangs, "0.1 s")])
-def test_a_tracker_that_fails_is_abandoned_with_one_warning(tmp_path, caplog, kind, why):
+@pytest.mark.parametrize(("kind", "patience", "why"), [
+    (Breaks, math.inf, "the server is gone"), (Hangs, math.inf, "0.1 s"), (HangsPatiently, 0.1, "0.1 s"),
+])  # fmt: skip
+def test_a_tracker_that_fails_or_hangs_is_abandoned_with_one_warning(tmp_path, caplog, kind, patience, why):
+    """A hanging one after the tracker's patience or the run's, whichever is shorter."""
     failing, whole = [], []
     builders = [partial(NeverStarts), partial(kind, events=failing), partial(Recorder, events=whole)]
     trackers = Trackers(tmp_path, ABOUT, builders)
     for step in range(3):
         trackers.log({"train/loss": 1.0}, step)
-    trackers.finish(0, {})
+    trackers.finish(0, {}, patience)
     assert [message.split()[0] for message in caplog.messages] == ["NeverStarts", kind.__name__]
     assert why in caplog.messages[1]
     assert [event[0] for event in failing] == ["start", "abandon"]
     assert [event[0] for event in whole] == ["start", "log", "log", "log", "finish"]
     assert len(list(read_events(tmp_path / "metrics.jsonl"))) == 4
-
-
-def test_a_stopped_run_waits_no_longer_than_its_own_patience(tmp_path, caplog):
-    class Slow(Hangs):
-        patience = 60.0
-
-    trackers = Trackers(tmp_path, ABOUT, [partial(Slow, events=[])])
-    trackers.log({}, 1)
-    trackers.finish(1, {}, patience=0.1)
-    assert [message.split()[0] for message in caplog.messages] == ["Slow"]
-    assert "0.1 s" in caplog.messages[0]
