@@ -72,7 +72,8 @@ class MemoizedEncode:
 
     def __call__(self, texts: list[str]) -> np.ndarray:
         """n texts -> (n, D), as `encode` returns them."""
-        if self.limit is not None and len(self.rows) + len(texts) > self.limit:
+        new = sum(text not in self.rows for text in set(texts))
+        if self.limit is not None and len(self.rows) + new > self.limit:
             return self.encode(texts)
         self.add(texts)
         return np.stack([self.rows[text] for text in texts])

@@ -48,7 +48,8 @@ def test_an_object_that_is_no_evaluator_is_refused():
 
 
 @pytest.mark.parametrize(
-    ("limit", "batches"), [(None, [["a", "bb"], ["ccc"]]), (2, [["a", "bb"], ["a", "ccc", "ccc"]])]
+    ("limit", "batches"),
+    [(None, [["a", "bb"], ["ccc"]]), (3, [["a", "bb"], ["ccc"]]), (2, [["a", "bb"], ["a", "ccc", "ccc"]])],
 )
 def test_each_text_is_encoded_once_unless_there_are_too_many_to_keep(limit, batches):
     encode = Mock(side_effect=lambda texts: np.array([[len(text)] for text in texts]))
