@@ -181,8 +181,8 @@ class Augmentation:
     keeps_text: bool = False
     """Whether texts are left unchanged, so that only dropout makes two views of one column differ."""
 
-    def on_hand(self) -> str:
-        """The data that it reads on this machine, in a few words, for cse-doctor."""
+    def local_status(self) -> str:
+        """What cse-doctor prints: which of the data it reads is on this machine, in a few words."""
         return "needs nothing"
 
     def inputs(self) -> dict[str, str]:
@@ -265,8 +265,8 @@ class Evaluator:
         """Find and check the data before any work; raise MissingResource or UserError."""
         raise NotImplementedError
 
-    def on_hand(self) -> str:
-        """Its data on this machine, for cse-doctor. Raises MissingResource, with a cause if only the network failed."""
+    def local_status(self) -> str:
+        """What cse-doctor prints of its data here. Raises MissingResource, with a cause if only the network failed."""
         self.prepare()
         return f"complete in {source}" if (source := self.provenance().get("source")) else "complete"
 

@@ -103,7 +103,7 @@ class Eda(Augmentation):
         self.wordnet = find_wordnet(wordnet_dir)
         self.synonyms: Lookup = Synonyms(self.wordnet, Path(cache_dir))
 
-    def on_hand(self) -> str:
+    def local_status(self) -> str:
         """Where WordNet was found."""
         return f"WordNet in {self.wordnet}"
 

@@ -172,13 +172,13 @@ def needs(group: str, node: DictConfig) -> list[Callable[[], str]]:
     if group == "data":
         return [partial(text, node)]
     if group != "aux_modality":
-        return [lambda: make(node).on_hand()]
+        return [lambda: make(node).local_status()]
     if "_target_" not in node:
         return [lambda: "needs nothing"]
     kind: Any = get_class(node._target_)
     stream: Any = get_class(node.data._target_)
     name = kind.weights_of(node)
-    return [*([partial(weights, name)] if name else []), partial(stream.on_hand, node.data)]
+    return [*([partial(weights, name)] if name else []), partial(stream.local_status, node.data)]
 
 
 def text(node: DictConfig) -> str:

@@ -83,7 +83,7 @@ class Speech(Stream[AudioBatch]):
         self.frequency_mask, self.time_mask = frequency_mask, time_mask
 
     @classmethod
-    def on_hand(cls, settings: Settings) -> str:
+    def local_status(cls, settings: Settings) -> str:
         """How many clips and speakers the folder has."""
         downloaded = Path(settings["cache"]) / "LibriSpeech" / settings["split"]
         if settings["folder"] is None and not downloaded.is_dir():

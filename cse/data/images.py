@@ -107,7 +107,7 @@ class Images(Stream[ImageBatch]):
         self.skipped: set[str] = set()
 
     @classmethod
-    def on_hand(cls, settings: Settings) -> str:
+    def local_status(cls, settings: Settings) -> str:
         """How many classes the folder has."""
         if settings["folder"] is None:
             raise MissingResource(

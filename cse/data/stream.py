@@ -48,7 +48,7 @@ class Stream(Dataset[B], Generic[B]):
         self.seconds_waited = 0.0  # time that the consumer of `batches` has spent waiting
 
     @classmethod
-    def on_hand(cls, settings: Settings) -> str:
+    def local_status(cls, settings: Settings) -> str:
         """What of its data is on this machine, from the values of the YAML, for cse-doctor.
 
         Decodes and downloads nothing. Raises MissingResource or UserError, from a cause where only the network failed.

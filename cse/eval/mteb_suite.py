@@ -85,7 +85,7 @@ class Mteb(Evaluator):
         """Find the tasks and load the data of task objects; mteb loads the data of named tasks when it scores them."""
         if self.tasks:
             return
-        self.on_hand()
+        self.local_status()
         import mteb
 
         key = f"tasks={self.chosen}" if self.chosen else f"benchmark={self.benchmark}"
@@ -100,7 +100,7 @@ class Mteb(Evaluator):
         self.local = {task.metadata.name: data_digest([load_data(part) for part in parts(task)]) for task in own}
         self.tasks = tasks
 
-    def on_hand(self) -> str:
+    def local_status(self) -> str:
         """Whether mteb is installed; this does not look for its many data sets."""
         if importlib.util.find_spec("mteb") is None:
             raise MissingResource("eval=mteb needs the package mteb: pip install -e '.[mteb]'")
