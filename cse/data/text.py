@@ -18,7 +18,7 @@ from cse.data.corpora import check_available, is_published, published
 from cse.data.noise import Noise, add_noise
 from cse.data.readers import Columns, check_unchanged, files_of, names_of, read_rows, reading, texts_of
 from cse.data.scores import ScoreColumn
-from cse.data.usable import Empty, Notes, noted, usable_rows
+from cse.data.usable import Empty, Notes, note_faults, usable_rows
 from cse.errors import UserError
 from cse.files import sha256
 from cse.progress import showing, track
@@ -32,35 +32,35 @@ Rows = Callable[[], Iterator[tuple[str, ...]]]
 
 
 def text_encoding(name: str) -> str:
-    """The name. Raises ValueError for none of a text encoding, and for one that writes ASCII as other than itself."""
-    ascii = "".join(map(chr, range(32, 127))) + "\\x41\n"  # idna and unicode_escape, too, are encodings
+    """The name. Raises ValueError unless it is a text encoding that leaves ASCII unchanged."""
+    ascii = "".join(map(chr, range(32, 127))) + "\\x41\n"  # idna and unicode_escape are encodings too
     try:
         if ascii.encode(name) == ascii.encode() and ascii.encode().decode(name) == ascii:
             return name
-    except (LookupError, UnicodeError):  # idna's words have 63 letters at most
+    except (LookupError, UnicodeError):  # UnicodeError: idna takes at most 63 letters a word
         pass
     raise ValueError("must be the name of a text encoding that keeps ASCII as it is, such as utf-8 or latin-1")
 
 
 Encoding = Annotated[str, AfterValidator(text_encoding)]
 Preview = Natural | Annotated[list[Count], MinLen(1)] | Name
-"""The first N rows, or the rows of these numbers (from 1), or the rows that the anomaly.json of a run names."""
-ROWS_PER_BLOCK = 65536  # whose offsets are held as Python integers
-TEXTS_PER_CALL = 1000  # of the tokenizer: enough to keep its threads busy, little memory
+"""The first N rows, the rows with these numbers (from 1), or the rows that a run's anomaly.json names."""
+ROWS_PER_BLOCK = 65536  # their offsets are held as Python integers
+TEXTS_PER_CALL = 1000  # per call of the tokenizer: keeps its threads busy and takes little memory
 
 
 class Text:
     """Rows of one or more columns of text.
 
-    path: a file or folder (cse.data.readers), or a hub dataset's name. columns: their names (None for plain text).
-    scores, score_range: a column of numbers beside them, and the ends of its scale, 0 and 1 in targets_N (None: numbers
-    as they are). split, subset: of a hub dataset. encoding: of local files. rows: a function that yields the
-    rows of a published corpus instead of path, with `identity` as its cache's key. cache_dir: where the memory-mapped
-    form is kept.
-    limit: the number of rows to use (a float: their share), None for all; the first ones, or with limit_seed a random
-    choice. noise: {delete, insert, swap, seed} of cse.data.noise, for every text. preview: rows whose views the command
-    line prints (cse.run.preview). empty: what becomes of unusable rows (cse.data.usable).
-    After `prepare`, `len`, `text(i)` and `ids_of(rows)` give rows.
+    path: a file or folder (cse.data.readers), or the name of a hub dataset. columns: their names (None for plain text).
+    scores, score_range: a column of numbers beside the text, and the ends of its scale, which become 0 and 1 in
+    targets_N (None: the numbers as they are). split, subset: of a hub dataset. encoding: of local files. rows: instead
+    of path, a function that yields the rows of a published corpus; `identity` is then the key of its cache. cache_dir:
+    where the memory-mapped rows are kept.
+    limit: how many rows to use (a float: which share of them), None for all; the first ones, or a random choice with
+    limit_seed. noise: {delete, insert, swap, seed} of cse.data.noise, applied to every text. preview: the rows whose
+    views the command line prints (cse.run.preview). empty: what to do with unusable rows (cse.data.usable).
+    `len`, `text(i)` and `ids_of(rows)` work after `prepare`.
     """
 
     def __init__(
@@ -106,9 +106,9 @@ class Text:
         self.content = ""  # the checksums of the rows in the cache
 
     def find(self) -> None:
-        """Find the source, and read nothing of a published corpus yet: `prepare` may take hours.
+        """Find the source without reading any published corpus: that is `prepare`, and may take hours.
 
-        Raises MissingResource for a source that cannot be had, UserError for a file without these columns.
+        Raises MissingResource for a source that is not available, UserError for a file without these columns.
         """
         source, self.digest = self._source()
         if self.noise:
@@ -119,26 +119,26 @@ class Text:
             check_available(self.name)
 
     def prepare(self) -> None:
-        """Read the source, or its form in the cache.
+        """Read the source, or its cache.
 
-        Raises what `find` does, and UserError for a source that cannot be read or that changes while it is read (no
-        cache is then left), and for one that has fewer than two rows, or too many that cannot be used (`empty`).
+        Raises what `find` does, and UserError for a source that cannot be read, that changes while it is read (no cache
+        is left then), that has fewer than two rows, or too many unusable ones (`empty`).
         """
         if self.source is None:
             self.find()
-        source, self.source = self.source or (), None  # it can be read once, and does not travel to worker processes
+        source, self.source = self.source or (), None  # can be read only once, and must not be sent to workers
         expected = DATASETS[self.name].rows if self.name in DATASETS else ()
         found: Notes = {}
-        rows = track(noted(source, self.column_names, found), "row", expected[0] if expected else None)
+        rows = track(note_faults(source, self.column_names, found), "row", expected[0] if expected else None)
         encoded = (tuple(np.frombuffer(cell.encode(), np.uint8) for cell in row) for row in rows)
         files = [*(f"text_{name}" for name in self.column_names), *(["scores"] if self.scores else [])]
         with showing(f"reading {self.name}"):
             columns, notes, kept = cached(self.cache / self.digest, encoded, files, "uint8", found)
         self.texts = columns[: self.num_columns]
         self.content = " ".join(kept.values())
-        if notes.get("unusable"):  # an older edition's cache, which has their number alone
+        if notes.get("unusable"):  # a cache of an older edition, which has only the number of unusable rows
             whole = (tuple(text[i].tobytes().decode() for text in self.texts) for i in range(notes["rows"]))
-            deque(noted(whole, self.column_names, notes), maxlen=0)
+            deque(note_faults(whole, self.column_names, notes), maxlen=0)
         usable = usable_rows(notes, self.empty, self.name)
         self.left_out = len(self.texts[0]) - len(usable)
         self.chosen = usable[chosen_rows(len(usable), self.limit, self.limit_seed)]
@@ -150,7 +150,7 @@ class Text:
             )
 
     def tokenize(self, tokenizer, max_length: int) -> None:
-        """Make ids_of available: every column's ids with special tokens, cut to max_length."""
+        """Make `ids_of` available: the ids of every column, special tokens included, cut to max_length."""
         key = hashlib.sha256(f"{self.digest} {tokenizer.key()} {max_length}".encode()).hexdigest()[:32]
         dtype = "uint16" if len(tokenizer.hf) <= 2**16 else "int32"
         folder = self.cache / f"{key}.ids"
@@ -168,7 +168,7 @@ class Text:
             self.token_ids = cached(folder, rows, [f"ids_{name}" for name in self.column_names], dtype).columns
 
     def provenance(self) -> dict[str, object]:
-        """What was trained on: source, rows used, sha256 of the published file or of each local one. JSON-ready."""
+        """What the run learns from, JSON-ready: source, rows used, SHA-256 of the published or of each local file."""
         about = {"name": self.name, "rows": len(self), "left_out": self.left_out, "digest": self.digest}
         sums: object = self.checksums or None
         if is_published(self.name) and self.rows is not None:
@@ -178,7 +178,7 @@ class Text:
         return about | {"source": self.copy or self.path or self.identity, "sha256": sums}
 
     def inputs(self) -> dict[str, str]:
-        """What the rows depend on, for a run that goes on: the SHA-256 of each local file, else the rows' checksums."""
+        """What a resumed run compares: the SHA-256 of each local file, or the checksums of the rows."""
         return self.checksums or {f"data={self.name} ({self.path or self.identity})": self.content}
 
     def __len__(self) -> int:
@@ -190,7 +190,7 @@ class Text:
         return len(self.column_names)
 
     def number(self, i: int) -> int:
-        """The number of row i in the whole data, from 1: the line of a file without blank lines or header."""
+        """The number of row i among all rows, from 1: its line, in a file without blank lines or header."""
         return int(self.chosen[i]) + 1
 
     def text(self, i: int, column: int = 0) -> str:
@@ -198,21 +198,21 @@ class Text:
         return self.texts[column][self.chosen[i]].tobytes().decode()
 
     def texts_of(self, rows_B: np.ndarray, column: int = 0) -> list[str]:
-        """The texts of some rows."""
+        """The texts of these rows in that column."""
         return [text.tobytes().decode() for text in self.texts[column].rows(self.chosen[rows_B])]
 
     def ids_of(self, rows_B: np.ndarray, column: int = 0) -> list[np.ndarray]:
-        """The ids of some rows, with special tokens, one integer array each."""
+        """The ids of these rows in that column, special tokens included: an integer array for each."""
         return self.token_ids[column].rows(self.chosen[rows_B])
 
     def cells(self) -> Iterator[bytes]:
-        """The text of every column of the rows in use, as UTF-8; a million in half a second."""
+        """The text of every column of the rows in use, as UTF-8; a million take half a second."""
         for column in self.texts:
             for start in range(0, len(self), ROWS_PER_BLOCK):
                 yield from (cell.tobytes() for cell in column.rows(self.chosen[start : start + ROWS_PER_BLOCK]))
 
     def _source(self) -> tuple[Iterable[tuple[str, ...]], str]:
-        """The rows, not yet read, and a digest of what they will be."""
+        """The rows, not read yet, and a digest of what they will be."""
         if self.rows is not None:
             if self.copy:
                 self._hash(files_of(Path(self.copy).expanduser(), "data.rows.file"))
@@ -232,14 +232,16 @@ class Text:
         return self._checked(lambda: chain.from_iterable(parts)), digest
 
     def _hash(self, files: Iterable[Path]) -> None:
-        """Note the checksums that files have before they are read."""
+        """Record the checksums that the files have before they are read."""
         for file in files:
             with reading(file):
                 self.checksums[str(file)] = sha256(file)
 
     def _checked(self, rows: Rows) -> Iterator[tuple[str, ...]]:
-        """The rows, asked for only when one is read. Raises UserError for one of too few columns, and at the end where
-        a local file is not what it was before."""
+        """The rows, opened only when the first is read.
+
+        Raises UserError for a row with too few columns, and after the last row if a local file has changed.
+        """
         for row in rows():
             if len(row) != self.num_columns + bool(self.scores):
                 raise UserError(f"data.columns={self.columns}: data={self.name} has {len(row)} column")
@@ -261,9 +263,9 @@ class Text:
 
 
 def chosen_rows(rows: int, limit: int | float | None, seed: int | None) -> np.ndarray:
-    """The row numbers that `limit` leaves, in order: the first ones, or a random choice by `seed`.
+    """The row numbers that `limit` selects, in order: the first ones, or with a seed a random choice.
 
-    With the same seed, a smaller limit takes a subset of a larger one's rows.
+    With the same seed, a smaller limit selects a subset of what a larger one does.
     """
     size = rows if limit is None else round(limit * rows) if isinstance(limit, float) else min(limit, rows)
     if seed is None:
@@ -279,5 +281,5 @@ def _with_noise(rows: Iterable[tuple[str, ...]], noise: Noise, columns: int) -> 
 
 
 def digest_of(*parts: object) -> str:
-    """A key of 32 hexadecimal digits for what has a repr that tells it from others."""
+    """A key of 32 hexadecimal digits, made of the parts' repr."""
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]

@@ -1,12 +1,13 @@
 """One rule for unusable data, the same for text, images and sound.
 
-Up to 1 % of the rows or files, and always one, may be unusable: they are left out, and their number and the first of
-them are logged at every start. More than 1 % is a broken data set, and refused before any work. For text `data.empty`
-changes the rule; the papers' corpora keep such rows (they have some, and their order must not change).
+Up to 1 % of the rows or files, and always one, may be unusable: they are skipped, and every start logs how many there
+are and which is the first. More than 1 % means a broken data set, which is refused before any work. For text
+`data.empty` changes the rule; the papers' corpora keep such rows, because they have some and their order must not
+change.
 
-A text row is unusable where one of its cells has no visible character (empty, blanks, zero-width and control
-characters), holds NUL, which no text has and UTF-16 or a binary file read as text is full of, or is longer than 1 MiB:
-cse.data.readers does not hold such a text, and gives " " for it.
+A row of text is unusable if one of its cells has no visible character (empty, whitespace, zero-width and control
+characters), contains NUL (a sign of UTF-16 or of a binary file read as text), or is longer than 1 MiB, which
+cse.data.readers replaces by " ".
 """
 
 import logging
@@ -27,34 +28,32 @@ VISIBLE = re.compile(
     "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb]"
 )
 
-
 Notes = dict[str, Any]
-"""What is kept beside the cached rows. rows: how many there are; faults: {why: the places of the unusable ones}."""
+"""Kept beside the cached rows. rows: how many there are; faults: {reason: the numbers of the unusable rows, from 0}."""
 
 
-def noted(rows: Iterable[tuple[str, ...]], names: Sequence[str], notes: Notes) -> Iterator[tuple[str, ...]]:
-    """The same rows, while `notes` is made of them. names: of the columns of text, which come first in a row."""
+def note_faults(rows: Iterable[tuple[str, ...]], names: Sequence[str], notes: Notes) -> Iterator[tuple[str, ...]]:
+    """Pass the rows through and fill `notes`. names: the columns of text, which come first in a row."""
     notes |= {"rows": 0, "faults": {}}
     for row in rows:
         for name, cell in zip(names, row, strict=False):
-            if not usable(cell):
-                notes["faults"].setdefault(f"{name} {fault(cell)}", []).append(notes["rows"])
+            if reason := fault(cell):
+                notes["faults"].setdefault(f"{name} {reason}", []).append(notes["rows"])
         notes["rows"] += 1
         yield row
 
 
-def usable(cell: str) -> bool:
-    """Whether a text has a visible character, and no NUL."""
-    return VISIBLE.search(cell) is not None and "\0" not in cell
-
-
-def fault(cell: str) -> str:
-    """Why a text is unusable, in words; readers give " " for one that is too long."""
-    return "holds NUL" if "\0" in cell else "is empty or over 1 MiB" if cell == " " else "has nothing visible"
+def fault(cell: str) -> str | None:
+    """Why a text is unusable, or None."""
+    if "\0" in cell:
+        return "holds NUL"
+    if VISIBLE.search(cell):
+        return None
+    return "is empty or over 1 MiB" if cell == " " else "has nothing visible"
 
 
 def usable_rows(notes: Notes, empty: Empty | None, where: str) -> np.ndarray:
-    """The places of the rows that are used, in order; of others their number and why is logged.
+    """The numbers of the rows to use, in order (int64); logs how many are unusable, and why.
 
     empty: data.empty, see conf/data/text.yaml; where: names the data. Raises UserError, with the reasons and what to
     do, for more unusable rows than `empty` allows.
@@ -77,9 +76,9 @@ def usable_rows(notes: Notes, empty: Empty | None, where: str) -> np.ndarray:
 
 
 def check_share(unusable: int, total: int, items: str, where: str, first: str) -> None:
-    """Raise UserError where more than 1 % of the items, and more than one, cannot be used.
+    """Raise UserError if more than one item and more than 1 % of them are unusable.
 
-    items: what they are called; first: names the first unusable one.
+    items: what to call them; first: the name of the first unusable one.
     """
     if unusable > max(1, UNUSABLE_SHARE * total):
         raise UserError(

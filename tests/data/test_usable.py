@@ -1,4 +1,4 @@
-"""Rows without text: up to 1 % are left out or kept, counted and named at every start, and more are refused."""
+"""Rows without text: up to 1 % are left out or kept, counted and named at every start; more are refused."""
 
 import json
 import logging
@@ -10,22 +10,21 @@ from cse.data.text import Text
 from cse.errors import UserError
 
 
-def test_usable():
-    """Something visible, and no NUL."""
+def test_a_usable_text_has_something_visible_and_no_nul():
     for cell in ("", "\t \u3000", "\u200b\u200d\ufeff", "\x01\x02", "fine\0text", "\u2028", "\xad"):
-        assert not usable.usable(cell)
+        assert usable.fault(cell)
     for cell in ("a", ".", "  x  ", "\u4f60", "\u0627\u0644", "\U0001f44d", "a\u200bb", "\u0301"):
-        assert usable.usable(cell)
+        assert usable.fault(cell) is None
 
 
 @pytest.fixture
 def pairs(tmp_path):
-    """A function that prepares 300 rows of two columns, of which three have no title and one has NUL in its body."""
+    """A function that prepares 300 rows of two columns: some have no title, one has NUL in its body."""
 
-    def text_of(empty: str | None, lacking: int = 3, **options) -> Text:
+    def text_of(empty: str | None, untitled: int = 3, **options) -> Text:
         rows = [[f"title {i}", f"body {i}"] for i in range(300)]
         rows[20][1] = "bo\0dy"
-        for i in range(lacking):
+        for i in range(untitled):
             rows[10 + i][0] = "" if i else "\u200b"
         path = tmp_path / "pairs.csv"
         path.write_text("\n".join(["title,body", *map(",".join, rows)]), encoding="utf-8")
@@ -36,29 +35,29 @@ def pairs(tmp_path):
     return text_of
 
 
-@pytest.mark.parametrize("start", ["first", "again", "of an older edition"])
-def test_a_few_are_said_at_every_start_and_the_others_keep_their_numbers(pairs, caplog, monkeypatch, tmp_path, start):
-    """From the cache as from the file, and no cell is looked at again."""
+@pytest.mark.parametrize("start", ["first", "again", "with a cache of an older edition"])
+def test_a_few_are_named_at_every_start_and_the_others_keep_their_numbers(pairs, caplog, monkeypatch, tmp_path, start):
+    """The second start looks at no cell."""
     if start != "first":
-        pairs(None, lacking=2)
+        pairs(None, untitled=2)
     if start == "again":
-        monkeypatch.setattr(usable, "usable", None)
+        monkeypatch.setattr(usable, "fault", None)
     elif start != "first":
         (file,) = (tmp_path / "cache").rglob("about.json")
         file.write_text(json.dumps(json.loads(file.read_text()) | {"notes": {"rows": 300, "unusable": 3, "first": 11}}))
     caplog.clear()
     with caplog.at_level(logging.WARNING):
-        text = pairs(None, lacking=2)
-    assert "title has nothing visible (1, the first: row 11)" in caplog.text
-    assert "body holds NUL (1, the first: row 21)" in caplog.text
+        text = pairs(None, untitled=2)
+    for place in ("(1, the first: row 11)", "(1, the first: row 12)", "(1, the first: row 21)"):
+        assert place in caplog.text
     assert (len(text), text.provenance()["left_out"]) == (297, 3)
     assert (text.text(10), text.number(10)) == ("title 12", 13)
-    assert len(pairs(None, lacking=2, limit=297)) == 297  # of those that can be used
-    assert pairs("keep", lacking=2).number(10) == 11
+    assert len(pairs(None, untitled=2, limit=297)) == 297  # the limit counts usable rows
+    assert pairs("keep", untitled=2).number(10) == 11
 
 
-@pytest.mark.parametrize(("empty", "lacking"), [(None, 3), ("keep", 3), ("refuse", 0)])
-def test_too_many_are_refused_with_the_reasons_and_the_way_on(pairs, empty, lacking):
-    with pytest.raises(UserError, match=rf"{lacking + 1} of 300 rows .*row 21.*data\.empty=skip"):
-        pairs(empty, lacking)
-    assert len(pairs("skip", lacking)) == 299 - lacking
+@pytest.mark.parametrize(("empty", "untitled"), [(None, 3), ("keep", 3), ("refuse", 0)])
+def test_too_many_are_refused_with_their_places_and_the_setting_that_skips_them(pairs, empty, untitled):
+    with pytest.raises(UserError, match=rf"{untitled + 1} of 300 rows .*row 21.*data\.empty=skip"):
+        pairs(empty, untitled)
+    assert len(pairs("skip", untitled)) == 299 - untitled
