@@ -1,11 +1,13 @@
-"""The papers' corpora from the Hugging Face hub, as rows of text. Each function is a `rows` of cse.data.text.Text."""
+"""The papers' corpora from the Hugging Face hub, as rows of text.
+
+wiki1m, triplets, nli, wikiauto and openwebtext are each a `rows` of cse.data.text.Text.
+"""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from cse.data.readers import files_of, lines_of, read_rows
-from cse.dotted import Json
 from cse.errors import UserError
 from cse.files import sha256
 from cse.ranges import Count, Name, Natural
@@ -18,7 +20,7 @@ Rows = Iterator[tuple[str, ...]]
 
 
 def is_published(name: str) -> bool:
-    """Whether the name of training text is that of a corpus that the catalogue has on the hub."""
+    """Whether training text of this name is a corpus that the catalogue has on the hub."""
     return name in DATASETS and DATASETS[name].repo is not None
 
 
@@ -30,16 +32,16 @@ def repo_of(corpus: str) -> hub.Repo:
 
 
 def check_available(corpus: str) -> None:
-    """Raise MissingResource, with what to use instead, if the hub does not have a published corpus. Takes a second."""
+    """Raise MissingResource, which says what to use instead, unless a published corpus can be had. Takes a second."""
     file = DATASETS[corpus].file
     if not (file and hub.cached(repo_of(corpus), file)):
         hub.paths(repo_of(corpus))
 
 
 def published(corpus: str) -> dict[str, str | None]:
-    """Where the hub's rows of a published corpus come from: the repository and revision; its sha256.
+    """The source of a published corpus (repository, file, revision), and its SHA-256.
 
-    The checksum is None where no single file is the corpus, or where it is not in the hub's cache any more.
+    The checksum is None if the corpus is not a single file, or is no longer in the hub's cache.
     """
     about = DATASETS[corpus]
     local = hub.cached(repo_of(corpus), about.file) if about.file else None
@@ -48,9 +50,9 @@ def published(corpus: str) -> dict[str, str | None]:
 
 
 def wiki1m(file: str | None = None, allow_partial: bool = False) -> Rows:
-    """SimCSE's million sentences of English Wikipedia, one column; a blank line is " ", as in SimCSE's code.
+    """SimCSE's million sentences of English Wikipedia, one column; an empty line becomes " ", as in SimCSE's code.
 
-    file: a local copy; None: the hub's. allow_partial: accept another number of rows than the published one.
+    file: a local copy; None: the hub's. allow_partial: accept another number of rows than was published.
     """
     lines = ((line or " ",) for path in _files("wiki1m", file) for _, line in lines_of(path, "utf-8"))
     return _check_count("wiki1m", lines, allow_partial)
@@ -63,9 +65,9 @@ def triplets(
     folder: str | None = None,
     allow_partial: bool = False,
 ) -> Rows:
-    """The catalogue's corpus of that name; see `wiki1m`. columns: which it has, in the order in which a row has them.
+    """The catalogue's corpus of that name; see `wiki1m`. columns: those to read, in the order in which rows have them.
 
-    folder: a local copy of one that is many files, each of which is downloaded when it is asked for.
+    folder: a local copy of a corpus of many files; the hub's are downloaded one by one as they are read.
     """
     files = _files(corpus, folder or file)
     return _check_count(
@@ -84,41 +86,27 @@ def wikiauto(columns: Sequence[str], file: str | None = None, allow_partial: boo
 
 
 def openwebtext(min_units: Natural, tokenizer: Name | None, limit: Count | None, folder: Name | None = None) -> Rows:
-    """OpenWebText's documents of at least min_units units. Short ones are dropped while the hub's files are read.
+    """OpenWebText's documents of at least min_units units, with single spaces; logs how many are kept.
 
-    A unit is a word (between blanks), or a piece of the named tokenizer's. limit: stop after so many documents: files
-    that come after the last one are not fetched. folder: a local copy of the parquet files; None: the hub's.
+    A unit is a word (text between whitespace), or a piece of the named tokenizer. limit: stop after this many
+    documents, and do not fetch the files after the last one. folder: a local copy of the parquet files; None: the
+    hub's.
     """
-    columns = DATASETS["openwebtext"].columns
-    texts = (text for path in _files("openwebtext", folder) for (text,) in read_rows(path, columns, "utf-8"))
-    return ((text,) for text in long_documents(texts, min_units, _counter(tokenizer), limit))
-
-
-def long_documents(
-    texts: Iterable[str], min_units: int, count_units: Callable[[str], int], limit: int | None = None
-) -> Iterator[str]:
-    """The texts of at least min_units units, blanks of any kind and number made one; logs how many there were."""
+    columns, count_units = DATASETS["openwebtext"].columns, _counter(tokenizer)
     seen = yielded = 0
-    for text in texts:
+    for text in (text for path in _files("openwebtext", folder) for (text,) in read_rows(path, columns, "utf-8")):
         if yielded == limit:
             break
         seen += 1
         text = " ".join(text.split())
         if count_units(text) >= min_units:
             yielded += 1
-            yield text
+            yield (text,)
     log.info("kept %d of %d documents, those of at least %d units", yielded, seen, min_units)
 
 
-def stream(corpus: str, config: str | None = None) -> Iterator[Json]:
-    """The rows of a hub dataset's train split, downloaded while they are read. Raises MissingResource."""
-    repo = repo_of(corpus)
-    with hub.refusals(repo):  # a connection that breaks off is said as what it is
-        yield from hub.stream(repo, config)
-
-
 def _files(corpus: str, copy: str | None) -> Iterator[Path]:
-    """The files of a local copy, or those of the hub, each downloaded when it is asked for."""
+    """The files of a local copy, or the hub's, each downloaded when it is reached."""
     repo, (inside,) = repo_of(corpus), DATASETS[corpus].files
     if copy:
         yield from files_of(Path(copy).expanduser(), "data.rows.file")

@@ -1,11 +1,11 @@
 """n sentences of any language's Wikipedia: SimCSE's procedure (a random sample of a dump's sentences), repeatable.
 
-A sentence's place is its hash under the seed, and the n smallest are the sample: uniform over the distinct sentences,
-the same whenever it is drawn again, with no more than n sentences in memory.
+Each sentence is ranked by its hash under the seed, and the n lowest ranks are the sample: uniform over the distinct
+sentences, the same each time it is drawn, with never more than n sentences in memory.
 
-Sentences are found by Punkt (Kiss & Strunk 2006) in NLTK, which needs no data: it learns a language's abbreviations
-("z. B.", "im 19. Jahrhundert") from the first articles it is given. Then come the full stops of Chinese and Japanese,
-which no blank follows.
+NLTK's Punkt (Kiss & Strunk 2006) finds the sentences. It needs no data: it learns a language's abbreviations ("z. B.",
+"im 19. Jahrhundert") from the first articles. Then the parts are split at the full stops of Chinese and Japanese, which
+no space follows.
 """
 
 import hashlib
@@ -18,15 +18,17 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge
 
-from cse.data.corpora import stream
+from cse.data.corpora import repo_of
+from cse.dotted import Json
 from cse.errors import UserError, check_loads
 from cse.ranges import Count, Name, PositiveShare, Seed
+from cse.sources import hub
 
 log = logging.getLogger(__name__)
 
-TRAINING_ARTICLES = 1000  # for Punkt: some megabytes, seconds
+TRAINING_ARTICLES = 1000  # for Punkt: a few megabytes and seconds
 WIDE_STOP = re.compile("(?<=[。！？])(?![”’」』）])|(?<=[。！？][”’」』）])")
-ENDS = re.compile(r"""[.!?…。！？]["'“”’»」』)）\]]*$""")  # headings and list items have no such end
+ENDS = re.compile(r"""[.!?…。！？]["'“”’»」』)）\]]*$""")  # headings and list items do not end like this
 Unit = Literal["words", "characters"]
 LENGTH: dict[Unit, Callable[[str], int]] = {
     "words": lambda sentence: len(sentence.split()),
@@ -46,25 +48,31 @@ def wikipedia(
 ) -> Iterator[tuple[str, ...]]:
     """Rows of one sentence each from the hub's wikimedia/wikipedia, dump "20231101" of language "en", "de", ...
 
-    share of the articles is used, chosen by hash: all of a large Wikipedia takes hours. See `sample` for the rest.
+    share: the share of the articles to use, chosen by hash, for all of a large Wikipedia takes hours. See `sample` for
+    the rest.
     """
-    dumped = stream("wikipedia", f"{dump}.{language}")
-    articles = (row["text"] for row in dumped if _hash(row["id"], seed) / 2**64 < share)
+    articles = (row["text"] for row in _rows(f"{dump}.{language}") if _hash(row["id"], seed) / 2**64 < share)
     for sentence in sample(articles, n, seed, min_units=min_units, max_units=max_units, unit=unit):
         yield (sentence,)
 
 
+def _rows(config: str) -> Iterator[Json]:
+    """The rows of a dump, downloaded while they are read. Raises MissingResource, also if the connection breaks."""
+    repo = repo_of("wikipedia")
+    with hub.refusals(repo):
+        yield from hub.stream(repo, config)
+
+
 def sample(articles: Iterable[str], n: int, seed: int, min_units: int, max_units: int, unit: Unit) -> list[str]:
-    """n distinct sentences of min_units..max_units units (words, or characters without blanks) that end as such.
+    """n distinct sentences of min_units..max_units units (words, or characters but spaces) that end like a sentence.
 
-    In the order of their hashes. The log has the sha256 of all of them, one a line.
-
-    Raises UserError if there are fewer.
+    They come in the order of their hashes; the log has the SHA-256 of all of them, one per line. Raises UserError if
+    there are fewer.
     """
     articles = iter(articles)
     first = list(itertools.islice(articles, TRAINING_ARTICLES))
     split = sentence_splitter(first)
-    smallest: list[tuple[int, str]] = []  # a heap: its top is the largest hash so far, negated
+    smallest: list[tuple[int, str]] = []  # a heap whose top is the largest hash so far, negated
     ranks: set[int] = set()
     count = candidates = 0
     for count, article in enumerate(itertools.chain(first, articles), 1):  # noqa: B007 (used below)
@@ -93,7 +101,7 @@ def sample(articles: Iterable[str], n: int, seed: int, min_units: int, max_units
 
 
 def sentence_splitter(texts: list[str]) -> Callable[[str], Iterator[str]]:
-    """A function from an article to its sentences, with the abbreviations learnt from texts."""
+    """A function that splits an article into its sentences; texts: what it learns abbreviations from."""
     check_loads("nltk.tokenize.punkt")
     from nltk.tokenize.punkt import PunktSentenceTokenizer, PunktTrainer
 
