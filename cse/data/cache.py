@@ -1,4 +1,4 @@
-"""What is computed once and kept: a folder whose checksums are compared whenever it is opened, and rows in one."""
+"""Caches: folders whose checksums are verified whenever they are opened, and memory-mapped rows inside them."""
 
 import json
 import logging
@@ -19,11 +19,12 @@ ABOUT = "about.json"
 
 
 def cached_folder(folder: Path, write: Callable[[Path], Json]) -> Json:
-    """What write(temporary folder) returned when it made this cache; it is called where there is no whole one.
+    """What write(temporary folder) returned when it filled this cache; it is called unless an intact one is there.
 
-    Its answer, which must be JSON, is kept beside the checksums of the files it wrote. They are written under a
+    Its result, which must be JSON, is kept beside the checksums of the files it wrote. They are written under a
     temporary name and renamed when complete, so a killed run leaves no half cache; one whose checksums fail is written
-    again. Raises RunError for a full disk, UserError where it is another's, and whatever `write` raises.
+    again. Raises RunError for a full disk, UserError for a cache that belongs to somebody else, and whatever `write`
+    raises.
     """
 
     def fill(temporary: Path) -> None:
@@ -32,7 +33,7 @@ def cached_folder(folder: Path, write: Callable[[Path], Json]) -> Json:
         (temporary / ABOUT).write_text(json.dumps(about | {"checksums": checksums}), encoding="utf-8")
 
     if not (folder.exists() and is_whole(folder)):
-        with file_lock(folder):  # who had to wait finds what another process has written meanwhile
+        with file_lock(folder):  # a process that had to wait may find the cache written by another
             if folder.exists() and not is_whole(folder):
                 log.warning("the cache %s is damaged: writing it again", folder)
                 try:
@@ -44,7 +45,7 @@ def cached_folder(folder: Path, write: Callable[[Path], Json]) -> Json:
 
 
 def is_whole(folder: Path) -> bool:
-    """Whether every file of a cache has its checksum. Reads every byte: a second a gigabyte."""
+    """Whether every file of a cache matches its checksum. Reads every byte: one second per gigabyte."""
     try:
         about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
         return all(checksum(folder / name) == value for name, value in about["checksums"].items())
@@ -53,7 +54,7 @@ def is_whole(folder: Path) -> bool:
 
 
 class Ragged:
-    """Rows of unequal length in two flat files, memory-mapped: a million sentences cost address space, not memory.
+    """Rows of unequal length in two memory-mapped files: a million sentences cost address space, not memory.
 
     Row i is flat[offsets[i]:offsets[i + 1]], a read-only view of the file.
     """
@@ -70,14 +71,14 @@ class Ragged:
         return self.flat[self.offsets[i] : self.offsets[i + 1]]
 
     def rows(self, numbers_N: np.ndarray) -> list[np.ndarray]:
-        """Many rows at once: a slice of a memmap takes ten times as long as one of an array."""
+        """Many rows at once, ten times as fast as one by one: slicing a memmap is slow, slicing an array is not."""
         flat = np.asarray(self.flat)
         ends = zip(self.offsets[numbers_N].tolist(), self.offsets[numbers_N + 1].tolist(), strict=True)
         return [flat[first:last] for first, last in ends]
 
 
 class Cache(NamedTuple):
-    """One Ragged a column, what was noted while the rows were read, and the CRC-32 of each file by its name."""
+    """One Ragged per column, the notes taken while the rows were read, and the CRC-32 of each file by its name."""
 
     columns: list[Ragged]
     notes: Json
@@ -87,29 +88,25 @@ class Cache(NamedTuple):
 def cached(
     folder: Path, rows: Iterable[tuple[np.ndarray, ...]], names: list[str], dtype: str, notes: Json | None = None
 ) -> Cache:
-    """The columns kept in `folder`; `rows` is consumed only where no whole cache is there (see cached_folder).
+    """The columns kept in `folder`; `rows` is read only if no intact cache is there (see cached_folder).
 
-    notes: kept with the rows, as they are when the last one was read. Raises whatever reading `rows` raises.
+    Memory holds one row at a time. notes: kept with the rows, as they are after the last one was read. Raises whatever
+    reading `rows` raises.
     """
 
     def write(temporary: Path) -> Json:
-        write_columns(temporary, rows, names, dtype)
+        ends = np.zeros(len(names), np.int64)
+        with ExitStack() as stack:
+            flats = [stack.enter_context(open(temporary / f"{name}.flat", "wb")) for name in names]
+            offsets = [stack.enter_context(open(temporary / f"{name}.offsets", "wb")) for name in names]
+            for file in offsets:
+                file.write(ends[:1].tobytes())
+            for row in rows:
+                for column, value in enumerate(row):
+                    flats[column].write(value.astype(dtype, copy=False).tobytes())
+                    ends[column] += len(value)
+                    offsets[column].write(ends[column].tobytes())
         return {"dtype": dtype, "notes": notes or {}}
 
     about = cached_folder(folder, write)
     return Cache([Ragged(folder, name, about["dtype"]) for name in names], about["notes"], about["checksums"])
-
-
-def write_columns(folder: Path, rows: Iterable[tuple[np.ndarray, ...]], names: list[str], dtype: str) -> None:
-    """Fill an empty folder, row after row, so that memory holds one row."""
-    ends = np.zeros(len(names), np.int64)
-    with ExitStack() as stack:
-        flats = [stack.enter_context(open(folder / f"{name}.flat", "wb")) for name in names]
-        offsets = [stack.enter_context(open(folder / f"{name}.offsets", "wb")) for name in names]
-        for file in offsets:
-            file.write(ends[:1].tobytes())
-        for row in rows:
-            for column, value in enumerate(row):
-                flats[column].write(value.astype(dtype, copy=False).tobytes())
-                ends[column] += len(value)
-                offsets[column].write(ends[column].tobytes())
