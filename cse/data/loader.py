@@ -1,4 +1,4 @@
-"""From rows of text to each step's batch of views. A step's batch is always the same.
+"""From rows of text to the batch of views of each step, which is always the same.
 
 The order is a permutation keyed by (seed, epoch), and every draw of an augmentation is keyed by (seed, epoch, row,
 view): nothing depends on the number of workers or processes, or on where a run was resumed.
@@ -21,8 +21,8 @@ from cse.types import Augmentation, Batch, TextTokenizer
 
 
 class Sequence(NamedTuple):
-    """The ids of one row of a view, the column of the text that they come from, and per position the id to predict
-    (-100: none), or None where nothing is masked."""
+    """The ids of one row of a view, the column of text they come from, and the id to predict at each position (-100:
+    none), or None if nothing is masked."""
 
     ids: np.ndarray
     column: int
@@ -33,23 +33,23 @@ class Vectors(Protocol):
     """A vector for every text of the data."""
 
     def __call__(self, rows_N: np.ndarray, columns_N: np.ndarray) -> np.ndarray:
-        """(N, E) float32: those of the texts in these rows and columns."""
+        """(N, E) float32: the vectors of the texts in these rows and columns."""
 
     def inputs(self) -> dict[str, str]:
-        """Digests of what made them, by the name to say of each."""
+        """Digests of what the vectors were made from, each under its name for messages."""
 
 
 Mask = Callable[[np.ndarray, np.random.Generator], tuple[np.ndarray, np.ndarray]]
 """One row's ids -> (ids with some hidden, labels)."""
 
-Made = list[list[np.ndarray]]
-"""A view of a batch: for each row its id sequences."""
+View = list[list[np.ndarray]]
+"""A view of a batch: for each row its sequences of ids."""
 
-MASKING_STREAM = 2**31  # in place of a view's number, so that masking shares no draws with the augmentation
+MASKING_STREAM = 2**31  # stands for a view's number, so that masking shares no draws with the augmentation
 
 
 def check_even_split(batch_size: int, processes: int) -> None:
-    """Raise UserError for a batch that the processes cannot share evenly."""
+    """Raise UserError unless the processes can share a batch evenly."""
     if batch_size % processes:
         raise UserError(
             f"trainer.batch_size={batch_size} cannot be shared evenly among {processes} processes: choose one that "
@@ -60,11 +60,11 @@ def check_even_split(batch_size: int, processes: int) -> None:
 class Batches(Dataset[Batch]):
     """The batches of a whole run, numbered by step from 0.
 
-    text: prepared, and tokenised if the augmentation is one of tokens. num_views, masking: the objective's. mask: None
-    where masking is "none". batch_size: rows of the global batch, of which this process makes part `rank` of `world`.
-    before_text, after_text: ids at the ends of a row that are not its text's (a special token, a prefix, a template).
-    retold: changes the rows of all views but the first at last. reads: the objective's. teacher: gives teacher_BE. Its
-    attribute `rows` has the numbers of the rows to train on.
+    text: prepared, and tokenised if the augmentation works on tokens. num_views, masking, reads: the objective's. mask:
+    None if masking is "none". batch_size: rows of the global batch, of which this process makes part `rank` of `world`.
+    before_text, after_text: how many ids at each end of a row are not its text's (a special token, a prefix, a
+    template). retemplate: applied last, to the ids of all views but the first. teacher: gives teacher_BE. The attribute
+    `rows` has the numbers of the rows to train on.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class Batches(Dataset[Batch]):
         world: int,
         before_text: int = 1,
         after_text: int = 1,
-        retold: Callable[[np.ndarray], np.ndarray] | None = None,
+        retemplate: Callable[[np.ndarray], np.ndarray] | None = None,
         reads: tuple[str, ...] = (),
         teacher: Vectors | None = None,
     ):
@@ -93,8 +93,8 @@ class Batches(Dataset[Batch]):
         self.batch_size, self.max_length, self.seed = batch_size, max_length, seed
         self.rank, self.world, self.reads, self.teacher = rank, world, reads, teacher
         self.prefix_length = max(0, before_text - 1)  # an augmentation itself keeps one token at each end
-        self.suffix_length, self.retold = max(0, after_text - 1), retold
-        self.columns = [0] * num_views if text.num_columns == 1 else list(range(num_views))  # of each view
+        self.suffix_length, self.retemplate = max(0, after_text - 1), retemplate
+        self.columns = [0] * num_views if text.num_columns == 1 else list(range(num_views))  # the column of each view
         self.rows = augmentation.usable_rows(text)
         if batch_size > len(self.rows):
             raise UserError(
@@ -131,15 +131,15 @@ class Batches(Dataset[Batch]):
             known["teacher_BE"] = self.teacher(rows_B, np.array([one.column for _, one in sequences]))
         return {name: torch.from_numpy(value) for name, value in known.items()}
 
-    def views(self, rows_B: np.ndarray, epoch: int) -> list[Made]:
-        """The views of some rows, each with a list of id sequences for every row (a sentence, or DeCLUTR's spans)."""
+    def views(self, rows_B: np.ndarray, epoch: int) -> list[View]:
+        """The views of these rows; a view has a list of sequences for each row (a sentence, or DeCLUTR's spans)."""
         make = self._of_tokens if self.augmentation.level == "tokens" else self._of_texts
         first, *others = make(rows_B, epoch)
-        if self.retold is not None:
-            others = [[[self.retold(ids) for ids in row] for row in view] for view in others]
+        if self.retemplate is not None:
+            others = [[[self.retemplate(ids) for ids in row] for row in view] for view in others]
         return [first, *others]
 
-    def _of_tokens(self, rows_B: np.ndarray, epoch: int) -> list[Made]:
+    def _of_tokens(self, rows_B: np.ndarray, epoch: int) -> list[View]:
         column = {c: self.text.ids_of(rows_B, c) for c in set(self.columns)}
         plain = [column[c] for c in self.columns]
         if self.augmentation.keeps_text:  # nothing is drawn
@@ -150,8 +150,8 @@ class Batches(Dataset[Batch]):
         changed = [[[self._augmented(*one)] for one in zip(*view, strict=True)] for view in views]
         return [[[ids] for ids in view] for view in plain[:kept]] + changed
 
-    def _of_texts(self, rows_B: np.ndarray, epoch: int) -> list[Made]:
-        """All texts of the batch are tokenised in one call."""
+    def _of_texts(self, rows_B: np.ndarray, epoch: int) -> list[View]:
+        """The views of texts; all texts of the batch are tokenised in one call."""
         texts = [self.text.texts_of(rows_B, c) for c in range(self.text.num_columns)]
         if self.text.num_columns == 1:
             [rngs] = streams(self.seed, epoch, rows_B, [0])
@@ -168,20 +168,20 @@ class Batches(Dataset[Batch]):
         return [[[next(ids) for _ in row] for row in view] for view in spelled]
 
     def _augmented(self, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """The row after the augmentation, which leaves a prefix (an instruction) and a template as they are."""
+        """The augmented row; a prefix (an instruction) and a template stay as they are."""
         if not self.prefix_length and not self.suffix_length:
             return self.augmentation.tokens(ids, rng)
         start, end = self.prefix_length, len(ids) - self.suffix_length
         return np.concatenate([ids[:start], self.augmentation.tokens(ids[start:end], rng), ids[end:]])
 
     def loader(self, first: int, last: int, workers: int, pin: bool) -> Iterator[Batch]:
-        """Batches of steps first..last-1, made ahead by `workers` processes (0: in this one)."""
-        if workers:  # the tokenizer's thread pool does not survive a fork
+        """The batches of steps first..last-1, made ahead by `workers` processes (0: by this one)."""
+        if workers:  # the tokenizer's thread pool would not survive a fork
             os.environ["TOKENIZERS_PARALLELISM"] = "false"
         return prefetch(self, range(first, last), workers, pin)
 
     def _masked(self, rows_B: np.ndarray, epoch: int) -> list[list[list[Sequence]]]:
-        """The views of some rows, with labels where they are masked."""
+        """The views of these rows, with labels for the masked ones."""
         views = zip(self.columns, self.views(rows_B, epoch), strict=True)
         plain = [[[Sequence(ids, c) for ids in sequences] for sequences in view] for c, view in views]
         if self.masking == "none" or self.mask is None:

@@ -128,7 +128,7 @@ def make_batches(
         world=accelerator.num_processes,
         before_text=tokenizer.before_text() if of_tokens else 1,
         after_text=tokenizer.after_text() if of_tokens else 1,
-        retold=tokenizer.in_second_template if tokenizer.templates else None,
+        retemplate=tokenizer.in_second_template if tokenizer.templates else None,
         reads=objective.reads,
         teacher=teacher,
     )
