@@ -1,7 +1,7 @@
 """Speech with its speaker as the class (AudioCSE): Kaldi filter banks, computed once, with the released augmentations.
 
-B clips of a batch, S samples at 16 kHz, F mel bands, T frames of 10 ms. Nothing here is a second view: dropout in the
-encoder makes it.
+B clips of a batch, S samples at 16 kHz, F mel bands, T frames of 10 ms. There is no second view here: the encoder's
+dropout makes it.
 """
 
 import hashlib
@@ -36,24 +36,24 @@ log = logging.getLogger(__name__)
 TORCHAUDIO = "torchaudio==2.11.*"  # the last
 RATE = 16_000  # LibriSpeech's
 FRAMES, BANDS = 1024, 128  # what the authors feed the encoder (Appendix B: B x 1024 x 128)
-SAMPLES = 400 + (FRAMES - 1) * 160  # the samples under 1024 frames of 25 ms every 10 ms; the rest is cut off
+SAMPLES = 400 + (FRAMES - 1) * 160  # under 1024 frames of 25 ms every 10 ms; the rest is cut off
 KALDI: Json = {"htk_compat": True, "use_energy": False, "window_type": "hanning", "dither": 0.0, "frame_shift": 10}
 MAX_RATE = 768_000  # samples a second
-MAX_FILTERS = 50_000_000  # numbers in the filters that bring a clip to 16 kHz; 44.1 kHz takes 70,000
-SILENCE = 1e-4  # a clip whose loudest sample is below this (-80 dB) holds nothing
-FBANK, WAVE = "fbank.npy", "wave.npy"  # a cache's arrays
-SSAST_MEAN, SSAST_STD = -4.2677393, 4.5689974  # AudioSet's, with which SSAST normalises
+MAX_FILTERS = 50_000_000  # numbers in the filters that resample a clip to 16 kHz; 44.1 kHz takes 70,000
+SILENCE = 1e-4  # a clip whose loudest sample is below this (-80 dB) is empty
+FBANK, WAVE = "fbank.npy", "wave.npy"  # the arrays of a cache
+SSAST_MEAN, SSAST_STD = -4.2677393, 4.5689974  # AudioSet's, by which SSAST normalises
 
 
 class AudioBatch(NamedTuple):
-    """fbank_BTF (B, 1024, 128) float32; labels_B: the speaker, of a mixture the louder one."""
+    """fbank_BTF: (B, 1024, 128) float32. labels_B: the speaker, in a mixture the louder one."""
 
     fbank_BTF: Tensor
     labels_B: Tensor
 
 
 class Speech(Stream[AudioBatch]):
-    """Batches of filter banks with their augmentations; every value is explained in conf/aux_modality/audio.yaml."""
+    """Batches of filter banks with their augmentations; conf/aux_modality/audio.yaml explains every value."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class Speech(Stream[AudioBatch]):
         return wave_S - wave_S.mean()
 
     def _masked(self, clip_TF: Tensor) -> Tensor:
-        """SpecAugment: one band of frequencies and one stretch of time, of random width and place, set to 0."""
+        """SpecAugment: set one band of frequencies and one stretch of time, of random width and place, to 0."""
         from torchaudio.functional import mask_along_axis
 
         clip_TF = mask_along_axis(clip_TF, self.frequency_mask, 0.0, axis=1)
@@ -129,19 +129,19 @@ class Speech(Stream[AudioBatch]):
 
 
 def fbank(wave_S: Tensor) -> Tensor:
-    """(frames, 128) log mel energies of samples in [-1, 1], as Kaldi computes them with the authors' settings."""
+    """(frames, 128) log mel energies of samples in [-1, 1], computed like Kaldi with the authors' settings."""
     from torchaudio.compliance import kaldi
 
     return kaldi.fbank(wave_S[None] - wave_S.mean(), sample_frequency=RATE, num_mel_bins=BANDS, **KALDI)
 
 
 def fixed_length(fbank_TF: Tensor) -> Tensor:
-    """(1024, F): the rest cut off, or zeros at the end."""
+    """(1024, F): cut off, or with zeros at the end."""
     return pad(fbank_TF[:FRAMES], (0, 0, 0, FRAMES - min(FRAMES, len(fbank_TF))))
 
 
 def mix(wave_S: Tensor, partner_S: Tensor, share: float) -> Tensor:
-    """share of the first and the rest of the second, which is cut or padded with silence to the first's length."""
+    """share * wave + (1 - share) * partner, which is cut or padded with silence to the length of the wave."""
     partner_S = pad(partner_S[: len(wave_S)], (0, max(0, len(wave_S) - len(partner_S))))
     return share * wave_S + (1 - share) * partner_S
 
@@ -149,8 +149,8 @@ def mix(wave_S: Tensor, partner_S: Tensor, share: float) -> Tensor:
 def read_wave(path: Path) -> np.ndarray:
     """The first SAMPLES samples as int16 at 16 kHz, channels averaged. Raises ValueError for a clip without sound.
 
-    No more of the clip is read than that, however long it says that it is. 16 bits are what LibriSpeech's own files
-    hold, so nothing is lost there.
+    No more of the clip is read, however long it claims to be. LibriSpeech's own files have 16 bits, so nothing of them
+    is lost.
     """
     import soundfile
     from torchaudio.functional import resample
@@ -159,7 +159,7 @@ def read_wave(path: Path) -> np.ndarray:
         rate = sound.samplerate
         if rate > MAX_RATE or rate * RATE // math.gcd(rate, RATE) ** 2 > MAX_FILTERS:
             raise ValueError(f"{rate} samples a second")
-        needed = math.ceil(SAMPLES * rate / RATE) + rate  # a second more than is kept, which resampling looks at
+        needed = math.ceil(SAMPLES * rate / RATE) + rate  # one second more than is kept: resampling looks ahead
         samples_SC = sound.read(needed, dtype="float32", always_2d=True)
     wave_S = torch.from_numpy(samples_SC.mean(axis=1))
     if rate != RATE:
@@ -173,7 +173,10 @@ def read_wave(path: Path) -> np.ndarray:
 
 
 def files_of_speakers(root: Path, speakers: int | None) -> dict[str, list[Path]]:
-    """{speaker: wav and flac files anywhere below its folder}: the `speakers` with most files, ties by name."""
+    """{speaker: the wav and flac files below its folder} of the `speakers` with the most files, ties by name.
+
+    Raises MissingResource if there is no such folder, UserError if it has no such file.
+    """
     if not root.is_dir():
         raise MissingResource(f"paths.audio={root}: there is no such folder; it should hold one folder per speaker")
     files = {
@@ -190,9 +193,9 @@ def files_of_speakers(root: Path, speakers: int | None) -> dict[str, list[Path]]
 def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> tuple[Path, Json, dict[Path, str]]:
     """The folder with fbank.npy (n, 1024, 128) and wave.npy (n, S) of these files, its index, and the files' digests.
 
-    Computed once for a given content, whatever the files are called or where they lie. What is corrupt, silent or
-    shorter than a frame is left out of the index (rows, labels, samples), named in it (skipped), and counted in the log
-    each time; more than 1 % is a UserError, and so is a file that changes while it is read.
+    Computed once for the same content, whatever the names and places of the files. Files that are corrupt, silent or
+    shorter than a frame are missing from the index (rows, labels, samples), named in it (skipped), and counted in every
+    run's log. Raises UserError for more than 1 % of them, and for a file that changes while it is read.
     """
     paths = [path for group in files.values() for path in group]
     labels = [label for label, group in enumerate(files.values()) for _ in group]
@@ -209,7 +212,7 @@ def filter_banks(root: Path, files: dict[str, list[Path]], cache: Path) -> tuple
 
 
 def _digest(path: Path) -> str:
-    """The sha256 of a clip's file; of one that the system refuses to read, its name: it is skipped later, by name."""
+    """The SHA-256 of a clip's file, or its path if it cannot be opened: `_compute` will skip it by name."""
     try:
         return sha256(path)
     except OSError:
@@ -217,9 +220,9 @@ def _digest(path: Path) -> str:
 
 
 def _compute(folder: Path, digests: dict[Path, str], labels: list[int], root: Path) -> Json:
-    """Write both arrays. Returns the index: see filter_banks.
+    """Write both arrays; returns the index, see filter_banks.
 
-    Raises UserError where the disk has no room, many clips are unusable, or one changes.
+    Raises UserError if the disk has no room, if many clips are unusable, or if one changes.
     """
     paths = list(digests)
     log.info("audio      computing filter banks of %d clips into %s", len(paths), folder.parent)
@@ -232,7 +235,7 @@ def _compute(folder: Path, digests: dict[Path, str], labels: list[int], root: Pa
     waves = np.lib.format.open_memmap(folder / WAVE, "w+", np.int16, (len(paths), SAMPLES))
 
     def compute(row: int) -> int | str:
-        """Fill the row; returns its number of samples, or what is wrong with its file."""
+        """Fill the row; returns its number of samples, or why its file is unusable."""
         try:
             wave_S = read_wave(paths[row])
         except Exception as error:  # a broken file makes a decoder raise nearly anything

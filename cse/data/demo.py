@@ -1,4 +1,4 @@
-"""Real text without a hub: the English Wikipedia articles that gensim carries in its wheel for its own tests."""
+"""Real text without a hub: the English Wikipedia articles in gensim's wheel, which are there for its own tests."""
 
 import re
 from collections.abc import Iterator
@@ -11,9 +11,7 @@ ARTICLES = "test/test_data/enwiki-latest-pages-articles1.xml-p000000010p00003030
 END = re.compile(r"(?<=[a-z0-9)\]\"'”’][.!?])[\"'”’)]*\s+(?=[\"'“‘(]?[A-Z0-9])")  # not after J. or U.S.
 NOT_PROSE = re.compile(r"^\s*([*#:;|!{}=]|\||File:|Image:|Category:|thumb\|)|[|{}=]{1}\s*\w*\s*=|\b(px|align|style)\b")
 MIN_WORDS, MAX_WORDS = 5, 60
-
-
-DOCUMENT = 256  # words, at least: room for four anchors of scale=laptop's spans
+DOCUMENT = 256  # words at least: room for four anchors of scale=laptop's spans
 
 
 def wikipedia_sentences() -> Iterator[tuple[str]]:
@@ -23,7 +21,7 @@ def wikipedia_sentences() -> Iterator[tuple[str]]:
 
 
 def wikipedia_documents() -> Iterator[tuple[str]]:
-    """The same sentences, one after the other, in passages of 256 words or more of one article; see above."""
+    """The same sentences joined to passages of at least 256 words, each from one article; see above."""
     for article in articles():
         passage: list[str] = []
         for sentence in article:
@@ -34,7 +32,7 @@ def wikipedia_documents() -> Iterator[tuple[str]]:
 
 
 def articles() -> Iterator[list[str]]:
-    """The sentences of each article that no article before it had."""
+    """The sentences of each article that did not occur in an earlier one. Raises MissingResource without gensim."""
     spec = find_spec("gensim")
     if spec is None or spec.origin is None:
         raise MissingResource("data=demo reads the articles in gensim's wheel: pip install -e '.[demo]'")

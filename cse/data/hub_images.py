@@ -1,4 +1,4 @@
-"""Images of a hub dataset: a subset of its classes, streamed once into a folder, or the whole dataset."""
+"""Images of a hub dataset: some of its classes, streamed once into a folder, or the whole dataset."""
 
 import hashlib
 import io
@@ -19,11 +19,11 @@ log = logging.getLogger(__name__)
 
 PINNED = {DATASETS["imagenet"].repo: DATASETS["imagenet"].revision}
 Opened = str | IO[bytes]
-"""What PIL opens: a path, or bytes."""
+"""A path or bytes, for PIL to open."""
 
 
 def repo_of(name: str) -> hub.Repo:
-    """The repository of an image dataset, at the commit that is read."""
+    """The repository of an image dataset, at the commit to read."""
     instead = "give a folder that holds one folder per class, paths.images=FOLDER (CSE_IMAGES)"
     return hub.Repo(name, "dataset", f"aux_modality.data.hub={name}", instead, PINNED.get(name))
 
@@ -31,7 +31,10 @@ def repo_of(name: str) -> hub.Repo:
 def whole_dataset(
     name: str, split: str, image_column: str, label_column: str
 ) -> tuple[Callable[[int], Opened], list[str], np.ndarray, str]:
-    """(what PIL opens for a row, names, labels, a digest) of a whole dataset. Raises MissingResource."""
+    """(a function from a row's number to what PIL opens, names, labels, a digest) of a whole dataset.
+
+    Raises MissingResource, and UserError for columns that the dataset does not have.
+    """
     import datasets
 
     data = hub.dataset(repo_of(name), None, split)
@@ -59,7 +62,7 @@ def class_subset(
 ) -> Path:
     """A folder with one folder per class: the first `per_class` images of `classes` classes drawn by `seed`.
 
-    The dataset is streamed until the classes are full, and nothing else of it is kept; the folder is written once.
+    The dataset is streamed until these classes are full, and nothing else of it is kept; the folder is written once.
     Raises MissingResource, and UserError for columns that the dataset does not have.
     """
     import datasets
@@ -96,9 +99,9 @@ def class_subset(
 
 
 def content_of(image: dict[str, Any] | None, repo: hub.Repo) -> bytes:
-    """An image as it is encoded, out of its row ({"bytes", "path"}) or from a file of its own in the repository.
+    """The bytes of an encoded image, from its row ({"bytes", "path"}) or from its own file in the repository.
 
-    Raises UserError for a row that has neither.
+    Raises UserError for a row without either.
     """
     from huggingface_hub import HfFileSystem
 
@@ -111,7 +114,7 @@ def content_of(image: dict[str, Any] | None, repo: hub.Repo) -> bytes:
 
 
 def check_columns(features: Mapping[str, Any] | None, name: str, image_column: str, label_column: str) -> None:
-    """Raise UserError for a column that a dataset does not have. features: its columns; None where it names none."""
+    """Raise UserError for a column that a dataset does not have. features: its columns; None if it does not say."""
     for key, column in (("image_column", image_column), ("label_column", label_column)):
         if column not in (features or {}):
             there = ", ".join(features or ["no columns that it names"])

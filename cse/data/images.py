@@ -1,7 +1,7 @@
-"""Labelled images in two augmented views each (VisualCSE): from a folder per class, or from a dataset of the hub.
+"""Labelled images, two augmented views of each (VisualCSE): from one folder per class, or from a hub dataset.
 
-N = 2B views, view 1 of the B images and then view 2; C = 3 channels; H = W = size. Workers decode, crop and flip on
-uint8; colours change in `views`, for the whole batch at once and on any device.
+N = 2B views, view 1 of the B images and then view 2; C = 3 channels; H = W = size. Workers decode, crop and flip in
+uint8; `views` changes the colours of the whole batch at once, on any device.
 """
 
 import logging
@@ -30,8 +30,8 @@ from cse.types import Settings
 log = logging.getLogger(__name__)
 
 LAST_BYTES = 4096
-FORMATS = ("JPEG", "PNG", "GIF", "BMP", "PPM", "TIFF", "WEBP")  # not EPS, by any name: a program, for Ghostscript
-# ColorJitter's parameters in the order of its own numbering, each with the value that changes nothing
+FORMATS = ("JPEG", "PNG", "GIF", "BMP", "PPM", "TIFF", "WEBP")  # not EPS: a program, which Ghostscript would run
+# ColorJitter's parameters in the order of its own numbering, each with the value that has no effect
 NEUTRAL = {"brightness_factor": 1.0, "contrast_factor": 1.0, "saturation_factor": 1.0, "hue_factor": 0.0}
 MEAN_STD = {
     "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
@@ -40,7 +40,7 @@ MEAN_STD = {
 
 
 class ImageBatch(NamedTuple):
-    """What `views` needs. Of brightness, contrast, saturation and hue: order_N4 the order, factors_N4 how much."""
+    """What `views` needs. order_N4, factors_N4: the order of brightness, contrast, saturation and hue, and how much."""
 
     pixels_NCHW: Tensor  # uint8
     order_N4: Tensor
@@ -48,13 +48,13 @@ class ImageBatch(NamedTuple):
     jitter_N: Tensor  # bool: change the colours at all
     gray_N: Tensor  # bool
     labels_B: Tensor
-    skipped: tuple[str, ...]  # files that could not be read and why; the next readable one took the place of each
+    skipped: tuple[str, ...]  # unreadable files and why; the next readable one takes the place of each
 
 
 class Images(Stream[ImageBatch]):
-    """Batches of images with their augmentations; every value is explained in conf/aux_modality/visual.yaml."""
+    """Batches of images with their augmentations; conf/aux_modality/visual.yaml explains every value."""
 
-    written_at: list[int | None]  # when each was last written; None of what is no file of a folder
+    written_at: list[int | None]  # when each file was last written; None for images of a dataset
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class Images(Stream[ImageBatch]):
         self.names = [names[row] for row in self.source_rows]
         super().__init__(labels, where, batch_size, workers, seed)
         if folder is not None:
-            self.inputs, self.written_at = _looked_at(folder, self.names)
+            self.inputs, self.written_at = _fingerprints(folder, self.names)
         else:
             self.inputs, self.written_at = {f"the images of {where}, {split}": content}, [None] * len(self)
         log.info("images     %d of %d classes, from %s", len(self), labels.max() + 1, where)
@@ -141,7 +141,7 @@ class Images(Stream[ImageBatch]):
             )
 
     def batches(self, first: int, rank: int = 0, world: int = 1) -> Iterator[ImageBatch]:
-        """As Stream.batches; names each file that could not be read, once. Raises UserError where they are many."""
+        """See Stream. Logs the name of each unreadable file once; raises UserError if there are many."""
         for batch in super().batches(first, rank, world):
             for name in sorted(set(batch.skipped) - self.skipped):
                 log.warning("images     skipped %s", name)
@@ -150,7 +150,7 @@ class Images(Stream[ImageBatch]):
             yield batch
 
     def views(self, batch: ImageBatch, device: torch.device) -> Tensor:
-        """(N, 3, H, W) float32 on `device`: both views, their colours changed, normalised."""
+        """(N, 3, H, W) float32 on `device`: both views with their colours changed, normalised."""
         from torchvision.transforms.v2 import functional
 
         x_NCHW = functional.to_dtype(to_device(batch.pixels_NCHW, device), torch.float32, scale=True)
@@ -158,10 +158,10 @@ class Images(Stream[ImageBatch]):
         gray = to_device(batch.gray_N.nonzero()[:, 0], device)
         x_NCHW[gray] = functional.rgb_to_grayscale(x_NCHW[gray], num_output_channels=3)
         mean_C11, std_C11 = to_device(torch.tensor(MEAN_STD[self.normalize])[..., None, None], device)
-        return x_NCHW.sub(mean_C11).div_(std_C11)  # torchvision's copies to the device, and waits
+        return x_NCHW.sub(mean_C11).div_(std_C11)  # torchvision's normalize would wait for a copy to the device
 
     def _readable(self, row: int, skipped: dict[str, str]) -> tuple[int, Tensor]:
-        """(row, its image), or the next row's that can be decoded; those that cannot are added to `skipped`."""
+        """(row, its image) of the first row from here on that can be decoded; `skipped` gets those that cannot."""
         while True:
             try:
                 return row, self._decoded(row)
@@ -171,13 +171,13 @@ class Images(Stream[ImageBatch]):
                 row = (row + 1) % len(self)
 
     def _decoded(self, row: int) -> Tensor:
-        """(3, h, w) uint8, as large as the file has it or upscaled to `resize`."""
+        """(3, h, w) uint8: in its own size, or with the shorter side resized to `resize`."""
         from torchvision.transforms.v2 import functional
 
         if self.written_at[row] is not None and self.written_at[row] != os.stat(self.names[row]).st_mtime_ns:
             raise ValueError("it has changed since the run began")
         file = self.source(int(self.source_rows[row]))
-        with Image.open(file, formats=FORMATS) as image:  # every picture is read here
+        with Image.open(file, formats=FORMATS) as image:  # the only place where images are opened
             image_CHW = functional.pil_to_tensor(image.convert("RGB"))
         return image_CHW if self.resize is None else functional.resize(image_CHW, [self.resize])
 
@@ -187,9 +187,9 @@ class Images(Stream[ImageBatch]):
 
 
 def change_colours(x_NCHW: Tensor, order_N4: Tensor, factors_N4: Tensor, jitter_N: Tensor) -> Tensor:
-    """torchvision's ColorJitter with other factors, in another order, for every image of a batch. x in [0, 1].
+    """torchvision's ColorJitter with factors and an order of its own for every image of a batch. x in [0, 1].
 
-    order, factors and jitter lie on the CPU: the device is never waited for.
+    order, factors and jitter are on the CPU, so that nothing waits for the device.
     """
     device = x_NCHW.device
     for turn in range(4):
@@ -215,7 +215,7 @@ def _saturation(x_nCHW: Tensor, factor_n111: Tensor) -> Tensor:
 
 
 def _hue(x_nCHW: Tensor, turn_n111: Tensor) -> Tensor:
-    """The hue turned; from HSV back to RGB by its formula, for torchvision's way back uploads a table each time."""
+    """Turn the hue; back from HSV to RGB by the formula, because torchvision uploads a table each time."""
     from torchvision.transforms.v2.functional._color import _rgb_to_hsv  # adjust_hue takes one factor for all
 
     hue_n1HW, saturation_n1HW, value_n1HW = _rgb_to_hsv(x_nCHW).split(1, dim=1)
@@ -230,18 +230,18 @@ def _gray(x_nCHW: Tensor) -> Tensor:
 
 
 def subset(labels: np.ndarray, classes: int | None, per_class: int | None, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """(rows, their labels from 0): at most `classes` classes of at most `per_class` rows, drawn by `seed` alone."""
+    """(rows, their labels from 0): at most `per_class` rows of at most `classes` classes, drawn by `seed` alone."""
     rng = np.random.default_rng(seed)
     chosen = np.sort(rng.permutation(np.unique(labels))[:classes])
     rows = [np.sort(rng.permutation(np.flatnonzero(labels == label))[:per_class]) for label in chosen]
     return np.concatenate(rows), np.repeat(np.arange(len(chosen)), [len(part) for part in rows])
 
 
-def _looked_at(folder: str, paths: list[str]) -> tuple[dict[str, str], list[int | None]]:
-    """(inputs of cse.data.stream, when each file was written) of a folder's files.
+def _fingerprints(folder: str, paths: list[str]) -> tuple[dict[str, str], list[int | None]]:
+    """(a digest of each class, see cse.data.stream.by_class; when each file was last written) for a folder's files.
 
-    A file is known by its name, its size and the CRC-32 of its last bytes, in which what an image format compresses
-    ends: a million are looked at in a minute, and would be read in an hour.
+    A file is identified by its name, its size and the CRC-32 of its last bytes, where compressed image data ends. A
+    million files take a minute; reading all of them would take an hour.
     """
 
     def look(path: str) -> tuple[str, int | None]:
@@ -250,7 +250,7 @@ def _looked_at(folder: str, paths: list[str]) -> tuple[dict[str, str], list[int 
                 about = os.fstat(file.fileno())
                 file.seek(-min(LAST_BYTES, about.st_size), os.SEEK_END)
                 return f"{about.st_size} {crc32(file.read())}", about.st_mtime_ns
-        except OSError:  # it is skipped later, by name
+        except OSError:  # `_readable` will skip it by name
             return "", None
 
     with ThreadPoolExecutor() as pool, showing("images"):
@@ -261,14 +261,14 @@ def _looked_at(folder: str, paths: list[str]) -> tuple[dict[str, str], list[int 
 
 
 def _from_folder(folder: str, files: str | None) -> tuple[list[str], np.ndarray]:
-    """(paths, labels) of the images of a folder with one folder per class; `files` may name some of them."""
+    """(paths, labels) of the images in a folder with one folder per class. files: a list of those to use, or None."""
     from torchvision.datasets import ImageFolder
 
     if not Path(folder).is_dir():
         raise MissingResource(f"paths.images={folder}: there is no such folder; it should hold one folder per class")
     try:
         samples = ImageFolder(folder, allow_empty=True).samples
-    except FileNotFoundError:  # no folder in it
+    except FileNotFoundError:  # it has no folder
         samples = []
     if not samples:
         raise UserError(f"paths.images={folder} holds no folders of images (jpg, png, ...); it needs one per class")

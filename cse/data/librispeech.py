@@ -1,6 +1,7 @@
-"""LibriSpeech (Panayotov et al., 2015), one split: its archive is fetched and unpacked where the cache lacks it.
+"""LibriSpeech (Panayotov et al., 2015), one split: its archive is fetched and unpacked unless the cache has it.
 
-Addresses and checksums are torchaudio's, whose own download begins anew after a break and unpacks without a word.
+Addresses and checksums are torchaudio's. Its own download is not used: it starts over after a break, and says nothing
+while it unpacks.
 """
 
 import logging
@@ -17,7 +18,7 @@ INSTEAD = "or give a folder that holds one folder of wav or flac files per speak
 
 
 def librispeech(cache: Path, split: str) -> Path:
-    """The folder of a split, which holds one of each speaker. Raises MissingResource, UserError for no split of it."""
+    """The folder of a split, with one folder per speaker. Raises MissingResource, UserError for an unknown split."""
     folder = cache / "LibriSpeech" / split
     if folder.is_dir():
         return folder
@@ -25,7 +26,7 @@ def librispeech(cache: Path, split: str) -> Path:
     if split not in known:
         raise UserError(f"aux_modality.data.split={split}: LibriSpeech has {', '.join(known)}; {INSTEAD}")
     url, checksum = known[split]
-    with file_lock(cache / split):  # jobs that start at the same time would unpack, and remove, each other's archive
+    with file_lock(cache / split):  # jobs that start together would unpack, and delete, each other's archive
         if folder.is_dir():
             return folder
         try:
@@ -39,14 +40,14 @@ def librispeech(cache: Path, split: str) -> Path:
 
 
 def archives() -> dict[str, tuple[str, str]]:
-    """Of each split: the address of its archive, and the archive's sha256."""
+    """{split: (address of its archive, SHA-256 of the archive)}."""
     from torchaudio.datasets.librispeech import _CHECKSUMS
 
     return {Path(url).name.removesuffix(".tar.gz"): (url, digest) for url, digest in _CHECKSUMS.items()}
 
 
 def unpack(archive: Path, folder: Path, inside: str) -> None:
-    """Write what the archive has in its folder `inside` into an empty folder."""
+    """Unpack the archive's folder `inside` into an empty folder."""
     with tarfile.open(archive) as files:
         for member in files:
             if member.name.startswith(f"{inside}/"):

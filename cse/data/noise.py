@@ -1,7 +1,7 @@
 """Noisy text for NonLing-CSE's Figure 3: "30% random deletion, and 2 insertions and swaps" is delete 0.3, 2 and 2.
 
-The paper says no more. Here they happen in that order, an inserted word comes from the same text, and at least one
-word is kept.
+The paper says no more than that. Here they happen in this order, an inserted word comes from the same text, and at
+least one word is kept.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from cse.ranges import Natural, Seed, Share
 
 
 class Noise(TypedDict):
-    """Arguments of `add_noise`, and the seed of its draws."""
+    """The arguments of `add_noise`, and the seed of its draws."""
 
     delete: Share
     insert: Natural
@@ -20,7 +20,7 @@ class Noise(TypedDict):
 
 
 def add_noise(text: str, delete: float, insert: int, swap: int, rng: np.random.Generator) -> str:
-    """Delete each word with probability `delete`, then insert `insert` words, then exchange `swap` pairs of words."""
+    """Delete each word with probability `delete`, then insert `insert` words, then swap `swap` pairs of words."""
     words = text.split()
     if not words:
         return text

@@ -1,8 +1,8 @@
-"""How many training texts occur in the evaluation sets: exactly, and up to case, spaces and punctuation; and, where
-datasketch is installed, what share of a sample has a near duplicate there.
+"""How many training texts occur in the evaluation sets: exactly, and apart from case, spaces and punctuation; with
+datasketch installed, also what share of a sample has a near duplicate there.
 
-Whole texts are compared, so a test sentence inside a long document is not found. One pass over the training text: a
-million sentences take some three seconds, once; near duplicates take 0.3 ms an evaluated text. The count is kept beside
+Whole texts are compared, so a test sentence inside a long document is not found. It is one pass over the training text,
+some three seconds for a million sentences; near duplicates take 0.3 ms per evaluated text. The counts are kept beside
 the cached text.
 """
 
@@ -22,14 +22,14 @@ from cse.files import read_json, write_json
 from cse.types import Evaluator
 
 VERSION = 2
-SAMPLE = 2000  # training texts, evenly spaced, whose near duplicates are looked for
-GRAM, NEAR, HASHES = 5, 0.7, 64  # characters of an n-gram; the least Jaccard similarity; MinHash's permutations
+SAMPLE = 2000  # evenly spaced training texts, whose near duplicates are counted
+GRAM, NEAR, HASHES = 5, 0.7, 64  # bytes of an n-gram; the least Jaccard similarity; MinHash's permutations
 LOWER = bytes.maketrans(string.ascii_uppercase.encode(), string.ascii_lowercase.encode())
 OTHER = bytes(byte for byte in range(128) if not chr(byte).isalnum())
 
 
 class Counts(TypedDict):
-    """texts: how many were compared; exact, normalised: how many matches were found among the training texts."""
+    """texts: how many were compared; exact, normalised: how many training texts matched."""
 
     texts: int
     exact: int
@@ -37,9 +37,12 @@ class Counts(TypedDict):
 
 
 class Overlap(Counts):
-    """The counts over all training texts. sets: by evaluator, its distinct texts and the training texts found among
-    them. unread: the evaluators whose texts are not known beforehand (MTEB's). near: how many of how many sampled
-    training texts have a near duplicate among them; None without datasketch."""
+    """The counts over all training texts.
+
+    sets: for each evaluator the number of its distinct texts, and of the training texts among them. unread: evaluators
+    whose texts are not known beforehand (MTEB's). near: how many of how many sampled training texts have a near
+    duplicate; None without datasketch.
+    """
 
     sets: dict[str, Counts]
     unread: list[str]
@@ -47,16 +50,13 @@ class Overlap(Counts):
 
 
 def overlap(text: Text, evaluators: Mapping[str, Evaluator]) -> Overlap:
-    """The counts for prepared text and evaluators, from the cache if they are there.
-
-    Raises RunError where the disk refuses.
-    """
+    """The counts for prepared text and evaluators, from the cache if possible. Raises RunError for a full disk."""
     sets = {name: {one.encode() for one in evaluator.texts()} for name, evaluator in evaluators.items()}
     content = hashlib.sha256(repr((VERSION, can_sketch(), text.digest, text.limit, text.limit_seed)).encode())
     for name in sorted(sets):
         content.update(b"\0\0" + name.encode() + b"\0" + b"\0".join(sorted(sets[name])))
     kept = text.cache / f"{content.hexdigest()[:32]}.overlap.json"
-    if before := read_json(kept):  # nothing, where it is damaged
+    if before := read_json(kept):  # {} if it is damaged
         return cast(Overlap, before)
     found = counted(text, sets)
     if can_sketch():
@@ -95,10 +95,10 @@ def can_sketch() -> bool:
 
 
 def near_duplicates(sample: Sequence[bytes], texts: Set[bytes]) -> int:
-    """How many of the sample share at least NEAR of their character n-grams with one of the texts (Jaccard).
+    """How many of the sample share at least NEAR of their n-grams with one of the texts (Jaccard).
 
-    Candidates are those that MinHash with locality-sensitive hashing brings together (Broder 1997; Leskovec et al.,
-    Mining of Massive Datasets, 3.4); each is then counted by its own n-grams, so that none is found that is not one.
+    MinHash with locality-sensitive hashing proposes pairs (Broder 1997; Leskovec et al., Mining of Massive Datasets,
+    3.4), and the n-grams themselves decide, so that only real near duplicates are counted.
     """
     from datasketch import MinHash, MinHashLSH
 
@@ -122,12 +122,12 @@ def near_duplicates(sample: Sequence[bytes], texts: Set[bytes]) -> int:
 
 
 def grams_of(text: bytes) -> set[bytes]:
-    """The n-grams of GRAM bytes; of a shorter text itself."""
+    """The n-grams of GRAM bytes; a shorter text is its only one."""
     return {text[start : start + GRAM] for start in range(max(1, len(text) - GRAM + 1))}
 
 
 def normalised(text: bytes) -> bytes:
-    """Letters and digits alone (UTF-8), after NFKC and case folding: tokenised and plain text are the same."""
+    """The letters and digits (UTF-8) after NFKC and case folding: the same for tokenised and plain text."""
     if text.isascii():
         return text.translate(LOWER, OTHER)
     folded = unicodedata.normalize("NFKC", text.decode()).casefold()

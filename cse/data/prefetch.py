@@ -1,4 +1,4 @@
-"""Batches made by worker processes before the step that needs them."""
+"""Batches that worker processes make ahead of the step that needs them."""
 
 import atexit
 import multiprocessing
@@ -19,8 +19,8 @@ B = TypeVar("B")
 def prefetch(batches: Dataset[B], numbers: Iterable[int], workers: int, pin: bool) -> Iterator[B]:
     """batches[number] for each number in turn, made by `workers` processes (0: by this one).
 
-    The workers end with the iterator or, where something still holds it, with this process. If one dies, torch raises a
-    RuntimeError that begins with WORKER_DIED, at whatever line this process is then executing.
+    The workers end with the iterator or, if something still holds it, with this process. If one dies, torch raises a
+    RuntimeError that begins with WORKER_DIED, at whatever line this process is executing at that moment.
     """
     loader = DataLoader(
         _Guarded(batches),
@@ -29,7 +29,7 @@ def prefetch(batches: Dataset[B], numbers: Iterable[int], workers: int, pin: boo
         num_workers=workers,
         pin_memory=pin,
         worker_init_fn=_ignore_signals,
-        generator=torch.Generator(),  # or it would draw its seed from the run's own random numbers and shift dropout's
+        generator=torch.Generator(),  # else its seed would come from the run's random numbers and shift dropout's
     )
     made = iter(loader)
     try:
@@ -42,8 +42,8 @@ def prefetch(batches: Dataset[B], numbers: Iterable[int], workers: int, pin: boo
 
 
 def _ignore_signals(_: int) -> None:
-    """A cluster sends SIGTERM to every process of a job, a terminal SIGINT: a worker that ended then would fail the
-    step that the run wants to finish and save. It ends with its parent anyway."""
+    """Clusters send SIGTERM to every process of a job, terminals SIGINT: a worker that ended on it would fail the step
+    that the run still wants to finish and save. It ends with its parent anyway."""
     for one in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP):
         signal.signal(one, signal.SIG_IGN)
 
@@ -52,14 +52,15 @@ WORKER_DIED = "DataLoader worker (pid"
 
 
 def reset_worker_handler() -> None:
-    """Call it after WORKER_DIED: torch's handler would raise it again later, for example while the record is closed."""
+    """Call it after WORKER_DIED: torch's handler would raise it again later, for example while files are closed."""
     if threading.current_thread() is threading.main_thread():  # torch sets a handler in no other
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
 @atexit.register
 def _end_workers() -> None:
-    """A notebook's last traceback may hold an iterator: multiprocessing would end its workers by SIGTERM, and wait."""
+    """Kill the workers of iterators that are still held, as by a notebook's last traceback: multiprocessing would send
+    them SIGTERM, which they ignore, and wait."""
     reset_worker_handler()
     for child in multiprocessing.active_children():
         if child.daemon:
@@ -67,7 +68,7 @@ def _end_workers() -> None:
 
 
 class _Guarded(Dataset[B | UserError], Generic[B]):
-    """Returns our own errors instead of raising them: raised in a worker, they would be wrapped in its traceback."""
+    """Returns a UserError instead of raising it: torch would wrap what a worker raises in its traceback."""
 
     def __init__(self, batches: Dataset[B]):
         self.batches = batches

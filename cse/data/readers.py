@@ -1,7 +1,7 @@
 """Rows of text from a user's file: .txt, .csv, .tsv, .jsonl (each also .gz), .parquet, or a folder of them.
 
-Every reader yields tuples of str, one item a column. Whatever a library says about a file that it cannot read becomes
-one UserError with the file and the line (for Parquet the row).
+Every reader yields tuples of str, one per column. Any library's error about a file that it cannot read becomes one
+UserError with the file and the line (for Parquet the row).
 """
 
 import csv
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
 
 KINDS = (".txt", ".csv", ".tsv", ".jsonl", ".parquet")
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
-MAX_TEXT = 2**20  # bytes of a line of .txt, or of a cell: a longer one is unusable, and read as an empty one
-MAX_LINE = 2**26  # bytes of a line of another format, and what a quote that is left open can swallow
-PARQUET_ROWS = 64  # read at once: a dictionary can give each of them the same text of megabytes
-EMPTY = " "  # what SimCSE's code makes of an empty cell
+MAX_TEXT = 2**20  # bytes of a line of .txt, or of a cell: a longer one is unusable, and read as empty
+MAX_LINE = 2**26  # bytes of a line of any other format, and the most that an unclosed quote can swallow
+PARQUET_ROWS = 64  # read at once; more could hold too much: a dictionary can give every row the same megabytes
+EMPTY = " "  # as SimCSE's code reads an empty cell
 
 Rows = Iterator[tuple[str, ...]]
 Row = tuple[str, Mapping[str, object]]
 """Where a row is in its file, and its cells by column."""
 
 Columns = Sequence[str | ScoreColumn]
-"""The columns to read, in this order: text, by name, or numbers."""
+"""The columns to read, in this order: the name of a column of text, or a column of numbers."""
 
 
 def files_of(path: Path, key: str = "data.path") -> list[Path]:
-    """The file, or the readable files of a folder in order of name. key: the setting that names it.
+    """The file, or the readable files of a folder, sorted by name. key: the setting that names it.
 
-    Raises MissingResource where nothing is at `path`, UserError where there is no file to read or one is empty.
+    Raises MissingResource if `path` does not exist, UserError if there is no file to read or one is empty.
     """
     if not path.exists():
         raise MissingResource(f"{key}={path}: there is no such file or folder")
@@ -53,15 +53,15 @@ def files_of(path: Path, key: str = "data.path") -> list[Path]:
 
 
 def kind(file: Path) -> str:
-    """The ending that says how to read a file, without .gz."""
+    """The ending that says how to read a file, .gz apart."""
     return Path(file.stem).suffix if file.suffix == ".gz" else file.suffix
 
 
 def read_rows(file: Path, columns: Columns | None, encoding: str) -> Rows:
-    """The rows of one file. Blank lines of .txt are skipped; an empty cell becomes " ", as in SimCSE's code.
+    """The rows of one file. Empty lines of .txt are skipped; an empty cell becomes " ", as in SimCSE's code.
 
     A text longer than MAX_TEXT becomes " " too. Raises UserError at once for columns that the file does not have, and
-    while rows are read for a damaged one.
+    later, while rows are read, for a damaged file.
     """
     if kind(file) == ".txt":
         if columns is not None:
@@ -80,7 +80,7 @@ def read_rows(file: Path, columns: Columns | None, encoding: str) -> Rows:
 
 @contextmanager
 def reading(file: Path, place: Callable[[], str] | None = None) -> Iterator[None]:
-    """A block that reads the file: whatever a library raises in it is a UserError. place: how far it has come."""
+    """A block that reads the file: whatever a library raises in it becomes a UserError. place: how far it has come."""
     try:
         yield
     except UserError:
@@ -92,22 +92,22 @@ def reading(file: Path, place: Callable[[], str] | None = None) -> Iterator[None
 
 
 def check_unchanged(file: Path, before: str, now: str) -> None:
-    """Raise UserError where the SHA-256 of a file is not what it was before the file was read."""
+    """Raise UserError if a file's SHA-256 after reading it is not the one from before."""
     if before != now:
         raise UserError(f"{file} has changed while it was read: wait until it is written, and start again")
 
 
 def lines_of(file: Path, encoding: str) -> Iterator[tuple[int, str]]:
-    """(line number, text without its end) of a plain or gzipped file: every line of text is read here.
+    """(line number, text without line end) of a plain or gzipped file; all text files are read here.
 
-    A line of .txt of more than MAX_TEXT bytes is " ", and no more of it is held. encoding: one that keeps ASCII as it
-    is. Raises UserError for a file that cannot be read (of a damaged .gz it names the last line that came), at the
-    first line that is not in the encoding, and for one of more than MAX_LINE bytes.
+    A line of .txt with more than MAX_TEXT bytes becomes " ", and memory holds no more of it than that. encoding: one
+    that leaves ASCII unchanged. Raises UserError for a file that cannot be read (for a damaged .gz it names the last
+    good line), at the first line that is not in the encoding, and for a line of more than MAX_LINE bytes.
     """
     number, longest = 0, MAX_TEXT if kind(file) == ".txt" else MAX_LINE
     opened = gzip.open if file.suffix == ".gz" else open
     with reading(file, lambda: f"line {number}"), opened(file, "rb") as lines:
-        while line := lines.readline(longest + 2):  # its end is not of its text
+        while line := lines.readline(longest + 2):  # the line end comes on top
             number += 1
             text = line.rstrip(b"\r\n")
             if len(text) <= longest:
@@ -121,7 +121,7 @@ def lines_of(file: Path, encoding: str) -> Iterator[tuple[int, str]]:
 
 
 def header_of(file: Path, encoding: str) -> list[str]:
-    """The column names that a file announces; of .jsonl those of its first object. Raises UserError for none."""
+    """The column names of a file; for .jsonl those of its first object. Raises UserError for an empty file."""
     if kind(file) == ".parquet":
         import pyarrow.parquet as pq
 
@@ -134,7 +134,7 @@ def header_of(file: Path, encoding: str) -> list[str]:
 
 
 def names_of(columns: Columns) -> list[str]:
-    """The names of columns."""
+    """The names of all columns, of text and of numbers."""
     return [column if isinstance(column, str) else column.name for column in columns]
 
 
@@ -153,9 +153,9 @@ def _rows_of(file: Path, columns: Columns, encoding: str) -> Iterator[Row]:
 
 
 def _table(file: Path, encoding: str) -> Iterator[tuple[str, list[str]]]:
-    """(the line that it begins on, cells) of each row of a .csv or .tsv file, its header first.
+    """(first line, cells) of each row of a .csv or .tsv file, the header first.
 
-    Quotes are parsed strictly: a quote that is opened and not closed would otherwise swallow all rows after it.
+    Quotes are parsed strictly: otherwise an unclosed quote would swallow all rows after it.
     """
     csv.field_size_limit(MAX_LINE)
     lines = (f"{line}\n" for _, line in lines_of(file, encoding))
@@ -194,9 +194,9 @@ def _parquet(file: Path, columns: list[str]) -> Iterator[Row]:
 
 
 def check_lengths(file: Path, about: "FileMetaData") -> None:
-    """Raise UserError where the texts of a column are too long in the mean, by what a Parquet file says of itself.
+    """Raise UserError if the texts of a column are too long on average, by a Parquet file's metadata.
 
-    A few kilobytes can hold a text of gigabytes, and pyarrow holds all of it.
+    A file of a few kilobytes can hold a text of gigabytes, all of which pyarrow would hold in memory.
     """
     for group in map(about.row_group, range(about.num_row_groups)):
         for column in map(group.column, range(group.num_columns)):
@@ -208,10 +208,10 @@ def check_lengths(file: Path, about: "FileMetaData") -> None:
 
 
 def texts_of(row: Mapping[str, object], columns: Columns, where: str) -> tuple[str, ...]:
-    """Cells of a row as text, " " for one that is empty or too long. where: the file and the row, for messages.
+    """The cells of a row as text, " " for an empty or too long one. where: the file and the row, for messages.
 
     Raises UserError for a missing cell, for anything but text (a number, a list, an object), and for half a surrogate
-    pair; in a column of scores, for anything but a number.
+    pair; in a column of scores for anything but a number.
     """
     if missing := [name for name in names_of(columns) if name not in row]:
         raise UserError(f"{where}: there is no {', '.join(missing)}")

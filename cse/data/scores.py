@@ -1,22 +1,25 @@
-"""A column of numbers beside the text: what an objective is told of each row."""
+"""A column of numbers beside the text, for objectives that learn from a score of each row."""
 
 import math
 from typing import NamedTuple
 
 from cse.errors import UserError
 
-LARGEST = 3e38  # of float32, as which the numbers are kept
+LARGEST = 3e38  # the numbers are kept as float32
 
 
 class ScoreColumn(NamedTuple):
-    """name: the column's. ends: the numbers that become 0 and 1, between which all must lie; None: any, as they are."""
+    """name: of the column. ends: the lowest and highest number, which become 0 and 1; None: any number, as it is."""
 
     name: str
     ends: tuple[float, float] | None
 
     def cell(self, cell: object, place: str) -> str:
-        """The scaled number, as text. place: where it stands, for the UserError for what is none or lies beyond."""
-        number = "" if isinstance(cell, bool) or "_" in str(cell) else cell  # 1_0 is a number in Python alone
+        """The scaled number, as text. Raises UserError if the cell is no number or outside `ends`.
+
+        place: the file and row, for the message.
+        """
+        number = "" if isinstance(cell, bool) or "_" in str(cell) else cell  # only Python reads 1_0 as a number
         try:
             value = float(number) if isinstance(number, str | int | float) else math.nan
         except (ValueError, OverflowError):

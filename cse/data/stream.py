@@ -1,4 +1,4 @@
-"""Endless batches of images or sound: batch `number` is a function of (seed, number) alone, and is prefetched."""
+"""Endless batches of images or sound: a batch depends on (seed, its number) alone, and is made ahead by workers."""
 
 import hashlib
 import logging
@@ -27,11 +27,11 @@ B = TypeVar("B")
 
 
 class Stream(Dataset[B], Generic[B]):
-    """A data set whose item is a whole batch: stream[number] is made by a subclass from rows(number).
+    """A data set whose items are whole batches: a subclass makes stream[number] from rows(number).
 
-    labels: the class of each item. where: what holds the items, for messages. workers: None for one a core.
-    `batches` iterates over it through worker processes, so that a training step finds its batch ready.
-    Raises UserError where there is less than one batch.
+    labels: the class of each item. where: the folder or dataset that holds the items, for messages. workers: None for
+    one per core. `batches` goes through it with worker processes, so that a training step finds its batch ready.
+    Raises UserError if there is less than one batch.
     """
 
     def __init__(self, labels: np.ndarray, where: str, batch_size: int, workers: int | None, seed: int):
@@ -44,14 +44,14 @@ class Stream(Dataset[B], Generic[B]):
             log.warning("%s: all %d items are of one class, so a loss by labels has no negatives", where, len(labels))
         self.labels, self.where, self.batch_size, self.seed = labels, where, batch_size, seed
         self.workers = min(MAX_WORKERS, usable_cores()) if workers is None else workers
-        self.inputs: dict[str, str] = {}  # see by_class; a subclass fills it
-        self.seconds_waited = 0.0  # time that the consumer of `batches` has spent waiting
+        self.inputs: dict[str, str] = {}  # set by subclasses, see by_class
+        self.seconds_waited = 0.0  # how long the reader of `batches` has waited
 
     @classmethod
     def local_status(cls, settings: Settings) -> str:
-        """What of its data is on this machine, from the values of the YAML, for cse-doctor.
+        """What cse-doctor prints: which of the data is on this machine. settings: the values of the YAML.
 
-        Decodes and downloads nothing. Raises MissingResource or UserError, from a cause where only the network failed.
+        Decodes and downloads nothing. Raises MissingResource or UserError, with a cause if only the network failed.
         """
         raise NotImplementedError
 
@@ -60,14 +60,14 @@ class Stream(Dataset[B], Generic[B]):
         return len(self.labels)
 
     def rows(self, number: int) -> list[int]:
-        """Items of batch `number`: every pass in a new order, its last incomplete batch dropped (released loaders)."""
+        """Items of batch `number`: every pass in a new order without its last incomplete batch, as released."""
         epoch, place = divmod(number, len(self) // self.batch_size)
         order = torch.randperm(len(self), generator=seeded(self.seed, 0, epoch))
         return order[place * self.batch_size :][: self.batch_size].tolist()
 
     @contextmanager
     def randomness(self, number: int) -> Iterator[None]:
-        """In the block torch's CPU generator, which torchvision and torchaudio use, depends on (seed, number)."""
+        """A block in which torch's CPU generator, which torchvision and torchaudio use, depends on (seed, number)."""
         with torch.random.fork_rng(devices=[]):
             torch.default_generator.set_state(seeded(self.seed, 1, number).get_state())
             yield
@@ -83,7 +83,7 @@ class Stream(Dataset[B], Generic[B]):
 
 
 def by_class(kind: str, files: Iterable[tuple[str, str, str]]) -> dict[str, str]:
-    """A digest of each class's files, for a run that goes on. files: (class, name, digest) of each. kind: of items."""
+    """A digest of each class's files, which resumed runs compare. files: (class, name, digest). kind: of its items."""
     found: dict[str, Any] = {}
     for name, *file in files:
         found.setdefault(f"the {kind} of {name}", hashlib.sha256()).update(repr(file).encode())

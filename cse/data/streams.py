@@ -1,4 +1,4 @@
-"""Random numbers by key for many rows at once: numpy's own streams, without its time for hashing one key.
+"""numpy's random streams for many keys at once, hashed together.
 
 default_rng((seed, epoch, row, view)) spends nearly all its time in SeedSequence, which mixes the key's 32-bit words
 into a pool of four and draws the generator's state from it (numpy/random/bit_generator.pyx, after M. E. O'Neill's
@@ -29,23 +29,23 @@ def streams(seed: int, epoch: int, rows_N: np.ndarray, views: Sequence[int]) -> 
 
 
 class _Hashed(ISeedSequence):
-    """What a SeedSequence would have given to PCG64."""
+    """The words that a SeedSequence would give to PCG64."""
 
     def __init__(self, state: np.ndarray):
         self.state = state
 
     def generate_state(self, n_words: int, dtype: object = np.uint32) -> np.ndarray:
-        """The four words that PCG64 asks for, uint64."""
+        """The four uint64 that PCG64 asks for."""
         return self.state
 
 
 def _words(number: int) -> list[np.uint32]:
-    """A number's 32-bit words, the lowest first; one for 0."""
+    """A number's 32-bit words, the lowest first; 0 has one."""
     return [np.uint32(number >> shift & 0xFFFFFFFF) for shift in range(0, max(1, number.bit_length()), 32)]
 
 
 def _states(key_WN: np.ndarray) -> np.ndarray:
-    """(W, N) words of N keys, W >= POOL -> (N, 4) uint64."""
+    """(W, N) words of N keys, W >= POOL -> (N, 4) uint64, the state of each key's PCG64."""
     constants = _constants(INIT_A, MULT_A)
     pool = [_hashed(word_N, *next(constants)) for word_N in key_WN[:POOL]]
     for source in range(POOL):

@@ -19,8 +19,11 @@ FIELDS = {"score": 4, "sentence1": 5, "sentence2": 6}
 
 
 class Stsb(Text):
-    """The pairs with their scores. senteval: SentEval's downstream/ folder, None for the hub's copy. allow_partial:
-    accept another number of pairs than the official one. settings: those of Text."""
+    """The pairs with their scores.
+
+    senteval: SentEval's downstream/ folder, None for the hub's copy. allow_partial: accept another number of pairs than
+    the official one. settings: those of Text.
+    """
 
     def __init__(
         self,
@@ -34,7 +37,7 @@ class Stsb(Text):
         self.senteval, self.allow_partial, self.identity = senteval, allow_partial, FILE
 
     def find(self) -> None:
-        """See Text. Raises MissingResource for a folder without the file, and where the hub's copy cannot be had."""
+        """See Text. Raises MissingResource for a folder without the file, or if the hub's copy is not available."""
         folder = Path(self.senteval).expanduser() if self.senteval else fetch.senteval("data=stsb")
         self.path = self.copy = str(folder / FILE)
         if not (folder / FILE).is_file():
