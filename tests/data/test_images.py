@@ -12,7 +12,7 @@ from torchvision.transforms import v2
 from cse.data.images import change_colours
 
 
-def test_every_pass_holds_every_item_once_in_a_new_order_but_for_an_incomplete_batch(image_folder):
+def test_every_pass_has_every_item_once_in_a_new_order_apart_from_an_incomplete_batch(image_folder):
     stream = images(image_folder)
     passes = [[row for number in range(5 * p, 5 * p + 5) for row in stream.rows(number)] for p in range(3)]
     assert [sorted(rows) for rows in passes] == [list(range(20))] * 3
@@ -38,8 +38,8 @@ def test_restart_at_any_batch_is_bit_identical_and_leaves_the_runs_random_number
     assert all(equal(a, b) for a, b in zip(straight[2:6], order, strict=True))
 
 
-def test_views_and_labels_belong_together(image_folder):
-    """Of images of one colour every crop tells which file it is from."""
+def test_both_views_and_the_label_are_of_the_same_image(image_folder):
+    """Each image has one colour, so that a crop shows which file it comes from."""
     stream = images(image_folder, **PLAIN)
     seen = set()
     for batch in islice(stream.batches(0), 5):
@@ -62,7 +62,7 @@ def test_without_augmentation_a_view_is_the_normalised_image(image_folder, norma
     assert stream.views(batch, torch.device("cpu"))[0, 0].mean().item() == pytest.approx(red, abs=1e-5)
 
 
-def test_colours_change_as_torchvision_changes_them_image_by_image():
+def test_colours_of_a_batch_change_as_torchvision_changes_each_image():
     torch.manual_seed(0)
     x_NCHW = torch.rand(12, 3, 16, 20)
     transform = v2.ColorJitter(0.4, 0.4, 0.4, 0.1)
@@ -77,7 +77,7 @@ def test_colours_change_as_torchvision_changes_them_image_by_image():
     assert len({tuple(draw["fn_idx"].tolist()) for draw in drawn}) > 6
 
 
-def test_gray_views_are_gray_and_the_rest_is_not(image_folder):
+def test_gray_views_are_gray_and_the_others_are_not(image_folder):
     stream = images(image_folder, normalize="vit")
     batch = stream[0]._replace(gray_N=torch.arange(8) % 2 == 0)
     views = stream.views(batch, torch.device("cpu"))
@@ -100,8 +100,8 @@ def test_how_often_each_augmentation_happens(image_folder):
     assert torch.allclose(factors.amax(0), high, atol=0.03)
 
 
-def test_flips_and_crops(tmp_path):
-    """A ramp from left to right and top to bottom shows which part was cut out and whether it was mirrored."""
+def test_crops_and_flips_have_their_published_sizes_and_frequency(tmp_path):
+    """A ramp from left to right and top to bottom shows which part was cut out, and whether it was mirrored."""
     (tmp_path / "ramp").mkdir()
     x, y = np.meshgrid(np.arange(100), np.arange(100))
     for number in range(4):

@@ -1,4 +1,4 @@
-"""LibriSpeech's archive from a server of our own: broken off, continued, damaged, unpacked, and then at hand."""
+"""LibriSpeech's archive from a server of our own: interrupted, continued, damaged, unpacked, and found again."""
 
 import hashlib
 import io
@@ -33,7 +33,7 @@ def served(monkeypatch):
         yield web
 
 
-def test_jobs_that_start_at_the_same_time_continue_and_unpack_it_once(served, tmp_path):
+def test_jobs_that_start_together_continue_the_download_and_unpack_it_once(served, tmp_path):
     with pytest.raises(MissingResource, match=r"paths\.audio"):  # the first answer breaks off
         librispeech(tmp_path, "small")
     together = Barrier(3)

@@ -54,7 +54,7 @@ def rows_of(batch) -> list[tuple]:
     return rows
 
 
-def test_an_epoch_has_every_row_once(make):
+def test_an_epoch_has_every_row_once_in_an_order_of_its_own(make):
     batches = make(rows=30)
     assert batches.steps_per_epoch == 8
     views = [rows_of(batches[step])[: batches[step].sizes[0]] for step in range(8)]
@@ -104,7 +104,7 @@ def test_workers_make_the_same_batches_and_leave_the_random_state(make):
     assert torch.equal(before, torch.get_rng_state())
 
 
-def test_columns_are_views(make, tiny_tokenizer):
+def test_each_view_is_a_column(make, tiny_tokenizer):
     batches = make(rows=10, columns=3, num_views=3)
     batch = batches[0]
     assert batch.sizes == (4, 4, 4)
@@ -136,14 +136,13 @@ def test_masking_draws_other_numbers_than_the_views(make, monkeypatch):
 
 @pytest.mark.parametrize("masking", ["none", "first", "copies"])
 def test_what_an_objective_reads_of_a_row_is_beside_its_ids(make, masking):
-    """In the text and in every view: also where two processes share the batch, and where masked copies are a view."""
-    scores = lambda batches: setattr(batches.text, "targets_N", np.arange(32, dtype=np.float32) / 32)  # noqa: E731
+    """In every view, also if two processes share the batch, or masked copies are a view."""
     options = {"rows": 32, "masking": masking, "columns": 2}
     assert make(**options)[0].known == {}
     teacher = lambda rows, columns: np.stack([rows, columns], 1).astype(np.float32)  # noqa: E731
     for rank in range(2):
         batches = make(**options, rank=rank, world=2, reads=("rows_B", "targets_B"), teacher=teacher)
-        scores(batches)
+        batches.text.targets_N = np.arange(32, dtype=np.float32) / 32
         known, ids = batches[3].known, rows_of(batches[3])
         mine = np.split(batches.rows_of(3), 2)[rank].tolist()
         copies = [row for row in mine for _ in range(2)] if masking == "copies" else []
@@ -154,26 +153,26 @@ def test_what_an_objective_reads_of_a_row_is_beside_its_ids(make, masking):
         assert len(ids) == len(columns)
 
 
-def test_batches_that_the_rows_or_the_processes_cannot_fill_are_refused(make):
+def test_a_batch_size_that_the_rows_or_the_processes_cannot_fill_is_refused(make):
     for few in ({"rows": 3}, {"rows": 10, "world": 3}):
         with pytest.raises(UserError, match=r"trainer\.batch_size=4"):
             make(**few)
 
 
 def test_a_prefix_is_not_shuffled_with_its_text(make):
-    plain, told = (
+    plain, prefixed = (
         make(augmentation=Shuffle(1.0, "round", 2, "count", None), prefix=prefix) for prefix in ("", "kafel migor: ")
     )
-    prefix = told.tokenizer.hf("kafel migor: ", add_special_tokens=False)["input_ids"]
-    assert told.prefix_length == len(prefix) > 1
-    for with_prefix, without in zip(told.views(np.arange(10), 0), plain.views(np.arange(10), 0), strict=True):
+    prefix = prefixed.tokenizer.hf("kafel migor: ", add_special_tokens=False)["input_ids"]
+    assert len(prefix) > 1
+    for with_prefix, without in zip(prefixed.views(np.arange(10), 0), plain.views(np.arange(10), 0), strict=True):
         for (long,), (short,) in zip(with_prefix, without, strict=True):
             assert long.tolist() == [short[0], *prefix, *short[1:]]
 
 
 @pytest.mark.parametrize("columns", [1, 2])
 @pytest.mark.parametrize("unit", ["wordpieces", "words"])
-def test_an_augmentation_that_keeps_the_first_view_changes_the_others_alone(make, unit, columns):
+def test_an_augmentation_that_keeps_the_first_view_changes_only_the_others(make, unit, columns):
     plain, repeated = (make(columns=columns, augmentation=one) for one in (None, Repetition(1.0, unit, "paper", None)))
     before, after = plain.views(np.arange(30), 0), repeated.views(np.arange(30), 0)
     assert all(np.array_equal(a, b) for (a,), (b,) in zip(before[0], after[0], strict=True))

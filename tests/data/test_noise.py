@@ -1,4 +1,4 @@
-"""Noise: what the options say, and nothing where they say nothing."""
+"""Noise: each operation, and none."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ def noisy(delete: float, insert: int, swap: int) -> list[str]:
     return add_noise(" ".join(WORDS), delete, insert, swap, np.random.default_rng(0)).split()
 
 
-def test_each_operation_alone():
+def test_each_operation_alone_does_what_its_option_says():
     assert noisy(0.0, 0, 0) == WORDS
     left = noisy(0.3, 0, 0)
     assert left == sorted(left, key=WORDS.index)  # in order, none twice
@@ -24,6 +24,6 @@ def test_each_operation_alone():
     assert 0 < sum(a != b for a, b in zip(swapped, WORDS, strict=True)) <= 4
 
 
-def test_something_always_stays():
+def test_at_least_one_word_is_kept():
     assert add_noise("one two", 1.0, 0, 0, np.random.default_rng(0)) in ("one", "two")
     assert add_noise(" ", 0.5, 2, 2, np.random.default_rng(0)) == " "

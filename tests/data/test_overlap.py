@@ -23,7 +23,7 @@ pytest.importorskip("datasketch")
 LINES = ["A man is playing.", "a man is PLAYING", "Nothing like it.", "Don't go!", "ﬁne café", "..."]
 
 
-def test_texts_are_found_word_for_word_and_but_for_case_and_punctuation(prepared):
+def test_texts_are_found_exactly_and_apart_from_case_and_punctuation(prepared):
     sts, demo = Fixed("A man is playing .", "A man is playing.", "do n't go"), Fixed("FINE CAFÉ", "!!!")
     found = overlap(prepared(LINES, limit=6), {"sts": sts, "demo": demo, "mteb": Fixed()})
     assert found == {
@@ -40,7 +40,7 @@ def test_texts_are_found_word_for_word_and_but_for_case_and_punctuation(prepared
     assert all(part in in_words(found) for part in ("1 of 6", "sts 3", "demo 1", "mteb"))
 
 
-def test_only_rows_in_use_count_and_the_count_is_kept(prepared):
+def test_only_rows_in_use_are_counted_and_the_count_is_kept(prepared):
     sets = {"sts": Fixed("A man is playing", "Don't go")}
     text = prepared(LINES, limit=3)
     found = overlap(text, sets)
@@ -52,7 +52,7 @@ def test_only_rows_in_use_count_and_the_count_is_kept(prepared):
     assert overlap(prepared(LINES), sets)["texts"] == 6
 
 
-def test_unicode_that_folds_to_ascii_has_the_key_of_its_ascii():
+def test_unicode_that_folds_to_ascii_matches_its_ascii():
     assert normalised("ﬁne — “Café_1”".encode()) == "finecafé1".encode()
     assert normalised("ＡＢＣ１".encode()) == normalised(b"a-b c 1") == b"abc1"
 

@@ -1,4 +1,4 @@
-"""Workers: what becomes of them."""
+"""The end of worker processes."""
 
 import subprocess
 import sys
@@ -11,6 +11,6 @@ print(next(made))
 
 
 def test_workers_end_with_a_process_that_still_holds_their_iterator():
-    """As a notebook holds its last traceback. They leave SIGTERM alone, with which multiprocessing would end them."""
+    """As a notebook's last traceback does. They ignore SIGTERM, by which multiprocessing would end them."""
     ended = subprocess.run([sys.executable, "-c", HELD], capture_output=True, text=True, timeout=60)
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "1\n", "")

@@ -1,4 +1,4 @@
-"""Every format gives the same rows; whatever a library raises is one sentence with the file and the line or row."""
+"""Every format gives the same rows; any library's error becomes one sentence with the file and the line or row."""
 
 import csv
 import gzip
@@ -40,8 +40,8 @@ def read(tmp_path, name: str, content: bytes | str, columns: list[str] | None) -
     "a.jsonl": "\n\n".join(json.dumps({"second": b, "first": a, "other": 1}) for a, b in ROWS),
     "a.parquet": parquet(first=[a for a, _ in ROWS], second=[b or None for _, b in ROWS]),
 }.items())  # fmt: skip
-def test_formats_agree(tmp_path, name, content):
-    """The named columns in the asked order; an empty cell is one space, as in SimCSE's code."""
+def test_every_format_gives_the_same_rows(tmp_path, name, content):
+    """The named columns in the given order; an empty cell is one space, as in SimCSE's code."""
     assert read(tmp_path, name, content, ["second", "first"]) == [(b or " ", a) for a, b in ROWS]
 
 
@@ -85,13 +85,13 @@ def test_broken_files_and_rows_are_named(tmp_path, monkeypatch, name, content, p
     assert "\n" not in str(error.value)
 
 
-def test_columns_must_be_chosen_where_there_are_some(tmp_path):
+def test_columns_must_be_named_if_and_only_if_the_file_has_some(tmp_path):
     for name, content, columns in (("a.csv", HEADER + "one,two\n", None), ("a.txt", "one\n", ["first"])):
         with pytest.raises(UserError, match=r"data\.columns"):
             read(tmp_path, name, content, columns)
 
 
-def test_parquet_whose_body_is_damaged(tmp_path):
+def test_a_parquet_file_damaged_after_its_header_is_named(tmp_path):
     noise = random.Random(0)
     content = bytearray(parquet(text=[f"row {i} {noise.randbytes(8).hex()}" for i in range(1000)]))
     content[200:4000] = noise.randbytes(3800)
@@ -104,8 +104,8 @@ def test_parquet_whose_body_is_damaged(tmp_path):
     ("a.csv", f"first\none\n{LONG}\ntwo\n"), ("a.parquet", parquet(first=["one", LONG, "two"])),
     ("a.jsonl", f'{{"first": "one"}}\n{{"first": "{LONG}"}}\n{{"first": "two"}}'),
 ], ids=lambda value: value if len(value) < 20 else "")  # fmt: skip
-def test_a_text_of_more_than_a_mebibyte_is_an_empty_one(tmp_path, name, content):
-    """Which is unusable, see cse.data.usable; one of a mebibyte is as it is, though over csv's own limit."""
+def test_a_text_of_more_than_a_mebibyte_is_read_as_empty(tmp_path, name, content):
+    """And so is unusable, see cse.data.usable; a mebibyte is read, though it is over csv's own limit."""
     columns = None if "txt" in name else ["first"]
     assert read(tmp_path, name, content, columns) == [("one",), (" ",), ("two",)]
     if name in ("a.txt", "a.csv"):
@@ -113,8 +113,8 @@ def test_a_text_of_more_than_a_mebibyte_is_an_empty_one(tmp_path, name, content)
         assert read(tmp_path, name, whole, columns)[-2:] == [(LONG[1:],), ("two",)]
 
 
-def test_a_line_of_gigabytes_is_not_held(tmp_path):
-    """One of text is read past, another refused."""
+def test_a_line_of_gigabytes_takes_no_memory(tmp_path):
+    """In .txt it is skipped, elsewhere refused."""
     for name, first in (("a.txt.gz", b"one\n"), ("a.csv.gz", b"first\none\n")):
         with gzip.open(tmp_path / name, "wb", compresslevel=1) as file:
             file.write(first)
@@ -131,7 +131,7 @@ def test_a_line_of_gigabytes_is_not_held(tmp_path):
         list(read_rows(tmp_path / "a.csv.gz", ["first"], "utf-8"))
 
 
-def test_a_parquet_file_of_texts_without_end_is_refused(tmp_path):
+def test_a_small_parquet_file_of_huge_texts_is_refused(tmp_path):
     file = tmp_path / "b.parquet"
     pq.write_table(pa.table({"first": ["one", LONG * 8]}), file, compression="zstd", use_dictionary=False)
     assert file.stat().st_size < 10_000

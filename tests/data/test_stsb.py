@@ -1,4 +1,4 @@
-"""STS-B's training pairs: as SentEval has them, whole, and known by their content."""
+"""STS-B's training pairs: SentEval's, complete, and identified by their content."""
 
 import pytest
 from toys import composed
@@ -16,7 +16,7 @@ def stsb(folder, cache, *more):
     return text
 
 
-def test_the_pairs_of_sentevals_own_file(shared, tmp_path):
+def test_pairs_and_scores_are_those_of_sentevals_file(shared, tmp_path):
     text = stsb(shared / "data" / "senteval", tmp_path)
     assert (len(text), text.num_columns) == (5749, 2)
     assert (text.text(1, 0), text.text(1, 1)) == ("a man is playing a large flute .", "a man is playing a flute .")
@@ -24,13 +24,14 @@ def test_the_pairs_of_sentevals_own_file(shared, tmp_path):
     assert (text.targets_N.min(), text.targets_N.max()) == (0, 1)
 
 
-def test_a_copy_that_is_not_whole_is_refused_and_another_content_read_anew(tmp_path):
+def test_an_incomplete_copy_is_refused_and_a_changed_one_is_read_again(tmp_path):
     file = tmp_path / FILE
     with pytest.raises(MissingResource, match=FILE):
         stsb(tmp_path, tmp_path / "cache")
     file.parent.mkdir(parents=True)
-    for content, named in ((LINE.format(score=2), "not the official 5,749"), ("a\tb", "line 1: 2 fields"),
-                           (LINE.format(score="x"), "not a number"), (LINE.format(score=6), "score is 6")):  # fmt: skip
+    refused = [(LINE.format(score=2), "allow_partial"), ("a\tb", "line 1: 2 fields")]
+    refused += [(LINE.format(score=score), "line 1: score") for score in ("x", 6)]
+    for content, named in refused:
         file.write_text(content + "\n")
         with pytest.raises(UserError, match=named):
             stsb(tmp_path, tmp_path / "cache")

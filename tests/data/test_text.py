@@ -1,4 +1,4 @@
-"""Text: read and tokenised once for a given content, and its source named."""
+"""Training text: read and tokenised once for the same content, and its source recorded."""
 
 import hashlib
 import json
@@ -31,7 +31,7 @@ def test_rows_ids_and_source_of_a_file(tmp_path, tiny_tokenizer):
     assert text.provenance()["sha256"] == {str(tmp_path / "a.csv"): digest}
 
 
-def test_the_cache_is_keyed_by_content(prepared, tiny_tokenizer):
+def test_text_is_tokenised_once_for_each_content_and_length(prepared, tiny_tokenizer):
     calls = []
 
     class Counting(Tokenizer):
@@ -49,7 +49,7 @@ def test_the_cache_is_keyed_by_content(prepared, tiny_tokenizer):
     assert [tokenised(lines), tokenised(lines), tokenised([*lines, "migor"]), tokenised(lines, 8)] == [2, 0, 3, 2]
 
 
-def test_a_dataset_of_the_hub(toy_hub, tmp_path):
+def test_text_of_a_hub_dataset(toy_hub, tmp_path):
     toy_hub.add("datasets/lab/table", {"data/train-0.parquet": parquet(a=["one", "two"], n=[1, 2])})
     text = Text("text", str(tmp_path), "lab/table", ["a"])
     text.prepare()
@@ -81,8 +81,8 @@ def test_scores_beside_the_text(tmp_path, name, content):
     assert read(None).targets_N.tolist() == [2.5, 5, 0]
     assert len(read(None, limit=2).targets_N) == 2
     for words, named in (
-        ({"score_range": (0, 4)}, ": score is 5, beyond data.score_range=[0,4]"),
-        ({"columns": ["a"], "scores": "b"}, "not a number"), ({"scores": "z"}, "data.scores=z"),
+        ({"score_range": (0, 4)}, "data.score_range=[0,4]"),
+        ({"columns": ["a"], "scores": "b"}, "data.scores=b"), ({"scores": "z"}, "data.scores=z"),
         ({"columns": None}, "data.columns"), ({"columns": ["a", "score"]}, "data.columns"),
     ):  # fmt: skip
         with pytest.raises(UserError, match=re.escape(named)):
@@ -99,7 +99,7 @@ def test_what_is_no_score_is_refused_with_its_line(tmp_path, score):
         text.prepare()
 
 
-def test_limits():
+def test_a_limit_takes_the_first_rows_or_a_random_subset_that_grows_with_it():
     assert list(chosen_rows(10, None, None)) == list(range(10))
     assert list(chosen_rows(10, 4, None)) == list(chosen_rows(10, 0.4, None)) == [0, 1, 2, 3]
     assert len(chosen_rows(10, 40, None)) == len(chosen_rows(10, 1.0, 3)) == 10
@@ -110,7 +110,7 @@ def test_limits():
 
 
 @pytest.mark.parametrize("level", [0.0, 0.4])
-def test_noise_is_laid_over_every_row_before_some_are_chosen(prepared, level):
+def test_noise_is_applied_to_all_rows_before_some_are_chosen(prepared, level):
     words = " ".join(f"w{i}" for i in range(200))
     lines = [f"row{i} {words}" for i in range(20)]
     chosen = {"limit": 5, "limit_seed": 7}
@@ -124,13 +124,13 @@ def test_noise_is_laid_over_every_row_before_some_are_chosen(prepared, level):
 
 
 @pytest.mark.parametrize("encoding", ["utf-9", "base64", "utf-16", "idna"])
-def test_encodings_that_will_not_do(encoding):
+def test_an_encoding_that_changes_ascii_is_refused(encoding):
     assert text_encoding("latin-1") == "latin-1"
     with pytest.raises(ValueError, match="utf-8"):
         text_encoding(encoding)
 
 
-def test_what_cannot_be_had(tmp_path, prepared):
+def test_a_source_that_is_missing_or_too_short_is_named(tmp_path, prepared):
     for path in (str(tmp_path / "no.txt"), "some-lab/nothing"):
         with pytest.raises(MissingResource, match=path):
             Text("text", str(tmp_path), path).prepare()
@@ -169,8 +169,8 @@ def test_a_file_that_changes_while_it_is_read_is_refused_and_leaves_no_cache(tmp
     assert again.text(1) == "migor"
 
 
-def test_a_local_copy_of_a_corpus_is_known_by_its_content(tmp_path):
-    """Two copies with the same number of rows: each run trains on the one that it names, a file or a folder."""
+def test_a_local_copy_of_a_corpus_is_identified_by_its_content(tmp_path):
+    """Of two copies with as many rows, each run trains on the one that it names, a file or a folder."""
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         (tmp_path / f"{name}.txt").write_text(f"kadan {name}\nlofel {name}\n")

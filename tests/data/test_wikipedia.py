@@ -39,7 +39,7 @@ def test_a_sample_repeats_and_depends_on_the_seed():
     assert sample(ARTICLES, 51, 0, **OPTIONS)[:50] == first
 
 
-def test_sentences_are_distinct_and_whole():
+def test_sentences_are_distinct_and_complete():
     everything = sample(ARTICLES, 901, 0, **OPTIONS)
     assert len(set(everything)) == 901  # three of each article's own and the common one
     assert "All of the towns have many people." in everything
@@ -58,17 +58,15 @@ def test_every_sentence_is_equally_likely_however_often_it_occurs():
     assert max(seen.values()) < 28
 
 
-def test_lengths():
-    for unit, length in (
-        ("words", lambda one: len(one.split())),
-        ("characters", lambda one: len(one.replace(" ", ""))),
-    ):
-        low, high = {"words": (12, 12), "characters": (40, 50)}[unit]
-        found = sample(ARTICLES, 100, 0, min_units=low, max_units=high, unit=unit)
-        assert all(low <= length(sentence) <= high for sentence in found)
+@pytest.mark.parametrize(("unit", "length", "low", "high"), [
+    ("words", lambda one: len(one.split()), 12, 12), ("characters", lambda one: len(one.replace(" ", "")), 40, 50),
+])  # fmt: skip
+def test_every_sentence_has_a_length_within_the_limits(unit, length, low, high):
+    found = sample(ARTICLES, 100, 0, min_units=low, max_units=high, unit=unit)
+    assert all(low <= length(sentence) <= high for sentence in found)
 
 
-def test_full_stops_without_blanks():
+def test_chinese_sentences_are_split_without_spaces():
     split = sentence_splitter(ARTICLES)
     assert list(split("他说：“你好！”然后走了。真的？是。")) == ["他说：“你好！”", "然后走了。", "真的？", "是。"]
     assert list(split("One  thing here.\nAnother")) == ["One thing here.", "Another"]
@@ -92,7 +90,7 @@ def config(tmp_path, **rows):
     return OmegaConf.create({"data": data, "paths": {"cache": str(tmp_path)}}).data
 
 
-def test_the_yaml_samples_the_dump_once(dump, tmp_path, caplog):
+def test_the_configured_text_samples_the_dump_once(dump, tmp_path, caplog):
     options = config(tmp_path, language="de", n=50, share=1.0)
     with caplog.at_level("INFO"):
         text = instantiate(options)
@@ -107,8 +105,8 @@ def test_the_yaml_samples_the_dump_once(dump, tmp_path, caplog):
     assert "de/n=50/seed=0/share=1.0/5-60-words" in options.identity
 
 
-def test_a_share_of_the_articles(dump):
-    """Of 300 articles with 901 distinct sentences 40 %, chosen by the hash of their id, have about 361."""
+def test_a_share_uses_about_that_many_articles(dump):
+    """40 % of 300 articles, chosen by the hash of their id."""
     assert len(set(wikipedia("de", "20231101", 50, 0, 0.4, **OPTIONS))) == 50
     with pytest.raises(UserError) as error:
         list(wikipedia("de", "20231101", 901, 0, 0.4, **OPTIONS))
