@@ -1,6 +1,6 @@
-"""Every dataset that a configuration can use: where it is, its revision, rows and licence, as catalogue.yaml says.
+"""Every dataset that a configuration can use: its place, revision, rows and licence, from catalogue.yaml.
 
-Readers and `cse-data` take these facts from here, so that there is one place for them.
+It is the only place for these facts; readers and `cse-data` take them from here.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ ANY_LANGUAGE = "any"
 
 @dataclass(frozen=True)
 class Dataset:
-    """One entry of catalogue.yaml, which explains the fields."""
+    """An entry of catalogue.yaml, which explains the fields."""
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
@@ -42,11 +42,11 @@ class Dataset:
 
     @property
     def file(self) -> str | None:
-        """The one file that is the dataset; None for one of several files or of a folder."""
+        """The dataset's only file; None for a dataset of several files or of a folder."""
         return self.files[0] if len(self.files) == 1 and not self.files[0].endswith("/") else None
 
     def hub_repo(self, asked: str, instead: str) -> hub.Repo:
-        """Its repository, for a dataset that has one. asked, instead: see hub.Repo."""
+        """The repository of a dataset that has one. asked, instead: see hub.Repo."""
         assert self.repo is not None
         return hub.Repo(self.repo, "dataset", asked, instead, self.revision)
 
@@ -57,9 +57,9 @@ DATASETS = TypeAdapter(dict[str, Dataset]).validate_python(
 
 
 def where(name: str, paths: Mapping[str, str | None]) -> Path | str | None:
-    """The dataset's place, or the package that holds it; None where it is not here. paths: the config's.
+    """The dataset's place, or the package that holds it; None if it is not on this machine. paths: the config's.
 
-    It is looked for by names alone: nothing is read or asked of the hub.
+    Only names are looked up: no file is read, and the hub is not asked.
     """
     about, cache = DATASETS[name], Path(str(paths["cache"]))
     own = paths.get((about.setting or "").removeprefix("paths."))

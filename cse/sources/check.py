@@ -1,7 +1,7 @@
-"""Whether a copy of a dataset is whole, file by file, by the checksums of its files.
+"""Whether a copy of a dataset is intact, file by file, by SHA-256.
 
-A checksum is the folder's own (SHA256SUMS, which `cse-data fetch` writes and `sha256sum -c` reads), that of a copy that
-two independent sources have in common (cse/sources/SHA256SUMS), or the name of a file in the hub's cache.
+A checksum comes from the folder itself (SHA256SUMS, which `cse-data fetch` writes and `sha256sum -c` reads), from a
+copy on which two independent sources agree (cse/sources/SHA256SUMS), or from the name of a file in the hub's cache.
 """
 
 import gzip
@@ -19,12 +19,11 @@ from cse.files import sha256, within, write_text
 SUMS = "SHA256SUMS"
 KNOWN = Path(__file__).with_name(SUMS)
 
-
 State = Literal["whole", "altered", "missing"]
 
 
 def check(place: Path) -> dict[Path, State]:
-    """Every file of which a checksum is known, in a folder and those below it. Raises UserError where there is none."""
+    """The state of every file with a known checksum, in a folder and below it. Raises UserError if there is none."""
     if not place.is_dir():
         raise UserError(f"{place}: there is no such folder")
     sums = {file: digest for folder, _, _ in os.walk(place) for file, digest in sums_of(Path(folder)).items()}
@@ -37,7 +36,7 @@ def check(place: Path) -> dict[Path, State]:
 
 
 def sums_of(folder: Path) -> dict[Path, str]:
-    """{file: its sha256} as SHA256SUMS says it, or as it is known, and as the hub named what lies in its cache."""
+    """{file: its SHA-256} by SHA256SUMS, or else by KNOWN, and by the names of files in the hub's cache."""
     sums = read_sums(folder / SUMS) or known_sums(folder)
     links = [file for file in folder.iterdir() if file.is_symlink()]
     named = {file: digest for file in links if (digest := hub_sha256(file))}
@@ -45,20 +44,20 @@ def sums_of(folder: Path) -> dict[Path, str]:
 
 
 def known_sums(folder: Path) -> dict[str, str]:
-    """Those of a copy without SHA256SUMS; where one file of a dataset is there, all others are expected."""
+    """{name: SHA-256} for a copy without SHA256SUMS: all files of every dataset of which one file is there."""
     known = [(*name.split("/", 1), digest) for name, digest in read_sums(KNOWN).items()]
     here = {dataset for dataset, file, _ in known if (folder / file).is_file()}
     return {file: digest for dataset, file, digest in known if dataset in here}
 
 
 def hub_sha256(file: Path) -> str | None:
-    """The sha256 that the hub gave for a file of its cache; None for a small one."""
+    """The SHA-256 by which the hub named a file in its cache; None for a small file, which has another name."""
     name = file.resolve().name
     return name if re.fullmatch("[0-9a-f]{64}", name) else None
 
 
 def state_of(file: Path, expected: str) -> State:
-    """What became of a file, by its sha256 or, of a .gz, by that of what it holds: it can be compressed differently."""
+    """The state of a file by its SHA-256, or by that of a .gz's content, which may be compressed differently."""
     if not file.is_file():
         return "missing"
     if sha256(file) == expected:
@@ -71,8 +70,10 @@ def state_of(file: Path, expected: str) -> State:
 
 
 def read_sums(file: Path) -> dict[str, str]:
-    """{file: sha256} of a file in the form that sha256sum writes; {} where there is none. Raises UserError for one that
-    is no text, or names a file of another folder."""
+    """{name: SHA-256} from a file in the format of sha256sum; {} if there is none.
+
+    Raises UserError for a file that is no text, or that names a file of another folder.
+    """
     try:
         lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
     except ValueError as error:
@@ -82,6 +83,6 @@ def read_sums(file: Path) -> dict[str, str]:
 
 
 def write_sums(folder: Path, files: Iterable[Path]) -> None:
-    """Leave SHA256SUMS of files of a folder, beside those that it has."""
+    """Add the checksums of files in a folder to its SHA256SUMS."""
     lines = read_sums(folder / SUMS) | {file.relative_to(folder).as_posix(): sha256(file) for file in files}
     write_text(folder / SUMS, "".join(f"{digest}  {name}\n" for name, digest in sorted(lines.items())))

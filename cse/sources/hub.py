@@ -1,4 +1,4 @@
-"""What is asked of the Hugging Face hub: single files, whole models, datasets; and what its refusals mean."""
+"""The Hugging Face hub: single files, whole models, datasets; and what its refusals mean."""
 
 import logging
 import os
@@ -16,22 +16,22 @@ if TYPE_CHECKING:  # importing datasets takes seconds
 
 log = logging.getLogger(__name__)
 
-PATIENCE = 10  # seconds for the hub's answer to a question
-REFUSED = (401, 403, 429, *range(500, 600))  # HTTP: who asks, how often, and trouble of the hub's own
+PATIENCE = 10  # seconds to wait for an answer of the hub
+REFUSED = (401, 403, 429, *range(500, 600))  # HTTP: no right, too many requests, trouble of the hub's own
 SETTINGS = ["*.json", "*.txt", "*.model", "*.vocab", "*.bpe", "*.codes", "*.jinja"]  # and tokenizers
-WEIGHTS = {  # by these names alone; the second where a repository has none of the first
+WEIGHTS = {  # no other names; the second kind if a repository has none of the first
     ".safetensors": ["model.safetensors", "model-*-of-*.safetensors", "[123]_*/model.safetensors"],
     ".bin": ["pytorch_model.bin", "pytorch_model-*-of-*.bin", "[123]_*/pytorch_model.bin"],
 }
-ELSEWHERE = ["*/*/*", "[!123]*/*"]  # than the root, and a sentence-transformers model's 1_Pooling and 2_Dense
+ELSEWHERE = ["*/*/*", "[!123]*/*"]  # anywhere but in the root, and in sentence-transformers' 1_Pooling and 2_Dense
 
 
 @dataclass(frozen=True)
 class Repo:
-    """A repository, and what a message needs to say about it.
+    """A repository, and what messages say about it.
 
-    asked: the setting that asks for it (data=wiki1m). instead: what works without it. revision: a commit, or None for
-    the newest.
+    asked: the setting that asks for it (data=wiki1m). instead: what to use if it is not available. revision: a commit,
+    or None for the newest.
     """
 
     name: str
@@ -49,10 +49,10 @@ class Repo:
 
 
 def file(repo: Repo, path: str) -> Path:
-    """The local copy of one file: from the cache without asking the hub, or downloaded. Raises MissingResource, also
-    without asking where the cache knows that the repository has no such file.
+    """The local copy of one file: from the cache without asking the hub, or downloaded. Raises MissingResource.
 
-    What an interrupted download left is continued.
+    If the cache knows that the repository has no such file, the hub is not asked either. An interrupted download is
+    continued.
     """
     from huggingface_hub import _CACHED_NO_EXIST, hf_hub_download
 
@@ -73,14 +73,14 @@ def cached(repo: Repo, path: str) -> Path | None:
 
 
 def _in_cache(repo: Repo, path: str) -> object:
-    """The path of a file's local copy, None where there is none, or the hub's mark for one that the hub lacks too."""
+    """The path of a file's local copy, None if there is none, or the hub's marker for a file that it lacks too."""
     from huggingface_hub import try_to_load_from_cache
 
     return try_to_load_from_cache(repo.name, path, repo_type=repo.kind, revision=repo.revision)
 
 
 def cache_of(repo: Repo) -> Path:
-    """The folder of the hub's cache that holds what was fetched of a repository."""
+    """The folder of the hub's cache for a repository."""
     from huggingface_hub import constants
     from huggingface_hub.file_download import repo_folder_name
 
@@ -89,11 +89,11 @@ def cache_of(repo: Repo) -> Path:
 
 @contextmanager
 def cache_only() -> Iterator[None]:
-    """Inside, the hub's clients of this process look in the cache alone."""
+    """A block in which the hub's clients of this process use only the cache."""
     from huggingface_hub import constants
 
     before = constants.HF_HUB_OFFLINE
-    constants.HF_HUB_OFFLINE = True  # `datasets` takes it over when it is imported
+    constants.HF_HUB_OFFLINE = True  # `datasets` copies it when it is imported
     try:
         yield
     finally:
@@ -101,22 +101,24 @@ def cache_only() -> Iterator[None]:
 
 
 def paths(repo: Repo, folder: str = "") -> list[str]:
-    """The files in a folder of a repository, in the hub's order. Raises MissingResource, and UserError for a file that
-    lies outside the repository."""
+    """The files in a folder of a repository, in the hub's order.
+
+    Raises MissingResource, and UserError for a file outside the repository.
+    """
     from huggingface_hub import HfApi
 
     api = HfApi()
     with refusals(repo):
         info = api.dataset_info(repo.name, revision=repo.revision, timeout=PATIENCE)
-        if info.gated:  # its list is open to all, its files are not
+        if info.gated:  # anybody may list its files, but not read them
             api.auth_check(repo.name, repo_type=repo.kind)
     names = [one.rfilename for one in info.siblings or []]
     return [name for name in names if within(Path(repo.name), name) and name.startswith(folder)]
 
 
 def model(repo: Repo) -> Path:
-    """A folder with a model's weights, configuration and tokenizer, newest on the hub; the cached one where the hub
-    cannot be asked. Raises MissingResource."""
+    """A folder with a model's weights, configuration and tokenizer: the hub's newest, or the cached ones if the hub
+    does not answer. Raises MissingResource."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
@@ -132,7 +134,7 @@ def model(repo: Repo) -> Path:
 
 
 def dataset(repo: Repo, config: str | None = None, split: str = "train") -> "Dataset":
-    """A split of a dataset, downloaded and kept by `datasets`. Raises MissingResource."""
+    """A split of a dataset, downloaded and cached by `datasets`. Raises MissingResource."""
     from datasets import load_dataset
 
     log.info("hub        %s: %s", repo.name, split if config is None else f"{config}, {split}")
@@ -141,7 +143,7 @@ def dataset(repo: Repo, config: str | None = None, split: str = "train") -> "Dat
 
 
 def prepared(name: str, config: str) -> Path | None:
-    """Where `datasets` keeps a configuration of a dataset that `dataset` has read; None where it was not read."""
+    """The folder in which `datasets` has cached a configuration of a dataset, or None."""
     from datasets import config as cache
 
     folder = Path(cache.HF_DATASETS_CACHE) / name.replace("/", "___") / config
@@ -158,9 +160,9 @@ def stream(repo: Repo, config: str | None = None, split: str = "train") -> "Iter
 
 @contextmanager
 def refusals(repo: Repo, config: str | None = None) -> Iterator[None]:
-    """Inside, whatever the hub's clients raise becomes a MissingResource that says what the hub said.
+    """A block in which whatever the hub's clients raise becomes a MissingResource with the hub's reason.
 
-    config: of a dataset; where it does not exist, a UserError lists those that do.
+    config: of a dataset; if it does not exist, a UserError lists those that do.
     """
     try:
         yield
@@ -175,7 +177,7 @@ def refusals(repo: Repo, config: str | None = None) -> Iterator[None]:
 
 def refusal(repo: Repo, error: BaseException) -> str:
     """What an error of a hub client means, as the end of a sentence about the repository."""
-    from httpx2 import TransportError  # of the library that the hub's client speaks through
+    from httpx2 import TransportError  # the HTTP library of the hub's client
     from huggingface_hub import constants, errors
 
     raised = list(_chain(error))
@@ -198,7 +200,7 @@ def refusal(repo: Repo, error: BaseException) -> str:
 
 
 def is_offline(environment: Mapping[str, str]) -> bool:
-    """Whether HF_HUB_OFFLINE, as the hub's client reads it, forbids asking: 0, no, off and nothing do not."""
+    """Whether HF_HUB_OFFLINE forbids asking the hub, read as the hub's client does (not 0, no, off or empty)."""
     return environment.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
 
 

@@ -1,4 +1,4 @@
-"""A small made-up world, for scale=smoke: an encoder, text, pictures, speech and score sets, each written once."""
+"""Small made-up resources for scale=smoke: an encoder, text, pictures, speech and score sets, each written once."""
 
 import random
 from collections.abc import Sequence
@@ -8,15 +8,15 @@ from cse.errors import check_loads
 from cse.files import written_once
 from cse.sources.senteval import SICK_FILES, STSB_ROWS, SUBSETS
 
-ROWS, WORDS_A_ROW = 320, 70  # a tenth of the rows still fills a batch; a row holds two anchors' spans of 16 words
+ROWS, WORDS_A_ROW = 320, 70  # a tenth of the rows still fills a batch; a row has room for two spans of 16 words
 PAIRS = 12
 WORDS = [a + b for a in ("ka", "lo", "mi", "nu", "per", "sta") for b in ("dan", "fel", "gor", "ler", "mon", "zu")]
 
 
 def text_file(world: Path, columns: Sequence[str], scores: str | None = None) -> Path:
-    """A file of made-up rows with these columns, plain text where there are none; its folder has their names.
+    """A file of made-up rows with these columns, or plain text if there are none, in a folder named after them.
 
-    scores: a further column, of numbers from 0 to 1.
+    scores: one more column, of numbers from 0 to 1.
     """
     name = "-".join(["text", *columns, *([f"{scores}01"] if scores else [])])
     folder = written_once(world / name, lambda folder: write_text(folder, columns, scores))
@@ -24,14 +24,14 @@ def text_file(world: Path, columns: Sequence[str], scores: str | None = None) ->
 
 
 def encoder(world: Path, name: str) -> str:
-    """The folder of a one-layer encoder, as wide as the one of that name."""
+    """The folder of a one-layer encoder, as wide as the encoder of that name."""
     width = 1024 if "large" in name else 384 if "MiniLM" in name or "minilm" in name else 768
     family = "roberta" if "roberta" in name else "bert"
     return str(written_once(world / f"{family}{width}", lambda folder: write_encoder(folder, family, width)))
 
 
 def write_encoder(folder: Path, family: str, width: int) -> None:
-    """A BERT or RoBERTa of one layer with new weights, and a tokenizer of the made-up words."""
+    """Write a BERT or RoBERTa of one layer with new weights, and a tokenizer of the made-up words."""
     import torch
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
     from transformers import AutoConfig, AutoModelForMaskedLM, PreTrainedTokenizerFast
@@ -61,13 +61,13 @@ def write_encoder(folder: Path, family: str, width: int) -> None:
 
 
 def sentence(rng: random.Random, words: int) -> str:
-    """Words that follow each other in a fixed order, so there is something to learn."""
+    """Words in a fixed order from a random one on, so that there is something to learn."""
     start = rng.randrange(len(WORDS))
     return " ".join(WORDS[(start + 5 * i) % len(WORDS)] for i in range(words))
 
 
 def write_text(folder: Path, columns: Sequence[str], scores: str | None) -> None:
-    """ROWS made-up sentences as text.txt, or rows of them as text.csv with these columns; see text_file."""
+    """Write ROWS made-up sentences as text.txt, or as text.csv with these columns; see text_file."""
     rng = random.Random(0)
     rows = [[sentence(rng, WORDS_A_ROW) for _ in columns or [""]] for _ in range(ROWS)]
     if scores:
@@ -77,7 +77,7 @@ def write_text(folder: Path, columns: Sequence[str], scores: str | None) -> None
 
 
 def write_senteval(folder: Path) -> None:
-    """STS12..16, STS-B and SICK-R in SentEval's layout, a few pairs each, scored by the words they share."""
+    """Write STS12..16, STS-B and SICK-R in SentEval's layout: a few pairs each, scored by the words they share."""
     rng = random.Random(0)
 
     def pairs() -> list[tuple[str, str, float]]:
@@ -100,7 +100,7 @@ def write_senteval(folder: Path) -> None:
 
 
 def write_images(folder: Path) -> None:
-    """16 pictures of noise in 4 classes."""
+    """Write 16 pictures of noise in 4 classes."""
     import numpy as np
     from PIL import Image
 
@@ -112,7 +112,7 @@ def write_images(folder: Path) -> None:
 
 
 def write_audio(folder: Path) -> None:
-    """16 clips of half a second of noise by 4 speakers."""
+    """Write 16 clips of half a second of noise by 4 speakers."""
     check_loads("soundfile")
     import numpy as np
     import soundfile

@@ -1,4 +1,4 @@
-"""SentEval's files of sentence pairs, by name, with the official number of their rows."""
+"""SentEval's files of sentence pairs, by name, and their official numbers of rows."""
 
 # Official pairs with a gold score. STS13's SMT is left out, as in SentEval (its licence).
 SUBSETS = {

@@ -1,4 +1,4 @@
-"""A file from a plain web server: continued where it broke off, and under its own name only when it is whole."""
+"""Download a file from a plain web server: resumed after a break, and renamed only when it is complete."""
 
 import logging
 from pathlib import Path
@@ -16,11 +16,11 @@ MEGABYTE = 1 << 20
 
 
 def download(url: str, target: Path, checksum: str | None = None) -> Path:
-    """The file, fetched unless it is there; what an earlier call left in NAME.part is continued. Several processes that
-    want it at the same time fetch it once.
+    """The file, fetched unless it is there; continues what an earlier call left in NAME.part. Processes that want it at
+    the same time fetch it once.
 
-    checksum: its sha256, where it is known. Raises MissingResource where the server cannot be reached or refuses (what
-    came so far is kept), and where what came is not what was published.
+    checksum: its SHA-256, if known. Raises MissingResource if the server cannot be reached or refuses (the part that
+    came is kept), and if the file is not the published one.
     """
     if target.exists() and checksum is None:
         return target
@@ -39,11 +39,11 @@ def download(url: str, target: Path, checksum: str | None = None) -> Path:
 
 
 def _receive(url: str, part: Path) -> None:
-    """Append what is missing to the part, or write all of it where the server cannot continue. Raises HTTPError."""
+    """Append what is missing to the part, or write all of it if the server cannot continue. Raises HTTPError."""
     came = part.stat().st_size if part.exists() else 0
     headers = {"Range": f"bytes={came}-"} if came else {}
     with httpx2.stream("GET", url, headers=headers, timeout=PATIENCE, follow_redirects=True) as answer:
-        if answer.status_code == httpx2.codes.RANGE_NOT_SATISFIABLE:  # all of it came before
+        if answer.status_code == httpx2.codes.RANGE_NOT_SATISFIABLE:  # it is complete already
             return
         answer.raise_for_status()
         continued = answer.status_code == httpx2.codes.PARTIAL_CONTENT
