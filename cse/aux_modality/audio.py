@@ -1,7 +1,7 @@
 """AudioCSE (Jian, Gao & Vosoughi, NeurIPS 2022, Appendix B): filter banks through the sentence encoder, as patches.
 
-1024 frames x 128 mel bands are cut into 24 x 24 patches: 5 x 42 = 210 tokens, and CLS. Appendix B says that SSAST's
-code makes them; the released code uses none of SSAST's weights and no position embedding, so that is `init: random`.
+1024 frames x 128 mel bands are cut into 24 x 24 patches: 5 x 42 = 210 tokens, and CLS. By Appendix B, SSAST's code
+makes them; the released code uses neither SSAST's weights nor a position embedding, which is `init: random` here.
 """
 
 import logging
@@ -24,7 +24,7 @@ BANDS, FRAMES = 128, 1024
 
 
 class Patches(nn.Module):
-    """(B, 1024, 128) filter banks -> (B, 1 + patches, width) tokens: CLS, then patches from low frequencies up."""
+    """(B, 1024, 128) filter banks -> (B, 1 + patches, width) tokens: CLS, then the patches, low frequencies first."""
 
     def __init__(self, width: int, patch: int, position_embeddings: bool):
         super().__init__()
@@ -32,7 +32,7 @@ class Patches(nn.Module):
         self.grid = BANDS // patch, FRAMES // patch
         self.conv = nn.Conv2d(1, width, kernel_size=patch, stride=patch)
         self.cls_token = nn.Parameter(torch.empty(1, 1, width))
-        nn.init.trunc_normal_(self.cls_token, std=0.02)  # timm's DeiT, which the released code builds
+        nn.init.trunc_normal_(self.cls_token, std=0.02)  # like timm's DeiT in the released code
         self.positions = None
         if position_embeddings:
             self.positions = nn.Parameter(torch.empty(1, 1 + self.grid[0] * self.grid[1], width))
@@ -69,7 +69,7 @@ class Audio(Modality):
         self.patches = patches
 
     def tokens(self, batch: Any) -> tuple[Tensor, Tensor]:
-        """See AuxModality: 2B rows of patches and CLS. Both views are equal; the encoder's dropout differs."""
+        """See AuxModality: 2B rows of CLS and patches. Both views are equal; only the encoder's dropout differs."""
         x_BTD = self.projection(self.patches(to_device(batch.fbank_BTF, self.device)))
         return x_BTD.repeat(2, 1, 1), batch.labels_B
 
@@ -77,7 +77,7 @@ class Audio(Modality):
 def ssast_tensors(weights: str) -> list[Tensor]:
     """Kernel (D, 1, H, W), bias (D), CLS (1, 1, D) and positions (1, T, D) of a checkpoint of SSAST.
 
-    Raises UserError for any other file.
+    Raises UserError if the file is anything else.
     """
     shapes = {"patch_embed.proj.weight": 4, "patch_embed.proj.bias": 1, "cls_token": 3, "pos_embed": 3}
     try:
@@ -93,9 +93,10 @@ def ssast_tensors(weights: str) -> list[Tensor]:
 
 
 def ssast_patches(weights: str | None, patch: int, position_embeddings: bool) -> Patches:
-    """Patches with SSAST's weights. Its patches are 16 x 16: another size takes its filters and positions resized.
+    """Patches with SSAST's weights. Its patches are 16 x 16: for another size its filters and positions are resized.
 
-    weights: a state dict as SSAST's authors publish it. Raises MissingResource for no file, UserError for another's.
+    weights: a state dict as SSAST's authors publish it. Raises MissingResource if there is no file, UserError if it is
+    anything else.
     """
     if weights is None or not Path(weights).is_file():
         raise MissingResource(
@@ -107,7 +108,7 @@ def ssast_patches(weights: str | None, patch: int, position_embeddings: bool) ->
     height, width = kernel_D1HW.shape[2:]
     if (height, width) != (patch, patch):
         log.info("aux        SSAST's %dx%d filters are resized to aux_modality.patch=%d", height, width, patch)
-    scale = height * width / patch**2  # a patch of more pixels must not give a larger sum
+    scale = height * width / patch**2  # so that a patch of more pixels does not give a larger sum
     with torch.no_grad():
         resized_D1HW = interpolate(kernel_D1HW, (patch, patch), mode="bicubic") * scale
         patches.conv.load_state_dict({"weight": resized_D1HW, "bias": bias_D})

@@ -17,11 +17,11 @@ log = logging.getLogger(__name__)
 
 
 class Modality(AuxModality):
-    """Base of Visual and Audio, which add `tokens`. Every value is explained in conf/aux_modality.
+    """Base of Visual and Audio, which add `tokens`; conf/aux_modality explains every value.
 
-    data: where its batches come from, a cse.data.stream.Stream.
-    width: of the modality's own tokens; where it is not the encoder's `dim`, a linear layer maps them to it.
-    head_mode: "own", a head of its own; "shared", the objective's head; "text_then_own", one after the other; "none".
+    data: the source of its batches, a cse.data.stream.Stream.
+    width: of the modality's own tokens; unless it equals the encoder's `dim`, a linear layer maps them to it.
+    head_mode: "own", a head of its own; "shared", the objective's; "text_then_own", both in turn; "none".
     """
 
     def __init__(
@@ -61,9 +61,10 @@ class Modality(AuxModality):
         self.weight_decay, self.no_decay = weight_decay, list(no_decay)
 
     def bind(self, text_head: nn.Module | None) -> None:
-        """Take the objective's head if head_mode uses it. Call it before the optimizers are made.
+        """Take the objective's head if head_mode uses it; to be called before the optimizers are made.
 
         The head becomes part of this module: the auxiliary update trains and clips it too, as in the released code.
+        Raises UserError if the objective has no head.
         """
         if not self.uses_text_head:
             return
@@ -82,7 +83,7 @@ class Modality(AuxModality):
         return self.data.inputs
 
     def batches(self, first: int, rank: int = 0, world: int = 1) -> Iterator[Any]:
-        """See AuxModality. Every process has batches, and so a loss, of its own."""
+        """See AuxModality. Every process has its own batches, and so its own loss."""
         return self.data.batches(first, rank, world)
 
     @property
@@ -92,7 +93,7 @@ class Modality(AuxModality):
 
     @property
     def device(self) -> torch.device:
-        """Where its weights are."""
+        """The device of its weights."""
         return next(self.parameters()).device
 
     def loss(self, pooled_BD: Tensor, labels_B: Tensor) -> Loss:

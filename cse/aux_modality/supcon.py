@@ -1,4 +1,4 @@
-"""Contrastive losses for labelled images or sound, as VisualCSE / AudioCSE state them and as their code ran them.
+"""Contrastive losses for labelled images or sound, as VisualCSE and AudioCSE print them and as their code runs.
 
 B items of one batch, each seen twice: view 1 is f', view 2 is f''. D width, t the temperature, c(a, b) = cos(a, b) / t,
 y the label, P(i) = {j != i: y_j = y_i} the classmates, N(i) = {j: y_j != y_i}.
@@ -35,10 +35,10 @@ BASE_TEMPERATURE = 0.07  # Khosla's code scales its loss by t / 0.07, and has no
 def contrast(
     view1_BD: Tensor, view2_BD: Tensor, labels_B: Tensor, temperature: Positive, kind: Kind = "supcon"
 ) -> Tensor:
-    """The loss `kind` of a batch, a scalar: the mean over anchors, but for eq4 and eq4_app the sum over items.
+    """The loss `kind` of a batch, a scalar: the mean over anchors, for eq4 and eq4_app the sum over items.
 
-    labels_B: integers, read where they lie: on the CPU, or a GPU is waited for. simclr and simclr_sym do not read them.
-    Raises RunError for a batch of one class under eq4 and eq4_app, whose denominator would be empty.
+    labels_B: integers, best on the CPU, because reading them from a GPU waits for it; simclr and simclr_sym ignore
+    them. Raises RunError for a batch of one class under eq4 and eq4_app, whose denominator would be empty.
     """
     if kind.startswith("eq4") and (labels_B == labels_B[0]).all():
         raise RunError(
@@ -78,7 +78,7 @@ def _supcon(view1_BD: Tensor, view2_BD: Tensor, labels_B: Tensor, temperature: f
 def _eq4(across_BB: Tensor, classmates_BB: Tensor, labels_B: Tensor) -> Tensor:
     same_BB = labels_B[:, None] == labels_B
     own_BB = torch.eye(len(labels_B), dtype=torch.bool, device=labels_B.device)
-    # on the diagonal an item meets its own other view; the class term there would compare it with itself
+    # the diagonal compares an item with its own other view; the class term there would compare it with itself
     positives_BB = torch.where(own_BB, across_BB, classmates_BB).masked_fill(~same_BB, -torch.inf)
     negatives_BB = across_BB.masked_fill(same_BB, -torch.inf)
     return (negatives_BB.logsumexp(1) - positives_BB.logsumexp(1)).sum()

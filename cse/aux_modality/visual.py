@@ -1,7 +1,7 @@
 """VisualCSE (Jian, Gao & Vosoughi, NeurIPS 2022): images through the sentence encoder, as 16 x 16 patches.
 
-An image of 224 x 224 becomes 196 patches and ViT's CLS: 197 tokens of ViT's patch embedding, which stand where word
-embeddings would. None of ViT's layers is used.
+An image of 224 x 224 becomes 196 patches and ViT's CLS: 197 tokens of ViT's patch embedding, which take the place of
+word embeddings. None of ViT's layers is used.
 """
 
 import logging
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# By the encoder's width, as the authors edited their code to: base for 768, large for 1024.
+# By the encoder's width, as the authors chose by editing their code: base for 768, large for 1024.
 VIT = {1024: "google/vit-large-patch16-224-in21k"}
 VIT_BASE = "google/vit-base-patch16-224-in21k"
 PATCH = 16  # pixels; ViT's, with random weights too
@@ -52,11 +52,11 @@ class Visual(Modality):
 
     @classmethod
     def weights_of(cls, settings: Settings) -> str | None:
-        """The ViT whose patch embedding is taken; the base model's where the encoder's width decides."""
+        """The ViT whose patch embedding is taken; the base model if it depends on the encoder's width."""
         return (settings["weights"] or VIT_BASE) if settings["init"] == "vit" else None
 
     def tokens(self, batch: Any) -> tuple[Tensor, Tensor]:
-        """See AuxModality: 2B rows of the image's patches and CLS, view 1 then view 2."""
+        """See AuxModality: 2B rows of CLS and the image's patches, view 1 then view 2."""
         pixels_BCHW = self.data.views(batch, self.device)
         return self.projection(self.patches(pixels_BCHW)), batch.labels_B
 
@@ -64,7 +64,7 @@ class Visual(Modality):
 def vit_patches(weights: str) -> "ViTEmbeddings":
     """ViT's embedding module: patches, CLS and position embeddings, no dropout, no LayerNorm.
 
-    Raises MissingResource where the weights cannot be had, UserError where they are not a ViT's.
+    Raises MissingResource if the weights are not available, UserError if they are not a ViT's.
     """
     from transformers import ViTModel
 
@@ -82,12 +82,12 @@ def vit_patches(weights: str) -> "ViTEmbeddings":
     missing = sorted(name for name in loaded["missing_keys"] if name.startswith("embeddings."))
     if missing:
         raise UserError(f"aux_modality.weights={weights} is not a ViT: it lacks {missing[0]}")
-    vit.embeddings.dropout.p = 0.0  # as released; ViT's own configuration has 0 too
+    vit.embeddings.dropout.p = 0.0  # as released, and in ViT's own configuration
     return vit.embeddings
 
 
 def random_patches(dim: int, size: int) -> "ViTEmbeddings":
-    """The same module with new weights (ViT's own initialisation), as wide as the encoder."""
+    """The same module with new weights (ViT's own initialisation) and the encoder's width."""
     from transformers import ViTConfig, ViTModel
 
     log.warning("aux_modality.init=random: the patch embedding starts from random weights; the paper's from ViT's")
