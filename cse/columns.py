@@ -1,4 +1,4 @@
-"""Text as a person reads it on a terminal and in a log: in columns, and without what a terminal would obey; LaTeX."""
+"""Text for terminals, logs and tables: columns, Markdown, LaTeX, and nothing that a terminal would obey."""
 
 import logging
 import unicodedata
@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-HARMLESS = "\n\t\u00ad\u200c\u200d"  # the soft hyphen, and what joins letters and emoji, are part of a script
+HARMLESS = "\n\t\u00ad\u200c\u200d"  # scripts need the soft hyphen, and what joins letters and emoji
 PICTURES = {chr(code): chr(0x2400 + code) for code in range(0x20)} | {"\x7f": "\u2421"}
 
 
 def printable(text: str) -> str:
-    """The text with a sign in place of each character that a terminal obeys or hides; lines and tabs stay.
+    """The text with a symbol for each character that a terminal obeys or hides; newlines and tabs stay.
 
-    A run's name, its error and a row of training text may be a stranger's, with escapes that move the cursor, change
-    the title or turn the order of writing. The text is as long as it was; ␛ stands for an escape, � for what has no
-    picture of its own.
+    A run's name, its error or a row of training text may come from a stranger, with escapes that move the cursor,
+    change the title or reverse the direction of writing. The length stays; ␛ stands for an escape, � for a character
+    without a symbol of its own.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -27,27 +27,27 @@ def printable(text: str) -> str:
 
 
 def markdown_cell(text: str) -> str:
-    """The text on one line of a Markdown table, where it ends no cell, and is no HTML, picture or link."""
+    """The text on one line, so that in a Markdown table it ends no cell and is no HTML, picture or link."""
     text = " ".join(printable(text).split())
     return text.replace("|", "\\|").replace("<", "\\<").replace("](", "]\\(")
 
 
 def to_markdown(table: "pd.DataFrame") -> str:
-    """A Markdown table of text, a line for each of the table's."""
+    """The table's header and rows as a Markdown table."""
     lines = [list(table.columns), ["---"] * len(table.columns), *table.to_numpy().tolist()]
     return "\n".join(f"| {' | '.join(map(markdown_cell, line))} |" for line in lines)
 
 
-class Shown(logging.StreamHandler):
-    """A handler whose lines are printable, wherever their text came from."""
+class PrintableHandler(logging.StreamHandler):
+    """A handler whose lines are printable, wherever their text comes from."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """The printable line of a record."""
         return printable(super().format(record))
 
 
 def in_columns(rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:
-    """The rows as lines, each column as wide as its widest cell. right: the numbers of the columns that end alike."""
+    """The rows as lines, each column as wide as its widest cell. right: the numbers of the right-aligned columns."""
     columns = []
     rows = [[printable(cell) for cell in row] for row in rows]
     for number, cells in enumerate(zip(*rows, strict=True)):
@@ -72,7 +72,7 @@ LATEX = str.maketrans(
 
 
 def to_latex(table: "pd.DataFrame", title: str, notes: Sequence[str], words: int) -> str:
-    """A booktabs table, to be \\input, whose first columns are words, with the notes as comments."""
+    """A booktabs table for \\input, with the notes as comments. words: how many columns, the first ones, are text."""
     escaped = table.map(lambda cell: cell.translate(LATEX)).set_axis([name.translate(LATEX) for name in table], axis=1)
     columns = "l" * words + "r" * (len(table.columns) - words)
     latex = escaped.to_latex(index=False, escape=False, column_format=columns, caption=title.translate(LATEX))

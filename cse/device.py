@@ -1,4 +1,4 @@
-"""The device of a run. Here alone torch is asked what GPUs there are, and what differs on one; a GPU is CUDA's."""
+"""The device of a run, the CPU or a CUDA GPU. Only this module asks torch which GPUs there are."""
 
 import os
 import resource
@@ -10,7 +10,7 @@ from torch import Tensor
 
 from cse.errors import UserError
 
-MAX_WORKERS = 4  # one makes 200,000 rows a second of SimCSE's, 10,000 or so of EDA's
+MAX_WORKERS = 4  # one makes 200,000 rows of SimCSE's a second, and about 10,000 of EDA's
 
 
 def count_gpus() -> int:
@@ -19,17 +19,17 @@ def count_gpus() -> int:
 
 
 def default_device() -> str:
-    """cuda where there is a GPU, else cpu."""
+    """cuda if there is a GPU, else cpu."""
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def is_gpu(device: torch.device) -> bool:
-    """Whether the host runs ahead of the device, and would have to wait to read from it."""
+    """Whether the device is a GPU: the host runs ahead of it, and has to wait to read from it."""
     return device.type == "cuda"
 
 
-def check_one_each(key: str, processes: int) -> None:
-    """Raise UserError for more processes on this machine than GPUs; without a GPU they are processes of the CPU."""
+def check_gpu_per_process(key: str, processes: int) -> None:
+    """Raise UserError for more processes on this machine than GPUs; without any GPU they run on the CPU."""
     if count_gpus() and processes > count_gpus():
         raise UserError(
             f"{key}={processes}: each process needs a GPU of its own, and {count_gpus()} can be seen here "
@@ -38,50 +38,50 @@ def check_one_each(key: str, processes: int) -> None:
 
 
 def usable_cores() -> int:
-    """The cores that this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def data_workers(device: torch.device) -> int:
-    """How many processes make the batches of this one, where trainer.workers is auto.
+    """How many processes make the batches for this one if trainer.workers is auto.
 
-    None on a CPU, whose cores the step itself takes; on a GPU its share of the other cores, up to MAX_WORKERS.
+    0 on a CPU, whose cores the step itself uses; on a GPU its share of the cores less one, up to MAX_WORKERS.
     """
     return min(MAX_WORKERS, max(0, usable_cores() // max(1, count_gpus()) - 1)) if is_gpu(device) else 0
 
 
 def computes_bf16() -> bool:
-    """Whether the current GPU computes in bfloat16 itself; a T4 and a V100 imitate it, slower than float32."""
+    """Whether the current GPU computes in bfloat16; a T4 and a V100 only emulate it, more slowly than float32."""
     return torch.cuda.is_available() and torch.cuda.is_bf16_supported(including_emulation=False)
 
 
 def to_device(x: Tensor, device: torch.device) -> Tensor:
-    """x on `device`. To a GPU it is copied from pinned memory, so that the host does not wait for the copy."""
+    """x on `device`; the copy to a GPU is from pinned memory, so that the host does not wait for it."""
     if is_gpu(device) and not is_gpu(x.device) and not x.is_pinned():
         x = x.pin_memory()
     return x.to(device, non_blocking=True)
 
 
 def random_state() -> dict[str, Tensor]:
-    """The state of torch's generator on the CPU and, where there is one, on this process's GPU."""
+    """The state of torch's generator on the CPU and, if there is one, on this process's GPU."""
     state = {"torch": torch.get_rng_state()}
     return state | {"cuda": torch.cuda.get_rng_state()} if torch.cuda.is_available() else state
 
 
 def set_random_state(state: dict[str, Tensor]) -> None:
-    """The inverse of random_state(); a GPU's is left out where there is none."""
+    """Restore what random_state() returned; a GPU's state is ignored without a GPU."""
     torch.set_rng_state(state["torch"])
     if "cuda" in state and torch.cuda.is_available():
         torch.cuda.set_rng_state(state["cuda"])
 
 
 def peak_memory(device: torch.device) -> int:
-    """The most bytes that were held since the process started, by tensors on a GPU, by the whole process on a CPU."""
+    """The most bytes held since the process started: by tensors on a GPU, by the whole process on a CPU."""
     if is_gpu(device):
         return torch.cuda.max_memory_allocated(device)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def total_memory(device: torch.device) -> int:
-    """Bytes that the device has."""
+    """The bytes of memory that the device has."""
     return torch.cuda.get_device_properties(device).total_memory if is_gpu(device) else psutil.virtual_memory().total

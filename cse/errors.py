@@ -1,4 +1,4 @@
-"""The two ways a run ends early. A user's mistake is one sentence and exit code 2; a failed run is exit code 1."""
+"""The ways in which a run ends early: a user's mistake (exit code 2), a failure (1), a signal (128 + its number)."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -12,13 +12,13 @@ class UserError(Exception):
 
 
 class MissingResource(UserError):
-    """Weights or data that cannot be had: names the thing, where it was looked for, and what works here instead."""
+    """Weights or data that are not available: names them, where they were looked for, and what to use instead."""
 
 
 def check_loads(module: str, requirement: str = "") -> None:
-    """Raise MissingResource where a package that one kind of data alone needs is missing, or does not fit torch.
+    """Raise MissingResource if a package that only one kind of data needs is missing, or does not fit torch.
 
-    requirement: what pip installs; "": the module's first name.
+    requirement: what pip installs; "": the first part of the module's name.
     """
     package = module.partition(".")[0]
     try:
@@ -30,41 +30,42 @@ def check_loads(module: str, requirement: str = "") -> None:
 
 
 def combine(missing: Iterable[MissingResource], advice: str = "") -> MissingResource:
-    """One error for all that is missing, each thing said once. advice: the end of the sentence for two or more."""
+    """One error for everything that is missing, each thing once. advice: ends the sentence if it is two or more."""
     sentences = dict.fromkeys(sentence for one in missing for sentence in str(one).split(AND))
     return MissingResource(AND.join(sentences) + advice * (len(sentences) > 1))
 
 
 def first_line(error: BaseException) -> str:
-    """The first words of a library's error; its name where it has none."""
+    """The first line of a library's error; its class if it has no text."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
 def in_short(error: BaseException) -> str:
-    """A library's error on one line: its kind, and its first 300 characters."""
+    """A library's error on one line: its class and the first 300 characters."""
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}".removesuffix(": ")
 
 
 @contextmanager
-def renamed(keys: dict[str, str]) -> Iterator[None]:
-    """A block whose UserErrors speak of other keys. keys: what each says, and what is to be said instead."""
+def renaming_keys(keys: dict[str, str]) -> Iterator[None]:
+    """A block whose UserErrors name the keys of another command. keys: {what they say: what to say instead}."""
     try:
         yield
     except UserError as error:
         sentence = str(error)
-        for words, own in keys.items():
-            sentence = sentence.replace(words, own)
+        for old, new in keys.items():
+            sentence = sentence.replace(old, new)
         raise type(error)(sentence) from error
 
 
 class RunError(Exception):
-    """A run that started well and cannot go on (NaN, collapse, a full disk). Exit code 1."""
+    """A run that started and cannot continue (NaN, collapse, a full disk). Exit code 1."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """A run that a signal stopped: what goes on, in one sentence. Exit code 128 + the signal's number, as a shell's.
+    """A run that a signal stopped: one sentence that says how to continue. code: 128 + the signal's number, as in a
+    shell.
 
-    Like Ctrl-C it is no Exception, so that nothing that forgives errors takes it for one.
+    Like Ctrl-C it is no Exception, so that code which catches errors lets it through.
     """
 
     def __init__(self, sentence: str, code: int):

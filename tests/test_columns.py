@@ -2,7 +2,7 @@
 
 import logging
 
-from cse.columns import Shown, in_columns, markdown_cell, printable
+from cse.columns import PrintableHandler, in_columns, markdown_cell, printable
 
 
 def test_each_column_is_as_wide_as_its_widest_cell():
@@ -21,6 +21,6 @@ def test_nothing_that_a_terminal_obeys_is_shown(capsys):
     for text in ("plain", "ü 中 👩\u200d🚀 co\xadop", "two\nlines\tand a tab"):
         assert printable(text) == text
     assert "\x1b" not in in_columns([("a", hostile)])
-    assert Shown().format(logging.makeLogRecord({"msg": "%s", "args": (hostile,)})) == printable(hostile)
+    assert PrintableHandler().format(logging.makeLogRecord({"msg": "%s", "args": (hostile,)})) == printable(hostile)
     assert markdown_cell("<img src=x> ![a](b)") == r"\<img src=x> ![a]\(b)"
     assert markdown_cell("a|b\n# c\x1b") == r"a\|b # c" + chr(0x241B)

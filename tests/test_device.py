@@ -39,11 +39,11 @@ def test_more_processes_than_gpus_are_refused_before_any_work(gpus, cse_train, s
     assert cse_train([*small_run, "trainer.devices=4"]) == 2
     assert "trainer.devices=4" in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
-    device.check_one_each("trainer.devices", 2)
+    device.check_gpu_per_process("trainer.devices", 2)
     with pytest.raises(UserError, match="LOCAL_WORLD_SIZE=3"):
-        device.check_one_each("LOCAL_WORLD_SIZE", 3)
+        device.check_gpu_per_process("LOCAL_WORLD_SIZE", 3)
     gpus(0)
-    device.check_one_each("trainer.devices", 4)
+    device.check_gpu_per_process("trainer.devices", 4)
 
 
 def test_float32_is_float32_in_convolutions_while_a_run_lasts(cse_train, small_run, monkeypatch):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cse.cli import exits
-from cse.columns import Shown, printable
+from cse.columns import PrintableHandler, printable
 from cse.config.compose import composed, nearest, resolved
 from cse.config.groups import OWN
 from cse.errors import MissingResource, UserError, check_loads
@@ -47,7 +47,7 @@ def main() -> None:
     """The console script. Exit codes: 0 whole, 1 something missing or altered, 2 the user's mistake."""
     with exits.exit_on_error():
         arguments = parser().parse_args()
-        logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[Shown(sys.stdout)])
+        logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[PrintableHandler(sys.stdout)])
         sys.exit(arguments.run(arguments))
 
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cse.cli.streams import tolerate_broken_pipe
-from cse.columns import Shown, printable
+from cse.columns import PrintableHandler, printable
 from cse.errors import Interrupted, RunError, UserError
 from cse.files import NO_PLACE, cannot_write
 from cse.run import slurm
@@ -28,7 +28,7 @@ FIRST = 10.0  # seconds in which a launcher ends the others, once the first proc
 def exit_on_error() -> Iterator[None]:
     """A command's work: it outlives the readers of what it prints, and its error ends this process as `ending` says."""
     tolerate_broken_pipe()
-    logging.lastResort = Shown(sys.stderr)  # of what is said where there is no log
+    logging.lastResort = PrintableHandler(sys.stderr)  # of what is said where there is no log
     logging.lastResort.setLevel(logging.WARNING)
     try:
         yield

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from cse.cli import exits
-from cse.columns import Shown
+from cse.columns import PrintableHandler
 from cse.errors import MissingResource, UserError
 from cse.run import startup
 
@@ -24,7 +24,7 @@ def main() -> None:
     """The console script. Exit codes: 0 done, 1 the hub or a disk refused, 2 the user's mistake."""
     with exits.exit_on_error():
         arguments = parser().parse_args()
-        logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[Shown(sys.stdout)])
+        logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[PrintableHandler(sys.stdout)])
         sys.exit(task(arguments))
 
 

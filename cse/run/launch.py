@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from omegaconf import DictConfig, OmegaConf
 
-from cse.columns import Shown
+from cse.columns import PrintableHandler
 from cse.errors import Interrupted, RunError, UserError
 from cse.run import slurm
 from cse.run.folder import RunFolder
@@ -30,7 +30,7 @@ PATIENCE = 30.0  # seconds of waiting for other processes, before it is said
 def launch(cfg: DictConfig, folder: RunFolder) -> None:
     """Run on cfg.trainer.devices processes. Raises RunError with the failed process's last words."""
     from cse.data.loader import check_even_split
-    from cse.device import check_one_each, count_gpus
+    from cse.device import check_gpu_per_process, count_gpus
     from cse.record.heartbeat import check_free
     from cse.run.run import run
 
@@ -43,7 +43,7 @@ def launch(cfg: DictConfig, folder: RunFolder) -> None:
         leave_processes()  # not after a failure: the other processes may be inside a collective
         return
     check_even_split(cfg.trainer.batch_size, cfg.trainer.devices)  # here, before there are processes to say it
-    check_one_each("trainer.devices", cfg.trainer.devices)
+    check_gpu_per_process("trainer.devices", cfg.trainer.devices)
     if cfg.trainer.devices > 1:
         spawn(cfg, folder)
         return
@@ -114,7 +114,7 @@ def worker(config: str, folder: RunFolder, log_files: Handed) -> None:
 
     startup.quiet()
     level = logging.ERROR if slurm.is_follower() else logging.INFO
-    logging.basicConfig(level=level, format="%(message)s", handlers=[Shown()])
+    logging.basicConfig(level=level, format="%(message)s", handlers=[PrintableHandler()])
     if not slurm.is_follower():
         take_over_log_files(log_files)
     try:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from omegaconf import DictConfig, open_dict, read_write
 
-from cse.columns import Shown
+from cse.columns import PrintableHandler
 
 
-class Console(Shown):
+class Console(PrintableHandler):
     """Writes to what is standard output at the time: on a terminal with a live bar, above that bar."""
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -20,7 +20,7 @@ class Console(Shown):
         super().emit(record)
 
 
-class LogFile(Shown, logging.FileHandler):
+class LogFile(PrintableHandler, logging.FileHandler):
     """A file that begins with the run's folder: what is logged before is kept until then, or lost with what is refused.
 
     filename: in the run's folder. kept: what was logged so far, by another process; None once the file has begun.

@@ -9,7 +9,7 @@ from torch import nn
 
 from cse.data.readers import files_of, kind, lines_of
 from cse.device import default_device
-from cse.errors import UserError, renamed
+from cse.errors import UserError, renaming_keys
 from cse.model.encoder import Encoder
 from cse.model.load import DTYPES, PACKAGE, load_encoder
 from cse.model.vectors import ENDINGS, WordVectors
@@ -37,7 +37,7 @@ def load(cfg: DictConfig) -> Subject:
     if cfg.checkpoint is None:
         encoder: Encoder = make(cfg.model)
     else:
-        with renamed({"model.name=": "checkpoint=", "model.pooling=": "pooling="}):
+        with renaming_keys({"model.name=": "checkpoint=", "model.pooling=": "pooling="}):
             encoder = load_encoder(folder_of(cfg.checkpoint), cfg.pooling)
     if cfg.max_length is not None:
         encoder.tokenizer.check_length("max_length", cfg.max_length)
@@ -81,7 +81,7 @@ def trained_seed(checkpoint: Path) -> int | None:
 
 def sentences(file: str) -> list[str]:
     """The lines of a text file. Raises MissingResource or UserError in the words of the key that names it."""
-    with renamed({"data.path=": "whitening.fit=", " or set data.encoding": ""}):
+    with renaming_keys({"data.path=": "whitening.fit=", " or set data.encoding": ""}):
         files = files_of(Path(file).expanduser())
         if any(kind(part) != ".txt" for part in files):
             raise UserError(f"whitening.fit={file} must be a text file (.txt or .txt.gz), one sentence a line")

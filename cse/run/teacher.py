@@ -11,7 +11,7 @@ import torch
 from cse.data.cache import cached_folder
 from cse.data.text import Text, digest_of
 from cse.dotted import Json
-from cse.errors import MissingResource, UserError, renamed
+from cse.errors import MissingResource, UserError, renaming_keys
 from cse.files import sha256
 from cse.model.load import load_encoder, local_folder
 from cse.model.recorded import recorded_modules
@@ -59,7 +59,7 @@ def check_teachers(objective: Objective) -> None:
 
 def folder_of(name: str) -> Path:
     """A teacher's folder; a hub's is downloaded. Raises MissingResource."""
-    with renamed(OWN_KEYS):
+    with renaming_keys(OWN_KEYS):
         folder = Path(local_folder(name))
         if not folder.is_dir():  # of a package that is there
             raise MissingResource(f"model.name={name}: there is no such folder")
@@ -83,7 +83,7 @@ def table_of(
 
     def write(temporary: Path) -> Json:
         log.info("teacher    %s reads %s texts, once (kept in %s)", name, f"{math.prod(shape):,}", folder)
-        with renamed(OWN_KEYS):
+        with renaming_keys(OWN_KEYS):
             encoder = load_encoder(name, pooling).to(device)  # type: ignore[arg-type]
         encoder.unit_length = True
         width = 0

@@ -23,7 +23,7 @@ import torch.distributed as dist
 from accelerate.state import PartialState
 from torch import Tensor, nn
 
-from cse.device import check_one_each, default_device
+from cse.device import check_gpu_per_process, default_device
 from cse.types import Encode, Encoded
 
 T = TypeVar("T")
@@ -35,7 +35,7 @@ TEXTS_PER_SHARE = 256  # that a process encodes before it looks for a signal
 
 def join_processes() -> PartialState:
     """Take this process's place among those of the run. Raises UserError where there are more than GPUs for them."""
-    check_one_each("LOCAL_WORLD_SIZE", int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
+    check_gpu_per_process("LOCAL_WORLD_SIZE", int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
     return PartialState(cpu=default_device() == "cpu", timeout=STEP_TIMEOUT)
 
 
