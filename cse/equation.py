@@ -1,4 +1,4 @@
-"""What a public equation refuses, by its signature: sizes by the letters of its names, values by their types."""
+"""Checks of a public equation's arguments, by its signature: sizes by the letters of names, values by their types."""
 
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -15,10 +15,10 @@ NUMBERS = ConfigDict(arbitrary_types_allowed=True, allow_inf_nan=False)
 
 
 def equation(function: Callable[P, T]) -> Callable[P, T]:
-    """The function, which raises a ValueError with the argument's name for one that cannot be meant.
+    """The function with checked arguments: a bad one is a ValueError that begins with its name.
 
-    An argument x_BD is a tensor, or several, with as many dimensions as letters; a letter is one size in all arguments.
-    What is no tensor is checked against its type: `temperature: Positive`. Compiled code is not checked.
+    An argument x_BD is a tensor, or several, with one dimension per letter; a letter stands for the same size in all
+    arguments. Other arguments are checked against their types: `temperature: Positive`. Compiled code is not checked.
     """
     hints = get_type_hints(function, include_extras=True)
     types = {name: TypeAdapter(hint, config=NUMBERS) for name, hint in hints.items() if name != "return"}
@@ -32,30 +32,33 @@ def equation(function: Callable[P, T]) -> Callable[P, T]:
             for name, value in bind(*args, **kwargs).arguments.items():
                 letters = name.rpartition("_")[2]
                 if letters.isupper() and value is not None:
-                    refuse_shapes(name, letters, value if name in lists else [value], sizes)
-                elif not isinstance(value, Tensor):  # as a temperature that is learned
-                    refuse_value(name, value, types[name])
+                    check_shapes(name, letters, value if name in lists else [value], sizes)
+                elif not isinstance(value, Tensor):  # a learned temperature is one
+                    check_value(name, value, types[name])
         return function(*args, **kwargs)
 
     return checked
 
 
-def refuse_shapes(name: str, letters: str, tensors: Sequence[object], sizes: dict[str, tuple[int, str]]) -> None:
-    """Raise ValueError for what is no tensor of these letters. sizes: of each letter so far, and whose it is."""
+def check_shapes(name: str, letters: str, tensors: Sequence[object], sizes: dict[str, tuple[int, str]]) -> None:
+    """Raise ValueError unless all are tensors of these dimensions. sizes: each letter's size, and the first to have it.
+
+    Adds the letters that are new to `sizes`.
+    """
     for one in tensors:
         if not isinstance(one, Tensor):
-            raise ValueError(f"{name} is to be a torch.Tensor, and is {type(one).__name__}")
+            raise ValueError(f"{name} must be a torch.Tensor, not {type(one).__name__}")
         shape = tuple(one.shape)
         if len(shape) != len(letters):
-            raise ValueError(f"{name} is to have {len(letters)} dimensions ({', '.join(letters)}), and has {shape}")
+            raise ValueError(f"{name} must have {len(letters)} dimensions ({', '.join(letters)}), and has {shape}")
         for letter, size in zip(letters, shape, strict=True):
             known, of = sizes.setdefault(letter, (size, name))
             if size != known:
-                raise ValueError(f"{name} has {shape}: its {letter} is {size}, and that of {of} is {known}")
+                raise ValueError(f"{name} has {shape}: its {letter} is {size}, but that of {of} is {known}")
 
 
-def refuse_value(name: str, value: object, kind: TypeAdapter) -> None:
-    """Raise ValueError for a value that is not of its type."""
+def check_value(name: str, value: object, kind: TypeAdapter) -> None:
+    """Raise ValueError unless the value is of its type."""
     try:
         kind.validate_python(value)
     except ValidationError as error:

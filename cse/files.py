@@ -1,4 +1,4 @@
-"""Files and folders that a reader never sees half written: a temporary name beside the final one, then one rename."""
+"""Files and folders that nobody ever sees half written: a temporary name beside the final one, then one rename."""
 
 import contextlib
 import csv
@@ -22,18 +22,18 @@ from safetensors import SafetensorError
 from cse.errors import RunError, UserError
 
 ADVICE = "make room or name another folder, and run it again (a run that had begun: with resume=auto)"
-MAX_LINE = 2**20  # characters of a line of JSON lines: a table of thousands of scores
+MAX_LINE = 2**20  # characters of a line of JSON: room for a table of thousands of scores
 NO_PLACE = (
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.EISDIR),
     *(errno.ENAMETOOLONG, errno.ELOOP),
 )
-"""Errors of a name at which nothing can be written, however much room there is: a user's mistake."""
+"""Errors of a path at which nothing can be written however much room there is: the user's mistake."""
 
 
 def make_folder(path: Path, key: str) -> None:
-    """Make a folder that a setting names, and those above it. Raises UserError where it cannot be, or not be written.
+    """Make a folder and its parents. Raises UserError if that is impossible, or if the folder cannot be written.
 
-    key: the setting, for the message.
+    key: the setting that names it, for the message.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -45,9 +45,9 @@ def make_folder(path: Path, key: str) -> None:
 
 
 def check_links(folder: Path) -> None:
-    """Raise UserError for a link in a folder that leads out of it: what is written there would change other files.
+    """Raise UserError for a link directly in a folder that leads out of it: writing there would change other files.
 
-    Those deeper are not looked at: below a folder of a run whole files are replaced, and W&B leaves links of its own.
+    Subfolders are not checked: in those of a run whole files are replaced, and W&B leaves links of its own.
     """
     inside = folder.resolve()
     for one in folder.iterdir():
@@ -57,9 +57,9 @@ def check_links(folder: Path) -> None:
 
 @contextmanager
 def replaced_file(path: Path) -> Iterator[Path]:
-    """A temporary path that ends as `path` does: the file that the block makes there replaces `path` when it ends.
+    """A temporary path with the ending of `path`; what the block writes there replaces `path` when the block ends.
 
-    After an error the old file is as it was and the temporary one is gone. Raises RunError where the disk refuses.
+    After an error the old file is unchanged and the temporary one is gone. Raises as cannot_write says.
     """
     with _written(path) as new:
         yield new
@@ -69,10 +69,10 @@ def replaced_file(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def replaced_folder(path: Path) -> Iterator[Path]:
-    """An empty temporary folder, which replaces the folder `path` when the block ends.
+    """An empty temporary folder, which replaces the folder `path` when the block ends. For folders of one writer.
 
-    The old folder is renamed first and removed last, so that one of the two is whole; see `recover` for a kill between
-    the renames. For folders that one process writes. Raises RunError where the disk refuses.
+    The old folder is renamed first and removed last, so that one of the two is always complete; `recover` handles a
+    kill between the renames. Raises as cannot_write says.
     """
     recover(path)
     with _written(path) as new:
@@ -87,8 +87,7 @@ def replaced_folder(path: Path) -> Iterator[Path]:
 def written_once(path: Path, write: Callable[[Path], object]) -> Path:
     """The folder `path`, filled by write(temporary folder) unless it exists; the first of several processes wins.
 
-    For caches, whose content depends on their name alone. Raises RunError where the disk refuses, and whatever `write`
-    raises.
+    For caches, whose content depends only on their name. Raises whatever `write` raises, and as cannot_write says.
     """
     if path.exists():
         return path
@@ -99,27 +98,27 @@ def written_once(path: Path, write: Callable[[Path], object]) -> Path:
         try:
             new.rename(path)
         except OSError:
-            if not path.exists():  # else another process finished first, with the same content
+            if not path.exists():  # otherwise another process was first, with the same content
                 raise
     return path
 
 
 def recover(path: Path) -> None:
-    """Undo what a kill inside a write of `path` left: an old folder gets its name back, leftovers are removed.
+    """Clean up after a kill during a write of `path`: an old folder gets its name back, leftovers are removed.
 
-    For what one process writes.
+    For paths of one writer.
     """
     ours = re.compile(rf"\.cse-[0-9a-f]{{16}}\.{re.escape(path.name)}")
     for place in path.parent.glob(".cse-*"):
-        if ours.fullmatch(place.name) and not place.is_symlink():  # which no write of ours makes
+        if ours.fullmatch(place.name) and not place.is_symlink():  # no write of ours makes a link
             _finish(place, path)
 
 
 @contextmanager
 def file_lock(path: Path) -> Iterator[None]:
-    """A block that makes `path`, for one process at a time. Who had to wait looks first whether `path` is there.
+    """A block that only one process at a time enters, to make `path`: check first whether another has made it.
 
-    Raises UserError or RunError where the folder is another's, or its disk has no locks.
+    Raises UserError if the folder belongs to somebody else, RunError if its disk has no locks.
     """
     from huggingface_hub.utils import WeakFileLock
 
@@ -134,18 +133,18 @@ def file_lock(path: Path) -> Iterator[None]:
             yield
         finally:
             with contextlib.suppress(OSError):
-                lock.unlink()  # while it is held: who waits for it sees that, and makes a new one
+                lock.unlink()  # while it is held: whoever waits for it notices, and makes a new one
 
 
 def within(folder: Path, name: str) -> Path:
-    """The place in a folder that a file of it, or an archive, names. Raises UserError for one that lies outside."""
+    """The path of a file that a list or an archive places in a folder. Raises UserError if it lies outside."""
     if Path(name).is_absolute() or ".." in Path(name).parts:
         raise UserError(f"{folder} names a file that is not in it, {name!r}: take a copy from where you trust it")
     return folder / name
 
 
 def checksum(path: Path) -> str:
-    """The CRC-32 of a file's bytes, as hex: finds damage (a flipped bit, a lost end), not forgery."""
+    """The CRC-32 of a file's bytes in hex: detects damage (a flipped bit, a missing end), not forgery."""
     value = 0
     with open(path, "rb") as content:
         while block := content.read(1 << 20):
@@ -154,13 +153,13 @@ def checksum(path: Path) -> str:
 
 
 def sha256(path: Path) -> str:
-    """The SHA-256 of a file's bytes, as hex."""
+    """The SHA-256 of a file's bytes in hex."""
     with open(path, "rb") as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace `path` by `text` (UTF-8) in one step. Raises RunError where the disk refuses."""
+    """Replace `path` by `text` (UTF-8) in one step. Raises as cannot_write says."""
     with replaced_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
@@ -171,7 +170,7 @@ def write_json(path: Path, value: object) -> None:
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The mapping in a JSON file; {} where it is missing or cannot be read."""
+    """The mapping in a JSON file; {} if the file is missing or unreadable, or holds anything else."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -180,10 +179,10 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def json_lines(path: Path) -> Iterator[Any]:
-    """What each line of a file of JSON lines holds; nothing where the file is missing.
+    """The value of each line of a file of JSON lines; none if the file is missing.
 
-    None for a line that is no JSON: another process is just writing it, or was killed in it. No more is held than a
-    line, nor of a line than MAX_LINE characters.
+    None for a line that is not JSON, because another process is writing it or was killed while it did. Memory holds one
+    line at a time, and at most MAX_LINE characters of it: a longer line is None.
     """
     if not path.exists():
         return
@@ -199,10 +198,8 @@ def json_lines(path: Path) -> Iterator[Any]:
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table as CSV, with an apostrophe before text that a spreadsheet would run as a formula: =, +, -, @ first.
-
-    Numbers stay numbers, also as text (-1.5).
-    """
+    """A table as CSV, with an apostrophe before text that a spreadsheet would run as a formula (it begins with =, +, -
+    or @). Numbers stay numbers, also as text (-1.5)."""
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\n")
     writer.writerows([[csv_cell(cell) for cell in row] for row in [header, *rows]])
@@ -210,7 +207,7 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 
 def csv_cell(cell: object) -> object:
-    """The cell as `csv_text` has it."""
+    """One cell of `csv_text`."""
     if not isinstance(cell, str) or len(cell) < 2 or not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
         return cell
     try:
@@ -226,7 +223,7 @@ def json_line(value: Mapping[str, object]) -> str:
 
 
 def plain(value: object) -> Any:
-    """What JSON can hold: paths as text, tensor and numpy scalars as numbers, arrays and tuples as lists.
+    """The value as JSON types: paths as text, tensor and numpy scalars as numbers, arrays and tuples as lists.
 
     Raises TypeError or AttributeError for anything else.
     """
@@ -234,7 +231,7 @@ def plain(value: object) -> Any:
 
 
 def cannot_write(path: Path | str, error: OSError | SafetensorError) -> RunError | UserError:
-    """The one sentence for a full disk (RunError), or a place where nothing can be written (UserError)."""
+    """The error for a full disk (RunError), or for a path at which nothing can be written (UserError)."""
     reason, number = (error.strerror, error.errno) if isinstance(error, OSError) else (error, None)
     kind = UserError if number in NO_PLACE else RunError
     return kind(f"cannot write {path}: {reason or error}; {ADVICE}")
@@ -242,9 +239,9 @@ def cannot_write(path: Path | str, error: OSError | SafetensorError) -> RunError
 
 @contextmanager
 def _written(path: Path) -> Iterator[Path]:
-    """A place for what will be `path`, in a folder beside it whose name nobody else has, on any machine.
+    """A temporary path for what will be `path`, in a folder beside it with a unique name.
 
-    What the disk refuses in the block is one sentence; what is left of the folder after it is removed.
+    The disk's errors in the block are raised as cannot_write says; afterwards the folder is removed.
     """
     place = path.with_name(f".cse-{secrets.token_hex(8)}.{path.name}")
     try:
@@ -257,23 +254,21 @@ def _written(path: Path) -> Iterator[Path]:
 
 
 def _finish(place: Path, path: Path) -> None:
-    """End a write of `path` in `place`: an old folder gets its name back, or is removed with the rest.
-
-    What else somebody put there stays, with the place.
-    """
+    """End a write of `path` in the folder `place`: the old folder gets its name back if `path` is missing, and is
+    removed with everything else otherwise. Files that somebody else put into `place` stay, and so does `place`."""
     old = place / "old"
     if old.is_dir() and not path.exists():
         old.rename(path)
     for one in (place / f"new.{path.name}", old):
         shutil.rmtree(one, ignore_errors=True)
         with contextlib.suppress(OSError):
-            one.unlink()  # a file, or a link, whose target is not ours
+            one.unlink()  # a file, or a link, but never its target
     with contextlib.suppress(OSError):
         place.rmdir() if place.is_dir() else place.unlink()
 
 
 def _flush(path: Path) -> None:
-    """Put a file, or those of a folder, on the disk, so that the rename after it cannot outrun the content."""
+    """Flush a file, or all files of a folder, to the disk, so that a rename cannot get there before the content."""
     for file in (path, *path.rglob("*")):
         if file.is_file():
             with open(file, "rb") as written:

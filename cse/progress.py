@@ -1,7 +1,7 @@
-"""How far something long has come: a bar on a terminal, elsewhere a line now and then; both with the time left.
+"""Progress of long work: a bar on a terminal, elsewhere a line now and then, both with the time left.
 
-Who does the work tracks it, however deep: for task in track(tasks, "task"). Who wants it seen shows it: with
-showing("transfer test"). Without the second the first is silent.
+The code that does the work tracks it, however deep in the stack: for task in track(tasks, "task"). A caller shows it:
+with showing("transfer test"). Without the second the first is silent.
 """
 
 import logging
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("cse")
 
 EVERY = 20.0  # seconds between two lines
-LOOK = 0.1  # seconds between two looks at a loop
+LOOK = 0.1  # seconds between two updates from a loop
 
 T = TypeVar("T")
 
@@ -27,23 +27,23 @@ _bars: "ContextVar[Bars | None]" = ContextVar("bars", default=None)
 
 
 class Display:
-    """What is shown of a block: its title, and how far its loops are, the outermost first. bars: None for lines."""
+    """What to show of a block: its title, and how far its loops are, the outermost first. bars: None for lines."""
 
     def __init__(self, title: str, bars: "Bars | None"):
         self.title, self.bars, self.loops = title, bars, list[str]()
-        self.started = self.told = time.monotonic()
-        self.done = 0  # of the outermost loop
+        self.started = self.last_line = time.monotonic()
+        self.done = 0  # items of the outermost loop
         self.total: int | None = None
 
     def show(self) -> None:
-        """Bring the bar up to date, or write a line where the last one is EVERY seconds old."""
-        words, now = ", ".join([self.title, *self.loops]), time.monotonic()
+        """Update the bar, or write a line if the last one is EVERY seconds old."""
+        text, now = ", ".join([self.title, *self.loops]), time.monotonic()
         if self.bars is not None:
-            self.bars.update(self.bars.task_ids[-1], description=words, completed=self.done, total=self.total)
-        elif now - self.told >= EVERY:
+            self.bars.update(self.bars.task_ids[-1], description=text, completed=self.done, total=self.total)
+        elif now - self.last_line >= EVERY:
             left = (now - self.started) * (self.total / self.done - 1) if self.done and self.total else None
-            log.info("%s%s", words, "" if left is None else f", about {left:.0f} s left")
-            self.told = now
+            log.info("%s%s", text, "" if left is None else f", about {left:.0f} s left")
+            self.last_line = now
 
 
 _display: ContextVar[Display | None] = ContextVar("display", default=None)
@@ -64,20 +64,20 @@ def showing(title: str) -> Iterator[None]:
 
 
 def track(items: Iterable[T], what: str | Callable[[T], str], total: int | None = None) -> Iterator[T]:
-    """The items one by one, as a loop of the display, if there is one.
+    """The items one by one, shown as a loop of the enclosing block, if there is one.
 
-    what: an item's name, or a function to it. total: how many there are, where they themselves do not say.
+    what: an item's name, or a function that gives it. total: how many items there are, if they have no length.
     """
     display = _display.get()
     if display is None:
         yield from items
         return
     total = len(items) if isinstance(items, Sized) else total
-    depth, looked = len(display.loops), -LOOK
+    depth, updated = len(display.loops), -LOOK
     try:
         for number, item in enumerate(items):
-            if (now := time.monotonic()) - looked >= LOOK:
-                looked, name = now, what if isinstance(what, str) else what(item)
+            if (now := time.monotonic()) - updated >= LOOK:
+                updated, name = now, what if isinstance(what, str) else what(item)
                 display.loops[depth:] = [f"{name} {number + 1:,}" + ("" if total is None else f" of {total:,}")]
                 if depth == 0:
                     display.done, display.total = number, total
@@ -89,9 +89,9 @@ def track(items: Iterable[T], what: str | Callable[[T], str], total: int | None 
 
 @contextmanager
 def live(transient: bool) -> Iterator["Bars | None"]:
-    """Bars for a block: those that are live around it, else new ones on a terminal, gone when it ends if transient.
+    """Bars for a block: the enclosing block's, or else new ones on a terminal, removed when it ends if transient.
 
-    None elsewhere, and in every process of a run but the first.
+    None without a terminal, and in every process of a run but the first.
     """
     around = _bars.get()
     if around is not None or not sys.stderr.isatty() or os.environ.get("RANK", "0") != "0":

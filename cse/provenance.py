@@ -1,4 +1,4 @@
-"""What an evaluator's scores are, and what they rest on: protocol, files, rows behind each score, items, problems."""
+"""What an evaluator's scores are and what they are based on: protocol, files, rows, items, problems."""
 
 import math
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Nature:
-    """What a number is that an evaluator gives.
+    """What kind of number an evaluator's score is.
 
-    unit: what it counts, in the words of an axis. decimals: as many as it is shown with. headline: whether the closing
-    table shows it; results.json has the others too. kind: "sts" for the correlation of cosines with human scores of
-    sentence pairs; "geometry" for how embeddings lie, which does not say how good they are.
+    unit: the label of an axis. decimals: how many to show. headline: whether the closing table shows it; results.json
+    has all scores. kind: "sts" for the correlation of cosines with human scores of sentence pairs; "geometry" for how
+    embeddings are distributed, which does not say how good they are.
     """
 
     unit: str
@@ -34,11 +34,11 @@ class Nature:
 
 RowCounts = TypeAliasType("RowCounts", "dict[str, int | RowCounts]")
 """Rows behind scores, nested by score, task or split in any order: {"STS12": 3108}, {"dev": {"STS-B": 1500}}. A score
-without a name of its own there rests on all rows of its task or split; the parts of an average are its tasks."""
+that is not named there is based on all rows of its task or split; the parts of an average are its tasks."""
 
 
 class Problem(TypedDict):
-    """Something wrong with the data. split, task: the scores that it concerns; None: those of every split or task."""
+    """A fault in the data. split, task: the scores that it affects; None: those of every split or task."""
 
     split: str | None
     task: str | None
@@ -46,16 +46,16 @@ class Problem(TypedDict):
 
 
 class DataFile(TypedDict, total=False):
-    """A file that scores rest on: its checksum, and the usable rows in it."""
+    """A data file: its checksum, and how many usable rows it has."""
 
     sha256: str
     rows: int
 
 
 class DataSources(TypedDict, total=False):
-    """Where the data of an evaluator was read, and what is wrong with it (partial: anything at all).
+    """Where an evaluator's data comes from, and what is wrong with it (partial: whether anything is).
 
-    revisions: by data set, what tells one version of it from another, where no file's checksum does.
+    revisions: by data set, what identifies its version if no file's checksum does.
     """
 
     source: str | None
@@ -66,9 +66,9 @@ class DataSources(TypedDict, total=False):
 
 
 class Provenance(DataSources, total=False):
-    """What an evaluator's scores rest on, JSON-ready; an evaluator may add keys of its own.
+    """What an evaluator's scores are based on, JSON-ready; an evaluator may add keys of its own.
 
-    rows may be left out by an evaluator that is made of `parts`, whose scores are named `<part>/<score>`.
+    An evaluator made of `parts`, whose scores are named `<part>/<score>`, may omit rows.
     """
 
     protocol: Required[str]
@@ -78,11 +78,11 @@ class Provenance(DataSources, total=False):
 
 @dataclass(frozen=True)
 class Items:
-    """The N items that a score is of: what the encoder made of each, and what is right.
+    """The N items behind a score: the encoder's answer to each, and the right one.
 
-    kind: the score, of values_N and gold_N, times 100: spearman (similarities and human scores), accuracy or f1
-    (predicted classes and true ones). units_UN: of items that share something (pairs their documents), the numbers of
-    the units that each belongs to; None where each stands for itself.
+    kind: the score, computed from values_N and gold_N, times 100: spearman (similarities and human scores), accuracy or
+    f1 (predicted and true classes). units_UN: if items share something (pairs their documents), the numbers of the
+    units to which each belongs; None if they are independent.
     """
 
     kind: Literal["spearman", "accuracy", "f1"]
@@ -92,7 +92,7 @@ class Items:
 
 
 Average = TypeAliasType("Average", "list[str | Average]")
-"""The scores that a score is the mean of; a list inside it counts once."""
+"""The scores whose mean a score is; a list inside it counts once."""
 
 ItemScores = dict[str, Items | Average]
-"""By score, what it rests on: items, or other scores."""
+"""What each score is computed from: items, or other scores."""

@@ -1,7 +1,7 @@
 """Types of settings with their ranges, for the signatures of parts: `lr: Positive`, `p: Share`, `seed: Seed`.
 
-A signature is the only place that knows what a part takes; cse.config.check checks a config against it before any
-work. A choice is a Literal, or a OneOf where a table lists the names already. NaN and infinity are refused everywhere.
+Only a part's signature says what it takes; cse.config.check checks a config against it before any work. A choice is a
+Literal, or a OneOf if a table lists the names already. NaN and infinity are refused everywhere.
 """
 
 import math
@@ -18,14 +18,14 @@ Natural = Annotated[int, Ge(0)]
 Seed = Annotated[int, Ge(0), Lt(2**32)]  # what numpy's generators take
 Positive = Annotated[float, Gt(0)]
 NonNegative = Annotated[float, Ge(0)]
-Exponent = Annotated[float, Ge(-38), Le(38)]  # of ten, whose power float32 holds
+Exponent = Annotated[float, Ge(-38), Le(38)]  # float32 holds ten to this power
 Share = Annotated[float, Ge(0), Le(1)]
 PositiveShare = Annotated[float, Gt(0), Le(1)]
 BelowOne = Annotated[float, Ge(0), Lt(1)]  # a dropout, a momentum: 1 would leave nothing
 Name = Annotated[str, MinLen(1)]
 Split = Literal["dev", "test"]
 Pooling = Literal["cls", "mean", "last", "mask", "avg_top2", "avg_first_last", "avg_first_last_0"]
-AnyPooling = Literal[Pooling, "pooler"]  # CLS through the checkpoint's own pooler, where it is only scored
+AnyPooling = Literal[Pooling, "pooler"]  # CLS through the checkpoint's own pooler, for an encoder that is only scored
 WhiteningKind = Literal["pca", "zca"]  # of finished embeddings
 
 STRICT = ConfigDict(extra="forbid", allow_inf_nan=False, arbitrary_types_allowed=True)
@@ -42,41 +42,41 @@ class OneOf:
         return core_schema.literal_schema(self.names)
 
 
-def ascending(values: Sequence[float]) -> Sequence[float]:
+def check_ascending(values: Sequence[float]) -> Sequence[float]:
     """The values. Raises ValueError unless each is at least as large as the one before."""
     if list(values) != sorted(values):
         raise ValueError("must be in ascending order")
     return values
 
 
-Ascending = AfterValidator(ascending)
+Ascending = AfterValidator(check_ascending)
 
 
-def different(values: Sequence[int]) -> Sequence[int]:
-    """The values. Raises ValueError where one stands twice."""
+def check_distinct(values: Sequence[int]) -> Sequence[int]:
+    """The values. Raises ValueError if one occurs twice."""
     if len(set(values)) < len(values):
         raise ValueError("must be different from each other")
     return values
 
 
-Widths = Annotated[list[Count], AfterValidator(different)]  # of leading channels that are embeddings too
+Widths = Annotated[list[Count], AfterValidator(check_distinct)]  # numbers of leading channels that are embeddings too
 
 
-def apart(ends: tuple[float, float]) -> tuple[float, float]:
-    """The ends of a scale. Raises ValueError unless the first is the lower one, and how far they are apart a number."""
+def check_ends(ends: tuple[float, float]) -> tuple[float, float]:
+    """The ends of a scale. Raises ValueError unless the first is lower and their distance is finite."""
     if not 0 < ends[1] - ends[0] < math.inf:
         raise ValueError("must be the lower end and the upper end of a scale, such as [0,5]")
     return ends
 
 
-Ends = Annotated[tuple[float, float], AfterValidator(apart)]
+Ends = Annotated[tuple[float, float], AfterValidator(check_ends)]
 
 
-def device(name: str) -> str:
-    """The name. Raises ValueError unless it is one of a device that a classifier can be trained on."""
+def check_device(name: str) -> str:
+    """The name. Raises ValueError unless it names a device for training a classifier."""
     if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", name):
         raise ValueError("must be auto, cpu, cuda or cuda:N")
     return name
 
 
-Device = Annotated[str, AfterValidator(device)]
+Device = Annotated[str, AfterValidator(check_device)]
