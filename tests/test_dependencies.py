@@ -1,4 +1,4 @@
-"""What is imported is declared, and text needs text only."""
+"""Imports are declared, and a run on text imports nothing of images and sound."""
 
 import ast
 import subprocess
@@ -53,7 +53,7 @@ def test_every_dependency_is_imported():
     assert declared - used == set(NOT_IMPORTED)
 
 
-def test_what_is_pinned_is_what_is_allowed():
+def test_every_pin_satisfies_its_requirement():
     pins = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().split())
     pins = {canonicalize_name(name): version for name, version in pins.items()}
     for one in map(Requirement, PROJECT["dependencies"] + EXTRAS):
@@ -65,8 +65,7 @@ def test_what_is_pinned_is_what_is_allowed():
     ("torchaudio", "experiment=audiocse"), ("soundfile", "experiment=audiocse"),
     ("torchvision", "experiment=visualcse"), ("nltk", "augmentation=eda"),
 ])  # fmt: skip
-def test_a_missing_package_costs_its_own_data(package, words, monkeypatch, tmp_path):
-    """And is named before any work."""
+def test_a_missing_package_is_named_and_costs_only_what_needs_it(package, words, monkeypatch, tmp_path):
     for name in [name for name in sys.modules if name.partition(".")[0] == package]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
@@ -76,7 +75,7 @@ def test_a_missing_package_costs_its_own_data(package, words, monkeypatch, tmp_p
 
 
 def test_a_run_on_text_imports_no_large_library_that_it_does_not_use(tmp_path):
-    """And needs nothing of images and sound: transformers itself imports those where they are installed."""
+    """It works without the libraries of images and sound, which transformers imports if they are installed."""
     unused = {"datasets", "mteb", "pandas", "peft", "sentence_transformers", "sklearn", "wandb"}
     missing = ("torchvision", "torchaudio", "soundfile", "tensorboard", "nltk")
     code = (

@@ -1,4 +1,4 @@
-"""What is decided by the GPUs of a machine, on machines that are made up."""
+"""What depends on a machine's GPUs, on made-up machines."""
 
 from types import SimpleNamespace
 
@@ -14,7 +14,7 @@ from cse.run.run import start_processes
 
 @pytest.fixture
 def gpus(monkeypatch):
-    """A function: so many GPUs of this compute capability."""
+    """A function that pretends to have some GPUs of a compute capability."""
 
     def see(count: int, capability: tuple[int, int] = (8, 0)) -> None:
         about = SimpleNamespace(major=capability[0], minor=capability[1])
@@ -28,7 +28,7 @@ def gpus(monkeypatch):
 
 
 @pytest.mark.parametrize(("capability", "precision"), [((7, 0), "no"), ((7, 5), "no"), ((8, 0), "bf16")])
-def test_auto_is_bf16_on_a_gpu_that_computes_in_it(capability, precision, gpus):
+def test_precision_auto_is_bf16_only_on_a_gpu_that_computes_in_it(capability, precision, gpus):
     gpus(1, capability)
     assert precision_of("auto") == precision
     assert precision_of("fp16") == "fp16"
@@ -46,7 +46,7 @@ def test_more_processes_than_gpus_are_refused_before_any_work(gpus, cse_train, s
     device.check_gpu_per_process("trainer.devices", 4)
 
 
-def test_float32_is_float32_in_convolutions_while_a_run_lasts(cse_train, small_run, monkeypatch):
+def test_a_run_forbids_tf32_in_convolutions(cse_train, small_run, monkeypatch):
     seen = []
 
     def started(cfg):
@@ -59,7 +59,7 @@ def test_float32_is_float32_in_convolutions_while_a_run_lasts(cse_train, small_r
     assert seen == [False]
 
 
-def test_a_macs_gpu_is_left_alone(gpus, monkeypatch):
+def test_a_macs_gpu_is_not_used(gpus, monkeypatch):
     gpus(0)
     monkeypatch.setattr("accelerate.state.is_mps_available", lambda: True)
     cfg = OmegaConf.create({"trainer": {"deterministic": False, "precision": "auto"}})
@@ -70,7 +70,7 @@ def test_a_macs_gpu_is_left_alone(gpus, monkeypatch):
     ("on", "cards", "cores", "workers"),
     [("cpu", 0, 64, 0), ("cuda", 1, 64, 4), ("cuda", 8, 32, 3), ("cuda", 1, 1, 0), ("cuda", 2, 2, 0)],
 )
-def test_batches_are_made_ahead_on_a_gpu_alone(on, cards, cores, workers, gpus, monkeypatch):
+def test_only_a_run_on_a_gpu_has_data_workers_and_shares_the_cores(on, cards, cores, workers, gpus, monkeypatch):
     gpus(cards)
     monkeypatch.setattr(device, "usable_cores", lambda: cores)
     assert device.data_workers(torch.device(on)) == workers

@@ -1,4 +1,4 @@
-"""What public equations refuse, by their signatures; a learned temperature and compiled code are let through."""
+"""Public equations check their arguments by their signatures, but no learned temperature, and no compiled code."""
 
 import pytest
 import torch
@@ -32,7 +32,7 @@ ODD = torch.randn(3, 9)
         (contrast, [X, Y, torch.zeros(3), 0.1], "labels_B"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_by_its_name(function, arguments, named):
+def test_a_bad_argument_is_refused_by_name(function, arguments, named):
     with pytest.raises(ValueError, match=f"^{named}\\b"):
         function(*arguments)
 

@@ -1,9 +1,9 @@
-"""Several things that are missing, said in one sentence."""
+"""One error for several missing things."""
 
 from cse.errors import MissingResource, combine
 
 
-def test_each_thing_is_said_once_and_advice_is_for_several():
+def test_each_missing_thing_is_named_once_and_advice_follows_several():
     model, scores, words = map(MissingResource, ("model.name=x; use another", "SentEval; give a folder", "wordnet"))
     nested = combine([scores, scores, words])
     assert str(nested) == "SentEval; give a folder; and wordnet"

@@ -1,4 +1,4 @@
-"""Files and folders: replaced whole or not at all, whoever is killed meanwhile, and what they can hold."""
+"""Files and folders: replaced whole or not at all, and what JSON and CSV can hold."""
 
 import csv
 import io
@@ -16,7 +16,7 @@ from cse.errors import RunError
 from cse.files import json_line, json_lines, replaced_file, replaced_folder, write_json, write_text, written_once
 
 
-def test_json_comes_back_with_null_for_what_is_no_number(tmp_path):
+def test_json_is_read_back_with_null_for_nan_and_infinity(tmp_path):
     path = tmp_path / "deep" / "results.json"
     write_json(path, {"a": 1, 2: (True, None), "np": np.float32(0.5), "t": torch.arange(2), "p": tmp_path, "é": "ü",
                       "loss": float("nan"), "max": np.inf, "low": torch.tensor(float("-inf"))})  # fmt: skip
@@ -29,7 +29,7 @@ def test_json_comes_back_with_null_for_what_is_no_number(tmp_path):
     assert json.loads(path.read_text())["a"] == 1
 
 
-def test_lines_come_back_but_for_one_that_was_cut_short_and_one_without_end(tmp_path):
+def test_json_lines_are_read_back_with_none_for_a_truncated_and_for_an_endless_line(tmp_path):
     values = [{"why": "a line end of other scripts: \u2028, \u0085"}, {"why": "two\nlines"}]
     with open(tmp_path / "x.jsonl", "w", encoding="utf-8") as file:
         file.write("".join(map(json_line, values)) + '{"why": "')
@@ -43,7 +43,7 @@ def test_lines_come_back_but_for_one_that_was_cut_short_and_one_without_end(tmp_
     assert list(json_lines(tmp_path / "none.jsonl")) == []
 
 
-def test_a_write_that_dies_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
+def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path, monkeypatch):
     with replaced_file(tmp_path / "deep" / "a.png") as temporary:
         assert temporary.suffix == ".png"
         temporary.write_bytes(b"old")
@@ -92,8 +92,8 @@ def test_a_cache_is_written_once_and_never_half(tmp_path):
     assert (tmp_path / "cache" / "a" / "whole").read_text() == "first"
 
 
-def test_a_process_of_the_same_number_elsewhere_is_in_nobodys_way(tmp_path):
-    """In containers that share a cache, and in one that starts again after a kill, every run may be process 1."""
+def test_two_writes_of_one_path_at_a_time_do_not_disturb_each_other(tmp_path):
+    """Not even of processes with the same number, as in containers that share a cache."""
     with replaced_file(tmp_path / "state") as one, replaced_file(tmp_path / "state") as other:
         one.write_text("one")
         other.write_text("other")
@@ -107,7 +107,7 @@ def test_a_process_of_the_same_number_elsewhere_is_in_nobodys_way(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["cache", "state"]
 
 
-def test_text_in_csv_is_no_formula():
+def test_text_in_csv_is_never_a_formula():
     cells = ["=HYPERLINK(1)", "+cmd", "-cmd", "@x", "\t=1", "-1.5", "+4", "-inf", "-", "", "a=b", "1e-5", -1.5, "a,b"]
     header, row = csv.reader(io.StringIO(files.csv_text(["=x", *["k"] * 13], [cells])))
     assert header[0] == "'=x"

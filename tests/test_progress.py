@@ -1,4 +1,4 @@
-"""How far something long has come: silent unless shown, a line with the time left, and loops inside loops."""
+"""Progress: silent unless shown, a line with the time left, and loops inside loops."""
 
 import io
 import logging
@@ -12,7 +12,7 @@ from cse.progress import live, showing, track
 
 @pytest.fixture
 def lines(monkeypatch, caplog):
-    """What is said of blocks that are shown, with a clock that is a second later at each look."""
+    """The lines about shown blocks, with a clock that advances a second each time it is read."""
     seconds = iter(range(10_000))
     monkeypatch.setattr(progress.time, "monotonic", lambda: float(next(seconds)))
     monkeypatch.setattr(progress, "EVERY", 1.0)
@@ -21,11 +21,11 @@ def lines(monkeypatch, caplog):
     return caplog
 
 
-def test_a_line_says_what_is_done_and_how_long_the_rest_takes(lines):
+def test_lines_have_the_position_and_the_time_left(lines):
     with showing("transfer test"):
         assert list(track(["MR", "CR", "MRPC", "SST2"], str)) == ["MR", "CR", "MRPC", "SST2"]
     assert list(track([1, 2, 3], "fit")) == [1, 2, 3]  # shown by nobody
-    assert lines.messages[0] == "transfer test, MR 1 of 4"  # of no item is it known how long it takes
+    assert lines.messages[0] == "transfer test, MR 1 of 4"  # nothing is known yet about the time left
     said = [line.rpartition(", about ") for line in lines.messages[1:]]
     assert [words for words, _, _ in said] == [f"transfer test, {name} of 4" for name in ("CR 2", "MRPC 3", "SST2 4")]
     left = [float(rest.removesuffix(" s left")) for _, _, rest in said]
@@ -42,15 +42,15 @@ class Terminal(io.StringIO):
 
 @pytest.fixture
 def terminal(monkeypatch):
-    """Standard error is one, and every look at a bar counts."""
+    """Standard error is a terminal, and every item updates the bar."""
     monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=Terminal(), stdout=io.StringIO()))
     monkeypatch.setattr(progress, "LOOK", 0.0)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("RANK", raising=False)
 
 
-def test_what_is_shown_inside_a_run_is_a_bar_below_its_own(terminal, monkeypatch):
-    """Two live displays would draw over each other; what is broken off leaves nothing behind."""
+def test_a_block_shown_inside_a_run_is_a_bar_below_the_runs(terminal, monkeypatch):
+    """Two live displays would overwrite each other; loops that are left early leave nothing behind."""
     with live(transient=False) as bars:
         bars.add_task("step 4/10")
         with showing("stsb dev"):
