@@ -1,4 +1,4 @@
-"""Every augmentation's YAML: its keys are its class's arguments, and its views are those that the contract promises."""
+"""Every augmentation's YAML has its class's arguments as keys, and its views are what the contract promises."""
 
 import inspect
 
@@ -15,7 +15,7 @@ IDS = np.array([2, *range(10, 40), 3])
 
 
 @pytest.mark.parametrize("name", choices("augmentation"))
-def test_the_contract_of_an_augmentation(name, wordnet_folder, tiny_tokenizer, tmp_path):
+def test_an_augmentation_keeps_its_contract(name, wordnet_folder, tiny_tokenizer, tmp_path):
     overrides = [f"augmentation={name}", *toy_of("augmentation", name, 32), f"paths.cache={tmp_path}"]
     node = composed(*overrides, f"paths.wordnet={wordnet_folder}").augmentation
     assert {str(key) for key in node} - {"_target_"} == set(inspect.signature(get_class(node._target_)).parameters)

@@ -1,3 +1,5 @@
+"""EDA's four operations: how often, where and on which words they act."""
+
 from collections import Counter
 
 import numpy as np
@@ -25,14 +27,14 @@ def eda(wordnet_folder, tmp_path):
     return make
 
 
-def test_the_authors_stop_words():
+def test_stop_words_are_the_authors_127():
     assert len(STOP_WORDS) == 127
     assert {"i", "don", "t", "s", "yourselves", "now"} < STOP_WORDS
     assert not {"dog", "us", "would"} & STOP_WORDS
 
 
 def test_replace_changes_n_words_wherever_they_occur():
-    """Neither a stop word nor one without synonyms."""
+    """But no stop word, and no word without synonyms."""
     words = ["the", "dog", "wa", "runs", "the", "dog", "house"]
     seen = Counter()
     for seed in range(600):
@@ -57,7 +59,7 @@ def test_insert_adds_n_synonyms_of_words_that_have_some():
         (new,) = set(out) - set(words)
         assert new in SYNONYMS["dog"]
         places[out.index(new)] += 1
-    # Gives up with probability (2/3)^9 = .026; before a random word, never at the end.
+    # It gives up with probability (2/3)^9 = .026, and inserts before a random word, never at the end.
     assert sum(places.values()) == pytest.approx(900 * (1 - (2 / 3) ** 9), abs=20)
     assert [places[i] for i in range(4)] == pytest.approx([292, 292, 292, 0], abs=60)
     assert len(insert(["dog"], 4, synonyms, rng())) == 5
@@ -65,7 +67,7 @@ def test_insert_adds_n_synonyms_of_words_that_have_some():
 
 
 def test_swap_permutes_and_gives_up_after_three_draws():
-    """One swap of two words succeeds unless the second place is drawn like the first three times."""
+    """A swap of two words succeeds unless the second place is drawn like the first three times."""
     changed = sum(swap(["a", "b"], 1, rng(seed)) == ["b", "a"] for seed in range(4000))
     assert changed / 4000 == pytest.approx(1 - 1 / 8, abs=0.02)
     for swaps in (1, 3):
@@ -74,7 +76,7 @@ def test_swap_permutes_and_gives_up_after_three_draws():
         assert max(sum(a != b for a, b in zip(WORDS, out, strict=True)) for out in outs) == 2 * swaps
 
 
-def test_delete_rate():
+def test_delete_removes_each_word_with_probability_p_but_never_all():
     generator = rng()
     assert np.mean([len(delete(WORDS, 0.2, generator)) for _ in range(5000)]) == pytest.approx(20 * 0.8, abs=0.1)
     assert Counter(delete(["a", "b"], 1.0, rng(s))[0] for s in range(400))["a"] == pytest.approx(200, abs=45)
@@ -82,7 +84,7 @@ def test_delete_rate():
     assert out == [word for word in WORDS if word in out]  # the order stays
 
 
-def test_one_of_the_four_uniformly(eda):
+def test_a_view_is_made_by_one_of_the_four_chosen_uniformly(eda):
     augmentation = eda(alpha=0.1)
     text = "house " + " ".join(WORDS)  # 21 words: n = 2; only "house" has a synonym, "family"
     seen = Counter()
@@ -104,8 +106,8 @@ def test_one_of_the_four_uniformly(eda):
 
 @pytest.mark.parametrize("length", [4, 18])
 def test_a_text_of_under_twenty_words_is_edited_once(eda, length):
-    """alpha times four words is .4, and counts as 1; eighteen times .1 is cut to 1, not rounded. A quarter of the
-    views are those of the swap, in which two words have changed places."""
+    """0.1 times 4 words is 0.4, which counts as 1; 0.1 times 18 is 1.8, which is cut to 1. In the quarter of the views
+    that are swaps, two words have changed places."""
     augmentation, words = eda(alpha=0.1), WORDS[:length]
     views = [augmentation.views(" ".join(words), 1, rng(seed))[0].split() for seed in range(400)]
     swapped = [view for view in views if view != words and sorted(view) == sorted(words)]
@@ -113,13 +115,13 @@ def test_a_text_of_under_twenty_words_is_edited_once(eda, length):
     assert {sum(a != b for a, b in zip(words, view, strict=True)) for view in swapped} == {2}
 
 
-def test_all_four_in_turn(eda):
+def test_ops_all_applies_all_four(eda):
     words = eda(alpha=0.5, ops="all").views("dog " * 10, 1, rng(1))[0].split()
     assert "dog" not in words  # replaced everywhere
     assert 1 <= len(words) < 25
 
 
-def test_cleaning(eda):
+def test_clean_reference_lower_cases_and_none_keeps_words(eda):
     words = clean("It's a “Well-known” dog’s U.S. day, 7\tCafé\n").split()
     assert words == ["its", "a", "well", "known", "dogs", "u", "s", "day", "caf"]
     texts = [eda(alpha=0.05, clean="none").views("The Dog, isn't a dog.", 1, rng(s))[0] for s in range(60)]
@@ -129,12 +131,12 @@ def test_cleaning(eda):
 
 
 @pytest.mark.parametrize("text", ["", " ", "1984.", "中文。"])
-def test_a_text_without_letters_is_returned(eda, text):
+def test_a_text_without_letters_is_unchanged(eda, text):
     assert eda().views(text, 2, rng()) == [text, text]
 
 
-def test_a_run_is_resumed_with_the_wordnet_that_it_began_with(eda, wordnet_folder):
-    """Line ends apart, which differ between copies."""
+def test_another_wordnet_changes_the_inputs_but_other_line_ends_do_not(eda, wordnet_folder):
+    """Copies differ in their line ends; a run that is resumed compares its inputs."""
     before = eda().inputs()
     noun = wordnet_folder / "data.noun"
     noun.write_bytes(noun.read_bytes().replace(b"\r\n", b"\n"))

@@ -1,3 +1,5 @@
+"""BERT's masking: its rates, and what is never masked."""
+
 import numpy as np
 import pytest
 
@@ -21,7 +23,7 @@ def masking(probability=0.15, mask_share=0.8, random_share=0.1):
     return masking
 
 
-def test_rates():
+def test_tokens_are_masked_replaced_and_kept_at_the_published_rates():
     rng = np.random.default_rng(0)
     ids = np.concatenate([[0], rng.integers(5, 1000, 200_000), [2]])
     out, labels = masking().masked(ids, rng)
@@ -30,7 +32,6 @@ def test_rates():
     assert selected.mean() == pytest.approx(0.15, abs=error)
     fates = [(out == 4)[selected].mean(), ((out != 4) & (out != ids))[selected].mean(), (out == ids)[selected].mean()]
     assert fates == pytest.approx([0.8, 0.1, 0.1], abs=0.01)
-    assert fates == pytest.approx([0.797, 0.104, 0.099], abs=0.015)  # the authors', over 108,055 ordinary tokens
     assert (labels[selected] == ids[selected]).all()
     assert (out[~selected] == ids[~selected]).all()
 
@@ -50,7 +51,7 @@ def test_special_tokens_are_never_selected_and_the_row_itself_stays():
     assert labels.reshape(100, 6).tolist() == [[-100] * 5 + [7]] * 100
 
 
-def test_wrong_shares_and_a_tokenizer_without_a_mask_are_refused():
+def test_shares_over_1_and_a_tokenizer_without_a_mask_are_refused():
     with pytest.raises(UserError):
         Masking(0.15, 0.8, 0.3)
     maskless = Vocabulary()

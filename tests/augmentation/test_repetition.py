@@ -16,7 +16,7 @@ def repetition(rate=0.3, unit="wordpieces", count="paper"):
 
 
 def added(augmentation, n, draws):
-    """How many tokens are added to a row of n distinct ones, by the share of draws."""
+    """{number of tokens added to a row of n distinct ones: share of draws}."""
     rng = np.random.default_rng(0)
     ids = np.arange(n + 2)
     numbers, counts = np.unique([len(augmentation.tokens(ids, rng)) - n - 2 for _ in range(draws)], return_counts=True)
@@ -24,12 +24,12 @@ def added(augmentation, n, draws):
 
 
 def code_for_pieces(n, rate, draw):
-    """How many pieces the authors' loader repeats: their `randrange` over a row with its two special tokens."""
+    """The number of pieces that the authors' loader repeats: their `randrange`, on a row with two special tokens."""
     return draw.randrange(min(10, int(rate * (n + 2)))) if int(rate * (n + 2)) > 0 else 0
 
 
 def code_for_words(n, rate, draw):
-    """How many words it repeats."""
+    """The number of words that it repeats."""
     return draw.randrange(min(10, n, max(2, int(rate * n))))
 
 
@@ -39,9 +39,9 @@ def code_for_words(n, rate, draw):
     st.sampled_from(["paper", "released"]),
     st.integers(0, 2**32 - 1),
 )
-def test_a_token_is_said_once_or_twice_and_in_its_place(tokens, rate, count, seed):
+def test_tokens_stay_in_order_and_occur_once_or_twice(tokens, rate, count, seed):
     ids = np.array([101, *(100 * place + token for place, token in enumerate(tokens, start=10)), 102])
-    ids.flags.writeable = False  # the row itself is the tokeniser's cache
+    ids.flags.writeable = False  # the row itself is part of the cache
     out = repetition(rate, count=count).tokens(ids, np.random.default_rng(seed))
     assert (out[0], out[-1]) == (101, 102)
     values, counts = np.unique(out[1:-1], return_counts=True)
@@ -52,11 +52,11 @@ def test_a_token_is_said_once_or_twice_and_in_its_place(tokens, rate, count, see
 
 
 @pytest.mark.parametrize(("n", "most"), [(20, 6), (3, 2), (1, 1), (30, 9)])
-def test_the_count_is_uniform_from_0_to_the_papers_largest(n, most):
+def test_the_number_of_repetitions_is_uniform_up_to_the_papers_largest(n, most):
     assert added(repetition(), n, draws=6000) == pytest.approx(dict.fromkeys(range(most + 1), 1 / (most + 1)), abs=0.03)
 
 
-def test_every_place_is_equally_likely():
+def test_every_place_is_repeated_equally_often():
     rng = np.random.default_rng(1)
     twice = np.zeros(8)
     for _ in range(6000):
@@ -66,7 +66,7 @@ def test_every_place_is_equally_likely():
 
 @pytest.mark.parametrize("n", [1, 2, 8, 20, 60])
 @pytest.mark.parametrize("unit", ["wordpieces", "words"])
-def test_released_counts_as_the_authors_code(n, unit):
+def test_released_repeats_as_often_as_the_authors_code(n, unit):
     code, draw = {"wordpieces": code_for_pieces, "words": code_for_words}[unit], random.Random(0)
     numbers = [code(n, 0.3, draw) for _ in range(3000)]
     expected = {number: numbers.count(number) / 3000 for number in set(numbers)}
@@ -87,7 +87,7 @@ def test_words_are_repeated_whole():
     assert list(dict.fromkeys(view.split(" "))) == ["mi", "kadan-lofel", "ta"]
 
 
-def test_a_row_does_not_outgrow_the_model():
+def test_a_row_does_not_exceed_the_models_maximum_length():
     augmentation = repetition(1.0)
     augmentation.bind(SimpleNamespace(model_max_length=12))
     rng = np.random.default_rng(0)

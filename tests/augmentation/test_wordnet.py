@@ -1,3 +1,5 @@
+"""WordNet: where it is found, its synonyms, and copies that are incomplete or damaged."""
+
 import importlib.machinery
 import importlib.util
 import multiprocessing
@@ -27,7 +29,7 @@ def nowhere(monkeypatch, tmp_path):
 
 def test_synonyms_of_the_small_wordnet(wordnet_folder, tmp_path):
     synonyms = Synonyms(wordnet_folder, tmp_path / "cache")
-    # Both senses; `_` and `-` are spaces, "1" has no letters, the word itself is left out.
+    # Both senses; `_` and `-` become spaces, "1" has no letters, the word itself is left out.
     assert synonyms("dog") == ("blackguard", "cad", "domestic dog", "hound dog")
     assert synonyms("dogs") == ("blackguard", "cad", "dog", "domestic dog", "hound dog")  # morphy
     assert synonyms("chased") == ("chase", "go after")
@@ -35,7 +37,7 @@ def test_synonyms_of_the_small_wordnet(wordnet_folder, tmp_path):
     assert synonyms("cow") == ()
 
 
-def test_line_ends_become_lf_once(wordnet_folder, tmp_path):
+def test_line_ends_become_lf_in_a_copy_that_is_written_once(wordnet_folder, tmp_path):
     first = normalised(wordnet_folder, tmp_path / "cache")
     assert b"\r" not in (first / "data.noun").read_bytes()
     written = (first / "data.noun").stat().st_mtime_ns
@@ -47,7 +49,7 @@ def test_line_ends_become_lf_once(wordnet_folder, tmp_path):
     assert normalised(wordnet_folder, tmp_path / "cache") != first
 
 
-def test_the_places_in_their_order(nowhere, wordnet_folder, monkeypatch):
+def test_places_are_searched_in_their_order(nowhere, wordnet_folder, monkeypatch):
     with pytest.raises(MissingResource, match=r"paths\.wordnet"):
         find_wordnet(None)
     archive = nowhere / "nltk_data/corpora/wordnet.zip"
@@ -70,7 +72,7 @@ def test_the_places_in_their_order(nowhere, wordnet_folder, monkeypatch):
     assert find_wordnet(str(archive)) == archive  # the override wins
 
 
-def test_an_override_without_wordnet_is_named(nowhere, tmp_path):
+def test_a_given_place_without_a_whole_wordnet_is_named(nowhere, tmp_path):
     (tmp_path / "half").mkdir()
     (tmp_path / "half/data.noun").touch()
     (tmp_path / "broken.zip").write_bytes(b"PK")
@@ -79,7 +81,7 @@ def test_an_override_without_wordnet_is_named(nowhere, tmp_path):
             Synonyms(find_wordnet(str(tmp_path / name)), tmp_path / "cache")("dog")
 
 
-def test_workers_read_their_own_files(wordnet_folder, tmp_path):
+def test_a_forked_worker_opens_wordnet_itself(wordnet_folder, tmp_path):
     synonyms = Synonyms(wordnet_folder, tmp_path / "cache")
     expected = synonyms("dog")
     parent_look_up = synonyms._look_up
@@ -93,14 +95,14 @@ def test_workers_read_their_own_files(wordnet_folder, tmp_path):
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason=f"needs the real WordNet 3.0 at {SHARED}")
-def test_the_real_wordnet(tmp_path):
+def test_synonyms_of_the_real_wordnet(tmp_path):
     synonyms = Synonyms(SHARED, tmp_path)
     assert {"hound", "domestic dog", "cad", "frankfurter", "chase after"} < set(synonyms("dog"))
     assert {*synonyms("geese"), "geese"} == {*synonyms("goose"), "goose", "geese"}
     assert synonyms("zzzz") == ()
 
 
-def test_a_zip_that_announces_gigabytes_is_not_unpacked(wordnet_folder, tmp_path):
+def test_a_zip_with_a_huge_file_is_not_unpacked(wordnet_folder, tmp_path):
     path = tmp_path / "wordnet.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in wordnet_folder.iterdir():

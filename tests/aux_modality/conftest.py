@@ -1,4 +1,4 @@
-"""Made-up batches with the names that cse.data.images and cse.data.audio give theirs."""
+"""Made-up batches with the fields of those of cse.data.images and cse.data.audio."""
 
 from types import SimpleNamespace
 
@@ -7,7 +7,7 @@ import torch
 
 
 class MadeUpImages:
-    """Pixels of 32 x 32: noise of which a quarter is the pattern of the image's class."""
+    """Images of 32 x 32: three quarters noise, one quarter the pattern of the image's class."""
 
     size = 32
     seconds_waited = 1.5

@@ -1,4 +1,4 @@
-"""Sound through the text encoder: the authors' numbers, SSAST weights, the gradient's way."""
+"""Sound through the text encoder: the authors' numbers, SSAST's weights, what the gradient reaches."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def sound(data, dim=32, **changes) -> Audio:
     return Audio(dim, **node | {"data": data, "head": MLPHead} | changes)
 
 
-def test_published_numbers_of_the_audio_branch():
+def test_audio_tokens_have_the_numbers_of_the_authors_code():
     rng = np.random.default_rng(0)
     draw = lambda shape, scale: torch.from_numpy((rng.standard_normal(shape) * scale).astype(np.float32))  # noqa: E731
     fbank_BTF = draw((2, 1024, 128), 1.0)
@@ -38,8 +38,8 @@ def test_published_numbers_of_the_audio_branch():
     assert tokens[0, 43, :4].tolist() == pytest.approx([1.01316, -1.307138, 1.999068, 0.36032882], rel=1e-4)
 
 
-def test_patches_by_hand():
-    """Token 1 + 42 f + t sees mel bands 24 f .. 24 f + 23 of frames 24 t .. 24 t + 23."""
+def test_patches_equal_their_sums_by_hand():
+    """Token 1 + 42 f + t covers mel bands 24 f .. 24 f + 23 of frames 24 t .. 24 t + 23."""
     patches = Patches(6, 24, position_embeddings=True)
     fbank_BTF = torch.randn(1, 1024, 128)
     tokens = patches(fbank_BTF)[0] - patches.positions[0]
@@ -72,7 +72,7 @@ def test_the_gradient_reaches_patches_and_layers(tiny_roberta, made_up_speech):
     assert {n.split(".")[0] for n, p in encoder.backbone.named_parameters() if p.grad is not None} == {"encoder"}
 
 
-def test_random_as_released():
+def test_random_weights_are_initialised_as_released():
     patches = Patches(512, 24, position_embeddings=False)
     assert patches.positions is None
     assert patches.cls_token.std().item() == pytest.approx(0.02, rel=0.15)
@@ -95,7 +95,7 @@ def ssast(tmp_path_factory) -> str:
     return str(path)
 
 
-def test_ssasts_own_patches_are_taken_as_they_are(ssast):
+def test_ssasts_weights_are_copied_for_its_own_patch_size(ssast):
     state = torch.load(ssast)
     patches = ssast_patches(ssast, 16, position_embeddings=True)
     assert torch.equal(patches.conv.weight, state["module.v.patch_embed.proj.weight"])
@@ -107,7 +107,7 @@ def test_ssasts_own_patches_are_taken_as_they_are(ssast):
     assert patches(torch.zeros(1, 1024, 128)).shape == (1, 513, 48)
 
 
-def test_ssasts_patches_resized_to_24(ssast):
+def test_ssasts_weights_are_resized_for_another_patch_size(ssast):
     patches = ssast_patches(ssast, 24, position_embeddings=True)
     rows, columns = patches.positions[0, 1:, 0].view(5, 42), patches.positions[0, 1:, 1].view(5, 42)
     assert (rows.diff(dim=0) > 1).all()  # 8 rows spread over 5
@@ -119,7 +119,7 @@ def test_ssasts_patches_resized_to_24(ssast):
     assert torch.allclose(own[0, 1], resized[0, 1], rtol=0.2, atol=3)
 
 
-def test_weights_that_will_not_do(tmp_path, made_up_speech):
+def test_weights_that_are_missing_or_not_ssasts_are_refused(tmp_path, made_up_speech):
     with pytest.raises(MissingResource, match=r"aux_modality\.weights=None"):
         sound(made_up_speech, init="ssast")
     torch.save({"conv.weight": torch.ones(2)}, tmp_path / "other.pth")

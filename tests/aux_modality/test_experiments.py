@@ -1,4 +1,4 @@
-"""VisualCSE and AudioCSE compose to the values of Table A.1 and of the authors' logs, however they are typed."""
+"""VisualCSE and AudioCSE compose to the values of Table A.1 and of the authors' logs."""
 
 import pytest
 from hydra import compose, initialize_config_dir
@@ -24,7 +24,7 @@ def composed(*overrides: str):
 
 
 def experiment(aux: str, objective: str, variant: str = "") -> list[str]:
-    """The words for one of VALUES, with a variant composed over it."""
+    """The overrides for one of VALUES, or for a variant of it."""
     name = f"experiment={aux}cse{'_sup' if objective == 'simcse_sup' else ''}"
     return [name, f"variant={variant}"] if variant else [name]
 
@@ -36,7 +36,7 @@ def values(cfg) -> tuple:
 
 
 @pytest.mark.parametrize("key", VALUES, ids="_".join)
-def test_published_values(key):
+def test_an_experiment_has_the_published_values(key):
     aux, objective, model = key
     cfg = composed(*experiment(aux, objective), f"model={model}")
     assert values(cfg) == VALUES[key]
@@ -47,7 +47,7 @@ def test_published_values(key):
     assert cfg.objective._target_ == "cse.objective.simcse.Simcse"
     assert cfg.objective.num_views == (3 if objective == "simcse_sup" else 2)
     assert cfg.data.name == ("nli" if objective == "simcse_sup" else "wiki1m")
-    assert composed(f"aux_modality={aux}", f"objective={objective}", f"model={model}") == cfg  # the parts, typed
+    assert composed(f"aux_modality={aux}", f"objective={objective}", f"model={model}") == cfg  # typed part by part
 
 
 VARIANTS = {

@@ -1,4 +1,4 @@
-"""Heads, projection, precision and the settings that the loop reads."""
+"""Heads and precision of a second modality."""
 
 import pytest
 import torch
@@ -16,8 +16,8 @@ SETTINGS = {
 LABELS = torch.tensor([0, 1, 1, 2])
 
 
-def modality(dim=8, width=8, **changes) -> Modality:
-    return Modality(dim, width, None, **SETTINGS | changes)
+def modality(**changes) -> Modality:
+    return Modality(8, 8, None, **SETTINGS | changes)
 
 
 class WideHead(nn.Linear):
@@ -60,7 +60,7 @@ def test_heads(mode, through, trained):
         assert text.weight.grad.norm() > 0
 
 
-def test_a_head_that_is_not_there():
+def test_a_head_mode_without_its_head_is_refused():
     for mode in ("text_then_own", "shared"):
         with pytest.raises(UserError, match=f"head_mode={mode}"):
             modality(head_mode=mode).bind(text_head=None)
@@ -68,12 +68,7 @@ def test_a_head_that_is_not_there():
         modality(head=None)
 
 
-def test_a_projection_only_where_widths_differ():
-    assert isinstance(modality().projection, nn.Identity)
-    assert modality(dim=8, width=5).projection.weight.shape == (8, 5)
-
-
-def test_float64_stays_and_autocast_computes_the_loss_in_float32():
+def test_the_loss_is_float32_under_autocast_and_float64_of_float64():
     aux = modality(head_mode="none")
     assert aux.loss(pooled(dtype=torch.float64), LABELS).total.dtype == torch.float64
     rows = pooled().bfloat16()

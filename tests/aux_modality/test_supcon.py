@@ -1,4 +1,4 @@
-"""The losses: the authors' numbers, the formulas as loops, gradients."""
+"""The contrastive losses: the authors' numbers, the formulas in loops, gradients."""
 
 import math
 from typing import get_args
@@ -33,7 +33,7 @@ def features(batch: int = 8, dim: int = 16, seed: int = 0, dtype: torch.dtype = 
 
 @pytest.mark.parametrize(("kind", "temperature", "loss", "grad_norm"), PUBLISHED)
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-6), (torch.float32, 1e-5)])
-def test_published_numbers(kind, temperature, loss, grad_norm, dtype, tolerance):
+def test_loss_and_gradient_have_the_numbers_of_the_authors_code(kind, temperature, loss, grad_norm, dtype, tolerance):
     rows = features(dtype=dtype).requires_grad_()
     value = contrast(*rows.chunk(2), LABELS, temperature, kind)
     value.backward()
@@ -75,7 +75,7 @@ def slow(view1, view2, labels, t: float, kind: str) -> float:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("labels", [[0, 1, 2, 3, 4, 5], [5, 5, 2, 2, 2, 9], [1, 0, 0, 0, 0, 0], [7] * 6])
-def test_equals_the_formula_in_loops(kind, labels):
+def test_the_loss_equals_its_formula_in_loops(kind, labels):
     view1, view2 = features(6, 5, seed=3).chunk(2)
     labels = torch.tensor(labels)
     if kind.startswith("eq4") and len(labels.unique()) == 1:  # its denominator would be empty
@@ -87,7 +87,7 @@ def test_equals_the_formula_in_loops(kind, labels):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_gradient(kind):
+def test_the_gradient_is_that_of_finite_differences(kind):
     view1, view2 = (x.clone().requires_grad_() for x in features(5, 4, seed=1).chunk(2))
     labels = torch.tensor([0, 1, 0, 2, 1])
     assert torch.autograd.gradcheck(lambda a, b: contrast(a, b, labels, 0.5, kind), (view1, view2))

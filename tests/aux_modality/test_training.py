@@ -1,4 +1,4 @@
-"""Images and sound in whole runs: beside other objectives, in other orders, and through a resume."""
+"""Images and sound in whole runs: resumed, in other orders, with other heads, on two processes."""
 
 import json
 import subprocess
@@ -17,8 +17,8 @@ def metrics(folder: Path) -> list[dict]:
 
 
 @pytest.mark.parametrize("modality", ["images", "sounds"])
-def test_a_pause_changes_nothing(modality, small_run, tmp_path, cse_train, request):
-    """Two optimizers, two streams of data, dropout: stopped after 3 steps and resumed equals 6 without a stop."""
+def test_a_resumed_run_ends_with_the_same_bits(modality, small_run, tmp_path, cse_train, request):
+    """Two optimizers, two streams of data, dropout: 3 steps and a resume equal 6 steps at once."""
     folders = [tmp_path / "straight", tmp_path / "paused"]
     common = [a for a in small_run if not a.startswith(("hydra.run.dir", "trainer.max_steps", "trainer.eval_every"))]
     common += [*request.getfixturevalue(modality), "trainer.eval_every=3", "aux_modality.lr=1e-3"]
@@ -44,7 +44,7 @@ def test_images_in_other_orders_and_with_other_heads(changes, small_run, images,
     assert all(np.isfinite(step["train/aux/loss"]) for step in steps)
 
 
-def test_the_weight_scales_the_second_modalitys_gradient(small_run, images, tmp_path, cse_train):
+def test_the_weight_scales_the_gradient_of_the_second_modality(small_run, images, tmp_path, cse_train):
     norms = []
     for weight in (1.0, 3.0):
         folder = tmp_path / str(weight)
@@ -55,8 +55,8 @@ def test_the_weight_scales_the_second_modalitys_gradient(small_run, images, tmp_
 
 
 @pytest.mark.nightly
-def test_two_processes_give_one_processs_text_gradient(small_run, images, tmp_path, cse_train):
-    """The auxiliary loss is each process's own, as published: the text's first gradient is one process's, not its."""
+def test_two_processes_have_the_text_gradient_of_one(small_run, images, tmp_path, cse_train):
+    """But not its auxiliary gradient: as published, each process has an auxiliary loss of its own."""
     still = [*small_run, *images, "augmentation=shuffle", "augmentation.model_dropout=0.0", "trainer.max_steps=1",
              "aux_modality.order=text_first"]  # fmt: skip
     assert cse_train(still) == 0

@@ -1,4 +1,4 @@
-"""Images through the text encoder: the authors' numbers, ViT weights, the gradient's way."""
+"""Images through the text encoder: the authors' numbers, ViT's weights, what the gradient reaches."""
 
 import logging
 from pathlib import Path
@@ -36,8 +36,8 @@ def visual(data, dim=32, **changes) -> Visual:
     return Visual(dim, **node | {"data": data, "head": MLPHead, "init": "random"} | changes)
 
 
-def test_published_numbers_of_the_image_branch():
-    """The authors' tiny run: 2 images of 32 x 32, patches of 16, BERT's two layers of width 32, no mask."""
+def test_image_tokens_have_the_numbers_of_the_authors_code():
+    """On 2 images of 32 x 32, patches of 16, two layers of BERT with width 32, without a mask."""
     rng = np.random.default_rng(0)
     pixels = torch.from_numpy(rng.standard_normal((2, 3, 32, 32)).astype(np.float32))
     config = BertConfig(vocab_size=99, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64)
@@ -59,7 +59,7 @@ def test_published_numbers_of_the_image_branch():
     assert cls_BD[0, :4].tolist() == pytest.approx([-0.4912788, -0.83816701, -0.53677905, 1.8383422], rel=1e-4)
 
 
-def test_new_weights_warn_once_and_look_like_vits(made_up_images, caplog):
+def test_random_weights_warn_and_are_initialised_like_vits(made_up_images, caplog):
     aux = visual(made_up_images)
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
     assert isinstance(aux.projection, nn.Identity)
@@ -74,11 +74,11 @@ def test_vit_weights_are_those_of_the_folder(vit, made_up_images):
     assert all(torch.equal(same.patches.state_dict()[name], value) for name, value in theirs.items())
     assert same.patches.dropout.p == 0
     assert all(parameter.requires_grad for parameter in same.patches.parameters())
-    narrow = visual(made_up_images, dim=32, init="vit", weights=vit)
+    narrow = visual(made_up_images, dim=32, init="vit", weights=vit)  # projected from 48 to 32
     assert narrow.tokens(next(narrow.batches(0)))[0].shape == (12, 5, 32)
 
 
-def test_weights_that_will_not_do(vit, tiny_bert, made_up_images, tmp_path):
+def test_weights_that_are_missing_not_a_vits_or_of_another_size_are_refused(vit, tiny_bert, made_up_images, tmp_path):
     for dim, name in ((768, "google/vit-base-patch16-224-in21k"), (1024, "google/vit-large-patch16-224-in21k")):
         with pytest.raises(MissingResource, match=name):
             visual(made_up_images, dim=dim, init="vit")

@@ -1,4 +1,4 @@
-"""`cse-data check`: whole, altered and missing files of made-up and of real copies."""
+"""`cse-data check`: whole, altered and missing files, in made-up and real copies."""
 
 import gzip
 import hashlib
@@ -16,7 +16,7 @@ def states(folder: Path) -> dict[str, str]:
     return {file.relative_to(folder).as_posix(): state for file, state in check(folder).items()}
 
 
-def test_the_files_that_sha256sums_names(tmp_path):
+def test_files_named_in_sha256sums(tmp_path):
     folder = tmp_path / "nli"
     folder.mkdir()
     for name in "abc":
@@ -28,7 +28,7 @@ def test_the_files_that_sha256sums_names(tmp_path):
     assert states(tmp_path) == {"nli/a": "whole", "nli/b": "altered", "nli/c": "missing"}
 
 
-def test_large_files_of_the_hubs_cache_by_their_names(tmp_path):
+def test_large_files_of_the_hubs_cache_are_checked_by_their_names(tmp_path):
     for content, name in (("other", "0" * 64), ("aaa", hashlib.sha256(b"aaa").hexdigest())):
         (tmp_path / name).write_text(content)
         (tmp_path / f"{content}.bin").symlink_to(tmp_path / name)
@@ -38,7 +38,7 @@ def test_large_files_of_the_hubs_cache_by_their_names(tmp_path):
 
 
 @pytest.mark.parametrize("place", [0, 12, 1000, None])
-def test_a_gzip_file_that_is_damaged_or_holds_something_else_is_altered(tmp_path, place):
+def test_a_gzip_file_with_damage_or_other_content_is_altered(tmp_path, place):
     content = bytearray(gzip.compress(random.Random(0).randbytes(2000)))
     if place is not None:
         content[place] ^= 0xFF
@@ -46,13 +46,13 @@ def test_a_gzip_file_that_is_damaged_or_holds_something_else_is_altered(tmp_path
     assert states(tmp_path) == {"val.tsv.gz": "altered", "train.tsv.gz": "missing", "test_2016.tsv.gz": "missing"}
 
 
-def test_a_folder_of_which_nothing_is_known_is_refused(tmp_path):
+def test_a_folder_without_known_checksums_is_refused(tmp_path):
     for place in (tmp_path, tmp_path / "nowhere"):
         with pytest.raises(UserError, match=str(place)):
             check(place)
 
 
-def test_a_real_copy_by_the_checksums_that_are_known(shared, tmp_path):
+def test_real_copies_are_checked_by_known_checksums(shared, tmp_path):
     copies = [Path(shared, "data", name) for name in ("senteval", "stsb_multi_mt", "flickr30k_captions")]
     if not all(copy.is_dir() for copy in copies):
         pytest.skip("needs the real data in ../shared")
@@ -73,7 +73,7 @@ def test_a_real_copy_by_the_checksums_that_are_known(shared, tmp_path):
 
 
 @pytest.mark.parametrize("text", [b"\xff\xfe", b"0" * 64 + b"  ../other/file\n", b"0" * 64 + b"  /etc/passwd\n"])
-def test_a_stranger_s_list_is_text_of_names_in_its_folder(tmp_path, text):
+def test_a_list_that_is_no_text_or_names_files_elsewhere_is_refused(tmp_path, text):
     (tmp_path / "SHA256SUMS").write_bytes(text)
     with pytest.raises(UserError, match=str(tmp_path)):
         check(tmp_path)

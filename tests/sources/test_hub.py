@@ -1,4 +1,4 @@
-"""The hub, asked by the real clients: first time, from the cache, broken off, refused."""
+"""A hub of our own, asked by the real clients: first time, from the cache, interrupted, refused."""
 
 import json
 from pathlib import Path
@@ -21,9 +21,9 @@ def corpus(name: str = "lab/corpus") -> hub.Repo:
     return hub.Repo(name, "dataset", "data=corpus", "use data=text")
 
 
-def test_first_time_though_it_breaks_off_then_from_the_cache_then_offline(toy_hub, monkeypatch):
+def test_a_file_comes_through_a_broken_connection_then_from_the_cache_then_offline(toy_hub, monkeypatch):
     toy_hub.add("datasets/lab/corpus", TEXTS)
-    toy_hub.breaks = 1  # the client goes on where the connection broke off
+    toy_hub.breaks = 1  # the client continues where the connection broke
     first = hub.file(corpus(), "lines.txt")
     assert first.read_bytes() == TEXTS["lines.txt"]
     assert toy_hub.breaks == 0
@@ -34,7 +34,7 @@ def test_first_time_though_it_breaks_off_then_from_the_cache_then_offline(toy_hu
     assert len(toy_hub.requests) == asked
 
 
-def test_what_the_hub_says_is_said(toy_hub, monkeypatch):
+def test_every_refusal_of_the_hub_is_told_with_its_reason(toy_hub, monkeypatch):
     toy_hub.add("datasets/lab/corpus", TEXTS)
     toy_hub.add("datasets/lab/gated", TEXTS)
     toy_hub.gated.add("datasets/lab/gated")
@@ -64,7 +64,7 @@ def test_what_the_hub_says_is_said(toy_hub, monkeypatch):
     assert {word: hub.is_offline({"HF_HUB_OFFLINE": word}) for word in words} == words
 
 
-def test_datasets_come_through_datasets(toy_hub):
+def test_a_dataset_is_loaded_streamed_or_refused_with_its_reason(toy_hub):
     toy_hub.add("datasets/lab/table", {"data/train-0.parquet": parquet(text=["one", "two", "three"])})
     assert list(hub.dataset(corpus("lab/table"))["text"]) == ["one", "two", "three"]
     assert [row["text"] for row in hub.stream(corpus("lab/table"))] == ["one", "two", "three"]
@@ -80,7 +80,7 @@ def model(name: str = "lab/tiny-bert") -> hub.Repo:
     return hub.Repo(name, "model", f"model.name={name}", "use model=minilm")
 
 
-def test_a_model_comes_in_one_format_and_without_extras_and_then_from_the_cache(toy_hub, tiny_bert, monkeypatch):
+def test_a_model_is_fetched_in_one_format_without_extras_and_then_cached(toy_hub, tiny_bert, monkeypatch):
     toy_hub.add("models/lab/tiny-bert", Path(tiny_bert))
     extras = {"pytorch_model.bin": b"x", "pytorch_model.generator.bin": b"x", "model.fp16.safetensors": b"x",
               "onnx/model.onnx": b"x", "tf_model.h5": b"x", "onnx/config.json": b"{}"}  # fmt: skip
@@ -100,8 +100,8 @@ def test_a_model_comes_in_one_format_and_without_extras_and_then_from_the_cache(
             hub.model(repo)
 
 
-def test_an_old_repository_without_safetensors_and_tokenizer_json(toy_hub, tiny_bert, tmp_path):
-    """pytorch_model.bin and vocab.txt, as of 2019: the tokenizer is made anew."""
+def test_a_repository_with_only_pytorch_model_bin_and_vocab_txt_is_loaded(toy_hub, tiny_bert, tmp_path):
+    """As of 2019: the tokenizer is made from the vocabulary."""
     state = load_file(Path(tiny_bert, "model.safetensors"))
     vocabulary = json.loads(Path(tiny_bert, "tokenizer.json").read_text())["model"]["vocab"]
     torch.save(state, tmp_path / "weights.bin")
@@ -117,8 +117,8 @@ def test_an_old_repository_without_safetensors_and_tokenizer_json(toy_hub, tiny_
     np.testing.assert_allclose(encoder.encode(texts), load_encoder(tiny_bert, "cls").encode(texts), atol=1e-6)
 
 
-def test_what_is_wrong_with_a_model_of_the_hub_names_the_hub(toy_hub, tiny_bert):
-    """Not a folder of hashes in the cache."""
+def test_an_error_about_a_hub_model_names_the_repository(toy_hub, tiny_bert):
+    """And not a folder of hashes in the cache."""
     toy_hub.add("models/lab/part", Path(tiny_bert))
     state = load_file(Path(tiny_bert, "model.safetensors"))
     lost = next(name for name in state if "layer.1.attention" in name)
