@@ -44,17 +44,13 @@ def articles() -> Iterator[list[str]]:
         for _, markup, _ in extract_pages(dump, filter_namespaces=("0",)):
             if markup.lstrip().upper().startswith("#REDIRECT"):
                 continue
-            plain, new = filter_wiki(markup, promote_remaining=True, simplify_links=True), []
-            for paragraph in plain.replace("'''", "").replace("''", "").splitlines():
-                if NOT_PROSE.search(paragraph):
-                    continue
-                for sentence in END.split(paragraph.strip()):
-                    sentence = " ".join(sentence.split())
-                    if (
-                        MIN_WORDS <= len(sentence.split()) <= MAX_WORDS
-                        and sentence[-1] in ".!?\"'"
-                        and sentence not in seen
-                    ):
-                        seen.add(sentence)
-                        new.append(sentence)
+            plain = filter_wiki(markup, promote_remaining=True, simplify_links=True)
+            paragraphs = plain.replace("'''", "").replace("''", "").splitlines()
+            prose = (paragraph for paragraph in paragraphs if not NOT_PROSE.search(paragraph))
+            new = []
+            for words in (part.split() for paragraph in prose for part in END.split(paragraph.strip())):
+                sentence = " ".join(words)
+                if MIN_WORDS <= len(words) <= MAX_WORDS and sentence[-1] in ".!?\"'" and sentence not in seen:
+                    seen.add(sentence)
+                    new.append(sentence)
             yield new
