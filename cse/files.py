@@ -21,7 +21,7 @@ from safetensors import SafetensorError
 
 from cse.errors import RunError, UserError
 
-ADVICE = "make room or name another folder, and run it again (a run that had begun: with resume=auto)"
+ADVICE = "free some space or name another folder, and run it again (with resume=auto if the run had begun)"
 MAX_LINE = 2**20  # characters of a line of JSON: room for a table of thousands of scores
 NO_PLACE = (
     *(errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EEXIST, errno.EISDIR),
@@ -52,7 +52,7 @@ def check_links(folder: Path) -> None:
     inside = folder.resolve()
     for one in folder.iterdir():
         if one.is_symlink() and not one.resolve().is_relative_to(inside):
-            raise UserError(f"{one} is a link that leads out of the folder, and is not written through: remove it")
+            raise UserError(f"{one} is a link that leads out of the folder, where nothing may be written: remove it")
 
 
 @contextmanager

@@ -88,8 +88,8 @@ class Speech(Stream[AudioBatch]):
         downloaded = Path(settings["cache"]) / "LibriSpeech" / settings["split"]
         if settings["folder"] is None and not downloaded.is_dir():
             raise MissingResource(
-                f"no speech: paths.audio=FOLDER, one folder a speaker; or LibriSpeech {settings['split']}, which is "
-                "downloaded"
+                "no speech: set paths.audio=FOLDER, with one folder per speaker, or let a run download LibriSpeech "
+                f"{settings['split']}"
             ) from LookupError(settings["split"])
         root = Path(settings["folder"] or downloaded)
         speakers = files_of_speakers(root, None)

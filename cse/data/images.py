@@ -111,8 +111,8 @@ class Images(Stream[ImageBatch]):
         """How many classes the folder has."""
         if settings["folder"] is None:
             raise MissingResource(
-                f"no images: paths.images=FOLDER, one folder a class; or {settings['hub']}, whose licence is accepted "
-                "on the hub"
+                "no images: set paths.images=FOLDER, with one folder per class, or accept the terms of "
+                f"{settings['hub']} on the hub"
             ) from LookupError(settings["hub"])
         folder = Path(settings["folder"])
         classes = sum(path.is_dir() for path in folder.glob("*"))

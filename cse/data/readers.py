@@ -94,7 +94,7 @@ def reading(file: Path, place: Callable[[], str] | None = None) -> Iterator[None
 def check_unchanged(file: Path, before: str, now: str) -> None:
     """Raise UserError if a file's SHA-256 after reading it is not the one from before."""
     if before != now:
-        raise UserError(f"{file} has changed while it was read: wait until it is written, and start again")
+        raise UserError(f"{file} has changed while it was being read: wait until it is complete, and start again")
 
 
 def lines_of(file: Path, encoding: str) -> Iterator[tuple[int, str]]:
@@ -114,7 +114,7 @@ def lines_of(file: Path, encoding: str) -> Iterator[tuple[int, str]]:
                 yield number, text.decode(encoding).strip("\r\n\ufeff" if number == 1 else "\r\n")
                 continue
             if longest == MAX_LINE:
-                raise UserError(f"{file}, line {number}: longer than {MAX_LINE:,} bytes; a row must have its own lines")
+                raise UserError(f"{file}, line {number}: longer than {MAX_LINE:,} bytes; start each row on a new line")
             while line and not line.endswith(b"\n"):
                 line = lines.readline(MAX_TEXT)
             yield number, EMPTY

@@ -69,7 +69,7 @@ def usable_rows(notes: Notes, empty: Empty | None, where: str) -> np.ndarray:
         limit = "data.empty=refuse" if empty == "refuse" else f"more than {UNUSABLE_SHARE:.0%}"
         raise UserError(f"{said}; {limit}: repair or delete them, or leave them out with data.empty=skip")
     if empty == "keep":
-        log.warning("%s; they are used as they are, what is too long as empty", said)
+        log.warning("%s; they are kept as they are, too long texts as empty ones", said)
         return np.arange(total)
     log.warning("%s; they are left out", said)
     return np.setdiff1d(np.arange(total), unusable)

@@ -29,8 +29,8 @@ def check(place: Path) -> dict[Path, State]:
     sums = {file: digest for folder, _, _ in os.walk(place) for file, digest in sums_of(Path(folder)).items()}
     if not sums:
         raise UserError(
-            f"{place} holds nothing whose checksums are known: neither {SUMS}, which cse-data fetch NAME --to FOLDER "
-            "writes, nor files of the hub's cache, nor a copy of a dataset that has no checksums of its own"
+            f"{place} holds nothing with known checksums: neither {SUMS}, which cse-data fetch NAME --to FOLDER "
+            "writes, nor files of the hub's cache, nor a copy of a dataset whose checksums are known"
         )
     return {file: state_of(file, digest) for file, digest in sorted(sums.items())}
 

@@ -57,7 +57,7 @@ def verified(repo: hub.Repo, path: str) -> Path:
     """A file of the hub. Raises MissingResource if its SHA-256 is not the hub's."""
     local = hub.file(repo, path)
     if hub_sha256(local) not in (None, sha256(local)):
-        raise MissingResource(f"{local} is not what {repo.name} has (another sha256): delete it and run again")
+        raise MissingResource(f"{local} is not the file of {repo.name} (another sha256): delete it and run again")
     return local
 
 
@@ -140,11 +140,11 @@ def write_captions(url: str, target: Path) -> None:
             columns = [gzip.decompress(file.read_bytes()).decode().splitlines() for file in packed]
             rows = list(zip(listed.read_text(encoding="utf-8").split(), *columns, strict=True))
         except (ValueError, OSError, EOFError, zlib.error) as error:
-            raise MissingResource(f"flickr: what {url} sends is damaged ({error}): run it again") from error
+            raise MissingResource(f"flickr: a download from {url} is damaged ({error}): run it again") from error
     lines = [f"{image}\t{n}\t{caption.strip()}\n" for image, *five in rows for n, caption in enumerate(five)]
     content = "".join(lines).encode()
     if hashlib.sha256(content).hexdigest() != read_sums(KNOWN)[f"flickr/{target.name}"]:
-        raise MissingResource(f"flickr: the captions at {url} are not those that are known (another sha256)")
+        raise MissingResource(f"flickr: the captions at {url} are not the known ones (another sha256)")
     with replaced_file(target) as temporary:
         temporary.write_bytes(gzip.compress(content, mtime=0))
 

@@ -185,18 +185,18 @@ def refusal(repo: Repo, error: BaseException) -> str:
         if isinstance(one, errors.GatedRepoError) or "gated dataset" in str(one):
             return f"is gated: accept its terms at {repo.page} and log in (hf auth login, or HF_TOKEN)"
         if isinstance(one, errors.RevisionNotFoundError | errors.RemoteEntryNotFoundError):
-            return f"lacks what is asked for ({in_short(one)})"
+            return f"has no such file or revision ({in_short(one)})"
         if isinstance(one, errors.RepositoryNotFoundError) or "doesn't exist on the Hub" in str(one):
             return "does not exist on the hub, or is private (then log in: hf auth login, or HF_TOKEN)"
         if isinstance(one, errors.HfHubHTTPError) and one.response.status_code in REFUSED:
-            return f"is refused now ({first_line(one)}): log in (hf auth login, or HF_TOKEN), or run again later"
+            return f"was refused ({first_line(one)}): log in (hf auth login, or HF_TOKEN), or run again later"
     absent = f"is not in the cache {constants.HF_HUB_CACHE}, and {constants.ENDPOINT}"
     if is_offline(os.environ) or any(isinstance(one, errors.OfflineModeIsEnabled) for one in raised):
-        return f"{absent} is not asked: it did not answer, or HF_HUB_OFFLINE is set"
+        return f"{absent} was not asked, because it did not answer before or HF_HUB_OFFLINE is set"
     unreachable = (ConnectionError, TransportError, errors.LocalEntryNotFoundError)
     if any(isinstance(one, unreachable) for one in raised):
         return f"{absent} cannot be reached"
-    return f"cannot be had ({type(error).__name__}: {first_line(error)})"
+    return f"could not be loaded ({type(error).__name__}: {first_line(error)})"
 
 
 def is_offline(environment: Mapping[str, str]) -> bool:

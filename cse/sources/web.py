@@ -31,10 +31,10 @@ def download(url: str, target: Path, checksum: str | None = None) -> Path:
         try:
             _receive(url, part)
         except httpx2.HTTPError as error:
-            raise MissingResource(f"{url} cannot be had ({first_line(error)}); run it again to go on") from error
+            raise MissingResource(f"{url}: download failed ({first_line(error)}); run it again to continue") from error
         if checksum not in (None, sha256(part)):
             part.unlink()
-            raise MissingResource(f"what came from {url} is damaged (another sha256 than published); run it again")
+            raise MissingResource(f"{url}: the download is damaged (its sha256 is not the published one); run it again")
         return part.replace(target)
 
 
