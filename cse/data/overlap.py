@@ -52,7 +52,7 @@ class Overlap(Counts):
 def overlap(text: Text, evaluators: Mapping[str, Evaluator]) -> Overlap:
     """The counts for prepared text and evaluators, from the cache if possible. Raises RunError for a full disk."""
     sets = {name: {one.encode() for one in evaluator.texts()} for name, evaluator in evaluators.items()}
-    content = hashlib.sha256(repr((VERSION, can_sketch(), text.digest, text.limit, text.limit_seed)).encode())
+    content = hashlib.sha256(repr((VERSION, can_sketch(), text.digest)).encode() + text.chosen.tobytes())
     for name in sorted(sets):
         content.update(b"\0\0" + name.encode() + b"\0" + b"\0".join(sorted(sets[name])))
     kept = text.cache / f"{content.hexdigest()[:32]}.overlap.json"

@@ -49,7 +49,8 @@ def test_only_rows_in_use_are_counted_and_the_count_is_kept(prepared):
     kept.write_text(json.dumps({**found, "exact": 7}))
     assert overlap(text, sets)["exact"] == 7  # read, not counted again
     assert overlap(text, {"sts": Fixed("Don't go")})["exact"] == 0  # other sets, another count
-    assert overlap(prepared(LINES), sets)["texts"] == 6
+    for empty, rows in (("keep", 7), ("skip", 6)):
+        assert overlap(prepared([*LINES, "\u200b"], empty=empty), sets)["texts"] == rows
 
 
 def test_unicode_that_folds_to_ascii_matches_its_ascii():
