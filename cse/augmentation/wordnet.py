@@ -126,7 +126,7 @@ class Synonyms:
         """The word's synonyms, sorted. Raises MissingResource if the source is not a complete WordNet."""
         if self._process != os.getpid():
             reader = open_wordnet(normalised(self.source, self.cache_dir))
-            self._look_up = functools.lru_cache(maxsize=None)(functools.partial(_synonyms, reader))
+            self._look_up = functools.cache(functools.partial(_synonyms, reader))
             self._process = os.getpid()
         return self._look_up(word)
 

@@ -12,7 +12,7 @@ import torch
 from omegaconf import OmegaConf
 
 from cse.data import audio
-from cse.data.audio import SAMPLES, Speech, fbank, files_of_speakers, fixed_length, mix, read_wave
+from cse.data.audio import SAMPLES, Speech, fbank, files_of_speakers, fixed_length, read_wave
 from cse.errors import UserError
 
 CONF = Path(__file__).parents[2] / "conf"
@@ -71,12 +71,6 @@ def test_clips_are_padded_or_cut_to_1024_frames():
     wave = wave - wave.mean()
     assert fbank(wave[:SAMPLES]).shape == (1024, 128)
     assert torch.allclose(fixed_length(fbank(wave)), fbank(wave[:SAMPLES]), atol=1e-3)
-
-
-def test_mixing_cuts_or_pads_the_second():
-    long, short = torch.randn(500), torch.randn(300)
-    assert torch.allclose(mix(long, short, 0.7), 0.7 * long + 0.3 * torch.cat([short, torch.zeros(200)]))
-    assert torch.allclose(mix(short, long, 0.4), 0.4 * short + 0.6 * long[:300])
 
 
 @pytest.mark.parametrize(("rate", "channels", "kind"), [(44_100, 2, "wav"), (8_000, 1, "flac")])
