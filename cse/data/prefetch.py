@@ -38,7 +38,7 @@ def prefetch(batches: Dataset[B], numbers: Iterable[int], workers: int, pin: boo
                 raise batch
             yield batch
     finally:
-        del made
+        del made  # else the traceback of an error would keep the workers alive
 
 
 def _ignore_signals(_: int) -> None:

@@ -56,7 +56,7 @@ def settle_hub() -> bool:
     Returns whether the hub can be used. A proxy in the environment is the user's word that it can, and
     HF_HUB_OFFLINE=1 (or on, yes, true, as the hub's client reads it) that it cannot.
     """
-    if is_offline(os.environ):
+    if is_offline():
         return False
     address = urlsplit(os.environ.get("HF_ENDPOINT", HUB))
     if {address.scheme, "all"} & getproxies().keys() and not proxy_bypass(address.hostname or ""):

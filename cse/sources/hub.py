@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -191,17 +191,17 @@ def refusal(repo: Repo, error: BaseException) -> str:
         if isinstance(one, errors.HfHubHTTPError) and one.response.status_code in REFUSED:
             return f"was refused ({first_line(one)}): log in (hf auth login, or HF_TOKEN), or run again later"
     absent = f"is not in the cache {constants.HF_HUB_CACHE}, and {constants.ENDPOINT}"
-    if is_offline(os.environ) or any(isinstance(one, errors.OfflineModeIsEnabled) for one in raised):
+    if is_offline() or any(isinstance(one, errors.OfflineModeIsEnabled) for one in raised):
         return f"{absent} was not asked, because it did not answer before or HF_HUB_OFFLINE is set"
     unreachable = (ConnectionError, TransportError, errors.LocalEntryNotFoundError)
     if any(isinstance(one, unreachable) for one in raised):
         return f"{absent} cannot be reached"
-    return f"could not be loaded ({type(error).__name__}: {first_line(error)})"
+    return f"could not be loaded ({in_short(error)})"
 
 
-def is_offline(environment: Mapping[str, str]) -> bool:
-    """Whether HF_HUB_OFFLINE forbids asking the hub, read as the hub's client does (not 0, no, off or empty)."""
-    return environment.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
+def is_offline() -> bool:
+    """Whether HF_HUB_OFFLINE in the environment forbids asking the hub, read as the hub's client reads it."""
+    return os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
