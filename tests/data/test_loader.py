@@ -1,7 +1,5 @@
 """Batches: every row once an epoch, the same for any number of processes and from any step on."""
 
-from collections import Counter
-
 import numpy as np
 import pytest
 import torch
@@ -45,22 +43,24 @@ def make(tmp_path, tiny_tokenizer):
 
 
 def rows_of(batch) -> list[tuple]:
-    ids, mask = batch.tokens.ids_BT, batch.tokens.mask_BT
-    labels = batch.tokens.labels_BT
-    rows = []
-    for i in range(len(ids)):
-        n = int(mask[i].sum())
-        rows.append((tuple(ids[i, :n].tolist()), None if labels is None else tuple(labels[i, :n].tolist())))
-    return rows
+    """(ids, labels or None) of each row, without padding."""
+    tokens, lengths_B = batch.tokens, batch.tokens.mask_BT.sum(1).tolist()
+    cut = lambda x_BT: [tuple(row[:n]) for row, n in zip(x_BT.tolist(), lengths_B, strict=True)]  # noqa: E731
+    labels = [None] * len(lengths_B) if tokens.labels_BT is None else cut(tokens.labels_BT)
+    return list(zip(cut(tokens.ids_BT), labels, strict=True))
+
+
+def views_of(batch) -> list[list[tuple]]:
+    """The rows of each view."""
+    rows = iter(rows_of(batch))
+    return [[next(rows) for _ in range(size)] for size in batch.sizes]
 
 
 def test_an_epoch_has_every_row_once_in_an_order_of_its_own(make):
     batches = make(rows=30)
     assert batches.steps_per_epoch == 8
-    views = [rows_of(batches[step])[: batches[step].sizes[0]] for step in range(8)]
-    seen = Counter(row for view in views for row in view)
-    assert len(seen) == 30
-    assert set(seen.values()) == {1}
+    seen = [row for step in range(8) for row in views_of(batches[step])[0]]
+    assert len(seen) == len(set(seen)) == 30
     assert make(rows=30, drop_last=True).steps_per_epoch == 7
     assert make(rows=29).steps_per_epoch == 7  # one sentence alone has no negatives
     assert make(rows=30, world=2).steps_per_epoch == 7  # one row for each of two processes
@@ -85,14 +85,8 @@ def test_two_processes_make_the_same_global_batch(make, masking):
     whole = make(**options)
     halves = [make(**options, rank=rank, world=2) for rank in range(2)]
     for step in (0, 3, 9):
-        parts = [half[step] for half in halves]
-        for view in range(len(whole[step].sizes)):
-            joined = []
-            for part in parts:
-                start = sum(part.sizes[:view])
-                joined += rows_of(part)[start : start + part.sizes[view]]
-            start = sum(whole[step].sizes[:view])
-            assert joined == rows_of(whole[step])[start : start + whole[step].sizes[view]]
+        first, second = (views_of(half[step]) for half in halves)
+        assert [a + b for a, b in zip(first, second, strict=True)] == views_of(whole[step])
 
 
 def test_workers_make_the_same_batches_and_leave_the_random_state(make):
@@ -105,13 +99,11 @@ def test_workers_make_the_same_batches_and_leave_the_random_state(make):
 
 
 def test_each_view_is_a_column(make, tiny_tokenizer):
-    batches = make(rows=10, columns=3, num_views=3)
-    batch = batches[0]
-    assert batch.sizes == (4, 4, 4)
-    ends = [tiny_tokenizer.convert_ids_to_tokens(row[0][-2]) for row in rows_of(batch)]
-    assert ends == ["a"] * 4 + ["b"] * 4 + ["c"] * 4
-    numbers = [row[0][1] for row in rows_of(batch)]
-    assert numbers[:4] == numbers[4:8] == numbers[8:]
+    views = views_of(make(rows=10, columns=3, num_views=3)[0])
+    ends = [[tiny_tokenizer.convert_ids_to_tokens(ids[-2]) for ids, _ in view] for view in views]
+    assert ends == [["a"] * 4, ["b"] * 4, ["c"] * 4]
+    numbers = [[ids[1] for ids, _ in view] for view in views]
+    assert numbers[0] == numbers[1] == numbers[2]
 
 
 def test_copies_mask_every_view_and_first_masks_one(make):

@@ -20,6 +20,9 @@ HEADER = "first,second\n"
 JSON = '{"first": "a", "second": "b"}\n'
 GZIPPED = gzip.compress("\n".join(random.Random(0).randbytes(500).hex() for _ in range(2)).encode(), mtime=0)
 LONG = "a" * (2**20 + 1)
+NOISE = random.Random(0)
+DAMAGED = bytearray(parquet(**{name: [NOISE.randbytes(8).hex() for _ in range(1000)] for name in ("first", "second")}))
+DAMAGED[200:4000] = NOISE.randbytes(3800)  # behind the header, before the schema
 
 
 def table(delimiter: str) -> str:
@@ -72,6 +75,7 @@ def test_a_folder_is_its_files_in_order(tmp_path):
     ("a.jsonl", JSON + '{"first": ' + "[" * 100_000 + "\n", "line 2"),
     ("a.jsonl", JSON + '{"first": ' + "1" * 5000 + "}\n", "line 2"), ("a.parquet", "no parquet at all", ""),
     ("a.parquet", parquet(first=["a", "b"], second=[None, ["c"]]), "row 2: second"),
+    ("a.parquet", bytes(DAMAGED), "after row 0"),
     ("a.txt", "one\nGrüße\n".encode("latin-1"), "line 2: .*data.encoding"), ("a.txt", GZIPPED, "line 1"),
     ("a.txt.gz", b"one\n", "line 0"), ("a.txt.gz", GZIPPED[:-5], r"line \d"),
     ("a.txt.gz", GZIPPED[:500] + bytes([GZIPPED[500] ^ 0xFF]) + GZIPPED[501:], r"line \d"),
@@ -89,14 +93,6 @@ def test_columns_must_be_named_if_and_only_if_the_file_has_some(tmp_path):
     for name, content, columns in (("a.csv", HEADER + "one,two\n", None), ("a.txt", "one\n", ["first"])):
         with pytest.raises(UserError, match=r"data\.columns"):
             read(tmp_path, name, content, columns)
-
-
-def test_a_parquet_file_damaged_after_its_header_is_named(tmp_path):
-    noise = random.Random(0)
-    content = bytearray(parquet(text=[f"row {i} {noise.randbytes(8).hex()}" for i in range(1000)]))
-    content[200:4000] = noise.randbytes(3800)
-    with pytest.raises(UserError, match=r"a\.parquet, after row 0"):
-        read(tmp_path, "a.parquet", bytes(content), ["text"])
 
 
 @pytest.mark.parametrize(("name", "content"), [
