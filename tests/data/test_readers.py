@@ -1,4 +1,7 @@
-"""Every format gives the same rows; any library's error becomes one sentence with the file and the line or row."""
+"""Every format gives the same rows; any library's error becomes one sentence with the file and the line or row.
+
+More broken files are in tests/faults/test_refused_files.py.
+"""
 
 import csv
 import gzip
@@ -64,25 +67,23 @@ def test_a_folder_is_its_files_in_order(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "content", "place"), [
-    ("a.csv", HEADER + "one,two\nthree\n", "line 3"), ("a.csv", HEADER + "one,two\nthree,four,five\n", "line 3"),
+    ("a.csv", HEADER + "one,two\nthree\n", "line 3"), ("a.csv", "", ""), ("a.doc", "one\n", ""),
     ("a.csv", HEADER + 'one,two\nthree,"four\nfive,six\n', "line 3"),
     ("a.csv", HEADER + 'one,"two\nthree,four\nfive,"six"\n', "line 2"),
     ("a.tsv", 'first\tsecond\none\t"two" three\n', "line 2"), ("a.csv", "first,first,second\na,b,c\n", "first"),
     ("a.csv", "first\tsecond\none\ttwo\n", r"'first\\tsecond'"), ("a.jsonl", JSON + '{"first": }\n', "line 2"),
-    ("a.jsonl", JSON + '{"first": "c"}\n', "line 2: .*second"), ("a.jsonl", JSON + '["a"]\n', "line 2"),
+    ("a.jsonl", JSON + '{"first": "c"}\n', "line 2: .*second"), ("a.jsonl", JSON + '"first, second"\n', "line 2"),
     ("a.jsonl", JSON + '{"first": "a", "second": 5}\n', "line 2: second"),
     ("a.jsonl", '{"first": "a", "second": "\\ud800b"}\n', "line 1: second"),
     ("a.jsonl", JSON + '{"first": ' + "[" * 100_000 + "\n", "line 2"),
-    ("a.jsonl", JSON + '{"first": ' + "1" * 5000 + "}\n", "line 2"), ("a.parquet", "no parquet at all", ""),
+    ("a.jsonl", JSON + '{"first": ' + "1" * 5000 + "}\n", "line 2"), ("a.parquet", bytes(DAMAGED), "after row 0"),
     ("a.parquet", parquet(first=["a", "b"], second=[None, ["c"]]), "row 2: second"),
-    ("a.parquet", bytes(DAMAGED), "after row 0"),
     ("a.txt", "one\nGrüße\n".encode("latin-1"), "line 2: .*data.encoding"), ("a.txt", GZIPPED, "line 1"),
     ("a.txt.gz", b"one\n", "line 0"), ("a.txt.gz", GZIPPED[:-5], r"line \d"),
     ("a.txt.gz", GZIPPED[:500] + bytes([GZIPPED[500] ^ 0xFF]) + GZIPPED[501:], r"line \d"),
-    ("a.csv.gz", gzip.compress(b"", mtime=0), ""), ("a.csv", "", ""), ("a.doc", "one\n", ""),
-    ("a.csv", f"{HEADER}one,{'two ' * 5000}\n", "line 2"),
+    ("a.csv.gz", gzip.compress(b"", mtime=0), ""), ("a.csv", f"{HEADER}one,{'two ' * 5000}\n", "line 2"),
 ])  # fmt: skip
-def test_broken_files_and_rows_are_named(tmp_path, monkeypatch, name, content, place):
+def test_a_broken_file_is_named_with_its_line_or_row(tmp_path, monkeypatch, name, content, place):
     monkeypatch.setattr("cse.data.readers.MAX_LINE", 15_000 if "two two" in str(content) else 2**20)
     with pytest.raises(UserError, match=rf"{name}.*{place}") as error:
         read(tmp_path, name, content, None if ".txt" in name else ["first", "second"])
