@@ -8,7 +8,6 @@ exclusive. Anchors lie in blocks of lmax units, no two in neighbouring blocks, s
 """
 
 import logging
-from functools import partial
 from typing import TYPE_CHECKING, Literal, assert_never
 
 import numpy as np
@@ -77,9 +76,6 @@ def sample_spans(
             f"{units_needed(anchors, max_length)}: augmentation.on_short=skip, or a lower augmentation.max_length"
         )
     blocks = list(range(0, num_units - max_length + 1, max_length))  # the tail n mod lmax never holds an anchor
-    positive = partial(
-        _positive, strategy=strategy, min_length=min_length, max_length=max_length, adjacent_bug=adjacent_bug
-    )
     anchor_spans: list[Span] = []
     positive_spans: list[Span] = []
     for remaining in range(anchors, 0, -1):
@@ -94,7 +90,8 @@ def sample_spans(
         del blocks[max(0, index - 1) : index + 2]
         anchor = int(start), int(start) + length
         anchor_spans.append(anchor)
-        positive_spans += [positive(num_units, anchor, rng) for _ in range(positives)]
+        options = strategy, min_length, max_length, adjacent_bug
+        positive_spans += [_positive(num_units, anchor, rng, *options) for _ in range(positives)]
     return anchor_spans, positive_spans
 
 
@@ -104,7 +101,7 @@ def units_needed(anchors: int, max_length: int) -> int:
 
 
 def _positive(
-    num_units: int, anchor: Span, rng: Rng, *, strategy: Strategy, min_length: int, max_length: int, adjacent_bug: bool
+    num_units: int, anchor: Span, rng: Rng, strategy: Strategy, min_length: int, max_length: int, adjacent_bug: bool
 ) -> Span:
     anchor_start, anchor_end = anchor
     if strategy == "subsuming":
