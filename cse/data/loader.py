@@ -61,8 +61,8 @@ class Batches(Dataset[Batch]):
     """The batches of a whole run, numbered by step from 0.
 
     text: prepared, and tokenised if the augmentation works on tokens. num_views, masking, reads: the objective's. mask:
-    None if masking is "none". batch_size: rows of the global batch, of which this process makes part `rank` of `world`.
-    before_text, after_text: how many ids at each end of a row are not its text's (a special token, a prefix, a
+    not called if masking is "none". batch_size: rows of the global batch, of which this process makes part `rank` of
+    `world`. before_text, after_text: how many ids at each end of a row are not its text's (a special token, a prefix, a
     template). retemplate: applied last, to the ids of all views but the first. teacher: gives teacher_BE. The attribute
     `rows` has the numbers of the rows to train on.
     """
@@ -75,7 +75,7 @@ class Batches(Dataset[Batch]):
         *,
         num_views: int,
         masking: str,
-        mask: Mask | None,
+        mask: Mask,
         batch_size: int,
         max_length: int,
         drop_last: bool,
@@ -184,12 +184,12 @@ class Batches(Dataset[Batch]):
         """The views of these rows, with labels for the masked ones."""
         views = zip(self.columns, self.views(rows_B, epoch), strict=True)
         plain = [[[Sequence(ids, c) for ids in sequences] for sequences in view] for c, view in views]
-        if self.masking == "none" or self.mask is None:
+        if self.masking == "none":
             return plain
-        [rngs], mask = streams(self.seed, epoch, rows_B, [MASKING_STREAM]), self.mask
+        [rngs] = streams(self.seed, epoch, rows_B, [MASKING_STREAM])
 
         def masked(one: Sequence, rng: np.random.Generator) -> Sequence:
-            ids, labels = mask(one.ids, rng)
+            ids, labels = self.mask(one.ids, rng)
             return Sequence(ids, one.column, labels)
 
         if self.masking == "first":
