@@ -14,13 +14,21 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from cse.equation import equation
 from cse.objective.blockwise import blockwise
 from cse.objective.two_views import Contrast
 from cse.ranges import Positive
 
 
+@equation
 def adnce(
-    anchors_BD: Tensor, positives_BD: Tensor, temperature: float, mu: float, sigma: float, *, weigh_positive: bool
+    anchors_BD: Tensor,
+    positives_BD: Tensor,
+    temperature: Positive,
+    mu: float,
+    sigma: Positive,
+    *,
+    weigh_positive: bool,
 ) -> Tensor:
     """The mean of l_i, a scalar.
 

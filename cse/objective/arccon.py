@@ -17,12 +17,16 @@ from annotated_types import Ge, Lt
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 
+from cse.equation import equation
 from cse.objective.blockwise import blockwise
 from cse.objective.two_views import Contrast
 from cse.ranges import Positive
 
+Margin = Annotated[float, Ge(0), Lt(90)]  # degrees
 
-def arccon(anchors_BD: Tensor, positives_BD: Tensor, temperature: float, margin: float) -> Tensor:
+
+@equation
+def arccon(anchors_BD: Tensor, positives_BD: Tensor, temperature: Positive, margin: Margin) -> Tensor:
     """The mean of l_i, a scalar. margin: degrees."""
     anchors_BD, positives_BD = normalize(anchors_BD, dim=1), normalize(positives_BD, dim=1)
     cos_B = (anchors_BD * positives_BD).sum(1)
@@ -46,7 +50,7 @@ class ArcCon(Contrast):
         dim: int,
         head: Callable[[int], nn.Module],
         temperature: Positive,
-        margin: Annotated[float, Ge(0), Lt(90)],
+        margin: Margin,
     ):
         super().__init__(dim, head, temperature)
         self.margin = margin

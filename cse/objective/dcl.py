@@ -13,12 +13,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from cse.equation import equation
 from cse.objective.blockwise import blockwise
 from cse.objective.two_views import Contrast
 from cse.ranges import Positive
 
 
-def dcl(z1_BD: Tensor, z2_BD: Tensor, temperature: float, sigma: float | None = None) -> Tensor:
+@equation
+def dcl(z1_BD: Tensor, z2_BD: Tensor, temperature: Positive, sigma: Positive | None = None) -> Tensor:
     """The mean of l, a scalar. sigma: None for DCL; a number for DCLW, whose weights carry gradient."""
     z_RD = torch.cat([normalize(z1_BD, dim=1), normalize(z2_BD, dim=1)])
     positive_B = (z_RD[: len(z1_BD)] * z_RD[len(z1_BD) :]).sum(1)

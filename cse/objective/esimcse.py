@@ -14,13 +14,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, normalize
 
+from cse.equation import equation
 from cse.objective.blockwise import blockwise
 from cse.ranges import BelowOne, Count, Positive
 from cse.tensors import full_precision
 from cse.types import Encoded, Loss, Objective
 
 
-def esimcse(anchors_BD: Tensor, positives_BD: Tensor, queue_QD: Tensor, temperature: float) -> Tensor:
+@equation
+def esimcse(anchors_BD: Tensor, positives_BD: Tensor, queue_QD: Tensor, temperature: Positive) -> Tensor:
     """The mean of l_i, a scalar. A row of zeros in the queue is a place that is not filled yet."""
     anchors_BD = normalize(anchors_BD, dim=1)
     others_CD = normalize(torch.cat([positives_BD, queue_QD]), dim=1)

@@ -1,10 +1,11 @@
-"""The signatures that docs/api.md shows are those of the functions, and its example runs."""
+"""The signatures that docs/api.md shows are those of the functions, which check their arguments; its example runs."""
 
 import re
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
 
+import pytest
 from blocks import blocks
 
 API = Path(__file__).resolve().parents[2] / "docs" / "api.md"
@@ -14,10 +15,13 @@ SHOWN = re.findall(r"^\| `(cse\.[\w.]+)\.(\w+)` \| `(.*)` \|$", API.read_text(),
 def test_every_signature_is_true_and_has_an_example():
     (example,) = [block.text for block in blocks(API) if "info_nce(" in block.text]
     exec(compile(example, "example", "exec"), {})
-    assert len(SHOWN) >= 15
+    assert len(SHOWN) >= 19
     for module, name, shown in SHOWN:
-        parameters = signature(getattr(import_module(module), name)).parameters.values()
+        function = getattr(import_module(module), name)
+        parameters = signature(function).parameters
         assert shown == ", ".join(
-            one.name if one.default is one.empty else f"{one.name}={one.default!r}" for one in parameters
+            one.name if one.default is one.empty else f"{one.name}={one.default!r}" for one in parameters.values()
         )
         assert f"{name}(" in example
+        with pytest.raises(ValueError, match=rf"^{next(iter(parameters))}\b"):  # see cse.equation
+            function(**dict.fromkeys(parameters, "neither a tensor nor a number"))
