@@ -1,4 +1,4 @@
-"""Barlow Twins against the authors' code in float64, a slow version, and its invariances."""
+"""Barlow Twins against the authors' code in float64, and a slow version."""
 
 import numpy as np
 import pytest
@@ -40,16 +40,6 @@ def test_authors_numbers(lambd, eps):
     assert numbers == pytest.approx(REFERENCE[lambd, eps], rel=1e-6, abs=5e-9)  # the reference has 8 decimals
 
 
-@pytest.mark.parametrize(("lambd", "expected"), [(0.005, (0.17729538, 0.01532846)), (0.025, (0.8864769, 0.07664231))])
-def test_authors_numbers_for_identical_views(lambd, expected):
-    """The diagonal vanishes but for eps; what is left is redundancy."""
-    a, _ = views()
-    loss = barlow_twins(a, a.detach(), lambd)
-    (gradient,) = torch.autograd.grad(loss.total, a)
-    assert (loss.total.item(), gradient.norm().item()) == pytest.approx(expected, rel=1e-6)
-    assert loss.parts["invariance"].item() < 1e-6
-
-
 def slow(z1_BP, z2_BP, lambd):
     """Eq. 2 from Pearson's formula, channel by channel."""
     width = z1_BP.shape[1]
@@ -66,20 +56,3 @@ def test_slow_version(rows, width):
     loss = barlow_twins(z1_BP, z2_BP, 0.01, eps=0.0)
     numbers = loss.parts["invariance"].item(), loss.parts["redundancy"].item(), loss.total.item()
     assert numbers == pytest.approx(slow(z1_BP, z2_BP, 0.01), rel=1e-9)
-
-
-def test_affine_maps_of_a_channel_change_nothing():
-    generator = torch.Generator().manual_seed(0)
-    z1_BP, z2_BP = torch.randn(2, 8, 5, generator=generator, dtype=torch.float64)
-    scale_P, shift_P = torch.rand(2, 5, generator=generator, dtype=torch.float64) + 0.5
-    expected = barlow_twins(z1_BP, z2_BP, 0.01, eps=0.0).total
-    torch.testing.assert_close(barlow_twins(z1_BP * scale_P + shift_P, z2_BP, 0.01, eps=0.0).total, expected)
-    torch.testing.assert_close(barlow_twins(z1_BP, z2_BP * scale_P + shift_P, 0.01, eps=0.0).total, expected)
-
-
-def test_decorrelated_identical_views_cost_nothing():
-    q_BP, _ = torch.linalg.qr(
-        torch.cat([torch.ones(9, 1), torch.randn(9, 4, generator=torch.Generator().manual_seed(0))], 1).double()
-    )
-    z_BP = q_BP[:, 1:]  # orthogonal to each other and to the constant: zero mean
-    assert barlow_twins(z_BP, z_BP, 1.0, eps=0.0).total.item() == pytest.approx(0, abs=1e-12)

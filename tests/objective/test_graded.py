@@ -8,7 +8,7 @@ from sentence_transformers.sentence_transformer.losses import AnglELoss, CoSENTL
 from torch.nn.functional import normalize
 
 from cse.errors import UserError
-from cse.objective.graded import Angle, Cosent, Cosine, angle_similarity, cosent, in_batch_negatives
+from cse.objective.graded import Angle, Cosent, Cosine, angle_similarity, cosent
 from cse.types import Encoded
 
 MORE_TOYS = {"angle_of_the_text": ["objective=angle", "objective.reading=angle"]}
@@ -82,35 +82,14 @@ def test_they_are_the_losses_of_sentence_transformers(pairs):
     torch.testing.assert_close(Cosine(6)(views(pairs)).total.float(), theirs.float())
 
 
-@pytest.mark.parametrize("reading", ["released", "angle"])
-def test_equal_vectors_are_the_most_alike_and_length_does_not_matter(pairs, reading):
-    x_BD, y_BD, _ = pairs
-    same_B = angle_similarity(x_BD, 3 * x_BD, reading)
-    torch.testing.assert_close(same_B, torch.ones_like(same_B))
-    torch.testing.assert_close(angle_similarity(5 * x_BD, y_BD, reading), angle_similarity(x_BD, y_BD, reading))
-    if reading == "angle":
-        torch.testing.assert_close(angle_similarity(-x_BD, x_BD, reading), torch.zeros_like(same_B))
-
-
-def test_only_the_order_of_the_scores_counts_and_its_gradient_is_finite():
+def test_pairs_of_equal_scores_have_a_loss_and_gradient_of_zero():
     similarities_B = torch.tensor([0.9, 0.1, 0.5], requires_grad=True)
-    targets_B = torch.tensor([1.0, 0.0, 0.4])
-    right = cosent(similarities_B, targets_B, 0.05)
-    torch.testing.assert_close(right, cosent(similarities_B, targets_B**3, 0.05))
-    assert cosent(similarities_B, 1 - targets_B, 0.05) > 10 > right
-    equal = cosent(similarities_B, torch.ones(3), 0.05)
-    assert equal.item() == 0
-    (gradient,) = torch.autograd.grad(equal, similarities_B)
-    assert not gradient.any()
-    (gradient,) = torch.autograd.grad(right, similarities_B)
-    assert gradient[0] < 0 < gradient[1]  # the best pair goes up, the worst down
-
-
-def test_no_positive_pair_costs_nothing(pairs):
-    x_BD, y_BD, targets_B = pairs
-    assert in_batch_negatives(x_BD, y_BD, targets_B > 2, 0.05).item() == 0
+    loss = cosent(similarities_B, torch.ones(3), 0.05)
+    (gradient,) = torch.autograd.grad(loss, similarities_B)
+    assert loss.item() == 0
+    assert not gradient.any()  # nor is any NaN
 
 
 def test_an_odd_width_has_no_halves():
-    with pytest.raises(UserError, match="5 is odd"):
+    with pytest.raises(UserError, match=r"objective=angle.*5"):
         Angle(5, **WEIGHTS, **TEMPERATURES, positive_from=0.5, reading="released")

@@ -1,4 +1,5 @@
-import pytest
+"""The masked-language-model loss: the mean over the batch's masked tokens."""
+
 import torch
 from torch.nn.functional import cross_entropy
 
@@ -6,8 +7,7 @@ from cse.objective.mlm import Mlm
 from cse.types import Encoded
 
 
-def test_mean_over_the_masked_tokens_of_the_batch():
-    """Equal to cross-entropy over all of them, however they fall into rows; with its gradient."""
+def test_loss_and_gradient_are_those_of_cross_entropy_over_all_masked_tokens():
     generator = torch.Generator().manual_seed(0)
     logits = torch.randn(7, 11, generator=generator, dtype=torch.float64, requires_grad=True)
     labels = torch.randint(11, (7,), generator=generator)
@@ -23,14 +23,6 @@ def test_mean_over_the_masked_tokens_of_the_batch():
     assert loss.parts["mlm"] is loss.total
 
 
-def test_a_batch_without_masked_tokens_costs_nothing():
+def test_a_batch_without_masked_tokens_has_a_loss_of_zero():
     view = Encoded(torch.zeros(2, 3), mlm_nll_B=torch.zeros(2), mlm_count_B=torch.zeros(2, dtype=torch.int64))
     assert Mlm(dim=3)([view]).total.item() == 0
-
-
-def test_asks_for_one_masked_view_and_no_head():
-    module = Mlm(dim=3)
-    assert (module.num_views, module.masking, module.test_head()) == (1, "first", None)
-    assert list(module.parameters()) == []
-    with pytest.raises(ValueError, match="not masked"):
-        module([Encoded(torch.zeros(2, 3))])

@@ -1,6 +1,5 @@
-"""RankCSE's three terms against loops from the formulas, and what holds of them."""
+"""RankCSE's three terms against loops from the formulas, and their weighted sum."""
 
-import itertools
 import math
 
 import pytest
@@ -37,9 +36,6 @@ def test_consistency_against_loops(lists):
         p, q = softmax([s / 0.2 for s in row]), softmax([s / 0.2 for s in column])
         total += sum(a * math.log(2 * a / (a + b)) + b * math.log(2 * b / (a + b)) for a, b in zip(p, q, strict=True))
     assert consistency(lists[0], 0.2).item() == pytest.approx(total / 2 / 5, rel=1e-12)
-    symmetric = lists[0] + lists[0].T
-    assert consistency(symmetric, 0.05).item() == pytest.approx(0, abs=1e-12)
-    assert consistency(100 * lists[0], 0.05) <= math.log(2)
 
 
 def test_listnet_against_loops(lists):
@@ -63,14 +59,6 @@ def test_listmle_against_loops(lists):
             left = left[1:]
     assert listmle(*lists, 0.2, per_place=False).item() == pytest.approx(total / 5, rel=1e-12)
     assert listmle(*lists, 0.2, per_place=True).item() == pytest.approx(total / 25, rel=1e-12)
-
-
-def test_listmle_is_a_probability_of_orders_and_least_in_the_teachers(lists):
-    student = lists[0][:1, :4].expand(4, 4)  # four rows alike
-    orders = [torch.tensor([order] * 4) for order in itertools.permutations([0.0, 1.0, 2.0, 3.0])]
-    costs = [listmle(student, order, 0.3, per_place=False) for order in orders]
-    assert sum(cost.neg().exp() for cost in costs).item() == pytest.approx(1, rel=1e-12)
-    assert min(costs) == listmle(student, student, 0.3, per_place=False)
 
 
 @pytest.mark.parametrize("ranking", ["listmle", "listnet"])

@@ -1,4 +1,4 @@
-"""VICReg against the paper's Eq. 3 and the authors' code in float64, a slow version, and its optimum."""
+"""VICReg against the paper's Eq. 3 and the authors' code in float64, and a slow version."""
 
 import numpy as np
 import pytest
@@ -44,13 +44,6 @@ def test_authors_terms():
     assert parts["covariance"].item() == pytest.approx(2.19636208)
 
 
-def test_the_two_norms_are_one_loss_with_other_weights():
-    """reference(s, v, c) = paper(s / P, v / 2, c): at P = 8192 the same number means very different weights."""
-    torch.testing.assert_close(
-        vicreg(*views(), 25, 25, 1, norm="reference").total, vicreg(*views(), 25 / 24, 25 / 2, 1).total
-    )
-
-
 def slow(z1_BP, z2_BP, invariance, variance, covariance, eps=1e-4):
     """Eq. 3, sum by sum."""
     z1, z2 = z1_BP.numpy(), z2_BP.numpy()
@@ -71,23 +64,3 @@ def test_slow_version_and_gradient(rows, width):
     expected = slow(*z_MBP, 2.0, 3.0, 0.5)
     assert vicreg(*z_MBP, 2.0, 3.0, 0.5).total.item() == pytest.approx(expected, rel=1e-10)
     assert torch.autograd.gradcheck(lambda z: vicreg(z[0], z[1], 2.0, 3.0, 0.5).total, z_MBP.requires_grad_())
-
-
-def test_optimum_costs_nothing():
-    """Identical views whose channels are uncorrelated and spread by 1 or more."""
-    q_BP, _ = torch.linalg.qr(
-        torch.cat([torch.ones(9, 1), torch.randn(9, 4, generator=torch.Generator().manual_seed(0))], 1).double()
-    )
-    z_BP = 3 * q_BP[:, 1:]  # zero mean, standard deviation 3 / sqrt(8)
-    assert vicreg(z_BP, z_BP, 1.0, 1.0, 1.0).total.item() == pytest.approx(0, abs=1e-12)
-    assert vicreg(z_BP / 2, z_BP / 2, 1.0, 1.0, 1.0).parts["variance"] > 0
-    assert vicreg(z_BP, z_BP + 1, 1.0, 1.0, 1.0).parts["invariance"].item() == pytest.approx(4)
-    mixed_BP = z_BP @ torch.rand(4, 4, generator=torch.Generator().manual_seed(0)).double()
-    assert vicreg(mixed_BP, mixed_BP, 1.0, 1.0, 1.0).parts["covariance"] > 0
-
-
-def test_collapse_costs_the_whole_hinge():
-    z_BP = torch.ones(8, 5, dtype=torch.float64)
-    parts = vicreg(z_BP, z_BP, 1.0, 1.0, 1.0).parts
-    assert parts["variance"].item() == pytest.approx(2 * (1 - 1e-4**0.5))
-    assert parts["invariance"].item() == parts["covariance"].item() == 0

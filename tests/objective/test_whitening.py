@@ -1,4 +1,4 @@
-"""Shuffled group whitening against the authors' formulas in float64 (eps 0), a slow version, and its own properties."""
+"""Shuffled group whitening against the authors' formulas in float64 (eps 0), and a slow version; gradients."""
 
 from functools import partial
 
@@ -81,45 +81,11 @@ def test_slow_version(kind, num_groups, eps):
     x_MBD, permutations_MD = random_views(rows=20)
     z_MBD = whiten_views(x_MBD, num_groups, permutations_MD, eps, kind)
     for x_BD, permutation, z_BD in zip(x_MBD, permutations_MD, z_MBD, strict=True):
+        torch.testing.assert_close(shuffled_group_whitening(x_BD, num_groups, permutation, eps, kind), z_BD)
         expected_BD = slow(x_BD, num_groups, permutation, eps, kind)
         if kind == "pca":  # up to the sign of an eigenvector
             z_BD, expected_BD = z_BD.abs(), expected_BD.abs()
         torch.testing.assert_close(z_BD, expected_BD)
-
-
-@pytest.mark.parametrize("kind", ["zca", "pca", "cholesky"])
-@pytest.mark.parametrize("num_groups", [2, 4, 6, 12])
-def test_every_group_becomes_white(kind, num_groups):
-    x_MBD, (permutation, _) = random_views()
-    z_BD = shuffled_group_whitening(x_MBD[0], num_groups, permutation, eps=0.0, kind=kind)
-    groups_kBs = z_BD[:, permutation].reshape(len(z_BD), num_groups, -1).transpose(0, 1)
-    covariance_kss = groups_kBs.mT @ groups_kBs / len(z_BD)
-    torch.testing.assert_close(z_BD.mean(0), torch.zeros(12).double(), atol=1e-9, rtol=0)
-    torch.testing.assert_close(
-        covariance_kss, torch.eye(12 // num_groups).double().expand_as(covariance_kss), atol=1e-7, rtol=0
-    )
-
-
-def test_channels_return_to_their_places():
-    """Single channels are standardised where they stand; and whitening shuffled channels is shuffling whitened ones."""
-    (x_BD, _), (permutation, _) = random_views()
-    standard_BD = (x_BD - x_BD.mean(0)) / x_BD.std(0, unbiased=False)
-    torch.testing.assert_close(shuffled_group_whitening(x_BD, 12, permutation, eps=0.0), standard_BD)
-    inside = shuffled_group_whitening(x_BD, 3, permutation)
-    outside = shuffled_group_whitening(x_BD[:, permutation], 3)[:, permutation.argsort()]
-    torch.testing.assert_close(inside, outside)
-    assert not torch.allclose(inside, shuffled_group_whitening(x_BD, 3))
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 5])
-def test_inverse_sqrt_closed_forms(size):
-    generator = torch.Generator().manual_seed(size)
-    a = torch.randn(4, size, size, generator=generator, dtype=torch.float64)
-    c = a @ a.mT + 0.1 * torch.eye(size)
-    w = inverse_sqrt(c)
-    torch.testing.assert_close(w @ c @ w, torch.eye(size).double().expand_as(c))
-    torch.testing.assert_close(w, w.mT)
-    assert (torch.linalg.eigvalsh(w) > 0).all()
 
 
 @pytest.mark.parametrize("size", [2, 4])
@@ -151,19 +117,6 @@ def test_gradient_through(kind, num_groups):
     x_MBD, permutations_MD = random_views(rows=8, width=6)
     function = partial(whiten_views, num_groups=num_groups, permutations_MD=permutations_MD, kind=kind, grad="through")
     assert torch.autograd.gradcheck(function, x_MBD.requires_grad_())
-
-
-@pytest.mark.parametrize("kind", ["zca", "pca", "cholesky"])
-def test_gradient_detached_takes_w_as_a_constant(kind):
-    """dL/dx = (G W^T) centred over the batch, W being fixed."""
-    x_MBD, _ = random_views(rows=8, width=6, count=1)
-    x_BD = x_MBD[0].requires_grad_()
-    weights_BD = torch.randn(8, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    (gradient,) = torch.autograd.grad((shuffled_group_whitening(x_BD, 1, eps=0.0, kind=kind) * weights_BD).sum(), x_BD)
-    centred_BD = (x_BD - x_BD.mean(0)).detach()
-    w_DD = whitening_matrices(centred_BD.T @ centred_BD / 8, kind)
-    expected_BD = weights_BD @ w_DD.T
-    torch.testing.assert_close(gradient, expected_BD - expected_BD.mean(0))
 
 
 @pytest.mark.parametrize("num_groups", [2, 6, 12])

@@ -113,13 +113,7 @@ def test_groups_that_exceed_the_batch_are_refused():
     whitening(dim=12, num_groups=1, stats="ema", batch_size=6)(torch.randn(3, 6, 12))
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"grad": "through", "kind": "pca"}, "no stable gradient; use objective.whitening.grad=detach"),
-        ({"grad": "through", "stats": "ema"}, "running moments are constants; use objective.whitening.grad=detach"),
-    ],
-)
-def test_choices_that_make_no_sense_are_refused(changes, message):
-    with pytest.raises(UserError, match=message):
-        whitening(**changes)
+@pytest.mark.parametrize("changes", [{"kind": "pca"}, {"stats": "ema"}])
+def test_a_whitening_without_a_gradient_cannot_be_trained_through(changes):
+    with pytest.raises(UserError, match=r"objective\.whitening\.grad=through"):
+        whitening(grad="through", **changes)
