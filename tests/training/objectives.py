@@ -1,4 +1,4 @@
-"""Every objective at toy size, and batches for it: for tests that hold for all of them."""
+"""Every objective at toy size, and batches for it, for the tests that all of them have to pass."""
 
 import torch
 from torch import nn
@@ -11,7 +11,7 @@ DIM, VOCABULARY = 8, 30
 
 
 class ToyEncoder(nn.Module):
-    """Embedding, one layer, dropout, mean over tokens: rows do not see each other."""
+    """Embedding, one layer, dropout, mean over tokens: rows are independent of each other."""
 
     def __init__(self, dropout: float = 0.0):
         super().__init__()
@@ -38,7 +38,7 @@ OBJECTIVES = objectives(DIM) | BY_WIDTH
 
 
 def make(name: str, dim: int = DIM) -> nn.Module:
-    """The objective as conf/ builds it, in float64, with the same new weights every time."""
+    """The objective as conf/ builds it, in float64, with the same initial weights every time."""
     widths = [f"objective.widths=[{dim},{dim // 2}]"] if name in BY_WIDTH else []
     config = composed("data=text", "trainer.batch_size=16", *OBJECTIVES[name], *widths)
     torch.manual_seed(5)
@@ -65,7 +65,7 @@ def batch_for(objective: nn.Module, rows: int, seed: int = 0) -> Batch:
 
 
 def known_of(objective: nn.Module, sizes: list[int], generator: torch.Generator) -> dict[str, torch.Tensor]:
-    """What the objective reads of the rows: numbers, scores of which some are equal, vectors of unit length."""
+    """What the objective reads beside the encoder's output: row numbers, scores with ties, unit teacher vectors."""
     rows, total = sizes[0], sum(sizes)
     rows_B = torch.cat([torch.arange(rows).repeat_interleave(size // rows) for size in sizes])
     scores_B = torch.randint(0, 6, (rows,), generator=generator) / 5

@@ -1,4 +1,4 @@
-"""cse-train as torchrun starts it, with the names of its collectives written to FOLDER/RANK.json.
+"""cse-train as torchrun starts it, with the collectives that it calls written to FOLDER/RANK.json.
 
 python recorded.py FOLDER STEP WORDS...: process 1 runs out of memory at update number STEP, or never where that is -1.
 """

@@ -47,7 +47,7 @@ def modality(images, sounds, tmp_path_factory):
 
 @pytest.fixture
 def trained(tiny_bert, modality):
-    """A function: the encoder, the objective and the metrics after two updates, the second without a wait on a card."""
+    """A function that makes two updates and returns the metrics of the second, which must not wait on a card."""
 
     def train(name: str, way: str, second: str, card: Card | None = None):
         config = composed("model=bert", f"model.name={tiny_bert}", "model.packed=false", "data=text",
@@ -77,14 +77,14 @@ def trained(tiny_bert, modality):
                 p for m in modules.values() for p in [*m.parameters(), *m.buffers()] if not isinstance(p, OnCard)
             ]
             assert not strangers
-        assert set(geometry(views)) <= {"uniformity", "effective_rank", "alignment"}
+        geometry(views)
         return {n: float(value) for n, value in metrics.items()}
 
     return train
 
 
 @pytest.mark.parametrize("case", FAST, ids="-".join)
-def test_two_updates_on_the_card_are_the_cpus_and_wait_for_nothing(case, trained):
+def test_two_updates_on_the_card_equal_the_cpus_without_a_wait(case, trained):
     with Card() as card:
         there = trained(*case, card)
     assert there == pytest.approx(trained(*case), rel=1e-3, abs=1e-5)
@@ -92,12 +92,12 @@ def test_two_updates_on_the_card_are_the_cpus_and_wait_for_nothing(case, trained
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("case", sorted({*EVERY} - {*FAST}), ids="-".join)
-def test_all_of_them(case, trained):
-    test_two_updates_on_the_card_are_the_cpus_and_wait_for_nothing(case, trained)
+def test_two_updates_of_all_cases(case, trained):
+    test_two_updates_on_the_card_equal_the_cpus_without_a_wait(case, trained)
 
 
-def test_kernels_of_an_update(trained):
-    """A change of these numbers is deliberate, and written by WRITE, or a mistake. A new objective is in no table."""
+def test_the_number_of_kernels_of_an_update_is_the_recorded_one(trained):
+    """A deliberate change of these numbers is written by WRITE. A new objective is not in the table until then."""
     known, writes = json.loads(KERNELS.read_text()), os.environ.get("KERNELS") == "write"
     found = {}
     for name in choices("objective") if writes else known:
@@ -111,7 +111,7 @@ def test_kernels_of_an_update(trained):
 
 @pytest.fixture
 def on_card(monkeypatch):
-    """A function: what start_processes gives, with the card for its device."""
+    """A function that puts the runs that follow on the card (True) or on the CPU (False)."""
 
     def start(cfg):
         accelerator = start_processes(cfg)
@@ -126,9 +126,9 @@ def on_card(monkeypatch):
     pytest.param("declutr_memory", "chunk", "images", marks=pytest.mark.nightly),
     pytest.param("whitenedcse_ema", "accumulate", "sounds", marks=pytest.mark.nightly),
 ])  # fmt: skip
-def test_a_run_on_the_card_is_the_cpus(name, way, second, modality, small_run, documents, triplets, tmp_path, cse_train,
-                                       on_card):  # fmt: skip
-    """Logged, scored, saved, stopped, gone on with and exported; more steps make no more waits."""
+def test_a_whole_run_on_the_card_equals_the_cpus(name, way, second, modality, small_run, documents, triplets, tmp_path,
+                                                 cse_train, on_card):  # fmt: skip
+    """Logged, scored, saved, stopped, resumed and exported; more steps make no more waits."""
     waits = {}
     line = [*small_run, *run_of(name.partition("_")[0], None, DIM, documents, triplets), *OBJECTIVES[name], *WAYS[way],
             *modality(second), "model.packed=false", "trainer.epochs=4", "trainer.schedule_steps=20",

@@ -1,4 +1,4 @@
-"""The compiled encoder is the plain one: rows, gradients, losses, dropout's draws."""
+"""The compiled encoder computes what the plain one does: rows, gradients, losses, dropout."""
 
 from functools import partial
 from itertools import repeat
@@ -27,7 +27,7 @@ def _fresh_compiler():
 
 
 def accumulated(module, encoder, name: str, device: str = "cpu") -> tuple[list[float], list[torch.Tensor]]:
-    """The losses of three batches of other texts and shapes, and the sum of their gradients."""
+    """The losses of three batches of different shapes, and the sum of their gradients."""
     objective = make(name, 32).float().to(device)
     encoder.zero_grad()
     torch.manual_seed(3)
@@ -49,7 +49,7 @@ def check_same(encoder, name: str, backend: str, device: str = "cpu") -> None:
 @pytest.mark.parametrize("kind", ["tiny_bert", "tiny_roberta"])
 @pytest.mark.parametrize("name", ["simcse", "declutr"])
 def test_compiled_steps_are_the_plain_steps(name, kind, request):
-    """With dropout, which this backend draws as the plain encoder does, and gradients that add up over batches."""
+    """With dropout, which this backend draws as the plain encoder does."""
     encoder = load_encoder(request.getfixturevalue(kind), "mean", dropout=0.3, mlm=True, packed=False)
     check_same(encoder, name, "aot_eager")
 
@@ -69,8 +69,8 @@ def static(graph, _):
 
 
 @pytest.mark.parametrize("accumulate", [pytest.param(1, marks=pytest.mark.nightly), 2])
-def test_updates_outlive_the_memory_of_compiled_code(accumulate, tiny_bert, monkeypatch):
-    """Two updates of different batches, which a backend of one memory would spoil wherever it is read too late."""
+def test_updates_survive_a_backend_that_reuses_its_memory(accumulate, tiny_bert, monkeypatch):
+    """As CUDA graphs do: a result that is read after the next call would be the next one's."""
     backend = aot_autograd(fw_compiler=static, bw_compiler=static)
     monkeypatch.setattr("cse.training.update.compiled", partial(compiled, backend=backend))
     trained = []
@@ -90,7 +90,7 @@ def test_updates_outlive_the_memory_of_compiled_code(accumulate, tiny_bert, monk
 
 @pytest.mark.parametrize("last", [pytest.param(1, marks=pytest.mark.nightly), 2])
 def test_a_compiler_that_fails_ends_the_run_with_one_sentence(last, small_run, cse_train, monkeypatch, capsys):
-    """At the first graph, and at those that other shapes ask for."""
+    """At the first graph, and at one for another shape."""
     graphs = []
 
     def failing(graph, _):
@@ -122,8 +122,8 @@ def test_a_gpu_computes_the_same(tiny_bert):
 
 
 @pytest.mark.parametrize("more", [{"compile": True, "chunk": 4}, {"compile": True, "chunk_tokens": 64}, {}], ids=str)
-def test_what_could_give_a_wrong_gradient_is_refused(more, tiny_bert, monkeypatch):
-    """Chunks that are compiled; and, without either, flash attention in float32."""
+def test_settings_that_could_give_a_wrong_gradient_are_refused(more, tiny_bert, monkeypatch):
+    """Compiled chunks; and, as {}, flash attention in float32."""
     encoder = load_encoder(tiny_bert, "cls")
     trainer = SimpleNamespace(**({"compile": False, "chunk": None, "chunk_tokens": None} | more))
     monkeypatch.setattr(type(encoder), "needs_autocast", not more)

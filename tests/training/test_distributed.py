@@ -1,4 +1,4 @@
-"""Two processes with half the batch each are one process with the whole: loss and every gradient."""
+"""Two processes with half the batch each have the loss and gradients of one process with all of it."""
 
 from pathlib import Path
 
@@ -42,7 +42,7 @@ CASES += PAPER
 
 @pytest.fixture(scope="module")
 def two_processes(tmp_path_factory) -> list[list]:
-    """What each of two processes got for every case; one start of the pair serves all."""
+    """What each of two processes computes for every case; they are started once for all cases."""
     meeting = tmp_path_factory.mktemp("meeting") / "store"  # a free port could be another's by then
     with mp.Manager() as manager:
         results = manager.dict()
@@ -51,7 +51,7 @@ def two_processes(tmp_path_factory) -> list[list]:
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c[1] == "exact"], ids=str)
-def test_two_are_one(two_processes, case):
+def test_two_processes_equal_one(two_processes, case):
     loss, grads = one_step(0, 1, *case)
     for rank in range(2):
         theirs_loss, theirs = two_processes[rank][CASES.index(case)]
@@ -72,7 +72,7 @@ def gradient_of(name: str, part: str, shards: int) -> list[torch.Tensor]:
 
 
 @pytest.mark.parametrize("case", PAPER, ids=str)
-def test_the_papers_gathering(two_processes, case):
+def test_gather_scale_paper_is_the_papers_gathering(two_processes, case):
     """Spec of DeCLUTR, section 2, and of NonLing-CSE, section 1: on W processes the contrastive gradient is 1/W of one
     process's, in the encoder and in the head; the language model's is the mean of the processes' own, in full."""
     name = case[0]

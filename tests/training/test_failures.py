@@ -1,4 +1,4 @@
-"""What libraries raise where a run cannot go on is one sentence, and the run is marked failed."""
+"""Errors of libraries that end a run become one sentence, and the run is marked failed."""
 
 import json
 
@@ -30,14 +30,14 @@ ELSE = RuntimeError("the sizes of tensors must match")
     (lambda: fails(RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate`")), 1, "chunk=8 "),
     (lambda: fails(GONE), 2, "go on so"), (lambda: fails(GONE), 1, None), (lambda: fails(ELSE), 2, None),
 ])  # fmt: skip
-def test_what_can_be_done_is_named_and_other_errors_stay(work, processes, named, monkeypatch):
+def test_known_failures_name_a_remedy_and_other_errors_pass(work, processes, named, monkeypatch):
     monkeypatch.setattr("cse.training.failures.world_size", lambda: processes)
     kind = RuntimeError if named is None else RunError
     with pytest.raises(kind, match=named), explain_failures(CFG, lambda: "go on so"):
         work()
 
 
-def test_a_run_that_runs_out_of_memory_failed(small_run, cse_train, tmp_path, monkeypatch, capsys):
+def test_a_run_that_runs_out_of_memory_is_recorded_as_failed(small_run, cse_train, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(Simcse, "forward", lambda *_: fails(torch.OutOfMemoryError("CUDA out of memory")))
     assert cse_train(small_run) == 1
     assert len(capsys.readouterr().err.strip().splitlines()) == 1

@@ -11,7 +11,7 @@ from cse.training import forecast
 
 
 @pytest.mark.parametrize(("objective", "negatives"), [("simcse", "7 an anchor"), ("barlow", "0 an anchor")])
-def test_a_dry_run_says_what_a_run_takes(
+def test_a_dry_run_prints_the_time_memory_and_work_of_the_run(
     objective, negatives, small_run, cse_train, documents, triplets, tmp_path, capsys
 ):
     words = run_of(objective, None, 32, documents, triplets)
@@ -28,8 +28,8 @@ def test_a_dry_run_says_what_a_run_takes(
 
 
 @pytest.mark.parametrize(("steps", "seconds"), [(10, 1.0), (1, 2.0)])
-def test_the_first_step_counts_work_and_the_others_time(monkeypatch, steps, seconds):
-    """By a clock that stands but for the steps, of 2, 1, 1, ... seconds."""
+def test_flop_come_from_the_first_step_and_seconds_from_the_others(monkeypatch, steps, seconds):
+    """With a clock that moves only in steps, by 2, 1, 1, ... seconds."""
     now, done = [0.0], []
 
     def update(step, batches, aux_batches):

@@ -64,12 +64,12 @@ def test_linear_and_cosine():
 
 
 @pytest.mark.parametrize("schedule", ["linear", "cosine", "constant", "slanted_triangular"])
-def test_the_rate_stays_after_the_schedules_end(schedule):
+def test_after_the_end_of_a_schedule_its_last_rate_stays(schedule):
     last = learning_rate(schedule, 1.0, 20, 20, 2)
     assert [learning_rate(schedule, 1.0, step, 20, 2) for step in (21, 30, 40)] == [last] * 3
 
 
-def test_clipping_counts_all_modules_together():
+def test_clipping_takes_one_norm_over_all_modules():
     a, b = nn.Linear(1, 1, bias=False), nn.Linear(1, 1, bias=False)
     a.weight.grad, b.weight.grad = torch.full((1, 1), 3.0), torch.full((1, 1), 4.0)
     assert clip_gradients([a, b, a], None).item() == pytest.approx(5)
@@ -79,8 +79,8 @@ def test_clipping_counts_all_modules_together():
 
 
 @pytest.mark.parametrize("correction", ["torch", "hf", "none"])
-def test_an_update_that_fp16_skips_counts_for_no_correction(correction):
-    """torch's count leaves it out, and so does the number that the rates are set by."""
+def test_an_update_that_fp16_skips_does_not_advance_bias_correction(correction):
+    """Neither torch's own count nor the step that the rates are set by includes it."""
     module = nn.Linear(1, 1, bias=False)
     start = module.weight.item()
     optimizer = adamw([module], 0.1, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, no_decay=[])

@@ -1,4 +1,4 @@
-"""What a run says while it goes on, where no terminal is: a line a logged step, with that step's own numbers."""
+"""Progress without a terminal: one line a logged step, with that step's own numbers."""
 
 import logging
 
@@ -8,7 +8,7 @@ from cse.training.progress import Progress
 
 
 @pytest.mark.parametrize("shown", [True, False])
-def test_a_line_has_the_numbers_of_its_own_step_and_other_processes_say_nothing(caplog, shown):
+def test_a_line_has_only_its_own_steps_numbers_and_comes_from_the_main_process(caplog, shown):
     caplog.set_level(logging.INFO)
     with Progress(total=20, first=0, shown=shown) as progress:
         progress.update(0, {"dev/stsb/spearman": 70.0})

@@ -1,4 +1,4 @@
-"""A run that is stopped and resumed ends bit for bit like one that was not."""
+"""A run that is stopped and resumed ends with the same bits as one that was not, and what last/ needs for that."""
 
 import json
 import random
@@ -10,7 +10,7 @@ import pytest
 import torch
 from accelerate import Accelerator
 from accelerate.state import PartialState
-from killed import assert_same_run, logged
+from killed import assert_same_run
 from toys import toy_of
 
 from cse.errors import UserError
@@ -19,9 +19,8 @@ from cse.training.loop import Training
 
 
 @pytest.mark.parametrize("objective", ["simcse", "barlow"])
-def test_resumed_after_a_pause_ends_the_same(small_run, tmp_path, cse_train, objective):
-    """Stopped by max_steps and resumed with more: the schedule has its full length throughout, an update its two
-    batches, and Barlow's moving numbers go on."""
+def test_a_resumed_run_ends_with_the_same_bits(small_run, tmp_path, cse_train, objective):
+    """Stopped by max_steps and resumed with more, with two batches an update, and Barlow's running moments."""
     folders = [tmp_path / "straight", tmp_path / "paused"]
     common = [a for a in small_run if not a.startswith(("hydra.run.dir", "trainer.max_steps"))]
     common += ["trainer.lr=1e-3", "trainer.eval_every=3", "trainer.accumulate=2"]
@@ -32,28 +31,7 @@ def test_resumed_after_a_pause_ends_the_same(small_run, tmp_path, cse_train, obj
     assert_same_run(*folders)
 
 
-def test_a_new_run_starts_from_another_ones_weights(small_run, tmp_path, cse_train):
-    """README's form: model.name=RUN/best with other settings. Step 0 scores what the first run kept."""
-    assert cse_train([*small_run, "trainer.lr=1e-3"]) == 0
-    one, two = tmp_path / "run", tmp_path / "new"
-    more = [f"model.name={one}/best", "objective=barlow", *toy_of("objective", "barlow", 32), "trainer.lr=1e-4"]
-    assert cse_train([*small_run, *more, f"hydra.run.dir={two}"]) == 0
-    kept = json.loads((one / "results.json").read_text())["metrics"]["dev/stsb/spearman"]
-    assert logged(two)[0]["dev/stsb/spearman"] == pytest.approx(kept, abs=1e-9)
-
-
-def test_tied_weights_are_saved_under_both_names(tmp_path):
-    """safetensors refuses tensors that share memory."""
-    tied = torch.nn.ModuleDict({"in": torch.nn.Linear(3, 3), "out": torch.nn.Linear(3, 3)})
-    tied["out"].weight = tied["in"].weight
-    with checkpoint.Saver(tmp_path) as saver:
-        saver.save({"encoder": tied}, {}, [checkpoint.random_state()], {})
-    tensors, _ = checkpoint.read(tmp_path)
-    for name in ("in", "out"):
-        assert torch.equal(tensors[f"encoder/{name}.weight"], tied["in"].weight)
-
-
-def test_the_run_goes_on_while_last_is_written(tmp_path, monkeypatch):
+def test_training_goes_on_while_last_is_written(tmp_path, monkeypatch):
     write, go_on = checkpoint.write, threading.Event()
     monkeypatch.setattr(checkpoint, "write", lambda *given: go_on.wait(60) and write(*given))
     module = torch.nn.Linear(2, 2)
@@ -66,7 +44,7 @@ def test_the_run_goes_on_while_last_is_written(tmp_path, monkeypatch):
     assert torch.equal(checkpoint.read(tmp_path)[0]["encoder/weight"], saved)
 
 
-def test_who_waits_for_last_is_told_that_the_disk_refuses(tmp_path):
+def test_a_failed_write_of_last_is_raised_by_the_next_save(tmp_path):
     (tmp_path / "last").write_text("not a folder")
     saver = checkpoint.Saver(tmp_path)
     saver.save({}, {}, [checkpoint.random_state()], {})
@@ -74,7 +52,7 @@ def test_who_waits_for_last_is_told_that_the_disk_refuses(tmp_path):
         saver.save({}, {}, [checkpoint.random_state()], {})
 
 
-def test_last_is_saved_by_time_as_well_as_by_steps(small_run, tmp_path, cse_train, monkeypatch):
+def test_save_minutes_saves_between_the_steps_of_save_every(small_run, tmp_path, cse_train, monkeypatch):
     write, steps = checkpoint.write, []
     monkeypatch.setattr(checkpoint, "write", lambda *given: steps.append(json.loads(given[2])["step"]) or write(*given))
     assert cse_train([*small_run, "trainer.save_every=1000", "trainer.save_minutes=1e-9"]) == 0
@@ -93,12 +71,12 @@ def test_each_process_draws_its_own_dropout(tmp_path, monkeypatch):
 
 
 def draws() -> tuple[float, ...]:
-    """A normal number of every global generator; numpy's and Python's each keep a second one for the next call."""
+    """A normal number from each global generator; numpy's and Python's keep a second one for the next call."""
     return torch.randn(()).item(), np.random.standard_normal(), random.gauss(0, 1)
 
 
-def test_every_generator_of_every_process_goes_on_where_it_was(tmp_path):
-    """Training itself draws from torch's alone; an augmentation of one's own may draw from any."""
+def test_every_random_generator_of_every_process_is_restored(tmp_path):
+    """Training itself draws only from torch's; a user's augmentation may draw from any."""
     states, expected = [], []
     for _ in range(2):
         draws()

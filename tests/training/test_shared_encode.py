@@ -1,4 +1,4 @@
-"""Two processes encode what the main one is asked for: each half of it, in order, until the main one is done."""
+"""Two processes share the encoding of the main one's texts until it is done."""
 
 from contextlib import nullcontext
 from pathlib import Path

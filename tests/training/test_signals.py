@@ -1,4 +1,4 @@
-"""A signal saves the run and ends it: at once, at the end of a step, or as if nobody listened when it comes again."""
+"""A signal saves the run and ends it: at once, or at the end of a step; a second one kills the process."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def test_a_signal_outside_a_step_ends_the_work_at_once(number):
     assert signal.getsignal(number) == before
 
 
-def test_a_signal_inside_a_step_waits_for_its_end_and_for_no_scoring():
+def test_a_signal_waits_for_the_end_of_a_step_but_not_of_scoring():
     reached = []
 
     def score(listening: Signals) -> None:
@@ -58,7 +58,7 @@ def test_a_signal_inside_a_step_waits_for_its_end_and_for_no_scoring():
     assert reached == ["saved", signal.SIGTERM]
 
 
-def test_the_same_signal_told_twice_is_one_and_a_later_one_ends_the_process(monkeypatch):
+def test_a_signal_repeated_at_once_counts_once_and_a_later_one_kills_the_process(monkeypatch):
     killed = []
     monkeypatch.setattr(signals.os, "kill", lambda process, number: killed.append(number))
     with Signals(str) as listening:
@@ -78,7 +78,7 @@ def test_under_nohup_a_run_outlives_its_terminal():
     assert listening.requested is None
 
 
-def test_a_forked_worker_leaves_signals_to_its_parent():
+def test_a_forked_worker_ignores_signals():
     with Signals(str) as listening:
         child = os.fork()
         if child == 0:
@@ -88,7 +88,7 @@ def test_a_forked_worker_leaves_signals_to_its_parent():
     assert listening.requested is None
 
 
-def test_a_signal_is_sent_on_to_what_runs_and_to_what_only_starts():
+def test_a_signal_is_forwarded_to_running_processes_and_to_those_added_later():
     codes = []
 
     def run_processes() -> None:
@@ -107,8 +107,8 @@ def test_a_signal_is_sent_on_to_what_runs_and_to_what_only_starts():
     assert error.value.code == 143
 
 
-def test_a_stopped_run_is_saved_and_goes_on_bit_for_bit(small_run, tmp_path, cse_train, monkeypatch, capsys):
-    """The signal comes in the fourth step, which is no step that is saved or logged."""
+def test_a_stopped_run_is_saved_and_resumes_with_the_same_bits(small_run, tmp_path, cse_train, monkeypatch, capsys):
+    """The signal comes during step 4, which is neither saved nor logged by itself."""
     common = [word for word in small_run if not word.startswith(("hydra.run.dir", "trainer.log_every"))]
     common += ["trainer.lr=1e-3", "trainer.log_every=3", "trainer.eval_every=3"]
     one, two = tmp_path / "whole", tmp_path / "stopped"
@@ -131,7 +131,7 @@ def test_a_stopped_run_is_saved_and_goes_on_bit_for_bit(small_run, tmp_path, cse
 
 
 def stop_at(step: int, number: signal.Signals, command: list[str], folder: Path) -> subprocess.CompletedProcess:
-    """Start the command, send the signal to each of its processes once it has logged `step`; how it ended."""
+    """Start the command, signal its process group once it has logged `step`, and return how it ended."""
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     )
@@ -153,10 +153,10 @@ def stop_at(step: int, number: signal.Signals, command: list[str], folder: Path)
         (signal.SIGTERM, "trainer.devices=2"),
     ],
 )
-def test_stopped_processes_go_on_bit_for_bit(small_run, tmp_path, number, more):
-    """Step 60 of 150 lies between two checkpoints and two logged steps: what comes after it is saved, not done again.
+def test_stopped_processes_resume_with_the_same_bits(small_run, tmp_path, number, more):
+    """Step 60 of 150 lies between two checkpoints, so what resumes is what the signal saved.
 
-    From there to the next logged step is more than half a second, in which this process sees it and sends the signal.
+    The next logged step is more than half a second later: enough for this test to see step 60 and send the signal.
     """
     one, two = tmp_path / "whole", tmp_path / "stopped"
     more = ["trainer.epochs=6", "trainer.log_every=60", "trainer.save_every=1000", "trainer.eval_every=1000", more]

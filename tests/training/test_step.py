@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from killed import logged
 from objectives import DIM, OBJECTIVES, ToyEncoder, batch_for, make
 
 from cse.model.load import load_encoder
@@ -65,15 +64,13 @@ def test_chunks_replay_their_dropout(name):
     whole.total.backward()
     assert loss.total.item() == pytest.approx(whole.total.item(), rel=1e-9)
     torch.testing.assert_close(chunked, gradients(encoder, objective), rtol=1e-8, atol=1e-10)
-    assert torch.equal(state, torch.get_rng_state()), "the chunked step has to draw as often as the forward alone"
+    assert torch.equal(state, torch.get_rng_state()), "the chunked step draws more than one forward pass"
 
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_chunked_equals_plain_through_the_packed_encoder(name, tiny_bert):
-    """Chunks are padded to lengths of their own, and the real encoder leaves padding out.
-
-    Under bf16 the loss and each gradient to what eight bits leave, in every direction of every weight.
-    """
+    """Each chunk is padded to its own longest row, and the packed encoder leaves padding out. Under bf16 autocast loss
+    and gradient agree to the precision of bf16."""
     ways = [Chunks(rows=5), Chunks(tokens=17)]
     encoder = load_encoder(tiny_bert, "cls", dropout=0.0, mlm=make(name, 32).masking != "none")
     with torch.autocast("cpu", torch.bfloat16):
@@ -90,7 +87,7 @@ def test_chunked_equals_plain_through_the_packed_encoder(name, tiny_bert):
 
 
 @pytest.mark.parametrize("chunks", [None, Chunks(rows=5), Chunks(tokens=17)], ids=str)
-def test_what_is_known_of_a_row_stands_beside_its_vector(chunks):
+def test_what_the_loader_knows_of_a_row_stays_with_its_vector(chunks):
     objective = make("simcse")
     objective.reads, seen = ("rows_B", "targets_B", "teacher_BE"), []
     objective.register_forward_pre_hook(lambda module, inputs: seen.extend(inputs[0]))
@@ -110,14 +107,3 @@ def test_chunks_of_tokens_hold_every_row_once_within_their_size(tokens):
     assert sorted(torch.cat(pieces).tolist()) == list(range(len(lengths_B)))
     assert all(len(rows) == 1 or len(rows) * lengths_B[rows].max() <= tokens for rows in pieces)
     assert len(pieces) < len(lengths_B) or tokens < 8
-
-
-def test_a_run_in_chunks_of_tokens_is_the_run_in_one(small_run, cse_train, tmp_path):
-    """The same losses, without dropout."""
-    common = [*small_run, "augmentation=shuffle", "augmentation.model_dropout=0.0", "trainer.select=null"]
-    losses = []
-    for more in ("trainer.chunk_tokens=null", "trainer.chunk_tokens=40"):
-        assert cse_train([*common, more, f"hydra.run.dir={tmp_path}/{more}"]) == 0
-        losses.append([event["train/loss"] for event in logged(tmp_path / more) if "train/loss" in event])
-    assert len(losses[0]) == 6
-    assert losses[0] == pytest.approx(losses[1], rel=1e-4)

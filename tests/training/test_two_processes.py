@@ -1,4 +1,4 @@
-"""Two processes that meet through gloo: the same collectives in the same order, one's failure ends both, resume."""
+"""Two processes over gloo: the same collectives in the same order, one's failure ends both, resume."""
 
 import json
 import subprocess
@@ -25,8 +25,8 @@ def start(folder: Path, words: list[str], processes: int = 2, fails_at: int = -1
     ("simcse", "trainer.chunk=3"), ("declutr", "trainer.chunk_tokens=64"), ("whitenedcse", "trainer.accumulate=2"),
     ("vicreg", "trainer.drop_last=false"), ("esimcse", "trainer.chunk=3"),
 ])  # fmt: skip
-def test_both_call_the_same_collectives_in_the_same_order(name, way, small_run, documents, triplets, tmp_path):
-    """Over an uneven last batch, scores, checkpoints and the best step's export."""
+def test_both_processes_call_the_same_collectives_in_order(name, way, small_run, documents, triplets, tmp_path):
+    """Through an uneven last batch, scoring, checkpoints and the export of the best step."""
     line = [*small_run, *run_of(name, None, 32, documents, triplets), way, "trainer.batch_size=10", "trainer.epochs=2",
             "trainer.max_steps=null", "trainer.stop_on_collapse=false"]  # fmt: skip
     ended = start(tmp_path, line)
@@ -37,8 +37,8 @@ def test_both_call_the_same_collectives_in_the_same_order(name, way, small_run, 
 
 
 @pytest.mark.nightly
-def test_memory_that_runs_out_on_one_ends_both(small_run, tmp_path):
-    """The one says why; the first, which waits for it in vain, that it does."""
+def test_running_out_of_memory_on_one_process_ends_both(small_run, tmp_path):
+    """Process 1 says why; process 0, which waits for it, says at most that another has ended."""
     began = time.monotonic()
     ended = start(tmp_path, small_run, fails_at=3)
     assert time.monotonic() - began < 90  # half of it is the start
@@ -49,8 +49,8 @@ def test_memory_that_runs_out_on_one_ends_both(small_run, tmp_path):
 
 
 @pytest.mark.nightly
-def test_a_run_goes_on_with_another_number_of_processes(small_run, tmp_path):
-    """Without dropout, which each process draws for itself, one, two and one again end where one alone does."""
+def test_a_run_resumes_with_another_number_of_processes(small_run, tmp_path):
+    """Without dropout, which each process draws for itself, 1, 2 and 1 processes in turn end where one alone does."""
     still = [*small_run, "augmentation=shuffle", "augmentation.model_dropout=0.0", "trainer.schedule_steps=6"]
     alone, shared = tmp_path / "alone", tmp_path / "shared"
     assert start(alone, [*still, f"hydra.run.dir={alone}/run"], processes=1).returncode == 0

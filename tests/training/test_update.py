@@ -1,4 +1,4 @@
-"""Updates against their rules written out; of several batches the loss and the gradient are the means."""
+"""Updates against their rules written out; over several batches the loss and the gradient are the means."""
 
 import math
 from itertools import chain
@@ -20,14 +20,14 @@ TEXT = SimpleNamespace(lr=0.02, weight_decay=0.1, no_decay=["bias"], clip=0.2, w
 
 
 class TwoWayEncoder(ToyEncoder):
-    """Vectors of a second modality enter behind the embeddings."""
+    """x_BTD, a second modality's vectors, bypass the word embeddings."""
 
     def forward(self, tokens=None, x_BTD=None):
         return Encoded(self.layer(x_BTD).tanh().mean(1)) if tokens is None else super().forward(tokens)
 
 
 class Vectors(AuxModality):
-    """A second modality whose every setting differs from the text's."""
+    """A second modality all of whose settings differ from the text's."""
 
     weight, optimizer, lr, schedule, clip = 0.7, "separate", 0.05, "cosine", 0.1
     weight_decay, no_decay = 0.3, ["weight"]
@@ -64,8 +64,8 @@ def slow_update(
 @pytest.mark.parametrize("correction", ["hf", "none"])
 @pytest.mark.parametrize("order", ["aux_first", "text_first"])
 def test_updates_of_text_and_of_a_second_modality_follow_their_own_rules(order, correction):
-    """Two optimizers over one encoder: each has its own moments, rate, schedule, decay and clipping. The text's goes up
-    for two updates and then down to 0 in a line, the other's down in half a cosine, without a warm-up."""
+    """Two optimizers over one encoder, each with its own moments, rate, schedule, decay and clipping: the text's is
+    linear with two updates of warm-up, the other's half a cosine without."""
     rates = {"text": lambda k: TEXT.lr * (k / WARMUP if k < WARMUP else (UPDATES - k) / (UPDATES - WARMUP)),
              "aux": lambda k: Vectors.lr * 0.5 * (1 + math.cos(math.pi * k / UPDATES))}  # fmt: skip
     worlds = []
@@ -119,7 +119,7 @@ def test_updates_of_text_and_of_a_second_modality_follow_their_own_rules(order, 
     (["abc"], "abc"), (["bias", "LayerNorm.wieght"], "LayerNorm.wieght"), (["layer_norm.weight"], "layer_norm.weight"),
     ([], None), (["bias", "layer_norm.weight"], None), (["weight"], None),
 ])  # fmt: skip
-def test_a_name_that_no_parameter_has_is_refused(names, wrong):
+def test_no_decay_refuses_a_name_that_no_parameter_has(names, wrong):
     modules = [nn.Linear(2, 2)]
     if wrong is None:
         check_names("trainer.no_decay", names, modules)
@@ -128,7 +128,7 @@ def test_a_name_that_no_parameter_has_is_refused(names, wrong):
         check_names("trainer.no_decay", names, modules)
 
 
-def test_eigenvalues_that_are_not_found_leave_the_rest(monkeypatch):
+def test_an_effective_rank_that_fails_leaves_the_other_metrics(monkeypatch):
     def fails(_):
         raise torch.linalg.LinAlgError("the algorithm failed to converge")
 

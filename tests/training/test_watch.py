@@ -1,4 +1,4 @@
-"""Training that goes wrong: the step is named, its rows can be shown, and only what is broken ends a run."""
+"""Training that goes wrong: the step is named, its rows can be shown, and only broken training ends the run."""
 
 import json
 import math
@@ -14,7 +14,7 @@ from cse.training.watch import CHECKED, CONSTANT, Watch
 
 @pytest.fixture
 def watch(tmp_path):
-    """A watch over batches of two rows, the first number of which is the step's own."""
+    """A Watch over batches of two rows; batch n has rows n and n + 100."""
     trainer = SimpleNamespace(
         accumulate=2, select="dev/x", patience=3, stop_early=False, stop_on_collapse=True, warmup=4
     )
@@ -30,7 +30,7 @@ def scored(*values):
 
 @pytest.mark.parametrize("value", [math.nan, math.inf])
 @pytest.mark.parametrize("name", ["loss", "grad_norm", "aux/loss"])
-def test_the_first_broken_step_is_named_and_its_rows_kept(watch, tmp_path, name, value):
+def test_the_first_step_that_is_not_finite_is_named_and_its_rows_are_kept(watch, tmp_path, name, value):
     whole = {key: torch.tensor(1.0) for key in ("loss", "aux/loss", "grad_norm", "lr")}
     for step in range(1, 8):
         watch.add(step, whole | ({name: torch.tensor(value)} if step >= 4 else {}))
@@ -40,7 +40,7 @@ def test_the_first_broken_step_is_named_and_its_rows_kept(watch, tmp_path, name,
     assert kept == {"step": 4, "what": f"{CHECKED[name]} is {value}", "epoch": 1, "rows": [7, 107, 8, 108]}
 
 
-def test_an_infinite_gradient_is_fp16s_own(watch, tmp_path):
+def test_an_infinite_gradient_under_fp16_is_not_an_error(watch, tmp_path):
     watch.accelerator.scaler = object()
     watch = Watch(watch.trainer, watch.batches, tmp_path, watch.accelerator)
     watch.add(1, {"loss": torch.tensor(1.0), "grad_norm": torch.tensor(float("inf"))})
@@ -48,12 +48,12 @@ def test_an_infinite_gradient_is_fp16s_own(watch, tmp_path):
 
 
 def logged(watch, losses):
-    """The steps at which a warning is logged for these losses, the first of which is of step 5, after the warm-up."""
+    """Have the watch check these losses, logged from step 5 on, after the warm-up."""
     for step, loss in enumerate(losses, 5):
         watch.check({"train/step": step, "train/loss": loss, "train/effective_rank": 9.0}, best_step=0)
 
 
-def test_one_and_the_same_loss_is_said_once_also_after_a_resume(watch, caplog):
+def test_a_constant_loss_is_warned_of_once_also_across_a_resume(watch, caplog):
     logged(watch, [3.0, 2.0, *[1.0] * (CONSTANT - 1)])
     assert not caplog.records
     other = Watch(watch.trainer, watch.batches, watch.folder, watch.accelerator)
@@ -62,7 +62,7 @@ def test_one_and_the_same_loss_is_said_once_also_after_a_resume(watch, caplog):
     assert len(caplog.records) == 1
 
 
-def test_a_loss_that_moves_or_warms_up_is_not_warned_of(watch, caplog):
+def test_a_loss_that_moves_or_is_in_warm_up_is_not_warned_of(watch, caplog):
     logged(watch, [1.0 + 1e-5 * step for step in range(3 * CONSTANT)])
     watch.trainer.warmup = 1000
     logged(watch, [1.0] * 2 * CONSTANT)
@@ -78,7 +78,7 @@ def test_collapse_ends_the_run(watch, rank, ends):
     watch.check({"train/step": 3, "train/loss": 1.0, "train/effective_rank": rank}, best_step=0)
 
 
-def test_scores_that_rise_no_more_are_said_once_for_each_best(watch, caplog):
+def test_scores_that_stop_rising_are_warned_of_once_for_each_best(watch, caplog):
     values = [9, 1, 3, 2, 2, 2, 2, 4, 3, 3, 3]
     for end in range(1, len(values) + 1):
         watch.check_scores(scored(*values[:end]))
@@ -99,7 +99,7 @@ def text(sentences):
     return sentences.read_text().splitlines()
 
 
-def test_a_loss_that_is_no_number_ends_the_run_and_its_rows_can_be_shown(small_run, cse_train, tmp_path, capsys, text):
+def test_a_nan_loss_ends_the_run_and_its_rows_can_be_shown(small_run, cse_train, tmp_path, capsys, text):
     run = tmp_path / "run"
     assert cse_train([*small_run, "trainer.lr=1e30", "trainer.log_every=5"]) == 1
     told = capsys.readouterr().err
@@ -111,7 +111,7 @@ def test_a_loss_that_is_no_number_ends_the_run_and_its_rows_can_be_shown(small_r
     assert shown(capsys) == [f"row {number}: {text[number - 1]}" for number in kept["rows"]]
 
 
-def test_a_look_at_a_run_is_not_its_end(small_run, cse_train, tmp_path):
+def test_a_preview_or_dry_run_leaves_a_run_resumable(small_run, cse_train, tmp_path):
     run = tmp_path / "run"
     assert cse_train([*small_run, "trainer.max_steps=2"]) == 0
     for look in ("data.preview=1", "dry_run=true"):
@@ -120,19 +120,19 @@ def test_a_look_at_a_run_is_not_its_end(small_run, cse_train, tmp_path):
     assert json.loads((run / "results.json").read_text())["steps"] == 4
 
 
-def test_a_run_ends_early_where_it_is_asked_to(small_run, cse_train, tmp_path):
+def test_stop_early_ends_the_run(small_run, cse_train, tmp_path):
     early = ["trainer.patience=1", "trainer.stop_early=true", "trainer.eval_every=1", "trainer.max_steps=25",
              "trainer.save_every=20"]  # fmt: skip
     assert cse_train([*small_run, *early]) == 0
     results = json.loads((tmp_path / "run" / "results.json").read_text())
     assert (results["status"], results["steps"]) == ("done", results["best_step"] + 1)
     assert results["steps"] < 25
-    assert cse_train([f"resume={tmp_path}/run"]) == 0  # there is nothing left to do
+    assert cse_train([f"resume={tmp_path}/run"]) == 0  # nothing is left to do
     assert json.loads((tmp_path / "run" / "results.json").read_text())["steps"] == results["steps"]
 
 
 @pytest.mark.parametrize("asked", ["[201]", "[]", "/no/anomaly.json", "HERE"])
-def test_rows_that_cannot_be_shown(small_run, cse_train, capsys, sentences, asked):
+def test_a_preview_of_rows_that_do_not_exist_is_refused(small_run, cse_train, capsys, sentences, asked):
     place = str(sentences) if asked == "HERE" else asked
     assert cse_train([*small_run, f"data.preview={place}"]) == 2
     assert place.strip("[]") in capsys.readouterr().err
@@ -142,7 +142,7 @@ def shown(capsys) -> list[str]:
     return [line for line in capsys.readouterr().out.splitlines() if line.startswith("row ")]
 
 
-def test_rows_are_shown_by_their_number_in_the_data(small_run, cse_train, capsys, text):
+def test_a_preview_numbers_rows_as_the_file_does(small_run, cse_train, capsys, text):
     assert cse_train([*small_run, "data.limit=100", "data.limit_seed=1", "data.preview=2"]) == 0
     rows = shown(capsys)
     numbers = [int(row.split()[1].rstrip(":")) for row in rows]
