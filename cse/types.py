@@ -25,7 +25,7 @@ class Tokens:
     """One view of a batch, padded to its longest row.
 
     ids_BT: int64. mask_BT: 1 for a real token, 0 for padding. labels_BT: the original id of a masked token and -100
-    elsewhere, or None. masked_N: the indices of the masked ones among the B * T tokens, which `to` finds on the host.
+    elsewhere, or None. masked_N: the indices of the masked tokens among all B * T, which `to` computes on the CPU.
     """
 
     ids_BT: Tensor
@@ -44,9 +44,9 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Batch:
-    """All views of one step, one after the other in one padded block, which the encoder reads at once.
+    """All views of one step, joined in one padded block that the encoder reads at once.
 
-    sizes: the number of rows of each view, together those of `tokens`. known: what the objective `reads` of each row.
+    sizes: the number of rows of each view, whose sum is that of `tokens`. known: what the objective `reads` of a row.
     """
 
     tokens: Tokens
@@ -60,8 +60,8 @@ class Encoded:
 
     mlm_nll_B: the sum of -log p(original token) over a row's masked tokens; mlm_count_B: their number; None without
     labels. hidden_BTD: the last layer, padding included, or None. momentum_BD: the row by the second encoder, or None.
-    What the loader knows of a row is None unless the objective `reads` it: rows_B, its number in the text (int64);
-    targets_B, its score (data.scores), 0 to 1; teacher_BE, its own text's vector, products being the teachers' cosines.
+    The loader gives the rest, each None unless the objective `reads` it: rows_B, a row's number in the text (int64);
+    targets_B, its score from 0 to 1 (data.scores); teacher_BE, vectors whose products are the teachers' cosines.
     """
 
     pooled_BD: Tensor
@@ -91,9 +91,9 @@ class Loss:
 class Objective(nn.Module):
     """A paper's loss, and the training head that belongs to it. Base class; what is optional has its default here.
 
-    It is called with the global batch: the loop gathers the views of all processes, with their gradient, so that it is
-    written for one process and exact on many. Randomness inside it must depend only on its seed and its own buffers, so
-    that every process draws the same. Its constructor takes `dim`, the encoder's width, and the keys of its YAML.
+    It is called with the global batch: the loop gathers the views of all processes, with their gradient, so code
+    written for one process is exact on many. Its randomness must depend only on its seed and its own buffers, so that every
+    process draws the same. Its constructor takes `dim`, the encoder's width, and the keys of its YAML.
     """
 
     num_views: int
@@ -136,7 +136,7 @@ class Objective(nn.Module):
 
 
 class Rows(Protocol):
-    """The prepared text as an augmentation sees it: its rows, by number and column."""
+    """The prepared text as an augmentation sees it: rows, by number and column."""
 
     @property
     def num_columns(self) -> int:
@@ -157,7 +157,7 @@ class TextTokenizer(Protocol):
         """Ids with special tokens, at most max_length of them, one int32 array a text."""
 
     def by_words(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]:
-        """The same ids, sooner where texts share their words."""
+        """The same ids, faster where texts share words."""
 
     def collate(self, rows: list[np.ndarray], labels: list[np.ndarray | None] | None = None) -> Tokens:
         """Rows of ids, and the ids to predict, padded to the longest row."""
@@ -175,9 +175,9 @@ class Augmentation:
     max_views: int | None = None
     """How many views of a row it can make; None: any number."""
     needs_columns: bool = False
-    """Whether each view must be a column of its own, as nothing else makes the views of a row differ."""
+    """Whether each view must be a column of its own, because nothing else makes the views of a row differ."""
     keeps_first: bool = False
-    """Whether view 0 is the row as it is, and only the other views are made."""
+    """Whether view 0 is the row unchanged, and only the other views are augmented."""
     keeps_text: bool = False
     """Whether texts are left unchanged, so that only dropout makes two views of one column differ."""
 
@@ -186,7 +186,7 @@ class Augmentation:
         return "needs nothing"
 
     def inputs(self) -> dict[str, str]:
-        """Digests of the data that it reads, by the name to say of each."""
+        """Digests of the data that it reads, by their names in messages."""
         return {}
 
     def bind(self, tokenizer: "PreTrainedTokenizerBase") -> None:
@@ -235,11 +235,11 @@ class AuxModality(nn.Module):
         """Take the objective's head, where it is shared; called once, before the optimizers are made."""
 
     def inputs(self) -> dict[str, str]:
-        """Digests of what it learns from, by the name to say of each, which no folder's place is part of."""
+        """Digests of what it learns from, by their names in messages; they do not depend on where it lies."""
         return {}
 
     def batches(self, first: int, rank: int, world: int) -> Iterator[Any]:
-        """Endless reshuffled batches from number `first` on, by (seed, number) alone; a part for each process."""
+        """Endless reshuffled batches from number `first` on, by (seed, number) alone; this process's part of each."""
         raise NotImplementedError
 
     def tokens(self, batch: Any) -> tuple[Tensor, Tensor]:
@@ -255,11 +255,11 @@ class Evaluator:
     """Scores an encoder from `encode` alone. Its config key is the metrics' prefix: `test/<key>/STS12/spearman`."""
 
     splits: tuple[str, ...]
-    """Those it can score, of "dev" and "test"."""
+    """The ones that it can score, of "dev" and "test"."""
     more_than_encoding: bool = False
-    """Whether most of its time goes into what it computes from vectors (fits), or into texts that `texts` has not."""
+    """Whether most of its time goes into fits on vectors, or into texts that `texts` leaves out."""
     natures: ClassVar[Mapping[str, Nature]] = {}
-    """What each score is, by the last part of its name; "*": those that are not named. See cse.eval.score.nature."""
+    """What each score is, by the last part of its name; "*": all others. See cse.eval.score.nature."""
 
     def prepare(self) -> None:
         """Find and check the data before any work; raise MissingResource or UserError."""

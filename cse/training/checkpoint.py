@@ -34,13 +34,13 @@ FILE = "last/state.safetensors"
 
 
 class Watched(TypedDict):
-    """What cse.training.watch keeps."""
+    """The state of cse.training.watch."""
 
     losses: list[float]
 
 
 class About(TypedDict):
-    """The JSON that `last/` must hold beside its tensors; it may hold more keys."""
+    """The JSON that last/ must hold beside its tensors; more keys are allowed."""
 
     step: Natural
     best_step: Natural
@@ -57,9 +57,9 @@ class About(TypedDict):
 
 
 class Saver:
-    """Writes last/ of a run in a thread, one after the other; as a context manager it ends with the last one written.
+    """Writes a run's last/ in a thread, one write at a time; as a context manager it waits for the last one.
 
-    Errors of a write (RunError where the disk refuses; the old checkpoint stays) are raised by what waits for it.
+    A failed write (RunError where the disk refuses; the old checkpoint stays) is raised by the next `save` or `wait`.
     """
 
     def __init__(self, folder: Path):
@@ -81,27 +81,27 @@ class Saver:
         random_states: list[Json],
         about: Json,
     ) -> None:
-        """Copy all that last/ holds to the host's memory, and write it while the run goes on.
+        """Copy the state to host memory, and write it to last/ while the run goes on.
 
         random_states: one per process (random_state()). about: JSON-ready counters.
         """
         self.wait()
-        tensors = copied(modules, optimizers, random_states)
+        tensors = copy_to_host(modules, optimizers, random_states)
         about = about | {"python_random": [state["python"] for state in random_states]}
         self.writing = self.thread.submit(write, self.folder, tensors, json.dumps(about))
         self.saved = time.monotonic()
 
     def wait(self) -> None:
-        """Wait until what was saved is on the disk."""
+        """Wait until the last save is on disk."""
         writing, self.writing = self.writing, None
         if writing is not None:
             writing.result()
 
 
-def copied(
+def copy_to_host(
     modules: dict[str, nn.Module], optimizers: dict[str, Optimizer], random_states: list[Json]
 ) -> dict[str, Tensor]:
-    """The tensors of last/, each with memory of its own on the host: safetensors writes none that is shared (tied)."""
+    """The tensors of last/, each a copy of its own: safetensors refuses tensors that share memory (tied weights)."""
     tensors: dict[str, Tensor] = {}
     for name, module in modules.items():
         frozen = frozen_names(module)
@@ -125,14 +125,14 @@ def write(folder: Path, tensors: dict[str, Tensor], about: str) -> None:
 
 def read(folder: Path) -> tuple[dict[str, Tensor], Json]:
     """(tensors, about) of last/. Raises UserError for a damaged file."""
-    with explaining(folder), safe_open(folder / FILE, "pt") as file:
+    with explain_damage(folder), safe_open(folder / FILE, "pt") as file:
         tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
         return tensors, dict(json.loads(file.metadata()["about"]))
 
 
 @contextmanager
-def explaining(folder: Path) -> Iterator[None]:
-    """Make one UserError of what reading a checkpoint raises where it is damaged, or another experiment's."""
+def explain_damage(folder: Path) -> Iterator[None]:
+    """Turn what reading a damaged checkpoint, or another experiment's, raises in the block into one UserError."""
     try:
         yield
     except (SafetensorError, OSError, RuntimeError, LookupError, TypeError, ValueError, OverflowError) as error:
@@ -145,27 +145,27 @@ def explaining(folder: Path) -> Iterator[None]:
 
 
 def read_about(folder: Path) -> Json:
-    """What last/ says beside its tensors; {} where there is no last/. Raises UserError for a damaged file."""
+    """The JSON of last/; {} where there is no last/. Raises UserError for a damaged file."""
     if not (folder / FILE).is_file():
         return {}
-    with explaining(folder), safe_open(folder / FILE, "pt") as file:
+    with explain_damage(folder), safe_open(folder / FILE, "pt") as file:
         return dict(json.loads(file.metadata()["about"]))
 
 
 def check_about(about: Json, folder: Path) -> None:
-    """Raise UserError where `last/` lacks something that a run needs to resume."""
-    with explaining(folder):
+    """Raise UserError where the JSON of last/ lacks something that a run needs to resume."""
+    with explain_damage(folder):
         TypeAdapter(About).validate_python(about)
 
 
 def restore(
     tensors: dict[str, Tensor], modules: dict[str, nn.Module], optimizers: dict[str, Optimizer], folder: Path
 ) -> None:
-    """Put saved tensors back into modules and optimizers. Raises UserError if they are another experiment's or damaged.
+    """Load saved tensors into modules and optimizers. Raises UserError if they are damaged or another experiment's.
 
     folder: the run's, for messages.
     """
-    with explaining(folder):
+    with explain_damage(folder):
         for name, module in modules.items():
             frozen = frozen_names(module)
             state = {key: value for key, value in module.state_dict().items() if key in frozen}
@@ -175,25 +175,25 @@ def restore(
             moments: dict[int, dict[str, Tensor]] = {}
             for key, value in _under(tensors, name).items():
                 index, _, field = key.partition("/")
-                if value.dim() and value.shape != owned[int(index)].shape:  # which AdamW does not look at
+                if value.dim() and value.shape != owned[int(index)].shape:  # AdamW does not check
                     raise ValueError(f"{name}/{key} has the shape {tuple(value.shape)}")
                 moments.setdefault(int(index), {})[field] = value
             optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
 
 
 def frozen_names(module: nn.Module) -> set[str]:
-    """The parameters that are not trained (all but the adapter, with model.lora): `last/` does not hold them."""
+    """The parameters that are not trained (with model.lora, all but the adapter's), which last/ leaves out."""
     return {name for name, p in module.named_parameters(remove_duplicate=False) if not p.requires_grad}
 
 
 def check_same(folder: Path, about: Json, identity: Json, inputs: dict[str, str], dev_data: Json) -> None:
-    """Raise UserError, naming each, where a run is not what its checkpoint is of. about: of the checkpoint.
+    """Raise UserError, naming what changed, where a run's settings or data are not those of its checkpoint.
 
-    identity: the settings that must not change. inputs: digests of all it learns from. dev_data: of each watched
-    evaluator, the provenance of its files, whose scores chose the best step so far.
+    about: the JSON of last/. identity: the settings that must not change. inputs: digests of all that the run learns
+    from. dev_data: for each evaluator that scores dev, the digests of its files: they chose the best step so far.
     """
     before, known, scored = about["identity"], about["inputs"], about["dev_data"]
-    # Older runs lack RULES, and last/ has the weights.
+    # Older runs lack RULES; START need not agree, as last/ has the weights.
     known = {RULES: inputs.get(RULES), **known, START: inputs.get(START)}
     changed = [f"{key}={before.get(key)} (now {identity[key]})" for key in identity if before.get(key) != identity[key]]
     changed += [name for name in sorted(known.keys() | inputs.keys()) if known.get(name) != inputs.get(name)]
@@ -209,7 +209,7 @@ def check_same(folder: Path, about: Json, identity: Json, inputs: dict[str, str]
 
 
 def random_state() -> Json:
-    """This process's random states: torch on CPU and GPU, numpy's global generator, Python's."""
+    """This process's random states: torch's on CPU and GPU, numpy's global one, Python's."""
     tensors = device.random_state()
     legacy: Any = np.random.get_state()
     tensors["numpy"] = torch.from_numpy(np.asarray(legacy[1], dtype=np.int64))
@@ -217,7 +217,7 @@ def random_state() -> Json:
 
 
 def set_random_state(tensors: dict[str, Tensor], about: Json, rank: int) -> None:
-    """The inverse of random_state() for this process, one of those that saved."""
+    """Restore what random_state() saved for the process of this rank."""
     mine = _under(tensors, f"random/{rank}")
     device.set_random_state(mine)
     (version, words, gauss), position, has_gauss, cached = about["python_random"][rank]
@@ -226,4 +226,5 @@ def set_random_state(tensors: dict[str, Tensor], about: Json, rank: int) -> None
 
 
 def _under(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """The tensors whose names begin with `prefix/`, by the rest of their names."""
     return {key[len(prefix) + 1 :]: value for key, value in tensors.items() if key.startswith(f"{prefix}/")}

@@ -28,33 +28,33 @@ from cse.types import Encode, Encoded
 
 T = TypeVar("T")
 
-STEP_TIMEOUT = timedelta(minutes=30)  # for a collective of a step: no process is so far behind another
-HOST_TIMEOUT = timedelta(days=1)  # for one process that tokenises or scores while the others wait
-TEXTS_PER_SHARE = 256  # that a process encodes before it looks for a signal
+STEP_TIMEOUT = timedelta(minutes=30)  # of a collective in a step: no process is ever that far behind
+HOST_TIMEOUT = timedelta(days=1)  # while one process tokenises or scores, the others wait
+TEXTS_PER_SHARE = 256  # texts that a process encodes before it checks for a signal
 
 
 def join_processes() -> PartialState:
-    """Take this process's place among those of the run. Raises UserError where there are more than GPUs for them."""
+    """Join the run's process group. Raises UserError where this machine has fewer GPUs than processes."""
     check_gpu_per_process("LOCAL_WORLD_SIZE", int(os.environ.get("LOCAL_WORLD_SIZE", "1")))
     return PartialState(cpu=default_device() == "cpu", timeout=STEP_TIMEOUT)
 
 
 def leave_processes() -> None:
-    """Close this process's groups, if it is in any: left to the interpreter's end, their threads can abort it."""
-    hosts.cache_clear()
+    """Close this process's groups, if any: threads of theirs that live until the interpreter exits can abort it."""
+    cpu_group.cache_clear()
     if dist.is_initialized():
         dist.destroy_process_group()
 
 
 @lru_cache(1)
-def hosts() -> dist.ProcessGroup:
-    """The run's processes as their CPUs meet, through gloo, however late one comes; made where all ask for it."""
+def cpu_group() -> dist.ProcessGroup:
+    """The run's processes in a gloo group, for messages between CPUs that may take long. All make it together."""
     return dist.new_group(backend="gloo", timeout=HOST_TIMEOUT)
 
 
 @contextmanager
 def main_process_first() -> Iterator[None]:
-    """The main process does the block alone, then the others do."""
+    """Run the block on the main process first, then on the others."""
     is_first = world_size() == 1 or dist.get_rank() == 0
     if not is_first:
         gather_objects(None)
@@ -64,7 +64,7 @@ def main_process_first() -> Iterator[None]:
 
 
 def world_size() -> int:
-    """The number of processes that share the run; 1 where it was started alone."""
+    """The number of the run's processes."""
     return dist.get_world_size() if dist.is_initialized() else 1
 
 
@@ -127,33 +127,33 @@ def average_gradients(modules: Iterable[nn.Module], shrunk: Iterable[nn.Module] 
 
 
 def gather_objects(value: T) -> list[T]:
-    """Every process's value, in order of rank, on every process. Pickled between our own processes only."""
+    """Every process's value, in order of rank, on every process. Values are pickled between our own processes only."""
     if world_size() == 1:
         return [value]
     values: list = [None] * dist.get_world_size()
-    dist.all_gather_object(values, value, hosts())
+    dist.all_gather_object(values, value, cpu_group())
     return values
 
 
 class Agreement:
     """The maximum of one number per process, exchanged between hosts while their devices work.
 
-    Every process calls `ask` before a step and `answer` after it. The messages go through gloo, on CPUs, even where the
-    run's own go through NCCL. number: gives this process's when `ask` is called.
+    Every process calls `ask` before a step and `answer` after it. The messages go through gloo, on CPUs, even where
+    gradients go through NCCL. number: returns this process's number.
     """
 
     def __init__(self, number: Callable[[], int]):
         self.own_number = number
-        self.group = hosts() if world_size() > 1 else None
+        self.group = cpu_group() if world_size() > 1 else None
 
     def ask(self) -> None:
-        """Send this process's number; alone there is nobody to tell."""
+        """Send this process's number, if there are others."""
         if self.group is not None:
             self.number = torch.tensor([self.own_number()], dtype=torch.int32)
             self.message = dist.all_reduce(self.number, dist.ReduceOp.MAX, self.group, async_op=True)
 
     def answer(self) -> int:
-        """The largest number at the last `ask`; alone, this process's own now."""
+        """The largest number sent by the last `ask`; of a single process, its number now."""
         if self.group is None:
             return self.own_number()
         self.message.wait()
@@ -162,9 +162,9 @@ class Agreement:
 
 @contextmanager
 def lead_encoding(encode: Encode, sharing: Callable[[], AbstractContextManager[None]]) -> Iterator[Encode]:
-    """On the main process: an `encode` whose texts all processes share, while the others are in `follow_encoding`.
+    """On the main process: an `encode` whose work is shared with the other processes, which are in `follow_encoding`.
 
-    sharing: a context around each share, inside which nothing may interrupt, as the others would wait for ever.
+    sharing: a context around each share that defers interruptions: the others would wait for ever.
     """
     if world_size() == 1:
         yield encode
@@ -189,7 +189,7 @@ def lead_encoding(encode: Encode, sharing: Callable[[], AbstractContextManager[N
 
 
 def follow_encoding(encode: Encode) -> None:
-    """On every other process: encode this process's share of the main one's texts, until it leaves `lead_encoding`."""
+    """On every other process: encode its share of the main one's texts, until that leaves `lead_encoding`."""
     while (texts := _broadcast(None)) is not None:
         _encode_together(encode, texts)
 
@@ -197,7 +197,7 @@ def follow_encoding(encode: Encode) -> None:
 def _broadcast(texts: list[str] | None) -> list[str] | None:
     """The main process's texts on every process; None after the last."""
     message = [texts]
-    dist.broadcast_object_list(message, src=0, group=hosts())
+    dist.broadcast_object_list(message, src=0, group=cpu_group())
     return message[0]
 
 

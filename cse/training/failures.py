@@ -1,4 +1,4 @@
-"""What libraries raise where a run cannot go on: memory, another process, a worker or a compiler, in one sentence."""
+"""Explain in one sentence the library errors that end a run: memory, a lost process, a data worker, the compiler."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,11 +9,11 @@ from cse.data.prefetch import WORKER_DIED, reset_worker_handler
 from cse.errors import RunError, in_short
 from cse.training.distributed import world_size
 
-OUT_OF_MEMORY = (  # of torch, on a GPU and on a CPU, and of CUDA's libraries that find no room to work in
+OUT_OF_MEMORY = (  # from torch on GPU and CPU, and from CUDA's libraries when there is no room for their workspace
     *("out of memory", "DefaultCPUAllocator", "not enough memory"),
     *("CUBLAS_STATUS_ALLOC_FAILED", "CUDNN_STATUS_ALLOC_FAILED"),
 )
-LOST = (  # what gloo, NCCL and the store say where the other end of a connection is gone
+LOST = (  # what gloo, NCCL and the store say when the other end of a connection is gone
     *("Connection closed by peer", "Connection reset by peer", "Broken pipe", "Connection refused"),
     *("remote process exited", "ncclRemoteError", "failed to recv, got 0 bytes"),
 )
@@ -21,9 +21,9 @@ LOST = (  # what gloo, NCCL and the store say where the other end of a connectio
 
 @contextmanager
 def explain_failures(cfg: DictConfig, resume_hint: Callable[[], str]) -> Iterator[None]:
-    """Turn a failure of memory, of another process, of a data worker or of torch.compile in the block into a RunError.
+    """Turn such an error in the block into a RunError.
 
-    cfg: the run's. resume_hint: gives the end of the sentence where nothing has to be changed.
+    cfg: the run's. resume_hint: returns the end of the sentence where resuming needs no change of settings.
     """
     try:
         yield
@@ -35,7 +35,7 @@ def explain_failures(cfg: DictConfig, resume_hint: Callable[[], str]) -> Iterato
 
 
 def explanation(error: RuntimeError | MemoryError, cfg: DictConfig, resume_hint: Callable[[], str]) -> str | None:
-    """The sentence for an error; None for one that only its traceback explains."""
+    """The sentence for an error, or None for one that needs its traceback."""
     trainer, said = cfg.trainer, in_short(error)
     if is_out_of_memory(error):
         fewer = max(1, (trainer.chunk or trainer.batch_size) // 8)
@@ -65,5 +65,5 @@ def explanation(error: RuntimeError | MemoryError, cfg: DictConfig, resume_hint:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether it says so: torch's errors are RuntimeErrors of several classes, Python's and numpy's a MemoryError."""
+    """By its message: torch raises RuntimeErrors of several classes, Python and numpy a MemoryError."""
     return isinstance(error, MemoryError) or any(words in str(error) for words in OUT_OF_MEMORY)

@@ -1,6 +1,6 @@
-"""What a run takes on this machine, measured: a few of its own steps, and the encoding of a sample of its texts.
+"""Measure what a run takes on this machine, by a few of its own steps and by encoding a sample of its texts.
 
-Measuring changes the weights: the Training is of no use afterwards.
+Measuring changes the weights, so the Training cannot be used afterwards.
 """
 
 import time
@@ -14,14 +14,13 @@ from torch.utils.flop_counter import FlopCounterMode
 from cse.device import peak_memory
 from cse.training.loop import Training
 
-STEPS = 3  # that are timed, after a first one that waits for libraries and for the optimizer's moments
+STEPS = 3  # timed steps, after a first one that also loads libraries and allocates the optimizer's moments
 SAMPLE = 256  # texts
 
 
 class Forecast(NamedTuple):
-    """Seconds of a step, of one dev score and of what else is scored at the end; the peak's bytes; a step's FLOP.
-
-    Attention's own products are not counted on a CPU.
+    """Seconds of a step, of one evaluation on dev, and of what is scored only at the end; peak memory in bytes; FLOP of
+    a step, on a CPU without attention's own products.
     """
 
     step: float
@@ -32,7 +31,7 @@ class Forecast(NamedTuple):
 
 
 def forecast(training: Training) -> Forecast:
-    """Measure a Training that has not been started, in one process. It cannot be used afterwards."""
+    """Measure a Training that has not been started, in one process."""
     batches, aux_batches = training.batches(), training.aux_batches()
     training.update.text_encoder = training.parts.encoder  # not compiled: that takes minutes
 
@@ -53,7 +52,7 @@ def forecast(training: Training) -> Forecast:
 
 
 def dev_texts(training: Training) -> set[str]:
-    """The texts that one dev score asks for."""
+    """The texts that one evaluation on dev encodes."""
     asked: set[str] = set()
     rng = np.random.default_rng(0)
 
@@ -67,12 +66,12 @@ def dev_texts(training: Training) -> set[str]:
 
 
 def encoding_seconds(training: Training, texts: Iterable[str]) -> float:
-    """Seconds to encode the texts, by those of every n-th in order of length."""
+    """Seconds to encode the texts, extrapolated from every n-th of them in order of length."""
     ordered = sorted(texts, key=len)
     if not ordered:
         return 0.0
-    encode = training.encode().encode  # not remembered: the weights are no longer the run's
-    encode(ordered[:1])  # the first waits for libraries
+    encode = training.encode().encode  # not memoised: the weights have changed
+    encode(ordered[:1])  # the first call loads libraries
     sample = ordered[:: max(1, len(ordered) // SAMPLE)]
     started = time.perf_counter()
     encode(sample)

@@ -33,11 +33,11 @@ Scores = dict[str, float]
 Callback = Callable[[int, Scores], None]
 """Called with a step and its numbers, on the main process only."""
 OnBest = Callable[[int, Scores], str | None]
-"""The same; what it returns is the checksum of what it exported."""
+"""The same, and it returns the checksum of what it exported."""
 
 
 class Training:
-    """A run's state and its loop. Call `start` once, then `run`; building it neither reads nor writes a file.
+    """A run's state and its loop. Call `start` once, then `run`; the constructor neither reads nor writes a file.
 
     folder: the run's. identity: the settings that a resumed run must share (cse.config.keys.identity).
     """
@@ -73,10 +73,10 @@ class Training:
         self.watch = Watch(trainer, batches, folder, accelerator)
 
     def start(self, seed: int, resume: bool) -> None:
-        """Fresh, or from last/: weights, moments, random states, the head, the place in the data, the best so far.
+        """Start fresh, or from last/: weights, moments, random states, the place in the data, the best so far.
 
         Raises UserError, with nothing written, for a checkpoint that is damaged or another experiment's, and where the
-        processes of the run have read different data.
+        run's processes have read different data.
         """
         if any(inputs != self.inputs for inputs in gather_objects(self.inputs)):
             raise UserError("the processes of this run have read different data: it changed while they started")
@@ -86,7 +86,7 @@ class Training:
         tensors, about = checkpoint.read(self.folder)
         checkpoint.check_about(about, self.folder)
         checkpoint.check_same(self.folder, about, self.identity, self.inputs, self.dev_data)
-        with checkpoint.explaining(self.folder):
+        with checkpoint.explain_damage(self.folder):
             if not about["best_step"] <= about["step"] <= self.planned:
                 raise ValueError(f"step {about['step']} of {self.planned}, the best {about['best_step']}")
         checkpoint.restore(tensors, self.modules, self.update.plain_optimizers(), self.folder)
@@ -95,25 +95,25 @@ class Training:
         self.curve = [(step, scores) for step, scores in about["curve"]]
         self.seconds, self.tokens = about["seconds"], about["tokens"]
         self.watch.losses = about["watch"]["losses"]
-        with checkpoint.explaining(self.folder):
+        with checkpoint.explain_damage(self.folder):
             if self.accelerator.scaler is not None and about["scaler"]:  # fp16
                 self.accelerator.scaler.load_state_dict(about["scaler"])
             rank, saved = self.accelerator.process_index, len(about["python_random"])
             if rank < saved:
                 checkpoint.set_random_state(tensors, about, rank)
-            else:  # the run was saved by fewer processes: this one draws numbers of its own from here on
+            else:  # fewer processes saved the run: this one draws its own numbers from here on
                 set_seed(seed + self.step, device_specific=True)
         log.info("resuming %s at step %d of %d", self.folder, self.step, self.steps)
 
     def run(self, on_best: OnBest, log: Callback, signals: Signals) -> Outcome:
-        """Train to the end. on_best: exports the encoder, with a step better than all before; log: takes metrics.
+        """Train to the end. on_best: exports the encoder, called at each step that is better than all before.
 
-        Raises RunError on NaN, on collapse and where the disk refuses; what was exported and saved
-        stays whole. Raises Interrupted after a signal, once last/ is saved.
+        Raises RunError on NaN, on collapse and where the disk refuses; what was exported and saved stays whole. Raises
+        Interrupted after a signal, once last/ is saved.
         """
         trainer = self.trainer
         batches, aux_batches = self.batches(), self.aux_batches()
-        asked = Agreement(lambda: 2 * int(signals.requested or 0) + self._is_late())
+        wishes = Agreement(lambda: 2 * int(signals.requested or 0) + self._is_late())  # to stop, and to save
         progress = Progress(self.steps, self.step, self.accelerator.is_main_process)
         with signals.waiting(True), self.saver, progress:
             if self._is_due() and self.step not in dict(self.curve):  # a resumed run may have been stopped right here
@@ -124,11 +124,11 @@ class Training:
             while self.step < self.steps and not self.watch.is_over(self.curve):
                 started = time.perf_counter()
                 logged = (self.step + 1) % trainer.log_every == 0 or self.step + 1 == self.steps
-                asked.ask()
+                wishes.ask()
                 values, views = self.update(self.step, batches, aux_batches)
                 # reading a number waits for the device, so nothing is read on steps that are not logged
-                told: Metrics = {**values, **geometry(views)} if logged else {}
-                metrics = {f"train/{name}": float(value) for name, value in told.items()}
+                to_log: Metrics = {**values, **geometry(views)} if logged else {}
+                metrics = {f"train/{name}": float(value) for name, value in to_log.items()}
                 self.step += 1
                 self.watch.add(self.step, values)
                 self.seconds += time.perf_counter() - started
@@ -138,7 +138,7 @@ class Training:
                     metrics |= {"train/step": self.step, "train/epoch": self.step / self.epoch_steps} | rates
                     self._log(log, metrics)
                     shown = {"loss": metrics["train/loss"], "tokens/s": rates["train/tokens_per_second"]}
-                stops, late = divmod(asked.answer(), 2)
+                stops, late = divmod(wishes.answer(), 2)
                 saves = late or self.step % (trainer.save_every or trainer.eval_every) == 0 or self.step == self.steps
                 if logged or stops or saves or self._is_due():  # nothing broken is scored or saved
                     self.watch.check(metrics, self.best_step)
@@ -153,12 +153,12 @@ class Training:
         return self.outcome()
 
     def outcome(self) -> Outcome:
-        """What the run has come to at this step."""
+        """The run's results up to this step."""
         rate = self.tokens / self.seconds if self.seconds else 0.0
         return Outcome(self.step, self.best_step, self.best_score, self.seconds, rate, self.curve)
 
     def encode(self) -> MemoizedEncode:
-        """The encoder as it is at this step, with the head that it is tested with; each text is encoded once."""
+        """This step's encoder as it is scored, with its test head; each text is encoded once."""
         if self.encoding is None or self.encoding[0] != self.step:
             head, precision = self.parts.objective.test_head(), self.trainer.eval_precision
             encode = partial(self.parts.encoder.encode, head=head, precision=precision)
@@ -166,13 +166,13 @@ class Training:
         return self.encoding[1]
 
     def known(self, step: int) -> Mapping[str, np.ndarray]:
-        """Texts and their vectors of that step, as best/ makes them; {} once the encoder is another one."""
+        """The texts encoded at that step and their vectors, as best/ gives them; {} once the encoder has changed."""
         if self.encoding is None or self.encoding[0] != step or self.trainer.eval_precision != "fp32":
             return {}
         return self.encoding[1].rows
 
     def batches(self) -> Iterator[Batch]:
-        """The batches from this step on, in the host's memory; their real tokens are counted."""
+        """The batches from this step on, in host memory; counts their real tokens."""
         first, last = self.step * self.trainer.accumulate, self.steps * self.trainer.accumulate
         on, workers = self.accelerator.device, self.trainer.workers
         workers = data_workers(on) if workers == "auto" else workers
@@ -181,13 +181,13 @@ class Training:
             yield batch
 
     def aux_batches(self) -> Iterator[Any]:
-        """The second modality's batches from this step on, a part for each process."""
+        """This process's part of the second modality's batches from this step on."""
         if self.parts.aux is None:
             return repeat(None)
         return self.parts.aux.batches(self.step, self.accelerator.process_index, self.accelerator.num_processes)
 
     def _is_due(self) -> bool:
-        """Whether this step is one that is scored: the untrained encoder, every eval_every steps, and the last."""
+        """Whether this step is scored: step 0 (the untrained encoder), every eval_every steps, and the last."""
         return self.step % self.trainer.eval_every == 0 or self.step == self.steps
 
     def _is_late(self) -> bool:
@@ -196,7 +196,7 @@ class Training:
         return minutes is not None and time.monotonic() - self.saver.saved > 60 * minutes
 
     def _stop(self, number: int, signals: Signals) -> NoReturn:
-        """Save last/ and raise Interrupted, in every process once the first has saved: one that ends may end all."""
+        """Save last/, then raise Interrupted on all processes at once: one that exits early could end the others."""
         signals.note(number)
         self._save()
         self.saver.wait()
@@ -204,13 +204,13 @@ class Training:
         raise signals.interruption(f"step {self.step} of {self.steps} is saved; ")
 
     def _evaluate(self, on_best: OnBest, log: Callback, signals: Signals) -> Scores:
-        """Score dev; on_best where the selecting score is strictly better than at every step before. Returns it."""
+        """Score dev, and call on_best if the selecting score is strictly the best so far. Returns that score."""
         if not self.watched:
             return {}
         scores: Scores = {}
         stopped = 0
         if self.accelerator.is_main_process:
-            try:  # scoring changes no weight: it is ended at once
+            try:  # a signal ends scoring at once, as that changes no weights
                 with lead_encoding(self.encode(), partial(signals.waiting, True)) as encode, signals.waiting(False):
                     chosen = {key: ["dev"] for key in self.watched}
                     scores = score(self.parts.evaluators, chosen, MemoizedEncode(encode), logging.DEBUG)
@@ -232,7 +232,7 @@ class Training:
         return {shown: scores[shown]}
 
     def _is_best(self, scores: Scores) -> bool:
-        """Whether this step is better than all before. Step 0, the untrained encoder, is for comparison only."""
+        """Whether this step is the best so far, which is then noted. Step 0, the untrained encoder, does not count."""
         if self.trainer.select not in scores:
             raise no_such_score(str(self.trainer.select), scores)
         value = scores[self.trainer.select]
@@ -246,17 +246,17 @@ class Training:
             log(self.step, metrics)
 
     def _clocks(self) -> tuple[float, int, float]:
-        """Seconds of training, tokens seen, and seconds waited for the second modality's data, so far."""
+        """Seconds of training, tokens seen, and seconds spent waiting for the second modality's data, so far."""
         return self.seconds, self.tokens, 0.0 if self.parts.aux is None else self.parts.aux.seconds_waited
 
     def _rates(self, since: tuple[float, int, float]) -> Scores:
-        """Tokens a second and, with a second modality, the share of time waited for it, since then."""
+        """Tokens per second and, with a second modality, the share of time spent waiting for it, since then."""
         seconds, tokens, waited = (after - before for after, before in zip(self._clocks(), since, strict=True))
         rates = {"train/tokens_per_second": tokens / seconds}
         return rates if self.parts.aux is None else rates | {"train/aux/waiting_share": waited / seconds}
 
     def _save(self) -> None:
-        """Have last/ written, with every process's random state."""
+        """Start writing last/, with every process's random state."""
         states = gather_objects(checkpoint.random_state())
         if not self.accelerator.is_main_process:
             return

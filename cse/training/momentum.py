@@ -2,7 +2,7 @@
 
     theta_m  <-  momentum theta_m + (1 - momentum) theta
 
-It begins as the first. B rows, D width.
+It starts as a copy of the first. B rows, D width.
 """
 
 from copy import deepcopy
@@ -17,8 +17,8 @@ from cse.types import Tokens
 
 
 class MomentumEncoder(nn.Module):
-    """The copy, which `last/` holds as it holds the encoder. Its layers are without dropout; what an encoder does in
-    training beside them (model.denoise), it does too."""
+    """The second encoder, which last/ holds like the first. Its layers are in eval mode, without dropout; the rest
+    is in train mode (model.denoise)."""
 
     def __init__(self, encoder: Encoder, momentum: float):
         super().__init__()
@@ -27,13 +27,13 @@ class MomentumEncoder(nn.Module):
 
     @torch.no_grad()
     def follow(self, encoder: Encoder) -> None:
-        """Move the weights towards the encoder's."""
+        """Move the weights towards the encoder's, by the equation above."""
         for mine, theirs in zip(self.encoder.parameters(), encoder.parameters(), strict=True):
             mine.lerp_(theirs, 1 - self.momentum)
 
     @torch.no_grad()
     def forward(self, tokens: Tokens, chunks: Chunks | None) -> Tensor:
-        """(B, D) of every row, without a graph. tokens: on the CPU. chunks: how many rows at once; None: all."""
+        """The vectors of all rows, (B, D), without gradient. tokens: on the CPU. chunks: None for all rows at once."""
         unmasked = Tokens(tokens.ids_BT, tokens.mask_BT)
         rows = (chunks or Chunks(rows=len(tokens.ids_BT))).cut(tokens.mask_BT.sum(1))
         pooled = [self.encoder(rows_of(unmasked, numbers).to(self.encoder.device)).pooled_BD for numbers in rows]

@@ -53,12 +53,12 @@ def set_rates(optimizer: AdamW, step: int, lr: float, eps: float, correction: st
 
 
 def updates_made(optimizer: AdamW) -> int:
-    """How often the optimizer has changed its parameters. With fp16 only the GPU, which is waited for, knows."""
+    """The number of updates the optimizer has made. With fp16 only the GPU knows it, and this waits for the GPU."""
     return int(max((state["step"].item() for state in optimizer.state.values()), default=0))
 
 
 def learning_rate(schedule: str, base: float, step: int, total: int, warmup: int) -> float:
-    """The learning rate of update number `step` (from 0) of `total`; after these the last one's.
+    """The learning rate of update number `step` (from 0) of `total`; beyond them, that of the last.
 
     linear: warm-up from 0, then down to 0 (the first update of a run without warm-up has the full rate).
     cosine: half a cosine down to 0. slanted_triangular: ULMFiT's, cut_frac 0.1, ratio 32 (DeCLUTR).
@@ -76,6 +76,6 @@ def learning_rate(schedule: str, base: float, step: int, total: int, warmup: int
 
 
 def clip_gradients(modules: Iterable[nn.Module], most: float | None) -> torch.Tensor:
-    """Scale all gradients together to a norm of at most `most` (None: leave them). Returns the norm before."""
+    """Scale all gradients to a joint norm of at most `most` (None: leave them). Returns the norm before."""
     parameters = list(dict.fromkeys(p for module in modules for p in module.parameters() if p.grad is not None))
     return torch.nn.utils.clip_grad_norm_(parameters, math.inf if most is None else most)

@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 
 
 class Progress:
-    """A context manager. total: the run's steps; first: the step it starts at; shown: true on the main process."""
+    """A context manager. total: the run's steps; first: the step it starts at; shown: False on all but one process."""
 
     def __init__(self, total: int, first: int, shown: bool):
         self.total, self.first, self.shown = total, first, shown
@@ -30,7 +30,7 @@ class Progress:
     def update(self, step: int, numbers: dict[str, float]) -> None:
         """Show the numbers of a step that was logged or scored: loss, tokens/s or dev scores.
 
-        On a terminal the latest value of each is shown; elsewhere a line has those of its own step only.
+        On a terminal the latest value of each stays; elsewhere a line has only its own step's.
         """
         self.latest |= numbers
         where, done = f"step {step}/{self.total}  ", step - self.first

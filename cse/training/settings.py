@@ -1,4 +1,4 @@
-"""What a run is told (Trainer), what it is made of (Parts) and what comes of it (Outcome)."""
+"""A run's settings (Trainer), its parts (Parts) and its results (Outcome)."""
 
 import json
 from collections.abc import Collection, Mapping
@@ -18,7 +18,7 @@ from cse.types import Augmentation, AuxModality, Evaluator, Objective
 
 @dataclass(frozen=True)
 class Trainer:
-    """conf/trainer/default.yaml, where each value has its meaning and its source beside it."""
+    """conf/trainer/default.yaml, which says what each value means and where it comes from."""
 
     epochs: Positive
     max_steps: Count | None
@@ -61,7 +61,7 @@ RULES, START = "the configuration of model.name", "the weights of model.name"
 
 @dataclass(frozen=True)
 class Parts:
-    """What a training run is made of; cse.types says what is asked of each. aux is None for text alone."""
+    """The parts of a training run; cse.types has their contracts. aux: None for text alone."""
 
     trainer: Trainer
     encoder: Encoder
@@ -72,14 +72,15 @@ class Parts:
     evaluators: dict[str, Evaluator]
 
     def inputs(self) -> dict[str, str]:
-        """Digests of all that the run learns from, by the name to say of each: with what `last/` holds, START."""
+        """Digests of all that the run learns from, by their names in messages. START is of all weights; where some are
+        frozen, of these alone, which last/ does not hold."""
         found = self.batches.text.inputs() | self.augmentation.inputs()
         for part in (self.aux, self.batches.teacher):
             found |= {} if part is None else part.inputs()
         words = repr(sorted(self.encoder.tokenizer.hf.get_vocab().items()))
         found["the vocabulary of model.name"] = f"{crc32(words.encode()):08x}"
         config = self.encoder.backbone.config
-        known = type(config)().to_dict()  # which may have more in the next transformers
+        known = type(config)().to_dict()  # the defaults, of which the next transformers may have more
         told = {key: value for key, value in config.to_dict().items() if value != known.get(key)}
         rules = self.encoder.tokenizer.key() + json.dumps({**told, "_name_or_path": ""}, sort_keys=True, default=str)
         found[RULES] = f"{crc32(rules.encode()):08x}"
@@ -91,7 +92,7 @@ class Parts:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a finished run tells. best_score is select's at best_step; curve: (step, scores) of every evaluation."""
+    """A run's results. best_score: of trainer.select, at best_step. curve: (step, scores) of every evaluation."""
 
     steps: int
     best_step: int
@@ -102,7 +103,7 @@ class Outcome:
 
 
 def watched(trainer: Trainer, evaluators: Mapping[str, Evaluator]) -> list[str]:
-    """The evaluators that score dev in training: the one that `trainer.select` names, and those of `watch`.
+    """The names of the evaluators that score dev in training: the one of `trainer.select`, and those of `watch`.
 
     Raises UserError for a score that none of them gives. They need not be prepared.
     """
@@ -120,7 +121,7 @@ def watched(trainer: Trainer, evaluators: Mapping[str, Evaluator]) -> list[str]:
 
 
 def no_such_score(select: str, scores: Collection[str]) -> UserError:
-    """The one sentence for a selecting score that is not among these."""
+    """The error for a `trainer.select` that is not among these scores."""
     return UserError(
         f"trainer.select={select}: no evaluator of this run gives it; there are {', '.join(scores) or 'none'}: "
         "add one to eval=[...], or trainer.select=null to keep the last step"

@@ -1,7 +1,7 @@
-"""SIGTERM, SIGUSR1, SIGUSR2, SIGHUP and Ctrl-C save and end the work, which the same line then goes on with.
+"""SIGTERM, SIGUSR1, SIGUSR2, SIGHUP and Ctrl-C save the work and end it, so that it can be resumed.
 
-During a step a signal waits for the step's end; while a run is built or scored, which changes no weight, it ends the
-work at once. A second one has its default effect.
+A signal during a step takes effect at the step's end. While a run is being built or scored, which changes no weights,
+it takes effect at once. A second signal has its default effect.
 """
 
 import logging
@@ -20,13 +20,13 @@ from cse.errors import Interrupted
 log = logging.getLogger("cse")
 
 SIGNALS = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP, signal.SIGINT)
-REPEATED_WITHIN = 1.0  # seconds; a second signal is then the first one again, sent by a terminal and by a launcher
+REPEATED_WITHIN = 1.0  # seconds in which a second signal is the same one, sent by both the terminal and the launcher
 
 
 class Signals:
-    """A context manager that receives signals; outside the main thread, where Python allows no handler, none comes.
+    """A context manager that handles the signals; in other threads than the main one, Python lets it handle none.
 
-    requested: the first signal received, or None. advice: gives the end of the interruption's message, how to continue.
+    requested: the first signal received, or None. advice: returns the end of the message, which says how to resume.
     """
 
     def __init__(self, advice: Callable[[], str]):
@@ -46,7 +46,7 @@ class Signals:
 
     @contextmanager
     def waiting(self, waits: bool) -> Iterator[None]:
-        """In the block a signal is only noted (True), or raises Interrupted at once (False)."""
+        """In the block a signal is only noted (waits=True), or raises Interrupted at once (False)."""
         outer, self.waits = self.waits, waits
         try:
             self.raise_if_due()
@@ -61,18 +61,18 @@ class Signals:
             raise self.interruption()
 
     def interruption(self, saved: str = "") -> Interrupted:
-        """The error that ends the run. saved: what was, the middle of its message."""
+        """The error that ends the run. saved: what was saved, for the middle of its message."""
         number = self.requested or signal.SIGTERM
         return Interrupted(f"stopped by {number.name}; {saved}{self.advice()}", 128 + number)
 
     def note(self, number: int) -> None:
-        """Remember the signal that ends the run; another process may have received it."""
+        """Note the first signal, which this or another process has received."""
         if self.requested is None:
             self.requested, self.requested_at = signal.Signals(number), time.monotonic()
 
     def receive(self, number: int, _: FrameType | None) -> None:
         """Handle a signal, as Python calls it."""
-        if os.getpid() != self.process:  # a data worker, which goes with its parent
+        if os.getpid() != self.process:  # a forked data worker, which ends with its parent
             return
         if self.requested is None:
             self.note(number)
@@ -85,27 +85,27 @@ class Signals:
 
 
 class SignalForwarder(Signals):
-    """The signals of a process that starts others and waits for them: each is sent on to those that still run."""
+    """For a process that starts others and waits for them: forwards each signal to those that still run."""
 
     def __init__(self, advice: Callable[[], str]):
         super().__init__(advice)
         self.processes: list[Popen] = []
 
     def add(self, process: Popen) -> None:
-        """Send this process what comes from now on, and what came while it was started."""
+        """Forward signals to this process from now on, and one that came while it was being started."""
         self.processes.append(process)
         if self.requested is not None:
             process.send_signal(self.requested)
 
     def receive(self, number: int, frame: FrameType | None) -> None:
-        """Handle a signal, as Python calls it; a process that has ended is left alone."""
+        """Handle a signal, as Python calls it: forward it, then handle it here."""
         if os.getpid() == self.process:
-            self.note(number)  # before they are told: a thread that adds one meanwhile tells it
+            self.note(number)  # first, so that a process added meanwhile by another thread gets it too
             for process in self.processes:
                 process.send_signal(number)
         super().receive(number, frame)
 
 
 def handled() -> list[signal.Signals]:
-    """The signals that end the work here: without SIGHUP under nohup, which lets a run outlive its terminal."""
+    """The signals to handle: all but SIGHUP under nohup, which lets a run outlive its terminal."""
     return [one for one in SIGNALS if one != signal.SIGHUP or signal.getsignal(one) != signal.SIG_IGN]

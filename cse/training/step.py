@@ -13,7 +13,7 @@ from cse.types import Batch, Encoded, Loss, Tokens
 Backward = Callable[[Tensor], None]
 
 WIDTHS = (8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512)
-"""The widths, in tokens, that the longest row of a chunk is rounded up to before the chunk's rows are counted."""
+"""The length, in tokens, of a chunk's longest row is rounded up to one of these to decide how many rows fit."""
 
 
 def width_of(longest: int) -> int:
@@ -23,14 +23,14 @@ def width_of(longest: int) -> int:
 
 @dataclass(frozen=True)
 class Chunks:
-    """How a batch larger than memory is cut: into so many `rows` in their order, or into rows of like length whose
-    padded block has at most so many `tokens` (one row at least). One of the two is given."""
+    """How to cut a batch larger than memory: into chunks of `rows` rows, in order, or of rows of similar length with at
+    most `tokens` tokens, padding included (but one row at least). Exactly one of the two is given."""
 
     rows: int | None = None
     tokens: int | None = None
 
     def cut(self, lengths_B: Tensor) -> list[Tensor]:
-        """The row numbers of every chunk; together they are 0..B-1. lengths_B: real tokens of each row, on the CPU."""
+        """The row numbers of each chunk; together they are 0..B-1. lengths_B: real tokens of each row, on the CPU."""
         if self.rows is not None:
             return list(torch.arange(len(lengths_B)).split(self.rows))
         assert self.tokens is not None
@@ -61,7 +61,7 @@ def chunked_step(
     """The same loss and gradient in the memory of one chunk: embed without a graph, take the loss's gradient with
     respect to the embeddings, then replay each chunk with the random state it had and push that gradient through.
 
-    The batch is cut where it was made, on the CPU: a GPU is never asked for a length.
+    The batch is cut on the CPU, where it was made: asking a GPU for lengths would wait for it.
     """
     device = device_of(encoder)
     rows = chunks.cut(batch.tokens.mask_BT.sum(1).cpu())
@@ -95,12 +95,12 @@ def chunked_step(
 
 
 def known(batch: Batch, device: torch.device) -> dict[str, Tensor]:
-    """What the loader knows of the batch's rows, on the device."""
+    """What the loader knows of each row, on the device."""
     return {name: to_device(x, device) for name, x in batch.known.items()}
 
 
 def split(encoded: Encoded, sizes: tuple[int, ...]) -> list[Encoded]:
-    """Cut the joined rows back into views."""
+    """Split joined rows into views of these sizes."""
     columns = {
         f.name: getattr(encoded, f.name).split(sizes) for f in fields(encoded) if getattr(encoded, f.name) is not None
     }
@@ -113,7 +113,7 @@ def device_of(module: nn.Module) -> torch.device:
 
 
 def rows_of(tokens: Tokens, numbers_b: Tensor) -> Tokens:
-    """Those rows without the padding that only longer rows needed."""
+    """Those rows, padded only to the longest of them."""
     longest = int(tokens.mask_BT[numbers_b].sum(1).max())
     labels_bt = None if tokens.labels_BT is None else tokens.labels_BT[numbers_b, :longest]
     return Tokens(tokens.ids_BT[numbers_b, :longest], tokens.mask_BT[numbers_b, :longest], labels_bt)

@@ -1,4 +1,4 @@
-"""One step: the text's update and, before it, after it or in it, the second modality's."""
+"""One step: the text's update and the second modality's, which comes before it, after it, or is part of it."""
 
 import math
 from collections.abc import Collection, Iterator
@@ -22,18 +22,18 @@ from cse.training.step import Chunks, chunked_step, plain_step
 from cse.types import AuxModality, Batch, Encoded
 
 Metrics = dict[str, Tensor | float]
-"""What a step tells, by name. Tensors stay on their device: reading a number would wait for it."""
+"""A step's numbers by name. Tensors stay on their device: reading one would wait for it."""
 
 
 ANY_ENCODER = ("bias", "LayerNorm.weight", "layer_norm.weight", "norm.weight")
-"""What recipes do not decay, whatever an encoder calls it."""
+"""Names that recipes exclude from decay for every encoder, though none has all of them."""
 
 
 class Update:
     """The optimizers of a run and the two kinds of update that use them; `modules` are already on their device.
 
-    steps: the length of the schedules. NonLing-CSE updates separately: two AdamW objects, each with moments of its own
-    for the encoder.
+    steps: the length of the schedules. With optimizer=separate, as in NonLing-CSE, there are two AdamW objects, each
+    with moments of its own for the encoder.
     """
 
     def __init__(self, parts: Parts, modules: dict[str, nn.Module], accelerator: Accelerator, steps: int):
@@ -68,17 +68,17 @@ class Update:
         if separate is not None and separate.order == "aux_first":
             metrics |= self.aux_update(separate, step, next(aux_batches))
         views: list[Encoded] = []
-        momentum = self.modules.get("momentum")
-        if isinstance(momentum, MomentumEncoder):
+        momentum = cast(MomentumEncoder | None, self.modules.get("momentum"))
+        if momentum is not None:
             momentum.follow(self.encoder)
         for _ in range(self.trainer.accumulate):
             batch = next(batches)
             with self.accelerator.autocast():
                 if momentum is not None:
-                    known = batch.known | {"momentum_BD": momentum(batch.tokens, self.chunks)}
-                    batch = replace(batch, known=known)
+                    momentum_BD = momentum(batch.tokens, self.chunks)
+                    batch = replace(batch, known=batch.known | {"momentum_BD": momentum_BD})
                 loss, views = self.text_step(self.text_encoder, self.objective, batch, self.backward)
-            if self.trainer.compile and self.trainer.accumulate > 1:  # the next gradients may be written over these
+            if self.trainer.compile and self.trainer.accumulate > 1:  # compiled code may overwrite its last gradients
                 for parameter in self.encoder.parameters():
                     parameter.grad = None if parameter.grad is None else parameter.grad.clone()
             for name, part in {"loss": loss.total, **loss.parts}.items():
@@ -93,11 +93,11 @@ class Update:
         return metrics | {"lr": lr, "grad_norm": norm}, views
 
     def backward(self, total: Tensor) -> None:
-        """Add the gradient of one of the update's batches to what is there."""
+        """Add one batch's gradient to the update's."""
         self.accelerator.backward(total / self.trainer.accumulate)
 
     def aux_backward(self, aux: AuxModality, batch: Any) -> Metrics:
-        """Images or sound through the encoder. The loss is this process's own, as published: nothing is gathered."""
+        """Loss and gradient of images or sound. The loss is of this process's rows alone, as published."""
         with self.accelerator.autocast():
             x_BTD, labels_B = aux.tokens(batch)
             loss = aux.loss(self.encoder(x_BTD=x_BTD).pooled_BD, labels_B)
@@ -115,7 +115,7 @@ class Update:
         """Average gradients over processes, clip, update. Returns the gradient's norm before clipping."""
         optimizer, trainer = self.optimizers[name], self.trainer
         shrunk = [module for module in modules if module is self.objective and trainer.gather_scale == "paper"]
-        # before unscaling: an overflow anywhere is then seen, and skipped, everywhere
+        # before unscaling, so that an overflow on one process skips the update on all
         average_gradients(modules, shrunk)
         self.accelerator.unscale_gradients(optimizer)
         norm = optim.clip_gradients(modules, clip)
@@ -130,7 +130,7 @@ class Update:
         return norm
 
     def plain_optimizers(self) -> dict[str, torch.optim.Optimizer]:
-        """The optimizers under accelerate's wrappers, as checkpoints hold them."""
+        """The optimizers without accelerate's wrappers, as checkpoints hold them."""
         return {name: optimizer.optimizer for name, optimizer in self.optimizers.items()}
 
     def _adamw(self, modules: list[nn.Module], weight_decay: float, no_decay: list[str]) -> AcceleratedOptimizer:
@@ -141,7 +141,7 @@ class Update:
 
 
 def check_names(key: str, names: Collection[str], modules: list[nn.Module]) -> None:
-    """Raise UserError for a name that is in no parameter's, but for those that recipes list for any encoder."""
+    """Raise UserError for a name that is in no parameter's, unless it is of ANY_ENCODER and another is found."""
     known = [name for module in modules for name, _ in module.named_parameters()]
     found = [name for name in names if any(name in one for one in known)]
     wrong = [name for name in names if name not in found and (name not in ANY_ENCODER or not found)]
@@ -150,7 +150,7 @@ def check_names(key: str, names: Collection[str], modules: list[nn.Module]) -> N
 
 
 def check_settings(trainer: Trainer, encoder: Encoder, precision: str) -> None:
-    """Raise UserError for a path through the encoder that would be wrong or cannot be had. precision: Accelerate's."""
+    """Raise UserError where the gradient could be wrong, or attention cannot compute. precision: Accelerate's."""
     if trainer.compile and (trainer.chunk is not None or trainer.chunk_tokens is not None):
         raise UserError(
             "trainer.compile=true with trainer.chunk or trainer.chunk_tokens: a chunk is encoded twice, and compiled "
@@ -164,8 +164,8 @@ def check_settings(trainer: Trainer, encoder: Encoder, precision: str) -> None:
 
 
 def compiled(encoder: Encoder, backend: str = "inductor") -> nn.Module:
-    """The encoder as steps on text call it with trainer.compile; no card has run it yet. backend: torch.compile's."""
-    encoder.packed = False  # which makes shapes of its own for every batch
+    """The encoder for steps on text with trainer.compile, which no GPU has run yet. backend: torch.compile's."""
+    encoder.packed = False  # packing gives every batch other shapes
     return cast(nn.Module, torch.compile(encoder, backend=backend))
 
 
@@ -176,7 +176,7 @@ def geometry(views: list[Encoded]) -> dict[str, float]:
         return {"effective_rank": math.nan}
     try:
         rank = effective_rank(first_BD)
-    except torch.linalg.LinAlgError:  # a figure to look at: training goes on without it
+    except torch.linalg.LinAlgError:  # only logged: training goes on without it
         rank = math.nan
     metrics = {"uniformity": float(uniformity(first_BD)), "effective_rank": rank}
     if len(views) > 1 and len(views[1].pooled_BD) == len(first_BD):

@@ -1,8 +1,8 @@
 """Detect training that goes wrong, and name the step.
 
 A loss or gradient that is not finite, and embeddings that collapse to one direction, end a run. A constant loss and dev
-scores that no longer rise are warned of. Each leaves anomaly.json in the run's folder, with the numbers of that step's
-rows: `data.preview=FOLDER/anomaly.json` shows them.
+scores that no longer rise are logged as warnings. Each leaves anomaly.json in the run's folder with the numbers of that
+step's rows, which `data.preview=FOLDER/anomaly.json` shows.
 """
 
 import logging
@@ -25,37 +25,37 @@ log = logging.getLogger(__name__)
 
 FILE = "anomaly.json"
 COLLAPSED_RANK = 1.05  # effective rank of a batch whose embeddings are nearly one vector
-CHECKED = {  # in the order in which NaN spreads
+CHECKED = {  # in the order in which a NaN spreads
     "aux/loss": "the loss of images or sound",
     "aux/grad_norm": "the gradient of images or sound",
     "loss": "the loss",
     "grad_norm": "the gradient",
 }
-CONSTANT = 10  # logged losses in a row that are equal
-TOLERANCE = 1e-6  # of a loss: while anything is learnt, ten batches never come this close
+CONSTANT = 10  # equal logged losses in a row
+TOLERANCE = 1e-6  # relative: while anything is learnt, the losses of ten batches are never this close
 
 Curve = Sequence[tuple[int, Mapping[str, float]]]
 """(step, dev scores) of every evaluation."""
 
 
 class Watch:
-    """Checks a run's numbers, alike on all of its processes. Only the main one writes."""
+    """Checks a run's numbers. All processes check, with the same result; only the main one writes."""
 
     def __init__(self, trainer: Trainer, batches: Batches, folder: Path, accelerator: Accelerator):
         self.trainer, self.batches, self.folder, self.accelerator = trainer, batches, folder, accelerator
-        scaled = accelerator.scaler is not None  # fp16: an update whose gradient is infinite is skipped, as planned
+        scaled = accelerator.scaler is not None  # fp16: the scaler skips an update whose gradient is infinite
         self.checked = [name for name in CHECKED if not (scaled and name.endswith("grad_norm"))]
         self.unread: list[tuple[int, dict[str, Tensor]]] = []
-        self.losses: list[float] = []  # the last that were logged, which `last/` keeps
+        self.losses: list[float] = []  # the last logged ones, which last/ keeps
 
     def add(self, step: int, values: Mapping[str, Tensor | float]) -> None:
         """Keep the values of update number `step` (from 1), without waiting for the device."""
         self.unread.append((step, {name: torch.as_tensor(values[name]) for name in self.checked if name in values}))
 
     def check(self, metrics: Mapping[str, float], best_step: int) -> None:
-        """Check the steps since the last call; waits for the device. metrics: of the last step, if it was logged.
+        """Check the steps since the last call; waits for the device. metrics: of the last step, {} if not logged.
 
-        Raises RunError where going on is a waste; `best/` and the last checkpoint stay as they are.
+        Raises RunError where training cannot recover; best/ and the last checkpoint stay as they are.
         """
         if broken := self._first_not_finite():
             step, what = broken
@@ -71,12 +71,12 @@ class Watch:
             log.warning("step %d: %s; is trainer.lr too low? %s", step, what, self._keep_rows(step, what))
 
     def _end(self, step: int, what: str, best_step: int, advice: str) -> NoReturn:
-        """Raise the RunError that ends the run at a step, once its rows are kept. best_step: in best/, 0 for none."""
+        """Keep the step's rows, and raise the RunError that ends the run. best_step: of best/, 0 for none."""
         holds = f"best/ holds step {best_step}" if best_step else "nothing was exported yet"
         raise RunError(f"{what} at step {step}; {holds}. {advice}; {self._keep_rows(step, what)}")
 
     def check_scores(self, curve: Curve) -> None:
-        """Warn, once, where the selecting score has not risen for `trainer.patience` evaluations."""
+        """Warn, once, when the selecting score has not risen for `trainer.patience` evaluations."""
         select, patience = self.trainer.select, self.trainer.patience
         if select is None or patience is None or evaluations_since_best(curve, select) != patience:
             return
@@ -87,19 +87,19 @@ class Watch:
         log.warning("step %d: %s (%s); %s", step, what, ends, self._keep_rows(step, what))
 
     def is_over(self, curve: Curve) -> bool:
-        """Whether the run is to stop early, as its score no longer rises."""
+        """Whether the run should stop early, because its score no longer rises."""
         select, patience = self.trainer.select, self.trainer.patience
         if not self.trainer.stop_early or select is None or patience is None:
             return False
         return evaluations_since_best(curve, select) >= patience
 
     def _is_stuck(self, loss: float) -> bool:
-        """After a logged loss: whether it is the last of the first CONSTANT that are equal."""
+        """Whether with this logged loss the last CONSTANT are equal, for the first time."""
         self.losses = [*self.losses, loss][-CONSTANT - 1 :]
         return _equal(self.losses[-CONSTANT:]) and not _equal(self.losses[:-1])
 
     def _first_not_finite(self) -> tuple[int, str] | None:
-        """The first unread step with a value that is not finite, and what it is; None if there is none."""
+        """The first unread step with a value that is not finite, and that value in words; None if there is none."""
         unread, self.unread = self.unread, []
         if not unread:
             return None
@@ -111,7 +111,7 @@ class Watch:
         return None
 
     def _keep_rows(self, step: int, what: str) -> str:
-        """Write anomaly.json; returns the command that shows its rows. Raises RunError where the disk refuses."""
+        """Write anomaly.json. Returns the command that shows its rows. Raises RunError where the disk refuses."""
         path, every, batches = self.folder / FILE, self.trainer.accumulate, self.batches
         if self.accelerator.is_main_process:
             numbers = range((step - 1) * every, step * every)
@@ -122,7 +122,7 @@ class Watch:
 
 
 def evaluations_since_best(curve: Curve, select: str) -> int:
-    """The number of evaluations after the best one; that of the untrained encoder, at step 0, is left out."""
+    """The number of evaluations after the best one; step 0, the untrained encoder, does not count."""
     scores = [scores[select] for step, scores in curve if step > 0]
     best = max((score for score in scores if not math.isnan(score)), default=math.nan)
     return len(scores) - 1 - scores.index(best) if best in scores else len(scores)
