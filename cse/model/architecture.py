@@ -17,22 +17,22 @@ from cse.errors import UserError
 if TYPE_CHECKING:  # importing transformers takes seconds
     from transformers import PretrainedConfig, PreTrainedModel
 
-DROPOUTS = (  # the configurations' names for dropout inside the stack; classifiers' and poolers' have others
+DROPOUTS = (  # keys of configurations for dropout inside the stack; that of classifiers and poolers has others
     *("hidden_dropout_prob", "attention_probs_dropout_prob"),  # BERT, RoBERTa, MPNet, ALBERT, ELECTRA, DeBERTa, Nomic
     *("dropout", "attention_dropout"),  # DistilBERT; of these EuroBERT and most decoders have the second only
     *("embedding_dropout", "mlp_dropout"),  # ModernBERT
     *("hidden_dropout", "resid_dropout", "embed_dropout", "resid_pdrop", "embd_pdrop", "attn_pdrop"),
 )
-POSITIONS_AFTER_PADDING = (  # position 0 is row pad_token_id + 1: RoBERTa, and what was made from it
+POSITIONS_AFTER_PADDING = (  # position 0 is row pad_token_id + 1: RoBERTa and its descendants
     *("roberta", "xlm-roberta", "camembert", "mpnet", "data2vec-text", "ibert", "longformer", "luke"),
     *("roberta-prelayernorm", "xlm-roberta-xl", "xmod"),
 )
-MLM_HEADS = {  # submodules in the order in which they are applied, where there are several
+MLM_HEADS = {  # heads of several submodules, in the order in which they are applied
     "distilbert": ("vocab_transform", "activation", "vocab_layer_norm", "vocab_projector"),
     "electra": ("generator_predictions", "generator_lm_head"),
     "modernbert": ("head", "decoder"),
 }
-STACKS = {  # where the layers are a module of their own, behind the embeddings
+STACKS = {  # the submodule that holds the layers alone, without the embeddings
     **dict.fromkeys(
         ("bert", "roberta", "xlm-roberta", "camembert", "mpnet", "electra", "deberta", "deberta-v2"), "encoder"
     ),
@@ -43,8 +43,8 @@ STACKS = {  # where the layers are a module of their own, behind the embeddings
 def without_weights(config: PretrainedConfig) -> PreTrainedModel:
     """The model of a configuration on the meta device, which takes no memory.
 
-    Its architecture is imported first: what a library makes as it is imported there, as torchaudio does, would stay
-    without data for the rest of the process.
+    Its architecture is imported before: a constant that a library makes while it is imported on the meta device, as
+    torchaudio does, would have no data for the rest of the process.
     """
     from transformers import MODEL_MAPPING, AutoModel
 
@@ -54,7 +54,7 @@ def without_weights(config: PretrainedConfig) -> PreTrainedModel:
 
 
 def dropout_of(config: PretrainedConfig) -> dict[str, float]:
-    """The dropout probabilities of the stack by the configuration's names. Empty where the architecture has none."""
+    """The stack's dropout probabilities by the configuration's keys; empty for an architecture without dropout."""
     fields = config.to_dict()
     return {name: float(fields[name] or 0) for name in DROPOUTS if name in fields}
 
@@ -71,7 +71,7 @@ def longest_input(config: PretrainedConfig) -> int | None:
 
 
 def is_decoder(config: PretrainedConfig) -> bool:
-    """Whether the architecture is a causal language model, whose tokens see only what stands before them."""
+    """Whether the architecture is a causal language model, whose tokens see only those before them."""
     from transformers import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_MASKED_LM_MAPPING
 
     return type(config) in MODEL_FOR_CAUSAL_LM_MAPPING and type(config) not in MODEL_FOR_MASKED_LM_MAPPING
@@ -109,7 +109,7 @@ def untie(head: nn.Module, backbone: PreTrainedModel) -> None:
 
 
 def takes_embeddings(backbone: PreTrainedModel) -> bool:
-    """Whether vectors as wide as the hidden states can enter the layers (images and sound)."""
+    """Whether the layers take vectors as wide as the hidden states in place of tokens (images and sound)."""
     if backbone.config.model_type in STACKS:
         return True
     words = backbone.get_input_embeddings()
@@ -118,23 +118,17 @@ def takes_embeddings(backbone: PreTrainedModel) -> bool:
     return "inputs_embeds" in forward and width == backbone.config.hidden_size
 
 
-def hidden_of_embeddings(backbone: PreTrainedModel, x_BTD: Tensor, mask_BT: Tensor | None) -> Tensor:
-    """The last layer, (B, T, D), of vectors that stand where token embeddings would.
+def hidden_of_embeddings(backbone: PreTrainedModel, x_BTD: Tensor) -> Tensor:
+    """The last layer, (B, T, D), for vectors in place of token embeddings, none of them padding.
 
     Where the stack is a module of its own, the embedding layer's positions, LayerNorm and dropout are bypassed, as in
     NonLing-CSE's BERT; elsewhere `inputs_embeds` passes through what follows the word embeddings (ModernBERT:
     LayerNorm and dropout; decoders: nothing).
     """
-    from transformers.masking_utils import create_bidirectional_mask
-
-    config, ones_BT = backbone.config, torch.ones(x_BTD.shape[:2], dtype=torch.long, device=x_BTD.device)
-    if config.model_type not in STACKS:
-        return backbone(inputs_embeds=x_BTD, attention_mask=ones_BT if mask_BT is None else mask_BT).last_hidden_state
-    stack = backbone.get_submodule(STACKS[config.model_type])
-    if config.model_type.startswith("deberta"):  # which wants the mask as it is, and always
-        mask_BT = ones_BT if mask_BT is None else mask_BT
-        return stack(x_BTD, mask_BT, output_hidden_states=False).last_hidden_state
-    mask = None
-    if mask_BT is not None:
-        mask = create_bidirectional_mask(config=config, inputs_embeds=x_BTD, attention_mask=mask_BT)
-    return stack(x_BTD, attention_mask=mask, return_dict=True).last_hidden_state
+    kind, ones_BT = backbone.config.model_type, torch.ones(x_BTD.shape[:2], dtype=torch.long, device=x_BTD.device)
+    if kind not in STACKS:
+        return backbone(inputs_embeds=x_BTD, attention_mask=ones_BT).last_hidden_state
+    stack = backbone.get_submodule(STACKS[kind])
+    if kind.startswith("deberta"):  # which needs a mask
+        return stack(x_BTD, ones_BT, output_hidden_states=False).last_hidden_state
+    return stack(x_BTD, attention_mask=None, return_dict=True).last_hidden_state

@@ -24,10 +24,10 @@ from cse.types import Encoded, Tokens
 if TYPE_CHECKING:  # importing transformers takes seconds
     from transformers import PreTrainedModel
 
-FETCHED = 256  # batches whose rows wait on the device, to be copied together
+FETCHED = 256  # batches whose vectors stay on the device until they are copied together
 TEXTS = 128  # in a batch of encode()
-TOKENS = 2**15  # to which a batch in bf16 is filled up, padding included: of short texts a GPU takes many at once
-KEPT = 200_000  # texts whose token ids encode() keeps; the corpora of MTEB's retrieval have millions
+TOKENS = 2**15  # a batch in bf16 is filled up to so many, padding included: a GPU takes many short texts at once
+KEPT = 200_000  # texts whose token ids encode() keeps; retrieval corpora of MTEB have millions
 
 
 class Encoder(nn.Module):
@@ -37,9 +37,9 @@ class Encoder(nn.Module):
     avg_first_last_0 (cse.model.pooling). mlm_head: hidden (n, D) -> logits (n, V), or None where no objective asks for
     a masked-language-model loss. head: the trained head that stays on at test time (supervised SimCSE), or None.
     unit_length: whether `encode` returns vectors of length 1, as some published sentence-transformers folders ask.
-    packed: leave out padding and what the pooling does not read, on a CPU (cse.model.packing); the same function,
-    faster. dropout: the largest dropout probability in training, adapters' included. own_dropout: the checkpoint's own
-    probabilities by the configuration's names; they are what `best/` records. lora: whether only an adapter is trained.
+    packed: on a CPU, skip padding and what the pooling does not read (cse.model.packing); the same function, faster.
+    dropout: the largest dropout probability in training, adapters' included. own_dropout: the checkpoint's own
+    probabilities by the configuration's keys, which best/ records. lora: whether only an adapter is trained.
     denoising: what is subtracted in training (cse.model.template), or None.
     """
 
@@ -78,12 +78,12 @@ class Encoder(nn.Module):
 
     @property
     def size(self) -> str:
-        """How many parameters it has, in words."""
+        """The number of its parameters, in words."""
         return f"{sum(p.numel() for p in self.parameters()) / 1e6:.1f}M parameters"
 
     @property
     def described(self) -> str:
-        """How a text becomes a vector: pooling, head, unit length and the longest text, as recorded or as asked for."""
+        """How a text becomes a vector, in words: pooling, template, head, unit length and the longest text."""
         about = [f"{self.pooling} pooling", *["in a template"] * bool(self.tokenizer.beside)]
         about += ["its dense head"] * (self.head is not None)
         return ", ".join([*about, *["unit length"] * self.unit_length, f"at most {self.tokenizer.longest} tokens"])
@@ -100,21 +100,19 @@ class Encoder(nn.Module):
 
     @property
     def packs(self) -> bool:
-        """On a CPU only: the shapes depend on the data, which a GPU would have to wait for."""
+        """Whether it packs: on a CPU only, as the shapes depend on the data, which a GPU would wait for."""
         return self.packed and self.device.type == "cpu"
 
     @property
     def needs_autocast(self) -> bool:
-        """Whether its attention (a flash package's) computes in half precision alone, and its weights are wider."""
+        """Whether its attention (a flash package's) computes in half precision only, and its weights are float32."""
         return "flash" in self.backbone.config._attn_implementation and self.backbone.dtype == torch.float32
 
-    def forward(
-        self, tokens: Tokens | None = None, x_BTD: Tensor | None = None, mask_BT: Tensor | None = None
-    ) -> Encoded:
-        """Encode tokens, or, given x_BTD, what already stands where token embeddings would."""
+    def forward(self, tokens: Tokens | None = None, x_BTD: Tensor | None = None) -> Encoded:
+        """Encode tokens, or x_BTD, vectors in place of token embeddings."""
         if tokens is None:
             assert x_BTD is not None
-            return self.from_embeddings(x_BTD, mask_BT)
+            return self.from_embeddings(x_BTD)
         if self.packs and self.pooling == "cls" and tokens.labels_BT is None:
             return Encoded(packing.pooled_cls(self.backbone, tokens))
         all_layers = self.pooling.startswith("avg")
@@ -137,26 +135,22 @@ class Encoder(nn.Module):
         return Encoded(self._wide(pooled_BD), last_BTD, nll_B, count_B)
 
     def _attention_mask(self, mask_BT: Tensor) -> Tensor:
-        """As (B, 1, 1, T) booleans where the layers read that: of a mask of two dimensions transformers asks whether
-        any token is padding, and a GPU would have to be waited for."""
+        """As (B, 1, 1, T) booleans where the layers take them: for a mask of two dimensions transformers looks whether
+        any token is padding, and so waits for a GPU."""
         config = self.backbone.config
         whole = config.model_type in packing.ARCHITECTURES and config._attn_implementation == "sdpa"
         return mask_BT[:, None, None, :].bool() if whole else mask_BT
 
-    def from_embeddings(self, x_BTD: Tensor, mask_BT: Tensor | None = None) -> Encoded:
-        """Image or audio tokens enter the layers here (cse.model.architecture.hidden_of_embeddings): CLS comes first,
-        and is what is pooled; a decoder's last position, which alone sees every token. Without mask_BT every position
-        is attended to."""
-        if mask_BT is None and self.packs:
+    def from_embeddings(self, x_BTD: Tensor) -> Encoded:
+        """Encode image or audio tokens, none of them padding (cse.model.architecture.hidden_of_embeddings). The first,
+        CLS, is pooled; with pooling=last the last, a decoder's only token that sees all others."""
+        if self.packs:
             return Encoded(packing.pooled_cls_of(self.backbone, x_BTD))
-        hidden_BTD = hidden_of_embeddings(self.backbone, x_BTD.to(self.backbone.dtype), mask_BT)
-        if self.pooling != "last":
-            return Encoded(self._wide(hidden_BTD[:, 0]), hidden_BTD)
-        mask_BT = hidden_BTD.new_ones(hidden_BTD.shape[:2]) if mask_BT is None else mask_BT
-        return Encoded(self._wide(pool("last", hidden_BTD, None, mask_BT)), hidden_BTD)
+        hidden_BTD = hidden_of_embeddings(self.backbone, x_BTD.to(self.backbone.dtype))
+        return Encoded(self._wide(hidden_BTD[:, -1 if self.pooling == "last" else 0]))
 
     def _wide(self, pooled_BD: Tensor) -> Tensor:
-        """Heads and losses compute in float32 beside weights in bfloat16."""
+        """As float32, if the weights are half precision: heads and losses compute in float32."""
         return pooled_BD.float() if self.backbone.dtype in (torch.bfloat16, torch.float16) else pooled_BD
 
     def masked_losses(self, hidden_BTD: Tensor, tokens: Tokens) -> tuple[Tensor | None, Tensor | None]:
@@ -179,9 +173,9 @@ class Encoder(nn.Module):
     ) -> np.ndarray:
         """n texts -> (n, D) float32, in eval mode, without dropout.
 
-        Each distinct token sequence is encoded once, in batches sorted by length; each text is tokenised once in
-        the life of the encoder. head: applied to the pooled rows (default: the encoder's own, if it kept one).
-        precision: fp32, or bf16 (autocast in the layers; rows and head stay float32), which fills up batches to TOKENS.
+        Each distinct token sequence is encoded once, in batches sorted by length; token ids of texts are kept for the
+        next call. head: applied to the pooled vectors (default: the encoder's own, if it has one). precision: fp32, or
+        bf16 (autocast in the layers; vectors and head stay float32), which fills batches up to TOKENS.
         """
         if not texts:
             raise UserError("encode() was given no text")
@@ -194,7 +188,7 @@ class Encoder(nn.Module):
             self._token_ids = known
         keys = [known[text].tobytes() for text in texts]
         distinct = sorted(set(keys), key=lambda key: (len(key), key))
-        rows, waiting = [], []  # on the CPU; on the device, which is not waited for batch by batch
+        rows, waiting = [], []  # on the CPU, and still on the device: waiting for it at each batch is slow
         with self._scoring(precision):
             batches = in_batches(distinct, batch_size, TOKENS if precision == "bf16" else 0)
             for number, batch in enumerate(track(batches, "batch"), 1):
@@ -211,7 +205,7 @@ class Encoder(nn.Module):
 
     @contextmanager
     def _scoring(self, precision: str) -> Iterator[None]:
-        """Inside, in eval mode; where float32 is asked for, without flash attention, which does not compute in it."""
+        """Eval mode in the block; for fp32 also without flash attention, which cannot compute in it."""
         training, attention = self.training, self.backbone.config._attn_implementation
         exact = precision == "fp32" and self.needs_autocast
         self.eval()
@@ -226,8 +220,8 @@ class Encoder(nn.Module):
 
 
 def in_batches(keys: Sequence[bytes], texts: int, tokens: int) -> list[Sequence[bytes]]:
-    """The keys, int32 ids sorted by length, in batches of `texts`, or of more where these have at most `tokens` tokens
-    with their padding."""
+    """The keys (int32 ids, sorted by length) in batches of `texts`, or of more as long as they have at most `tokens`
+    tokens, padding included."""
     batches, start = [], 0
     while start < len(keys):
         stop = start + texts

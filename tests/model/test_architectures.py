@@ -73,21 +73,16 @@ def test_the_language_model_head_is_the_librarys(tiny, kind):
 
 @pytest.mark.parametrize("kind", ARCHITECTURES)
 def test_images_and_sound_enter_where_the_layers_take_them(tiny, kind):
-    """The gradient reaches the layers and no word embedding; ALBERT's embeddings are narrower than its layers."""
+    """The gradient reaches the layers and not the word embeddings; ALBERT's embeddings are narrower than its layers."""
     encoder = load_encoder(tiny(kind), pooling_for(kind))
     assert encoder.takes_embeddings == (kind != "albert")
     if not encoder.takes_embeddings:
         return
     x_BTD = torch.randn(3, 7, encoder.dim, requires_grad=True)
     encoder(x_BTD=x_BTD).pooled_BD[:, 0].sum().backward()
-    assert x_BTD.grad.abs().sum() > 0
+    assert (x_BTD.grad.abs().sum((0, 2)) > 0).all(), "the vector that is pooled does not see every position"
     assert encoder.backbone.get_input_embeddings().weight.grad is None
     assert sum(float(p.grad.abs().sum()) for p in encoder.backbone.parameters() if p.grad is not None) > 0
-    encoder.eval()
-    padded = torch.cat([x_BTD, torch.randn(3, 2, encoder.dim)], dim=1)
-    mask = torch.tensor([[1] * 7 + [0] * 2] * 3)
-    alone, together = encoder.from_embeddings(x_BTD).pooled_BD, encoder.from_embeddings(padded, mask).pooled_BD
-    torch.testing.assert_close(together, alone, atol=1e-5, rtol=1e-5)
 
 
 def test_a_tokenizer_that_pads_left_exports_the_same_vectors(tiny, tmp_path):
