@@ -92,8 +92,8 @@ class Objective(nn.Module):
     """A paper's loss, and the training head that belongs to it. Base class; what is optional has its default here.
 
     It is called with the global batch: the loop gathers the views of all processes, with their gradient, so code
-    written for one process is exact on many. Its randomness must depend only on its seed and its own buffers, so that every
-    process draws the same. Its constructor takes `dim`, the encoder's width, and the keys of its YAML.
+    written for one process is exact on many. Its randomness must depend only on its seed and its own buffers, so that
+    every process draws the same. Its constructor takes `dim`, the encoder's width, and the keys of its YAML.
     """
 
     num_views: int

@@ -11,7 +11,7 @@ LEVELS = 2**16
 
 
 def keep(shape: torch.Size, p: float, dtype: torch.dtype) -> tuple[Tensor, float]:
-    """(ones where an element is kept and zeros where it is dropped, the factor for what is kept), 0 <= p < 1."""
+    """(1 where an element is kept and 0 where it is dropped, the factor for kept elements), for 0 <= p < 1."""
     dropped = round(p * LEVELS)
     draws = torch.empty(-(-shape.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
     levels = draws.view(torch.int16)[: shape.numel()].view(shape)

@@ -1,6 +1,7 @@
-"""Write an encoder so that sentence-transformers (3, 5 and 6) and transformers both load it from one folder.
+"""Write an encoder to a folder that both sentence-transformers (3, 5 and 6) and transformers load.
 
-The older, widely readable layout: module types `sentence_transformers.models.X`, boolean pooling keys, safetensors.
+It has the older layout, which all of them read: module types `sentence_transformers.models.X`, boolean pooling keys,
+safetensors.
 """
 
 import json
@@ -20,7 +21,7 @@ from cse.model.lora import merged
 from cse.model.pooling import TRAINABLE
 from cse.model.tokenizer import Tokenizer
 
-PROMPT = "default"  # the name under which a prefix is recorded
+PROMPT = "default"  # the name of the prompt that records a prefix
 
 
 def check_exportable(pooling: str) -> None:
@@ -36,8 +37,9 @@ def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, 
 
     The folder loads with SentenceTransformer(folder) and AutoModel.from_pretrained(folder). A head (linear and tanh)
     is written twice: as 2_Dense for the first, and as the backbone's own pooler for the second (`pooler_output`), where
-    the architecture has one; without a head that pooler is idle. An adapter is merged into the weights, and stands
-    alone in adapter/. The configuration has the checkpoint's own dropout, not the run's. card: the text of README.md.
+    the architecture has one; without a head that pooler changes nothing. An adapter is merged into the weights, and
+    also saved by itself in adapter/. config.json has the checkpoint's own dropout, not the run's. card: the text of
+    README.md.
     Raises FileExistsError for a folder that holds something.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -45,7 +47,7 @@ def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, 
         raise FileExistsError(f"{folder} is not empty")
     write_weights(encoder, folder, head)
     encoder.tokenizer.hf.save_pretrained(folder)
-    if encoder.tokenizer.beside:  # a class of its own would make the tokenizer anew, without the template
+    if encoder.tokenizer.beside:  # the original class would rebuild the tokenizer without the template
         own = {
             "tokenizer_class": "PreTrainedTokenizerFast",
             "model_input_names": encoder.tokenizer.hf.model_input_names,
@@ -77,15 +79,15 @@ def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, 
 
 
 def pooling_config(encoder: Encoder) -> Json:
-    """What sentence-transformers records of a Pooling module, in the booleans that every version reads."""
+    """The config of a Pooling module of sentence-transformers, in the booleans that every version reads."""
     named = {"cls": "cls_token", "mean": "mean_tokens", "mask": "mean_tokens", "last": "lasttoken"}[encoder.pooling]
     modes = ("cls_token", "mean_tokens", "max_tokens", "mean_sqrt_len_tokens", "weightedmean_tokens", "lasttoken")
     return {"word_embedding_dimension": encoder.dim} | {f"pooling_mode_{mode}": mode == named for mode in modes}
 
 
 def write_mask_weights(tokenizer: Tokenizer, folder: Path) -> None:
-    """A WordWeights module of sentence-transformers: 1 for the mask token and 0 for all others, so that the weighted
-    mean behind it is what the mask gives."""
+    """Write a WordWeights module of sentence-transformers: 1 for the mask token and 0 for all others, so that the mean
+    pooling after it gives the mask's vector."""
     hf = tokenizer.hf
     vocabulary = [token or "" for token in hf.convert_ids_to_tokens(list(range(len(hf))))]
     config = {"vocab": vocabulary, "word_weights": {hf.mask_token: 1.0}, "unknown_word_weight": 0.0}
@@ -96,7 +98,7 @@ def write_mask_weights(tokenizer: Tokenizer, folder: Path) -> None:
 
 
 def write_dense(head: nn.Module, folder: Path, dim: int) -> None:
-    """A Dense module of sentence-transformers: the head's linear layer, dim -> dim, and tanh."""
+    """Write a Dense module of sentence-transformers: the head's linear layer, dim -> dim, and tanh."""
     activation = "torch.nn.modules.activation.Tanh"
     config = {"in_features": dim, "out_features": dim, "bias": True, "activation_function": activation}
     write_json(folder / "config.json", config)
@@ -105,7 +107,7 @@ def write_dense(head: nn.Module, folder: Path, dim: int) -> None:
 
 
 def write_weights(encoder: Encoder, folder: Path, head: nn.Module | None) -> None:
-    """config.json and model.safetensors, and adapter/ where there is one."""
+    """Write config.json and model.safetensors, and adapter/ where the encoder has one."""
     backbone = encoder.backbone
     weights = merged(backbone) if encoder.lora else backbone.state_dict()
     state = {name: value.detach().cpu().contiguous() for name, value in weights.items()}
@@ -116,7 +118,7 @@ def write_weights(encoder: Encoder, folder: Path, head: nn.Module | None) -> Non
         backbone.config.architectures = [type(backbone).__name__]
         backbone.config.save_pretrained(folder)
         save_torch_state_dict(state, folder)
-        backbone.save_pretrained(folder / "adapter")  # with an adapter that writes the adapter alone
+        backbone.save_pretrained(folder / "adapter")  # of a model with an adapter, this writes only the adapter
     else:
         backbone.save_pretrained(folder, state_dict=state)
     config = json.loads((folder / "config.json").read_text())
@@ -124,9 +126,9 @@ def write_weights(encoder: Encoder, folder: Path, head: nn.Module | None) -> Non
 
 
 def idle_pooler(encoder: Encoder) -> dict[str, torch.Tensor]:
-    """weight and bias of a pooler that changes nothing; {} for an architecture whose pooler is no such layer.
+    """weight and bias of a pooler that changes nothing; {} for an architecture whose pooler is not one linear layer.
 
-    AutoModel makes a pooler where the architecture has one: without weights it would draw them, and say so each time.
+    AutoModel makes a pooler where the architecture has one; without saved weights it would draw them, with a warning.
     """
     names = {name for name in without_weights(encoder.backbone.config).state_dict() if "pooler" in name}
     if names != {"pooler.dense.weight", "pooler.dense.bias"}:

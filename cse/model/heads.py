@@ -1,6 +1,6 @@
 """Training heads: small networks between the pooled embedding and a loss, dropped at test unless a paper keeps them.
 
-Each takes (B, dim) and gives (B, out_dim). A config names one as a partial and the objective calls it with `dim`.
+Each maps (B, dim) to (B, out_dim). A config names one as a partial, which the objective calls with `dim`.
 """
 
 from itertools import pairwise
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from cse.ranges import Count
 
-BERT_INITIALIZER_RANGE = 0.02  # BERT's own standard deviation; every head that SimCSE adds is initialised like BERT
+BERT_INITIALIZER_RANGE = 0.02  # BERT's standard deviation; SimCSE initialises its head as BERT does
 
 
 class MLPHead(nn.Module):
@@ -54,7 +54,7 @@ class DeclutrHead(nn.Module):
     """DeCLUTR's ablated head (arXiv:2006.03659v1, Figure S1a): z = W2 sigma(W1 e), both layers `width` wide.
 
     kind: "none" (the paper's main setting: e itself), "linear" (sigma is the identity) or "relu".
-    The paper gives one width a point; that the hidden layer shares it fits its parameter counts (100k to 1M).
+    The paper gives one width a point; its parameter counts (100k to 1M) fit a hidden layer of the same width.
     """
 
     def __init__(self, dim: int, kind: Literal["none", "linear", "relu"], width: Count):

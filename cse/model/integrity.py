@@ -1,7 +1,7 @@
 """Check that a checkpoint is whole, and that what AutoModel made of it is an encoder of text.
 
-transformers fills missing tensors with random weights, and makes a tokenizer of five special tokens where its files are
-missing. Both would be scored without a warning.
+Where files are missing, transformers draws random weights and makes a tokenizer of five special tokens; either would be
+scored without a warning.
 """
 
 import json
@@ -23,19 +23,19 @@ from cse.sources.hub import WEIGHTS
 
 log = logging.getLogger(__name__)
 
-LONGEST = 512  # tokens at test time: sentences are not cut in evaluation, documents are
-TOKENS, PADDED = 5, 12  # of the text, and of the row that it is tried in: no library's chunk divides the first
-TOLERANCE = 1e-2  # of a vector's length; rounding is a thousandth of this in float32
-VOCABULARY = ("vocab", "merges", "init_inputs")  # a tokenizer's arguments, of which a text is the name of a file
-TOKEN_NAME = re.compile(r"_tokens?$")  # what special_tokens_map.json names; transformers takes it for arguments too
+LONGEST = 512  # tokens at test time: no sentence is cut, documents are
+TOKENS, PADDED = 5, 12  # of the trial text, and of its padded row; no library's chunk size divides the first
+TOLERANCE = 1e-2  # relative; float32's rounding is a thousandth of this
+VOCABULARY = ("vocab", "merges", "init_inputs")  # arguments of a tokenizer that can be the name of a file
+TOKEN_NAME = re.compile(r"_tokens?$")  # keys of special_tokens_map.json; transformers takes any other as an argument
 BUFFERS = re.compile(r"(position_ids|token_type_ids|inv_freq)$")  # computed values that older transformers saved
 
 
 @contextmanager
 def loading(name: str, hint: str = "") -> Iterator[None]:
-    """Turn what libraries raise in the block, while they read a checkpoint, into one MissingResource.
+    """Turn what libraries raise while they read a checkpoint in the block into one MissingResource.
 
-    hint: another cause that it may have. Errors of ours pass as they are.
+    hint: another possible cause, for the message. Errors of cse pass unchanged.
     """
     try:
         yield
@@ -50,8 +50,8 @@ def check_files(folder: Path) -> None:
     """Raise UserError where an index of weights, or a tokenizer's settings, may name a file in another folder, and for
     an adapter beside the weights.
 
-    transformers would put the adapter on by itself, frozen with all weights, where packed rows do not pass through it;
-    and it would take the lines of any file of this machine for tokens, which are saved and shared with the encoder.
+    transformers would load the adapter unasked, and freeze all weights; packed rows do not pass through it. And it
+    would take the lines of any file on this machine for tokens, which are saved and shared with the encoder.
     """
     if (folder / "adapter_config.json").is_file():
         raise UserError(
@@ -71,9 +71,9 @@ def check_files(folder: Path) -> None:
 
 
 def check_size(name: str, folder: Path, config: PretrainedConfig) -> None:
-    """Raise UserError for a configuration of more parameters than its weights have bytes, before it takes memory."""
+    """Raise UserError for a configuration of more parameters than the weights have bytes, before it takes memory."""
     size = sum(file.stat().st_size for file in folder.iterdir() if file.suffix in WEIGHTS)
-    asked = config.num_hidden_layers * config.hidden_size  # at the least: a layer that many are asked of is not made
+    asked = config.num_hidden_layers * config.hidden_size  # at the least: billions of layers are not even tried below
     if 0 < size >= asked:
         asked = sum(parameter.numel() for parameter in without_weights(config).parameters())
     if asked > size > 0:  # without weights the loader says so
@@ -86,8 +86,8 @@ def check_weights(name: str, folder: Path, model: PreTrainedModel, keys: Mapping
     """Raise UserError where a checkpoint's tensors are not those of the model made from its configuration.
 
     name: the model's, for messages. model: loaded with ignore_mismatched_sizes; keys: its loading info. fewer_layers:
-    the checkpoint's other layers are left out on purpose. A head on top, or a pooler, may be missing or too many: its
-    use is the caller's question.
+    the checkpoint's other layers are left out on purpose. A head or a pooler may be missing or unused: the caller
+    checks the one that it needs.
     """
     prefix, stack = f"{model.base_model_prefix}.", dict(model.base_model.named_children())
     own = [key for key in sorted(keys["missing_keys"]) if key.startswith(prefix) or model is model.base_model]
@@ -106,7 +106,7 @@ def check_weights(name: str, folder: Path, model: PreTrainedModel, keys: Mapping
 
 
 def whole_numbers(folder: Path) -> list[str]:
-    """The names of weights stored as integers, which transformers would read as floats."""
+    """The names of weights stored as integers, which transformers would convert to floats."""
     found = []
     for path in sorted(folder.glob("*.safetensors")):
         with safe_open(path, "pt") as file:
@@ -116,7 +116,8 @@ def whole_numbers(folder: Path) -> list[str]:
 
 
 def check_tokenizer(name: str, tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel) -> None:
-    """Raise UserError for a tokenizer that is no fast one, has special tokens only, or more than the model embeds."""
+    """Raise UserError for a tokenizer that is not fast, has only special tokens, or more tokens than the model
+    embeds."""
     kind, vocabulary = type(tokenizer).__name__, tokenizer.get_vocab()
     (weight_VD,) = model.get_input_embeddings().parameters()
     tokens, rows = max(vocabulary.values()) + 1, len(weight_VD)
@@ -131,8 +132,8 @@ def check_tokenizer(name: str, tokenizer: PreTrainedTokenizerBase, model: PreTra
 def longest_text(folder: Path, recorded: object, tokenizer: PreTrainedTokenizerBase, positions: int | None) -> int:
     """The most tokens of a text at test time, special tokens included.
 
-    recorded: by the folder's sentence-transformers layout, None where nothing is. positions: None for any number.
-    Raises UserError for a record that is no number of tokens, or leaves no room for one of a text.
+    recorded: what the folder's sentence-transformers layout says, or None. positions: None for any number.
+    Raises UserError for a record that is no number of tokens, or leaves no room for a token of text.
     """
     least, longest = tokenizer.num_special_tokens_to_add() + 1, min(positions or LONGEST, LONGEST)
     files = {"sentence_*_config.json: max_seq_length": recorded,
@@ -140,14 +141,14 @@ def longest_text(folder: Path, recorded: object, tokenizer: PreTrainedTokenizerB
     for place, length in files.items():
         if length is None:
             continue
-        if not isinstance(length, int | float) or length < least or length % 1 != 0:  # 1e30 stands for none
+        if not isinstance(length, int | float) or length < least or length % 1 != 0:  # 1e30 means no limit
             raise UserError(f"{folder}/{place} is {length!r}: it must be a whole number of tokens, {least} or more")
         longest = min(longest, int(length))
     return longest
 
 
 def check_forward(name: str, backbone: PreTrainedModel) -> None:
-    """Refuse a model that does not make of 5 ids 5 hidden states; warn of one whose vectors padding changes.
+    """Raise UserError for a model that does not make 5 hidden states of 5 ids; warn if padding changes its vectors.
 
     Flash attention is not tried: the weights are on the CPU here.
     """
@@ -163,7 +164,7 @@ def check_forward(name: str, backbone: PreTrainedModel) -> None:
             alone_1TD = backbone(input_ids=ids_1T, attention_mask=torch.ones_like(ids_1T)).last_hidden_state
             among_1PD = backbone(input_ids=padded_1P, attention_mask=mask_1P).last_hidden_state
         change = (among_1PD[:, :TOKENS] - alone_1TD.view(1, TOKENS, config.hidden_size)).norm() / alone_1TD.norm()
-    except Exception as error:  # an architecture raises whatever it likes
+    except Exception as error:  # architectures raise anything
         raise UserError(f"model.name={name}: {config.model_type} is no encoder of text ({in_short(error)})") from error
     if change > TOLERANCE and alone_1TD.dtype == torch.float32:
         log.warning("model.name=%s: padding changes the vectors of %s: scores depend on the batches", name,

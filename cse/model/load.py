@@ -33,10 +33,10 @@ log = logging.getLogger(__name__)
 
 PACKAGE = "package://"
 HUB_NAME = re.compile(r"\w[\w.-]*(/\w[\w.-]*)?", re.ASCII)  # of a model: NAME or OWNER/NAME
-OWN = "pooler"  # beside POOLERS, where a checkpoint is only scored
+OWN = "pooler"  # a pooling beside POOLERS, of checkpoints that are only scored
 WORKS_HERE = "model=minilm needs no hub (pip install -e '.[demo]'), and model.name=FOLDER loads a local copy"
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
-Head = Literal["mlm", "pooler"] | None  # that is read beside the stack
+Head = Literal["mlm", "pooler"] | None  # what is read beside the layers
 
 
 def load_encoder(
@@ -61,11 +61,11 @@ def load_encoder(
     """An Encoder in train mode.
 
     name: a hub name, a folder, or package://MODULE/PATH. pooling: None reads it from the checkpoint (our `best/`, any
-    sentence-transformers folder), together with the dense head, the unit length, the prefix and the most tokens it may
-    carry; pooler is CLS through the checkpoint's own pooler (supervised SimCSE as released). dropout: the probability
-    of every dropout in the stack, None keeps the checkpoint's. mlm: load the language-model head too. packed: on a CPU,
-    where the architecture is known, all weights are trained and nothing is checkpointed. lora: what Lora takes.
-    prefix, template: None keeps the checkpoint's. conf/model/_base.yaml says the rest.
+    sentence-transformers folder), together with the dense head, the unit length, the prefix and the longest text that
+    it may record; pooler is CLS through the checkpoint's own pooler (supervised SimCSE as released). dropout: the
+    probability of every dropout in the stack, None keeps the checkpoint's. mlm: load the language-model head too.
+    packed: on a CPU, where the architecture is known, all weights are trained and nothing is checkpointed. lora: what
+    Lora takes. prefix, template: None keeps the checkpoint's. conf/model/_base.yaml says the rest.
 
     Raises MissingResource if the weights cannot be had, UserError if they do not fit.
     """
@@ -100,8 +100,8 @@ def read_checkpoint(
 ) -> Encoder:
     """The encoder as the checkpoint has it; all weights are trained, and nothing is packed.
 
-    change: changes its configuration, and returns the dropout that it had. weights: dtype and attn_implementation, as
-    from_pretrained takes them. The rest, and what is raised, as in load_encoder.
+    change: changes the configuration, and returns the dropout that it had. weights: dtype and attn_implementation, as
+    from_pretrained takes them. The rest, and the errors, are those of load_encoder.
     """
     from transformers import AutoConfig, AutoTokenizer
 
@@ -112,7 +112,7 @@ def read_checkpoint(
         folder = Path(local_folder(name))
         integrity.check_files(folder)
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
-        config._attn_implementation = None  # but model.attention's: a config.json could name code of the hub
+        config._attn_implementation = None  # only model.attention's counts: config.json could name code on the hub
         ending = Ending(pooling) if pooling is not None else recorded_modules(folder)
         if ending is None:
             raise UserError(f"model.name={name} records no pooling: say model.pooling={'|'.join((*POOLERS, OWN))}")
@@ -145,8 +145,7 @@ def configure(
 ) -> dict[str, float]:
     """Change the configuration as asked. Returns the dropout probabilities that it had.
 
-    Raises UserError for an encoder-decoder, for layers that the model does not have and for dropout that it has no
-    place for.
+    Raises UserError for an encoder-decoder, for more layers than the model has, and for dropout where it has none.
     """
     if config.is_encoder_decoder:
         raise UserError(
@@ -177,11 +176,11 @@ def configure(
 def read_weights(
     name: str, folder: Path, settings: Mapping, *, head: Head, has_all_layers: bool
 ) -> tuple[PreTrainedModel, nn.Module | None]:
-    """The transformer, and the head of the checkpoint that is asked for: its masked-language-model's, or its pooler.
+    """The transformer, and the head that is asked for: the masked-language-model's, or the pooler.
 
-    settings: config, dtype and attn_implementation, as from_pretrained takes them. has_all_layers: the configuration
-    leaves out none of the checkpoint's.
-    Raises UserError for what the architecture does not have, and for a checkpoint that is not whole (integrity.py).
+    settings: config, dtype and attn_implementation, as from_pretrained takes them. has_all_layers: whether the
+    configuration has as many layers as the checkpoint.
+    Raises UserError for a head that the architecture lacks, and for a checkpoint that is not whole (integrity.py).
     """
     from transformers import MODEL_FOR_MASKED_LM_MAPPING, AutoModel, AutoModelForMaskedLM
 
@@ -214,9 +213,9 @@ def read_weights(
 
 
 def own_pooler(name: str, backbone: Any, missing: Collection[str]) -> nn.Module:
-    """The checkpoint's own pooler, taken off. missing: names of weights that the checkpoint does not have.
+    """The checkpoint's own pooler, removed from the backbone. missing: names of weights that the checkpoint lacks.
 
-    Raises UserError where it has none, or one that changes nothing (cse.model.export's).
+    Raises UserError where it has none, or only cse.model.export's, which changes nothing.
     """
     (linear,) = [module for module in backbone.pooler.modules() if isinstance(module, nn.Linear)]
     is_idle = torch.equal(linear.weight, torch.eye(len(linear.weight), dtype=linear.weight.dtype))
@@ -227,7 +226,7 @@ def own_pooler(name: str, backbone: Any, missing: Collection[str]) -> nn.Module:
 
 
 def check_direction(name: str, backbone: PreTrainedModel, pooling: str, bidirectional: bool) -> None:
-    """Refuse a pooling that reads what a decoder's first token cannot know, and a switch that changes nothing."""
+    """Raise UserError for CLS pooling of a causal decoder, and for model.bidirectional where it changes nothing."""
     if not architecture.is_decoder(backbone.config):
         if bidirectional:
             raise UserError(f"model.bidirectional=true is for decoders, and {name} is none: its tokens see all others")
@@ -247,7 +246,7 @@ def check_direction(name: str, backbone: PreTrainedModel, pooling: str, bidirect
 
 
 def locate(name: str) -> str:
-    """A folder, or the hub name itself. No package is imported.
+    """The folder that a name means, or the hub name itself. No package is imported.
 
     Raises MissingResource for a package or a folder that is not there, UserError for a name that is no package's.
     """
@@ -258,7 +257,7 @@ def locate(name: str) -> str:
         spec = None
         with suppress(ValueError):  # of __main__
             spec = find_spec(package)
-        if spec is None or not spec.has_location or not spec.submodule_search_locations:  # no module, no bare folder
+        if spec is None or not spec.has_location or not spec.submodule_search_locations:  # a module, or a bare folder
             raise MissingResource(
                 f"model.name={name}: the package {package} is not installed; pip install -e '.[demo]'"
             )
@@ -271,7 +270,7 @@ def locate(name: str) -> str:
 
 
 def local_folder(name: str) -> str:
-    """The folder of an encoder: as given, or the hub's, downloaded where the cache lacks it. Raises MissingResource."""
+    """The folder of an encoder, downloaded from the hub if it is not in the cache. Raises MissingResource."""
     source = locate(name)
     if Path(source).is_dir() or name.startswith(PACKAGE):
         return source

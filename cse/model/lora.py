@@ -1,4 +1,4 @@
-"""Low-rank adapters (LoRA, arXiv:2106.09685) through peft: the encoder's own weights stay as they are."""
+"""Low-rank adapters (LoRA, arXiv:2106.09685), by peft: the encoder's own weights are not trained."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ ADAPTER = "default"  # peft's name for the only adapter
 
 @dataclass(frozen=True)
 class Lora:
-    """r: rank. alpha: the update is scaled by alpha / r. dropout: before the adapter; it makes views differ, as the
-    encoder's own does. targets: names of the linear layers that get one (q_proj, ...), None for all."""
+    """r: rank. alpha: the update is scaled by alpha / r. dropout: on the adapter's input; it makes views differ, as the
+    encoder's own does. targets: names of the linear layers that get an adapter (q_proj, ...); None: all."""
 
     r: Count
     alpha: Count
@@ -30,9 +30,9 @@ class Lora:
 
 
 def add_adapter(backbone: PreTrainedModel, lora: Lora) -> None:
-    """Put a new adapter into the backbone and freeze everything else.
+    """Add a new adapter to the backbone and freeze everything else.
 
-    Raises MissingResource without peft, UserError where no layer has a name of `targets`.
+    Raises MissingResource without peft, and UserError where no layer has a name of `targets`.
     """
     try:
         from peft import LoraConfig
@@ -47,7 +47,7 @@ def add_adapter(backbone: PreTrainedModel, lora: Lora) -> None:
 
 
 def merged(backbone: PreTrainedModel) -> dict[str, Tensor]:
-    """The backbone's weights with the adapter added in, by the names they have without an adapter."""
+    """The backbone's weights with the adapter's update added, by their names without an adapter."""
     from peft.tuners.lora import Linear
 
     state = {

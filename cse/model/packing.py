@@ -1,8 +1,8 @@
-"""The encoder's layers without the work that no one reads: padding, and, for CLS pooling, most of the last layer.
+"""The encoder's layers without work whose result is not used: padding and, for CLS pooling, most of the last layer.
 
 Linear layers, norms and dropout see the N real tokens of a batch, (N, D); only attention is padded, (B, heads, T, D /
-heads). If the pooling is CLS, the last layer computes position 0 alone: its query, its output, its feed-forward.
-The same weights, the same function as the plain forward (tests compare them); dropout draws other numbers, sooner
+heads). With CLS pooling the last layer computes position 0 alone: its query, its output, its feed-forward. It is the
+same function of the same weights as the plain forward (tests compare them), but dropout draws other numbers, faster
 (cse.model.dropout).
 """
 
@@ -29,8 +29,8 @@ ARCHITECTURES = ("bert", "roberta", "xlm-roberta", "camembert")  # same submodul
 
 @dataclass(frozen=True)
 class Places:
-    """Where the N real tokens of a (B, T) batch lie. index_N: into its B * T cells; cls_B: of the first of each row,
-    into the N; keys_B11T: True for real keys. Without padding N = B * T, and index_N and keys_B11T are None."""
+    """Where the N real tokens of a (B, T) batch are. index_N: their cells among the B * T; cls_B: which of the N come
+    first in a row; keys_B11T: True for real keys. Without padding N = B * T, and index_N and keys_B11T are None."""
 
     shape: tuple[int, int]
     cls_B: Tensor
@@ -44,7 +44,7 @@ def pooled_cls(backbone: "PreTrainedModel", tokens: Tokens) -> Tensor:
 
 
 def pooled_cls_of(backbone: "PreTrainedModel", x_BTD: Tensor) -> Tensor:
-    """The same of tokens that stand behind the embeddings already, all of them real."""
+    """The same for vectors in place of token embeddings, none of them padding."""
     batch, longest, _ = x_BTD.shape
     places = Places((batch, longest), torch.arange(0, batch * longest, longest))
     return _cls_of_stack(backbone, x_BTD.flatten(0, 1), places)
@@ -59,7 +59,7 @@ def hidden_states(backbone: "PreTrainedModel", tokens: Tokens) -> Tensor:
 
 
 def _layers(backbone: "PreTrainedModel") -> list["bert.BertLayer"]:
-    """RoBERTa's layers have the submodules of BERT's."""
+    """The layers; RoBERTa's have the submodules of BERT's."""
     return cast("list[bert.BertLayer]", list(cast("bert.BertModel", backbone).encoder.layer))
 
 

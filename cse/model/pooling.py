@@ -7,7 +7,7 @@ from torch import Tensor
 
 from cse.ranges import Pooling
 
-TRAINABLE = ("cls", "mean", "last", "mask")  # what the sentence-transformers layout can carry
+TRAINABLE = ("cls", "mean", "last", "mask")  # those that the sentence-transformers layout can express
 POOLERS: tuple[Pooling, ...] = get_args(Pooling)
 
 
@@ -15,7 +15,7 @@ def pool(kind: str, last_BTD: Tensor, layers: tuple[Tensor, ...] | None, mask_BT
     """The row vectors, (B, D).
 
     cls: last layer at position 0. mean: last layer. last: last layer at the last real token, whichever side is padded
-    (decoders). mask: last layer at the mask token of a template, which alone mask_BT has. avg_top2: mean of the last
+    (decoders). mask: last layer at the mask token of a template, where alone mask_BT is 1. avg_top2: mean of the last
     two layers. avg_first_last: mean of the first and the last layer (SimCSE's released code); avg_first_last_0: of the
     embedding output and the last layer (NonLing-CSE, early SimCSE). layers: the embedding output and every layer's
     output, for avg_*.

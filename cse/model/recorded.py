@@ -1,6 +1,6 @@
-"""What a sentence-transformers folder records of what follows the transformer's layers, and of what precedes them.
+"""Read what a sentence-transformers folder records beside the transformer: pooling, head, lengths, prompt.
 
-A file that is damaged raises what its reader raises, of which `cse.model.integrity.loading` makes one sentence.
+For a damaged file the readers raise what they raise; `cse.model.integrity.loading` turns that into one sentence.
 """
 
 import json
@@ -24,14 +24,14 @@ MODES = {
     "pooling_mode_mean_tokens": "mean",
     "pooling_mode_lasttoken": "last",
 }
-MODULES = ("Transformer", "WordWeights", "Pooling", "Dense", "Normalize")  # that are read, as they are applied
+MODULES = ("Transformer", "WordWeights", "Pooling", "Dense", "Normalize")  # those that are read, in this order
 ACTIVATIONS = {"Tanh": nn.Tanh, "Identity": nn.Identity, "ReLU": nn.ReLU}
 
 
 @dataclass(frozen=True)
 class Ending:
-    """pooling, and then: the trained head, whether vectors get length 1, the most tokens that are read (None: all that
-    the model can), the text put before every sentence."""
+    """pooling; head: the trained one; unit_length: whether vectors are scaled to length 1; longest: the most tokens of
+    a text, None for as many as the model reads; prefix: put before every text."""
 
     pooling: str
     head: nn.Sequential | None = None
@@ -41,7 +41,8 @@ class Ending:
 
 
 class Settings(TypedDict, total=False):
-    """sentence_bert_config.json, whose name differs between families, and config_sentence_transformers.json."""
+    """The keys read from sentence_bert_config.json (the name differs between families) and
+    config_sentence_transformers.json."""
 
     max_seq_length: int | None
     prompts: dict[str, str] | None
@@ -49,7 +50,7 @@ class Settings(TypedDict, total=False):
 
 
 def recorded_modules(folder: Path) -> Ending | None:
-    """What a sentence-transformers layout says, None where there is no such layout.
+    """What a folder's sentence-transformers layout says; None for a folder without one.
 
     Raises UserError for a module, an order or a pooling that cse does not have, and for one in another folder.
     """
@@ -74,7 +75,7 @@ def recorded_modules(folder: Path) -> Ending | None:
 
 
 def pooling_kind(file: Path) -> str:
-    """cls, mean or last from either spelling of a Pooling module's config (booleans up to 5.x, pooling_mode later).
+    """cls, mean or last, from a Pooling module's config in either spelling (booleans up to 5.x, pooling_mode later).
 
     Raises UserError for another pooling.
     """
@@ -87,17 +88,17 @@ def pooling_kind(file: Path) -> str:
 
 
 def check_reads_mask(file: Path, pooling: str) -> None:
-    """Raise UserError for weights of words that are not the one and only mask token's (cse.model.export), and for a
-    pooling behind them that is not their mean: of a weighted [CLS] sentence-transformers makes a vector of zeros."""
+    """Raise UserError unless the word weights are 1 for one token and 0 for all others (cse.model.export), with mean
+    pooling after them: with CLS pooling sentence-transformers would return zeros."""
     config = json.loads(file.read_bytes())
     if config["unknown_word_weight"] != 0 or list(config["word_weights"].values()) != [1.0] or pooling != "mean":
         raise UserError(f"{file}: of weights of words cse knows only one, a mask token's, with mean pooling behind it")
 
 
 def dense_head(folder: Path) -> nn.Sequential:
-    """A Dense module: linear, then its activation; of the size of its weights, whatever its settings announce.
+    """A Dense module: linear, then its activation. Its settings take no memory before its weights confirm their sizes.
 
-    Raises UserError for weights that are no finite numbers.
+    Raises UserError for weights that are not finite floats.
     """
     from safetensors.torch import load_file
 

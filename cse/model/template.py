@@ -1,11 +1,11 @@
-"""A template around every text: PromptBERT (arXiv:2201.04337) reads its mask, PromptEOL (arXiv:2307.16645) its end.
+"""A template around every text: PromptBERT (arXiv:2201.04337) pools its mask, PromptEOL (arXiv:2307.16645) its end.
 
     This sentence of "[X]" means [MASK].        h_i the last layer at [MASK]
     This sentence : "[X]" means in one word:"   h_i the last layer at the last token
 
-The tokenizer puts a template's ids around a text's, as it does with special tokens: a long text is cut inside it, and
-tokenizer.json carries it to every reader of an export. A text's ids are those of the text alone, as in PromptBERT's
-train.py; of BERT's tokenizer they are those of the written-out sentence, too.
+The tokenizer puts a template's ids around a text's, like special tokens: only the text of a long row is cut, and
+tokenizer.json carries the template to every reader of an export. A text is tokenised alone, as in PromptBERT's
+train.py; by BERT's tokenizer that gives the ids of the written-out sentence, too.
 
 B rows, T tokens, D width; t tokens of a template, L lengths of a text.
 """
@@ -26,7 +26,7 @@ from cse.types import Tokens
 if TYPE_CHECKING:  # importing transformers takes seconds
     from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
-TEXT, MASK = "[X]", "[MASK]"  # where the text goes, and the tokenizer's own mask token, whatever it is called
+TEXT, MASK = "[X]", "[MASK]"  # where the text goes, and the tokenizer's own mask token, whatever its name
 HEAD, TAIL = "[TEMPLATE_HEAD]", "[TEMPLATE_TAIL]"  # the names of the template's ids in tokenizer.json
 BEFORE, AFTER = "[BEFORE]", "[AFTER]"  # and of the special tokens around them
 
@@ -39,13 +39,13 @@ class Around:
     after: tuple[int, ...]
 
     def is_like(self, other: "Around") -> bool:
-        """Whether a row of the one could be read as a row of the other, though they differ."""
+        """Whether a row in one could be taken for a row in the other, though they differ."""
         begin = zip(self.before, other.before, strict=False)
         end = zip(reversed(self.after), reversed(other.after), strict=False)
         return self != other and all(a == b for a, b in (*begin, *end))
 
     def text(self, ids: list[int]) -> list[int]:
-        """The ids of a row between them."""
+        """The ids of a row's text."""
         return ids[len(self.before) : len(ids) - len(self.after)]
 
 
@@ -58,7 +58,7 @@ def around(hf: "PreTrainedTokenizerBase") -> Around:
 
 
 def pieces(hf: "PreTrainedTokenizerBase") -> dict[str, tuple[int, ...]]:
-    """The ids of each named piece that a tokenizer puts around a text; {} of one without names."""
+    """The ids of each named piece that a tokenizer puts around a text; {} if they have no names."""
     processor = hf.backend_tokenizer.post_processor
     named = {} if processor is None else json.loads(processor.__getstate__()).get("special_tokens", {})
     return {name: tuple(one["ids"]) for name, one in named.items()}
@@ -81,7 +81,7 @@ def ids_of(hf: "PreTrainedTokenizerBase", key: str, template: str) -> tuple[list
 
 
 def put(hf: "PreTrainedTokenizerBase", template: str) -> None:
-    """Have the tokenizer put the template around every text. Raises UserError for what is no template, or a second."""
+    """Make the tokenizer put the template around every text. Raises UserError for a bad template, or a second one."""
     from tokenizers.processors import TemplateProcessing
 
     if length(hf):
@@ -98,7 +98,7 @@ def put(hf: "PreTrainedTokenizerBase", template: str) -> None:
 
 
 def other(hf: "PreTrainedTokenizerBase", template: str) -> Around:
-    """What another template than the tokenizer's own would put around a text."""
+    """What a second template would put around a text, with the tokenizer's special tokens."""
     if not length(hf):
         raise UserError(f"model.second_template={template!r}: there is no model.template for the first view")
     own, (head, tail) = pieces(hf), ids_of(hf, "model.second_template", template)
@@ -114,8 +114,8 @@ def templates_of(
     second: str | None,
     denoise: str | None,
 ) -> "tuple[list[Around], Denoising | None]":
-    """(the templates of the first view and of the others, where these have their own; what denoises), as load_encoder
-    takes them; the first is put into the tokenizer. Raises UserError for those that the encoder cannot read."""
+    """(the templates of the first view and of the others, [] if they share one; the Denoising or None), of
+    load_encoder's arguments. Puts the first into the tokenizer. Raises UserError for what the encoder cannot read."""
     if first is not None:
         put(hf, first)
     every = [around(hf), *([other(hf, second)] if second is not None else [])]
@@ -135,8 +135,8 @@ def templates_of(
 
 
 class Denoising(nn.Module):
-    """PromptBERT, Section 3.3: the bias h^_i, what the template alone gives at its mask, with the position ids that its
-    tokens have around the text. The denoised h_i - h^_i goes into the loss; at test time h_i does.
+    """PromptBERT, Section 3.3: the bias h^_i is what the template alone gives at its mask, with the position ids that
+    its tokens have around the text. The loss gets the denoised h_i - h^_i; at test time the embedding is h_i.
 
     As in the authors' code a bias is made for each length of a text in the batch, with its own dropout and gradient,
     and shared by the rows of that length. templates: of the first view and of the others. first: the position of a
@@ -146,7 +146,7 @@ class Denoising(nn.Module):
     def __init__(self, templates: list[Around], mask_id: int, first: int):
         super().__init__()
         self.templates, self.mask_id, self.first = templates, mask_id, first
-        for i, template in enumerate(templates):  # on the encoder's device, and no weights
+        for i, template in enumerate(templates):  # moves with the encoder, but is not saved
             self.register_buffer(f"ids{i}", torch.tensor([*template.before, *template.after]), persistent=False)
 
     def forward(self, backbone: "PreTrainedModel", tokens: Tokens) -> Tensor:
@@ -157,7 +157,7 @@ class Denoising(nn.Module):
         return bias_BD
 
     def biases(self, backbone: "PreTrainedModel", tokens: Tokens, i: int) -> Tensor:
-        """Those that the rows would have in template i, (B, D)."""
+        """The bias that each row would have in template i, (B, D)."""
         ids_t = self.get_buffer(f"ids{i}")
         texts_L = torch.arange(max(1, tokens.ids_BT.shape[1] - len(ids_t) + 1), device=ids_t.device)
         is_after_t = torch.arange(len(ids_t), device=ids_t.device) >= len(self.templates[i].before)
@@ -168,7 +168,7 @@ class Denoising(nn.Module):
         return mean(hidden_LtD, ids_Lt == self.mask_id)[length_B.clamp(0, len(texts_L) - 1)]
 
     def has(self, tokens: Tokens, i: int) -> Tensor:
-        """Which rows are in template i, (B,)."""
+        """Whether each row is in template i, (B,)."""
         ids_t, before = self.get_buffer(f"ids{i}"), len(self.templates[i].before)
         rows_BT, size = tokens.ids_BT, len(ids_t)
         places_Bt = torch.arange(size, device=ids_t.device).expand(len(rows_BT), -1).clone()

@@ -18,16 +18,16 @@ if TYPE_CHECKING:  # importing transformers takes seconds
     from transformers import PreTrainedTokenizerBase
 
 
-KEPT_WORDS = 2**19  # of by_words: 100 MB or so
+KEPT_WORDS = 2**19  # by by_words: about 100 MB
 
 
 class Tokenizer:
-    """hf: a fast Hugging Face tokenizer. longest: the most tokens that are read at test time, special tokens included.
-    positions: the most that its encoder can read, None for any number.
+    """hf: a fast Hugging Face tokenizer. longest: the most tokens of a text at test time, special tokens included.
+    positions: the most tokens that the encoder can read, None for any number.
 
     prefix: put before every text, as instruction-tuned encoders ask ("query: "). templates: of the first view and of
     all others, where these have their own. A tokenizer without a padding token (decoders) pads with its end token;
-    padding is masked wherever it is read.
+    padding is always masked.
     """
 
     def __init__(self, hf: "PreTrainedTokenizerBase", longest: int, prefix: str = "", positions: int | None = None):
@@ -46,9 +46,9 @@ class Tokenizer:
         return [np.asarray(ids, dtype=np.int32) for ids in batch["input_ids"]]
 
     def by_words(self, texts: Iterable[str], max_length: int) -> list[np.ndarray]:
-        """What a call gives, from the ids of words, each tokenised once; for texts of words that come again and again.
+        """What a call gives, from the ids of words, each tokenised once: faster for texts that share their words.
 
-        A tokenizer whose tokens may depend on what is beyond a blank is called as it is.
+        A tokenizer whose tokens may cross blanks is called as it is.
         """
         texts = list(texts)
         prefixed = [self.prefix + text for text in texts]
@@ -73,7 +73,7 @@ class Tokenizer:
 
     @cached_property
     def _is_local(self) -> bool:
-        """Whether a word with the blank before it has the same tokens wherever it stands: BERT's rules, and GPT-2's."""
+        """Whether a word and the blank before it have the same tokens in every text, as by BERT's and GPT-2's rules."""
         rules = json.loads(self.hf.backend_tokenizer.to_str())
         cuts, cleans = rules["pre_tokenizer"] or {}, rules["normalizer"] or {}
         berts = (cuts.get("type"), cleans.get("type")) == ("BertPreTokenizer", "BertNormalizer")
@@ -83,11 +83,11 @@ class Tokenizer:
 
     @cached_property
     def _around(self) -> template.Around:
-        """The ids before and after those of a text, of a tokenizer that has its template."""
+        """The ids before and after those of a text; read once the tokenizer has its template."""
         return template.around(self.hf)
 
     def check_length(self, asked: str, max_length: int) -> None:
-        """Raise UserError for more tokens than there are positions. asked: the setting, for the message."""
+        """Raise UserError for more tokens than the encoder has positions. asked: the setting, for the message."""
         if self.positions is not None and max_length + self.beside > self.positions:
             taken = f", {self.beside} of them its template's" if self.beside else ""
             raise UserError(
@@ -97,20 +97,20 @@ class Tokenizer:
 
     @property
     def beside(self) -> int:
-        """The number of ids of a template, which lengths that are asked for leave out."""
+        """The number of a template's ids, which settings of lengths do not count."""
         return template.length(self.hf)
 
     def after_text(self) -> int:
-        """The number of ids after those of a text: a template's, and a special token's."""
+        """The number of ids after those of a text: the template's and the special tokens'."""
         return len(template.around(self.hf).after)
 
     def in_second_template(self, ids: np.ndarray) -> np.ndarray:
-        """A row of the first view's template in that of the others."""
+        """A row in the first view's template, put into that of the other views."""
         first, second = self.templates
         return np.array([*second.before, *first.text(ids.tolist()), *second.after], np.int32)
 
     def before_text(self) -> int:
-        """The number of ids before those of a text: a special token's, and the prefix's."""
+        """The number of ids before those of a text: the special tokens', the template's and the prefix's."""
         rows = self(["a", "k", "1"], self.longest)
         own = (i for i, ids in enumerate(zip(*rows, strict=False)) if len(set(map(int, ids))) > 1)
         return next(own, min(map(len, rows)))  # the default: a prefix that leaves no room for a text
@@ -133,7 +133,7 @@ class Tokenizer:
         return Tokens(padded(rows, self.hf.pad_token_id), torch.from_numpy(real_BT.astype(np.int64)), targets_BT)
 
     def key(self) -> str:
-        """A digest of everything that decides its ids; the padding and truncation of the last call are left out."""
+        """A digest of everything that decides the ids, so not of the padding and truncation of the last call."""
         rules = json.loads(self.hf.backend_tokenizer.to_str())
         rules.pop("truncation", None)
         rules.pop("padding", None)

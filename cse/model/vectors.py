@@ -27,9 +27,9 @@ ENDINGS = (".txt", ".vec", ".txt.gz", ".vec.gz")
 class WordVectors:
     """path: a word and its D numbers a line, separated by single blanks; fastText's first line is "<words> <D>".
 
-    The file is read through once for every call of `encode` that brings new words, and only their vectors are kept:
-    millions of words need no more memory than the sentences do. lowercase: look words up in lower case, for vectors
-    that have no other (glove.6B). Raises MissingResource for no file, UserError naming the line for a bad one.
+    Each call of `encode` that has new words reads the file once and keeps only the vectors of these, so memory grows
+    with the sentences, not with the file. lowercase: look words up in lower case, for vectors of lower-case words
+    (glove.6B). Raises MissingResource for no file, and UserError, naming the line, for a bad one.
     """
 
     def __init__(self, path: Path, lowercase: bool):
@@ -58,7 +58,8 @@ class WordVectors:
         return rows_ND
 
     def _lines(self) -> Iterator[tuple[int, bytes]]:
-        """(line number, line without its end). In bytes: some of GloVe's words hold what Unicode calls a line end."""
+        """(line number, line without its end). In bytes: some of GloVe's words contain what Unicode counts as a line
+        end."""
         number = 0
         try:
             with gzip.open(self.path) if self.path.suffix == ".gz" else open(self.path, "rb") as lines:
@@ -84,7 +85,8 @@ class WordVectors:
         return None, len(first_D)
 
     def _read(self, words: set[str]) -> dict[str, np.ndarray]:
-        """The vectors of those words that are in the file; of a repeated word the first. Their lines are checked."""
+        """The vectors of these words, as far as the file has them; of a repeated word, the first. Checks their
+        lines."""
         by_bytes = {word.encode(): word for word in words}
         vectors: dict[str, np.ndarray] = {}
         count = 0
@@ -97,7 +99,7 @@ class WordVectors:
                 continue
             fields = line.split(b" ")[1:]
             if len(fields) > self.dim and fields[-self.dim - 1] and numbers([fields[-self.dim - 1]]) is None:
-                continue  # some of GloVe's words hold blanks (". . ."): never looked up
+                continue  # some of GloVe's words contain blanks (". . ."): no text has such a word
             vector_D = numbers(fields)
             if vector_D is None or len(vector_D) != self.dim:
                 raise UserError(f"{self.path}, line {number}: not a word and {self.dim} finite numbers")
@@ -108,7 +110,7 @@ class WordVectors:
 
 
 def numbers(fields: list[bytes]) -> np.ndarray | None:
-    """The numbers of a line, None where there are none, or one of them is not finite."""
+    """The numbers of a line; None if there are none, or one is not finite."""
     try:
         values = np.array([*map(float, fields)], np.float32)
     except ValueError:

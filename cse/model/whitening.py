@@ -2,9 +2,9 @@
 
     y = (x - mean) W / |...|,   Sigma = cov(sample) with N - 1,   Sigma = U S U^T,   W = U S^(-1/2), first n columns
 
-N sentences, D width, n components kept. kind="zca" turns the kept components back into the channels' own axes (times
-U^T): a rotation, which changes no cosine. Fit on sentences of another source (NLI, Wikipedia): the authors' "target"
-setting fits on all splits of the scored task, the test pairs included.
+N sentences, D width, n components kept. kind="zca" rotates the kept components back to the channels' own axes (times
+U^T), which changes no cosine. Fit on sentences of another source (NLI, Wikipedia): the authors' "target" setting fits
+on all splits of the scored task, the test pairs included.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from cse.errors import UserError
 from cse.ranges import Count, WhiteningKind
 
 CHUNK = 65536  # rows converted to float64 at a time
-MIN_SHARE = 1e-8  # of the largest eigenvalue (ours; the authors have none); also the smallest norm (theirs)
+MIN_SHARE = 1e-8  # smallest eigenvalue, relative to the largest (not in the authors' code), and smallest norm (theirs)
 
 
 class Whitening:

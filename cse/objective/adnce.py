@@ -1,10 +1,11 @@
-"""ADNCE, adjusted InfoNCE (arXiv:2310.11048): negatives weigh by how similar they are, most at mu.
+"""ADNCE, adjusted InfoNCE (arXiv:2310.11048): negatives are weighted by their similarity, most at mu.
 
     l_i = -log  exp(s_ii / t)  /  ( exp(s_ii / t) + sum_{j != i} w_ij exp(s_ij / t) )
     w_ij = g(s_ij) / mean_{j != i} g(s_ij),   g(s) = exp(-(s - mu)^2 / (2 sigma^2)) / (sigma sqrt(2 pi))
 
 s is the cosine of anchor i and positive j, t the temperature; w is a constant for the gradient. B rows of the global
-batch, D width. The loss is the mean of l_i. Hard false negatives, above mu, weigh less, and so do easy ones below it.
+batch, D width. The loss is the mean of l_i. Likely false negatives, above mu, weigh less, and so do easy ones, below
+it.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""ArcCon, the angular-margin contrast of ArcCSE (arXiv:2203.06875); without its loss of triplets.
+"""ArcCon, the angular-margin contrast of ArcCSE (arXiv:2203.06875); without its triplet loss.
 
 The equation was confirmed by an independent implementation, not by the paper's text (docs/papers/beyond.md).
 
@@ -30,7 +30,7 @@ def arccon(anchors_BD: Tensor, positives_BD: Tensor, temperature: Positive, marg
     """The mean of l_i, a scalar. margin: degrees."""
     anchors_BD, positives_BD = normalize(anchors_BD, dim=1), normalize(positives_BD, dim=1)
     cos_B = (anchors_BD * positives_BD).sum(1)
-    sin_B = (1 - cos_B.square()).clamp(min=1e-7).sqrt()  # its slope at equal views is endless
+    sin_B = (1 - cos_B.square()).clamp(min=1e-7).sqrt()  # the slope of sqrt is infinite at equal views
     own_B = cos_B * math.cos(math.radians(margin)) - sin_B * math.sin(math.radians(margin))  # cos(theta_ii + m)
 
     def losses(start: int, end: int) -> Tensor:

@@ -126,7 +126,7 @@ class Declutr(Objective):
         self.labels_Q: Tensor
         self.register_buffer("memory_QD", torch.zeros(memory_size, cast(int, self.head.out_dim)))
         self.register_buffer("labels_Q", torch.full((memory_size,), -1))  # -1: not filled yet
-        self.held: int | None = 0  # of the bank's rows, the last; None until it is read: a GPU is not asked each step
+        self.held: int | None = 0  # filled rows of the bank; None: to be read from labels_Q, which waits for a GPU
         self.register_load_state_dict_post_hook(Declutr._forget_held)
 
     def forward(self, views: list[Encoded]) -> Loss:
@@ -182,5 +182,5 @@ class Declutr(Objective):
 
     @staticmethod
     def _forget_held(module: nn.Module, _: object) -> None:
-        """After a checkpoint was read into the module."""
+        """Called when a checkpoint has been loaded into the module."""
         cast(Declutr, module).held = None

@@ -23,7 +23,7 @@ from cse.types import Encoded, Loss, Objective
 
 @equation
 def esimcse(anchors_BD: Tensor, positives_BD: Tensor, queue_QD: Tensor, temperature: Positive) -> Tensor:
-    """The mean of l_i, a scalar. A row of zeros in the queue is a place that is not filled yet."""
+    """The mean of l_i, a scalar. A row of zeros in the queue is a place not yet filled."""
     anchors_BD = normalize(anchors_BD, dim=1)
     others_CD = normalize(torch.cat([positives_BD, queue_QD]), dim=1)
     is_empty_Q = ~queue_QD.any(1)
@@ -37,10 +37,10 @@ def esimcse(anchors_BD: Tensor, positives_BD: Tensor, queue_QD: Tensor, temperat
 
 
 class Esimcse(Objective):
-    """ESimCSE on two views, the first of which is the sentence as it is.
+    """ESimCSE on two views, of which the first is the sentence unchanged.
 
     head: partial of a module called with `dim`, in training only. momentum: of the second encoder. memory_size: rows of
-    the queue, which the batch of this step enters after its loss, for the oldest.
+    the queue, whose oldest the batch replaces once its loss is computed.
     """
 
     num_views = 2
@@ -61,7 +61,7 @@ class Esimcse(Objective):
         self.register_buffer("memory_QD", torch.zeros(memory_size, cast(int, self.head.out_dim)))
 
     def forward(self, views: list[Encoded]) -> Loss:
-        """The mean of l."""
+        """The mean of l_i."""
         first, second = views
         assert first.momentum_BD is not None  # what `momentum` asks for
         with torch.no_grad():

@@ -1,8 +1,8 @@
-"""GISTEmbed (arXiv:2402.16829): a contrastive loss whose false negatives a guide finds.
+"""GISTEmbed (arXiv:2402.16829): a contrastive loss without the false negatives that a guide finds.
 
     l_i = -log  exp(sim(q_i, p_i) / t)  /  sum over what is left of { (q_i, p_j), (q_i, q_j), (p_i, p_j), (q_i, n_j) }
 
-of exp(sim / t), where a negative is left out if the guide finds it more alike than the row's own pair:
+of exp(sim / t), where a negative is left out if the guide finds it more similar than the row's own pair:
 sim_guide > sim_guide(q_i, p_i). B rows of the global batch, D width, E width of the guide's vectors.
 """
 
@@ -22,7 +22,8 @@ from cse.types import Encoded, Loss, Objective
 
 @equation
 def guided(views_BD: list[Tensor], guides_BE: list[Tensor], temperature: Positive) -> Tensor:
-    """The mean of l_i, a scalar. views_BD: queries, positives and, or not, hard negatives; guides_BE: the guide's."""
+    """The mean of l_i, a scalar. views_BD: queries, positives and, optionally, hard negatives; guides_BE: the
+    guide's."""
     anchors_BD, positives_BD, *hard = (normalize(x_BD, dim=1) for x_BD in views_BD)
     guide_BE, guide_positives_BE, *guide_hard = (normalize(x_BE, dim=1) for x_BE in guides_BE)
     others_CD = torch.cat([positives_BD, anchors_BD, *hard])

@@ -25,7 +25,7 @@ Reading = Literal["released", "angle"]
 
 @equation
 def cosent(similarities_B: Tensor, targets_B: Tensor, temperature: Positive) -> Tensor:
-    """CoSENT: any two pairs in the wrong order of their scores cost what they are apart. Equal scores cost nothing."""
+    """CoSENT: two pairs in the wrong order cost as much as their similarities differ. Equal scores cost nothing."""
     s_B = similarities_B / temperature
     nothing = torch.finfo(s_B.dtype).min
 
@@ -38,9 +38,10 @@ def cosent(similarities_B: Tensor, targets_B: Tensor, temperature: Positive) -> 
 
 @equation
 def in_batch_negatives(x_BD: Tensor, y_BD: Tensor, positive_B: Tensor, temperature: Positive) -> Tensor:
-    """-log softmax of each row's partner among all other rows of the batch, 0 for a pair that is no positive, the mean.
+    """-log softmax of each row's partner among all other rows of the batch, 0 for the rows of a pair that is not
+    positive.
 
-    The mean is over all R rows, as in the authors' code.
+    The mean over all R rows, as in the authors' code. positive_B: which pairs are positive.
     """
     rows_RD = normalize(torch.cat([x_BD, y_BD]), dim=1)
     partner_R = torch.arange(len(rows_RD), device=rows_RD.device).roll(len(x_BD))
@@ -55,10 +56,10 @@ def in_batch_negatives(x_BD: Tensor, y_BD: Tensor, positive_B: Tensor, temperatu
 
 @equation
 def angle_similarity(x_BD: Tensor, y_BD: Tensor, reading: Reading) -> Tensor:
-    """How alike two vectors are as C complex numbers each, z and w: the first half is real, the second imaginary.
+    """How alike two vectors are as C complex numbers each, z and w, whose real parts are the first half.
 
-    The paper's |z / w * |w| / |z|| is 1 for any two numbers: it has no gradient, and so has to be read. "released": the
-    authors' code, |sum Re(z w*) + sum Im(z w*)| of unit vectors, a cosine and a sine, high where alike, and not
+    The paper's |z / w * |w| / |z|| is 1 for any two numbers and has no gradient, so a reading is needed. "released":
+    the authors' code, |sum Re(z w*) + sum Im(z w*)| of unit vectors, a cosine and a sine, high where alike, and not
     symmetric. "angle": what the text speaks of, 1 - mean |arg(z / w)| / pi, so that alike pairs have small angles.
     """
     z_BC, w_BC = (torch.complex(*part.chunk(2, dim=1)) for part in (normalize(x_BD, dim=1), normalize(y_BD, dim=1)))
@@ -69,7 +70,7 @@ def angle_similarity(x_BD: Tensor, y_BD: Tensor, reading: Reading) -> Tensor:
 
 
 class Graded(Objective):
-    """What the three share: two texts a row, with a score."""
+    """Base class of the three: two texts a row, and their score."""
 
     num_views = 2
     reads = ("targets_B",)
@@ -103,8 +104,8 @@ class Cosent(Graded):
 class Angle(Graded):
     """AnglE: the weighted sum of its three terms, which are the parts, unweighted.
 
-    positive_from: the score from which on a pair is a positive among the in-batch negatives, on the scale 0 to 1.
-    Raises UserError for an encoder of odd width, whose vectors have no two halves.
+    positive_from: the score, of 0 to 1, from which on a pair counts as positive in the in-batch term.
+    Raises UserError for an encoder of odd width, whose vectors have no halves.
     """
 
     min_rows = 2

@@ -18,7 +18,7 @@ from cse.types import Encoded, Loss, Objective
 
 
 class Leading(nn.Module):
-    """The first channels of a head's output. The head is another's, whose parameters it remains."""
+    """The first channels of a head's output. The head and its parameters belong to another module."""
 
     def __init__(self, head: nn.Module, width: int):
         super().__init__()

@@ -1,4 +1,4 @@
-"""What losses of two views share: a head that is there in training alone, and float32 arithmetic."""
+"""What losses of two views share: a head that only training uses, and float32 arithmetic."""
 
 from collections.abc import Callable
 
@@ -31,7 +31,7 @@ class TwoViews(Objective):
 
 
 class Contrast(TwoViews):
-    """Base class of those that compare a row with all rows of the other view, by one equation, `contrast`."""
+    """Base class of losses that compare each row with all rows of the other view, by one equation, `contrast`."""
 
     def __init__(self, dim: int, head: Callable[[int], nn.Module], temperature: Positive):
         super().__init__(dim, head)

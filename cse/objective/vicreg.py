@@ -32,7 +32,7 @@ def variance_term(z_BP: Tensor, eps: float) -> Tensor:
     return relu(1 - (z_BP.var(0) + eps).sqrt()).mean()
 
 
-def covariance_term(z_BP: Tensor, products: Precision = "fp32") -> Tensor:
+def covariance_term(z_BP: Tensor, products: Precision) -> Tensor:
     """The sum of the squared off-diagonal covariances, divided by P."""
     rows, width = z_BP.shape
     centred_BP = z_BP - z_BP.mean(0)

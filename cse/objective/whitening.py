@@ -145,8 +145,8 @@ class ShuffledGroupWhitening(nn.Module):
 
     kind: none | pca | zca | cholesky. layout: "per_view" (the text), or "chunked", the code's equal runs of the
     sample-major B * M rows. stats: "batch", or "ema", running moments of momentum beta with this batch folded in.
-    grad: "detach" takes W as a constant (the code), "through" differentiates it too. batch_size: rows to expect, so
-    that impossible groups are refused at the start. track: keep the running moments that `affine` needs.
+    grad: "detach" takes W as a constant (the code), "through" differentiates it too. batch_size: the rows to expect:
+    groups that they cannot span are refused at the start. track: keep the running moments that `affine` needs.
     """
 
     def __init__(
@@ -174,7 +174,7 @@ class ShuffledGroupWhitening(nn.Module):
         self.beta, self.eps, self.grad, self.seed = beta, eps, grad, seed
         self.shuffle = shuffle and num_groups > 1  # as in the code; one group has nothing to shuffle
         self.track = track or stats == "ema"
-        self.step = 0  # in the state dict, yet no buffer: reading one would wait for the GPU
+        self.step = 0  # kept by get_extra_state: reading a buffer would wait for the GPU
         self.mean_D: Tensor
         self.covariance_DD: Tensor
         self.register_buffer("mean_D", torch.zeros(dim))
@@ -182,7 +182,8 @@ class ShuffledGroupWhitening(nn.Module):
 
     @property
     def diversifies(self) -> bool:
-        """Whether two whitenings of one view differ. ZCA of whole groups, or of single channels, sees no shuffle."""
+        """Whether two whitenings of one view differ. Shuffling changes nothing for one group, or for single
+        channels."""
         return self.kind != "none" and self.shuffle and self.num_groups < self.dim and self.layout == "per_view"
 
     def forward(self, x_MBD: Tensor) -> Tensor:
