@@ -1,4 +1,4 @@
-"""Every architecture: one loader, one dropout, one export, and what decoders need besides."""
+"""Every architecture: loading, dropout, export, and what decoders need besides."""
 
 import json
 import shutil
@@ -20,8 +20,8 @@ def pooling_for(kind: str) -> str:
 
 
 @pytest.mark.parametrize("kind", ARCHITECTURES)
-def test_dropout_is_found_set_and_exported_as_it_was(tiny, tmp_path, kind):
-    """Two passes in training are equal without dropout and differ with it, and `best/` keeps the checkpoint's own."""
+def test_dropout_is_set_for_training_and_exported_as_it_was(tiny, tmp_path, kind):
+    """Two passes in training are equal without dropout and differ with it; best/ has the checkpoint's own."""
     folder = tiny(kind)
     passes = {}
     for p in (0.0, 0.3):
@@ -57,7 +57,7 @@ def test_three_libraries_give_the_same_vectors(tiny, tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", BIDIRECTIONAL)
-def test_the_language_model_head_is_the_librarys(tiny, kind):
+def test_the_language_model_head_gives_the_librarys_logits(tiny, kind):
     """Logits of backbone and head against those of AutoModelForMaskedLM."""
     from transformers import AutoModelForMaskedLM
 
@@ -72,7 +72,7 @@ def test_the_language_model_head_is_the_librarys(tiny, kind):
 
 
 @pytest.mark.parametrize("kind", ARCHITECTURES)
-def test_images_and_sound_enter_where_the_layers_take_them(tiny, kind):
+def test_images_and_sound_enter_the_layers(tiny, kind):
     """The gradient reaches the layers and not the word embeddings; ALBERT's embeddings are narrower than its layers."""
     encoder = load_encoder(tiny(kind), pooling_for(kind))
     assert encoder.takes_embeddings == (kind != "albert")
@@ -86,7 +86,7 @@ def test_images_and_sound_enter_where_the_layers_take_them(tiny, kind):
 
 
 def test_a_tokenizer_that_pads_left_exports_the_same_vectors(tiny, tmp_path):
-    """Qwen3-Embedding's does; sentence-transformers follows it, cse pads right."""
+    """As Qwen3-Embedding's: sentence-transformers then pads left, and cse pads right."""
     from sentence_transformers import SentenceTransformer
 
     folder = tmp_path / "given"
@@ -101,7 +101,7 @@ def test_a_tokenizer_that_pads_left_exports_the_same_vectors(tiny, tmp_path):
 
 
 @pytest.mark.parametrize("kind", DECODERS)
-def test_bidirectional_attention_is_a_switch_that_is_exported(tiny, tmp_path, kind):
+def test_bidirectional_attention_of_decoders_is_exported(tiny, tmp_path, kind):
     ids = torch.tensor([[2, 7, 9, 3], [2, 7, 11, 3]])
     for switched in (False, True):
         encoder = load_encoder(tiny(kind), "mean", bidirectional=switched).eval()
@@ -116,7 +116,7 @@ def test_bidirectional_attention_is_a_switch_that_is_exported(tiny, tmp_path, ki
     ("bert", "cls", {"bidirectional": True}, r"model\.bidirectional"), ("bert", "cls", {"num_layers": 3}, "num_layers"),
     ("qwen3", "pooler", {}, r"model\.pooling"), ("bert", "pooler", {}, r"model\.pooling"),
 ])  # fmt: skip
-def test_what_an_architecture_does_not_have(tiny, kind, pooling, settings, named):
+def test_settings_that_an_architecture_does_not_have_are_refused(tiny, kind, pooling, settings, named):
     with pytest.raises(UserError, match=named):
         load_encoder(tiny(kind), pooling, **settings)
 
@@ -142,8 +142,8 @@ def test_weights_in_bfloat16_give_float32_embeddings(tiny):
     np.testing.assert_allclose(encoder.encode(TEXTS), load_encoder(tiny("bert"), "mean").encode(TEXTS), atol=0.1)
 
 
-def test_a_new_language_model_head_is_announced(tiny, tmp_path, caplog):
-    """A checkpoint without one trains from new weights there: ELECTRA's discriminator, DeBERTa-v3."""
+def test_a_randomly_initialised_language_model_head_is_warned_of(tiny, tmp_path, caplog):
+    """As of a checkpoint without one: ELECTRA's discriminator, DeBERTa-v3."""
     save_encoder(load_encoder(tiny("electra"), "cls"), tmp_path / "plain")
     for folder in (tiny("electra"), str(tmp_path / "plain")):
         load_encoder(folder, "cls", mlm=True)

@@ -1,4 +1,4 @@
-"""The ids of texts from those of their words: what the tokenizer itself gives, for every tokenizer."""
+"""Token ids composed of those of words equal the tokenizer's own, for every kind of tokenizer."""
 
 import pytest
 from hypothesis import given, settings
@@ -40,12 +40,12 @@ TEXTS = st.text(st.sampled_from("aeKn'é,.1 \t\n\0 \u00a0\u0301世") | st.charac
 @pytest.mark.parametrize("kind", TOKENIZERS)
 @settings(max_examples=40, deadline=None)
 @given(texts=st.lists(TEXTS | st.sampled_from([*LINES, "a <mask> b", "[SEP]x <mask>"]), min_size=1, max_size=4))
-def test_the_ids_are_those_of_a_call(kind, texts):
+def test_by_words_gives_the_ids_of_a_call(kind, texts):
     tokenizer = TOKENIZERS[kind]
     for longest in (4, 64):
         expected = [ids.tolist() for ids in tokenizer(texts, longest)]
         assert [ids.tolist() for ids in tokenizer.by_words(texts, longest)] == expected
 
 
-def test_a_tokenizer_whose_tokens_cross_blanks_is_asked_as_it_is():
+def test_only_tokenizers_whose_tokens_stay_within_words_are_taken_apart():
     assert [TOKENIZERS[kind]._is_local for kind in TOKENIZERS] == [True, True, False]

@@ -1,4 +1,4 @@
-"""Cheap dropout masks: the right share, independent, reproducible, with the right expectation and gradient."""
+"""Fast dropout masks: the right share, independent elements, the right expectation and gradient."""
 
 import pytest
 import torch
@@ -19,20 +19,21 @@ def test_the_share_kept_and_its_factor(p):
 
 
 def test_elements_are_independent():
-    """Neighbours, the four of one draw, rows and columns: correlations as small as those of independent draws."""
+    """Correlations of neighbours, of the four elements of one draw, within rows and columns: as of independent
+    draws."""
     torch.manual_seed(2)
     kept, _ = keep(torch.Size((2000, 500)), 0.1, torch.float64)
     centred = (kept - kept.mean()).flatten()
     for lag in (1, 2, 3, 4, 500, 4000):
         correlation = (centred[lag:] * centred[:-lag]).mean() / centred.var()
         assert abs(correlation) < 4 / len(centred) ** 0.5, lag
-    for parts in (kept.mean(0), kept.mean(1)):  # no row or column has a share of its own
+    for parts in (kept.mean(0), kept.mean(1)):  # every row and column has the same share
         expected = (0.09 / (kept.numel() / len(parts))) ** 0.5
         assert parts.std().item() == pytest.approx(expected, rel=0.15)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
-def test_add_dropped_is_residual_and_scaled_part(dtype):
+def test_add_dropped_is_the_residual_plus_scaled_kept_elements(dtype):
     residual, x = torch.randn(5, 8), torch.randn(5, 8, dtype=dtype, requires_grad=True)
     state = torch.get_rng_state()
     y = add_dropped(residual, x, 0.25)

@@ -1,4 +1,4 @@
-"""The encoder: what it encodes, how rows go in and out, and the same vectors through three libraries."""
+"""The encoder: batches, language-model loss, and the same vectors through three libraries."""
 
 import numpy as np
 import pytest
@@ -78,8 +78,8 @@ def decoder_of(encoder):
 
 
 @pytest.mark.parametrize("kind", ["tiny_bert", "tiny_roberta"])
-def test_an_untied_head_starts_alike_and_goes_its_own_way(kind, request):
-    """SimCSE's authors: the head is a copy, so that its gradient does not reach the embeddings."""
+def test_lm_head_copy_starts_equal_and_sends_the_embeddings_no_gradient(kind, request):
+    """As in the SimCSE authors' code."""
     source = request.getfixturevalue(kind)
     tied, copy = (load_encoder(source, "cls", mlm=True, lm_head=head).eval() for head in (None, "copy"))
     words = copy.backbone.get_input_embeddings().weight
@@ -98,7 +98,7 @@ def test_an_untied_head_starts_alike_and_goes_its_own_way(kind, request):
 
 
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
-def test_three_ways_to_load_give_the_vectors_behind_the_head(folder, tmp_path, pooling):
+def test_three_libraries_give_the_vectors_of_an_export_with_a_head(folder, tmp_path, pooling):
     from sentence_transformers import SentenceTransformer
     from transformers import AutoModel, AutoTokenizer
 
@@ -113,7 +113,7 @@ def test_three_ways_to_load_give_the_vectors_behind_the_head(folder, tmp_path, p
     np.testing.assert_allclose(SentenceTransformer(str(best), device="cpu").encode(TEXTS), expected, atol=1e-6)
 
     model, keys = AutoModel.from_pretrained(best, output_loading_info=True)
-    assert not keys["missing_keys"]  # or transformers would tell of weights that it has drawn
+    assert not keys["missing_keys"]  # or transformers would warn of weights that it drew
     inputs = AutoTokenizer.from_pretrained(best)(TEXTS, padding=True, truncation=True, return_tensors="pt")
     with torch.no_grad():
         output = model.eval()(**inputs)
@@ -124,7 +124,7 @@ def test_three_ways_to_load_give_the_vectors_behind_the_head(folder, tmp_path, p
     assert {p.suffix for p in best.iterdir() if p.is_file()} <= {".json", ".safetensors", ".md", ".txt"}
 
 
-def test_the_checkpoints_own_pooler(folder, tmp_path):
+def test_pooling_pooler_reads_the_checkpoints_own_pooler(folder, tmp_path):
     """Supervised SimCSE as its authors released it: a plain Hugging Face folder, scored by `pooler_output`."""
     from transformers import AutoModel
 
@@ -142,7 +142,7 @@ def test_the_checkpoints_own_pooler(folder, tmp_path):
         load_encoder(str(tmp_path / "without"), "pooler")
 
 
-def test_the_most_tokens_travel_with_the_checkpoint(folder, tmp_path):
+def test_the_longest_text_is_exported_and_read_back(folder, tmp_path):
     encoder = load_encoder(folder, "cls")
     assert encoder.tokenizer.longest <= 64  # what the positions hold
     assert np.isfinite(encoder.encode(["kadan " * 500])).all()
@@ -151,7 +151,7 @@ def test_the_most_tokens_travel_with_the_checkpoint(folder, tmp_path):
     assert load_encoder(str(tmp_path / "best"), None).tokenizer.longest == 7
 
 
-def test_refusals(tiny_bert, tmp_path):
+def test_no_recorded_pooling_no_exportable_pooling_and_no_weights_are_refused(tiny_bert, tmp_path):
     with pytest.raises(UserError, match=r"model\.pooling"):
         load_encoder(tiny_bert, None)
     with pytest.raises(UserError, match="avg_top2"):
@@ -162,8 +162,8 @@ def test_refusals(tiny_bert, tmp_path):
             load_encoder(str(tmp_path / name), "cls")
 
 
-def test_minilm_is_the_genuine_one(minilm):
-    """Its published pooling is mean, its vectors have length 1, and similar sentences are near."""
+def test_minilm_has_its_published_pooling_and_unit_length(minilm):
+    """And similar sentences are near."""
     encoder = load_encoder(minilm, None)
     assert encoder.pooling == "mean"
     a, b, c = encoder.encode(["A man is playing a guitar.", "Someone plays the guitar.", "The stock market fell."])
@@ -171,8 +171,8 @@ def test_minilm_is_the_genuine_one(minilm):
     assert a @ b > 0.8 > 0.3 > a @ c
 
 
-def test_bf16_fills_its_batches_with_short_texts(tiny_bert, monkeypatch):
-    """fp32 has as many texts as it is told, bf16 as many tokens as TOKENS; vectors are the same but for rounding."""
+def test_bf16_fills_batches_with_short_texts(tiny_bert, monkeypatch):
+    """fp32 takes batch_size texts, bf16 up to TOKENS tokens; vectors are the same but for rounding."""
     monkeypatch.setattr("cse.model.encoder.TOKENS", 60)
     encoder, shapes = load_encoder(tiny_bert, "mean"), []
     encoder.backbone.register_forward_pre_hook(
@@ -190,8 +190,8 @@ def test_bf16_fills_its_batches_with_short_texts(tiny_bert, monkeypatch):
     np.testing.assert_allclose(rounded, exact, atol=0.05)
 
 
-def test_scores_in_float32_do_without_flash_attention(tiny, monkeypatch):
-    """Its kernels compute in half precision alone; bf16 scores take them."""
+def test_float32_scoring_avoids_flash_attention(tiny, monkeypatch):
+    """Its kernels compute in half precision only; bf16 scoring uses them."""
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
     from transformers.masking_utils import sdpa_mask

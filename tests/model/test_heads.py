@@ -1,3 +1,5 @@
+"""Training heads: their layers, sizes and initial weights."""
+
 import pytest
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Broken checkpoints: each is one sentence with the names of its tensors or files, and none is scored."""
+"""Broken or hostile checkpoints are refused with the name of the tensor or file."""
 
 import json
 import re
@@ -46,14 +46,13 @@ LAYER, BEYOND = "bert.encoder.layer.1.output.dense.weight", "bert.encoder.layer.
     (lambda t: t.update({BEYOND: torch.zeros(1)}), r"layer\.2\.output"),
 ])  # fmt: skip
 @pytest.mark.parametrize("mlm", [False, True])
-def test_tensors_that_are_not_the_models(checkpoint, change, named, mlm):
+def test_missing_misshapen_or_damaged_tensors_are_refused(checkpoint, change, named, mlm):
     edit(checkpoint, change)
     with pytest.raises(UserError, match=named):
         load_encoder(str(checkpoint), "cls", mlm=mlm)
 
 
-def test_layers_left_out_on_purpose_and_a_head_that_is_not_used(checkpoint):
-    """Nor is the language-model head of this checkpoint read."""
+def test_layers_left_out_on_purpose_and_an_unused_head_are_no_damage(checkpoint):
     assert len(load_encoder(str(checkpoint), "cls", num_layers=1).backbone.encoder.layer) == 1
 
 
@@ -81,7 +80,7 @@ def another_models_tokenizer(folder: Path) -> None:
 @pytest.mark.parametrize(
     "spoil", [no_tokenizer, nothing_of_a_tokenizer, a_tokenizer_in_python, another_models_tokenizer]
 )
-def test_a_tokenizer_that_is_not_the_models(checkpoint, spoil):
+def test_a_missing_slow_or_foreign_tokenizer_is_refused(checkpoint, spoil):
     spoil(checkpoint)
     with pytest.raises(UserError, match=f"{re.escape(str(checkpoint))}.* tokenizer"):
         load_encoder(str(checkpoint), "cls")
@@ -90,7 +89,7 @@ def test_a_tokenizer_that_is_not_the_models(checkpoint, spoil):
 @pytest.mark.parametrize("length", [-1, 0, 1, 2, 3.5, "x", float("nan")])
 @pytest.mark.parametrize(("file", "key"), [("sentence_bert_config.json", "max_seq_length"),
                                            ("tokenizer_config.json", "model_max_length")])  # fmt: skip
-def test_a_length_that_leaves_no_room_for_text(checkpoint, file, key, length):
+def test_a_length_that_leaves_no_room_for_text_is_refused(checkpoint, file, key, length):
     modules = [{"type": "models.Transformer", "path": ""}, {"type": "models.Pooling", "path": "1_Pooling"}]
     (checkpoint / "modules.json").write_text(json.dumps(modules))
     (checkpoint / "1_Pooling").mkdir()
@@ -106,7 +105,7 @@ def test_a_length_that_leaves_no_room_for_text(checkpoint, file, key, length):
     "Pooling Transformer", "Transformer Pooling Pooling", "Transformer Pooling CNN", "Transformer Dense Pooling",
     "Transformer", "",
 ])  # fmt: skip
-def test_modules_that_cse_does_not_apply_in_this_order(tmp_path, kinds):
+def test_unknown_or_misordered_modules_are_refused(tmp_path, kinds):
     modules = [{"type": f"models.{kind}", "path": f"{place}_{kind}"} for place, kind in enumerate(kinds.split())]
     (tmp_path / "modules.json").write_text(json.dumps(modules))
     for module in modules:
@@ -116,8 +115,8 @@ def test_modules_that_cse_does_not_apply_in_this_order(tmp_path, kinds):
         recorded_modules(tmp_path)
 
 
-def test_an_adapter_beside_the_weights(checkpoint):
-    """In adapter/ it is one of ours, which is merged into the weights."""
+def test_an_adapter_beside_the_weights_is_refused(checkpoint):
+    """One in adapter/ is an export's, and merged into the weights already."""
     (checkpoint / "adapter").mkdir()
     change_json(checkpoint / "adapter" / "adapter_config.json", peft_type="LORA", base_model_name_or_path="no/model")
     assert load_encoder(str(checkpoint), "cls")
@@ -128,7 +127,7 @@ def test_an_adapter_beside_the_weights(checkpoint):
 
 @pytest.mark.parametrize("name", ["stranger.inside", "stranger", "bare", "__main__", "sys", "single", ".", ""])
 def test_a_package_is_found_without_running_it(checkpoint, tmp_path, monkeypatch, name):
-    """Nor is a module or a bare folder a package; of one, its name alone is taken."""
+    """Only the plain name of a package is taken; a module or a bare folder is not one."""
     ran = tmp_path / "ran"
     for place in ("stranger/__init__.py", "stranger/inside/__init__.py", "bare/inside/__init__.py", "single.py"):
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
@@ -144,7 +143,7 @@ def test_a_package_is_found_without_running_it(checkpoint, tmp_path, monkeypatch
 
 @pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors"])
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"hidden_size": "x"}'])
-def test_a_file_that_is_damaged(checkpoint, name, content):
+def test_a_damaged_file_is_one_sentence(checkpoint, name, content):
     (checkpoint / name).write_bytes(content)
     with pytest.raises(UserError, match=re.escape(f"model.name={checkpoint}")) as raised:
         load_encoder(str(checkpoint), "cls")
@@ -178,7 +177,7 @@ def programmed_where_transformers_has_none(folder: Path, ran: Path) -> None:
 
 @pytest.mark.parametrize("plant", [pickled, programmed, programmed_where_transformers_has_none])
 def test_code_in_a_checkpoint_does_not_run(checkpoint, tmp_path, monkeypatch, plant):
-    """Nor is a person asked whether it may."""
+    """And nobody is asked whether it may."""
     monkeypatch.setattr("builtins.input", lambda _: "y")
     plant(checkpoint, tmp_path / "ran")
     with pytest.raises(UserError, match=r"model\.name="):
@@ -186,8 +185,8 @@ def test_code_in_a_checkpoint_does_not_run(checkpoint, tmp_path, monkeypatch, pl
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_checkpoint_names_no_code_for_its_attention(checkpoint):
-    """transformers would ask the package `kernels`, where it is installed, to fetch it from the hub and run it."""
+def test_a_checkpoint_cannot_choose_its_attention(checkpoint):
+    """transformers would have the package `kernels`, if installed, fetch code from the hub and run it."""
     change_json(checkpoint / "config.json", attn_implementation="thief/kernel")
     assert load_encoder(str(checkpoint), "cls").backbone.config._attn_implementation == "sdpa"
 
@@ -195,7 +194,7 @@ def test_a_checkpoint_names_no_code_for_its_attention(checkpoint):
 @pytest.mark.parametrize("place", ["../other/", "/tmp/other/", "sub/../../other/"])
 @pytest.mark.parametrize("file", ["model.safetensors.index.json", "modules.json"])
 def test_a_file_of_another_folder_is_not_read(checkpoint, tiny_bert, place, file):
-    """Weights or a module that an index of the checkpoint has there, whole and fitting as they may be."""
+    """Neither weights nor a module, even if they are whole and fit."""
     shutil.copytree(tiny_bert, checkpoint.parent / "other")
     weights = {key: f"{place}model.safetensors" for key in load_file(checkpoint / "model.safetensors")}
     modules = [{"type": "sentence_transformers.models.Pooling", "path": f"{place}1_Pooling"}]
@@ -208,8 +207,8 @@ def test_a_file_of_another_folder_is_not_read(checkpoint, tiny_bert, place, file
 
 @pytest.mark.parametrize("file", ["tokenizer_config", "special_tokens_map"])
 @pytest.mark.parametrize("key", ["vocab", "init_inputs", "vocab_file"])
-def test_no_file_of_this_machine_is_taken_for_a_vocabulary(checkpoint, tmp_path, file, key):
-    """Its lines would be tokens, and be shared with the encoder. transformers itself forgets one of the six."""
+def test_a_checkpoint_cannot_name_a_file_as_its_vocabulary(checkpoint, tmp_path, file, key):
+    """Its lines would become tokens, and be shared with the encoder."""
     private = tmp_path / "private.txt"
     private.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nsecret\n")
     (checkpoint / "tokenizer.json").unlink()
@@ -219,8 +218,8 @@ def test_no_file_of_this_machine_is_taken_for_a_vocabulary(checkpoint, tmp_path,
         load_encoder(str(checkpoint), "cls")
 
 
-def test_a_model_without_weights_leaves_other_libraries_theirs(tiny_bert):
-    """In a process of its own: torchaudio, which an architecture imports, makes a constant that sound needs later."""
+def test_a_model_on_the_meta_device_leaves_no_library_without_data(tiny_bert):
+    """In its own process: torchaudio, which an architecture imports, makes a constant that sound needs later."""
     code = (
         "from transformers import AutoConfig\n"
         "from cse.model.architecture import without_weights\n"

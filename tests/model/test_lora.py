@@ -1,4 +1,4 @@
-"""Low-rank adapters: only they are trained, and merged weights are what base and adapter compute together."""
+"""Low-rank adapters: only they are trained, and merged weights equal base plus adapter."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ LORA = {"r": 4, "alpha": 8, "dropout": 0.2}
 
 
 def trained(folder: str, kind: str, **settings):
-    """An encoder whose adapter is not zero, as after some steps."""
+    """An encoder whose adapter is not zero, as after training."""
     encoder = load_encoder(folder, "last" if kind == "qwen3" else "mean", lora=LORA, **settings)
     torch.manual_seed(3)
     with torch.no_grad():
@@ -29,7 +29,7 @@ def trained(folder: str, kind: str, **settings):
 
 
 @pytest.mark.parametrize("kind", ["bert", "modernbert", "qwen3", "gemma"])
-def test_only_the_adapter_is_trained_and_its_dropout_counts(tiny, kind):
+def test_only_the_adapter_is_trained_and_its_dropout_is_used(tiny, kind):
     encoder = trained(tiny(kind), kind, dropout=0.0)
     assert encoder.dropout == 0.2
     names = {name for name, p in encoder.named_parameters() if p.requires_grad}
@@ -41,7 +41,7 @@ def test_only_the_adapter_is_trained_and_its_dropout_counts(tiny, kind):
 
 
 @pytest.mark.parametrize("kind", ["bert", "modernbert", "qwen3", "mistral"])
-def test_merged_model_and_adapter_are_exported(tiny, tmp_path, kind):
+def test_the_merged_model_and_the_adapter_are_exported(tiny, tmp_path, kind):
     from peft import PeftModel
     from sentence_transformers import SentenceTransformer
     from transformers import AutoModel
@@ -68,11 +68,11 @@ def test_merged_model_and_adapter_are_exported(tiny, tmp_path, kind):
     ("{rank: 4, alpha: 8}", r"model\.lora\.(r|rank)\b"), ("{r: 0, alpha: 8}", r"model\.lora\.r\b"),
     ("{r: 4, alpha: 8, dropout: 1}", r"model\.lora\.dropout"),
 ])  # fmt: skip
-def test_settings_that_no_adapter_has(lora, key):
+def test_impossible_settings_of_an_adapter_are_refused(lora, key):
     with pytest.raises(UserError, match=key):
         validate(composed(f"model.lora={lora}", "data=text", "data.path=x"), "train")
 
 
-def test_targets_that_the_model_does_not_have(tiny):
+def test_targets_that_the_model_lacks_are_refused(tiny):
     with pytest.raises(UserError, match=r"model\.lora\.targets"):
         load_encoder(tiny("bert"), "cls", lora={"r": 4, "alpha": 8, "targets": ["q_proj"]})

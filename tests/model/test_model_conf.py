@@ -1,4 +1,4 @@
-"""conf/model: every choice composes, and says only what load_encoder takes."""
+"""conf/model: every choice has exactly the arguments of load_encoder."""
 
 import inspect
 
@@ -10,7 +10,7 @@ from cse.model.load import load_encoder
 
 
 @pytest.mark.parametrize("model", choices("model"))
-def test_every_key_is_an_argument(model):
+def test_the_keys_are_the_arguments_of_load_encoder(model):
     node = composed(f"model={model}", "data=text", "data.path=x").model
     taken = set(inspect.signature(load_encoder).parameters)
     assert {str(key) for key in node} - {"_target_"} == taken - {"dropout", "mlm"}

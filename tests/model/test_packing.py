@@ -1,4 +1,4 @@
-"""The packed forward is the plain forward: same rows, same gradients, for every architecture and pooling."""
+"""The packed forward equals the plain one: same rows, same gradients."""
 
 import pytest
 import torch
@@ -31,8 +31,8 @@ def test_packed_equals_plain(request, folder, pooling, masked, lengths):
 
 
 @pytest.mark.parametrize("folder", ["tiny_bert", "tiny_roberta"])
-def test_packed_equals_plain_behind_the_embeddings(request, folder):
-    """Images and sound: no word embeddings, no padding, one row read."""
+def test_packed_equals_plain_for_images_and_sound(request, folder):
+    """No word embeddings, no padding, and only position 0 is read."""
     x_BTD = torch.randn(3, 7, 32, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     results = []
     for packed in (False, True):
@@ -50,7 +50,7 @@ def test_packed_equals_plain_behind_the_embeddings(request, folder):
 
 @pytest.mark.parametrize("behind_embeddings", [False, True])
 def test_every_dropout_of_the_layers_is_drawn(tiny_bert, behind_embeddings):
-    """In train mode two packed passes differ as two plain ones do: compared by the variance of the rows."""
+    """Attention's and the layers': in train mode the rows of packed and plain passes have the same variance."""
     spreads = []
     for packed in (False, True):
         torch.manual_seed(0)
@@ -64,19 +64,10 @@ def test_every_dropout_of_the_layers_is_drawn(tiny_bert, behind_embeddings):
     assert spreads[1] == pytest.approx(spreads[0], rel=0.1)
 
 
-def test_attention_dropout_is_drawn(tiny_bert):
-    """With hidden dropout off, only attention's dropout can make two passes differ."""
-    encoder = load_encoder(tiny_bert, "cls", dropout=0.0)
-    tokens = random_tokens(100, [6, 9, 4], masked=False)
-    for layer in encoder.backbone.encoder.layer:
-        layer.attention.self.dropout.p = 0.5
-    assert not torch.equal(encoder(tokens).pooled_BD, encoder(tokens).pooled_BD)
-
-
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
 @pytest.mark.parametrize("folder", ["tiny_bert", "tiny_roberta"])
-def test_the_layers_with_dropout_compute_what_those_without_do(request, folder, pooling):
-    """A probability that rounds to 0 takes every branch of training, and drops nothing."""
+def test_the_code_paths_with_and_without_dropout_agree(request, folder, pooling):
+    """A probability that rounds to 0 takes the path with dropout, and drops nothing."""
     tokens = random_tokens(100, [6, 9, 2], masked=False)
     rows = []
     for dropout in (0.0, 1e-9):

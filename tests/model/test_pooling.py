@@ -22,7 +22,7 @@ def hidden_states() -> tuple[torch.Tensor, ...]:
 
 
 @pytest.mark.parametrize("kind", REFERENCE)
-def test_reference(kind):
+def test_the_authors_numbers(kind):
     layers = hidden_states()
     pooled = pool(kind, layers[-1], layers, MASK)
     norm, row = REFERENCE[kind]

@@ -1,4 +1,4 @@
-"""Templates: rows against the written-out sentence, mask pooling and denoising against loops, the export, refusals."""
+"""Templates: rows against written-out sentences, mask pooling and denoising against loops, export, refusals."""
 
 import json
 
@@ -18,7 +18,7 @@ FIRST, SECOND = "kadan, [X] lofel [MASK].", "migor [X] lofel nuler [MASK]."
 
 
 def in_train_mode(folder: str, **more):
-    """An encoder that denoises; without dropout, so that it gives the same numbers twice."""
+    """An encoder that denoises, without dropout."""
     return load_encoder(folder, "mask", template=FIRST, second_template=SECOND, denoise="paper", dropout=0.0, **more)
 
 
@@ -48,7 +48,7 @@ def slow_row(encoder, ids: list[int], template: str, denoised: bool) -> torch.Te
 
 
 @pytest.mark.parametrize("pooling", ["mask", "cls"])
-def test_a_row_is_the_written_out_sentence(tiny_bert, pooling):
+def test_a_row_has_the_ids_of_the_written_out_sentence(tiny_bert, pooling):
     encoder, plain = load_encoder(tiny_bert, pooling, template=FIRST), load_encoder(tiny_bert, "cls")
     written = [FIRST.replace("[X]", text) for text in TEXTS[:2]]
     for ids, expected in zip(encoder.tokenizer(TEXTS, 64), plain.tokenizer(written, 64), strict=False):
@@ -59,7 +59,7 @@ def test_a_row_is_the_written_out_sentence(tiny_bert, pooling):
     assert (encoder.tokenizer.beside, plain.tokenizer.beside) == (5, 0)
 
 
-def test_a_long_text_is_cut_inside_its_template(tiny_bert):
+def test_a_long_row_loses_text_and_none_of_its_template(tiny_bert):
     encoder, plain = load_encoder(tiny_bert, "mask", template=FIRST), load_encoder(tiny_bert, "cls")
     (row,), (alone,) = encoder.tokenizer(TEXTS[2:], 20 + encoder.tokenizer.beside), plain.tokenizer(TEXTS[2:], 20)
     assert len(row) == 25
@@ -78,14 +78,14 @@ def test_mask_pooling_and_denoising_against_loops(tiny, kind, packed):
         torch.testing.assert_close(pooled_BD, torch.stack(slow), atol=1e-5, rtol=1e-4)
 
 
-def test_the_released_positions_differ_for_roberta_alone(tiny, tiny_bert):
+def test_released_positions_differ_only_for_roberta(tiny, tiny_bert):
     for folder, same in ((tiny_bert, True), (tiny("xlm-roberta"), False)):
         both = [load_encoder(folder, "mask", template=FIRST, denoise=one, dropout=0.0) for one in ("paper", "released")]
         pooled = [encoder(tokens_of(encoder, TEXTS[:2])).pooled_BD for encoder in both]
         assert torch.allclose(*pooled, atol=1e-6) == same
 
 
-def test_rows_of_one_length_share_the_bias_that_has_a_gradient(tiny_bert):
+def test_rows_of_one_length_share_a_bias_and_it_has_a_gradient(tiny_bert):
     encoder = in_train_mode(tiny_bert)
     tokens = tokens_of(encoder, ["kadan lofel", "migor nuler", "permon"])
     encoder.backbone.train()
@@ -148,14 +148,14 @@ def test_every_reader_of_an_export_has_the_template(tiny, tmp_path, kind, poolin
     ("mpnet", {"template": FIRST, "denoise": "paper"}, r"model\.denoise"),
     ("bert", {"template": FIRST, "denoise": "paper", "pooling": "cls"}, r"model\.denoise"),
 ])  # fmt: skip
-def test_refusals(tiny, kind, settings, named):
+def test_templates_that_cannot_be_read_are_refused(tiny, kind, settings, named):
     with pytest.raises(UserError, match=named):
         load_encoder(tiny(kind), **{"pooling": "mask"} | settings)
 
 
 @pytest.mark.parametrize(("mode", "theirs"), [("cls_token", 0), ("mean_tokens", 1)])
-def test_another_pooling_behind_the_mask_weights_is_refused(tiny_bert, tmp_path, mode, theirs):
-    """sentence-transformers makes zeros of a [CLS] that weighs nothing; what it makes of the mean is ours."""
+def test_word_weights_before_another_pooling_than_mean_are_refused(tiny_bert, tmp_path, mode, theirs):
+    """Of a [CLS] of weight 0, sentence-transformers makes zeros; of the mean, what mask pooling makes."""
     from sentence_transformers import SentenceTransformer
 
     best = tmp_path / "best"
@@ -172,16 +172,14 @@ def test_another_pooling_behind_the_mask_weights_is_refused(tiny_bert, tmp_path,
         load_encoder(str(best), None)
 
 
-def test_lengths_leave_the_template_out(tiny_bert):
+def test_max_length_does_not_count_the_template(tiny_bert):
     tokenizer = load_encoder(tiny_bert, "mask", template=FIRST).tokenizer
     tokenizer.check_length("trainer.max_length", 64 - tokenizer.beside)
     with pytest.raises(UserError, match=r"trainer\.max_length=59 at most"):
         tokenizer.check_length("trainer.max_length", 60)
 
 
-def test_triplets_in_one_template_end_without_the_head_that_was_trained_behind_the_bias(
-    small_run, triplets, cse_train, tmp_path, capsys
-):
+def test_denoising_refuses_a_head_that_stays_at_test_time(small_run, triplets, cse_train, tmp_path, capsys):
     line = [*small_run, "objective=simcse_sup", f"data.path={triplets}", "data.columns=[sent0,sent1,hard_neg]",
             "model.pooling=mask", f"model.template='{FIRST}'", "model.denoise=paper"]  # fmt: skip
     assert cse_train(line) == 2

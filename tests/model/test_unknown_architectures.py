@@ -1,4 +1,4 @@
-"""What AutoModel loads and cannot be trained is refused in one sentence, before any work."""
+"""Architectures that AutoModel loads and cse cannot train are refused before any work."""
 
 import pytest
 import torch
@@ -32,13 +32,13 @@ REFORMER = {"attention_head_size": 16, "feed_forward_size": 64, "attn_layers": [
 
 
 @pytest.mark.parametrize(("kind", "more"), [("xmod", {"languages": ["en"]}), ("reformer", REFORMER)])
-def test_one_that_does_not_encode_is_refused(kind, more):
-    """X-MOD wants a language for its adapters; Reformer's hidden states are two, one beside the other."""
+def test_a_model_that_does_not_encode_text_is_refused(kind, more):
+    """X-MOD needs a language for its adapters; Reformer has two hidden states side by side."""
     with pytest.raises(UserError, match=f"lab/x: {kind}"):
         check_forward("lab/x", backbone_of(kind, **more))
 
 
-def test_one_whose_padding_is_read_is_named(caplog):
+def test_a_model_that_reads_padding_is_warned_of(caplog):
     """FNet mixes all positions and has no mask."""
     check_forward("lab/bert", backbone_of("bert"))
     assert not caplog.text
@@ -47,7 +47,7 @@ def test_one_whose_padding_is_read_is_named(caplog):
 
 
 @pytest.mark.parametrize("kind", POSITIONS_AFTER_PADDING)
-def test_every_position_of_these_can_be_read_and_no_more(kind):
+def test_longest_input_is_exactly_what_the_position_table_holds(kind):
     more = {"attention_window": 8} if kind == "longformer" else {"languages": ["en"], "default_language": "en"}
     more |= {"entity_vocab_size": 5, "entity_emb_size": 8} if kind == "luke" else {}
     backbone = backbone_of(kind, pad_token_id=1, **more).eval()

@@ -1,4 +1,4 @@
-"""Averaged word vectors: every spelling of the text format, the mean by hand, bad lines named by file and line."""
+"""Averaged word vectors: every variant of the text format, the mean by hand, bad lines named by file and line."""
 
 import gzip
 from pathlib import Path
@@ -32,7 +32,7 @@ FORMATS = {
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_spelling_gives_the_mean_of_the_words(tmp_path, name):
+def test_every_format_gives_the_mean_of_the_words(tmp_path, name):
     texts = ["the cat sat", "cat", "cat  cat\tthe ", "the dog at"]
     rows_ND = WordVectors(written(tmp_path / name, FORMATS[name]), lowercase=False).encode(texts)
     the, cat, sat = (np.array(TABLE[word]) for word in ("the", "cat", "sat"))
@@ -47,7 +47,7 @@ def test_an_empty_sentence_is_a_full_stop_and_unknown_words_are_zero(tmp_path):
     np.testing.assert_allclose(rows_ND, [TABLE["."], TABLE["."], [0, 0, 0], TABLE["cat"]])
 
 
-def test_case_is_kept_unless_told(tmp_path):
+def test_lowercase_looks_words_up_in_lower_case(tmp_path):
     path = written(tmp_path / "glove.txt", GLOVE + "The 7 7 7\ncat 9 9 9\n")  # of a word given twice the first counts
     np.testing.assert_allclose(WordVectors(path, False).encode(["The CAT"]), [[7, 7, 7]])
     np.testing.assert_allclose(WordVectors(path, True).encode(["The CAT"]), [np.add(TABLE["the"], TABLE["cat"]) / 2])
@@ -95,7 +95,7 @@ def test_a_damaged_gzip_file_is_named(tmp_path, cut):
         WordVectors(path, False)
 
 
-def test_a_line_without_end_is_not_held(tmp_path):
+def test_a_line_without_an_end_is_refused_before_it_fills_memory(tmp_path):
     path = written(tmp_path / "a.txt.gz", GLOVE.encode() + b"9" * 2**22)
     with pytest.raises(UserError, match=r"a\.txt\.gz, line 5"):
         WordVectors(path, False).encode(["elsewhere"])

@@ -1,4 +1,4 @@
-"""BERT-whitening against the authors' formula, a slow version, and what whitening promises."""
+"""BERT-whitening against the authors' numbers, and the covariance of what it was fitted on."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def cosines(y_ND):
 @pytest.mark.parametrize("kind", ["pca", "zca"])
 @pytest.mark.parametrize("components", REFERENCE)
 def test_authors_cosines(kind, components):
-    """ZCA's are PCA's: it only turns the axes."""
+    """ZCA has the same cosines as PCA: it only rotates the axes."""
     y_ND = Whitening(kind, components).fit(sample())(sample())
     assert y_ND.shape == (200, components if kind == "pca" else 48)
     assert cosines(y_ND) == pytest.approx(REFERENCE[components], rel=1e-6)
@@ -40,12 +40,12 @@ def test_authors_cosines(kind, components):
 
 
 @pytest.mark.parametrize("kind", ["pca", "zca"])
-def test_what_it_was_fitted_on_becomes_white(kind):
+def test_the_sample_it_was_fitted_on_becomes_white(kind):
     x_ND = sample()
     layer = Whitening(kind, None).fit(x_ND)
     z_ND = (x_ND - layer.mean_D) @ layer.matrix_Dn
     assert np.cov(z_ND.T) == pytest.approx(np.eye(48), abs=1e-9)
-    if kind == "zca":  # of all whitenings the nearest to the channels themselves: its matrix is symmetric
+    if kind == "zca":  # ZCA's matrix is symmetric
         assert layer.matrix_Dn == pytest.approx(layer.matrix_Dn.T, abs=1e-9)
 
 
@@ -67,6 +67,6 @@ def test_channels_without_variance_stay_finite():
 
 
 @pytest.mark.parametrize(("components", "rows"), [(49, 200), (None, 48)])
-def test_what_cannot_be_fitted_is_refused(components, rows):
+def test_too_few_channels_or_rows_are_refused(components, rows):
     with pytest.raises(UserError, match="48"):
         Whitening("pca", components).fit(sample()[:rows])

@@ -43,7 +43,7 @@ def test_the_authors_numbers():
 
 
 def test_the_weights_are_constants_for_the_gradient():
-    """So the slope in a negative's cosine is its weighted share of the denominator, divided by t."""
+    """The slope in a negative's cosine is then its weighted share of the denominator, divided by t."""
     x, y = views(rows=4)
     x.requires_grad_()
     slope = torch.autograd.grad(adnce(x, y, 0.2, 0.4, 0.3, weigh_positive=False), x)[0]

@@ -1,4 +1,4 @@
-"""ESimCSE: the equation as loops, the queue over steps, the second encoder's weights, and a run that is resumed."""
+"""ESimCSE: the equation against loops, the queue over steps, the second encoder, and a whole run."""
 
 import math
 
@@ -32,7 +32,7 @@ def slow_esimcse(x, y, queue, t):
 
 @pytest.mark.parametrize("filled", [0, 1, 4, 9])
 def test_the_equation_against_loops(filled):
-    """With places of the queue that are not filled yet, which are the first."""
+    """The first places of the queue may not be filled yet."""
     x, y = views()
     rows = 2 * views(seed=3, rows=9, dim=DIM)[0][:filled]
     queue = torch.cat([rows.new_zeros(9 - filled, DIM), rows])
@@ -63,9 +63,9 @@ def encoded(seed: int) -> list[Encoded]:
 
 
 @pytest.mark.parametrize("size", [4, 6, 15])
-def test_a_step_sees_the_rows_before_it_and_leaves_its_own(size):
-    """The newest `size` of what the second encoder made of the sentences, through the head; smaller than a batch, as
-    large, and over two and a half."""
+def test_a_step_meets_the_queue_of_earlier_steps_and_adds_its_own_rows(size):
+    """The queue has the newest `size` rows of the second encoder, through the head: less than a batch, one batch,
+    2.5."""
     module, before = made(size), torch.zeros(0, DIM, dtype=torch.float64)
     for seed in range(4):
         now = encoded(seed)
@@ -76,7 +76,7 @@ def test_a_step_sees_the_rows_before_it_and_leaves_its_own(size):
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.75])
-def test_the_second_encoder_begins_as_the_first_and_follows_it(tiny_bert, momentum):
+def test_the_second_encoder_starts_as_a_copy_and_follows_the_first(tiny_bert, momentum):
     encoder = load_encoder(tiny_bert, "cls")
     second = MomentumEncoder(encoder, momentum)
     expected = [weight.detach().clone() for weight in encoder.parameters()]
@@ -91,7 +91,7 @@ def test_the_second_encoder_begins_as_the_first_and_follows_it(tiny_bert, moment
 
 
 @pytest.mark.parametrize("chunks", [None, Chunks(rows=2), Chunks(tokens=20)])
-def test_the_second_encoder_reads_without_dropout_or_graph(tiny_bert, chunks):
+def test_the_second_encoder_has_no_dropout_and_no_gradient(tiny_bert, chunks):
     texts = ["kadan lofel miga, sta nu lofel.", "sta", "kadan nu lofel"]
     encoder = load_encoder(tiny_bert, "cls", dropout=0.5)
     second = MomentumEncoder(encoder, 0.9)
@@ -101,7 +101,7 @@ def test_the_second_encoder_reads_without_dropout_or_graph(tiny_bert, chunks):
     assert encoder.backbone.training
 
 
-def test_a_template_s_bias_is_subtracted_as_in_training(tiny_bert):
+def test_the_second_encoder_denoises_as_in_training(tiny_bert):
     more = {"template": "kadan, [X] lofel [MASK].", "denoise": "paper", "dropout": 0.0}
     encoder = load_encoder(tiny_bert, "mask", **more)
     tokens = tokens_of(encoder, ["sta nu", "miga"])

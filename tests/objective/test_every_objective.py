@@ -1,6 +1,6 @@
-"""What holds for every objective of conf/: its gradient, its blocks of rows, the order of a batch, float32 arithmetic.
+"""Tests that every objective of conf/ has to pass: gradient, blocks of rows, order of the batch, float32 arithmetic.
 
-That chunks and two processes change nothing is in tests/training.
+Those of chunks and of two processes are in tests/training.
 """
 
 from copy import deepcopy
@@ -33,7 +33,7 @@ def views_for(objective: Objective, rows: int) -> tuple[Tensor, list[Tensor], di
 
 
 def loss_of(objective: Objective, x_RD: Tensor, places: list[Tensor], known: dict[str, Tensor]) -> Tensor:
-    """The loss of a copy: an objective may count its steps, and remember rows."""
+    """The loss of a copy, since an objective may count its steps and remember rows."""
     fields = [{name: value[rows] for name, value in known.items()} for rows in places]
     views = [Encoded(x_RD[rows], **more) for rows, more in zip(places, fields, strict=True)]
     return deepcopy(objective)(views).total
@@ -49,7 +49,7 @@ def test_the_gradient_is_that_of_finite_differences(name):
 @pytest.mark.parametrize("name", [name for name in OBJECTIVES if name != "mlm"])
 @pytest.mark.parametrize("cells", [1, 40, 100])
 def test_blocks_of_rows_change_nothing(name, cells, monkeypatch):
-    """Blocks of one row, of a few with a short last one."""
+    """Blocks of one row, and of several with a shorter last one."""
     objective = make(name)
     x_RD, *rest = views_for(objective, 13)
     results = []
@@ -60,7 +60,7 @@ def test_blocks_of_rows_change_nothing(name, cells, monkeypatch):
     torch.testing.assert_close(results[1], results[0], rtol=1e-10, atol=1e-12)
 
 
-def test_a_block_is_no_larger_than_it_may_be(monkeypatch):
+def test_a_block_has_at_most_max_elements(monkeypatch):
     monkeypatch.setattr(blockwise, "MAX_ELEMENTS", 40)
     asked = []
 
@@ -74,7 +74,7 @@ def test_a_block_is_no_larger_than_it_may_be(monkeypatch):
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_the_order_of_the_batch_does_not_matter(name):
-    """A row keeps what belongs to it; several positives of an anchor stay beside each other."""
+    """A row keeps its fields, and the positives of an anchor stay side by side."""
     objective = make(name)
     x_RD, places, known = views_for(objective, 13)
     order = torch.randperm(13, generator=torch.Generator().manual_seed(2))

@@ -52,7 +52,7 @@ def test_against_loops(count):
 
 
 @pytest.mark.parametrize("count", [2, 3])
-def test_it_is_the_loss_of_sentence_transformers(monkeypatch, count):
+def test_against_sentence_transformers(monkeypatch, count):
     views, guides = vectors(count), vectors(count, width=3, seed=1)
     theirs = GISTEmbedLoss.__new__(GISTEmbedLoss)
     torch.nn.Module.__init__(theirs)

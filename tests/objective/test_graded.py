@@ -54,7 +54,7 @@ def test_angle_against_loops(pairs):
         released.append(abs(sum(product.real + product.imag for product in products)) / scale)
         turns = [math.atan2(product.imag, product.real) for product in products]
         of_text.append(1 - sum(map(abs, turns)) / 3 / math.pi)
-        # what the paper's formula says word for word: no pair differs from another
+        # the paper's formula, word for word, gives 1 for every pair
         assert [abs(a / b * abs(b) / abs(a)) for a, b in zip(z, w, strict=True)] == pytest.approx([1, 1, 1])
     rows, negatives = normalize(torch.cat([x_BD, y_BD]), dim=1).tolist(), 0.0
     for i in range(18):
@@ -70,7 +70,7 @@ def test_angle_against_loops(pairs):
         assert loss.total.item() == pytest.approx(weighted.item(), rel=1e-12)
 
 
-def test_they_are_the_losses_of_sentence_transformers(pairs):
+def test_against_sentence_transformers(pairs):
     x_BD, y_BD, targets_B = pairs
     model = torch.nn.Identity()
     theirs = CoSENTLoss(model, scale=20.0).compute_loss_from_embeddings([x_BD, y_BD], targets_B)

@@ -1,4 +1,4 @@
-"""Matryoshka: the sum of Eq. 1, sentence-transformers' loss, heads by width, and that best/ can be cut."""
+"""Matryoshka: the sum of Eq. 1, sentence-transformers' loss, and heads by width."""
 
 from functools import partial
 
@@ -59,7 +59,7 @@ def test_the_loss_and_gradient_of_sentence_transformers(tiny_bert):
     torch.testing.assert_close(weights.grad, expected, rtol=1e-3, atol=1e-5)
 
 
-def test_each_width_has_a_head_of_its_own_and_the_last_channels_hear_of_the_whole_alone():
+def test_each_width_has_its_own_head_and_sends_gradient_to_its_own_channels():
     module, views = Matryoshka(8, simcse, [8, 4], None).double(), encoded()
     heads = {width: module.by_width[width].head for width in ("8", "4")}
     assert {width: head.linear.weight.shape for width, head in heads.items()} == {"8": (8, 8), "4": (4, 4)}
@@ -73,7 +73,7 @@ def test_each_width_has_a_head_of_its_own_and_the_last_channels_hear_of_the_whol
     assert not views[0].pooled_BD.grad[:, 4:].any()
 
 
-def test_a_head_that_stays_is_one_and_its_output_is_cut():
+def test_a_head_kept_at_test_time_is_shared_and_its_output_is_cut():
     module, views = Matryoshka(8, partial(simcse, keep_head=True), [8, 4], None).double(), encoded()
     head = module.test_head()
     assert sorted(module.state_dict()) == ["by_width.8.head.linear.bias", "by_width.8.head.linear.weight"]
@@ -84,7 +84,7 @@ def test_a_head_that_stays_is_one_and_its_output_is_cut():
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_every_objective_by_width(name):
-    """Loss and gradient are finite, chunked equals plain, and what the objective asks of the loop is asked."""
+    """Chunked equals plain, and the wrapper asks of the loop what the objective asks."""
     groups = ["objective.whitening.num_groups=2"] if "whitened" in name else []  # of both widths
     overrides = [*OBJECTIVES[name], *groups, "objective.widths=[8,4]"]
     results = []
@@ -107,12 +107,12 @@ def test_every_objective_by_width(name):
     ([16, 8], None, r"objective\.widths"), ([4], None, r"objective\.widths"),
     ([8, 4], [1.0], r"objective\.width_weights"),
 ])  # fmt: skip
-def test_widths_that_the_embedding_does_not_have_are_refused(widths, weights, named):
+def test_widths_and_weights_that_do_not_fit_are_refused(widths, weights, named):
     with pytest.raises(UserError, match=named):
         Matryoshka(8, headless, widths, weights)
 
 
-def test_widths_twice_and_weights_of_no_widths_are_refused():
+def test_repeated_widths_and_weights_without_widths_are_refused():
     with pytest.raises(UserError, match=r"objective\.widths"):
         validate(composed("objective.widths=[8,8]"), "train")
     with pytest.raises(UserError, match=r"objective\.widths"):

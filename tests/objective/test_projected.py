@@ -1,4 +1,4 @@
-"""What holds for both objectives of two projected views: Barlow Twins and VICReg."""
+"""What Barlow Twins and VICReg, the objectives of two projected views, have in common."""
 
 from functools import partial
 
@@ -45,7 +45,7 @@ def test_each_view_is_projected_by_itself(name):
 
 @both
 @pytest.mark.parametrize("width", [8, 96])  # the P x P products, and the B x B ones
-def test_products_in_bf16_change_the_loss_by_what_eight_bits_leave(name, width):
+def test_products_in_bf16_change_the_loss_by_no_more_than_its_precision(name, width):
     generator = torch.Generator().manual_seed(0)
     z1_BP, z2_BP = (torch.randn(32, width, generator=generator).requires_grad_() for _ in range(2))
     losses, gradients = [], []

@@ -62,7 +62,7 @@ def test_listmle_against_loops(lists):
 
 
 @pytest.mark.parametrize("ranking", ["listmle", "listnet"])
-def test_the_sum_of_the_terms_with_one_teacher_or_the_mean_of_two(ranking):
+def test_the_objective_is_the_weighted_sum_with_one_teacher_or_two(ranking):
     generator = torch.Generator().manual_seed(1)
     x, y = torch.randn(2, 6, 4, generator=generator, dtype=torch.float64)
     one, two = (normalize(torch.randn(6, width, generator=generator, dtype=torch.float64)) for width in (3, 5))

@@ -1,4 +1,4 @@
-"""The whitening layer: its own draws, running moments, layouts, and the settings that it refuses."""
+"""The whitening layer: its permutations, running moments, layouts, and the settings that it refuses."""
 
 import numpy as np
 import pytest
@@ -65,7 +65,7 @@ def test_layer_running_moments_serve_any_permutation():
             torch.testing.assert_close(z_BD[:, channels], torch.tensor(expected))
 
 
-def test_running_moments_are_sums_of_all_views_weighed_by_their_age():
+def test_running_moments_are_sums_over_views_weighted_by_age():
     """Eq. 13 unrolled over two batches of M views: a view that is n views old counts (1 - beta) beta^n, the start
     beta^(2M)."""
     x_MBD, _ = random_views(rows=5, width=6)
