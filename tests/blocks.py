@@ -9,7 +9,8 @@ FENCE = re.compile(r"^```(?:\{code-block\} )?(\w+)\n((?::\w+:[^\n]*\n)*)\n?(.*?)
 
 @dataclass(frozen=True)
 class Block:
-    """language: sh, python, yaml. caption: the file that it is, or "". line: of the document, where it begins."""
+    """language: sh, python, yaml. caption: the name of the file that it shows, or "". line: its first in the
+    document."""
 
     language: str
     caption: str
@@ -29,7 +30,7 @@ def blocks(document: Path) -> list[Block]:
 
 
 def commands(block: Block) -> list[tuple[int, str]]:
-    """(line, command) of a block of shell: continued lines joined, comments left out."""
+    """(line, command) of a block of shell, with continued lines joined and without comments."""
     joined = re.sub(r"\\\n\s*", lambda gap: " " + "\0" * gap[0].count("\n"), block.text)
     found = []
     line = block.line
@@ -45,7 +46,7 @@ INLINE = re.compile(r"`(?:eval \"\$\((cse-[^`]+)\)\"|((?:cse-\w+|make|pip instal
 
 
 def inline_commands(document: Path) -> list[tuple[int, str]]:
-    """(line, command) of every command of ours within the text of a document."""
+    """(line, command) of every command of cse in the running text of a document."""
     text = FENCE.sub(lambda block: "\n" * block[0].count("\n"), document.read_text(encoding="utf-8"))
     return [
         (text.count("\n", 0, match.start()) + 1, " ".join((match[1] or match[2]).split()))

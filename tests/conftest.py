@@ -1,4 +1,4 @@
-"""Small made-up worlds: encoders of two layers, sentences of nonsense words, a score set. No network, tmp_path only."""
+"""Small made-up inputs: encoders of two layers, sentences of nonsense words, a score set. No network, tmp_path only."""
 
 import functools
 import logging
@@ -30,28 +30,28 @@ torch.set_num_threads(1)  # two cores, several tests at once
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
-STORE = tempfile.TemporaryDirectory()  # hypothesis' examples: nothing is left in the checkout
+STORE = tempfile.TemporaryDirectory()  # for hypothesis, which would write into the checkout
 set_hypothesis_home_dir(STORE.name)
-# the same inputs in every run, and none refused for a machine that is busy: a change is not blamed for what chance drew
+# the same inputs in every run, and no deadline: neither chance nor a busy machine makes a test fail
 settings.register_profile(
     "same", derandomize=True, database=None, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("same")
 
 
-def same_numbers() -> None:
-    """Begin all three global generators anew."""
+def seed_generators() -> None:
+    """Seed all three global generators."""
     random.seed(0)
     np.random.seed(0)
     torch.manual_seed(0)
 
 
-same_numbers()
+seed_generators()
 
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """The folder of real data beside the checkout; tests that need it skip where it is not."""
+    """The folder of real data beside the checkout; tests that need it are skipped without it."""
     if not SHARED.is_dir():
         pytest.skip("needs the real data in ../shared")
     return SHARED
@@ -61,9 +61,9 @@ def shared() -> Path:
 def _as_if_alone():
     """A test draws the same numbers whatever ran before it, and leaves this process as it found it.
 
-    Hydra gives the root logger handlers that write to this test's captured streams; a command sets variables.
+    Commands set environment variables, and Hydra adds handlers to the root logger that write to this test's streams.
     """
-    same_numbers()
+    seed_generators()
     root = logging.getLogger()
     handlers, level, variables = list(root.handlers), root.level, dict(os.environ)
     listening = {one: signal.getsignal(one) for one in SIGNALS}
@@ -78,12 +78,12 @@ def _as_if_alone():
     for one, handler in listening.items():
         signal.signal(one, handler)
     torch.use_deterministic_algorithms(False)
-    same_numbers()  # for what the next module's fixtures draw
+    seed_generators()  # for the fixtures of the next module
 
 
 @pytest.fixture(autouse=True)
 def _no_pictures(request, monkeypatch):
-    """A run's pictures take longer than its six steps: they are drawn at night, and where a test is marked so."""
+    """Runs draw no pictures, which take longer than their six steps, but in tests marked `nightly` or `pictures`."""
     if not any(map(request.node.get_closest_marker, ("nightly", "pictures"))):
         monkeypatch.setattr("cse.run.summary.draw", lambda *_: {})
 
@@ -109,7 +109,7 @@ def tiny_tokenizer():
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory, tiny_tokenizer) -> Callable[..., str]:
-    """A function from an architecture (tiny_encoders) and changes to the folder of a tiny encoder, written once."""
+    """A function from an architecture (tiny_encoders) and changed settings to a tiny encoder's folder, written once."""
     from tiny_encoders import save_tiny
 
     @functools.cache
@@ -127,7 +127,7 @@ def tiny_bert(tiny) -> str:
 
 @pytest.fixture(scope="session")
 def tiny_roberta(tiny) -> str:
-    """The same as a RoBERTa, whose position table holds pad_token_id + 1 rows more than it uses."""
+    """The same as a RoBERTa, whose position table has pad_token_id + 1 rows that are not used."""
     return tiny("roberta", max_position_embeddings=65, type_vocab_size=2)
 
 
@@ -184,7 +184,7 @@ def documents(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def triplets(tmp_path_factory) -> Path:
-    """60 rows of three made-up sentences, named as SimCSE's NLI file names them, and a score from 0 to 5."""
+    """60 rows of three made-up sentences, in the columns of SimCSE's NLI file, and a score from 0 to 5."""
     path = tmp_path_factory.mktemp("triplets") / "triplets.csv"
     columns = [made_up_sentences(60, seed) for seed in (1, 2, 3)]
     scores = [f"{i % 6}" for i in range(60)]
@@ -195,7 +195,7 @@ def triplets(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def senteval(tmp_path_factory) -> Path:
-    """A SentEval folder whose STS-B has 40 made-up pairs a split, scored by the words they share."""
+    """A SentEval folder whose STS-B has 40 made-up pairs a split, scored by their shared words."""
     folder = tmp_path_factory.mktemp("senteval")
     (folder / "STS" / "STSBenchmark").mkdir(parents=True)
     for split, seed in (("train", 1), ("dev", 2), ("test", 3)):
@@ -210,7 +210,7 @@ def senteval(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="session")
 def small_run_in(tiny_bert, sentences, senteval) -> Callable[[Path], list[str]]:
-    """Arguments that shrink any training run to seconds: a tiny encoder, made-up text and scores, 6 steps."""
+    """A function from a folder to arguments that shrink a training run to seconds: a tiny encoder, 6 steps."""
     return lambda folder: [
         "model=bert", f"model.name={tiny_bert}", "data=text", f"data.path={sentences}", f"paths.cache={folder}/cache",
         "eval=stsb", "allow_partial=true", f"paths.senteval={senteval}", "tracker=none",

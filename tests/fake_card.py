@@ -1,8 +1,8 @@
-"""A GPU that is not there: tensors that say they are on `card`, and hold real numbers on the CPU.
+"""A fake GPU, `card`: its tensors say that they are there, and hold their numbers on the CPU.
 
-An operator that meets tensors of both raises, as a GPU's does. What a host would wait for is counted with the line that
-asks: a number read, a size that depends on data, a copy that blocks. Every other operator but a view is a kernel. The
-numbers of a run on the card are the CPU's own, but for rounding.
+An operator on tensors of both devices raises, as on a GPU. What a host would wait for is counted with the line that
+causes it: a number read, a size that depends on data, a copy that blocks. Every other operator but a view counts as a
+kernel. A run on the card computes the CPU's numbers, but for rounding.
 """
 
 import traceback
@@ -25,7 +25,7 @@ NO_KERNEL = {aten.detach, aten.alias, aten.empty, aten.empty_like, aten.empty_st
 
 
 class Module(_DummyBackendModule):
-    """What torch asks of a device's module beside what its dummy has. Outside a block with the card it has none."""
+    """The device's module, as torch wants it. The card is available only in a block with Card()."""
 
     def is_available(self) -> bool:
         return Card.inserted
@@ -39,7 +39,7 @@ DEVICE = torch.device("card", 0)
 
 
 class OnCard(Tensor):
-    """held: the numbers."""
+    """held: the CPU tensor with the numbers."""
 
     held: Tensor
     __torch_function__ = torch._C._disabled_torch_function_impl
@@ -52,10 +52,10 @@ class OnCard(Tensor):
     def __init__(self, held: Tensor):
         self.held = held
 
-    def tolist(self) -> list:  # which torch refuses its subclasses
+    def tolist(self) -> list:  # torch's own refuses subclasses
         return self.cpu().tolist()
 
-    def __tensor_flatten__(self):  # with which Module.to keeps tied weights tied
+    def __tensor_flatten__(self):  # Module.to needs it to keep tied weights tied
         return ["held"], None
 
     @staticmethod
@@ -68,7 +68,7 @@ class OnCard(Tensor):
 
 
 class Card(TorchDispatchMode):
-    """A block with the card in the machine. kernels: how many of each operator; waits: by the line that asks."""
+    """In its block the card is available. kernels: the number of each operator; waits: of each line that waits."""
 
     present: "Card"
     inserted = False
@@ -92,7 +92,7 @@ class Card(TorchDispatchMode):
         return self.run(func, args, kwargs or {})
 
     def run(self, func, args, kwargs):
-        """The operator on the numbers; its result is on the card where its arguments are, or where it is told so."""
+        """Compute on the CPU; the result is on the card if an argument is, or if `device` says so."""
         packet, wanted = func.overloadpacket, kwargs.get("device")
         if packet is aten.is_pinned:
             return any(args[0] is x for x in self.pinned)
@@ -111,7 +111,7 @@ class Card(TorchDispatchMode):
         out = func(*bare_args, **(bare if wanted is None else bare | {"device": "cpu"}))
         if not to_card:
             return args[0] if packet is aten.copy_ else out
-        if packet in (aten._conj, aten._neg_view):  # what is only noted on a tensor, and cannot be on these
+        if packet in (aten._conj, aten._neg_view):  # lazy flags, which these tensors cannot carry
             return OnCard(out.resolve_conj().resolve_neg())
         return return_and_correct_aliasing(func, args, kwargs, tree_map_only(Tensor, OnCard, out))
 

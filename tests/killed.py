@@ -1,4 +1,4 @@
-"""Runs that are killed and resumed: the command, its log so far, and what two equal runs share."""
+"""For tests that kill and resume runs: the command, its log so far, and the equality of two runs."""
 
 import json
 import sys
@@ -22,14 +22,14 @@ def arguments(small_run: list[str], folder: Path, *more: str) -> list[str]:
 
 
 def logged(folder: Path) -> list[dict]:
-    """The whole lines of metrics.jsonl."""
+    """The events of metrics.jsonl, without a last line that was cut off."""
     path = folder / "metrics.jsonl"
     lines = path.read_text().splitlines() if path.exists() else []
     return [json.loads(line) for line in lines if line.endswith("}")]
 
 
 def assert_same_run(one: Path, two: Path) -> None:
-    """Bit for bit: the checkpoint, the export, every logged number, and the results."""
+    """The checkpoint, the export, every logged number and the results have the same bits."""
     tensors = load_file(one / "last/state.safetensors"), load_file(two / "last/state.safetensors")
     assert tensors[0].keys() == tensors[1].keys()
     for name, tensor in tensors[0].items():

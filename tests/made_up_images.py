@@ -12,7 +12,7 @@ PLAIN = {"flip_probability": 0, "jitter_probability": 0, "gray_probability": 0}
 
 
 def images(folder, **changes):
-    """conf/aux_modality/visual.yaml's data, in this process, with some values changed."""
+    """The data of conf/aux_modality/visual.yaml with some values changed, loaded in this process."""
     node = OmegaConf.load(CONF / "aux_modality" / "visual.yaml").data
     assert node.pop("_target_") == "cse.data.images.Images"
     small = {

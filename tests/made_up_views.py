@@ -1,4 +1,4 @@
-"""Two views of like rows, in float64, the same for every test that has numbers of other implementations for them."""
+"""Two similar views in float64, on which other implementations were run for their numbers."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""Views as the reference has them, random ones, and the layer with the settings of a run."""
+"""The reference's views, random ones, and the whitening layer with a run's settings."""
 
 import numpy as np
 import pytest

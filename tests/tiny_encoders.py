@@ -1,4 +1,4 @@
-"""Encoders of two layers for every architecture that the tests try, with new weights and a made-up vocabulary."""
+"""Encoders of two layers, of every architecture that the tests try, with random weights and a made-up vocabulary."""
 
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,7 @@ def save_tiny(folder: Path, kind: str, tokenizer: PreTrainedTokenizerFast, **cha
 
 
 def random_tokens(vocabulary: int, lengths: list[int], masked: bool) -> Tokens:
-    """Rows of these lengths, padded; masked: with labels for some of the ids."""
+    """Padded rows of these lengths; masked: some ids are labels too."""
     generator = torch.Generator().manual_seed(3)
     longest = max(lengths)
     mask_BT = (torch.arange(longest)[None] < torch.tensor(lengths)[:, None]).long()

@@ -1,4 +1,4 @@
-"""A hub of our own on this machine: answers huggingface_hub, transformers and datasets from files in memory."""
+"""A Hugging Face hub on this machine: answers huggingface_hub, transformers and datasets from files in memory."""
 
 import base64
 import hashlib
@@ -18,9 +18,9 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 class ToyHub:
     """Repositories by "models/NAME" or "datasets/NAME", each a dictionary from path to content.
 
-    moved: old model name -> new. gated: repositories that ask for terms. status: an HTTP status for all requests.
-    breaks: downloads that end in the middle before one goes through. requests: method, path and status of each.
-    lfs: the sha256 that is given out for a path. tokens: the headers with which repositories were made.
+    moved: old model name -> new. gated: repositories with terms to accept. status: the HTTP status of all answers.
+    breaks: how many downloads break off in the middle. requests: method, path and status of each.
+    lfs: the sha256 reported for a path. tokens: the Authorization headers of requests that created a repository.
     """
 
     repos: dict[str, dict[str, bytes]] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class ToyHub:
     url: str = ""
 
     def add(self, name: str, source: Path | dict[str, bytes]) -> None:
-        """A repository with the files of a folder, or of a dictionary."""
+        """Add a repository with the files of a folder or a dictionary."""
         if isinstance(source, Path):
             source = {str(p.relative_to(source)): p.read_bytes() for p in sorted(source.rglob("*")) if p.is_file()}
         self.repos[name] = source
@@ -174,7 +174,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def serve(hub: ToyHub) -> ThreadingHTTPServer:
-    """Start answering; `hub.url` is where. Close with shutdown() and server_close()."""
+    """Start answering at `hub.url`. Close with shutdown() and server_close()."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Handler,), {"hub": hub}))
     hub.url = f"http://127.0.0.1:{server.server_address[1]}"
     threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -1,4 +1,4 @@
-"""A W&B server on this machine: takes a run's start, history and files, and keeps what it was sent."""
+"""A W&B server on this machine, which keeps the start, history and files that runs send."""
 
 import json
 import threading
@@ -9,7 +9,7 @@ VIEWER = {"id": "u", "entity": "me", "username": "me", "flags": "{}", "teams": N
 
 
 class ToyWandb:
-    """lines: by file, what was streamed. uploaded: the names of files. broken: answers 500."""
+    """lines: streamed lines by file. uploaded: names of files. broken: answer every request with 500."""
 
     def __init__(self):
         self.lines: dict[str, list[str]] = {}

@@ -1,4 +1,4 @@
-"""A web server of our own: one file, which breaks off in the middle the first time."""
+"""A web server with one file, whose first download breaks off in the middle."""
 
 import threading
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 @dataclass
 class ToyWeb:
-    """path: of the file. ranges: False where it always sends all of it. asked: the Range of each request, or None."""
+    """path: of the file. ranges: whether it answers ranges. asked: the Range of each request, or None."""
 
     path: str
     content: bytes

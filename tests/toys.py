@@ -1,9 +1,9 @@
-"""Every choice of a group at toy size: tests for all of a group find a new one by its file in conf/.
+"""Every choice of a group at toy size: tests of a whole group find a new choice by its file in conf/.
 
-A part's own test file, tests/GROUP/test_MODULE.py, may say what the tests for all need to know of it:
+A part's own test file, tests/GROUP/test_MODULE.py, may tell these tests about it:
 
     def toy(dim): overrides that shrink it for an encoder `dim` wide
-    MORE_TOYS = {name: overrides}: more settings to hold to the same tests; the name of a choice replaces the plain one
+    MORE_TOYS = {name: overrides}: more settings for the same tests; under the name of a choice, they replace its own
 """
 
 import functools
@@ -30,7 +30,7 @@ def composed(*overrides: str) -> DictConfig:
 
 @functools.cache
 def own_tests(group: str, choice: str) -> ModuleType | None:
-    """The test file of the module that a choice's YAML names, or None."""
+    """The test module of the module that a choice's YAML names, or None."""
     named = re.search(rf"_target_: cse\.{group}\.(\w+)\.", Path(CONF_DIR, group, f"{choice}.yaml").read_text())
     path = TESTS / group / f"test_{named[1]}.py" if named else TESTS / "none"
     if not path.exists():
@@ -57,10 +57,10 @@ def objectives(dim: int) -> dict[str, list[str]]:
 
 
 def run_of(objective: str, augmentation: str | None, dim: int, documents: Path, triplets: Path) -> list[str]:
-    """Overrides for a whole run of cse-train: an objective with an augmentation (None: the one that its YAML picks).
+    """Overrides for a whole run of cse-train: an objective with an augmentation (None: the one of its YAML).
 
-    Its text is the documents, or columns of the triplets: as many as the objective's own data has, or, where nothing
-    makes views of one text, as many as it needs.
+    The text is the documents, or columns of the triplets: as many as the objective's own data has or, without an
+    augmentation, as it has views.
     """
     overrides = [f"objective={objective}", *toy_of("objective", objective, dim)]
     own = composed(*overrides)

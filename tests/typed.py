@@ -1,6 +1,5 @@
-"""A command of ours as it is typed, in this process, and how long those of other processes took."""
+"""A command of cse, run in this process as if it were typed."""
 
-import os
 import sys
 import tomllib
 from importlib import import_module
@@ -12,7 +11,7 @@ PROGRAMS = tomllib.loads((Path(__file__).resolve().parents[1] / "pyproject.toml"
 
 
 def exit_code(program: str, *words: object) -> int:
-    """Runs it to its end. Returns its exit code."""
+    """Run the command. Returns its exit code."""
     module, _, main = PROGRAMS[program].partition(":")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", [program, *map(str, words)])
@@ -21,9 +20,3 @@ def exit_code(program: str, *words: object) -> int:
         except SystemExit as ended:
             return int(ended.code or 0)
     return 0
-
-
-def seconds_of_children() -> float:
-    """Processor time, which counts no waiting for a busy machine, of the processes that this one has waited for."""
-    times = os.times()
-    return times.children_user + times.children_system

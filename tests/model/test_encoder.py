@@ -163,7 +163,7 @@ def test_no_recorded_pooling_no_exportable_pooling_and_no_weights_are_refused(ti
 
 
 def test_minilm_has_its_published_pooling_and_unit_length(minilm):
-    """And similar sentences are near."""
+    """Its similar sentences are near each other, too."""
     encoder = load_encoder(minilm, None)
     assert encoder.pooling == "mean"
     a, b, c = encoder.encode(["A man is playing a guitar.", "Someone plays the guitar.", "The stock market fell."])
