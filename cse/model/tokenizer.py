@@ -102,7 +102,7 @@ class Tokenizer:
 
     def after_text(self) -> int:
         """The number of ids after those of a text: the template's and the special tokens'."""
-        return len(template.around(self.hf).after)
+        return len(self._around.after)
 
     def in_second_template(self, ids: np.ndarray) -> np.ndarray:
         """A row in the first view's template, put into that of the other views."""

@@ -136,7 +136,8 @@ class Training:
                 if logged:
                     rates, since = self._rates(since), self._clocks()
                     metrics |= {"train/step": self.step, "train/epoch": self.step / self.epoch_steps} | rates
-                    self._log(log, metrics)
+                    if self.accelerator.is_main_process:
+                        log(self.step, metrics)
                     shown = {"loss": metrics["train/loss"], "tokens/s": rates["train/tokens_per_second"]}
                 stops, late = divmod(wishes.answer(), 2)
                 saves = late or self.step % (trainer.save_every or trainer.eval_every) == 0 or self.step == self.steps
@@ -217,7 +218,7 @@ class Training:
             except Interrupted as error:
                 stopped = error.code - 128
             if not stopped:
-                self._log(log, scores | {"train/step": self.step})
+                log(self.step, scores | {"train/step": self.step})
                 if self.trainer.select is not None and self._is_best(scores):
                     self.best_sum = on_best(self.step, scores)
         else:
@@ -240,10 +241,6 @@ class Training:
             return False
         self.best_step, self.best_score = self.step, value
         return True
-
-    def _log(self, log: Callback, metrics: Scores) -> None:
-        if self.accelerator.is_main_process:
-            log(self.step, metrics)
 
     def _clocks(self) -> tuple[float, int, float]:
         """Seconds of training, tokens seen, and seconds spent waiting for the second modality's data, so far."""
