@@ -78,7 +78,7 @@ def check_size(name: str, folder: Path, config: PretrainedConfig) -> None:
         asked = sum(parameter.numel() for parameter in without_weights(config).parameters())
     if asked > size > 0:  # without weights the loader says so
         raise UserError(
-            f"model.name={name}: its config.json asks for {asked:,} parameters, of {size:,} bytes of weights"
+            f"model.name={name}: its config.json asks for {asked:,} parameters, but its weights have {size:,} bytes"
         )
 
 

@@ -229,7 +229,7 @@ def check_direction(name: str, backbone: PreTrainedModel, pooling: str, bidirect
     """Raise UserError for CLS pooling of a causal decoder, and for model.bidirectional where it changes nothing."""
     if not architecture.is_decoder(backbone.config):
         if bidirectional:
-            raise UserError(f"model.bidirectional=true is for decoders, and {name} is none: its tokens see all others")
+            raise UserError(f"model.bidirectional=true is for decoders: the tokens of {name} see each other already")
         return
     if not bidirectional:
         if pooling == "cls":

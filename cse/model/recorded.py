@@ -92,7 +92,7 @@ def check_reads_mask(file: Path, pooling: str) -> None:
     pooling after them: with CLS pooling sentence-transformers would return zeros."""
     config = json.loads(file.read_bytes())
     if config["unknown_word_weight"] != 0 or list(config["word_weights"].values()) != [1.0] or pooling != "mean":
-        raise UserError(f"{file}: of weights of words cse knows only one, a mask token's, with mean pooling behind it")
+        raise UserError(f"{file}: cse reads word weights only as 1 for a mask token and 0 for all others, mean pooled")
 
 
 def dense_head(folder: Path) -> nn.Sequential:

@@ -124,7 +124,7 @@ class Angle(Graded):
     ):
         super().__init__()
         if dim % 2:
-            raise UserError(f"objective=angle takes a vector's halves for real and imaginary parts: {dim} is odd")
+            raise UserError(f"objective=angle reads vectors as real and imaginary halves: the width {dim} is odd")
         self.weights = cosine_weight, negatives_weight, angle_weight
         self.temperatures = cosine_temperature, negatives_temperature, angle_temperature
         self.positive_from = positive_from

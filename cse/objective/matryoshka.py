@@ -47,7 +47,7 @@ class Matryoshka(Objective):
     ):
         super().__init__()
         if max(widths) != dim:
-            raise UserError(f"objective.widths={[*widths]}: the largest must be {dim}, the width of what best/ gives")
+            raise UserError(f"objective.widths={[*widths]}: the largest must be {dim}, the width of the embedding")
         if weights is not None and len(weights) != len(widths):
             raise UserError(f"objective.width_weights has {len(weights)} values for {len(widths)} objective.widths")
         self.widths, self.weights = list(widths), [1.0] * len(widths) if weights is None else list(weights)

@@ -139,8 +139,8 @@ def explain_damage(folder: Path) -> Iterator[None]:
         if is_out_of_memory(error):
             raise
         raise UserError(
-            f"the checkpoint {folder / FILE} is damaged or another experiment's ({in_short(error)}): take a copy, or "
-            "delete it to start anew"
+            f"the checkpoint {folder / FILE} is damaged or another experiment's ({in_short(error)}): restore a copy, "
+            "or delete it to start again"
         ) from error
 
 
@@ -203,7 +203,7 @@ def check_same(folder: Path, about: Json, identity: Json, inputs: dict[str, str]
     if changed:
         more = f" and {len(changed) - 3} more" if len(changed) > 3 else ""
         raise UserError(
-            f"{folder} is a run of other settings or data: {', '.join(changed[:3])}{more}; resume with what it had, or "
+            f"{folder} was started with other settings or data: {', '.join(changed[:3])}{more}; resume with those, or "
             "use a new folder"
         )
 

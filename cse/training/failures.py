@@ -53,8 +53,8 @@ def explanation(error: RuntimeError | MemoryError, cfg: DictConfig, resume_hint:
         )
     if world_size() > 1 and any(sign in str(error) for sign in LOST):
         return (
-            f"another of the {world_size()} processes has ended (killed, as memory is short?), and none goes on "
-            f"without it; {resume_hint()}"
+            f"another of the {world_size()} processes has ended (killed for lack of memory?), and the rest cannot go "
+            f"on without it; {resume_hint()}"
         )
     if trainer.compile:
         from torch._dynamo.exc import TorchDynamoException
