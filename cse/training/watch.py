@@ -81,8 +81,9 @@ class Watch:
         if select is None or patience is None or evaluations_since_best(curve, select) != patience:
             return
         step, scores = curve[-1]
-        best = max((one[select], -number) for number, one in curve if number and not math.isnan(one[select]))
-        what = f"no {select} of the last {patience} evaluations is above the {best[0]:.2f} of step {-best[1]}"
+        best = best_of(curve, select)
+        than = f"is above the {best[0]:.2f} of step {best[1]}" if best else "is a number"
+        what = f"no {select} of the last {patience} evaluations {than}"
         ends = f"now {scores[select]:.2f}; trainer.stop_early={str(self.trainer.stop_early).lower()}"
         log.warning("step %d: %s (%s); %s", step, what, ends, self._keep_rows(step, what))
 
@@ -121,11 +122,19 @@ class Watch:
         return f"its rows: {line_to_resume(self.folder, f'data.preview={spell_value(str(path))}')}"
 
 
+def best_of(curve: Curve, select: str) -> tuple[float, int] | None:
+    """(score, step) of the first best evaluation, step 0 (the untrained encoder) left out; None if all are NaN."""
+    known = [(scores[select], -step) for step, scores in curve if step > 0 and not math.isnan(scores[select])]
+    if not known:
+        return None
+    score, step = max(known)
+    return score, -step
+
+
 def evaluations_since_best(curve: Curve, select: str) -> int:
-    """The number of evaluations after the best one; step 0, the untrained encoder, does not count."""
-    scores = [scores[select] for step, scores in curve if step > 0]
-    best = max((score for score in scores if not math.isnan(score)), default=math.nan)
-    return len(scores) - 1 - scores.index(best) if best in scores else len(scores)
+    """The number of evaluations after the best one, or after step 0 if there is none."""
+    best = best_of(curve, select)
+    return sum(step > (best[1] if best else 0) for step, _ in curve)
 
 
 def _equal(losses: Sequence[float]) -> bool:

@@ -94,6 +94,14 @@ def test_scores_that_stop_rising_are_warned_of_once_for_each_best(watch, caplog)
     assert not watch.is_over(scored(*values))
 
 
+def test_scores_that_are_never_a_number_are_warned_of(watch, caplog):
+    """As Spearman's correlation of embeddings that collapsed, with stop_on_collapse=false."""
+    watch.check_scores(scored(9, *[math.nan] * 3))
+    assert len(caplog.records) == 1
+    watch.trainer.stop_early = True
+    assert watch.is_over(scored(9, *[math.nan] * 3))
+
+
 @pytest.fixture
 def text(sentences):
     return sentences.read_text().splitlines()
