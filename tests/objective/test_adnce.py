@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from made_up_views import views
+from made_up_views import cosine, views
 
 from cse.objective.adnce import adnce
 
@@ -12,9 +12,6 @@ MORE_TOYS = {"adnce released": ["objective=adnce", "objective.weigh_positive=tru
 
 
 def slow_adnce(x, y, t, mu, sigma, weigh_positive):
-    def cosine(a, b):
-        return sum(p * q for p, q in zip(a, b, strict=True)) / math.hypot(*a) / math.hypot(*b)
-
     def gauss(s):
         return math.exp(-((s - mu) ** 2) / (2 * sigma**2)) / (sigma * math.sqrt(2 * math.pi))
 

@@ -3,14 +3,14 @@
 import math
 
 import pytest
-from made_up_views import views
+from made_up_views import cosine, views
 
 from cse.objective.arccon import arccon
 
 
 def slow_arccon(x, y, t, margin):
     def angle(a, b):
-        return math.acos(sum(p * q for p, q in zip(a, b, strict=True)) / math.hypot(*a) / math.hypot(*b))
+        return math.acos(cosine(a, b))
 
     x, y, total = x.tolist(), y.tolist(), 0.0
     for i, anchor in enumerate(x):

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from made_up_views import views
+from made_up_views import cosine, views
 
 from cse.objective.dcl import dcl
 
@@ -11,16 +11,14 @@ MORE_TOYS = {"dclw": ["objective=dcl", "objective.sigma=0.5"]}
 
 
 def slow_dcl(x, y, t, sigma=None):
-    unit = [[[v / math.hypot(*row) for v in row] for row in view.tolist()] for view in (x, y)]
-    dot = lambda a, b: sum(p * q for p, q in zip(a, b, strict=True))  # noqa: E731
-    n = len(x)
-    positive = [dot(unit[0][i], unit[1][i]) for i in range(n)]
+    z, n = [x.tolist(), y.tolist()], len(x)
+    positive = [cosine(z[0][i], z[1][i]) for i in range(n)]
     mean = sum(math.exp(p / sigma) for p in positive) / n if sigma else 1
     total = 0.0
     for k in range(2):
         for i in range(n):
             weight = 2 - math.exp(positive[i] / sigma) / mean if sigma else 1
-            others = sum(math.exp(dot(unit[k][i], unit[l][j]) / t) for l in range(2) for j in range(n) if j != i)  # noqa: E741
+            others = sum(math.exp(cosine(z[k][i], z[l][j]) / t) for l in range(2) for j in range(n) if j != i)  # noqa: E741
             total += -weight * positive[i] / t + math.log(others)
     return total / (2 * n)
 

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from made_up_views import views
+from made_up_views import cosine, views
 from safetensors.torch import load_file
 from tiny_encoders import tokens_of
 
@@ -20,9 +20,6 @@ DIM = 5
 
 
 def slow_esimcse(x, y, queue, t):
-    def cosine(a, b):
-        return sum(p * q for p, q in zip(a, b, strict=True)) / math.hypot(*a) / math.hypot(*b)
-
     x, y, total = x.tolist(), y.tolist(), 0.0
     for i, anchor in enumerate(x):
         scores = [math.exp(cosine(anchor, other) / t) for other in [*y, *queue.tolist()]]

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from made_up_views import cosine
 from sentence_transformers.sentence_transformer.losses import GISTEmbedLoss
 
 from cse.objective.gist import Gist, guided
@@ -21,10 +22,6 @@ MORE_TOYS = {"gist_pairs": ["objective=gist", "objective.num_views=2"]}
 
 def vectors(views, rows=7, width=5, seed=0):
     return list(torch.randn(views, rows, width, generator=torch.Generator().manual_seed(seed), dtype=torch.float64))
-
-
-def cosine(a, b):
-    return float(a @ b / (a.norm() * b.norm()))
 
 
 def slow(views, guides, temperature):
