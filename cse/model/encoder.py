@@ -84,7 +84,7 @@ class Encoder(nn.Module):
     @property
     def described(self) -> str:
         """How a text becomes a vector, in words: pooling, template, head, unit length and the longest text."""
-        about = [f"{self.pooling} pooling", *["in a template"] * bool(self.tokenizer.beside)]
+        about = [f"{self.pooling} pooling", *["in a template"] * bool(self.tokenizer.template_length)]
         about += ["its dense head"] * (self.head is not None)
         return ", ".join([*about, *["unit length"] * self.unit_length, f"at most {self.tokenizer.longest} tokens"])
 

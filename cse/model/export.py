@@ -47,7 +47,7 @@ def save_encoder(encoder: Encoder, folder: Path, head: nn.Module | None = None, 
         raise FileExistsError(f"{folder} is not empty")
     write_weights(encoder, folder, head)
     encoder.tokenizer.hf.save_pretrained(folder)
-    if encoder.tokenizer.beside:  # the original class would rebuild the tokenizer without the template
+    if encoder.tokenizer.template_length:  # the original class would rebuild the tokenizer without the template
         own = {
             "tokenizer_class": "PreTrainedTokenizerFast",
             "model_input_names": encoder.tokenizer.hf.model_input_names,

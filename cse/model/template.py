@@ -76,7 +76,7 @@ def ids_of(hf: "PreTrainedTokenizerBase", key: str, template: str) -> tuple[list
     if MASK in template and hf.mask_token is None:
         raise UserError(f"{key}={template!r}: this encoder's tokenizer has no mask token")
     head, tail = template.replace(MASK, str(hf.mask_token)).split(TEXT)
-    # a blank before the text would be a token of its own for byte-level tokenizers, and there is none in training [C]
+    # byte-level tokenizers would make a token of a blank before the text, and the authors train without one [C]
     return tuple(hf(part, add_special_tokens=False)["input_ids"] for part in (head.rstrip(), tail))
 
 

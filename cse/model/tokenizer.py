@@ -88,15 +88,15 @@ class Tokenizer:
 
     def check_length(self, asked: str, max_length: int) -> None:
         """Raise UserError for more tokens than the encoder has positions. asked: the setting, for the message."""
-        if self.positions is not None and max_length + self.beside > self.positions:
-            taken = f", {self.beside} of them its template's" if self.beside else ""
+        if self.positions is not None and max_length + self.template_length > self.positions:
+            taken = f", {self.template_length} of them its template's" if self.template_length else ""
             raise UserError(
                 f"{asked}={max_length}: this encoder has positions for {self.positions} tokens{taken}: "
-                f"{asked}={self.positions - self.beside} at most"
+                f"{asked}={self.positions - self.template_length} at most"
             )
 
     @property
-    def beside(self) -> int:
+    def template_length(self) -> int:
         """The number of a template's ids, which settings of lengths do not count."""
         return template.length(self.hf)
 

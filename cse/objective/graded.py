@@ -56,11 +56,11 @@ def in_batch_negatives(x_BD: Tensor, y_BD: Tensor, positive_B: Tensor, temperatu
 
 @equation
 def angle_similarity(x_BD: Tensor, y_BD: Tensor, reading: Reading) -> Tensor:
-    """How alike two vectors are as C complex numbers each, z and w, whose real parts are the first half.
+    """The similarity of two vectors as C complex numbers each, z and w, whose real parts are the first half.
 
     The paper's |z / w * |w| / |z|| is 1 for any two numbers and has no gradient, so a reading is needed. "released":
     the authors' code, |sum Re(z w*) + sum Im(z w*)| of unit vectors, a cosine and a sine, high where alike, and not
-    symmetric. "angle": what the text speaks of, 1 - mean |arg(z / w)| / pi, so that alike pairs have small angles.
+    symmetric. "angle": as the text describes it, 1 - mean |arg(z / w)| / pi: similar pairs have small angles.
     """
     z_BC, w_BC = (torch.complex(*part.chunk(2, dim=1)) for part in (normalize(x_BD, dim=1), normalize(y_BD, dim=1)))
     quotient_BC = z_BC * w_BC.conj()

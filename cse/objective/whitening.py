@@ -243,5 +243,5 @@ class ShuffledGroupWhitening(nn.Module):
         return torch.tensor(self.step)
 
     def set_extra_state(self, state: Tensor) -> None:
-        """The step of a state dict: permutations go on where they were."""
+        """Restore the step, and with it the sequence of permutations."""
         self.step = int(state)

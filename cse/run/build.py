@@ -109,7 +109,7 @@ def make_batches(
     if objective.masking != "none":
         mask.bind(encoder.tokenizer.hf)
     tokenizer, of_tokens = encoder.tokenizer, augmentation.level == "tokens"
-    max_length = cfg.trainer.max_length + tokenizer.beside
+    max_length = cfg.trainer.max_length + tokenizer.template_length
     augmentation.bind(tokenizer.hf)
     if of_tokens:
         text.tokenize(tokenizer, max_length)

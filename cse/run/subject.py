@@ -41,7 +41,7 @@ def load(cfg: DictConfig) -> Subject:
             encoder = load_encoder(folder_of(cfg.checkpoint), cfg.pooling)
     if cfg.max_length is not None:
         encoder.tokenizer.check_length("max_length", cfg.max_length)
-        encoder.tokenizer.longest = cfg.max_length + encoder.tokenizer.beside
+        encoder.tokenizer.longest = cfg.max_length + encoder.tokenizer.template_length
     backbone: nn.Module = encoder.backbone
     backbone.to(DTYPES[cfg.dtype])
     encoder.to(default_device())

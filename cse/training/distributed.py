@@ -5,8 +5,8 @@ the same number. `gather` sums the rows' gradients over processes, `average_grad
 give exactly the gradient of one process with the whole batch, for the encoder and for the objective's own parameters.
 
 Not torch's DistributedDataParallel: its hooks fire in each backward pass, and a step may have many (chunks), or two
-(a second modality with an optimizer of its own), or reach parameters only now and then. One message at the step's end
-serves all of them; what is given up is the overlap of that message with the backward pass.
+(a second modality with an optimizer of its own), or reach some parameters only in some steps. One message at the step's
+end serves all of them; the price is that it does not overlap with the backward pass.
 """
 
 import os
@@ -91,7 +91,7 @@ def gather_views(views: list[Encoded], scale: str) -> list[Encoded]:
 
     scale: "exact" gives one process's gradient. "paper" is SimCSE's and DeCLUTR's gathering, where only a process's own
     rows carry gradient: after averaging it is 1 / world of the true one (harmless to Adam, not to clipping or sums).
-    Their language-model loss is each process's own and keeps its size, so on W processes the two stand 1 : W.
+    Their language-model loss is of each process's own rows, in full: on W processes the ratio of the two is 1 : W.
     """
     if world_size() == 1:
         return views

@@ -28,19 +28,19 @@ def explain_failures(cfg: DictConfig, resume_hint: Callable[[], str]) -> Iterato
     try:
         yield
     except (RuntimeError, MemoryError) as error:
-        said = explanation(error, cfg, resume_hint)
-        if said is None:
+        sentence = explanation(error, cfg, resume_hint)
+        if sentence is None:
             raise
-        raise RunError(said) from error
+        raise RunError(sentence) from error
 
 
 def explanation(error: RuntimeError | MemoryError, cfg: DictConfig, resume_hint: Callable[[], str]) -> str | None:
     """The sentence for an error, or None for one that needs its traceback."""
-    trainer, said = cfg.trainer, in_short(error)
+    trainer, short = cfg.trainer, in_short(error)
     if is_out_of_memory(error):
         fewer = max(1, (trainer.chunk or trainer.batch_size) // 8)
         return (
-            f"out of memory ({said}): trainer.chunk={fewer} (now {trainer.chunk}) gives the same loss and gradient in "
+            f"out of memory ({short}): trainer.chunk={fewer} (now {trainer.chunk}) gives the same loss and gradient in "
             "the memory of so many rows; model.gradient_checkpointing=true (now "
             f"{str(cfg.model.gradient_checkpointing).lower()}) and a smaller trainer.max_length (now "
             f"{trainer.max_length}) save more"
@@ -48,7 +48,7 @@ def explanation(error: RuntimeError | MemoryError, cfg: DictConfig, resume_hint:
     if str(error).startswith(WORKER_DIED):
         reset_worker_handler()
         return (
-            f"a process that makes batches died ({said}): is memory short? Fewer trainer.workers or "
+            f"a process that makes batches died ({short}): is memory short? Fewer trainer.workers or "
             f"aux_modality.data.workers need less; {resume_hint()}"
         )
     if world_size() > 1 and any(sign in str(error) for sign in LOST):
@@ -60,7 +60,7 @@ def explanation(error: RuntimeError | MemoryError, cfg: DictConfig, resume_hint:
         from torch._dynamo.exc import TorchDynamoException
 
         if isinstance(error, TorchDynamoException):
-            return f"trainer.compile=true: torch.compile failed ({said}); trainer.compile=false trains without it"
+            return f"trainer.compile=true: torch.compile failed ({short}); trainer.compile=false trains without it"
     return None
 
 

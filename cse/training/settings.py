@@ -81,8 +81,8 @@ class Parts:
         found["the vocabulary of model.name"] = f"{crc32(words.encode()):08x}"
         config = self.encoder.backbone.config
         known = type(config)().to_dict()  # the defaults, of which the next transformers may have more
-        told = {key: value for key, value in config.to_dict().items() if value != known.get(key)}
-        rules = self.encoder.tokenizer.key() + json.dumps({**told, "_name_or_path": ""}, sort_keys=True, default=str)
+        own = {key: value for key, value in config.to_dict().items() if value != known.get(key)}
+        rules = self.encoder.tokenizer.key() + json.dumps({**own, "_name_or_path": ""}, sort_keys=True, default=str)
         found[RULES] = f"{crc32(rules.encode()):08x}"
         value, frozen = 0, [weight for weight in self.encoder.parameters() if not weight.requires_grad]
         for weight in frozen or self.encoder.backbone.parameters():

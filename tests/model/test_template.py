@@ -56,12 +56,13 @@ def test_a_row_has_the_ids_of_the_written_out_sentence(tiny_bert, pooling):
     if pooling == "cls":
         np.testing.assert_array_equal(encoder.encode(TEXTS[:2]), plain.encode(written))
     assert encoder.tokenizer.key() != plain.tokenizer.key()
-    assert (encoder.tokenizer.beside, plain.tokenizer.beside) == (5, 0)
+    assert (encoder.tokenizer.template_length, plain.tokenizer.template_length) == (5, 0)
 
 
 def test_a_long_row_loses_text_and_none_of_its_template(tiny_bert):
     encoder, plain = load_encoder(tiny_bert, "mask", template=FIRST), load_encoder(tiny_bert, "cls")
-    (row,), (alone,) = encoder.tokenizer(TEXTS[2:], 20 + encoder.tokenizer.beside), plain.tokenizer(TEXTS[2:], 20)
+    (row,) = encoder.tokenizer(TEXTS[2:], 20 + encoder.tokenizer.template_length)
+    (alone,) = plain.tokenizer(TEXTS[2:], 20)
     assert len(row) == 25
     assert row.tolist()[3:-4] == alone.tolist()[1:-1]  # as much text as without a template
 
@@ -131,7 +132,7 @@ def test_every_reader_of_an_export_has_the_template(tiny, tmp_path, kind, poolin
     st = SentenceTransformer(str(best), device="cpu")
     np.testing.assert_allclose(st.encode(TEXTS), expected, atol=1e-6)
     again = load_encoder(str(best), None)
-    assert (again.pooling, again.tokenizer.beside) == (pooling, encoder.tokenizer.beside)
+    assert (again.pooling, again.tokenizer.template_length) == (pooling, encoder.tokenizer.template_length)
     np.testing.assert_allclose(again.encode(TEXTS), expected, atol=1e-6)
     with pytest.raises(UserError, match=r"model\.template"):
         load_encoder(str(best), None, template=template)
@@ -174,7 +175,7 @@ def test_word_weights_before_another_pooling_than_mean_are_refused(tiny_bert, tm
 
 def test_max_length_does_not_count_the_template(tiny_bert):
     tokenizer = load_encoder(tiny_bert, "mask", template=FIRST).tokenizer
-    tokenizer.check_length("trainer.max_length", 64 - tokenizer.beside)
+    tokenizer.check_length("trainer.max_length", 64 - tokenizer.template_length)
     with pytest.raises(UserError, match=r"trainer\.max_length=59 at most"):
         tokenizer.check_length("trainer.max_length", 60)
 
