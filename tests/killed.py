@@ -1,7 +1,9 @@
-"""For tests that kill and resume runs: the command, its log so far, and the equality of two runs."""
+"""Runs that are killed and resumed: the command, its log so far, and the comparison with an undisturbed run."""
 
 import json
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -28,8 +30,16 @@ def logged(folder: Path) -> list[dict]:
     return [json.loads(line) for line in lines if line.endswith("}")]
 
 
+def wait_until(condition: Callable[[], object]) -> None:
+    """Poll a condition for at most ten minutes."""
+    deadline = time.monotonic() + 600
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
 def assert_same_run(one: Path, two: Path) -> None:
-    """The checkpoint, the export, every logged number and the results have the same bits."""
+    """Compare checkpoint, export, every logged number and the results, bit for bit."""
     tensors = load_file(one / "last/state.safetensors"), load_file(two / "last/state.safetensors")
     assert tensors[0].keys() == tensors[1].keys()
     for name, tensor in tensors[0].items():

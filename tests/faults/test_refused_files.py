@@ -1,7 +1,6 @@
-"""A damaged or unfit file is refused with its name by the part that reads it, whichever command asked for it.
+"""A damaged or unfit file is refused by name by the part that reads it.
 
-More of them, with what each sentence says: tests/data/test_readers.py, tests/model/test_integrity.py, test_vectors.py,
-and the tests of each evaluator.
+More of them: tests/data/test_readers.py, tests/model/test_integrity.py, test_vectors.py and each evaluator's tests.
 """
 
 import json
@@ -20,7 +19,7 @@ from cse.data.text import Text
 from cse.errors import UserError
 from cse.run.build import make
 
-TEXTS = {  # {columns: files, with the line that is named}
+TEXTS = {  # {columns: files, some with the line that has to be named}
     "": "empty one.txt binary.txt noending text.zip garbage_after.txt.gz folder.txt unreadable.txt loop",
     "z": "a.csv a.parquet plain.txt",
     "a": "ragged.csv:3 bom16.csv nan.jsonl:2 array.jsonl twice.jsonl cut.parquet norows.parquet mixed",
@@ -30,7 +29,7 @@ SSAST = ["F/plain.txt", "F/empty.txt", "F/code.pth", "F/list.pth", "F/shapes.pth
 
 
 def st(*modules: str, **files: object) -> dict:
-    """A sentence-transformers layout: its modules in order, and the JSON of each NUMBER_NAME/config.json."""
+    """A sentence-transformers layout of these modules; `files` are the contents of NUMBER_NAME/config.json."""
     folders = ["" if kind == "Transformer" else f"{n}_{kind}" for n, kind in enumerate(modules)]
     listed = [
         {"idx": n, "name": str(n), "path": folder, "type": f"st.models.{kind}"}
@@ -54,42 +53,26 @@ CHECKPOINTS = {  # more in tests/model/test_integrity.py
     "no_weights": {"model.safetensors": None},
     "index_missing": {"model.safetensors": None, "model.safetensors.index.json": INDEX},
     "st_modules_dict": {"modules.json": "{}"},
-    "st_unknown": st("Transformer", "Pooling", "CNN", **{"1_Pooling": CLS}),
-    "st_no_pooling": st("Transformer"),
     "st_pooling_max": st("Transformer", "Pooling", **{"1_Pooling": {"pooling_mode_max_tokens": True}}),
     "st_dense_config": dense({}, linear=torch.zeros(8, 32)),
     "st_dense_width": dense(DENSE | {"in_features": 40}, linear=torch.zeros(8, 40)),
     "st_dense_nan": dense(DENSE, linear=torch.full((8, 32), torch.nan)),
     "st_dense_announced": dense(DENSE | {"in_features": 10**7, "out_features": 10**7}, linear=torch.zeros(8, 32)),
-    "st_order": POOLED | st("Pooling", "Transformer", **{"0_Pooling": CLS}),
     "config_layers": {"config.json": {"num_hidden_layers": 10**9}},
     "st_length_text": POOLED | {"sentence_bert_config.json": {"max_seq_length": "long"}},
     "st_prompts_list": POOLED | {"config_sentence_transformers.json": {"prompts": ["a"]}},
 }
 DEV = "STS/STSBenchmark/sts-dev.csv"
-
-
-def gold(value: str, every: bool = False) -> dict:
-    """The dev set of STS-B with another score of its fifth pair, or of every pair."""
-
-    def changed(text: str) -> str:
-        rows = [line.split("\t") for line in text.splitlines()]
-        for row in rows if every else rows[4:5]:
-            row[4] = value
-        return "".join("\t".join(row) + "\n" for row in rows)
-
-    return {DEV: changed}
-
-
-SCORED = {
-    "text": gold("five"), "nan": gold("nan"), "beyond the scale": gold("9"), "all equal": gold("3", every=True),
-    "one": {DEV: lambda text: text.splitlines()[0]}, "latin": {DEV: b"made\tup\tdev\t1\t2\ta \xe4\tb\n" * 9},
-}  # fmt: skip
+SCORED = {  # wrong scores: tests/eval/test_sts.py
+    "all scores equal": lambda text: re.sub(r"(?m)^((?:[^\t\n]*\t){4})[^\t\n]*", r"\g<1>3", text),
+    "one pair": lambda text: text.splitlines()[0],
+    "latin-1": b"made\tup\tdev\t1\t2\ta \xe4\tb\n" * 9,
+}
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory) -> Path:
-    """F: what `damaged` writes."""
+    """F: the files of damaged.py."""
     folder = tmp_path_factory.mktemp("refused") / "F"
     damaged.write_files(folder)
     return folder
@@ -98,14 +81,9 @@ def files(tmp_path_factory) -> Path:
 @pytest.mark.parametrize(("columns", "file"), [(columns, one) for columns, all in TEXTS.items() for one in all.split()])
 def test_a_text_file_is_named_with_its_line(files, tmp_path, file, columns):
     name, _, line = file.partition(":")
-
-    def read() -> None:
-        text = Text("text", str(tmp_path), path=str(files / name), columns=[columns] if columns else None)
-        text.find()
-        text.prepare()
-
+    text = Text("text", str(tmp_path), path=str(files / name), columns=[columns] if columns else None)
     with pytest.raises(UserError, match=rf"(?s){re.escape(name)}{f', line {line}' if line else ''}\b") as refused:
-        read()
+        text.prepare()
     assert len(str(refused.value).splitlines()) == 1
     assert not list(tmp_path.rglob("*.npy"))
 
@@ -119,14 +97,14 @@ def test_a_damaged_checkpoint_is_named(tiny_bert, tmp_path, change):
 
 
 @pytest.mark.parametrize("name", ["/no/model", "no-such-model", "a/b/c", "F/binary.vec", "F/plain.bin"])
-def test_an_encoder_that_is_none_is_named(files, name):
+def test_what_is_no_encoder_is_named(files, name):
     name = name.replace("F/", f"{files}/")
     with pytest.raises(UserError, match=re.escape(name)):
         cse.load(name, "cls" if "F" not in name else None)
 
 
 def numbers(sentences: list[str]) -> np.ndarray:
-    """Vectors of no meaning, which differ."""
+    """An encoder whose vectors mean nothing, but differ."""
     first = [text.split()[0] for text in sentences]
     places = [WORDS.index(word) if word in WORDS else 0 for word in first]
     return np.array([[len(text), place, 1] for text, place in zip(sentences, places, strict=True)])
@@ -134,7 +112,7 @@ def numbers(sentences: list[str]) -> np.ndarray:
 
 @pytest.mark.parametrize("change", SCORED)
 def test_a_damaged_score_set_is_named(senteval, tmp_path, change):
-    folder = damaged.copy(senteval, tmp_path / "copy", SCORED[change])
+    folder = damaged.copy(senteval, tmp_path / "copy", {DEV: SCORED[change]})
     with pytest.raises(UserError, match=r"sts-dev\.csv"):
         cse.evaluate(numbers, "stsb", f"paths.senteval={folder}", "allow_partial=true")
 
@@ -150,7 +128,7 @@ def test_a_damaged_score_set_is_named(senteval, tmp_path, change):
         ("mteb", "eval.mteb.tasks=[NoSuchTask]", "NoSuchTask"),
     ],
 )
-def test_a_score_set_that_is_not_whole_is_named(files, senteval, eval, word, named):
+def test_a_missing_or_incomplete_score_set_is_named(files, senteval, eval, word, named):
     word, named = (text.replace("F/", f"{files}/").replace("SENTEVAL", str(senteval)) for text in (word, named))
     with pytest.raises(UserError, match=re.escape(named)):
         cse.evaluate(numbers, eval, word)
@@ -161,7 +139,7 @@ def test_a_score_set_that_is_not_whole_is_named(files, senteval, eval, word, nam
                          + [("audio", "paths.audio", place) for place in ("F/plain.txt", "F/broken_sounds")]
                          + [("audio aux_modality.init=ssast", "aux_modality.weights", place) for place in SSAST]
                          + [("visual aux_modality.init=vit", "aux_modality.weights", "F/empty")])  # fmt: skip
-def test_images_sounds_and_their_weights_are_named(request, files, tmp_path, monkeypatch, modality, key, place):
+def test_unfit_images_sounds_and_their_weights_are_named(request, files, tmp_path, monkeypatch, modality, key, place):
     monkeypatch.chdir(tmp_path)
     name, *more = modality.split()
     whole = request.getfixturevalue("images" if name == "visual" else "sounds")

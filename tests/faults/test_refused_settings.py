@@ -1,11 +1,11 @@
-"""Words that cannot be composed are refused by name, in one sentence; values: tests/config/test_check.py."""
+"""Settings that cannot be composed are refused by name, in one sentence; wrong values: tests/config/test_check.py."""
 
 import pytest
 
 import cse
 from cse.errors import UserError
 
-WORDS = [  # (words, what its sentence names, one a word)
+TRAINING = [  # (settings, words that the sentence has to contain)
     ("output_dir=here", "hydra.run.dir"),
     ("trainer.learning_rate=1e-5", "trainer.learning_rate trainer.lr"),
     ("objective=simsce", "objective=simsce simcse barlow"),
@@ -40,7 +40,7 @@ WORDS = [  # (words, what its sentence names, one a word)
     ("sweep=whitenedcse/table4", "sweep=whitenedcse/table4"),
     ("-m", "-m"),
 ]
-WORDS_OF_EVALUATION = [
+EVALUATION = [
     ("trainer.lr=1", "trainer"),
     ("resume=auto", "resume"),
     ("chekpoint=x", "chekpoint checkpoint"),
@@ -50,23 +50,19 @@ WORDS_OF_EVALUATION = [
 ]
 
 
-def told(*words: str, command: str = "train") -> str:
-    with pytest.raises(UserError) as refused:
-        cse.compose(*words, command=command)
-    assert len(str(refused.value).splitlines()) == 1
-    return str(refused.value)
-
-
 @pytest.mark.parametrize(
     ("command", "words", "named"),
-    [("train", *case) for case in WORDS] + [("evaluate", *case) for case in WORDS_OF_EVALUATION],
+    [("train", *case) for case in TRAINING] + [("evaluate", *case) for case in EVALUATION],
 )
-def test_words_that_cannot_be_composed_are_named(command, words, named):
-    sentence = told(*words.split(), command=command)
+def test_settings_that_cannot_be_composed_are_named(command, words, named):
+    with pytest.raises(UserError) as refused:
+        cse.compose(*words.split(), command=command)
+    sentence = str(refused.value)
+    assert len(sentence.splitlines()) == 1
     assert all(name in sentence for name in named.split()), sentence
 
 
-def test_every_synonym_means_a_setting_that_there_is():
+def test_every_synonym_is_of_a_setting_that_exists():
     from cse.config.compose import valid_keys
     from cse.config.synonyms import ALWAYS, SYNONYMS
 

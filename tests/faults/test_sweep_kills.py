@@ -1,4 +1,4 @@
-"""A sweep whose launcher, job or both are killed, or that is told to stop: the same line goes on to the same end."""
+"""A sweep whose launcher, job or both are killed, or that is told to stop: the same line resumes it."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from killed import arguments, assert_same_run, logged
+from killed import arguments, assert_same_run, logged, wait_until
 
 pytestmark = pytest.mark.nightly
 
@@ -23,25 +23,18 @@ def job_of(folder: Path) -> Path:
     return next(path.parent for path in folder.glob("*/job.log"))
 
 
-def wait_until(is_so) -> None:
-    deadline = time.monotonic() + 600
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
 def has_steps(folder: Path, steps: int) -> bool:
     return sum("train/loss" in event for event in logged(folder)) >= steps
 
 
 @pytest.fixture(scope="module")
 def straight(tmp_path_factory) -> Path:
-    """Where the first test puts the sweep that nothing happened to."""
+    """Where the first test puts an undisturbed sweep."""
     return tmp_path_factory.mktemp("straight") / "sweep"
 
 
 @pytest.mark.parametrize("dies", ["launcher", "job", "both"])
-def test_the_same_line_goes_on(small_run, tmp_path, straight, dies):
+def test_the_same_line_resumes_a_killed_sweep(small_run, tmp_path, straight, dies):
     if not straight.exists():
         subprocess.run(sweep(small_run, straight), check=True, capture_output=True)
     command, folder = sweep(small_run, tmp_path / "sweep"), tmp_path / "sweep"
@@ -51,7 +44,7 @@ def test_the_same_line_goes_on(small_run, tmp_path, straight, dies):
     for process in {"launcher": [launcher], "job": [job], "both": [launcher, job]}[dies]:
         process.kill()
     assert launcher.wait() == (1 if dies == "job" else -signal.SIGKILL)
-    for _ in range(60):  # a job that outlived its launcher is not joined by a second: it is "running"
+    for _ in range(60):  # a job that outlived its launcher is "running", and not started twice
         again = subprocess.run(command, check=True, capture_output=True, text=True)
         if "1 of 1 done" in again.stdout:
             break
@@ -61,8 +54,8 @@ def test_the_same_line_goes_on(small_run, tmp_path, straight, dies):
 
 
 @pytest.mark.parametrize(("number", "whole_group"), [(signal.SIGINT, True), (signal.SIGTERM, False)])
-def test_jobs_at_the_same_time_all_save(small_run, tmp_path, number, whole_group):
-    """Ctrl-C goes to every process, `kill` to the line's alone."""
+def test_parallel_jobs_all_save_when_stopped(small_run, tmp_path, number, whole_group):
+    """Ctrl-C signals every process, `kill` the launcher alone."""
     folder = tmp_path / "sweep"
     line = subprocess.Popen(
         [*sweep(small_run, folder, "1,2,3"), "trainer.epochs=100", "jobs.parallel=2"],

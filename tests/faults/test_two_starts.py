@@ -1,4 +1,4 @@
-"""Two starts in one folder: the second is refused at once and told of the first; a dead one is in nobody's way."""
+"""Two starts in one folder: the second is refused and told who holds it; a dead holder blocks nobody."""
 
 import json
 import os
@@ -7,11 +7,10 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from killed import CSE_TRAIN, logged
+from killed import CSE_TRAIN, logged, wait_until
 from typed import exit_code
 
 from cse.record import heartbeat
@@ -20,7 +19,7 @@ from cse.record.heartbeat import Beat, Heartbeat, content_of, read_beat, started
 
 @pytest.fixture
 def live(tmp_path):
-    """Another process of this machine, which holds tmp_path/run."""
+    """Another process of this machine that holds tmp_path/run."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         beat = Beat(socket.gethostname(), process.pid, 0.0, None, system(), started(process.pid), time.time())
         (tmp_path / "run").mkdir()
@@ -34,7 +33,7 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def scoring(small_run: list[str], encoder: str) -> list[str]:
-    """The words that score an encoder into the same folder."""
+    """Arguments of cse-eval that write scores into the same folder."""
     words = [word for word in small_run if word.startswith(("eval=", "paths", "hydra", "allow_partial"))]
     return [f"checkpoint={encoder}", "pooling=cls", *words]
 
@@ -63,8 +62,7 @@ def test_a_second_start_is_refused_and_changes_nothing(small_run, tmp_path, live
     assert read_beat(tmp_path / "run") is None
 
 
-def test_scores_that_came_meanwhile_are_kept(small_run, tmp_path, tiny_bert, capfd, monkeypatch):
-    """Another evaluation began and ended in this folder while this one was built."""
+def test_scores_written_by_another_evaluation_meanwhile_are_kept(small_run, tmp_path, tiny_bert, capfd, monkeypatch):
     take = Heartbeat.take
 
     def late(pulse: Heartbeat) -> None:
@@ -79,7 +77,7 @@ def test_scores_that_came_meanwhile_are_kept(small_run, tmp_path, tiny_bert, cap
 
 
 @pytest.mark.parametrize("resume", [[], ["resume=auto"]])
-def test_a_persons_best_is_not_replaced(small_run, tmp_path, cse_train, capfd, resume):
+def test_a_best_folder_of_the_users_is_not_replaced(small_run, tmp_path, cse_train, capfd, resume):
     (tmp_path / "run" / "best").mkdir(parents=True)
     (tmp_path / "run" / "best" / "notes.txt").write_text("mine")
     assert cse_train([*small_run, *resume]) == 2
@@ -87,16 +85,9 @@ def test_a_persons_best_is_not_replaced(small_run, tmp_path, cse_train, capfd, r
     assert [path.name for path in (tmp_path / "run").rglob("*")] == ["best", "notes.txt"]
 
 
-def wait_until(is_so: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 600
-    while not is_so():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
 @pytest.mark.nightly
 @pytest.mark.parametrize("more", [[], ["trainer.devices=2"]], ids=["one process", "two processes"])
-def test_a_killed_start_is_gone_on_with_at_once(small_run, tmp_path, more):
+def test_a_killed_run_is_resumed_at_once(small_run, tmp_path, more):
     words = [word for word in small_run if not word.startswith("trainer.max_steps")]
     command = [CSE_TRAIN, *words, *more, "trainer.epochs=100", "trainer.save_every=2", "resume=auto"]
     first = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
@@ -108,7 +99,7 @@ def test_a_killed_start_is_gone_on_with_at_once(small_run, tmp_path, more):
     os.killpg(first.pid, signal.SIGKILL)
     third = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     wait_until(lambda: (beat := read_beat(tmp_path / "run")) and beat.pid != holder)
-    first.wait()  # not before: a process that nobody has waited for is dead too
+    first.wait()  # only now: a zombie counts as dead
     third.terminate()
     said, _ = third.communicate(timeout=600)
     assert third.returncode in (128 + signal.SIGTERM, -signal.SIGTERM), said
