@@ -1,7 +1,8 @@
-"""Files, each right but for what its name says, and copies of whole checkpoints, runs and score sets with a change.
+"""Files with one fault each, named after it, and damaged copies of checkpoints, runs and score sets.
 
-A change is {file: what becomes of it}: None, gone; a number, cut to that share; text or bytes, its content; a dict,
-merged into its JSON; a function, of a safetensors file's tensors and metadata, which it edits, or from text to text.
+Damage is {file: what to do to it}: None deletes it, a float truncates it to that share, text or bytes replace it, a
+dict is merged into its JSON, and a function maps its text to new text or edits a safetensors file's tensors and
+metadata.
 """
 
 import gzip
@@ -29,8 +30,8 @@ JSONL = [json.dumps({"a": line, "b": line}) for line in LINES]
 BINARY = bytes(range(256)) * 9
 
 
-class Runs:
-    """Pickled, it is code: unpickled, it would run `touch ran`."""
+class Payload:
+    """Unpickling one runs `touch ran`."""
 
     def __reduce__(self):
         return os.system, ("touch ran",)
@@ -61,14 +62,14 @@ FILES: dict[str, bytes | str] = {
     "nan.jsonl": f'{JSONL[0]}\n{{"a": NaN}}\n',
     "array.jsonl": json.dumps([{"a": line} for line in LINES], indent=1), "twice.jsonl": '{"a": "x", "a": "y"}\n',
     "a.parquet": PARQUET, "cut.parquet": PARQUET[:-100], "norows.parquet": parquet(a=pa.array([], pa.string())),
-    "code.pth": torch_file(Runs()), "list.pth": torch_file([1, 2]), "shapes.pth": torch_file(SSAST),
+    "code.pth": torch_file(Payload()), "list.pth": torch_file([1, 2]), "shapes.pth": torch_file(SSAST),
     "text.pth": torch_file({key: "x" for key in SSAST}), "binary.vec": BINARY, "plain.bin": TEXT,
     **{f"broken_sounds/{speaker}/{n}.wav": b"RIFF" for speaker in "ab" for n in range(9)},
 }  # fmt: skip
 
 
 def write_files(folder: Path) -> None:
-    """FILES, a folder with nothing in it, one of few images, and links to what cannot be read."""
+    """Write FILES, an empty folder, one with too few images, and links to what cannot be read."""
     for name, content in FILES.items():
         change(folder / name, content)
     (folder / "empty").mkdir()
@@ -81,7 +82,7 @@ def write_files(folder: Path) -> None:
 
 
 def seal(folder: Path) -> bool:
-    """Make a folder in which nobody can write, not even root; whether that could be done."""
+    """Make a folder in which not even root can write. Returns whether this file system can."""
     folder.mkdir(mode=0o555)
     if os.geteuid():
         return True
@@ -93,7 +94,7 @@ def unseal(folder: Path) -> None:
 
 
 def copy(whole: str | Path, target: Path, changes: dict[str, Any]) -> Path:
-    """A copy of a folder, with changes."""
+    """Copy a folder and damage the copy."""
     shutil.copytree(whole, target)
     for name, what in changes.items():
         change(target / name, what)
@@ -101,7 +102,7 @@ def copy(whole: str | Path, target: Path, changes: dict[str, Any]) -> Path:
 
 
 def change(path: Path, what: Any) -> None:
-    """One change of one file."""
+    """Damage one file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if what is None:
         path.unlink()

@@ -1,6 +1,6 @@
-"""A line of each kind of refusal, as a person types it: one sentence, its exit code, and nothing left behind.
+"""One command line of each kind of mistake: one sentence, the exit code, and nothing left behind.
 
-What a part refuses is tried in test_refused_*.py, without a command.
+The mistakes that each part refuses are in test_refused_*.py, without a command.
 """
 
 import logging
@@ -14,7 +14,7 @@ from made_up import WORDS
 from typed import exit_code
 
 SEALED = "F/sealed"
-LINES = [  # (the line, after NAME=VALUE words of its environment; its exit code; what its one sentence has to name)
+LINES = [  # (environment variables and command line, exit code, what its one sentence has to name)
     ("cse-train trainer.lr=nan seed=0.5", 2, "seed=0.5"),
     ("cse-train --learning_rate 1", 2, "trainer.lr=..."),
     ("cse-train -x", 2, "-x"),
@@ -29,9 +29,9 @@ LINES = [  # (the line, after NAME=VALUE words of its environment; its exit code
     ("cse-train -m rerun=RUN seed=1,2", 2, "rerun=RUN"),
     ("cse-train -m 'seed=interval(1,2)' SMALL", 2, "seed"),
     ("RANK=0 WORLD_SIZE=1 cse-train -m seed=1 SMALL", 2, "torchrun"),
-    ("cse-eval SCORES checkpoint=VECTORS paths.senteval=S", 0, ""),  # an empty file is left out, and marked so
+    ("cse-eval SCORES checkpoint=VECTORS paths.senteval=S", 0, ""),  # an empty file is left out and marked
     ("cse-report runs=F/empty interval=z confidence=2", 2, "interval"),
-    ("cse-report runs=P", 0, ""),  # what is damaged is left out, and said
+    ("cse-report runs=P", 0, ""),  # damaged runs are left out and named
     ("cse-train SMALL hydra.run.dir=", 2, "hydra.run.dir"),
     ("cse-train SMALL hydra.run.dir=F/plain.txt/run", 2, "F/plain.txt"),
     ("cse-train SMALL hydra.run.dir=F/sealed/run", 2, "F/sealed"),
@@ -58,7 +58,7 @@ REPORTED = [  # changes of a run that a report survives; more in test_fuzz.py
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory, tiny_bert, sentences, senteval):
-    """What each word in capitals of a line stands for.
+    """What each word in capitals stands for.
 
     F: files; R, P, S: damaged copies of a run of two steps, of several of them, of scores.
     """
@@ -90,7 +90,7 @@ def places(tmp_path_factory, tiny_bert, sentences, senteval):
 
 
 def content(folder: Path) -> dict[Path, object]:
-    """Every file below a folder but logs, by size and time; of Hydra's files, which may be put back, what they hold."""
+    """Size and time of every file but logs; for YAML, which may be restored, the content."""
     files = [path for path in folder.rglob("*") if not path.is_dir() and path.suffix != ".log"]
     return {
         path: path.read_bytes() if path.suffix == ".yaml" else (path.lstat().st_size, path.lstat().st_mtime_ns)

@@ -1,6 +1,6 @@
-"""A disk that is full at each kind of write: one sentence, exit code 1, and with room again the run ends as it should.
+"""A disk that fills up during each kind of write: one sentence, exit code 1, and once there is room the run completes.
 
-The disk is a tmpfs of 16 MB, filled at the moment when a run is about to write a certain file.
+The disk is a 16 MB tmpfs, filled just before a run writes a certain file.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from killed import assert_same_run
 
 pytestmark = [pytest.mark.nightly, pytest.mark.pictures]
 
-MOMENTS = {  # the audit event and the end of the path that fill the disk
+MOMENTS = {  # (audit event, end of its path) that fill the disk
     "the settings": ("open", "run.yaml"),
     "the tokens' cache": ("open", "ids_text.flat"),
     "results.json": ("open", "results.json"),
@@ -26,14 +26,14 @@ MOMENTS = {  # the audit event and the end of the path that fill the disk
 
 
 class Disk:
-    """A small file system. event, end: the audit event, and the end of its path, that fill it, once."""
+    """A small file system. The next audit event `event` on a path that ends with `end` fills it, once."""
 
     def __init__(self, folder: Path):
         self.folder, self.filler = folder, folder / "filler"
         self.event: str | None = None
         self.end = ""
 
-    def look(self, event: str, arguments: tuple) -> None:
+    def fill(self, event: str, arguments: tuple) -> None:
         if event != self.event:
             return
         path = str(arguments[0])
@@ -53,7 +53,7 @@ def disk(tmp_path_factory):
     if mounted.returncode:
         pytest.skip(f"no small disk can be mounted here: {mounted.stderr.strip()}")
     one = Disk(folder)
-    sys.addaudithook(one.look)  # cannot be taken back
+    sys.addaudithook(one.fill)  # cannot be removed
     yield one
     one.event = None
     subprocess.run(["umount", "-l", folder], check=True)
@@ -66,7 +66,7 @@ def run_in(folder: Path, small_run: list[str]) -> list[str]:
 
 @pytest.fixture(scope="module")
 def straight(tmp_path_factory) -> Path:
-    """Where the first test puts a run that nothing happened to."""
+    """Where the first test puts an undisturbed run."""
     return tmp_path_factory.mktemp("straight")
 
 
@@ -74,7 +74,7 @@ def straight(tmp_path_factory) -> Path:
 def test_a_full_disk(small_run, cse_train, disk, straight, capsys, moment):
     disk.event, disk.end = MOMENTS[moment]
     assert cse_train(run_in(disk.folder, small_run)) == 1
-    assert disk.filler.exists(), "the run never came to this write"
+    assert disk.filler.exists(), "the run never reached this write"
     said = capsys.readouterr().err.strip()
     assert len(said.splitlines()) == 1, said
     assert "No space left on device" in said

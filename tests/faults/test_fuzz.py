@@ -1,7 +1,7 @@
-"""Files and words at random: a reader gives rows, or one UserError of one line, and never another exception.
+"""Random files and settings: a reader gives rows or one UserError of one line, never another exception.
 
-CSE_FAULTS_EXAMPLES is the number of inputs of each test, drawn anew each time. Unless it is set they are 200, and the
-same in every run, so that a run of all takes a minute and a change is not blamed for what chance drew.
+CSE_FAULTS_EXAMPLES sets the number of inputs of each test, drawn anew each time. By default there are 200, the same in
+every run: all tests take a minute, and no change is blamed for bad luck.
 """
 
 import gzip
@@ -51,7 +51,7 @@ def read_texts(path: Path) -> None:
 
 
 CSV = b'a,b\none,"two, three"\nfour,five\n'
-READERS = {  # {file: (a valid one, what reads it)}
+READERS = {  # {file: (valid content, its reader)}
     "a.txt": (b"one sentence\nanother one\n", read_texts),
     "a.csv": (CSV, read_texts),
     "a.tsv": (b"a\tb\none\ttwo\nthree\tfour\n", read_texts),
@@ -78,7 +78,7 @@ INSERTED = st.sampled_from([b'"', b"\0", b"\n", b"{", b"["])
 
 @st.composite
 def damaged(draw: st.DrawFn, whole: bytes) -> bytes:
-    """A valid file with bytes replaced, cut out or put in; now and then bytes of no file at all."""
+    """A valid file with bytes replaced, removed or inserted; now and then random bytes alone."""
     if draw(st.integers(0, 9)) == 0:
         return draw(st.binary(max_size=200))
     content = bytearray(whole)
@@ -92,8 +92,7 @@ def damaged(draw: st.DrawFn, whole: bytes) -> bytes:
 @pytest.mark.parametrize("name", READERS)
 @often
 @given(data=st.data())
-def test_files(name, data):
-    """A reader may raise UserError, of one line that names the file."""
+def test_a_reader_raises_nothing_but_a_usererror_that_names_the_file(name, data):
     whole, read = READERS[name]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / name
@@ -104,7 +103,7 @@ def test_files(name, data):
 
 
 def refusal(work: Callable[[], object]) -> str | None:
-    """What a UserError says, None where there was none."""
+    """The text of the UserError that it raises, or None."""
     try:
         work()
     except UserError as error:
@@ -120,7 +119,7 @@ WORDS = st.text("abtrainer.lr=seed[]{}',:-+~@/$0123456789 \"\\()null", max_size=
                       min_size=1, max_size=2))  # fmt: skip
 @example(words=["@=0"])
 @example(words=["~=0"])
-def test_words_of_a_command(words):
+def test_random_settings_are_refused(words):
     from hydra.core.global_hydra import GlobalHydra
 
     from cse.config.compose import composed, explaining, refuse_words

@@ -1,4 +1,4 @@
-"""What happens to a machine while a run goes on: a data worker dies, the clock goes back."""
+"""A machine that misbehaves: a data worker dies, the clock goes back, no temporary folder, few open files."""
 
 import itertools
 import json
@@ -20,9 +20,7 @@ from cse.data.prefetch import prefetch
 from cse.errors import UserError
 
 
-class Refused(torch.utils.data.Dataset):
-    """Its fourth item is refused."""
-
+class FourthRefused(torch.utils.data.Dataset):
     def __getitem__(self, number: int) -> int:
         if number == 3:
             raise UserError("row 3 is refused")
@@ -30,8 +28,8 @@ class Refused(torch.utils.data.Dataset):
 
 
 @pytest.mark.parametrize("workers", [0, 1])
-def test_a_mistake_in_a_worker_is_told_as_it_is(workers):
-    made = prefetch(Refused(), range(9), workers, pin=False)
+def test_a_users_mistake_found_by_a_worker_is_not_wrapped(workers):
+    made = prefetch(FourthRefused(), range(9), workers, pin=False)
     assert list(itertools.islice(made, 3)) == [0, 1, 2]
     with pytest.raises(UserError, match=r"^row 3 is refused$"):
         next(made)
@@ -87,7 +85,7 @@ def test_no_folder_for_temporary_files(small_run, cse_train, tmp_path, monkeypat
     "extra", [[], ["trainer.workers=4"], ["trainer.devices=2"]], ids=["alone", "workers", "processes"]
 )
 def test_sixty_four_open_files_are_enough(small_run, tmp_path, extra):
-    """And neither a home nor TMPDIR's folder need be there."""
+    """HOME and TMPDIR may name folders that do not exist."""
     words = shlex.join([sys.executable, "-m", "cse.cli.train", *small_run, *extra])
     where = {**os.environ, "HOME": f"{tmp_path}/no/home", "TMPDIR": f"{tmp_path}/no/tmp", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(["bash", "-c", f"ulimit -n 64; {words}"], env=where, capture_output=True, text=True)

@@ -1,8 +1,7 @@
-"""A process killed between any two of its steps on the disk: a reader finds the old content or the new, never half.
+"""A process killed between any two disk operations of a write: a reader finds the old content or the new, never half.
 
-Each write runs in a forked child, which ends itself (as SIGKILL would: no `finally`, no `atexit`) at its n-th step on
-the disk, for every n until it lives through. Python announces each step (open, rename, mkdir,
-remove) as an audit event.
+Each write runs in a forked child that exits (like SIGKILL: no `finally`, no `atexit`) at its n-th disk operation, for
+every n until it survives. Python announces each operation (open, rename, mkdir, remove) as an audit event.
 """
 
 import os
@@ -21,34 +20,34 @@ from cse.files import recover, replaced_folder, write_text
 from cse.record.events import Jsonl, read_events
 from cse.training import checkpoint
 
-STEPS = ("open", "os.", "shutil.")  # prefixes of audit events on the disk
-LIVED, KILLED, RAISED = 0, 9, 1
+ON_DISK = ("open", "os.", "shutil.")  # prefixes of the audit events
+SURVIVED, KILLED, RAISED = 0, 9, 1
 
 
-def killed_at(step: int, write: Callable[[], object]) -> bool:
-    """Run `write` in a child that ends itself at its step-th event; whether it was killed."""
+def killed_at(number: int, write: Callable[[], object]) -> bool:
+    """Run `write` in a child that exits at its disk operation of this number. Returns whether there was one."""
     child = os.fork()
     if child == 0:
         seen = count()
         try:
-            sys.addaudithook(lambda event, _: event.startswith(STEPS) and next(seen) == step and os._exit(KILLED))
+            sys.addaudithook(lambda event, _: event.startswith(ON_DISK) and next(seen) == number and os._exit(KILLED))
             write()
-            os._exit(LIVED)
+            os._exit(SURVIVED)
         finally:
             os._exit(RAISED)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    assert code in (LIVED, KILLED)
+    assert code in (SURVIVED, KILLED)
     return code == KILLED
 
 
-def at_every_step(write: Callable[[], object], reset: Callable[[], object], check: Callable[[], object]) -> None:
-    """Kill `write` at each of its steps, until it lives through; `check` what a reader then finds."""
-    for step in count():
+def at_every_operation(write: Callable[[], object], reset: Callable[[], object], check: Callable[[], object]) -> None:
+    """Kill `write` at each of its disk operations in turn, and `check` what a reader then finds."""
+    for number in count():
         reset()
-        killed = killed_at(step, write)
+        killed = killed_at(number, write)
         check()
         if not killed:
-            assert step > 1
+            assert number > 1
             return
 
 
@@ -58,7 +57,7 @@ def test_a_file(tmp_path):
     def check() -> None:
         assert path.read_text() in ("old", "new" * 10_000)
 
-    at_every_step(lambda: write_text(path, "new" * 10_000), lambda: path.write_text("old"), check)
+    at_every_operation(lambda: write_text(path, "new" * 10_000), lambda: path.write_text("old"), check)
     assert path.read_text() == "new" * 10_000
 
 
@@ -91,11 +90,11 @@ def test_best(tmp_path):
         assert whole(best) in ("old", "new")
         assert os.listdir(tmp_path) == ["best"]
 
-    at_every_step(lambda: replace("new"), lambda: replace("old"), check)
+    at_every_operation(lambda: replace("new"), lambda: replace("old"), check)
     assert whole(best) == "new"
 
 
-def test_what_is_not_ours_is_neither_recovered_nor_removed(tmp_path):
+def test_files_of_others_are_neither_recovered_nor_removed(tmp_path):
     best, place = tmp_path / "best", ".cse-0123456789abcdef.best"
     for name in ("best.old", "best.tmp", ".cse-mine.best", f"{place}.old", f"{place}/mine", "away/old"):
         fill_new(tmp_path / name)
@@ -112,7 +111,7 @@ def test_what_is_not_ours_is_neither_recovered_nor_removed(tmp_path):
     assert set(before) <= set(tmp_path.rglob("*"))
 
 
-def test_a_link_that_is_replaced_keeps_what_it_led_to(tmp_path):
+def test_replacing_a_link_leaves_its_target(tmp_path):
     fill_new(tmp_path / "away")
     (tmp_path / "best").symlink_to("away")
     with replaced_folder(tmp_path / "best") as temporary:
@@ -130,10 +129,10 @@ def test_a_cache(tmp_path):
         return list(column)
 
     def check() -> None:
-        for found, (row,) in zip(write(), rows, strict=True):  # the next start reads it, or writes it
+        for found, (row,) in zip(write(), rows, strict=True):  # the next start reads or rewrites it
             assert np.array_equal(found, row)
 
-    at_every_step(write, lambda: shutil.rmtree(folder, ignore_errors=True), check)
+    at_every_operation(write, lambda: shutil.rmtree(folder, ignore_errors=True), check)
 
 
 def test_a_checkpoint(tmp_path):
@@ -149,7 +148,7 @@ def test_a_checkpoint(tmp_path):
         assert about["step"] in (1, 2)
         assert torch.equal(tensors["encoder/weight"], torch.full((2, 3), float(about["step"])))
 
-    at_every_step(lambda: save(2), lambda: save(1), check)
+    at_every_operation(lambda: save(2), lambda: save(1), check)
     save(3)
     assert os.listdir(tmp_path / "last") == ["state.safetensors"]  # what killed saves left is gone
 
@@ -170,4 +169,4 @@ def test_metrics(tmp_path):
         assert steps == list(range(len(steps)))
         assert len(steps) >= 2
 
-    at_every_step(write, reset, check)
+    at_every_operation(write, reset, check)

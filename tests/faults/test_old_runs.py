@@ -1,8 +1,8 @@
-"""Runs of older editions, in tests/editions: reported, scored, exported, and refused to be gone on with.
+"""Runs of older editions, in tests/editions, are reported, scored and exported, but not resumed.
 
 `first` is of commit 0717a86, `second` and `stopped` (by SIGTERM) of 7364c2d: `cse-train objective=simcse model=bert
 model.name=tiny data=text data.path=sentences.txt eval=stsb trainer.max_steps=4 trainer.eval_every=2 seed=3` on a BERT
-of two layers, of width 16. Their pictures, logs and checkpoints are left out, and folders are written as /lab.
+of two layers and width 16. Pictures, logs and checkpoints are left out, and folders are written as /lab.
 """
 
 import shutil
@@ -48,6 +48,6 @@ def test_they_are_scored_and_exported(runs, tmp_path, name, senteval):
 
 
 @pytest.mark.parametrize("name", ["first", "second", "stopped"])
-def test_that_edition_alone_goes_on_with_them(runs, name):
+def test_they_are_not_resumed(runs, name):
     with pytest.raises(UserError, match=rf"{name}: no run\.yaml"):
         cse.train(f"resume={runs / name}")

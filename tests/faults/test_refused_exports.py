@@ -1,4 +1,4 @@
-"""What `cse-export` refuses: to replace what a person has, to share what a link leads to, to read damaged results."""
+"""`cse-export` refuses to replace a user's files, to share what a link points to, and to read damaged results."""
 
 import json
 import os
@@ -14,7 +14,7 @@ from cse.config.compose import composed
 from cse.model.export import save_encoder
 from cse.model.load import load_encoder
 
-SECRET = "a person's own"
+SECRET = "the user's own"
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def run(tmp_path, tiny_bert) -> Path:
 
 
 def refused(capfd, *words: object) -> str:
-    """The one sentence with which cse-export refuses its words."""
+    """Run cse-export, which has to refuse. Returns its one sentence."""
     assert exit_code("cse-export", *words) == 2
     said = capfd.readouterr().err.strip()
     assert len(said.splitlines()) == 1, said
@@ -65,7 +65,7 @@ def test_folders_beside_the_target_stay(run, tmp_path):
     (lambda share: (share / ".cse-export.json").unlink(), "1_Pooling"),
     (lambda share: (share / ".cse-export.json").write_text('{"files": ["README.md"]}'), ".cse-export.json"),
 ])  # fmt: skip
-def test_an_export_that_somebody_used_is_not_replaced(run, tmp_path, capfd, use, named):
+def test_an_export_that_was_edited_is_not_replaced(run, tmp_path, capfd, use, named):
     share = tmp_path / "share"
     assert exit_code("cse-export", run, "--to", share) == 0
     use(share)
@@ -74,7 +74,7 @@ def test_an_export_that_somebody_used_is_not_replaced(run, tmp_path, capfd, use,
     assert content(tmp_path) == before
 
 
-def test_what_somebody_puts_there_meanwhile_stays(run, tmp_path, capfd, monkeypatch):
+def test_a_file_that_appears_meanwhile_stays(run, tmp_path, capfd, monkeypatch):
     share = tmp_path / "share"
 
     def busy(*_: object) -> None:
@@ -90,8 +90,8 @@ def test_what_somebody_puts_there_meanwhile_stays(run, tmp_path, capfd, monkeypa
     "run", "run/best", "run/new", "run/export/deeper", "run/../run/last", "model", "a.txt", "link", "link/best",
     "run/export",
 ])  # fmt: skip
-def test_a_place_of_others_is_refused(run, tmp_path, capfd, tiny_bert, place):
-    save_encoder(load_encoder(tiny_bert, "cls"), tmp_path / "model")  # another encoder, and so a modules.json
+def test_a_target_that_is_not_an_export_is_refused(run, tmp_path, capfd, tiny_bert, place):
+    save_encoder(load_encoder(tiny_bert, "cls"), tmp_path / "model")  # another encoder
     (tmp_path / "a.txt").write_text(SECRET)
     (tmp_path / "link").symlink_to("run")
     (tmp_path / "home").mkdir()
@@ -133,7 +133,7 @@ MTEB = {"model": {"name": "lab/x", "revision": "abc"}, "tasks": {}, "protocol": 
 TASK = {"metric": "cosine_spearman", "dataset": "mteb/sts12-sts", "revision": None}
 
 
-@pytest.mark.parametrize(("key", "value", "named"), [  # what the key then holds, and the key that is named
+@pytest.mark.parametrize(("key", "value", "named"), [  # the key, its bad value, and what has to be named
     ("config", [], "config"), ("config.model.name", 3, "config.model.name"), ("seed", MISSING, "seed"),
     ("config.data.name", ["wiki1m"], "config.data.name"), ("config.objective", {}, "config.objective._target_"),
     ("config.objective._target_", "X", "objective._target_"), ("config.aux_modality", ["visual"], "aux_modality"),
@@ -145,7 +145,7 @@ TASK = {"metric": "cosine_spearman", "dataset": "mteb/sts12-sts", "revision": No
     ("data", {"mteb": MTEB | {"tasks": {"../../out": TASK}}}, "data.mteb.tasks"),
     ("config.model.name", "\ud800", "results.json"), ("status", "running", "running"),
 ])  # fmt: skip
-def test_damaged_results_are_one_sentence(run, tmp_path, capfd, key, value, named):
+def test_damaged_results_are_named(run, tmp_path, capfd, key, value, named):
     record = json.loads((run / "results.json").read_text())
     *groups, last = key.split(".")
     reduce(dict.__getitem__, groups, record)[last] = value
@@ -158,7 +158,7 @@ def test_damaged_results_are_one_sentence(run, tmp_path, capfd, key, value, name
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "[" * 100_000, '{"status": "done", "seed": 1e999}'])
-def test_no_results_are_one_sentence(run, capfd, text):
+def test_unreadable_results_are_named(run, capfd, text):
     (run / "results.json").write_text(text)
     assert "results.json" in refused(capfd, run)
 
@@ -172,7 +172,7 @@ def test_a_score_that_was_nan_is_left_out(run):
     assert "STS14" not in (run / "export" / "README.md").read_text()
 
 
-def test_mteb_files_come_from_this_machines_cache_alone(run, tmp_path, monkeypatch):
+def test_mteb_files_come_only_from_this_machines_cache(run, tmp_path, monkeypatch):
     monkeypatch.setenv("CSE_CACHE", str(tmp_path / "cache"))
     record = json.loads((run / "results.json").read_text())
     record["config"]["eval"] = {"mteb": {"cache": str(tmp_path / "home")}}
@@ -185,14 +185,14 @@ def test_mteb_files_come_from_this_machines_cache_alone(run, tmp_path, monkeypat
     assert composed("evaluate", []).paths.cache == str(tmp_path / "cache")
 
 
-def test_a_damaged_adapter_is_one_sentence(run, capfd):
+def test_a_damaged_adapter_is_named(run, capfd):
     (run / "best" / "adapter").mkdir()
     (run / "best" / "adapter" / "adapter_config.json").write_text("{")
     assert "adapter_config.json" in refused(capfd, run)
     assert not (run / "export").exists()
 
 
-def test_no_value_of_a_run_leaves_its_place_in_the_card(run, tmp_path):
+def test_no_value_of_a_run_breaks_out_of_its_place_in_the_card(run, tmp_path):
     record = json.loads((run / "results.json").read_text())
     evil = "a\n\n```\n\n# Evil\n---\n| x |"
     record["config"]["model"]["pooling"] = evil

@@ -1,4 +1,4 @@
-"""What is refused leaves a run as it is: every byte of it, and the right to be resumed."""
+"""A refused resume leaves the run as it was, byte for byte, and still resumable; a stranger's run executes nothing."""
 
 import csv
 import hashlib
@@ -25,17 +25,16 @@ STATE = "last/state.safetensors"
 
 
 def state(word: str = "", value: torch.Tensor | None = None, **counters: object) -> dict:
-    """The checkpoint with other counters, and another value in the first tensor whose name has the word, or without
-    it."""
+    """Damage the checkpoint's counters, and replace the first tensor whose name contains `word`, or delete it."""
 
-    def changed(tensors: dict[str, torch.Tensor], metadata: dict[str, str]) -> None:
+    def edit(tensors: dict[str, torch.Tensor], metadata: dict[str, str]) -> None:
         metadata["about"] = json.dumps(json.loads(metadata["about"]) | counters)
         if word:
             name = next(name for name in tensors if word in name)
             tensors.pop(name)
             tensors |= {} if value is None else {name: value}
 
-    return {STATE: changed}
+    return {STATE: edit}
 
 
 DAMAGED = {
@@ -62,14 +61,14 @@ def run(finished, tmp_path) -> Path:
 
 
 def content(folder: Path) -> dict[str, str]:
-    """Every file's digest but the log's, which tells of attempts."""
+    """The digest of every file but the logs, which record refused attempts."""
     files = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".log")
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 @pytest.mark.parametrize("bad", ["trainer.lr=1e-5", "seed=7", "trainer.batch_size=16", "model.pooling=mean", "nokey=1",
                                  "objective=barlow", "data.limit=50", "paths.senteval=/no/such/folder"])  # fmt: skip
-def test_a_resume_that_would_be_another_run_is_refused(finished, bad):
+def test_a_resume_with_other_settings_is_refused(finished, bad):
     before = content(finished)
     with pytest.raises(UserError, match=rf"(?<![\w.]){re.escape(bad.partition('=')[0])}|/no/such") as refused:
         cse.train(f"resume={finished}", "trainer.max_steps=8", bad)
@@ -77,7 +76,7 @@ def test_a_resume_that_would_be_another_run_is_refused(finished, bad):
     assert content(finished) == before
 
 
-def test_a_run_goes_on_in_no_other_folder(finished, tmp_path):
+def test_a_resume_into_another_folder_is_refused(finished, tmp_path):
     before, other = content(finished), tmp_path / "other"
     for words, folder in (([], other), ([f"hydra.run.dir={other}"], None)):
         with pytest.raises(UserError, match="other"):
@@ -87,7 +86,7 @@ def test_a_run_goes_on_in_no_other_folder(finished, tmp_path):
 
 
 @pytest.mark.parametrize("place", ["best", "last/other"])
-def test_no_run_and_no_scores_are_put_where_another_run_replaces_them(finished, place):
+def test_nothing_is_written_into_folders_that_another_run_replaces(finished, place):
     before = content(finished)
     for start in (cse.train, cse.api.evaluate_into):
         with pytest.raises(UserError, match=place.partition("/")[0]):
@@ -96,7 +95,7 @@ def test_no_run_and_no_scores_are_put_where_another_run_replaces_them(finished, 
 
 
 @pytest.mark.parametrize("change", DAMAGED)
-def test_a_damaged_run_is_not_gone_on_with(finished, tmp_path, change):
+def test_a_damaged_run_is_not_resumed(finished, tmp_path, change):
     folder = damaged.copy(finished, tmp_path / change, DAMAGED[change])
     before = content(tmp_path)
     with pytest.raises(UserError, match=re.escape(str(folder))) as refused:
@@ -118,8 +117,8 @@ def test_a_finished_run_keeps_its_scores_when_best_is_lost(run, cse_train, capsy
     assert content(run) == before
 
 
-def test_the_best_step_of_another_run_is_never_scored(small_run_in, finished, run, capsys, tmp_path):
-    """A finished run is refused; one that goes on chooses its best step anew, and ends with weights of its own."""
+def test_a_foreign_best_is_never_scored_as_this_runs_own(small_run_in, finished, run, capsys, tmp_path):
+    """A finished run is refused; a longer one chooses its best step anew."""
     other_weights(run / "best")
     before = content(run)
     with pytest.raises(UserError, match="best"):
@@ -130,7 +129,7 @@ def test_the_best_step_of_another_run_is_never_scored(small_run_in, finished, ru
     assert results["best_step"] > json.loads((finished / "results.json").read_text())["steps"]
 
 
-def test_other_dev_data_is_refused(run, cse_train, capsys, tmp_path, senteval):
+def test_changed_dev_data_is_refused(run, cse_train, capsys, tmp_path, senteval):
     shutil.copytree(senteval, tmp_path / "copy")
     path = tmp_path / "copy" / "STS" / "STSBenchmark" / "sts-dev.csv"
     path.write_text("".join(reversed(path.read_text().splitlines(keepends=True))))
@@ -141,7 +140,7 @@ def test_other_dev_data_is_refused(run, cse_train, capsys, tmp_path, senteval):
 
 
 def other_text(tmp_path: Path, _) -> tuple[list[str], Path, str]:
-    """(words, the second of two files, what must be named)."""
+    """Train on two files. Returns (settings, the second file, what the refusal must name)."""
     (tmp_path / "data").mkdir()
     for name in ("a.txt", "b.txt"):
         (tmp_path / "data" / name).write_text("".join(f"kadan lofel {name} number {i}\n" for i in range(40)))
@@ -149,7 +148,7 @@ def other_text(tmp_path: Path, _) -> tuple[list[str], Path, str]:
 
 
 def other_items(kind: str, tmp_path: Path, request) -> tuple[list[str], Path, str]:
-    """The same for a copy of the images or clips; what must be named is the class."""
+    """The same for a copy of the images or clips; the refusal must name the class."""
     words = request.getfixturevalue(kind)
     key, _, place = next(word for word in words if word.startswith("paths.")).partition("=")
     shutil.copytree(place, tmp_path / "data")
@@ -159,8 +158,8 @@ def other_items(kind: str, tmp_path: Path, request) -> tuple[list[str], Path, st
 
 @pytest.mark.parametrize("prepare", [other_text, partial(other_items, "images"), partial(other_items, "sounds")],
                          ids=["text", "images", "clips"])  # fmt: skip
-def test_what_a_run_learns_from_may_not_change(small_run_in, tmp_path, request, prepare):
-    """One byte of it does, and neither its size nor the number of rows."""
+def test_changed_training_data_is_refused(small_run_in, tmp_path, request, prepare):
+    """One byte differs; sizes and row counts do not."""
     words, file, named = prepare(tmp_path, request)
     cse.train(*small_run_in(tmp_path), *words)
     whole = file.read_bytes()
@@ -194,10 +193,10 @@ def other_activation(checkpoint: Path) -> None:
     file.write_text(json.dumps(json.loads(file.read_text()) | {"hidden_act": "relu"}))
 
 
-def test_a_run_goes_on_with_the_configuration_of_its_first_checkpoint(small_run_in, tmp_path, tiny_bert):
+def test_another_configuration_of_the_first_checkpoint_is_refused(small_run_in, tmp_path, tiny_bert):
     model = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
     cse.train(*small_run_in(tmp_path), f"model.name={model}")
-    other_weights(model)  # which last/ has
+    other_weights(model)  # harmless: last/ holds them
     cse.train(f"resume={tmp_path}/run", "trainer.max_steps=8")
     other_activation(model)
     with pytest.raises(UserError, match=r"configuration of model\.name"):
@@ -206,10 +205,8 @@ def test_a_run_goes_on_with_the_configuration_of_its_first_checkpoint(small_run_
 
 @pytest.mark.parametrize(("change", "named"), [(other_weights, "weights of model.name"),
                                                (other_vocabulary, "vocabulary of model.name")])  # fmt: skip
-def test_what_a_run_reads_of_its_first_checkpoint_again_may_not_change(
-    small_run_in, tmp_path, tiny_bert, change, named
-):
-    """With an adapter, last/ holds the adapter alone."""
+def test_what_a_resume_reads_of_the_first_checkpoint_may_not_change(small_run_in, tmp_path, tiny_bert, change, named):
+    """Under an adapter, last/ holds only the adapter."""
     pytest.importorskip("peft", reason="needs peft (pip install .[lora])")
     model = Path(shutil.copytree(tiny_bert, tmp_path / "model"))
     cse.train(*small_run_in(tmp_path), f"model.name={model}", "model.lora={r:4,alpha:8,dropout:0.1}")
@@ -218,7 +215,7 @@ def test_what_a_run_reads_of_its_first_checkpoint_again_may_not_change(
         cse.train(f"resume={tmp_path}/run", "trainer.max_steps=8")
 
 
-def test_a_refused_run_whose_best_was_being_renamed_goes_on(run, cse_train):
+def test_a_refused_run_whose_best_was_being_renamed_resumes(run, cse_train):
     assert cse_train([f"resume={run}", "trainer.lr=1e-5"]) == 2
     place = run / ".cse-0123456789abcdef.best"
     (place / "new.best").mkdir(parents=True)
@@ -229,8 +226,8 @@ def test_a_refused_run_whose_best_was_being_renamed_goes_on(run, cse_train):
     assert not place.exists()
 
 
-def test_a_strangers_run_is_data(run, cse_train, senteval, tmp_path, monkeypatch):
-    """Whatever Hydra, transformers or torch would execute of it: no command does, whether it goes on or refuses."""
+def test_a_strangers_run_executes_nothing(run, cse_train, senteval, tmp_path, monkeypatch):
+    """Neither what Hydra, transformers or torch would execute, whether a command succeeds or refuses."""
     ran, hydra, own = tmp_path / "ran", run / ".hydra", run / "conf" / "objective"
     monkeypatch.chdir(tmp_path)
     own.mkdir(parents=True)
@@ -253,8 +250,8 @@ def test_a_strangers_run_is_data(run, cse_train, senteval, tmp_path, monkeypatch
     (run / "best" / "config.json").write_text(json.dumps(config | own_code))
     (run / "best" / "evil.py").write_text(f"open({str(ran)!r}, 'w')\n")
     (run / "best" / "model.safetensors").unlink()
-    torch.save({"x": damaged.Runs()}, run / "best" / "pytorch_model.bin")
-    torch.save({"x": damaged.Runs()}, run / "last" / "state.pt")
+    torch.save({"x": damaged.Payload()}, run / "best" / "pytorch_model.bin")
+    torch.save({"x": damaged.Payload()}, run / "last" / "state.pt")
     scored = ["eval=stsb", "allow_partial=true", f"paths.senteval={senteval}", "hydra.run.dir=scored"]
     assert cse_train([f"resume={run}", "trainer.max_steps=8"]) == 2
     assert exit_code("cse-eval", f"checkpoint={run}", *scored) == 2
@@ -265,7 +262,7 @@ def test_a_strangers_run_is_data(run, cse_train, senteval, tmp_path, monkeypatch
     assert os.environ.get(groups.OWN, "") == ""
 
 
-def test_a_strangers_text_is_shown_and_obeyed_by_nothing(cse_train, tmp_path, monkeypatch, capfd):
+def test_a_strangers_text_reaches_terminal_and_spreadsheet_escaped(cse_train, tmp_path, monkeypatch, capfd):
     hostile = "\x1b]0;x\x07=cmd|a\u202e"
     (folder := tmp_path / f"=run{hostile}").mkdir()
     config = {"trainer": {"lr": 1e-5}, "note": "=HYPERLINK(1)|b\nc", "objective": {"_target_": hostile}}

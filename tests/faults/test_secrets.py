@@ -1,4 +1,4 @@
-"""Secrets of the environment are in no file of a run, and no setting reaches a shell."""
+"""No secret of the environment ends up in a run's files, and no setting reaches a shell."""
 
 import ast
 from pathlib import Path
@@ -15,7 +15,7 @@ from cse.record import results
 SECRETS = {"HF_TOKEN": "hf_planted0123456789", "WANDB_API_KEY": "planted" * 6, "AWS_SECRET_ACCESS_KEY": "planted-aws"}
 
 
-def test_a_planted_secret_is_found_nowhere(small_run, cse_train, tmp_path, monkeypatch, capfd):
+def test_a_run_writes_and_prints_no_secret(small_run, cse_train, tmp_path, monkeypatch, capfd):
     for name, secret in SECRETS.items():
         monkeypatch.setenv(name, secret)
     assert cse_train([*small_run, "tracker=[tensorboard,offline]"]) == 0
@@ -37,7 +37,7 @@ LEAKS = [
 
 
 @pytest.mark.parametrize("words", LEAKS)
-def test_no_setting_has_a_secret_of_the_environment(words, monkeypatch, tmp_path):
+def test_no_setting_can_read_the_environment(words, monkeypatch, tmp_path):
     monkeypatch.setenv("HF_TOKEN", SECRETS["HF_TOKEN"])
     (tmp_path / "conf" / "data").mkdir(parents=True)
     (tmp_path / "conf" / "data" / "own.yaml").write_text("path: ${oc.env:HF_TOKEN}\n_target_: cse.data.text.Text\n")
@@ -47,7 +47,7 @@ def test_no_setting_has_a_secret_of_the_environment(words, monkeypatch, tmp_path
     assert SECRETS["HF_TOKEN"] not in str(refused.value)
 
 
-def test_paths_have_the_environment_and_so_has_another_program(monkeypatch, tmp_path):
+def test_paths_and_other_users_of_omegaconf_can_read_the_environment(monkeypatch, tmp_path):
     monkeypatch.setenv("SCRATCH", "/scratch")
     (tmp_path / "conf" / "paths").mkdir(parents=True)
     (tmp_path / "conf" / "paths" / "own.yaml").write_text("defaults: [default]\nimages: ${oc.env:SCRATCH}/images\n")

@@ -1,6 +1,6 @@
-"""SIGKILL at random moments, from the start of Python to the last file: each run is resumed and ends bit-identical.
+"""SIGKILL at random moments, from the start of Python to the last file: each run resumes and ends bit-identical.
 
-CSE_FAULTS_KILLS is the number of kills of each kind of run: 1 unless it is set. All processes of a run die at once.
+CSE_FAULTS_KILLS sets the kills of each kind of run (1). All processes of a run die at once.
 """
 
 import os

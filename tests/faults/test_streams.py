@@ -1,4 +1,4 @@
-"""`| head -1`: no traceback, the right exit code, training unharmed; and a process of several that is alone."""
+"""Closed pipes and missing ranks: `| head -1` costs no traceback and no training; a rank that waits alone says so."""
 
 import json
 import logging
@@ -17,20 +17,20 @@ RANK = {"RANK": 1, "WORLD_SIZE": 2, "LOCAL_RANK": 1, "MASTER_ADDR": "here", "MAS
 
 
 def shell(line: str) -> subprocess.CompletedProcess[str]:
-    """A line of bash; its exit code is the first command's."""
+    """Run a line of bash; the exit code is that of the first command of its pipe."""
     return subprocess.run(["bash", "-c", f"{line}; exit ${{PIPESTATUS[0]}}"], capture_output=True, text=True)
 
 
 @pytest.mark.parametrize(("line", "code"), [
     ("cse-train --help | head -1", 0), ("cse-train --help | true", 0), ("cse-train objektive=simcse 2>&1 | true", 2),
 ])  # fmt: skip
-def test_a_reader_that_leaves(line, code):
+def test_a_closed_pipe_is_quiet(line, code):
     ended = shell(f"{BIN}/{line}")
     assert (ended.returncode, ended.stderr) == (code, "")
 
 
 @pytest.mark.nightly
-def test_training_goes_on_without_its_reader(small_run, tmp_path):
+def test_training_survives_a_closed_pipe(small_run, tmp_path):
     words = " ".join(f"'{word}'" for word in small_run)
     assert shell(f"{BIN}/cse-train {words} 2>&1 | head -1").returncode == 0
     assert json.loads((tmp_path / "run" / "results.json").read_text())["status"] == "done"
