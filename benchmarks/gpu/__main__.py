@@ -1,54 +1,46 @@
-"""python -m benchmarks.gpu: prove a GPU machine, part by part; see the package's own words for what each part does.
+"""python -m benchmarks.gpu: test a GPU machine, part by part; the package's docstring describes each.
 
     python -m benchmarks.gpu [--parts correctness,speed] [--out DIR] [--tiny] [--seconds 540] [--only REGEX] [--record]
 
 Writes DIR/<part>.json after every check, then DIR/gpu.json and DIR/gpu.md with all parts that DIR holds. Exit code 1
-where a check failed or a part ended early.
+if a check failed or a part ended early.
 """
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 
 from benchmarks.gpu import page
 from benchmarks.gpu.check import FAILED
-from benchmarks.gpu.commands import ROOT
+from benchmarks.gpu.commands import ROOT, environment
 from benchmarks.gpu.part import PARTS
 from benchmarks.results import where, write_section
 from cse.files import write_text
 
-GRACE = 60.0  # seconds that a part has to end its last check
+GRACE = 60.0  # seconds for a part's last check to end
 
 
 def run_part(name: str, given: argparse.Namespace) -> str:
-    """One part in a process of its own. Returns why it ended early, or nothing."""
+    """Run one part in its own process. Returns why it ended early, or nothing."""
     command = [sys.executable, "-m", "benchmarks.gpu.part", name, "--out", str(given.out), "--seconds",
                str(given.seconds), "--only", given.only, *(["--tiny"] if given.tiny else [])]  # fmt: skip
     try:
-        ended = subprocess.run(
-            command, cwd=ROOT, timeout=given.seconds + GRACE, env={**os.environ, "PYTHONPATH": path()}
-        )
+        ended = subprocess.run(command, cwd=ROOT, timeout=given.seconds + GRACE, env=environment())
     except subprocess.TimeoutExpired:
         return f"{name}: stopped after {given.seconds + GRACE:g} seconds"
     return f"{name}: ended with {ended.returncode}" if ended.returncode else ""
-
-
-def path() -> str:
-    """The import path of a part's process: this checkout first, installed or not."""
-    return os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--parts", default=",".join(PARTS), help="of " + ", ".join(PARTS))
     arguments.add_argument("--out", type=Path, default=Path("outputs/gpu"))
-    arguments.add_argument("--tiny", action="store_true", help="in minutes on a CPU: does everything run")
-    arguments.add_argument("--seconds", type=float, default=540.0, help="after which a part begins no check")
-    arguments.add_argument("--only", default="", help="a regular expression that a check's name has to hold")
-    arguments.add_argument("--record", action="store_true", help="write the section into benchmarks/RESULTS.md too")
+    arguments.add_argument("--tiny", action="store_true", help="toy sizes, minutes on a CPU: does everything run?")
+    arguments.add_argument("--seconds", type=float, default=540.0, help="after these, a part starts no check")
+    arguments.add_argument("--only", default="", help="only checks whose name matches this regular expression")
+    arguments.add_argument("--record", action="store_true", help="also write the section into benchmarks/RESULTS.md")
     given = arguments.parse_args()
     given.out = given.out.resolve()
     given.out.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What a part of the GPU benchmark is made of: named checks, each of which gives figures or says why it cannot."""
+"""The checks that a part of the GPU benchmark consists of: each gives figures, or says why it cannot."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,8 +20,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Check:
-    """run: may raise; the check has then failed with that error, and those after it still run. needs_gpu: why it
-    means nothing on a CPU, or empty."""
+    """run: an exception fails this check alone. needs_gpu: why it is meaningless on a CPU, or empty."""
 
     name: str
     run: Callable[[World], Result]
@@ -29,14 +28,14 @@ class Check:
 
 
 def within(figures: dict[str, float], bounds: dict[str, float]) -> Result:
-    """PASSED where every figure that has a bound is at most that; FAILED otherwise, NaN too."""
+    """PASSED if no figure exceeds its bound, FAILED otherwise (NaN too)."""
     over = [f"{name} is {figures[name]:.3g}, at most {most:g} is allowed" for name, most in bounds.items()
             if not figures[name] <= most]  # fmt: skip
     return Result(FAILED if over else PASSED, {**figures, "bounds": bounds}, "; ".join(over))
 
 
 def perform(check: Check, world: World) -> Result:
-    """The check's result, whatever it raises."""
+    """Run a check; an exception is a FAILED result."""
     if check.needs_gpu and world.device != "cuda":
         return Result(SKIPPED, why=f"needs a GPU: {check.needs_gpu}")
     try:

@@ -1,4 +1,4 @@
-"""cse-train as a user runs it, in this process or in one of its own, and what its folder tells afterwards."""
+"""Run cse-train as a user does, in this process or in its own, and read the results from its folder."""
 
 import io
 import json
@@ -18,20 +18,19 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Run:
-    """results: of results.json. events: the lines of metrics.jsonl that hold metrics. peak_bytes: what torch held on
-    the GPU at most, 0 on a CPU. fast_path: what the run said of it."""
+    """results: of results.json. events: the lines of metrics.jsonl that hold metrics. peak_bytes: torch's peak memory
+    on the GPU, 0 on a CPU."""
 
     results: dict[str, Any]
     events: list[dict[str, Any]]
     peak_bytes: int
-    fast_path: str
 
     def values(self, name: str) -> list[float]:
         return [event[name] for event in self.events if name in event]
 
 
 def train(arguments: list[str], folder: Path) -> Run:
-    """cse-train in this process. Raises RuntimeError where it does not end with 0. Leaves no folder."""
+    """Run cse-train in this process, and remove its folder. Raises RuntimeError unless it ends with 0."""
     from cse.cli.train import main
 
     before = sys.argv
@@ -49,24 +48,28 @@ def train(arguments: list[str], folder: Path) -> Run:
             raise RuntimeError(f"cse-train ended with {ended.code}: {said.getvalue()[-1000:]}") from ended
     finally:
         sys.argv = before
-    run = read(folder, said.getvalue(), torch.cuda.max_memory_allocated() if torch.cuda.is_available() else 0)
+    run = read(folder, torch.cuda.max_memory_allocated() if torch.cuda.is_available() else 0)
     shutil.rmtree(folder)
     return run
 
 
 def train_apart(arguments: list[str], folder: Path) -> Run:
-    """The same in a process of its own, for settings that a process keeps. Its folder stays."""
+    """Run cse-train in its own process, for settings that last as long as the process. Its folder stays."""
     command = [sys.executable, "-m", "cse.cli.train", *arguments, f"hydra.run.dir={folder}"]
-    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    ended = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path})
+    ended = subprocess.run(command, capture_output=True, text=True, env=environment())
     if ended.returncode:
         raise RuntimeError(f"cse-train ended with {ended.returncode}: {ended.stderr[-2000:]}")
-    return read(folder, ended.stdout, 0)
+    return read(folder, 0)
 
 
-def read(folder: Path, said: str, peak_bytes: int) -> Run:
-    """What a finished run's folder tells. said: all that it printed."""
+def environment() -> dict[str, str]:
+    """The environment of a subprocess that imports this checkout, installed or not."""
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return {**os.environ, "PYTHONPATH": path}
+
+
+def read(folder: Path, peak_bytes: int) -> Run:
+    """Read a finished run's folder."""
     lines = map(json.loads, (folder / "metrics.jsonl").read_text().splitlines())
     results = json.loads((folder / "results.json").read_text())
-    fast_path = next((line.removeprefix("fast path").strip() for line in said.splitlines() if "fast path" in line), "")
-    return Run(results, [line for line in lines if line["event"] == "metrics"], peak_bytes, fast_path)
+    return Run(results, [line for line in lines if line["event"] == "metrics"], peak_bytes)

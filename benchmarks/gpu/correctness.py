@@ -1,9 +1,9 @@
-"""(a) Is a GPU's run the CPU's? Loss, gradient, chunks, resume, scores, pictures and sound.
+"""(a) Does the GPU match the CPU? Loss, gradient, chunks, resume, scores, pictures and sound.
 
 Bounds are relative: |GPU - CPU| / |CPU| of the loss, and the same in Frobenius norm of the whole gradient (encoder and
 objective together). fp32 is compared without TF32. bf16's bounds are what its eight bits leave after two layers.
-A loss or a gradient may be rounding itself, as whitenedcse's in one pass, whose positives are one row whitened three
-ways: then MARGIN times what the CPU makes of weights that are each moved by a rounding is allowed.
+A loss or gradient may consist mostly of rounding errors, like whitenedcse's in one pass, whose positives are one row
+whitened three ways. Then the bound is MARGIN times the change on the CPU when every weight is moved by one rounding.
 """
 
 import copy
@@ -29,9 +29,9 @@ from cse.types import Batch
 FP32 = {"loss": 1e-4, "gradient": 1e-4}
 BF16 = {"loss": 0.05, "gradient": 0.25}
 ONE_VIEW = "whitenedcse, one pass"
-"""In bf16 only its loss is bounded: rounding inside the layers, too, is most of its gradient."""
+"""In bf16 only its loss is bounded: most of its gradient is rounding inside the layers."""
 ROUNDING = {None: 1e-7, torch.bfloat16: 4e-3}
-"""By which a weight is moved, of itself, by the type that it is computed in."""
+"""The relative move of a weight, by the type of the computation."""
 DRAWS, MARGIN = 3, 10
 EVERY = {**OBJECTIVES, "declutr with mlm": ["objective=declutr"], "simcse with mlm": ["objective=simcse",
          "objective.mlm_weight=0.1"], "mlm": ["objective=mlm"]}  # fmt: skip
@@ -117,7 +117,7 @@ def apart(one: tuple[float, Tensor], other: tuple[float, Tensor]) -> dict[str, f
 
 
 def moved(module: nn.Module, share: float, seed: int) -> nn.Module:
-    """A copy whose every weight is `share` of itself higher or lower."""
+    """A copy with every weight scaled by 1 + share or 1 - share, at random."""
     generator, other = torch.Generator().manual_seed(seed), copy.deepcopy(module)
     with torch.no_grad():
         for p in other.parameters():
@@ -128,7 +128,7 @@ def moved(module: nn.Module, share: float, seed: int) -> nn.Module:
 def with_rounding(
     modules: tuple[nn.Module, nn.Module], batch: Batch, dtype: torch.dtype | None, bounds: dict[str, float]
 ) -> tuple[tuple[float, Tensor], dict[str, float]]:
-    """The CPU's loss and gradient in fp32, and the bounds, wider where weights moved by a rounding pass them."""
+    """The CPU's loss and gradient in fp32, and the bounds, widened where weights moved by one rounding exceed them."""
     here = loss_and_gradient(modules, batch, "cpu", None)
     draws = []
     for seed in range(DRAWS):

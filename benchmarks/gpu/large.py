@@ -1,4 +1,4 @@
-"""(e) Batches larger than memory: steps of 65,536 sentences in chunks of rows and in chunks of tokens."""
+"""(e) Batches larger than memory: steps of 65,536 sentences, in chunks of rows or of tokens."""
 
 import statistics
 

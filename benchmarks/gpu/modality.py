@@ -1,4 +1,4 @@
-"""(d) What pictures and sound cost: a joint step over a text step, and the share of it spent waiting for data."""
+"""(d) The cost of pictures and sound: a joint step relative to a text step, and its share spent waiting for data."""
 
 import os
 import statistics
@@ -34,7 +34,7 @@ def sound(world: World, workers: int = 0) -> list[str]:
 
 
 def joint(world: World, more: list[str]) -> Result:
-    """Seconds a step at the papers' batches (64 sentences, 48 pictures or clips), beside those of text alone."""
+    """Seconds per step at the papers' batches (64 sentences, 48 pictures or clips), and relative to text alone."""
     steps, rounds, batch = (2, 2, 8) if world.tiny else (STEPS, ROUNDS, 64)
     total = (UNTIMED + rounds) * steps
     run = train([

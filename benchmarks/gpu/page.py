@@ -1,4 +1,4 @@
-"""What the parts measured as one Markdown section and one JSON."""
+"""The results of all parts as one Markdown section."""
 
 import json
 import platform
@@ -15,7 +15,7 @@ CLOCKS = "clocks.sm,clocks.mem,clocks.max.sm,temperature.gpu,power.draw,power.li
 
 
 def clocks() -> dict[str, str]:
-    """What nvidia-smi says of the first GPU's clocks, heat and power now; empty without one."""
+    """The first GPU's current clocks, temperature and power, from nvidia-smi; empty without one."""
     try:
         ended = subprocess.run(["nvidia-smi", f"--query-gpu={CLOCKS}", "--format=csv,noheader"], capture_output=True,
                                text=True, timeout=30)  # fmt: skip
@@ -36,7 +36,7 @@ def about() -> dict[str, Any]:
 
 
 def collected(out: Path, parts: list[str]) -> list[dict[str, Any]]:
-    """The rows of every part that has written any, in the order of `parts`."""
+    """All rows written so far, in the order of `parts`."""
     files = [out / f"{part}.json" for part in parts]
     return [row for file in files if file.exists() for row in json.loads(file.read_text())]
 

@@ -1,6 +1,6 @@
-"""One part of the GPU benchmark in a process of its own: python -m benchmarks.gpu.part NAME --out DIR [--tiny].
+"""One part of the GPU benchmark, in its own process: python -m benchmarks.gpu.part NAME --out DIR [--tiny].
 
-Writes DIR/NAME.json anew after every check, so that whatever ends the process leaves what was measured before.
+Rewrites DIR/NAME.json after every check, so that nothing measured is lost if the process dies.
 """
 
 import argparse
@@ -25,7 +25,7 @@ PARTS = {
 
 
 def measure(name: str, out: Path, tiny: bool, seconds: float, only: str) -> list[dict[str, Any]]:
-    """Every check of the part whose name fits `only` and that begins within `seconds`; one dict a check."""
+    """Run the part's checks whose names match `only`, until `seconds` are over. Returns one dict per check."""
     began = time.perf_counter()
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as folder:

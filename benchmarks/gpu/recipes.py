@@ -1,4 +1,4 @@
-"""(c) A whole recipe's time: cse-train itself for some steps with evaluations, and what the paper's length comes to."""
+"""(c) The time of a whole recipe: cse-train for some steps with evaluations, extrapolated to the paper's length."""
 
 import statistics
 
@@ -41,4 +41,4 @@ def recipe(world: World, objective: list[str], batch: int, steps: int, evaluatio
     return Result(MEASURED, {
         "seconds a step": step, "seconds an evaluation": evaluation, "seconds to keep best/ and last/": save,
         "whole recipe, minutes": whole / 60, "share of the steps": steps * step / whole, "GiB": run.peak_bytes / 2**30,
-    }, run.fast_path)  # fmt: skip
+    })  # fmt: skip

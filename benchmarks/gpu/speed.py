@@ -1,8 +1,8 @@
 """(b) Tokens a second, share of the bf16 peak and memory: ours plain and compiled, and both peers, in the same process.
 
-A cell is one shape and batch: every contestant trains on the same made-up sentences (20 to 32 tokens, two views), with
-AdamW, lr 3e-5 and clipping at 1, in its own loop. A figure is the median over rounds of STEPS steps after untimed ones.
-DeCLUTR's spans and Barlow's projector have no peer: the two rows are ours alone.
+For each shape and batch, every contestant trains on the same made-up sentences (20 to 32 tokens, two views), with
+AdamW, lr 3e-5 and clipping at 1, in its own loop. A figure is the median over rounds of STEPS steps, after untimed
+rounds. No peer has DeCLUTR's spans or Barlow's projector.
 """
 
 import shutil
@@ -18,7 +18,7 @@ from benchmarks.gpu.check import MEASURED, SKIPPED, Check, Result
 from benchmarks.gpu.commands import train
 from benchmarks.gpu.world import SHAPES_HERE, World
 
-UNTIMED, STEPS, ROUNDS = 2, 20, 4  # rounds that are not timed, steps of a round, rounds that are
+UNTIMED, STEPS, ROUNDS = 2, 20, 4  # untimed rounds, steps per round, timed rounds
 PEERS = {"hugging face": peers.hugging_face, "sentence-transformers": peers.sentence_transformers}
 BATCHES = (64, 256, 512)
 
@@ -44,7 +44,7 @@ def checks() -> list[Check]:
 
 
 def measured_peak(world: World) -> Result:
-    """The best of a large square product: the ceiling that the shares refer to."""
+    """The fastest large square product, to which the shares refer."""
     return Result(MEASURED, {"FLOP/s": world.measured("peak", peak)})
 
 
@@ -87,12 +87,12 @@ def timed(world: World, shape: str, more: list[str]) -> Result:
         "trainer.eval_every=100000", "trainer.schedule=linear", *more,
     ], world.folder / "speed")  # fmt: skip
     rates = run.values("train/tokens_per_second")[untimed:]
-    return Result(MEASURED, figures(world, shape, rates, run.peak_bytes), run.fast_path)
+    return Result(MEASURED, figures(world, shape, rates, run.peak_bytes))
 
 
 def figures(world: World, shape: str, rates: list[float], peak_bytes: int) -> dict[str, Any]:
-    """rates: real tokens a second, one a round. The share of the peak counts the real tokens' linear layers, forward
-    and backward: 6 FLOP a weight and token, 12 width^2 weights a layer."""
+    """rates: real tokens per second of each round. The share of the peak counts linear layers on real tokens, forward
+    and backward: 6 FLOP per weight and token, 12 width^2 weights per layer."""
     width, layers, _ = SHAPES_HERE["tiny" if world.tiny else shape]
     rate = statistics.median(rates)
     return {
@@ -104,7 +104,8 @@ def figures(world: World, shape: str, rates: list[float], peak_bytes: int) -> di
 
 def peer(world: World, shape: str, batch: int, name: str) -> Result:
     """The peer's trainer on the same sentences, in turns of the same number of steps."""
-    if missing := [package for package in needs(name) if find_spec(package) is None]:
+    needed = ["sentence_transformers", "datasets"] if name == "sentence-transformers" else []
+    if missing := [package for package in needed if find_spec(package) is None]:
         return Result(SKIPPED, why=f"{', '.join(missing)} is not installed")
     batch = min(batch, 8) if world.tiny else batch
     untimed, steps, rounds = plan(world)
@@ -125,13 +126,8 @@ def peer(world: World, shape: str, batch: int, name: str) -> Result:
     return Result(MEASURED, figures(world, shape, rates, peak_bytes))
 
 
-def needs(name: str) -> list[str]:
-    """The packages beside torch and transformers that the peer's trainer imports."""
-    return ["sentence_transformers", "datasets"] if name == "sentence-transformers" else []
-
-
 def rows_for(name: str, world: World, sentences: list[str]) -> list[Any]:
-    """Token ids for the plain Trainer, whose tokenizing is done ahead as ours is; text for sentence-transformers."""
+    """Token ids for the plain Trainer (ours tokenises ahead too), text for sentence-transformers."""
     if name == "sentence-transformers":
         return sentences
     from transformers import AutoTokenizer

@@ -1,6 +1,6 @@
-"""What the GPU benchmark runs on, made up: encoders of the papers' shapes, text, score sets, pictures, sound.
+"""Made-up inputs of the GPU benchmark: encoders of the papers' shapes, text, score sets, pictures, sound.
 
-Nothing is downloaded. Weights are random and words mean nothing: neither time nor equality depends on them.
+Nothing is downloaded. Weights are random and words mean nothing; neither times nor equality depend on them.
 """
 
 import random
@@ -34,14 +34,14 @@ SHAPES_HERE = {
 
 @dataclass
 class World:
-    """folder: everything is written here. tiny: small enough for two cores and a test."""
+    """folder: where everything is written. tiny: small enough for a test on two cores."""
 
     folder: Path
     tiny: bool
     known: dict[str, float] = field(default_factory=dict)
 
     def measured(self, name: str, measure: Callable[[], float]) -> float:
-        """What `measure()` gave the first time that this name was asked for."""
+        """The value of `measure()`, called once per name."""
         if name not in self.known:
             self.known[name] = measure()
         return self.known[name]
@@ -183,8 +183,8 @@ class World:
 
 
 def batch_for(objective: Any, rows: int, vocabulary: int, longest: int) -> Batch:
-    """Random tokens for every view of `rows` rows, two positives a row where the objective averages them, and labels
-    where it masks: on the CPU, as a loader gives them."""
+    """Random tokens on the CPU, like a loader's: every view of `rows` rows, two positives per row if the objective
+    averages them, and labels if it masks."""
     generator = torch.Generator().manual_seed(0)
     sizes = [rows] * objective.num_views
     if objective.averages_positives:
