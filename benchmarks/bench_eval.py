@@ -1,12 +1,12 @@
-"""STS and transfer beside SentEval's procedure as published, in one run: the same scores, and how much sooner.
+"""STS and transfer beside SentEval's published procedure: are the scores the same, and how much faster is ours?
 
     python -m benchmarks.bench_eval [--all] [--tasks STS-B CR ...] [--fraction 1] [--rounds 1]
 
-Needs the real data beside the checkout, and the genuine all-MiniLM-L6-v2. SentEval's way is written from its
-description: batches of 128 in its order, tokenised as they come, padded to their longest, nothing remembered; then one
-classifier after the other (tests/eval/senteval/one_fit.py, which the tests compare with). Both have the same threads.
-On two cores this takes about 12 minutes, half of them STS. --all takes an hour: without it transfer is TREC, MRPC and
-CR, and CR is fitted SentEval's way in one outer fold. --fraction 0.1 takes every tenth row, --rounds repeats STS.
+Needs the real data beside the checkout, and the genuine all-MiniLM-L6-v2. SentEval's way follows its description:
+batches of 128 in its order, tokenised as they come, padded to their longest, nothing cached; then one classifier after
+the other (tests/eval/senteval/one_fit.py). Both have the same threads. This takes 12 minutes on two cores, --all an
+hour: without it transfer is TREC, MRPC and CR, the last SentEval's way in one outer fold only. --fraction 0.1 takes
+every tenth row, --rounds repeats STS.
 """
 
 import argparse
@@ -16,14 +16,13 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
 from omegaconf import DictConfig
 from scipy.stats import spearmanr
 
 from benchmarks.peers import synchronized
 from benchmarks.results import SHARED, spread, table, write_section
-from cse.config.compose import CONF_DIR
+from cse.config.compose import composed
 from cse.errors import MissingResource
 from cse.eval import transfer
 from cse.eval.files import DataFolder
@@ -48,14 +47,14 @@ DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
 
 def encoder_of(config: DictConfig) -> Encoder:
-    """Warmed up, and with no text remembered."""
+    """The encoder, warmed up, with no text cached."""
     encoder = instantiate(config.model).to(DEVICE).eval()
     batcher_of(encoder)(["a warm-up"] * 128)
     return encoder
 
 
 def batcher_of(encoder: Encoder) -> Encode:
-    """What SentEval is handed: one batch in, its mean-pooled rows out, every cell of every layer computed."""
+    """What SentEval is given: one batch in, its mean-pooled rows out, every cell of every layer computed."""
 
     @torch.no_grad()
     def batcher(texts: list[str]) -> np.ndarray:
@@ -74,13 +73,14 @@ class Files:
     by_length: bool  # SentEval sorts the pairs of STS12..16 and leaves the others as they come
 
 
-def files_of(folder: DataFolder, task: str, rows: slice) -> Files:
-    def cut(pairs: Examples) -> Examples:
-        return Examples(tuple(side[rows] for side in pairs.sentences), pairs.labels_N[rows])
+def cut(examples: Examples, rows: slice) -> Examples:
+    return Examples(tuple(texts[rows] for texts in examples.sentences), examples.labels_N[rows])
 
+
+def files_of(folder: DataFolder, task: str, rows: slice) -> Files:
     if task in SUBSETS:
-        return Files([cut(read_subset(folder, task, name)) for name in SUBSETS[task]], [], True)
-    test, *beside = (cut(read_table(folder, task, split)) for split in ("test", "train", "dev"))
+        return Files([cut(read_subset(folder, task, name), rows) for name in SUBSETS[task]], [], True)
+    test, *beside = (cut(read_table(folder, task, split), rows) for split in ("test", "train", "dev"))
     return Files([test], beside, False)
 
 
@@ -94,11 +94,6 @@ def published_fits(
     if scheme == "cross":
         return *one_fit.cross(x, y, FOLDS, one_fit.GRID, **settings), []
     return *one_fit.split(x, y, one_fit.GRID, **settings), []
-
-
-def in_batches(batcher: Encode, texts: list[str]) -> np.ndarray:
-    """Texts as they come, 128 at a time."""
-    return np.concatenate([batcher(texts[start : start + 128]) for start in range(0, len(texts), 128)])
 
 
 def published_cosines(batcher: Encode, pairs: Examples, by_length: bool) -> np.ndarray:
@@ -116,15 +111,12 @@ def published_cosines(batcher: Encode, pairs: Examples, by_length: bool) -> np.n
 
 def published_sts(batcher: Encode, files: Files) -> tuple[float, float, float]:
     """The score ("all" Spearman x100), the seconds of the pairs that are scored, and of those beside them."""
-
-    def cosines(pairs: Examples) -> np.ndarray:
-        return published_cosines(batcher, pairs, files.by_length)
-
     started = synchronized()
-    spearman = 100 * float(spearmanr(*np.concatenate([cosines(pairs) for pairs in files.scored], 1))[0])
+    cosines = [published_cosines(batcher, pairs, files.by_length) for pairs in files.scored]
+    spearman = 100 * float(spearmanr(*np.concatenate(cosines, 1))[0])
     between = synchronized()
     for pairs in files.beside:
-        cosines(pairs)
+        published_cosines(batcher, pairs, files.by_length)
     return spearman, between - started, synchronized() - between if files.beside else 0.0
 
 
@@ -164,14 +156,14 @@ def bench_sts(given: argparse.Namespace, config: DictConfig, tasks: list[str], c
 
 
 def of(given: argparse.Namespace) -> str:
-    """What a title adds where not everything was run: a cut run leaves the whole one's section alone."""
-    tasks = f": {', '.join(given.tasks)}" if given.tasks else ""
-    return tasks + (f", one row in {given.kept.step}" if given.fraction < 1 else "")
+    """The suffix of the title of a partial run, which leaves the full run's section alone."""
+    fraction = f", one row in {given.kept.step}" if given.fraction < 1 else ""
+    return (f": {', '.join(given.tasks)}" if given.tasks else "") + fraction
 
 
 @dataclass(frozen=True)
 class Way:
-    """Seconds that one way of doing a task took; its scores: dev, test, and every outer fold if there are any."""
+    """Seconds of one way of doing a task, and its scores: dev, test, and every outer fold if there are any."""
 
     embedding: float
     fits: float
@@ -180,7 +172,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Beside:
-    """A task both ways. ran of total: the fits that SentEval's way ran, and has (ours always runs all)."""
+    """A task both ways. SentEval's way ran `ran` of its `total` fits (ours always runs all)."""
 
     task: str
     rows: int
@@ -189,14 +181,10 @@ class Beside:
     theirs: Way
     ours: Way
 
-    @property
-    def partial(self) -> bool:
-        return self.ran < self.total
-
     def compared(self) -> tuple[float, float, bool]:
-        """Accuracy of both, and whether all is the same. Of a task run in part only the outer folds can be compared."""
+        """Both accuracies, and whether everything is equal. Of a partial task only the outer folds can be compared."""
         (_, theirs, folds), (_, ours, all_folds) = self.theirs.scores, self.ours.scores
-        if not self.partial:
+        if self.ran == self.total:
             return theirs, ours, self.theirs.scores == self.ours.scores
         own = all_folds[: len(folds)]
         return float(np.mean(folds)), float(np.mean(own)), folds == own
@@ -204,14 +192,14 @@ class Beside:
     def row(self) -> list[str]:
         theirs, ours, same = self.compared()
         times = together([self])
-        if self.partial:
+        if self.ran < self.total:
             times[1], times[4:] = f"{self.theirs.fits:.1f}", ["-", "-"]
         return [self.task, str(self.rows), f"{self.ran} of {self.total}", *times,
                 f"{theirs:.2f}", f"{ours:.2f}", "yes" if same else "NO"]  # fmt: skip
 
 
 def together(tasks: list[Beside]) -> list[str]:
-    """Seconds and ratios, summed. The published fits of a task run in part stand for all of its fits."""
+    """Summed seconds and ratios. The published fits of a partial task are scaled up to all of its fits."""
     theirs, fits = sum(t.theirs.embedding for t in tasks), sum(t.theirs.fits * t.total / t.ran for t in tasks)
     ours, our_fits = sum(t.ours.embedding for t in tasks), sum(t.ours.fits for t in tasks)
     return [f"{value:.1f}" for value in (theirs, fits, ours, our_fits, (theirs + fits) / (ours + our_fits),
@@ -220,9 +208,12 @@ def together(tasks: list[Beside]) -> list[str]:
 
 def published_transfer(batcher: Encode, parts: Parts, scheme: str, outer: int) -> Way:
     """Embeddings batch after batch, then one fit after the other, in `outer` outer folds where the scheme is nested."""
+
+    def embed(texts: list[str]) -> np.ndarray:
+        return np.concatenate([batcher(texts[start : start + 128]) for start in range(0, len(texts), 128)])
+
     started = synchronized()
-    x = {part: combined([in_batches(batcher, texts) for texts in e.sentences], scheme)
-         for part, e in parts.items()}  # fmt: skip
+    x = {part: combined([embed(texts) for texts in e.sentences], scheme) for part, e in parts.items()}
     between = synchronized()
     y = {part: e.labels_N for part, e in parts.items()}
     scores = published_fits(scheme, x, y, outer)
@@ -249,8 +240,7 @@ def bench_transfer(given: argparse.Namespace, config: DictConfig, tasks: list[st
         except MissingResource:
             absent.append(task)
             continue
-        suite.data[task] = {part: Examples(tuple(texts[given.kept] for texts in e.sentences), e.labels_N[given.kept])
-                            for part, e in suite.data[task].items()}  # fmt: skip
+        suite.data[task] = {part: cut(examples, given.kept) for part, examples in suite.data[task].items()}
         suites[task] = suite
     title = f"Transfer beside SentEval's procedure{', every fit' if given.all else ''}{of(given)}"
     lacking = f" No data here: {', '.join(absent)}." if absent else ""
@@ -269,10 +259,10 @@ def bench_transfer(given: argparse.Namespace, config: DictConfig, tasks: list[st
 
 
 def transfer_body(done: list[Beside], note: str) -> str:
-    """Task by task; sums of what was measured; what the fits that were not run would have taken, apart."""
+    """A table by task, the sums of what was measured, and, apart, what the skipped fits would have taken."""
     times = ["SentEval's way, s: embedding", "fits", "ours, s: embedding", "fits", "ratio", "of the fits alone"]
     head = ["task", "rows", "fits, SentEval's way", *times, "accuracy, SentEval's way", "ours", "same"]
-    measured, partial = [t for t in done if not t.partial], [t for t in done if t.partial]
+    measured, partial = [t for t in done if t.ran == t.total], [t for t in done if t.ran < t.total]
     body = ("SentEval's classifier (mode test) on all-MiniLM-L6-v2, mean pooling, n = 1; ours runs all folds. Same: "
             "dev and test accuracy, and every outer fold that both sides ran, equal to the last decimal. The ratio "
             f"counts embedding and fits.{note}\n\n{table(head, [t.row() for t in done])}")  # fmt: skip
@@ -298,13 +288,11 @@ def main() -> None:
     if not SENTEVAL.is_dir():
         sys.exit(f"{SENTEVAL} is not there: this benchmark needs the real data")
     startup.quiet()
-    with initialize_config_dir(CONF_DIR, version_base="1.3"):
-        config = compose("train", ["data=text", "model=minilm", "model.pooling=mean", "eval=[sts,transfer]",
-                                   f"paths.senteval={SENTEVAL}"])  # fmt: skip
+    config = composed("train", ["model=minilm", "eval=[sts,transfer]", f"paths.senteval={SENTEVAL}"])
     command = " ".join(["python -m benchmarks.bench_eval", *sys.argv[1:]])
-    usual = TRANSFER_TASKS if given.all else QUICK
-    for bench, known, whole in ((bench_sts, STS_TASKS, STS_TASKS), (bench_transfer, TRANSFER_TASKS, usual)):
-        if tasks := [task for task in known if task in (given.tasks or whole)]:
+    chosen = given.tasks or [*STS_TASKS, *(TRANSFER_TASKS if given.all else QUICK)]
+    for bench, known in ((bench_sts, STS_TASKS), (bench_transfer, TRANSFER_TASKS)):
+        if tasks := [task for task in known if task in chosen]:
             bench(given, config, tasks, command)
 
 
