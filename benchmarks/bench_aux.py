@@ -1,11 +1,11 @@
-"""Images and sound beside SimCSE: does the transformer learn to tell them apart, what does it do to STS-B, what does
+"""Images and sound beside SimCSE: does the transformer learn to tell them apart, what happens to STS-B, and what does
 it cost?
 
     python -m benchmarks.bench_aux [--steps 100] [--seeds 3] [--layers N] [--part learn|cost] [--parallel 1]
                                    [--shared ../shared/data]
 
-Needs the real data beside the checkout: Wikipedia sentences, STS-B, natural_small, cifar10_small, speech_small. Never
-trained on: every third class or speaker, and of the others every fifth picture or clip.
+Needs the real data beside the checkout: Wikipedia sentences, STS-B, natural_small, cifar10_small, speech_small. Every
+third class or speaker is held out, and every fifth picture or clip of the others.
 """
 
 import argparse
@@ -37,8 +37,8 @@ KINDS = {
     "cifar10_small at 224": ("images/cifar10_small", [*IMAGES, "aux_modality.data.resize=224"]),
     "speech_small": ("audio/speech_small", SOUND),
 }
-GALLERY, QUERIES = 16, 40  # files of a class, at most, that neighbours are looked for among, and that look
-# the whole picture or clip, once, for the nearest neighbours
+GALLERY, QUERIES = 16, 40  # files per class, at most, that neighbours are searched among, and that are searched for
+# settings that give the whole picture or clip, once, for the nearest neighbours
 AS_IT_IS = {
     "visual": ["crop_scale=[1,1]", "flip_probability=0", "jitter_probability=0", "gray_probability=0"],
     "audio": ["mixup=0", "frequency_mask=0", "time_mask=0"],
@@ -46,7 +46,8 @@ AS_IT_IS = {
 
 
 def split(source: Path, work: Path) -> None:
-    """Links in work/kept, of it gallery, in work/held (other files of its classes) and work/unseen (other classes)."""
+    """Link files into work/kept (and part of it into gallery), work/held (other files of its classes) and work/unseen
+    (other classes)."""
     for number, folder in enumerate(sorted(path for path in source.iterdir() if path.is_dir())):
         files = sorted(folder.iterdir())
         kept = [] if number % 3 == 2 else [file for place, file in enumerate(files) if place % 5 != 4]
@@ -60,7 +61,7 @@ def split(source: Path, work: Path) -> None:
 
 
 def train(arguments: list[str], folder: Path) -> dict:
-    """One run through the shell: {metric: [(step, value)]}, and its seconds of training."""
+    """Run cse-train. Returns {metric: [(step, value)]}, and the seconds of training."""
     command = [str(Path(sys.executable).parent / "cse-train"), *arguments, f"hydra.run.dir={folder}"]
     ended = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     if ended.returncode:
@@ -158,7 +159,7 @@ def ends(runs: list[dict], key: str, end: int) -> str:
 
 
 def draw(curves: dict[str, list[dict]]) -> None:
-    """Curves of both losses, into aux_losses.png, which the repository does not keep."""
+    """Draw both losses into aux_losses.png, which is not committed."""
     import matplotlib
 
     matplotlib.use("Agg")

@@ -2,7 +2,7 @@
 
     python -m benchmarks.bench_decoder [--batch 4] [--steps 2]
 
-cse-train itself, on new weights, in a process of its own that says its peak of resident memory when it ends.
+Runs cse-train on new weights in its own process, and reads that process's peak resident memory.
 """
 
 import argparse

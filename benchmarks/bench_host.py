@@ -1,10 +1,10 @@
-"""What the host does beside the model: rows made a second, operators a step, start-up, what a checkpoint holds up.
+"""The host's work beside the model: rows per second, operators per step, start-up, and the wait for a checkpoint.
 
-    python benchmarks/bench_host.py [--part rows|operators|startup|checkpoint] [--repeats 5] [--shared ../shared/data]
+    python -m benchmarks.bench_host [--part rows|operators|startup|checkpoint] [--repeats 5] [--shared ../shared/data]
 
-One thread, CPU time where nothing waits for a disk, so that a busy machine changes little. Rows: batches as the loop
-gets them, after a first pass over the same ones that fills the caches (WordNet's words, word pieces). Beside SimCSE's,
-sentence-transformers' collator on the same texts twice, where it is installed. Without the real data, made-up words.
+One thread; CPU time, unless a disk is waited for, so that a busy machine changes little. Rows: batches as the loop gets
+them, after a first pass over the same ones that fills the caches (WordNet's words, word pieces). SimCSE's are compared
+with sentence-transformers' collator on the same texts twice, if it is installed. Without the real data, made-up words.
 """
 
 import argparse
@@ -49,7 +49,7 @@ def batches_of(overrides: list[str], text: Path, folder: Path) -> Any:
 
 
 def rows_a_second(rows: int, work: Callable[[], object], repeats: int) -> list[float]:
-    """Rows a second of CPU time, each time, after one that does not count."""
+    """Rows per second of CPU time of each repeat, after an untimed one."""
     rates = []
     for _ in range(repeats + 1):
         started = time.process_time()
@@ -82,7 +82,7 @@ def rows(shared: Path, repeats: int) -> str:
 
 
 def peer(batches: Any, steps: int, repeats: int) -> list[float]:
-    """Rows a second of sentence-transformers' collator, on the texts of the same batches; [] where it is missing."""
+    """Rows per second of sentence-transformers' collator on the same texts; [] if it is not installed."""
     try:
         from sentence_transformers import SentenceTransformer
         from sentence_transformers.sentence_transformer.data_collator import SentenceTransformerDataCollator
@@ -158,7 +158,7 @@ def small_training(folder: Path, precision: str) -> Any:
 
 
 def start(repeats: int) -> str:
-    """CPU seconds of whole commands, user and system, of all their processes."""
+    """CPU seconds (user and system) of whole commands, with all their processes."""
     measured: dict[str, list[float]] = {name: [] for name in LIGHT}
     for _ in range(repeats):
         for name, words in LIGHT.items():
@@ -174,7 +174,7 @@ def start(repeats: int) -> str:
 
 
 def checkpoint(repeats: int) -> str:
-    """Seconds of wall clock in which the loop waits for `last/` of a BERT-base with its optimizer."""
+    """Wall-clock seconds that the loop waits for `last/` of a BERT-base with its optimizer."""
     from transformers import BertConfig, BertModel
 
     from cse.training import checkpoint as saving
@@ -214,7 +214,7 @@ def main() -> None:
     }
     for name in [given.part] if given.part else parts:
         body = parts[name]()
-        write_section(f"The host: {name}", f"python benchmarks/bench_host.py --part {name}", body)
+        write_section(f"The host: {name}", f"python -m benchmarks.bench_host --part {name}", body)
         print(f"{body}\n")
 
 

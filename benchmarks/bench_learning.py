@@ -69,14 +69,14 @@ def main() -> None:
 
 
 def kept() -> dict[str, list[str]]:
-    """The rows of earlier runs, by name; each says which commit it was measured at."""
+    """The rows of earlier runs, by name; each has the commit it was measured at."""
     section = RESULTS.read_text().partition(f"## {TITLE}")[2].partition("\n## ")[0] if RESULTS.exists() else ""
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if "|" in line]
     return {line[0]: line for line in lines if line[0] in RUNS and len(line) == len(HEADER)}
 
 
 def write(rows: list[list[str]], steps: int) -> None:
-    """The section as far as it goes: a run cut short leaves what it measured, and says so."""
+    """Write the section so far: if interrupted, it keeps what was measured and says so."""
     note = "MiniLM with CLS pooling, STS-B dev Spearman x100, seed 42, one run each"
     cut = "" if len(rows) == len(RUNS) else f"; {len(rows)} of {len(RUNS)} runs so far"
     write_section(

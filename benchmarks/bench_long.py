@@ -1,11 +1,10 @@
-"""A long run watched from outside: do memory, open files, step time or metrics.jsonl grow with steps or with rows?
+"""Watch a long run from outside: do memory, open files, step time or metrics.jsonl grow with steps or rows?
 
     python -m benchmarks.bench_long [--steps 20000] [--rows 5000000] [--every 500] [--folder FOLDER]
 
-cse-train, in a process of its own, on a made-up text of so many rows and an encoder of one layer of width 64: SimCSE,
-batches of 16, evaluation (STS-B and geometry, made-up pairs) and a checkpoint every --every steps, pictures at the end.
-/proc is read twice a second. Memory is what the process holds for itself (RssAnon): the pages of a memory-mapped file
-are the system's to take back. Linux only.
+cse-train in its own process, on made-up text and an encoder of one layer of width 64: SimCSE, batches of 16, evaluation
+(STS-B and geometry, made-up pairs) and a checkpoint every --every steps, pictures at the end. /proc is read twice a
+second. Memory is RssAnon, which leaves out pages of memory-mapped files, as the system can take them back. Linux only.
 """
 
 import argparse
@@ -39,7 +38,7 @@ def write_text(path: Path, rows: int) -> None:
 
 
 def command(folder: Path, steps: int, every: int) -> list[str]:
-    """The run, on what `main` made in the folder."""
+    """The command line of the run, on what `main` wrote into the folder."""
     return [
         CSE_TRAIN, "model=bert", f"model.name={folder}/encoder", "model.num_layers=null", "data=text",
         f"data.path={folder}/text.txt", f"paths.cache={folder}/cache", "eval=[stsb,geometry]", "allow_partial=true",
@@ -50,7 +49,7 @@ def command(folder: Path, steps: int, every: int) -> list[str]:
 
 
 def look(process: int, run: Path) -> dict[str, float] | None:
-    """What the process holds now; None once it has ended."""
+    """The process's current memory, open files and log size; None once it has ended."""
     try:
         status = Path(f"/proc/{process}/status").read_text().splitlines()
         files = len(list(Path(f"/proc/{process}/fd").iterdir()))
@@ -65,7 +64,7 @@ def look(process: int, run: Path) -> dict[str, float] | None:
 
 
 def watch(line: list[str], run: Path) -> list[dict[str, float]]:
-    """Run to the end; what was seen twice a second. Raises CalledProcessError where the run fails."""
+    """Run to the end, looking twice a second. Raises CalledProcessError if the run fails."""
     seen = []
     with subprocess.Popen(line, stdout=subprocess.DEVNULL) as process:
         while process.poll() is None:

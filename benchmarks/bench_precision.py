@@ -1,4 +1,4 @@
-"""What bf16 does to a score and to the time: SimCSE on MiniLM in float32 and under bf16 autocast, the same seeds.
+"""The effect of bf16 on score and time: SimCSE on MiniLM in float32 and under bf16 autocast, with the same seeds.
 
     python -m benchmarks.bench_precision [--steps 100] [--seeds 3] [--shared ../shared/data]
 

@@ -1,10 +1,10 @@
-"""How long a person waits: `cse-train --help`, `--cfg job`, and the first training step of a run.
+"""How long a user waits for `cse-train --help`, `--cfg job` and the first training step of a run.
 
     python -m benchmarks.bench_startup [--repeats 5] [--shared ../shared/data]
 
-Each time a new process, wall clock. The first step is counted from the command's start to the line of step 1 in
-metrics.jsonl; it waits for libraries, text, encoder and the score of the untrained encoder on STS-B dev. Once with an
-empty cache, where the text is read and tokenised, then with what that left. Without the real data, only the first two.
+Wall clock, a new process each time. The first step counts from the command's start to the line of step 1 in
+metrics.jsonl, and includes libraries, text, encoder and the untrained encoder's score on STS-B dev: once with an empty
+cache, so that the text is read and tokenised, then with a full one. Without the real data, only the first two.
 """
 
 import argparse
@@ -28,7 +28,7 @@ def wall(arguments: list[str]) -> float:
 
 
 def first_step(shared: Path, cache: str) -> dict[str, float]:
-    """Seconds from the command's start to what metrics.jsonl and the process's end tell."""
+    """Seconds from the command's start to its milestones."""
     with tempfile.TemporaryDirectory() as folder:
         command = [
             CSE_TRAIN, "model=minilm", "model.pooling=cls", "data=text",

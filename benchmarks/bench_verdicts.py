@@ -1,7 +1,7 @@
-"""How often the report's verdicts are wrong, and how often they see what is there: python -m benchmarks.bench_verdicts
+"""How often the report's verdicts are wrong, and how often they find a true effect: python -m benchmarks.bench_verdicts
 
-Invented tables whose truth is known go through `cse.report.findings.judged`, the report's own judge: four arms of a few
-seeds, normal with deviation 1, and every form of claim. An effect is in deviations of one seed.
+Made-up tables with a known truth are judged by the report's own `cse.report.findings.judged`: four arms of a few seeds,
+normal with deviation 1, and every form of claim. Effects are in deviations of one seed.
 """
 
 import argparse
@@ -42,7 +42,7 @@ CLAIMS = [
 
 @dataclass(frozen=True)
 class World:
-    """What is true: how far each arm lies above 2, and whether scores are rounded, so that they tie."""
+    """The truth: how far each arm lies above arm 2, and whether scores are rounded, so that they tie."""
 
     name: str
     means: tuple[float, float, float, float]
@@ -64,7 +64,7 @@ def spec_of(claims: Sequence[dict[str, object]]) -> Spec:
 
 
 def draw(spec: Spec, world: World, seeds: int, rng: np.random.Generator) -> list[Finding]:
-    """What the report says of one invented table."""
+    """The report's findings on one made-up table."""
     scores = np.array(world.means)[:, None] + rng.normal(size=(len(ARMS), seeds))
     if world.ties:
         scores = np.round(scores)
@@ -81,7 +81,7 @@ def draw(spec: Spec, world: World, seeds: int, rng: np.random.Generator) -> list
 
 
 def is_false(finding: Finding, world: World) -> bool:
-    """Whether a verdict of a claim, or of one of its parts, says what is not so."""
+    """Whether the verdict of a claim, or of one of its parts, is wrong."""
     means = dict(zip(ARMS, world.means, strict=True))
     claim = finding.claim
     if claim.is_trend:
@@ -106,13 +106,13 @@ def is_false(finding: Finding, world: World) -> bool:
 
 
 def false_alarms(world: World, seeds: int, tables: int) -> float:
-    """The share of invented tables with a false verdict of any claim or part."""
+    """The share of made-up tables with a false verdict on any claim or part."""
     spec, rng = spec_of(CLAIMS), np.random.default_rng(seeds)
     return float(np.mean([any(is_false(one, world) for one in draw(spec, world, seeds, rng)) for _ in range(tables)]))
 
 
 def seen(effect: float, seeds: int, tables: int) -> float:
-    """How often the only claim of a table, of an arm better by so much, HOLDS."""
+    """How often a table's only claim HOLDS, for an arm that is better by this effect."""
     spec, rng = spec_of(CLAIMS[:1]), np.random.default_rng(seeds)
     world = World("power", (0, effect, 0, 0))
     return float(np.mean([draw(spec, world, seeds, rng)[0].verdict == verdicts.HOLDS for _ in range(tables)]))

