@@ -1,4 +1,4 @@
-"""The pages on adding something are followed to the letter: each file is written, each command is run, in order."""
+"""The pages on adding something are followed literally: each file is written and each command run, in order."""
 
 import os
 import shutil
@@ -15,8 +15,8 @@ LEFT = ("__pycache__", ".*", "*.egg-info", "outputs", "multirun", "runs", "repor
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("page", ["objective", "evaluator", "dataset"])
-def test_a_page_on_adding_is_true(page, minilm, tmp_path):
-    """In a copy of the checkout, which stands for both: a folder of one's own, and the project."""
+def test_following_a_page_on_adding_works(page, minilm, tmp_path):
+    """In a copy of the checkout, which serves as a folder of one's own and as the project."""
     shutil.copytree(ROOT, tmp_path, ignore=shutil.ignore_patterns(*LEFT), dirs_exist_ok=True)
     environment = os.environ | {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",

@@ -12,7 +12,7 @@ API = Path(__file__).resolve().parents[2] / "docs" / "api.md"
 SHOWN = re.findall(r"^\| `(cse\.[\w.]+)\.(\w+)` \| `(.*)` \|$", API.read_text(), re.MULTILINE)
 
 
-def test_every_signature_is_true_and_has_an_example():
+def test_every_signature_is_true_and_in_the_example():
     (example,) = [block.text for block in blocks(API) if "info_nce(" in block.text]
     exec(compile(example, "example", "exec"), {})
     assert len(SHOWN) >= 19

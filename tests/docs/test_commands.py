@@ -1,7 +1,7 @@
-"""Every command that a document shows composes, and (nightly) is run as it stands, among files of the documents' names.
+"""Every command in the documents composes, and (nightly) runs as written, in a folder with the files that it names.
 
-A training run or an evaluation gets smoke=true, and a line of many jobs dry_run=true; a launcher's own words are left
-out. What cannot be run here stands in NOT_RUN, with the reason. A command that nothing here knows fails.
+A training run or an evaluation gets smoke=true, a line of many jobs dry_run=true; a launcher's own words are left out.
+Commands that cannot be run here are in NOT_RUN, with the reason. An unknown command fails the test.
 """
 
 import json
@@ -36,19 +36,19 @@ STANDS_FOR = {
 }
 COMPOSED = {"cse-train": "train", "cse-eval": "evaluate"}
 LOOKS = {"--help", "--version", "--cfg", "--info", "--shell-completion", "-sc", "--json"}
-UPLOADS = r" --push \S+"  # left out: tests/sharing uploads to a small hub
+UPLOADS = r" --push \S+"  # left out: tests/sharing uploads to a toy hub
 NOT_RUN = {
-    "git clone": "the repository's address is its reader's",
+    "git clone": "THIS_REPOSITORY is a placeholder",
     ". .venv/bin/activate": "the tests run in an environment",
     "wandb": "it needs W&B's server",
-    "export": "it sets variables for the lines below it",
-    "trap": "it is a line of a script for sbatch: tests/slurm runs it",
-    "cse-data fetch": "it needs the hub: tests/cli/test_data.py fetches from a small one",
-    "cse-data check": "it needs a whole data set: tests/datasets/test_check.py checks one",
-    "cse-report runs=[A,B] gate": "it exits with 1 for runs that no seeds tell apart: tests/report/test_differences.py",
-    "cse-export outputs/DATE/TIME --push": "it needs the hub: tests/sharing/test_export.py pushes to a small one",
+    "export": "it sets variables for the next lines",
+    "trap": "it is part of an sbatch script: tests/slurm runs it",
+    "cse-data fetch": "it needs the hub: tests/cli/test_data.py fetches from a toy one",
+    "cse-data check": "it needs a whole dataset: tests/sources/test_check.py checks one",
+    "cse-report runs=[A,B] gate": "it exits with 1 without a clear difference: tests/report/test_differences.py",
+    "cse-export outputs/DATE/TIME --push": "it needs the hub: tests/sharing/test_export.py pushes to a toy one",
 }
-LAUNCHERS = {  # what is run here is the program's own words; those of the launcher, on two processes, elsewhere
+LAUNCHERS = {  # here the program runs alone; these tests run it under the launcher, on two processes
     "torchrun": "tests/run/test_launch.py",
     "accelerate": "tests/run/test_launch.py",
     "srun": "tests/slurm",
@@ -57,7 +57,7 @@ LAUNCHERS = {  # what is run here is the program's own words; those of the launc
 
 
 def shown() -> dict[str, str]:
-    """Every command, with the first place that shows it."""
+    """Every command, and the first place that shows it."""
     found: dict[str, str] = {}
     for document in DOCUMENTS:
         if document in FOLLOWED:
@@ -79,11 +79,11 @@ PYTHON = [
 
 
 def understood(command: str) -> tuple[dict[str, str], str, list[str]]:
-    """The variables that a command sets before it, what runs it, and its words, those that stand for others replaced.
+    """Parse a command. Returns its environment variables, its program, and its words with placeholders filled in.
 
-    What runs it is one of our programs, python, make, pip, "" for nothing, or "?" where nothing here knows.
+    The program is one of ours, python, make or pip, "" for one in NOT_RUN, and "?" for an unknown one.
     """
-    without_options = re.sub(rf" \[--[^]]*\]|{UPLOADS}", "", command)  # in brackets: what may be left out
+    without_options = re.sub(rf" \[--[^]]*\]|{UPLOADS}", "", command)  # in brackets: optional
     words = [spelled for word in shlex.split(without_options) for spelled in STANDS_FOR.get(word, [word])]
     variables = {}
     while words and re.match(r"[A-Z_]+=", words[0]):
@@ -102,12 +102,12 @@ def understood(command: str) -> tuple[dict[str, str], str, list[str]]:
 
 def test_every_command_is_known():
     unknown = [f"{place}: {command}" for command, place in SHOWN.items() if understood(command)[1] == "?"]
-    assert unknown == [], f"no test runs these: teach {Path(__file__).name} to"
+    assert unknown == [], f"{Path(__file__).name} cannot run these"
     assert len(SHOWN) > 20
 
 
 def test_every_line_of_one_run_composes(monkeypatch):
-    """Its words are keys and choices that there are, with values that their parts take; nothing is built."""
+    """Its keys and choices exist and its values are valid; nothing is built."""
     monkeypatch.chdir(ROOT)
     composed = 0
     for command, place in SHOWN.items():
@@ -126,7 +126,7 @@ def test_every_line_of_one_run_composes(monkeypatch):
 
 @pytest.fixture(scope="session")
 def world(tmp_path_factory, tiny_bert) -> Path:
-    """A folder in which the documents' file names are files: a run in FOLDER, text, SentEval, word vectors."""
+    """A folder with the files that the documents name: a run in FOLDER, text, SentEval, encoders."""
     from cse.sources import made_up
 
     place = tmp_path_factory.mktemp("world")
@@ -148,7 +148,7 @@ def world(tmp_path_factory, tiny_bert) -> Path:
         shutil.copytree(place / run.folder, place / name)
     record = place / "runs/laptop/whitenedcse/table4/job/results.json"
     results = json.loads(record.read_text(encoding="utf-8"))
-    results["metrics"]["dev/demo/average"] = 50.0  # what scale=laptop scores, and smoke does not
+    results["metrics"]["dev/demo/average"] = 50.0  # which scale=laptop scores, but smoke does not
     record.write_text(json.dumps(results), encoding="utf-8")
     (place / "sentence-transformers" / "all-MiniLM-L6-v2").symlink_to(place / "FOLDER" / "best")
     (place / "bert-base-uncased").symlink_to(tiny_bert)
@@ -157,7 +157,7 @@ def world(tmp_path_factory, tiny_bert) -> Path:
 
 @pytest.fixture
 def run(world, monkeypatch, tmp_path) -> Callable[[str], int]:
-    """Runs a command in this process, in the world. Returns its exit code."""
+    """run(command) -> its exit code, in this process, in the world."""
 
     def call(command: str) -> int:
         variables, program, words = understood(command)
@@ -166,7 +166,7 @@ def run(world, monkeypatch, tmp_path) -> Callable[[str], int]:
         match program:
             case "make":
                 return 0 if f"\n{words[0]}:" in (ROOT / "Makefile").read_text() else 2
-            case "pip":  # of the project, with extras that it has
+            case "pip":  # the project with existing extras
                 asked = re.fullmatch(r"(?:\.|cse-lab)\[([\w,]+)\]", words[-1])
                 return 0 if asked and set(asked[1].split(",")) <= set(PROJECT["optional-dependencies"]) else 2
             case "python":
@@ -182,7 +182,7 @@ def run(world, monkeypatch, tmp_path) -> Callable[[str], int]:
 
 
 def smaller(program: str, words: list[str], folder: Path) -> list[str]:
-    """What is added to a line of ours, so that it ends in seconds and leaves nothing."""
+    """The words that make one of our commands end in seconds and leave nothing behind."""
     if program not in ("cse-train", "cse-eval") or LOOKS & set(words):
         return []
     if line.is_many(words):
@@ -208,7 +208,7 @@ def test_every_command_works(run, capsys, command):
 @pytest.mark.nightly
 @pytest.mark.parametrize("code", PYTHON)
 def test_every_block_of_python_works(code, world, monkeypatch, tmp_path):
-    """As it stands; training is smoke=true, and scores come from the made-up SentEval."""
+    """As written, except that training is smoke=true and scores come from the made-up SentEval."""
     train, evaluate = api.train, api.evaluate
 
     def trained(*words, **settings):

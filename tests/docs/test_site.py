@@ -1,4 +1,4 @@
-"""The documents build without a warning, and a page asks no other host for anything."""
+"""The documents build without a warning, and no page loads anything from another host."""
 
 import re
 from pathlib import Path
@@ -6,15 +6,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-ASKS = re.compile(  # what a browser fetches by itself; a link waits to be clicked
+LOADS = re.compile(  # what a browser fetches by itself, unlike a link
     r"<(?:script|img|iframe|source|video|audio|embed|object|link)\b[^>]*?\b(?:src|href|data)=[\"'](?:https?:)?//[^\"']*"
 )
-STYLES_ASK = re.compile(r"(?:@import|url\()\s*[\"']?(?:https?:)?//[^\"')]*")
+STYLE_LOADS = re.compile(r"(?:@import|url\()\s*[\"']?(?:https?:)?//[^\"')]*")
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory) -> Path:
-    """The pages, built as `make docs` builds them: every warning, a broken link too, is an error."""
+    """The pages, built like `make docs`: every warning is an error, and so is a broken link."""
     pytest.importorskip("sphinx", reason="needs the extra docs")
     from sphinx.cmd.build import build_main
 
@@ -24,13 +24,13 @@ def site(tmp_path_factory) -> Path:
     return place / "html"
 
 
-def test_no_page_asks_another_host(site):
+def test_no_page_loads_from_another_host(site):
     pages, styles = list(site.rglob("*.html")), list(site.rglob("*.css"))
     assert len(pages) > 10
     assert styles
-    asked = [found for page in pages for found in ASKS.findall(page.read_text(encoding="utf-8"))]
-    asked += [found for style in styles for found in STYLES_ASK.findall(style.read_text(encoding="utf-8"))]
-    assert asked == []
+    loaded = [found for page in pages for found in LOADS.findall(page.read_text(encoding="utf-8"))]
+    loaded += [found for style in styles for found in STYLE_LOADS.findall(style.read_text(encoding="utf-8"))]
+    assert loaded == []
 
 
 def test_every_page_is_in_the_contents(site):
@@ -40,7 +40,7 @@ def test_every_page_is_in_the_contents(site):
 
 
 @pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"])
-def test_links_within_the_checkout_lead_somewhere(document):
+def test_links_to_files_of_the_checkout_resolve(document):
     text = (ROOT / document).read_text(encoding="utf-8")
     links = [link.partition("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text)]
     assert [link for link in links if "://" not in link and not (ROOT / link).exists()] == []

@@ -1,4 +1,4 @@
-"""examples/spot.yaml: its line begins where there is no run, and goes on where there is one, on the disk that stays."""
+"""The line of examples/spot.yaml starts a run on the disk that stays, or resumes the run that is there."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ import yaml
 EXAMPLE = Path(__file__).parents[2] / "examples" / "spot.yaml"
 
 
-def test_the_same_line_again_goes_on(cse_train, small_run, tmp_path, capsys):
+def test_the_same_line_again_resumes(cse_train, small_run, tmp_path, capsys):
     task = yaml.safe_load(EXAMPLE.read_text())
     (disk,) = task["file_mounts"]
     program, *words = task["run"].replace(f"={disk}/", f"={tmp_path}/").split()

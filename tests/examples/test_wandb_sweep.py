@@ -1,4 +1,4 @@
-"""examples/wandb_sweep.yaml works as it stands: cse-train takes what W&B's agent makes of it."""
+"""cse-train understands the command that W&B's agent makes of examples/wandb_sweep.yaml."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "wandb_sweep.yaml"
 
 @pytest.mark.parametrize("number", range(3))
 def test_an_agent_of_wandb_can_start_its_sweep(number, cse_train, tmp_path):
-    """The command as W&B's own agent writes it, on smoke=true's small world."""
+    """W&B's own code writes the command; smoke=true provides encoder and data."""
     from wandb.sdk.launch.sweeps.utils import create_sweep_command_args
 
     sweep = yaml.safe_load(EXAMPLE.read_text())
