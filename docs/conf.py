@@ -1,7 +1,7 @@
-"""The documents' configuration: `make docs` writes them to site/.
+"""Sphinx configuration: `make docs` writes the pages to site/.
 
-Whoever opens a page asks no other host for anything: the fonts are the system's, the search runs in the browser,
-and formulas become MathML here, which a browser draws without a script.
+A page loads nothing from another host: fonts are the system's, the search runs in the browser, and formulas
+become MathML, which a browser draws without a script.
 """
 
 import re
@@ -26,7 +26,7 @@ html_static_path = ["_static"]
 html_css_files = ["style.css"]
 html_show_sphinx = False
 html_copy_source = False
-html_show_search_summary = False  # it would fetch the pages, which a page opened as a file may not
+html_show_search_summary = False  # it would fetch pages, which a page opened as a file may not
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"
@@ -44,14 +44,14 @@ def renders(display: str) -> Callable[[HTML5Translator, nodes.Element], NoReturn
 
 
 def as_written(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
-    """Our docstrings are plain text: what is indented or set in columns stays as it is, and of the rest only `code` is
+    """Our docstrings are plain text: indented or tabular paragraphs stay as they are, and elsewhere only `code` is
     markup."""
     paragraphs = "\n".join(lines).split("\n\n")
     lines[:] = "\n\n".join(map(markup, paragraphs)).splitlines()
 
 
 def markup(paragraph: str) -> str:
-    """A paragraph of a docstring in reStructuredText."""
+    """Turn a paragraph of a docstring into reStructuredText."""
     if re.search(r"^    |\S  +\S", paragraph, re.MULTILINE):
         return "::\n\n" + textwrap.indent(textwrap.dedent(paragraph), "    ")
     words = re.split(r"(`[^`]+`)", paragraph)
