@@ -28,9 +28,7 @@ FOLLOWED = {ROOT / "docs" / "adding" / f"{page}.md" for page in ("objective", "e
 DOCUMENTS = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 STANDS_FOR = {
-    "...": ["model=minilm", "data=text", "data.path=sentences.txt"],
     "WORD": ["lr"],
-    "RUN": ["FOLDER"],
     "NAME": ["wiki1m"],
     "sweep=PAPER/TABLE": ["sweep=whitenedcse/table4"],
 }
@@ -39,7 +37,6 @@ LOOKS = {"--help", "--version", "--cfg", "--info", "--shell-completion", "-sc", 
 UPLOADS = r" --push \S+"  # left out: tests/sharing uploads to a toy hub
 NOT_RUN = {
     "git clone": "THIS_REPOSITORY is a placeholder",
-    ". .venv/bin/activate": "the tests run in an environment",
     "wandb": "it needs W&B's server",
     "export": "it sets variables for the next lines",
     "trap": "it is part of an sbatch script: tests/slurm runs it",
