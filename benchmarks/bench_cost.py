@@ -1,8 +1,8 @@
-"""What each objective costs: its step beside SimCSE's on the same batch, interleaved in one run; and whitening's share.
+"""The cost of each objective: its step relative to SimCSE's on the same batch, interleaved; and whitening's share.
 
     python -m benchmarks.bench_cost [--model minilm|bert] [--batch 64] [--repeats 5]
 
-Random weights and tokens serve: time does not depend on them. 26 tokens a sentence on average, 32 at most.
+Weights and tokens are random, since time does not depend on them: 26 tokens a sentence on average, at most 32.
 """
 
 import argparse

@@ -1,13 +1,12 @@
-"""Peak memory of a training step and seconds a row against the batch: plain, and in chunks of 64 rows.
+"""Peak memory of a training step and seconds per row, by batch size: plain, and in chunks of 64 rows.
 
     python -m benchmarks.bench_memory [--layers 1] [--width 192] [--batches 256,1024,4096,16384,65536]
                                       [--chunk 64] [--objectives simcse,barlow] [--memory GiB] [--seconds 120]
 
-A small encoder (by default one layer of half MiniLM's width), two views, 26 tokens on average, AdamW. Each cell is a
-process of its own, which reads its peak when the step is done (the process's resident memory, or what torch held on the
-GPU). A step that would need more than --memory (80 % of what is free), or takes longer than --seconds, is given up, and
-larger batches of that column are not tried. Nothing here imports torch before the last cell is done: a child's peak
-starts at its parent's.
+A small encoder (by default one layer of half MiniLM's width), two views, 26 tokens on average, AdamW. Each cell runs in
+its own process, which reads its peak after the step (resident memory, or torch's peak on the GPU). A step that needs
+more than --memory (80 % of what is free) or --seconds is given up, and larger batches of that column are not tried. The
+parent imports torch only after the last cell, because a child's peak starts at its parent's.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What the time of our training step goes into: operators by their own time.
+"""Where our training step spends its time: operators by self time.
 
     python -m benchmarks.bench_profile [--model minilm|bert] [--batch 64]
 

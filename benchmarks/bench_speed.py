@@ -1,12 +1,12 @@
-"""Seconds a training step and tokens a second: ours, sentence-transformers' trainer, a plain Hugging Face Trainer.
+"""Seconds per training step and tokens per second: ours, sentence-transformers' trainer, a plain Hugging Face Trainer.
 
     python -m benchmarks.bench_speed [--model minilm|bert] [--batch 64|256] [--steps N] [--rounds N] [--quick]
     python -m benchmarks.bench_speed --recipe [--steps 300] [--model minilm|bert] [--shared ../shared/data]
 
-Without options: both shapes at both batches, 11 minutes on two cores. Random weights and made-up sentences serve: time
-does not depend on them. 32 tokens at most, 26 on average, every row twice; the three train on the same rows in the same
-order, a few steps each in turn, each with AdamW (fused), a linear schedule and clipping at 1. --quick: does it run.
---recipe: cse-train itself for some steps and three evaluations, extrapolated to SimCSE's 15,625 steps and 125.
+Without options: both shapes at both batches, 11 minutes on two cores. Weights are random and sentences made up, since
+time does not depend on them: at most 32 tokens, 26 on average, every row twice. The three train on the same rows in the
+same order, a few steps each in turn, with AdamW (fused), a linear schedule and clipping at 1. --quick: only try whether
+it runs. --recipe: cse-train for some steps and three evaluations, extrapolated to SimCSE's 15,625 steps and 125.
 """
 
 import argparse

@@ -14,7 +14,7 @@ SHARED = HERE.resolve().parents[1] / "shared" / "data"
 
 
 def write_section(title: str, command: str, body: str) -> None:
-    """Replace the section `title` by `body`, with the command, the machine and the commit that gave it."""
+    """Replace the section `title` with `body`, under the command, the machine and the commit."""
     head = f"## {title}\n\n`{command}`, {machine()}, commit {commit()}\n\n"
     old = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else "# Measured\n\nEach section by its command.\n\n"
     rest = re.sub(rf"## {re.escape(title)}\n.*?(?=^## |\Z)", "", old, flags=re.DOTALL | re.MULTILINE)
@@ -47,14 +47,14 @@ def where() -> str:
 
 
 def real_data(folder: str) -> Path:
-    """The value of --shared, for benchmarks that need it."""
+    """Check the value of --shared."""
     if not Path(folder).is_dir():
         raise argparse.ArgumentTypeError(f"{folder} is not there: this benchmark needs the real data")
     return Path(folder)
 
 
 def spread(values: list[float]) -> str:
-    """The median; of several values also the least and the most."""
+    """The median, with minimum and maximum if there are several values."""
     middle = f"{statistics.median(values):.3g}"
     return middle if len(values) == 1 else f"{middle} ({min(values):.3g} to {max(values):.3g})"
 

@@ -1,4 +1,4 @@
-"""(f) Seconds of encoding, of STS and of transfer; the scores of made-up sentences mean nothing."""
+"""(f) The time of encoding, STS and transfer; scores of made-up sentences mean nothing."""
 
 import time
 
